@@ -12,7 +12,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -136,7 +136,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		"keys":              {err: storage.ErrAccess, next: 1, left: queue.Marks{Faults: 1}},
 		"store-often":       {err: storage.ErrUnavailable, faults: maxFaults - 1, next: 1, left: queue.Marks{Faults: maxFaults}},
 		"store-always":      {err: storage.ErrUnavailable, faults: maxFaults, next: 1, left: queue.Marks{Faults: maxFaults, Disputed: []string{"tester"}}},
-		"device":            {err: onnx.ErrDeviceLost, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
+		"device":            {err: onnxruntime.ErrDeviceLost, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
 	} {
 		w, dir := workerOf(t)
 		w.checker = checks{tt.err}

@@ -14,7 +14,7 @@ import (
 
 	"ddiff/internal/retry"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 const (
@@ -242,7 +242,7 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // the worker drains
 		}
-		if errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback) {
+		if errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback) {
 			return fmt.Errorf("test the device: %w", err)
 		}
 		if p := w.cfg.Patience; p > 0 && (!temporary(err) || w.cfg.Now().Sub(c.since) >= p) {

@@ -13,7 +13,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -275,8 +275,8 @@ func TestSuspendedWorkerTestsItsEnvironment(t *testing.T) {
 	}{
 		{"passes at once", nil, 0, 0, 1, nil},
 		{"passes later", []error{errStore, brief, errItem}, 0, 0, 4, nil},
-		{"device lost", []error{onnx.ErrDeviceLost}, 0, 0, 1, onnx.ErrDeviceLost},
-		{"fallback", []error{brief, onnx.ErrFallback}, 0, 0, 2, onnx.ErrFallback},
+		{"device lost", []error{onnxruntime.ErrDeviceLost}, 0, 0, 1, onnxruntime.ErrDeviceLost},
+		{"fallback", []error{brief, onnxruntime.ErrFallback}, 0, 0, 2, onnxruntime.ErrFallback},
 		{"patient, lasting failure", []error{errStore}, time.Hour, 0, 1, storage.ErrReadOnly},
 		{"patient, temporary failure", []error{brief}, time.Hour, time.Hour - 1, 2, nil},
 		{"patient, temporary failure for long", []error{brief}, time.Hour, time.Hour, 1, brief},
@@ -333,7 +333,7 @@ type drainingProbe struct {
 
 func (d drainingProbe) probe(context.Context, *task, *manifest.Item) error {
 	d.drain()
-	return onnx.ErrDeviceLost
+	return onnxruntime.ErrDeviceLost
 }
 
 // oneFile is a dataset of which each file can be read, or none.
@@ -422,8 +422,8 @@ func TestClassesOfEnvironmentErrors(t *testing.T) {
 		{errItem, false, false},
 		{errStore, true, false},
 		{storage.ErrUnavailable, true, true},
-		{fmt.Errorf("solve: %w", onnx.ErrMemory), true, true},
-		{onnx.ErrDeviceLost, true, false},
+		{fmt.Errorf("solve: %w", onnxruntime.ErrMemory), true, true},
+		{onnxruntime.ErrDeviceLost, true, false},
 		{timeoutError(true), true, true},
 		{timeoutError(false), false, false},
 	} {

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )
@@ -19,7 +19,7 @@ type checkpoint struct {
 	State  solver.State
 	Curves solver.Curves
 	// Precision of the steps so far; empty in checkpoints of earlier versions.
-	Precision onnx.Precision
+	Precision onnxruntime.Precision
 	// Seconds are the item's share of the solver time of the steps so far; 0 in checkpoints of earlier versions.
 	Seconds float64
 }

@@ -14,7 +14,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
@@ -190,7 +190,7 @@ func TestImageAboveMemory(t *testing.T) {
 // TestSickDeviceFailsNoItem runs a worker whose device fails beside a healthy one, with one attempt.
 func TestSickDeviceFailsNoItem(t *testing.T) {
 	t.Parallel()
-	for name, err := range map[string]error{"not finite": solver.ErrDiverged, "no memory": onnx.ErrMemory} {
+	for name, err := range map[string]error{"not finite": solver.ErrDiverged, "no memory": onnxruntime.ErrMemory} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})

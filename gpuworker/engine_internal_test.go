@@ -13,6 +13,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -123,7 +124,7 @@ func TestPlanOfItem(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p, err := in.precision(&manifest.Item{Precision: "fp32"}); err != nil || p != onnx.FP32 {
+	if p, err := in.precision(&manifest.Item{Precision: "fp32"}); err != nil || p != onnxruntime.FP32 {
 		t.Errorf("precision %q, %v", p, err)
 	}
 	if p, err := in.precision(&manifest.Item{}); err != nil || p != "" {

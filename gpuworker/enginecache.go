@@ -13,7 +13,7 @@ import (
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
@@ -30,7 +30,7 @@ const (
 
 // EngineCacheConfig describes an EngineCache. Fields without a stated default are required.
 type EngineCacheConfig struct {
-	Runtime *onnx.Runtime
+	Runtime *onnxruntime.Runtime
 	// Engine configures the engines.
 	Engine restore.Config
 	// Store is the store of the cluster, which holds priors.

@@ -10,7 +10,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -74,7 +74,7 @@ func TestFetchesOfPriors(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		log, store := new(strings.Builder), &failingGetter{}
-		e, err := NewEngineCache(EngineCacheConfig{Runtime: &onnx.Runtime{}, Store: store, Dir: dir, Logger: quietWorker(t, logTo(log)).cfg.Logger})
+		e, err := NewEngineCache(EngineCacheConfig{Runtime: &onnxruntime.Runtime{}, Store: store, Dir: dir, Logger: quietWorker(t, logTo(log)).cfg.Logger})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestFetchesOfPriors(t *testing.T) {
 // The default memory is 8 GiB. The message of a bad field names it.
 func TestEngineCacheConfig(t *testing.T) {
 	t.Parallel()
-	good := EngineCacheConfig{Runtime: &onnx.Runtime{}, Store: &failingGetter{}, Dir: t.TempDir()}
+	good := EngineCacheConfig{Runtime: &onnxruntime.Runtime{}, Store: &failingGetter{}, Dir: t.TempDir()}
 	e, err := NewEngineCache(good)
 	if err != nil || e.cfg.Bytes != 8<<30 || e.cfg.Logger == nil {
 		t.Fatalf("%+v, %v", e, err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"syscall"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
 
@@ -26,7 +26,7 @@ func fromSource(err error) bool {
 func environmentErrors() []error {
 	return []error{
 		storage.ErrUnavailable, storage.ErrAccess, storage.ErrReadOnly, storage.ErrNoSpace, storage.ErrNoBucket, storage.ErrCertificate,
-		onnx.ErrMemory, onnx.ErrDeviceLost, onnx.ErrFallback, fs.ErrPermission,
+		onnxruntime.ErrMemory, onnxruntime.ErrDeviceLost, onnxruntime.ErrFallback, fs.ErrPermission,
 		syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.EROFS, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 	}
 }
@@ -41,5 +41,5 @@ func environmental(err error) bool {
 // temporary reports whether an environment may recover without a person.
 func temporary(err error) bool {
 	var timeout net.Error
-	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, onnx.ErrMemory) || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, onnxruntime.ErrMemory) || errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -11,13 +11,13 @@ import (
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 
 	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 func TestLimitsNameField(t *testing.T) {
@@ -218,7 +218,7 @@ func TestOutcomes(t *testing.T) {
 		{t.Context(), running(), raster.ErrBudget, disputed},
 		{t.Context(), running(), errMemory, disputed},
 		{t.Context(), running(), storage.ErrUnavailable, faulted},
-		{t.Context(), running(), onnx.ErrMemory, faulted},
+		{t.Context(), running(), onnxruntime.ErrMemory, faulted},
 		{t.Context(), running(), sourceError{storage.ErrUnavailable}, faulted},
 		{t.Context(), running(), sourceError{other}, disputed},
 		{t.Context(), running(), ErrInput, failed},

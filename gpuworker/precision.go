@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
-// Offer returns the precisions in which a runtime computes a network, whole those of [onnx.Runtime.Whole], and auto the one that it
+// Offer returns the precisions in which a runtime computes a network, whole those of [onnxruntime.Runtime.Whole], and auto the one that it
 // suggests for campaigns with the precision auto, for the fields of a [FleetConfig] and a [Beacon].
-func Offer(rt *onnx.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
+func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
 	whole = []manifest.Precision{} // not nil, which is all
 	for _, p := range rt.Precisions() {
 		all = append(all, manifest.Precision(p.Name()))
@@ -24,11 +24,11 @@ func Offer(rt *onnx.Runtime) (all, whole []manifest.Precision, auto manifest.Pre
 
 // precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
 // the device does not compute in it.
-func (s loader) precision(it *manifest.Item) (onnx.Precision, error) {
+func (s loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
 	if it.Precision == "" {
 		return "", nil
 	}
-	p, err := onnx.ParsePrecision(string(it.Precision))
+	p, err := onnxruntime.ParsePrecision(string(it.Precision))
 	if err != nil {
 		return "", unsupported(fmt.Errorf("item %s: %w", it.Name, err))
 	}

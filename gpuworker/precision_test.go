@@ -11,7 +11,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -26,7 +26,7 @@ func fixed(t *testing.T, all []manifest.Item, p manifest.Precision) []manifest.I
 }
 
 // able configures a worker with a name that leases items of some precisions. Its own default is byDefault.
-func (c *cluster) able(name string, byDefault onnx.Precision, precisions ...manifest.Precision) gpuworker.Config {
+func (c *cluster) able(name string, byDefault onnxruntime.Precision, precisions ...manifest.Precision) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
 	e := c.engines(func(e *gpuworker.EngineCacheConfig) { e.Engine.Build.Precision = byDefault })
 	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Precisions = e, 2, precisions })
@@ -111,7 +111,7 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 		publish(t, queues[precision], fixed(t, itemsFor(t, p, 2), precision)...)
 		c.submit(id, func(r *manifest.Campaign) { r.Prior, r.Spec.Precision = p, precision })
 	}
-	w := start(t, c.able("half", onnx.FP16, manifest.PrecisionFloat32, manifest.PrecisionFloat16))
+	w := start(t, c.able("half", onnxruntime.FP16, manifest.PrecisionFloat32, manifest.PrecisionFloat16))
 	for precision, want := range map[manifest.Precision]string{"": "fp16", "float32": "fp32", "float16": "fp16"} {
 		for _, r := range results(t, queues[precision], 2) {
 			if r.Outcome != manifest.OutcomeDone || r.Runtime.Precision != want || r.Item.Precision != precision {
@@ -157,9 +157,9 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 	t.Parallel()
 	all := items(t, 1)
 	for name, c := range map[string]struct {
-		precision onnx.Precision
+		precision onnxruntime.Precision
 		want      int
-	}{"same": {onnx.FP32, steps - 2}, "other": {onnx.FP16, steps}} {
+	}{"same": {onnxruntime.FP32, steps - 2}, "other": {onnxruntime.FP16, steps}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			q, s := newQueue(t, queue.Config{}), newStore(t)

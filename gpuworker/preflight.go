@@ -12,7 +12,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore/check"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 )
@@ -183,7 +183,7 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 				return "", err
 			}
 			_, err := p.Engine.Solver(t.plan, n)
-			if n > 1 && errors.Is(err, onnx.ErrMemory) {
+			if n > 1 && errors.Is(err, onnxruntime.ErrMemory) {
 				p.tuner.RecordOutOfMemory(t.workload(), n)
 				continue
 			}

@@ -14,7 +14,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )
@@ -81,7 +81,7 @@ func (p priorFiles) file(sha string) string { return filepath.Join(p.dir, sha+".
 // cached reads a prior from disk. It deletes a damaged file and returns fs.ErrNotExist.
 func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
 	file := p.file(from.SHA256)
-	data, err := regular.Read(file, onnx.MaxFileBytes)
+	data, err := regular.Read(file, modelfile.MaxFileBytes)
 	if err != nil || digest(data) == from.SHA256 {
 		return data, err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/telemetry"
 )
 
@@ -225,7 +225,7 @@ func (w *Worker) answer(ctx context.Context, t *task) error {
 func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) error {
 	w.noteFailure(t, reason)
 	// A store that refuses the results of one item refuses those of others too.
-	ofItem := t.preflight == nil && (fromSource(reason) || errors.Is(reason, onnx.ErrMemory))
+	ofItem := t.preflight == nil && (fromSource(reason) || errors.Is(reason, onnxruntime.ErrMemory))
 	return w.releaseFaulted(ctx, t, reason, func() bool { return ofItem && w.test(ctx, t, true) == nil })
 }
 

@@ -17,7 +17,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -423,12 +423,14 @@ func TestPartsOfFailedBatch(t *testing.T) {
 		released int
 		fails    bool
 	}{
-		"all":            {func(n int) (int, error) { return n, nil }, []int{5}, []int{5}, 0, false},
-		"parts":          {func(n int) (int, error) { return min(n, 2), nil }, []int{5, 3, 1}, []int{2, 2, 1}, 0, false},
-		"memory":         {func(n int) (int, error) { return n, when(n > 2, onnx.ErrMemory) }, []int{5, 2, 2, 1}, []int{2, 2, 1}, 0, false},
-		"bad":            {func(n int) (int, error) { return n, when(n > 1, bad) }, []int{5, 1, 1, 1, 1, 1}, []int{1, 1, 1, 1, 1}, 0, false},
-		"lost":           {func(n int) (int, error) { return 2, when(n < 5, onnx.ErrDeviceLost) }, []int{5, 3}, []int{2}, 3, true},
-		"lost in a part": {func(n int) (int, error) { return n, when(n > 2, onnx.ErrMemory, when(n == 1, onnx.ErrFallback)) }, []int{5, 2, 2, 1}, []int{2, 2}, 1, true},
+		"all":    {func(n int) (int, error) { return n, nil }, []int{5}, []int{5}, 0, false},
+		"parts":  {func(n int) (int, error) { return min(n, 2), nil }, []int{5, 3, 1}, []int{2, 2, 1}, 0, false},
+		"memory": {func(n int) (int, error) { return n, when(n > 2, onnxruntime.ErrMemory) }, []int{5, 2, 2, 1}, []int{2, 2, 1}, 0, false},
+		"bad":    {func(n int) (int, error) { return n, when(n > 1, bad) }, []int{5, 1, 1, 1, 1, 1}, []int{1, 1, 1, 1, 1}, 0, false},
+		"lost":   {func(n int) (int, error) { return 2, when(n < 5, onnxruntime.ErrDeviceLost) }, []int{5, 3}, []int{2}, 3, true},
+		"lost in a part": {func(n int) (int, error) {
+			return n, when(n > 2, onnxruntime.ErrMemory, when(n == 1, onnxruntime.ErrFallback))
+		}, []int{5, 2, 2, 1}, []int{2, 2}, 1, true},
 	} {
 		w, _ := workerOf(t)
 		s := &solves{run: tt.run}

@@ -25,6 +25,7 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -88,7 +89,7 @@ func engineOf(t *testing.T, p *prior.Prior) *restore.Engine {
 }
 
 // engineIn is engine with a default precision.
-func engineIn(t *testing.T, p onnx.Precision) *restore.Engine {
+func engineIn(t *testing.T, p onnxruntime.Precision) *restore.Engine {
 	t.Helper()
 	return builtEngine(t, tinyPrior(t), solver.Build{Chunk: 1, Precision: p})
 }

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 	"ddiff/telemetry"
 )
@@ -45,7 +45,7 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 // affect the others. It settles a single item, and the items of a batch that hung: no further attempt is made.
 func (w *Worker) split(ctx context.Context, failed []*task, reason error, out chan<- []*task) error {
 	// A retry on this device would fail too; another worker may have another device.
-	if errors.Is(reason, onnx.ErrDeviceLost) || errors.Is(reason, onnx.ErrFallback) {
+	if errors.Is(reason, onnxruntime.ErrDeviceLost) || errors.Is(reason, onnxruntime.ErrFallback) {
 		for _, t := range failed {
 			t.fault = reason
 		}
@@ -60,7 +60,7 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 		}
 		return errs
 	}
-	if errors.Is(reason, onnx.ErrMemory) {
+	if errors.Is(reason, onnxruntime.ErrMemory) {
 		size = len(failed) / 2
 	}
 	for len(failed) > 0 {
@@ -79,7 +79,7 @@ func (e engineRestorer) solve(ctx context.Context, tasks []*task) (int, error) {
 	e.choose(tasks)
 	n := e.batchSize(tasks)
 	err := e.solveBatch(ctx, tasks[:n])
-	if errors.Is(err, onnx.ErrMemory) {
+	if errors.Is(err, onnxruntime.ErrMemory) {
 		e.cfg.Tuner.RecordOutOfMemory(tasks[0].workload(), n)
 	}
 	return n, err

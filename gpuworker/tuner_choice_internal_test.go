@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -16,7 +16,7 @@ import (
 // warning has the reason, and the next worker measures again.
 func TestChooseProvider(t *testing.T) {
 	plugin := onnxtest.OpenVINOPlugin(t)
-	rt, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderAuto, Plugin: plugin})
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ddiff/restore"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -14,7 +14,7 @@ import (
 // and the mean of a task by at most 0.05 dB. Three photographs at 64×64, the settings of the preset natural.
 func TestBfloat16Quality(t *testing.T) {
 	other := onnxtest.OpenVINO(t)
-	if !other.Computes(onnx.BF16) {
+	if !other.Computes(onnxruntime.BF16) {
 		t.Skip("this CPU has no products in bfloat16")
 	}
 	const size, image, mean = 64, 0.1, 0.05
@@ -39,7 +39,7 @@ func TestBfloat16Quality(t *testing.T) {
 			photos := photographs(t, exact, op)[:3]
 			for i := range photos {
 				want, _ := restored(t, exact, op, cfg, photos[i:i+1])
-				got, _ := restored(t, rounded, op, cfg, photos[i:i+1], onnx.BF16)
+				got, _ := restored(t, rounded, op, cfg, photos[i:i+1], onnxruntime.BF16)
 				if d := math.Abs(got - want); d > image {
 					t.Errorf("photograph %d: %.3f dB in bfloat16, %.3f dB in float32", i, got, want)
 				}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
@@ -21,10 +21,10 @@ type choices struct {
 // workload is what the time of a network depends on.
 type workload struct {
 	image     operator.Shape // of the network's input
-	precision onnx.Precision
+	precision onnxruntime.Precision
 }
 
-func newWorkload(p Plan, precision onnx.Precision) workload {
+func newWorkload(p Plan, precision onnxruntime.Precision) workload {
 	image := p.Image
 	image.Height, image.Width = p.Network()
 	return workload{image, precision}
@@ -35,7 +35,7 @@ func newChoices() choices {
 }
 
 // alternative returns the alternative of a runtime and its build, or nil if it does not have the build's form.
-func alternative(rt *onnx.Runtime, b solver.Build) (*onnx.Runtime, solver.Build) {
+func alternative(rt *onnxruntime.Runtime, b solver.Build) (*onnxruntime.Runtime, solver.Build) {
 	other := rt.Alternative()
 	if other == nil {
 		return nil, b
@@ -49,13 +49,13 @@ func alternative(rt *onnx.Runtime, b solver.Build) (*onnx.Runtime, solver.Build)
 }
 
 // precision returns the precision of a plan's network.
-func (e *Engine) precision(p Plan) onnx.Precision {
-	return cmp.Or(p.Precision, e.cfg.Build.Precision, onnx.FP32)
+func (e *Engine) precision(p Plan) onnxruntime.Precision {
+	return cmp.Or(p.Precision, e.cfg.Build.Precision, onnxruntime.FP32)
 }
 
 // RuntimeFor returns the runtime of a plan's solver: the engine's, or its alternative where only that one computes in the
 // plan's precision, or where it was chosen.
-func (e *Engine) RuntimeFor(p Plan) *onnx.Runtime {
+func (e *Engine) RuntimeFor(p Plan) *onnxruntime.Runtime {
 	precision := e.precision(p)
 	if e.other == nil || !e.other.Alone(precision) || !e.divisible(p) {
 		return e.rt
@@ -96,15 +96,15 @@ func (e *Engine) divisible(p Plan) bool {
 
 // Candidates returns the runtimes among which a measurement chooses for a plan: those that compute in its precision and can
 // make its steps. The first is the engine's. There is no choice after Prefer.
-func (e *Engine) Candidates(p Plan) []*onnx.Runtime {
+func (e *Engine) Candidates(p Plan) []*onnxruntime.Runtime {
 	e.mu.Lock()
 	preferred := e.choices.preferred
 	e.mu.Unlock()
 	precision := e.precision(p)
 	if preferred != "" || e.other == nil || !e.rt.Alone(precision) || !e.other.Alone(precision) || !e.divisible(p) {
-		return []*onnx.Runtime{e.rt}
+		return []*onnxruntime.Runtime{e.rt}
 	}
-	return []*onnx.Runtime{e.rt, e.other}
+	return []*onnxruntime.Runtime{e.rt, e.other}
 }
 
 // Prefer chooses a provider for all plans, as far as it can compute them. Unknown providers have no effect.

@@ -6,7 +6,7 @@ import (
 
 	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -17,19 +17,19 @@ import (
 // nothing that it cannot.
 func TestChoice(t *testing.T) {
 	plugin := onnxtest.OpenVINOPlugin(t)
-	rt, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderAuto, Plugin: plugin})
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rt.Close()
 	other := rt.Alternative()
-	if rt.Provider() != onnx.ProviderCPU || other == nil || other.Provider() != onnx.ProviderOpenVINO {
+	if rt.Provider() != onnxruntime.ProviderCPU || other == nil || other.Provider() != onnxruntime.ProviderOpenVINO {
 		t.Fatalf("provider %s, alternative %v", rt.Provider(), other)
 	}
-	if !slices.Contains(rt.Precisions(), onnx.FP16) || rt.Alone(onnx.BF16) || other.Alone(onnx.FP16) {
+	if !slices.Contains(rt.Precisions(), onnxruntime.FP16) || rt.Alone(onnxruntime.BF16) || other.Alone(onnxruntime.FP16) {
 		t.Errorf("precisions %v", rt.Precisions())
 	}
-	if !rt.Whole(onnx.FP32) || !rt.Whole(onnx.FP16) || rt.Whole(onnx.BF16) || other.Whole(onnx.FP32) || other.Whole(onnx.BF16) {
+	if !rt.Whole(onnxruntime.FP32) || !rt.Whole(onnxruntime.FP16) || rt.Whole(onnxruntime.BF16) || other.Whole(onnxruntime.FP32) || other.Whole(onnxruntime.BF16) {
 		t.Error("only the CPU provider computes a network in one session with the rest of a step")
 	}
 	p, err := prior.Open(prior.Bundled)
@@ -50,7 +50,7 @@ func TestChoice(t *testing.T) {
 		return e
 	}
 	e := open(solver.Build{})
-	provider := func(precision onnx.Precision) string {
+	provider := func(precision onnxruntime.Precision) string {
 		plan := plan
 		plan.Precision = precision
 		if b := e.Build(plan); b.Precision != precision {
@@ -58,35 +58,35 @@ func TestChoice(t *testing.T) {
 		}
 		return e.RuntimeFor(plan).Provider()
 	}
-	if got := provider(onnx.FP32); got != onnx.ProviderCPU {
+	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderCPU {
 		t.Errorf("without a measurement: %s", got)
 	}
 	if n := len(e.Candidates(plan)); n != 2 {
 		t.Errorf("%d candidates", n)
 	}
 	times, err := e.Race(t.Context(), plan)
-	if err != nil || len(times) != 2 || times[onnx.ProviderCPU] <= 0 || times[onnx.ProviderOpenVINO] <= 0 {
+	if err != nil || len(times) != 2 || times[onnxruntime.ProviderCPU] <= 0 || times[onnxruntime.ProviderOpenVINO] <= 0 {
 		t.Fatalf("race: %v, %v", times, err)
 	}
-	e.Choose(plan, onnx.ProviderOpenVINO)
-	if got, form := provider(onnx.FP32), e.Build(plan).Form; got != onnx.ProviderOpenVINO || form != solver.FormSingle {
+	e.Choose(plan, onnxruntime.ProviderOpenVINO)
+	if got, form := provider(onnxruntime.FP32), e.Build(plan).Form; got != onnxruntime.ProviderOpenVINO || form != solver.FormSingle {
 		t.Errorf("after the measurement: %s, form %s", got, form)
 	}
-	if got := provider(onnx.FP16); got != onnx.ProviderCPU {
+	if got := provider(onnxruntime.FP16); got != onnxruntime.ProviderCPU {
 		t.Errorf("float16: %s", got)
 	}
-	if rt.Computes(onnx.BF16) {
-		if got := provider(onnx.BF16); got != onnx.ProviderOpenVINO {
+	if rt.Computes(onnxruntime.BF16) {
+		if got := provider(onnxruntime.BF16); got != onnxruntime.ProviderOpenVINO {
 			t.Errorf("bfloat16: %s", got)
 		}
 	}
 	large := plan
 	large.Image.Width = 64
-	if got := e.RuntimeFor(large).Provider(); got != onnx.ProviderCPU {
+	if got := e.RuntimeFor(large).Provider(); got != onnxruntime.ProviderCPU {
 		t.Errorf("another shape: %s", got)
 	}
-	e.Prefer(onnx.ProviderCPU)
-	if got := provider(onnx.FP32); got != onnx.ProviderCPU || len(e.Candidates(plan)) != 1 {
+	e.Prefer(onnxruntime.ProviderCPU)
+	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderCPU || len(e.Candidates(plan)) != 1 {
 		t.Errorf("preferred cpu: %s, %d candidates", got, len(e.Candidates(plan)))
 	}
 	if e = open(solver.Build{Form: solver.FormLoop}); len(e.Candidates(plan)) != 1 {

@@ -11,7 +11,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -80,7 +80,7 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 }
 
 // restored solves all photographs and gives their mean PSNR and mean square of y − A(x).
-func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method.Settings, photos []photograph, precision ...onnx.Precision) (psnr, square float64) {
+func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method.Settings, photos []photograph, precision ...onnxruntime.Precision) (psnr, square float64) {
 	t.Helper()
 	plan := restore.Plan{Task: op.Task, Params: op.Params, Image: op.Image, Solver: cfg}
 	for _, p := range precision {

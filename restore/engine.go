@@ -10,7 +10,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
@@ -28,7 +28,7 @@ type Plan struct {
 	// Given: the items have a file of the task's input, for a task with [operator.Definition.Given].
 	Given bool `json:",omitempty"`
 	// Precision of the score network. Empty: that of the engine's build.
-	Precision onnx.Precision `json:",omitempty"`
+	Precision onnxruntime.Precision `json:",omitempty"`
 	// Tiles is the size of the tiles in which the network predicts. Zero: the whole image.
 	Tiles tile.Tiling `json:",omitzero"`
 }
@@ -66,11 +66,11 @@ type Config struct {
 // Engine compiles operators and solvers for one prior and keeps the most recently used ones. One goroutine at a time uses
 // Solver and the solver that it returns; the other methods are safe beside it.
 type Engine struct {
-	rt    *onnx.Runtime
+	rt    *onnxruntime.Runtime
 	prior *prior.Prior
 	cfg   Config
 	// other is the alternative runtime with its build, or nil.
-	other      *onnx.Runtime
+	other      *onnxruntime.Runtime
 	otherBuild solver.Build
 
 	mu       sync.Mutex
@@ -91,7 +91,7 @@ const (
 const largeImage = 1 << 20
 
 // NewEngine returns an engine. Close it after use. Solver reports invalid build settings.
-func NewEngine(rt *onnx.Runtime, p *prior.Prior, cfg Config) *Engine {
+func NewEngine(rt *onnxruntime.Runtime, p *prior.Prior, cfg Config) *Engine {
 	other, otherBuild := alternative(rt, cfg.Build)
 	if b, err := cfg.Build.Complete(rt); err == nil {
 		cfg.Build = b
@@ -105,7 +105,7 @@ func NewEngine(rt *onnx.Runtime, p *prior.Prior, cfg Config) *Engine {
 
 // OpenEngine verifies a prior, see [prior.Prior.Verify], and returns an engine for it. It logs a network that runs as it is
 // in its file because a rewriting does not fit it.
-func OpenEngine(ctx context.Context, rt *onnx.Runtime, p *prior.Prior, cfg Config, logger *slog.Logger) (*Engine, error) {
+func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cfg Config, logger *slog.Logger) (*Engine, error) {
 	v, err := p.Verify(ctx, rt)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func OpenEngine(ctx context.Context, rt *onnx.Runtime, p *prior.Prior, cfg Confi
 func (e *Engine) Prior() *prior.Prior { return e.prior }
 
 // Runtime is the engine's runtime. RuntimeFor is that of a plan's solver.
-func (e *Engine) Runtime() *onnx.Runtime { return e.rt }
+func (e *Engine) Runtime() *onnxruntime.Runtime { return e.rt }
 
 // Build returns the build of a plan's solver with all defaults filled in. A solver of fewer steps than a chunk makes them in
 // one call.
@@ -136,13 +136,13 @@ func (e *Engine) Build(p Plan) solver.Build {
 	return b
 }
 
-// Settings returns the settings of the runtime that computes a plan, see [onnx.Runtime.NetworkSettings]. The network of a method that
+// Settings returns the settings of the runtime that computes a plan, see [onnxruntime.Runtime.NetworkSettings]. The network of a method that
 // declares a gradient through it, and one that [prior.Prior.Block] excludes, has no blocked layout.
 func (e *Engine) Settings(p Plan) map[string]string {
 	rt := e.RuntimeFor(p)
 	out := rt.NetworkSettings(e.precision(p))
-	if out[onnx.SettingLayout] != "" && (e.kept(p) > 0 || e.prior.Block(rt) == 0) {
-		out[onnx.SettingLayout] = onnx.LayoutNCHW
+	if out[onnxruntime.SettingLayout] != "" && (e.kept(p) > 0 || e.prior.Block(rt) == 0) {
+		out[onnxruntime.SettingLayout] = onnxruntime.LayoutNCHW
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import (
 
 	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -16,7 +16,7 @@ func TestSettingsOfLayout(t *testing.T) {
 	t.Parallel()
 	rt, e := onnxtest.Runtime(t), engine(t)
 	plain := maps.Clone(rt.Settings())
-	plain[onnx.SettingLayout] = onnx.LayoutNCHW
+	plain[onnxruntime.SettingLayout] = onnxruntime.LayoutNCHW
 	settings := func(name string) map[string]string {
 		s, err := method.Builtin().Resolve(method.Request{Method: name, Preset: "natural", Task: "super_resolution"}, 1000)
 		if err != nil {
@@ -31,7 +31,7 @@ func TestSettingsOfLayout(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
 		}
 	}
-	if got := e.Settings(restore.Plan{Precision: onnx.FP16}); !maps.Equal(got, plain) {
+	if got := e.Settings(restore.Plan{Precision: onnxruntime.FP16}); !maps.Equal(got, plain) {
 		t.Errorf("in float16:\n got %v\nwant %v", got, plain)
 	}
 }

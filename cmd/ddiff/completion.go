@@ -1,24 +1,19 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
-	"ddiff/queue"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
 )
-
-// completionDeadline bounds how long a completion waits for the board: a person waits for the shell.
-const completionDeadline = time.Second
 
 // completions returns the values that a flag may have, by the flag's name.
 func completions(c shard.Catalogue) map[string]func() []string {
@@ -43,14 +38,14 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"preset":     c.Methods.Presets,
 		"fit":        fixed(string(manifest.FitCenterCrop), string(manifest.FitResize), string(manifest.FitPad)),
 		"tile":       fixed(manifest.TileAuto, manifest.TileOff),
-		"select":     func() []string { return strings.Split(words(manifest.Selections()), ", ") },
-		"objective":  func() []string { return strings.Split(words(tune.Objectives()), ", ") },
-		"device":     onnx.Providers,
-		"form":       func() []string { return strings.Split(words(solver.Forms()), ", ") },
-		"precision":  func() []string { return strings.Split(words(onnx.Precisions()), ", ") },
+		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
+		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },
+		"device":     onnxruntime.Providers,
+		"form":       func() []string { return strings.Split(cli.Words(solver.Forms()), ", ") },
+		"precision":  func() []string { return strings.Split(cli.Words(onnxruntime.Precisions()), ", ") },
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
-		"priority":   func() []string { return strings.Split(words(manifest.Priorities()), ", ") },
+		"priority":   func() []string { return strings.Split(cli.Words(manifest.Priorities()), ", ") },
 	}
 }
 
@@ -70,13 +65,13 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 			}
 			all := values()
 			if name == "precision" && flag.DefValue == "" { // of a campaign
-				all = strings.Split(words(manifest.Precisions()), ", ")
+				all = strings.Split(cli.Words(manifest.Precisions()), ", ")
 				if cmd.Name() != "replay" {
 					all = append(all, string(manifest.PrecisionAuto))
 				}
 			}
 			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
-				all = append(all, allTasks+"\tall tasks without a file of their own")
+				all = append(all, campaign.AllTasks+"\tall tasks without a file of their own")
 			}
 			return complete(all, before, typed), cobra.ShellCompDirectiveNoFileComp
 		})
@@ -102,33 +97,4 @@ func complete(values []string, before, typed string) []string {
 		}
 	}
 	return out
-}
-
-// completeCampaigns completes the first argument of a command with the ids on the cluster's board. Without a board, or
-// with a slow one, there is nothing to complete.
-func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionDeadline)
-	defer cancel()
-	found := make(chan []string, 1)
-	go func() {
-		var ids []string
-		// Without a board there are no ids; the shell shows no errors.
-		_ = f.withBoard(ctx, func(b *queue.Board) error {
-			all, _, err := coordinator.Campaigns(ctx, b)
-			for _, s := range all {
-				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
-			}
-			return err
-		})
-		found <- ids
-	}()
-	select {
-	case ids := <-found:
-		return ids, cobra.ShellCompDirectiveNoFileComp
-	case <-ctx.Done(): // a connection attempt may outlive ctx
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 }

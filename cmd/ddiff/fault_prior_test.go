@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 )
@@ -149,7 +150,7 @@ func TestPriorCard(t *testing.T) {
 func bare(t *testing.T, data []byte) []byte {
 	t.Helper()
 	entries := map[string]string{}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	must(t, err)
 	for key := range m.Metadata() {
 		if strings.HasPrefix(key, "ddiff.") {

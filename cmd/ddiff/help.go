@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"ddiff/internal/cli"
 )
 
 // flagGroup is a heading in help texts with the names of the flags below it.
@@ -63,10 +65,10 @@ func groupFlags(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 
 // writeUsage writes the usage of a command: its forms, examples, verbs and flags by group. Width is that of the
 // terminal, 0 without one.
-func writeUsage(cmd *cobra.Command, width int, s style) error {
+func writeUsage(cmd *cobra.Command, width int, s cli.Style) error {
 	var b strings.Builder
-	heading := func(text string) { fmt.Fprintf(&b, "\n%s\n", s.bold(text)) }
-	b.WriteString(s.bold("Usage:") + "\n")
+	heading := func(text string) { fmt.Fprintf(&b, "\n%s\n", s.Bold(text)) }
+	b.WriteString(s.Bold("Usage:") + "\n")
 	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write the golden files of this package")
@@ -52,7 +53,7 @@ func eachCommand(cmd *cobra.Command, visit func(*cobra.Command)) {
 func helpOf(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := execute(t.Context(), args, &stdout, &stderr); code != exitDone || stderr.Len() > 0 {
+	if code := execute(t.Context(), args, &stdout, &stderr); code != cli.ExitDone || stderr.Len() > 0 {
 		t.Fatalf("%v: exit code %d, stderr %q", args, code, stderr.String())
 	}
 	return stdout.String()
@@ -60,6 +61,13 @@ func helpOf(t *testing.T, args ...string) string {
 
 func TestHelp(t *testing.T) {
 	golden(t, "help.txt", helpOf(t, "--help"))
+}
+
+// The help topics are commands without a verb.
+func TestHelpOnExitCodes(t *testing.T) {
+	if got, want := helpOf(t, "help", "exit-codes"), cli.NewExitCodesTopic().Long; !strings.HasPrefix(got, want) {
+		t.Errorf("ddiff help exit-codes prints %q, want %q at its start", got, want)
+	}
 }
 
 // Names, shorthands, types and defaults of flags are an interface of scripts.
@@ -127,7 +135,7 @@ func TestHelpWraps(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.SetOut(&out)
-	if err := writeUsage(run, 60, style{}); err != nil {
+	if err := writeUsage(run, 60, cli.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	_, flags, _ := strings.Cut(out.String(), "Flags:\n")
@@ -143,7 +151,7 @@ func TestHelpWraps(t *testing.T) {
 
 func TestVersionFlag(t *testing.T) {
 	got := helpOf(t, "--version")
-	want := regexp.MustCompile(`^ddiff ` + regexp.QuoteMeta(version()) + `\ncommit .*\ngo1\.\d+\S* \w+/\w+\nONNX Runtime pinned: cpu \d.*\n$`)
+	want := regexp.MustCompile(`^ddiff ` + regexp.QuoteMeta(cli.Version()) + `\ncommit .*\ngo1\.\d+\S* \w+/\w+\nONNX Runtime pinned: cpu \d.*\n$`)
 	if !want.MatchString(got) {
 		t.Errorf("ddiff --version prints %q", got)
 	}

@@ -1,4 +1,7 @@
 // Command ddiff restores whole datasets of images with Dual Ascent Diffusion.
+//
+// This package has the root command, its help, completion and manual pages. The other commands are in one package for each group,
+// which wire the parts; packages below internal/cli have what several groups share.
 package main
 
 import (

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"ddiff/internal/cli"
 )
 
 func newManCommand() *cobra.Command {
@@ -21,7 +23,7 @@ func newManCommand() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return usageError{fmt.Errorf("man: %w; name a directory that you can write to", err)}
+				return cli.Usage(fmt.Errorf("man: %w; name a directory that you can write to", err))
 			}
 			n, err := writeManual(cmd.Root(), args[0])
 			if err != nil {
@@ -61,6 +63,6 @@ func writeManual(cmd *cobra.Command, dir string) (int, error) {
 
 // manualHeader dates the pages by the commit, so that one build always writes the same pages.
 func manualHeader() *doc.GenManHeader {
-	day := commitTime()
-	return &doc.GenManHeader{Section: "1", Source: "ddiff " + version(), Manual: "ddiff", Date: &day}
+	day := cli.CommitTime()
+	return &doc.GenManHeader{Section: "1", Source: "ddiff " + cli.Version(), Manual: "ddiff", Date: &day}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -78,7 +78,7 @@ func TestBrokenPlugin(t *testing.T) {
 			if strings.Contains(e.stderr, c.message) != c.log {
 				t.Errorf("stderr: %s", e.stderr)
 			}
-			if r := resultOf(t, out); r.Runtime.Provider != onnx.ProviderCPU {
+			if r := resultOf(t, out); r.Runtime.Provider != onnxruntime.ProviderCPU {
 				t.Errorf("provider %s", r.Runtime.Provider)
 			}
 		})
@@ -93,7 +93,7 @@ func TestRunOnOpenVINO(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	wantCode(t, withPlugin(t, env, "--device", "openvino", "--precision", "float32", "--out", out), 0)
 	r := resultOf(t, out)
-	if r.Runtime.Provider != onnx.ProviderOpenVINO || r.Runtime.Precision != "fp32" || r.Runtime.Form != "single" {
+	if r.Runtime.Provider != onnxruntime.ProviderOpenVINO || r.Runtime.Precision != "fp32" || r.Runtime.Form != "single" {
 		t.Errorf("runtime %+v", r.Runtime)
 	}
 	for key, want := range map[string]string{

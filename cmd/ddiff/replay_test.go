@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -99,8 +99,8 @@ func TestReplayBatch(t *testing.T) {
 			t.Errorf("in another layout: %+v", c)
 		}
 		wantMessage(t, e, " on cpu, layout=nchw, threads=1 alone")
-		if r.Runtime.Provider == onnx.ProviderCPU {
-			wantMessage(t, e, " on cpu, layout="+r.Runtime.Options[onnx.SettingLayout]+", threads=1 in a batch of 4")
+		if r.Runtime.Provider == onnxruntime.ProviderCPU {
+			wantMessage(t, e, " on cpu, layout="+r.Runtime.Options[onnxruntime.SettingLayout]+", threads=1 in a batch of 4")
 		}
 	}
 }

@@ -5,11 +5,21 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/cmd/ddiff/bench"
+	"ddiff/cmd/ddiff/cluster"
+	"ddiff/cmd/ddiff/export"
+	"ddiff/cmd/ddiff/lookup"
+	"ddiff/cmd/ddiff/machine"
+	"ddiff/cmd/ddiff/results"
+	"ddiff/cmd/ddiff/run"
+	"ddiff/cmd/ddiff/tune"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
 	"ddiff/telemetry"
 )
 
@@ -22,17 +32,17 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cmd *cobra.Command
 	var err error
 	if len(args) > 0 && strings.Trim(args[0], "-") == "" { // cobra would print the help
-		cmd, err = root, usageError{fmt.Errorf("unknown command %q", args[0])} // message adds a remedy
+		cmd, err = root, cli.Usage(fmt.Errorf("unknown command %q", args[0])) // message adds a remedy
 	} else {
 		cmd, err = root.ExecuteContextC(ctx)
 	}
 	switch {
 	case err != nil && logsJSON(cmd):
-		slog.New(slog.NewJSONHandler(stderr, nil)).Error("ended", "reason", message(err), "exit_code", exitCode(err))
+		slog.New(slog.NewJSONHandler(stderr, nil)).Error("ended", "reason", cli.Message(err), "exit_code", cli.ExitCode(err))
 	case err != nil:
-		fmt.Fprintln(stderr, styleOf(stderr).red("ddiff:"), message(err))
+		fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("ddiff:"), cli.Message(err))
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }
 
 // logsJSON reports whether a command is a process of a cluster with --log-format json: then every line on standard error is
@@ -54,31 +64,24 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 			"  ddiff restore small.jpg --task super_resolution\n" +
 			"  ddiff run campaign.yaml\n" +
 			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
-		Version:       version(),
+		Version:       cli.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	cobra.EnableCommandSorting = false // the most used commands come first
 	root.SetVersionTemplate(versionText())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
+		return cli.Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 	})
 	for _, g := range []struct {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"restore", "Restore images:", []*cobra.Command{
-			newRunCommand(c), newRestoreCommand(c), newTuneCommand(c), newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newRulesCommand(c), newExportCommand(c),
-		}},
-		{"cluster", "Run campaigns on a cluster:", append([]*cobra.Command{
-			newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
-		}, append(newControlCommands(), newRetryCommand(), newDeadCommand(), newLogsCommand(), newReconcileCommand(), newDeleteCommand())...)},
-		{"models", "Look up tasks, methods and models:", []*cobra.Command{
-			newTasksCommand(c), newMethodsCommand(c), newPriorCommand(), newOperatorCommand(),
-		}},
-		{"machine", "Set up and measure this machine:", []*cobra.Command{
-			newDoctorCommand(), newRuntimeCommand(), newBenchCommand(), newGCCommand(), newVersionCommand(), newManCommand(),
-		}},
+		{"restore", "Restore images:", slices.Concat(run.Commands(c), tune.Commands(c), results.Commands(c), export.Commands(c))},
+		{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
+		{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
+		{"machine", "Set up and measure this machine:", append(slices.Concat(machine.Commands(), bench.Commands()),
+			cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {
@@ -88,9 +91,9 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	}
 	root.SetCompletionCommandGroupID("machine")
 	root.SetHelpCommandGroupID("machine")
-	root.AddCommand(newExitCodesTopic())
+	root.AddCommand(cli.NewExitCodesTopic())
 	describeDefaults(root)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, terminalWidth(stdout), styleOf(stdout)) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cli.TerminalWidth(stdout), cli.StyleOf(stdout)) })
 	prepare(root, c)
 	return root
 }
@@ -131,7 +134,7 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
 				_, name, _ := strings.Cut(cmd.CommandPath(), " ")
-				return usageError{fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath())}
+				return cli.Usage(fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath()))
 			}
 			return nil
 		}

@@ -6,149 +6,12 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/internal/cli"
 	"ddiff/restore/onnx/install"
 )
-
-// release is the version of this source tree, as in CHANGELOG.md.
-const release = "0.1.0"
-
-// version returns the version of a build from a release's tag, such as "0.1.0". Any other build has the release of the source
-// tree with the commit, as in "0.1.0+b52f3dc1b0ff", and the suffix ".dirty" if files were changed; or only the release,
-// where the build does not know its commit.
-func version() string {
-	info, _ := debug.ReadBuildInfo()
-	return versionOf(info)
-}
-
-func versionOf(info *debug.BuildInfo) string {
-	if tag := tagOf(info); tag != "" {
-		return strings.TrimPrefix(tag, "v")
-	}
-	commit := settingOf(info, "vcs.revision")
-	if commit == "" {
-		return release
-	}
-	v := fmt.Sprintf("%s+%.12s", release, commit)
-	if settingOf(info, "vcs.modified") == "true" {
-		v += ".dirty"
-	}
-	return v
-}
-
-// tagOf returns the tag of the commit of a build, or "" for a commit without a tag of this release. The Go tool gives
-// a commit without a tag a version with the commit in it.
-func tagOf(info *debug.BuildInfo) string {
-	commit := settingOf(info, "vcs.revision")
-	if commit == "" || settingOf(info, "vcs.modified") != "false" {
-		return ""
-	}
-	tag := info.Main.Version
-	base, _, _ := strings.Cut(tag, "-")
-	if base != "v"+release || strings.Contains(tag, commit[:min(12, len(commit))]) {
-		return ""
-	}
-	return tag
-}
-
-// commitTime returns the time of the commit of the build, or the start of 1970 where the build does not know it.
-func commitTime() time.Time {
-	info, _ := debug.ReadBuildInfo()
-	t, err := time.Parse(time.RFC3339, settingOf(info, "vcs.time"))
-	if err != nil {
-		return time.Unix(0, 0).UTC()
-	}
-	return t.UTC()
-}
-
-// settingOf returns a setting that the Go tool recorded in a program, or "".
-func settingOf(info *debug.BuildInfo, key string) string {
-	if info != nil {
-		for _, s := range info.Settings {
-			if s.Key == key {
-				return s.Value
-			}
-		}
-	}
-	return ""
-}
-
-// buildReport is the origin of a program.
-type buildReport struct {
-	Version  string     `json:"version"`
-	Tag      string     `json:"tag"`    // empty: built without a tag
-	Commit   string     `json:"commit"` // empty: built outside of Git
-	Time     *time.Time `json:"time"`   // of the commit
-	Modified bool       `json:"modified"`
-	Go       string     `json:"go"`
-	Platform string     `json:"platform"`
-	// Pinned are the versions of ONNX Runtime, by execution provider, that `ddiff runtime install` installs.
-	Pinned map[string]string `json:"pinned"`
-	// Library is the ONNX Runtime in use, or nil.
-	Library *libraryReport `json:"library,omitempty"`
-}
-
-// libraryReport is the ONNX Runtime in use.
-type libraryReport struct {
-	Version string `json:"version"`
-	Path    string `json:"path"`
-	Source  string `json:"source"`
-}
-
-// reportBuild describes a program with this build information.
-func reportBuild(info *debug.BuildInfo) buildReport {
-	r := buildReport{
-		Version: versionOf(info), Tag: tagOf(info), Commit: settingOf(info, "vcs.revision"),
-		Modified: settingOf(info, "vcs.modified") == "true",
-		Go:       runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Pinned: map[string]string{},
-	}
-	if t, err := time.Parse(time.RFC3339, settingOf(info, "vcs.time")); err == nil {
-		r.Time = &t
-	}
-	for _, ep := range []string{install.CPU, install.CUDA, install.OpenVINO} {
-		if v, err := install.PinnedVersion(ep); err == nil { // other platforms have fewer
-			r.Pinned[ep] = v
-		}
-	}
-	return r
-}
-
-// text returns the lines of `ddiff --version`.
-func (r buildReport) text() string {
-	origin := "commit unknown: built outside of Git"
-	if r.Commit != "" {
-		origin = "commit " + r.Commit
-		if r.Time != nil {
-			origin += " of " + r.Time.Format(time.RFC3339)
-		}
-		switch {
-		case r.Tag != "":
-			origin += ", tag " + r.Tag
-		case r.Modified:
-			origin += ", without a tag, with changed files"
-		default:
-			origin += ", without a tag"
-		}
-	}
-	var pinned []string
-	for _, ep := range []string{install.CPU, install.CUDA, install.OpenVINO} {
-		if v := r.Pinned[ep]; v != "" {
-			pinned = append(pinned, ep+" "+v)
-		}
-	}
-	return fmt.Sprintf("ddiff %s\n%s\n%s %s\nONNX Runtime pinned: %s\n",
-		r.Version, origin, r.Go, r.Platform, strings.Join(pinned, ", "))
-}
-
-// versionText returns the output of `ddiff --version`.
-func versionText() string {
-	info, _ := debug.ReadBuildInfo()
-	return reportBuild(info).text()
-}
 
 func newVersionCommand() *cobra.Command {
 	asJSON := false
@@ -163,21 +26,41 @@ func newVersionCommand() *cobra.Command {
 	return cmd
 }
 
+// versionReport is the output of ddiff version --json.
+type versionReport struct {
+	cli.Build
+	// Library is the ONNX Runtime in use, or nil.
+	Library *libraryReport `json:"library,omitempty"`
+}
+
+// libraryReport is the ONNX Runtime in use.
+type libraryReport struct {
+	Version string `json:"version"`
+	Path    string `json:"path"`
+	Source  string `json:"source"`
+}
+
 // printVersion prints the version with the library in use, if there is one.
 func printVersion(out io.Writer, lib install.Library, found, asJSON bool) error {
 	if asJSON {
 		info, _ := debug.ReadBuildInfo()
-		r := reportBuild(info)
+		r := versionReport{Build: cli.ReportBuild(info)}
 		if found {
 			r.Library = &libraryReport{lib.Version, lib.Path, lib.Source}
 		}
 		return json.NewEncoder(out).Encode(r)
 	}
-	fmt.Fprintf(out, "ddiff %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(out, "ddiff %s %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if !found {
 		fmt.Fprintln(out, "ONNX Runtime: not found; run: ddiff runtime install")
 		return nil
 	}
 	fmt.Fprintf(out, "ONNX Runtime %s %s (%s)\n", lib.Version, lib.Path, lib.Source)
 	return nil
+}
+
+// versionText returns the output of `ddiff --version`.
+func versionText() string {
+	info, _ := debug.ReadBuildInfo()
+	return cli.ReportBuild(info).Text()
 }

@@ -100,11 +100,13 @@ func ourMetrics(ids map[string]string) (out []string) {
 	return out
 }
 
-// otherMetrics reports whether both have a version of a metric, and not the same.
+// otherMetrics reports whether both have a version of a metric, and not the same. All LPIPS are one metric, whatever their network: the column
+// has any of them.
 func otherMetrics(ours, theirs string) bool {
 	return slices.ContainsFunc(strings.Fields(ours), func(our string) bool {
 		return slices.ContainsFunc(strings.Fields(theirs), func(their string) bool {
-			return manifest.MetricName(our) == manifest.MetricName(their) && our != their
+			lpips := strings.HasPrefix(our, "lpips") && strings.HasPrefix(their, "lpips")
+			return (lpips || manifest.MetricName(our) == manifest.MetricName(their)) && our != their
 		})
 	})
 }

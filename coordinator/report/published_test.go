@@ -72,7 +72,7 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 	p.Priors = nil
 	// The versions of the metrics that both have must agree; the digest of a network is not compared.
 	for metrics, want := range map[string]string{
-		"psnr@1 ssim@1": "", "ssim@1 lpips_alex@1": "", "psnr@reference_range ssim@1": "metrics", "lpips_vgg@1_unclipped": "metrics", "lpips_vgg@1": "",
+		"psnr@1 ssim@1": "", "ssim@1 lpips_alex@1": "metrics", "psnr@reference_range ssim@1": "metrics", "lpips_vgg@1_unclipped": "metrics", "lpips_vgg@1": "",
 	} {
 		versions := parsePublished(t, strings.NewReplacer(",select,", ",select,metrics,", ",1,,hdr", ",1,,"+metrics+",hdr", ",,,hdr", ",,,,hdr",
 			",best_psnr,", ",best_psnr,,", ",,,denoise", ",,,,denoise").Replace(publishedFile))

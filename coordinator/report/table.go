@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ddiff/restore/metric"
 )
 
 // Format is a text format of the summary's table.
@@ -248,7 +250,15 @@ func notes(s Summary) []string {
 		for _, name := range s.scoredLater {
 			ids = append(ids, s.MetricIDs[name])
 		}
-		out = append(out, "Scores computed after solving, from the stored 8-bit pictures: "+strings.Join(ids, ", ")+".")
+		for _, from := range []struct {
+			images    string
+			unclipped bool
+		}{{"the stored 8-bit pictures", false}, {"the stored unclipped images", true}} {
+			some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.Unclipped(id) != from.unclipped })
+			if len(some) > 0 {
+				out = append(out, "Scores computed after solving, from "+from.images+": "+strings.Join(some, ", ")+".")
+			}
+		}
 	}
 	out = append(out, s.unscored...)
 	out = append(out, tuningNotes(s.Rows, s.Varying)...)

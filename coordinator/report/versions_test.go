@@ -264,3 +264,19 @@ func TestFigureByName(t *testing.T) {
 		}
 	}
 }
+
+// TestNotesOfLaterScores: the notes of a table tell scores of pictures from those of unclipped images.
+func TestNotesOfLaterScores(t *testing.T) {
+	t.Parallel()
+	s := summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001),
+		later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_alex@1_unclipped:bbbbbbbb", 0.2))}, RuleFirst)
+	var out bytes.Buffer
+	if err := WriteTable(&out, s, FormatText); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"from the stored 8-bit pictures: lpips_vgg@1:aaaaaaaa.", "from the stored unclipped images: lpips_alex@1_unclipped:bbbbbbbb."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no note %q in\n%s", want, out.String())
+		}
+	}
+}

@@ -60,7 +60,7 @@ func TestGoldenIdentities(t *testing.T) {
 }
 
 // TestGoldenSettings compares the settings of every preset and task, as they enter an identity, with those of
-// commit c0ac6fd, or of the last change of the preset natural.
+// commit c0ac6fd, or of the last change of a preset: ffhq and imagenet have the step of the authors' code.
 func TestGoldenSettings(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(golden, "settings.tsv"))

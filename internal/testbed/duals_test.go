@@ -16,8 +16,8 @@ import (
 	"ddiff/coordinator/report/figure"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
@@ -65,7 +65,7 @@ func duals(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	rt, err := onnx.Open(onnx.Config{Library: library.Path, Provider: onnx.ProviderCPU})
+	rt, err := onnxruntime.Open(onnxruntime.Config{Library: library.Path, Provider: onnxruntime.ProviderCPU})
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func openStage(stage linear.Stage, variance []float32) (*prior.Prior, error) {
 }
 
 // measureDuals makes the panels of both autoencoders and two operators.
-func measureDuals(ctx context.Context, rt *onnx.Runtime, trials int) ([]dualPanel, error) {
+func measureDuals(ctx context.Context, rt *onnxruntime.Runtime, trials int) ([]dualPanel, error) {
 	image, latent := operator.Shape{Channels: 1, Height: 16, Width: 16}, operator.Shape{Channels: 1, Height: 8, Width: 8}
 	variance := make([]float32, latent.Size())
 	for i := range variance {
@@ -133,7 +133,7 @@ func measureDuals(ctx context.Context, rt *onnx.Runtime, trials int) ([]dualPane
 
 // dualMeasurement solves the problems of one panel.
 type dualMeasurement struct {
-	rt       *onnx.Runtime
+	rt       *onnxruntime.Runtime
 	prior    *prior.Prior
 	stage    linear.Stage
 	op       *operator.Operator

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -79,7 +80,7 @@ func (r *BundleReport) OK() bool {
 
 // Bundle checks the parts of the latent prior in dir and their shapes together. Errors are prior.ErrBundle,
 // prior.ErrGraph, ErrVectors and ErrNotFinite; deviations from the vectors are in the report.
-func Bundle(ctx context.Context, rt *onnx.Runtime, dir string, o BundleOptions) (*BundleReport, error) {
+func Bundle(ctx context.Context, rt *onnxruntime.Runtime, dir string, o BundleOptions) (*BundleReport, error) {
 	p, err := prior.Open(dir)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ type bundle struct {
 // open reads a part.
 func (b *bundle) open(role string) (*network, error) {
 	path := filepath.Join(b.dir, b.card.Files[role].File)
-	data, err := onnx.ReadFile(path)
+	data, err := modelfile.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", prior.ErrBundle, err)
 	}
@@ -162,7 +163,7 @@ func (b *bundle) open(role string) (*network, error) {
 }
 
 // reconstruct runs images through encoder, quantizer and decoder, part by part.
-func (b *bundle) reconstruct(ctx context.Context, rt *onnx.Runtime, images []*raster.Image, r *BundleReport) error {
+func (b *bundle) reconstruct(ctx context.Context, rt *onnxruntime.Runtime, images []*raster.Image, r *BundleReport) error {
 	originals := [][]float32{smooth(r.Image)}
 	if len(images) > 0 {
 		originals = nil
@@ -203,7 +204,7 @@ func (b *bundle) reconstruct(ctx context.Context, rt *onnx.Runtime, images []*ra
 }
 
 // runPart runs a part on each value.
-func (b *bundle) runPart(ctx context.Context, rt *onnx.Runtime, n *network, role prior.Role, values [][]float32, shape, want []int) ([][]float32, error) {
+func (b *bundle) runPart(ctx context.Context, rt *onnxruntime.Runtime, n *network, role prior.Role, values [][]float32, shape, want []int) ([][]float32, error) {
 	in := map[string]*raster.Array{role.Inputs[0]: {Shape: shape, Data: values[0]}}
 	run, err := n.open(rt, in, []string{role.Output}, map[string]*raster.Array{role.Output: {Shape: want}})
 	if err != nil {
@@ -226,10 +227,10 @@ func (b *bundle) runPart(ctx context.Context, rt *onnx.Runtime, n *network, role
 }
 
 // runNoise runs the network on pure noise at five time indices.
-func (b *bundle) runNoise(ctx context.Context, rt *onnx.Runtime, p *prior.Prior, r *BundleReport) error {
+func (b *bundle) runNoise(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, r *BundleReport) error {
 	c := &priorCheck{rt: rt, prior: p}
 	var err error
-	if c.one, err = p.Compile(rt, 1, r.Image[2], r.Image[3], onnx.FP32); err != nil {
+	if c.one, err = p.Compile(rt, 1, r.Image[2], r.Image[3], onnxruntime.FP32); err != nil {
 		return err
 	}
 	defer c.one.Close()

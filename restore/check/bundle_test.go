@@ -13,6 +13,7 @@ import (
 
 	"ddiff/restore/check"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
@@ -119,12 +120,12 @@ func TestExternalData(t *testing.T) {
 
 	altered := external(t, score(t, 0.5, nil), nil)
 	flip(t, altered+".data")
-	wantError(t, run(altered), onnx.ErrExternal, altered, "m.onnx.data was altered")
+	wantError(t, run(altered), modelfile.ErrExternal, altered, "m.onnx.data was altered")
 	missing := external(t, score(t, 0.5, nil), nil)
 	must(t, os.Remove(missing+".data"))
-	wantError(t, run(missing), onnx.ErrExternal, "m.onnx.data does not exist; put it beside the model")
-	wantError(t, run(external(t, score(t, 0.5, nil), at("length", "8"))), onnx.ErrExternal, "cut short", "ends at byte 8 of 4")
-	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "-4"))), onnx.ErrExternal)
-	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "x"))), onnx.ErrExternal, `offset is "x"`)
-	wantError(t, run(external(t, score(t, 0.5, nil), at("location", "../m"))), onnx.ErrExternal, "not a file beside the model")
+	wantError(t, run(missing), modelfile.ErrExternal, "m.onnx.data does not exist; put it beside the model")
+	wantError(t, run(external(t, score(t, 0.5, nil), at("length", "8"))), modelfile.ErrExternal, "cut short", "ends at byte 8 of 4")
+	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "-4"))), modelfile.ErrExternal)
+	wantError(t, run(external(t, score(t, 0.5, nil), at("offset", "x"))), modelfile.ErrExternal, `offset is "x"`)
+	wantError(t, run(external(t, score(t, 0.5, nil), at("location", "../m"))), modelfile.ErrExternal, "not a file beside the model")
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
 // metric checks that a distance is zero for equal images, symmetric, not negative, and increasing with noise.
-func (c *operatorCheck) metric(ctx context.Context, rt *onnx.Runtime, r *OperatorReport) error {
+func (c *operatorCheck) metric(ctx context.Context, rt *onnxruntime.Runtime, r *OperatorReport) error {
 	n := c.network
 	if _, ok := n.input("y"); !ok || len(n.inputs) != 2 {
 		return fmt.Errorf("%s: %w: its inputs are %v, want x and y", n.file, ErrInterface, names(n.inputs))

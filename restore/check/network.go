@@ -6,7 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -14,15 +15,15 @@ import (
 type network struct {
 	file    string
 	data    []byte
-	inputs  []onnx.Port
-	outputs []onnx.Port
+	inputs  []modelfile.Port
+	outputs []modelfile.Port
 	meta    map[string]string
 	// parameters is the number of weights.
 	parameters int
 }
 
 func newNetwork(file string, data []byte) (*network, error) {
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -32,18 +33,18 @@ func newNetwork(file string, data []byte) (*network, error) {
 	}, nil
 }
 
-func (n *network) input(name string) (onnx.Port, bool)  { return find(n.inputs, name) }
-func (n *network) output(name string) (onnx.Port, bool) { return find(n.outputs, name) }
+func (n *network) input(name string) (modelfile.Port, bool)  { return find(n.inputs, name) }
+func (n *network) output(name string) (modelfile.Port, bool) { return find(n.outputs, name) }
 
-func find(ports []onnx.Port, name string) (onnx.Port, bool) {
-	i := slices.IndexFunc(ports, func(p onnx.Port) bool { return p.Name == name })
+func find(ports []modelfile.Port, name string) (modelfile.Port, bool) {
+	i := slices.IndexFunc(ports, func(p modelfile.Port) bool { return p.Name == name })
 	if i < 0 {
-		return onnx.Port{}, false
+		return modelfile.Port{}, false
 	}
 	return ports[i], true
 }
 
-func names(ports []onnx.Port) []string {
+func names(ports []modelfile.Port) []string {
 	var out []string
 	for _, p := range ports {
 		out = append(out, p.Name)
@@ -54,15 +55,15 @@ func names(ports []onnx.Port) []string {
 // runner is a network compiled for the shapes of some inputs.
 type runner struct {
 	network *network
-	session *onnx.Session
+	session *onnxruntime.Session
 	names   []string
-	in, out []*onnx.Tensor
+	in, out []*onnxruntime.Tensor
 	outputs []string
 }
 
 // open compiles the network for inputs of the given shapes. want gives the shapes of outputs that do not follow from the
 // inputs.
-func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []string, want map[string]*raster.Array) (*runner, error) {
+func (n *network) open(rt *onnxruntime.Runtime, in map[string]*raster.Array, outputs []string, want map[string]*raster.Array) (*runner, error) {
 	r := &runner{network: n, outputs: outputs, names: slices.Sorted(maps.Keys(in))}
 	fail := func(err error) (*runner, error) {
 		r.close()
@@ -83,7 +84,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if !ok {
 			return fail(fmt.Errorf("%w: it has no input %s", ErrInterface, name))
 		}
-		t, err := onnx.NewTensor(p.DType, in[name].Shape...)
+		t, err := onnxruntime.NewTensor(p.DType, in[name].Shape...)
 		if err != nil {
 			return fail(err)
 		}
@@ -101,7 +102,7 @@ func (n *network) open(rt *onnx.Runtime, in map[string]*raster.Array, outputs []
 		if err != nil {
 			return fail(fmt.Errorf("%w: %w", ErrInterface, err))
 		}
-		t, err := onnx.NewTensor(p.DType, dims...)
+		t, err := onnxruntime.NewTensor(p.DType, dims...)
 		if err != nil {
 			return fail(err)
 		}
@@ -146,15 +147,15 @@ func (r *runner) run(ctx context.Context) (map[string]*raster.Array, error) {
 }
 
 func (r *runner) close() {
-	onnx.CloseTensors(r.in)
-	onnx.CloseTensors(r.out)
+	onnxruntime.CloseTensors(r.in)
+	onnxruntime.CloseTensors(r.out)
 	if r.session != nil {
 		r.session.Close()
 	}
 }
 
 // compare runs the network on the inputs of vectors and compares the outputs.
-func (n *network) compare(ctx context.Context, rt *onnx.Runtime, v *Vectors, l Limits) (*Agreement, error) {
+func (n *network) compare(ctx context.Context, rt *onnxruntime.Runtime, v *Vectors, l Limits) (*Agreement, error) {
 	r, err := n.open(rt, v.Inputs, slices.Sorted(maps.Keys(v.Outputs)), v.Outputs)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
@@ -92,10 +93,10 @@ type operatorCheck struct {
 	key     noise.Key
 }
 
-// Operator checks the ONNX file of an operator or a metric. Errors are onnx.ErrModel, ErrInterface, ErrVectors and
+// Operator checks the ONNX file of an operator or a metric. Errors are modelfile.ErrModel, ErrInterface, ErrVectors and
 // ErrNotFinite; deviations are in the report.
-func Operator(ctx context.Context, rt *onnx.Runtime, file string, o OperatorOptions) (*OperatorReport, error) {
-	data, err := onnx.ReadFile(file)
+func Operator(ctx context.Context, rt *onnxruntime.Runtime, file string, o OperatorOptions) (*OperatorReport, error) {
+	data, err := modelfile.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +208,7 @@ func (c *operatorCheck) differentiate(data []byte, r *OperatorReport) error {
 }
 
 // operator checks range, gradient and, if the card declares the operator linear, the adjoint.
-func (c *operatorCheck) operator(ctx context.Context, rt *onnx.Runtime, r *OperatorReport) error {
+func (c *operatorCheck) operator(ctx context.Context, rt *onnxruntime.Runtime, r *OperatorReport) error {
 	n := c.network
 	lengths := map[string]int{}
 	x, _ := n.input("x")

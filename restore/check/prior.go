@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -78,7 +78,7 @@ func (r *PriorReport) OK() bool { return r.Vectors == nil || r.Vectors.OK }
 
 // Prior checks the prior in file, which may be prior.Bundled. Errors are those of prior.Load, ErrVectors and
 // ErrNotFinite; deviations from the vectors are in the report.
-func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (*PriorReport, error) {
+func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOptions) (*PriorReport, error) {
 	data, err := prior.Read(file)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func Prior(ctx context.Context, rt *onnx.Runtime, file string, o PriorOptions) (
 
 // priorCheck holds a prior compiled for one image.
 type priorCheck struct {
-	rt    *onnx.Runtime
+	rt    *onnxruntime.Runtime
 	prior *prior.Prior
 	o     PriorOptions
 	size  int
@@ -126,7 +126,7 @@ type priorCheck struct {
 	times durations
 }
 
-func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorCheck, error) {
+func newPriorCheck(rt *onnxruntime.Runtime, p *prior.Prior, o PriorOptions) (*priorCheck, error) {
 	c := &priorCheck{rt: rt, prior: p, o: o, size: imageSize(o.Size, p.Card.MultipleOf)}
 	if len(o.Timesteps) == 0 {
 		last := float64(p.Schedule.Steps() - 1)
@@ -141,7 +141,7 @@ func newPriorCheck(rt *onnx.Runtime, p *prior.Prior, o PriorOptions) (*priorChec
 		}
 	}
 	var err error
-	c.one, err = p.Compile(rt, 1, c.size, c.size, onnx.FP32)
+	c.one, err = p.Compile(rt, 1, c.size, c.size, onnxruntime.FP32)
 	return c, err
 }
 
@@ -258,7 +258,7 @@ func (c *priorCheck) predictAll(ctx context.Context, n *network, v *Vectors) (*r
 	if x == nil || t == nil || len(x.Shape) != 4 || len(t.Data) != x.Shape[0] || len(v.Outputs) != 1 {
 		return nil, fmt.Errorf("%w: want the image batch, its times and one output", ErrVectors)
 	}
-	one, err := c.prior.Compile(c.rt, 1, x.Shape[2], x.Shape[3], onnx.FP32)
+	one, err := c.prior.Compile(c.rt, 1, x.Shape[2], x.Shape[3], onnxruntime.FP32)
 	if err != nil {
 		return nil, err
 	}

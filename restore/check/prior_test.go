@@ -12,6 +12,7 @@ import (
 	"ddiff/restore/check"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -216,7 +217,7 @@ func TestInvalidPriors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "text.onnx")
 	must(t, os.WriteFile(path, []byte("text"), 0o644))
 	_, err = check.Prior(t.Context(), rt, path, check.PriorOptions{})
-	wantError(t, err, onnx.ErrModel, "not an ONNX file")
+	wantError(t, err, modelfile.ErrModel, "not an ONNX file")
 	_, err = check.Prior(t.Context(), rt, score(t, 1, nil), check.PriorOptions{Size: 8, Timesteps: []int{1000}})
 	if err == nil {
 		t.Error("no error for time index 1000 of 0..999")

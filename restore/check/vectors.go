@@ -16,7 +16,8 @@ import (
 	"strings"
 
 	"ddiff/internal/regular"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -49,7 +50,7 @@ func findVectors(path, model string) string {
 }
 
 // checkVectors compares n with the vectors at findVectors; nil without vectors.
-func (n *network) checkVectors(ctx context.Context, rt *onnx.Runtime, path string, l Limits) (*Agreement, error) {
+func (n *network) checkVectors(ctx context.Context, rt *onnxruntime.Runtime, path string, l Limits) (*Agreement, error) {
 	if path = findVectors(path, n.file); path == "" {
 		return nil, nil
 	}
@@ -138,7 +139,7 @@ func readFolder(dir string) (*Vectors, error) {
 }
 
 func readNPZ(path string, outputs []string) (v *Vectors, err error) {
-	file, size, err := regular.Open(path, onnx.MaxFileBytes)
+	file, size, err := regular.Open(path, modelfile.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior/randomnet"
 )
@@ -23,7 +23,7 @@ type Config struct {
 	Library string `json:"library"`
 	// Plugin is the path of the OpenVINO plugin, for the device openvino. Default: none.
 	Plugin string `json:"plugin,omitempty"`
-	// Device is the device to check, in the form of onnx.ParseDevice but not auto. Required.
+	// Device is the device to check, in the form of onnxruntime.ParseDevice but not auto. Required.
 	Device string `json:"device"`
 	// Photographs are the paths of the images to restore; tasks use them in turn. Required by Run.
 	Photographs []string `json:"photographs"`
@@ -91,9 +91,9 @@ func (c Config) validate() error {
 	bad := func(field, format string, args ...any) error {
 		return fmt.Errorf("%w %s: %s", ErrConfig, field, fmt.Sprintf(format, args...))
 	}
-	if d, err := onnx.ParseDevice(c.Device); err != nil {
+	if d, err := onnxruntime.ParseDevice(c.Device); err != nil {
 		return bad("Device", "%v", err)
-	} else if d.Provider == onnx.ProviderAuto {
+	} else if d.Provider == onnxruntime.ProviderAuto {
 		return bad("Device", "auto is not allowed; name a device")
 	}
 	for _, t := range c.Tasks {
@@ -130,10 +130,10 @@ func (c Config) validate() error {
 }
 
 // device parses Device of a valid configuration.
-func (c Config) device() onnx.Device {
-	d, err := onnx.ParseDevice(c.Device)
+func (c Config) device() onnxruntime.Device {
+	d, err := onnxruntime.ParseDevice(c.Device)
 	if err != nil {
-		return onnx.Device{Provider: onnx.ProviderCPU}
+		return onnxruntime.Device{Provider: onnxruntime.ProviderCPU}
 	}
 	return d
 }

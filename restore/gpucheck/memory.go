@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ddiff/restore/check"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // smiTimeout limits one call of nvidia-smi.
@@ -55,7 +55,7 @@ func DescribeGPU(ctx context.Context, index int) (*GPU, error) {
 
 // deviceMemory returns the device memory in use by all processes, in MiB: inside a container the driver does not
 // attribute it to processes. known is false for devices that do not report it.
-func deviceMemory(ctx context.Context, d onnx.Device) (mib int, known bool, err error) {
+func deviceMemory(ctx context.Context, d onnxruntime.Device) (mib int, known bool, err error) {
 	if !d.NVIDIA() {
 		return 0, false, nil
 	}
@@ -71,7 +71,7 @@ func deviceMemory(ctx context.Context, d onnx.Device) (mib int, known bool, err 
 }
 
 // memoryMiB returns the device memory in use, or this process's peak resident memory if the device does not report it.
-func memoryMiB(ctx context.Context, d onnx.Device) (int, error) {
+func memoryMiB(ctx context.Context, d onnxruntime.Device) (int, error) {
 	if mib, known, err := deviceMemory(ctx, d); known || err != nil {
 		return mib, err
 	}

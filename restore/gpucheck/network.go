@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 )
@@ -45,7 +45,7 @@ func (v variant) predict(ctx context.Context, p *prior.Prior, size int) ([]float
 }
 
 // reference returns the CPU in float32, with which devices are compared.
-func reference(cpu *onnx.Runtime) variant { return variant{fp32, cpu, solver.Build{}} }
+func reference(cpu *onnxruntime.Runtime) variant { return variant{fp32, cpu, solver.Build{}} }
 
 // compareNetworks compares the networks' outputs on the device with those of the CPU.
 func compareNetworks(ctx context.Context, s *session, r *Report) error {

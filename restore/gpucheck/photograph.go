@@ -10,7 +10,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
@@ -31,7 +31,7 @@ type measured struct {
 
 // measure simulates the measurement of a photograph for a task. It runs on the CPU, so that CPU and device solve equal
 // problems.
-func measure(ctx context.Context, cpu *onnx.Runtime, path, task string, size, steps int) (m measured, err error) {
+func measure(ctx context.Context, cpu *onnxruntime.Runtime, path, task string, size, steps int) (m measured, err error) {
 	m.name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	data, err := regular.Read(path, raster.MaxBytes)
 	if err != nil {
@@ -67,7 +67,7 @@ func (m measured) image(pix []float32) *raster.Image {
 }
 
 // newSolver compiles DDiff with the preset natural for batches of n images. Close it after use.
-func newSolver(rt *onnx.Runtime, p *prior.Prior, op *operator.Operator, steps, n int, build solver.Build) (*solver.Solver, error) {
+func newSolver(rt *onnxruntime.Runtime, p *prior.Prior, op *operator.Operator, steps, n int, build solver.Build) (*solver.Solver, error) {
 	ddiff := method.DDiff()
 	request := method.Request{Method: ddiff.Info().Name, Preset: "natural", Task: op.Task, Steps: steps}
 	settings, err := method.Builtin().Resolve(request, p.Schedule.Steps())

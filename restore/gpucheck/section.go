@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/randomnet"
 	"ddiff/restore/solver"
@@ -47,47 +47,47 @@ func runSection(ctx context.Context, name string, cfg Config, r *Report) error {
 // session holds the open runtimes: the CPU as the reference, and the device in each precision.
 type session struct {
 	cfg      Config
-	cpu      *onnx.Runtime
+	cpu      *onnxruntime.Runtime
 	variants []variant
 }
 
 // variant is the device with one precision.
 type variant struct {
 	name  string
-	rt    *onnx.Runtime
+	rt    *onnxruntime.Runtime
 	build solver.Build
 }
 
 func openSession(cfg Config) (s *session, err error) {
 	s = &session{cfg: cfg}
-	if s.cpu, err = onnx.Open(onnx.Config{Library: cfg.Library, Provider: onnx.ProviderCPU, Threads: cfg.Threads}); err != nil {
+	if s.cpu, err = onnxruntime.Open(onnxruntime.Config{Library: cfg.Library, Provider: onnxruntime.ProviderCPU, Threads: cfg.Threads}); err != nil {
 		return nil, err
 	}
 	d := cfg.device()
-	open := func(o onnx.Options) (*onnx.Runtime, error) {
-		return s.cpu.With(onnx.Config{Provider: d.Provider, Device: d.Index, Plugin: cfg.Plugin, Threads: cfg.Threads, Options: o})
+	open := func(o onnxruntime.Options) (*onnxruntime.Runtime, error) {
+		return s.cpu.With(onnxruntime.Config{Provider: d.Provider, Device: d.Index, Plugin: cfg.Plugin, Threads: cfg.Threads, Options: o})
 	}
-	plain, err := open(onnx.Options{})
+	plain, err := open(onnxruntime.Options{})
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	s.variants = []variant{{fp32, plain, solver.Build{Precision: onnx.FP32}}}
+	s.variants = []variant{{fp32, plain, solver.Build{Precision: onnxruntime.FP32}}}
 	// TensorRT switches TF32 for the whole process, so only CUDA has the variant.
-	if d.Provider == onnx.ProviderCUDA {
-		rounded, err := open(onnx.Options{TF32: true})
+	if d.Provider == onnxruntime.ProviderCUDA {
+		rounded, err := open(onnxruntime.Options{TF32: true})
 		if err != nil {
 			return nil, errors.Join(err, s.close())
 		}
-		s.variants = append(s.variants, variant{tf32, rounded, solver.Build{Precision: onnx.FP32}})
+		s.variants = append(s.variants, variant{tf32, rounded, solver.Build{Precision: onnxruntime.FP32}})
 	}
-	if plain.Alone(onnx.FP16) {
-		s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: onnx.FP16}})
+	if plain.Alone(onnxruntime.FP16) {
+		s.variants = append(s.variants, variant{fp16, plain, solver.Build{Precision: onnxruntime.FP16}})
 	}
 	return s, nil
 }
 
 func (s *session) close() error {
-	closed := map[*onnx.Runtime]bool{}
+	closed := map[*onnxruntime.Runtime]bool{}
 	var err error
 	for _, v := range s.variants {
 		if !closed[v.rt] {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 	"ddiff/restore/solver"
@@ -30,7 +30,7 @@ func measureSpeed(ctx context.Context, s *session, r *Report) error {
 					break
 				}
 				t.Network, t.Precision, t.Size, t.Batch = name, v.name, size, n
-				if errors.Is(err, onnx.ErrMemory) {
+				if errors.Is(err, onnxruntime.ErrMemory) {
 					t.Error = err.Error()
 					r.Speed = append(r.Speed, t)
 					break

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"ddiff/restore/metric"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -80,10 +80,10 @@ const stepsCompared = 60
 
 // stepDifference returns the largest difference of x_t and u after one step from equal states, at the beginning, the
 // middle and the end of a run.
-func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v variant, p *prior.Prior) (float64, error) {
+func (m measured) stepDifference(ctx context.Context, cpu *onnxruntime.Runtime, v variant, p *prior.Prior) (float64, error) {
 	m.steps = stepsCompared
 	var after [2][]solver.State
-	for i, rt := range []*onnx.Runtime{cpu, v.rt} {
+	for i, rt := range []*onnxruntime.Runtime{cpu, v.rt} {
 		var err error
 		if after[i], err = m.singleSteps(ctx, rt, p); err != nil {
 			return 0, err
@@ -105,7 +105,7 @@ func (m measured) stepDifference(ctx context.Context, cpu *onnx.Runtime, v varia
 var errOneStep = errors.New("one step is enough")
 
 // singleSteps executes single steps from states as they occur on the way to the photograph.
-func (m measured) singleSteps(ctx context.Context, rt *onnx.Runtime, p *prior.Prior) ([]solver.State, error) {
+func (m measured) singleSteps(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior) ([]solver.State, error) {
 	s, err := newSolver(rt, p, m.op, m.steps, 1, solver.Build{Chunk: 1})
 	if err != nil {
 		return nil, err

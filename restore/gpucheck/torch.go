@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior/randomnet"
 	"ddiff/restore/raster"
 )
@@ -32,7 +32,7 @@ func timeTorch(ctx context.Context, s *session, r *Report) (err error) {
 		return skipped{"no Python interpreter with PyTorch is named; use --torch"}
 	case d.NVIDIA():
 		device = "cuda:" + strconv.Itoa(d.Index)
-	case d.Provider != onnx.ProviderCPU:
+	case d.Provider != onnxruntime.ProviderCPU:
 		return skipped{"PyTorch does not support " + d.Provider}
 	}
 	dir, err := os.MkdirTemp("", "ddiff-torch-")
@@ -85,7 +85,7 @@ func (s *session) writeNetwork(ctx context.Context, dir string) error {
 	if err := net.Run(ctx); err != nil {
 		return err
 	}
-	for name, t := range map[string]*onnx.Tensor{"x.npy": net.X, "y.npy": net.Y} {
+	for name, t := range map[string]*onnxruntime.Tensor{"x.npy": net.X, "y.npy": net.Y} {
 		file, err := raster.EncodeNPY(t.Dims(), t.F32)
 		if err != nil {
 			return err

@@ -11,11 +11,16 @@ import (
 	"sync"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
 // MinDigest is the number of hexadecimal digits of a network's digest in its metric's id.
 const MinDigest = 8
+
+// unclippedVersion ends the version of a network's metric without clipping.
+const unclippedVersion = "_unclipped"
 
 // Network is a metric in an ONNX file, such as LPIPS (Zhang et al., The unreasonable effectiveness of deep features as a
 // perceptual metric, CVPR 2018): inputs x and y [N, 3, H, W] in [-1, 1], output distance [N]. The command lpips of
@@ -31,22 +36,22 @@ type Network struct {
 	MinSize int
 
 	mu      sync.Mutex
-	session *onnx.Session
+	session *onnxruntime.Session
 	height  int // of the tensors
 	width   int
-	in, out []*onnx.Tensor
+	in, out []*onnxruntime.Tensor
 }
 
 // OpenNetwork reads, checks and compiles the network of a file. Errors name the file, and wrap [ErrNetwork], or an error of
 // package onnx. The caller must close the network.
-func OpenNetwork(rt *onnx.Runtime, path string) (*Network, error) {
-	data, err := onnx.ReadFile(path)
+func OpenNetwork(rt *onnxruntime.Runtime, path string) (*Network, error) {
+	data, err := modelfile.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
 	n := &Network{File: path, SHA256: hex.EncodeToString(sum[:])}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err == nil {
 		err = n.describe(m)
 	}
@@ -71,11 +76,11 @@ func (n *Network) ID() string {
 
 // UnclippedID is the versioned id of [Network.ScoreUnclipped], such as "lpips_alex@1_unclipped:1f2e3d4c".
 func (n *Network) UnclippedID() string {
-	return fmt.Sprintf("%s@%d_unclipped:%s", n.Name, n.Version, n.SHA256[:MinDigest])
+	return fmt.Sprintf("%s@%d%s:%s", n.Name, n.Version, unclippedVersion, n.SHA256[:MinDigest])
 }
 
 // describe reads the metadata and checks the inputs and outputs.
-func (n *Network) describe(m *onnx.Model) error {
+func (n *Network) describe(m *modelfile.Model) error {
 	meta := m.Metadata()
 	if kind := meta["ddiff.kind"]; kind != "metric" {
 		return fmt.Errorf("%w: its metadata entry ddiff.kind is %q, want metric; export it with ddiff_export lpips", ErrNetwork, kind)
@@ -155,23 +160,23 @@ func (n *Network) resize(height, width int) error {
 	}
 	n.free()
 	for range 2 {
-		t, err := onnx.NewTensor(onnx.Float, 1, 3, height, width)
+		t, err := onnxruntime.NewTensor(onnx.Float, 1, 3, height, width)
 		if err != nil {
 			return err
 		}
 		n.in = append(n.in, t)
 	}
-	t, err := onnx.NewTensor(onnx.Float, 1)
+	t, err := onnxruntime.NewTensor(onnx.Float, 1)
 	if err != nil {
 		return err
 	}
-	n.out, n.height, n.width = []*onnx.Tensor{t}, height, width
+	n.out, n.height, n.width = []*onnxruntime.Tensor{t}, height, width
 	return nil
 }
 
 func (n *Network) free() {
-	onnx.CloseTensors(n.in)
-	onnx.CloseTensors(n.out)
+	onnxruntime.CloseTensors(n.in)
+	onnxruntime.CloseTensors(n.out)
 	n.in, n.out, n.height, n.width = nil, nil, 0, 0
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/raster"
@@ -171,8 +171,8 @@ func TestOpenNetworkRefuses(t *testing.T) {
 		want  error
 		words string
 	}{
-		"not ONNX":         {[]byte("no network"), onnx.ErrModel, "not an ONNX file"},
-		"cut short":        {good[:len(good)/2], onnx.ErrModel, "cut short"},
+		"not ONNX":         {[]byte("no network"), modelfile.ErrModel, "not an ONNX file"},
+		"cut short":        {good[:len(good)/2], modelfile.ErrModel, "cut short"},
 		"a prior":          {prior, ErrNetwork, "ddiff.kind"},
 		"name with a path": {with("metric", "../x"), ErrNetwork, "want a name such as lpips_alex"},
 		"no version":       {with("metric_version", "new"), ErrNetwork, `ddiff.metric_version is "new"`},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"ddiff/restore/raster"
 )
@@ -32,6 +33,11 @@ func PSNRReferenceRange(reference, x *raster.Image) (float64, error) {
 
 // Window5ID is the id of [SSIMWindow5].
 const Window5ID = "ssim@window5"
+
+// Unclipped reports whether the metric with a versioned id compares images that are not clipped.
+func Unclipped(id string) bool {
+	return id == ReferenceRangeID || id == Window5ID || strings.Contains(id, unclippedVersion+":")
+}
 
 const (
 	uniformSize = 5

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -37,11 +38,11 @@ func TestDetach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tensors, err := onnx.NewTensors(x, product, through, passed)
+	tensors, err := onnxruntime.NewTensors(x, product, through, passed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	copy(tensors[0].F32, []float32{-3.3, 0.15, 7})
 	if err := s.Run(t.Context(), tensors[:1], tensors[1:]); err != nil {
 		t.Fatal(err)

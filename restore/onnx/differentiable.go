@@ -1,33 +1,33 @@
 package onnx
 
 import (
-	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Types returns the types and dimensions of the values of the main graph by name, for inputs of the given dimensions.
+// Types returns the types and dimensions of the values of a model's main graph by name, for inputs of the given dimensions.
 // Inputs with fixed dimensions need no entry. Values whose shape depends on data, or on an operation that ddiff does not
 // know, are missing. It runs nothing. Errors wrap ErrModel.
-func (m *Model) Types(inputs map[string][]int) (map[string]Value, error) {
-	g, at, err := m.alone(inputs)
+func Types(m *modelfile.Model, inputs map[string][]int) (map[string]Value, error) {
+	g, at, err := alone(m, inputs)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]Value{}
 	add := func(name string) {
-		if v, err := g.typeOf(at(name)); err == nil && name != "" {
+		if v, err := g.facts.TypeOf(at(name)); err == nil && name != "" {
 			v.Name = name
 			out[name] = v
 		}
 	}
-	for _, v := range m.proto.Graph.Input {
+	for _, v := range m.Proto().Graph.Input {
 		add(v.Name)
 	}
-	for _, n := range m.proto.Graph.Node {
+	for _, n := range m.Proto().Graph.Node {
 		for _, name := range n.Output {
 			add(name)
 		}
@@ -41,20 +41,20 @@ func (g *Graph) Depends(y, x Value) bool {
 	return active[y.Name]
 }
 
-// Differentiable returns nil if Gradient can differentiate an output of the model by an input, for inputs of the given
+// Differentiable returns nil if Gradient can differentiate an output of a model by an input, for inputs of the given
 // dimensions. Inputs with fixed dimensions need no entry. Otherwise it returns ErrNoGradient, which names the operation
 // and its node, or ErrModel. It runs nothing.
-func (m *Model) Differentiable(output, input string, inputs map[string][]int) error {
-	g, at, err := m.alone(inputs)
+func Differentiable(m *modelfile.Model, output, input string, inputs map[string][]int) error {
+	g, at, err := alone(m, inputs)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{output, input} {
 		if at(name) == "" {
-			return fmt.Errorf("differentiate model: %w: it has no value %q", ErrModel, name)
+			return fmt.Errorf("differentiate model: %w: it has no value %q", modelfile.ErrModel, name)
 		}
 	}
-	x, err := g.typeOf(at(input))
+	x, err := g.facts.TypeOf(at(input))
 	if err != nil {
 		return fmt.Errorf("differentiate model: %w: %w", ErrNoGradient, err)
 	}
@@ -62,7 +62,7 @@ func (m *Model) Differentiable(output, input string, inputs map[string][]int) er
 	if err := g.ruled(first(g.between(x, Value{Name: at(output)}))); err != nil {
 		return err
 	}
-	y, err := g.typeOf(at(output))
+	y, err := g.facts.TypeOf(at(output))
 	if err != nil {
 		return fmt.Errorf("differentiate model: %w: %w", ErrNoGradient, err)
 	}
@@ -72,10 +72,10 @@ func (m *Model) Differentiable(output, input string, inputs map[string][]int) er
 
 func first[A, B any](a A, _ B) A { return a }
 
-// alone inlines the model into a graph of its own. at returns the name of a value of the model in this graph, or "".
-func (m *Model) alone(inputs map[string][]int) (g *Graph, at func(name string) string, err error) {
+// alone inlines a model into a graph of its own. at returns the name of a value of the model in this graph, or "".
+func alone(m *modelfile.Model, inputs map[string][]int) (g *Graph, at func(name string) string, err error) {
 	if o := m.Opset(); o < MinOpset || o > MaxOpset {
-		return nil, nil, fmt.Errorf("read model: %w: operator set %d is outside %d..%d", ErrModel, o, MinOpset, MaxOpset)
+		return nil, nil, fmt.Errorf("read model: %w: operator set %d is outside %d..%d", modelfile.ErrModel, o, MinOpset, MaxOpset)
 	}
 	g = NewGraph(m.Opset())
 	values := map[string]Value{}
@@ -85,12 +85,12 @@ func (m *Model) alone(inputs map[string][]int) (g *Graph, at func(name string) s
 			dims = p.Dims
 		}
 		if slices.ContainsFunc(dims, func(d int) bool { return d < 0 }) {
-			return nil, nil, fmt.Errorf("read model: %w: the dimensions of input %s are not given", ErrModel, p.Name)
+			return nil, nil, fmt.Errorf("read model: %w: the dimensions of input %s are not given", modelfile.ErrModel, p.Name)
 		}
 		values[p.Name] = g.Input(g.fresh("input"), p.DType, dims...)
 	}
 	known := map[string]bool{}
-	for _, n := range m.proto.Graph.Node {
+	for _, n := range m.Proto().Graph.Node {
 		for _, out := range n.Output {
 			known[out] = out != ""
 		}
@@ -110,7 +110,7 @@ func (m *Model) alone(inputs map[string][]int) (g *Graph, at func(name string) s
 // ruled returns ErrNoGradient for the first node without a rule.
 func (g *Graph) ruled(nodes []*onnxpb.NodeProto) error {
 	for _, p := range nodes {
-		if ruleOf(p.OpType) == nil || !standard(p) {
+		if ruleOf(p.OpType) == nil || !infer.Standard(p) {
 			return undifferentiated(p, ErrNoGradient)
 		}
 	}
@@ -119,13 +119,5 @@ func (g *Graph) ruled(nodes []*onnxpb.NodeProto) error {
 
 // undifferentiated states the node that has no gradient.
 func undifferentiated(p *onnxpb.NodeProto, err error) error {
-	return fmt.Errorf("differentiate %s %q: %w", p.OpType, nameOf(p), err)
-}
-
-// inlinedName is the beginning that Inline adds to names.
-var inlinedName = regexp.MustCompile(`^m_\d+/`)
-
-// nameOf returns a node's name in its file, or that of its first output.
-func nameOf(n *onnxpb.NodeProto) string {
-	return inlinedName.ReplaceAllString(cmp.Or(n.Name, cmp.Or(n.Output...)), "")
+	return fmt.Errorf("differentiate %s %q: %w", p.OpType, infer.NodeName(p), err)
 }

@@ -8,40 +8,29 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/onnx/onnxtest"
 )
-
-// parse returns the model of a graph.
-func parse(t *testing.T, g *onnx.Graph) *onnx.Model {
-	t.Helper()
-	data, err := g.Marshal("model")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(18)
 	x := g.Input("x", onnx.Float, -1, 3, 8, 8)
-	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(random(4*27, 1), 4, 3, 3, 3)))
-	m := parse(t, g)
-	if _, err := m.Types(nil); !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "input x") {
+	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3)))
+	m := onnxtest.Parse(t, g)
+	if _, err := onnx.Types(m, nil); !errors.Is(err, modelfile.ErrModel) || !strings.Contains(err.Error(), "input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
-	types, err := m.Types(map[string][]int{"x": {5, 3, 8, 8}})
+	types, err := onnx.Types(m, map[string][]int{"x": {5, 3, 8, 8}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if y := types["y"]; y.DType != onnx.Float || !slices.Equal(y.Dims, []int{5, 4, 4, 4}) {
 		t.Errorf("output %v, want float [5 4 4 4]", y)
 	}
-	types, err = m.Types(map[string][]int{"x": {5, 2, 8, 8}})
+	types, err = onnx.Types(m, map[string][]int{"x": {5, 2, 8, 8}})
 	if _, ok := types["y"]; err != nil || ok {
 		t.Errorf("types %v, error %v; want no output for inputs that do not fit", types, err)
 	}
@@ -62,14 +51,14 @@ func TestDifferentiable(t *testing.T) {
 		"unused":             {[]*onnxpb.NodeProto{node("Hardmax", "x", "t"), node("Tanh", "x", "y")}, ""},
 		"no such output":     {[]*onnxpb.NodeProto{node("Tanh", "x", "z")}, `no value "y"`},
 	} {
-		err := nodes(t, nil, c.nodes...).Differentiable("y", "x", map[string][]int{"x": {2, 3}})
+		err := onnx.Differentiable(nodes(t, nil, c.nodes...), "y", "x", map[string][]int{"x": {2, 3}})
 		if c.want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, onnx.ErrNoGradient) && !errors.Is(err, onnx.ErrModel) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, onnx.ErrNoGradient) && !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: error %v, want one with %s", name, err, c.want)
 		}
 	}
@@ -119,7 +108,7 @@ func TestGradientOfWrongClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = g.Gradient(out["y"], x, g.Const([]float32{1, 1, 1}, 3))
-	if !errors.Is(err, onnx.ErrShape) || !strings.Contains(err.Error(), "[2], not [3]") {
+	if !errors.Is(err, infer.ErrShape) || !strings.Contains(err.Error(), "[2], not [3]") {
 		t.Errorf("error %v, want ErrShape with both shapes", err)
 	}
 }
@@ -129,11 +118,11 @@ func TestGradientOfHalf(t *testing.T) {
 	t.Parallel()
 	inner := onnx.NewGraph(onnx.DefaultOpset)
 	in := inner.Input("x", onnx.Float, 2, 3, 6, 6)
-	h := inner.Apply("Conv", onnx.Float, []int{2, 4, 6, 6}, map[string]any{"pads": []int{1, 1, 1, 1}}, in, inner.Const(random(4*27, 1), 4, 3, 3, 3))
+	h := inner.Apply("Conv", onnx.Float, []int{2, 4, 6, 6}, map[string]any{"pads": []int{1, 1, 1, 1}}, in, inner.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3))
 	h = inner.Mul(h, inner.Apply("Sigmoid", onnx.Float, h.Dims, nil, h))
 	h = inner.Apply("LeakyRelu", onnx.Float, h.Dims, map[string]any{"alpha": float32(0.2)}, h)
-	inner.Output("y", inner.MatMul(inner.Reshape(h, 2, 144), inner.Const(random(144*3, 2), 144, 3)))
-	model := parse(t, inner)
+	inner.Output("y", inner.MatMul(inner.Reshape(h, 2, 144), inner.Const(onnxtest.Random(144*3, 2), 144, 3)))
+	model := onnxtest.Parse(t, inner)
 	gradient := func(half bool) []float32 {
 		g := onnx.NewGraph(onnx.DefaultOpset)
 		x, seed := g.Input("x", onnx.Float, in.Dims...), g.Input("seed", onnx.Float, 2, 3)
@@ -147,7 +136,7 @@ func TestGradientOfHalf(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.Output("dx", dx)
-		return run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: in.Dims}}, random(in.Size(), 3), random(6, 4))[0]
+		return onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: in.Dims}}, onnxtest.Random(in.Size(), 3), onnxtest.Random(6, 4))[0]
 	}
 	full, mixed := gradient(false), gradient(true)
 	distance, size := 0.0, 0.0

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -89,7 +90,7 @@ func (g *Graph) reduce(p *onnxpb.GraphProto, known []Value) ([]Value, error) {
 			continue
 		}
 		needed[name] = true
-		n := g.producers[name]
+		n := g.facts.Producer(name)
 		if n == nil || nodes[n] || isKnown(name) {
 			continue
 		}
@@ -97,7 +98,7 @@ func (g *Graph) reduce(p *onnxpb.GraphProto, known []Value) ([]Value, error) {
 			return nil, fmt.Errorf("%w: an evaluation needs the result of a later one", ErrDivide)
 		}
 		nodes[n] = true
-		queue = append(append(queue, n.Input...), captured(n)...)
+		queue = append(append(queue, n.Input...), modelfile.Captured(n)...)
 	}
 	p.Node = slices.DeleteFunc(slices.Clone(p.Node), func(n *onnxpb.NodeProto) bool { return !nodes[n] })
 	p.Initializer = slices.DeleteFunc(slices.Clone(p.Initializer), func(t *onnxpb.TensorProto) bool { return !needed[t.Name] })

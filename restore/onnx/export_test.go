@@ -1,12 +1,16 @@
 package onnx
 
+import (
+	"ddiff/restore/onnx/infer"
+)
+
 // WatchRules calls seen with the operation of each gradient rule that is used from now on, and returns all operations with a
 // rule.
 func WatchRules(seen func(op string)) (all []string) {
 	for _, family := range families() {
 		for op, r := range family {
 			all = append(all, op)
-			family[op] = func(g *Graph, n *node, k int, dy []Value) (Value, error) {
+			family[op] = func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 				dx, err := r(g, n, k, dy)
 				if err == nil {
 					seen(op)
@@ -29,6 +33,3 @@ func RuleFamilies() map[string][]string {
 	}
 	return out
 }
-
-// ProbeBlocked compares a small network in blocks of some channels with one without.
-func (r *Runtime) ProbeBlocked(channels int) error { return r.probeBlocked(channels) }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -209,7 +210,7 @@ func (f *fuzzer) add(v tensor) {
 
 // fuzzed is one generated model.
 type fuzzed struct {
-	model *onnx.Model
+	model *modelfile.Model
 	x, y  []int
 	names []string // values whose shapes the output "shapes" joins
 	ops   []string
@@ -255,7 +256,7 @@ func fuzzModel(t *testing.T, seed uint64, opset int) fuzzed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.model, err = onnx.ReadModel(data); err != nil {
+	if out.model, err = modelfile.ReadModel(data); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -87,9 +88,9 @@ func fuzzBatch(t *testing.T, opset int, models []fuzzed) []float64 {
 	run := fuzzSession(t, g, in, out)
 	at, along := make([][]float32, len(in)), make([][]float32, len(in))
 	for i, v := range in {
-		at[i], along[i] = random(v.Size(), uint32(2*i)), random(v.Size(), uint32(2*i+1)) //nolint:gosec // small
+		at[i], along[i] = onnxtest.Random(v.Size(), uint32(2*i)), onnxtest.Random(v.Size(), uint32(2*i+1)) //nolint:gosec // small
 	}
-	eval := func(h float64) []*onnx.Tensor {
+	eval := func(h float64) []*onnxruntime.Tensor {
 		p := slices.Clone(at)
 		for i := 0; i < len(p); i += 2 {
 			p[i] = make([]float32, len(at[i]))
@@ -101,7 +102,7 @@ func fuzzBatch(t *testing.T, opset int, models []fuzzed) []float64 {
 	}
 	// The largest steps cross no kink: the generator keeps values away from them.
 	middle := eval(0)
-	var up, down [][]*onnx.Tensor
+	var up, down [][]*onnxruntime.Tensor
 	for h := fuzzStep; len(up) < fuzzSteps; h /= 2 {
 		up, down = append(up, eval(h)), append(down, eval(-h))
 	}
@@ -153,7 +154,7 @@ func extrapolate(quotients []float64) (limit, doubt float64) {
 // fuzzShape returns the number of dimensions of all values of a model, and fails for a value without inferred shape.
 func fuzzShape(t *testing.T, m fuzzed) int {
 	t.Helper()
-	types, err := m.model.Types(nil)
+	types, err := onnx.Types(m.model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func fuzzShape(t *testing.T, m fuzzed) int {
 // compareShapes compares inferred dimensions with those of ONNX Runtime.
 func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 	t.Helper()
-	types, err := m.model.Types(nil)
+	types, err := onnx.Types(m.model, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 }
 
 // fuzzSession compiles a graph. The function that it returns makes new outputs for each call.
-func fuzzSession(t *testing.T, g *onnx.Graph, in, out []onnx.Value) func(data [][]float32) []*onnx.Tensor {
+func fuzzSession(t *testing.T, g *onnx.Graph, in, out []onnx.Value) func(data [][]float32) []*onnxruntime.Tensor {
 	t.Helper()
 	model, err := g.Marshal("fuzz")
 	if err != nil {
@@ -206,20 +207,20 @@ func fuzzSession(t *testing.T, g *onnx.Graph, in, out []onnx.Value) func(data []
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return func(data [][]float32) []*onnx.Tensor {
-		x, err := onnx.NewTensors(in...)
+	return func(data [][]float32) []*onnxruntime.Tensor {
+		x, err := onnxruntime.NewTensors(in...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer onnx.CloseTensors(x)
+		defer onnxruntime.CloseTensors(x)
 		for i := range data {
 			copy(x[i].F32, data[i])
 		}
-		y, err := onnx.NewTensors(out...)
+		y, err := onnxruntime.NewTensors(out...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { onnx.CloseTensors(y) })
+		t.Cleanup(func() { onnxruntime.CloseTensors(y) })
 		if err := s.Run(context.Background(), x, y); err != nil {
 			t.Fatal(err)
 		}

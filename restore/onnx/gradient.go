@@ -1,15 +1,16 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
 // ErrNoGradient: a node between x and y has no gradient rule.
-var ErrNoGradient = errors.New("operation has no gradient rule")
+var ErrNoGradient = infer.ErrNoGradient
 
 // Gradient adds to g the vector-Jacobian product Jᵀ·seed of the expression from x to y,
 // where seed has the shape of y and the result the shape of x. It is exact reverse mode:
@@ -61,15 +62,15 @@ func (g *Graph) backward(p *onnxpb.NodeProto, again replay, active map[string]bo
 	if !used {
 		return nil
 	}
-	n, err := g.understand(p)
+	n, err := g.facts.Understand(p)
 	if err != nil {
 		return undifferentiated(p, fmt.Errorf("%w: %w", ErrNoGradient, err))
 	}
-	for k, in := range n.inputs {
+	for k, in := range n.Inputs {
 		if !active[in.Name] {
 			continue
 		}
-		dx, err := g.derive(ruleOf(n.op), again.of(n), k, dy)
+		dx, err := g.derive(ruleOf(n.Op), again.of(n), k, dy)
 		if err != nil {
 			return undifferentiated(p, err)
 		}
@@ -85,19 +86,19 @@ func (g *Graph) backward(p *onnxpb.NodeProto, again replay, active map[string]bo
 }
 
 // derive applies a rule. A node of a file that its rule cannot handle is an error, not a panic.
-func (g *Graph) derive(r rule, n *node, k int, dy []Value) (dx Value, err error) {
-	in := n.inputs[k]
-	if in.Size() == 0 || n.outputs[0].Size() == 0 {
+func (g *Graph) derive(r rule, n *infer.Node, k int, dy []Value) (dx Value, err error) {
+	in := n.Inputs[k]
+	if in.Size() == 0 || n.Outputs[0].Size() == 0 {
 		return g.zeros(in.DType, in.Dims), nil
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
-			err = n.refuse("%v", fault)
+			err = n.Refuse("%v", fault)
 		}
 	}()
 	dx, err = r(g, n, k, dy)
 	if err == nil && dx.Name != "" && (dx.DType != in.DType || !slices.Equal(dx.Dims, in.Dims)) {
-		err = n.refuse("its rule returned %v for an input of %v", dx.Dims, in.Dims)
+		err = n.Refuse("its rule returned %v for an input of %v", dx.Dims, in.Dims)
 	}
 	return dx, err
 }
@@ -109,13 +110,13 @@ func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[strin
 	// Models may list their nodes in any order.
 	var visit func(name string)
 	visit = func(name string) {
-		n, _ := g.producer(name)
+		n := g.facts.Producer(name)
 		if n == nil || seen[n] || name == x.Name {
 			return
 		}
 		seen[n] = true
 		on := false
-		for _, in := range slices.Concat(n.Input, captured(n)) {
+		for _, in := range slices.Concat(n.Input, modelfile.Captured(n)) {
 			visit(in)
 			on = on || active[in]
 		}

@@ -3,15 +3,17 @@ package onnx
 import (
 	"math"
 	"slices"
+
+	"ddiff/restore/onnx/infer"
 )
 
 // arithmeticRules are the rules of element-wise arithmetic. Their inputs broadcast.
 var arithmeticRules = map[string]rule{
-	"Add": func(g *Graph, n *node, k int, dy []Value) (Value, error) {
-		return g.unbroadcast(dy[0], n.inputs[k].Dims), nil
+	"Add": func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+		return g.unbroadcast(dy[0], n.Inputs[k].Dims), nil
 	},
-	"Sum": func(g *Graph, n *node, k int, dy []Value) (Value, error) {
-		return g.unbroadcast(dy[0], n.inputs[k].Dims), nil
+	"Sum": func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+		return g.unbroadcast(dy[0], n.Inputs[k].Dims), nil
 	},
 	"Mean":  meanRule,
 	"Sub":   subRule,
@@ -23,72 +25,74 @@ var arithmeticRules = map[string]rule{
 	"Where": whereRule,
 	"Clip":  clipRule,
 	"Sqrt":  sqrtRule,
-	"Neg":   func(g *Graph, _ *node, _ int, dy []Value) (Value, error) { return g.Neg(dy[0]), nil },
-	"Exp":   func(g *Graph, n *node, _ int, dy []Value) (Value, error) { return g.Mul(dy[0], n.outputs[0]), nil },
-	"Log":   func(g *Graph, n *node, _ int, dy []Value) (Value, error) { return g.Div(dy[0], n.inputs[0]), nil },
-	"Abs": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		return g.Mul(dy[0], g.unary("Sign", n.inputs[0])), nil
+	"Neg":   func(g *Graph, _ *infer.Node, _ int, dy []Value) (Value, error) { return g.Neg(dy[0]), nil },
+	"Exp": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		return g.Mul(dy[0], n.Outputs[0]), nil
 	},
-	"Reciprocal": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		return g.Neg(g.Mul(dy[0], g.Mul(n.outputs[0], n.outputs[0]))), nil
+	"Log": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) { return g.Div(dy[0], n.Inputs[0]), nil },
+	"Abs": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		return g.Mul(dy[0], g.unary("Sign", n.Inputs[0])), nil
 	},
-	"Sin": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		return g.Mul(dy[0], g.unary("Cos", n.inputs[0])), nil
+	"Reciprocal": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		return g.Neg(g.Mul(dy[0], g.Mul(n.Outputs[0], n.Outputs[0]))), nil
 	},
-	"Cos": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		return g.Neg(g.Mul(dy[0], g.unary("Sin", n.inputs[0]))), nil
+	"Sin": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		return g.Mul(dy[0], g.unary("Cos", n.Inputs[0])), nil
 	},
-	"Tan": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		y := n.outputs[0]
+	"Cos": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		return g.Neg(g.Mul(dy[0], g.unary("Sin", n.Inputs[0]))), nil
+	},
+	"Tan": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		y := n.Outputs[0]
 		return g.Mul(dy[0], g.Add(g.Mul(y, y), g.number(y.DType, 1))), nil
 	},
-	"Atan": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		x := n.inputs[0]
+	"Atan": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		x := n.Inputs[0]
 		return g.Div(dy[0], g.Add(g.Mul(x, x), g.number(x.DType, 1))), nil
 	},
-	"Erf": func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-		x := n.inputs[0]
+	"Erf": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+		x := n.Inputs[0]
 		return g.scaled(g.Mul(dy[0], g.Exp(g.Neg(g.Mul(x, x)))), 2/math.Sqrt(math.Pi)), nil
 	},
 }
 
-func meanRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	return g.scaled(g.unbroadcast(dy[0], n.inputs[k].Dims), 1/float64(len(n.inputs))), nil
+func meanRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	return g.scaled(g.unbroadcast(dy[0], n.Inputs[k].Dims), 1/float64(len(n.Inputs))), nil
 }
 
-func subRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+func subRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	d := dy[0]
 	if k == 1 {
 		d = g.Neg(d)
 	}
-	return g.unbroadcast(d, n.inputs[k].Dims), nil
+	return g.unbroadcast(d, n.Inputs[k].Dims), nil
 }
 
-func mulRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	return g.unbroadcast(g.Mul(dy[0], n.inputs[1-k]), n.inputs[k].Dims), nil
+func mulRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	return g.unbroadcast(g.Mul(dy[0], n.Inputs[1-k]), n.Inputs[k].Dims), nil
 }
 
-func divRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	a, b := n.inputs[0], n.inputs[1]
+func divRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	a, b := n.Inputs[0], n.Inputs[1]
 	d := g.Div(dy[0], b)
 	if k == 1 {
 		d = g.Neg(g.Mul(d, g.Div(a, b)))
 	}
-	return g.unbroadcast(d, n.inputs[k].Dims), nil
+	return g.unbroadcast(d, n.Inputs[k].Dims), nil
 }
 
 // powRule covers positive bases with any exponent, and any base with a whole constant exponent.
-func powRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	x, p := n.inputs[0], n.inputs[1]
+func powRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	x, p := n.Inputs[0], n.Inputs[1]
 	t := x.DType
 	zero := g.number(t, 0)
 	if k == 1 {
 		if p.DType != t {
-			return Value{}, n.refuse("a base and an exponent of different types")
+			return Value{}, n.Refuse("a base and an exponent of different types")
 		}
 		// xᵖ·log x, and 0 at x = 0.
 		log := g.Log(g.where(g.compare("Greater", x, zero), x, g.number(t, 1)))
-		return g.unbroadcast(g.Mul(dy[0], g.Mul(n.outputs[0], log)), p.Dims), nil
+		return g.unbroadcast(g.Mul(dy[0], g.Mul(n.Outputs[0], log)), p.Dims), nil
 	}
 	if c, ok := g.constantNumbers(p); ok && !slices.ContainsFunc(c, func(v float64) bool { return v != c[0] }) && len(c) > 0 {
 		var slope Value
@@ -116,15 +120,15 @@ func powRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 
 // constantNumbers returns the elements of a float or integer value that does not depend on data.
 func (g *Graph) constantNumbers(v Value) ([]float64, bool) {
-	l, ok := g.literalOf(v.Name)
-	return l.floats(), ok
+	l, ok := g.facts.LiteralOf(v.Name)
+	return l.Floats(), ok
 }
 
 // extremeRule divides the gradient equally among the inputs that are equal to the result.
-func extremeRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	y := n.outputs[0]
+func extremeRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	y := n.Outputs[0]
 	var all, mine Value
-	for i, in := range n.inputs {
+	for i, in := range n.Inputs {
 		is := g.Cast(g.compare("Equal", in, y), y.DType)
 		if i == k {
 			mine = is
@@ -135,23 +139,23 @@ func extremeRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 			all = g.Add(all, is)
 		}
 	}
-	return g.unbroadcast(g.Mul(dy[0], g.Div(mine, all)), n.inputs[k].Dims), nil
+	return g.unbroadcast(g.Mul(dy[0], g.Div(mine, all)), n.Inputs[k].Dims), nil
 }
 
-func whereRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+func whereRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	d, zero := dy[0], g.number(dy[0].DType, 0)
 	if k == 1 {
-		d = g.where(n.inputs[0], d, zero)
+		d = g.where(n.Inputs[0], d, zero)
 	} else {
-		d = g.where(n.inputs[0], zero, d)
+		d = g.where(n.Inputs[0], zero, d)
 	}
-	return g.unbroadcast(d, n.inputs[k].Dims), nil
+	return g.unbroadcast(d, n.Inputs[k].Dims), nil
 }
 
 // sqrtRule builds dy/(2√x), and about 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the
 // origin.
-func sqrtRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	y := n.outputs[0]
+func sqrtRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	y := n.Outputs[0]
 	return g.Div(dy[0], g.Max(g.Mul(y, g.number(y.DType, 2)), g.number(y.DType, smallest(y.DType)))), nil
 }
 
@@ -164,9 +168,9 @@ func smallest(t DType) float64 {
 }
 
 // clipRule passes the gradient inside and at the limits.
-func clipRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+func clipRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	if k > 0 {
-		return Value{}, n.refuse("variable limits")
+		return Value{}, n.Refuse("variable limits")
 	}
-	return g.Mul(dy[0], g.inside(n.inputs[0], n.input(1), n.input(2))), nil
+	return g.Mul(dy[0], g.inside(n.Inputs[0], n.Input(1), n.Input(2))), nil
 }

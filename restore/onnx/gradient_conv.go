@@ -1,17 +1,21 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // convRule builds the gradient of a convolution: a convolution with the transposed and reversed kernel for stride 1, else
 // a transposed convolution. On a CPU, ConvTranspose takes about twice as long. The runtime folds the transposition of a
 // constant kernel.
-func convRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x, weight := n.inputs[0], n.inputs[1]
-	w, err := windowOf(n, x.Dims[2:], weight.Dims[2:])
+func convRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x, weight := n.Inputs[0], n.Inputs[1]
+	w, err := infer.WindowOf(n, x.Dims[2:], weight.Dims[2:])
 	if err != nil {
 		return Value{}, err
 	}
-	group := n.integer("group", 1)
+	group := n.Integer("group", 1)
 	switch k {
 	case 0:
 		return g.convInput(x.Dims, weight, dy, w, group), nil
@@ -22,16 +26,16 @@ func convRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 }
 
 // convInput is the gradient of a convolution with respect to its input of the given shape.
-func (g *Graph) convInput(dims []int, weight, dy Value, w window, group int) Value {
-	flipped := window{kernel: w.kernel, stride: w.stride, dilation: w.dilation}
-	for i := range w.kernel {
-		flipped.before = append(flipped.before, w.reach(i)-1-w.before[i])
-		flipped.after = append(flipped.after, w.reach(i)-1-w.after[i])
+func (g *Graph) convInput(dims []int, weight, dy Value, w infer.Window, group int) Value {
+	flipped := infer.Window{Kernel: w.Kernel, Stride: w.Stride, Dilation: w.Dilation}
+	for i := range w.Kernel {
+		flipped.Before = append(flipped.Before, w.Reach(i)-1-w.Before[i])
+		flipped.After = append(flipped.After, w.Reach(i)-1-w.After[i])
 	}
-	if slices.Max(w.stride) == 1 && min(slices.Min(flipped.before), slices.Min(flipped.after)) >= 0 {
-		return g.Apply("Conv", dy.DType, dims, flipped.attributes(map[string]any{"group": group}), dy, g.flipKernel(weight, group))
+	if slices.Max(w.Stride) == 1 && min(slices.Min(flipped.Before), slices.Min(flipped.After)) >= 0 {
+		return g.Apply("Conv", dy.DType, dims, flipped.Attributes(map[string]any{"group": group}), dy, g.flipKernel(weight, group))
 	}
-	attrs := w.attributes(map[string]any{"group": group, "output_padding": w.rest(dims[2:], dy.Dims[2:])})
+	attrs := w.Attributes(map[string]any{"group": group, "output_padding": w.Rest(dims[2:], dy.Dims[2:])})
 	return g.Apply("ConvTranspose", dy.DType, dims, attrs, dy, weight)
 }
 
@@ -52,7 +56,7 @@ func (g *Graph) flipKernel(w Value, group int) Value {
 
 // kernelGradient is the gradient with respect to a kernel of the given shape: the correlation, in each group, of the wide
 // side's pixels with the narrow side's, which are the input and dy for Conv, dy and the input for ConvTranspose.
-func (g *Graph) kernelGradient(wide, narrow Value, dims []int, w window, group int) Value {
+func (g *Graph) kernelGradient(wide, narrow Value, dims []int, w infer.Window, group int) Value {
 	batch, each := wide.Dims[0], wide.Dims[1]/group
 	spatial := wide.Dims[2:]
 	order := func(lead ...int) []int {
@@ -66,12 +70,12 @@ func (g *Graph) kernelGradient(wide, narrow Value, dims []int, w window, group i
 	in = g.Reshape(g.Transpose(in, order(2, 1, 0)...), slices.Concat([]int{each, group * batch}, spatial)...)
 	kernel := g.Transpose(narrow, order(1, 0)...)
 
-	swapped := window{kernel: narrow.Dims[2:], stride: w.dilation, dilation: w.stride, before: w.before, after: w.after}
+	swapped := infer.Window{Kernel: narrow.Dims[2:], Stride: w.Dilation, Dilation: w.Stride, Before: w.Before, After: w.After}
 	out := []int{each, narrow.Dims[1]}
 	for i, side := range spatial {
-		out = append(out, (side+w.before[i]+w.after[i]-swapped.reach(i))/w.dilation[i]+1)
+		out = append(out, (side+w.Before[i]+w.After[i]-swapped.Reach(i))/w.Dilation[i]+1)
 	}
-	dw := g.Apply("Conv", wide.DType, out, swapped.attributes(map[string]any{"group": group}), in, kernel)
+	dw := g.Apply("Conv", wide.DType, out, swapped.Attributes(map[string]any{"group": group}), in, kernel)
 	for i, side := range dims[2:] {
 		if dw.Dims[2+i] > side {
 			dw = g.Slice(dw, 2+i, 0, side)
@@ -90,16 +94,16 @@ func (g *Graph) sumChannels(dy Value) Value {
 }
 
 // convTransposeRule builds the gradient of a transposed convolution, which is a convolution with the same kernel.
-func convTransposeRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x, weight := n.inputs[0], n.inputs[1]
-	w, err := transposedWindowOf(n, x.Dims[2:], dy.Dims[2:], weight.Dims[2:])
+func convTransposeRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x, weight := n.Inputs[0], n.Inputs[1]
+	w, err := infer.TransposedWindowOf(n, x.Dims[2:], dy.Dims[2:], weight.Dims[2:])
 	if err != nil {
 		return Value{}, err
 	}
-	group := n.integer("group", 1)
+	group := n.Integer("group", 1)
 	switch k {
 	case 0:
-		return g.Apply("Conv", dy.DType, x.Dims, w.attributes(map[string]any{"group": group}), dy, weight), nil
+		return g.Apply("Conv", dy.DType, x.Dims, w.Attributes(map[string]any{"group": group}), dy, weight), nil
 	case 1:
 		return g.kernelGradient(dy, x, weight.Dims, w, group), nil
 	}

@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
 // evaluation is a compiled graph with its tensors.
 type evaluation struct {
 	t       *testing.T
-	session *onnx.Session
-	in, out []*onnx.Tensor
+	session *onnxruntime.Session
+	in, out []*onnxruntime.Tensor
 }
 
 // newEvaluation compiles a graph for the CPU; the test's end releases it.
@@ -30,7 +31,7 @@ func newSerialEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outpu
 	return evaluationOf(t, g, onnxtest.Runtime(t).NewSerialSession, inputs, outputs)
 }
 
-func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, out []string) (*onnx.Session, error), inputs, outputs []onnx.Value) *evaluation {
+func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, out []string) (*onnxruntime.Session, error), inputs, outputs []onnx.Value) *evaluation {
 	t.Helper()
 	model, err := g.Marshal("test")
 	if err != nil {
@@ -51,14 +52,14 @@ func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, ou
 			t.Error(err)
 		}
 	})
-	if e.in, err = onnx.NewTensors(inputs...); err != nil {
+	if e.in, err = onnxruntime.NewTensors(inputs...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { onnx.CloseTensors(e.in) })
-	if e.out, err = onnx.NewTensors(outputs...); err != nil {
+	t.Cleanup(func() { onnxruntime.CloseTensors(e.in) })
+	if e.out, err = onnxruntime.NewTensors(outputs...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { onnx.CloseTensors(e.out) })
+	t.Cleanup(func() { onnxruntime.CloseTensors(e.out) })
 	return e
 }
 
@@ -85,7 +86,7 @@ func (e *evaluation) compareDifferences(at []float32, results int) float64 {
 	e.t.Helper()
 	worst := 0.0
 	for draw := range uint32(3) {
-		along, seed := random(len(at), 10+draw), random(results, 20+draw)
+		along, seed := onnxtest.Random(len(at), 10+draw), onnxtest.Random(results, 20+draw)
 		difference := func(h float64) []float64 {
 			up, down := e.run(step(at, along, h), seed)[0], e.run(step(at, along, -h), seed)[0]
 			d := make([]float64, len(up))

@@ -1,6 +1,10 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // gatherRules are the rules of look-ups by index.
 var gatherRules = map[string]rule{
@@ -9,12 +13,12 @@ var gatherRules = map[string]rule{
 }
 
 // gatherRule adds the gradient to the elements that were taken.
-func gatherRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	in, index := n.inputs[0].Dims, n.inputs[1]
-	ax := axis(n.integer("axis", 0), len(in))
+func gatherRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	in, index := n.Inputs[0].Dims, n.Inputs[1]
+	ax := infer.Axis(n.Integer("axis", 0), len(in))
 	count := index.Size()
 	d := g.reshaped(dy[0], slices.Concat(in[:ax], []int{count}, in[ax+1:]))
-	if at, ok := g.integersOf(index); ok {
+	if at, ok := g.facts.IntegersOf(index); ok {
 		if d, ok = g.placed(d, ax, in[ax], at); ok {
 			return d, nil
 		}
@@ -22,7 +26,7 @@ func gatherRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 	// The rows of a matrix of zeros and ones choose the elements.
 	flat := g.Reshape(index, count)
 	hot := g.Apply("OneHot", dy[0].DType, []int{in[ax], count}, map[string]any{"axis": 0}, flat, g.Ints(in[ax]), g.offOn(dy[0].DType))
-	pre, post := size(in[:ax]), size(in[ax+1:])
+	pre, post := infer.Size(in[:ax]), infer.Size(in[ax+1:])
 	return g.reshaped(g.MatMul(hot, g.reshaped(d, []int{pre, count, post})), in), nil
 }
 
@@ -42,7 +46,7 @@ func (g *Graph) placed(v Value, ax, length int, at []int) (Value, bool) {
 	}
 	places := make([]int, len(at))
 	for i, p := range at {
-		places[i] = axis(p, length)
+		places[i] = infer.Axis(p, length)
 	}
 	step := 1
 	if len(places) > 1 {
@@ -62,31 +66,31 @@ func (g *Graph) placed(v Value, ax, length int, at []int) (Value, bool) {
 }
 
 // scatter adds updates into zeros of the given dimensions.
-func (g *Graph) scatter(n *node, op string, dims []int, attrs map[string]any, index, updates Value) (Value, error) {
+func (g *Graph) scatter(n *infer.Node, op string, dims []int, attrs map[string]any, index, updates Value) (Value, error) {
 	if g.opset < 16 {
-		return Value{}, n.refuse("operator set %d: its gradient needs 16", g.opset)
+		return Value{}, n.Refuse("operator set %d: its gradient needs 16", g.opset)
 	}
 	attrs["reduction"] = "add"
 	return g.Apply(op, updates.DType, dims, attrs, g.zeros(updates.DType, dims), index, updates), nil
 }
 
-func gatherElementsRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	return g.scatter(n, "ScatterElements", n.inputs[0].Dims, map[string]any{"axis": n.integer("axis", 0)}, n.inputs[1], dy[0])
+func gatherElementsRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	return g.scatter(n, "ScatterElements", n.Inputs[0].Dims, map[string]any{"axis": n.Integer("axis", 0)}, n.Inputs[1], dy[0])
 }
 
-func gatherNDRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	if n.integer("batch_dims", 0) != 0 {
-		return Value{}, n.refuse("batch_dims")
+func gatherNDRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	if n.Integer("batch_dims", 0) != 0 {
+		return Value{}, n.Refuse("batch_dims")
 	}
-	return g.scatter(n, "ScatterND", n.inputs[0].Dims, map[string]any{}, n.inputs[1], dy[0])
+	return g.scatter(n, "ScatterND", n.Inputs[0].Dims, map[string]any{}, n.Inputs[1], dy[0])
 }
 
 // scatterNDRule covers the replacement of elements.
-func scatterNDRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	if r := n.text("reduction", "none"); r != "none" {
-		return Value{}, n.refuse("reduction %s", r)
+func scatterNDRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	if r := n.Text("reduction", "none"); r != "none" {
+		return Value{}, n.Refuse("reduction %s", r)
 	}
-	index, updates := n.inputs[1], n.inputs[2]
+	index, updates := n.Inputs[1], n.Inputs[2]
 	if k == 2 {
 		return g.Apply("GatherND", dy[0].DType, updates.Dims, nil, dy[0], index), nil
 	}
@@ -94,12 +98,12 @@ func scatterNDRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 }
 
 // scatterElementsRule covers the replacement of elements.
-func scatterElementsRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	if r := n.text("reduction", "none"); r != "none" {
-		return Value{}, n.refuse("reduction %s", r)
+func scatterElementsRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	if r := n.Text("reduction", "none"); r != "none" {
+		return Value{}, n.Refuse("reduction %s", r)
 	}
-	index, updates := n.inputs[1], n.inputs[2]
-	attrs := map[string]any{"axis": n.integer("axis", 0)}
+	index, updates := n.Inputs[1], n.Inputs[2]
+	attrs := map[string]any{"axis": n.Integer("axis", 0)}
 	if k == 2 {
 		return g.Apply("GatherElements", dy[0].DType, updates.Dims, attrs, dy[0], index), nil
 	}
@@ -107,11 +111,11 @@ func scatterElementsRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 }
 
 // topRule writes the gradient of the largest elements to their places.
-func topRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	if dy[0].Name == "" || n.outputs[1].Name == "" {
-		return Value{}, n.refuse("without its indices")
+func topRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	if dy[0].Name == "" || n.Outputs[1].Name == "" {
+		return Value{}, n.Refuse("without its indices")
 	}
-	in := n.inputs[0]
-	attrs := map[string]any{"axis": axis(n.integer("axis", -1), in.Rank())}
-	return g.Apply("ScatterElements", dy[0].DType, in.Dims, attrs, g.zeros(dy[0].DType, in.Dims), n.outputs[1], dy[0]), nil
+	in := n.Inputs[0]
+	attrs := map[string]any{"axis": infer.Axis(n.Integer("axis", -1), in.Rank())}
+	return g.Apply("ScatterElements", dy[0].DType, in.Dims, attrs, g.zeros(dy[0].DType, in.Dims), n.Outputs[1], dy[0]), nil
 }

@@ -1,13 +1,17 @@
 package onnx
 
+import (
+	"ddiff/restore/onnx/infer"
+)
+
 // linearRules are the rules of products of matrices.
 var linearRules = map[string]rule{"MatMul": matMulRule, "Gemm": gemmRule, "Einsum": einsumRule}
 
 // largeMatrix is the number of elements from which a rule makes no transposed copy of a constant.
 const largeMatrix = 1 << 20
 
-func matMulRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	a, b, d := n.inputs[0], n.inputs[1], dy[0]
+func matMulRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	a, b, d := n.Inputs[0], n.Inputs[1], dy[0]
 	// A vector is a row on the left and a column on the right.
 	wide := d.Dims
 	if b.Rank() == 1 {
@@ -32,8 +36,8 @@ func matMulRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 	default:
 		dx = g.MatMul(g.transposeLast(a), d)
 	}
-	want := n.inputs[k].Dims
-	if dx.Size() == size(want) {
+	want := n.Inputs[k].Dims
+	if dx.Size() == infer.Size(want) {
 		return g.reshaped(dx, want), nil
 	}
 	if k == 1 && len(want) == 1 { // a column, summed over the leading dimensions
@@ -72,12 +76,12 @@ func (g *Graph) gemm(a, b Value, transA, transB int, alpha float32) Value {
 }
 
 // gemmRule differentiates α·A'·B' + β·C.
-func gemmRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	a, b, d := n.inputs[0], n.inputs[1], dy[0]
-	transA, transB, alpha := n.integer("transA", 0), n.integer("transB", 0), n.float("alpha", 1)
+func gemmRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	a, b, d := n.Inputs[0], n.Inputs[1], dy[0]
+	transA, transB, alpha := n.Integer("transA", 0), n.Integer("transB", 0), n.Float("alpha", 1)
 	switch {
 	case k == 2:
-		return g.scaled(g.unbroadcast(d, n.inputs[2].Dims), float64(n.float("beta", 1))), nil
+		return g.scaled(g.unbroadcast(d, n.Inputs[2].Dims), float64(n.Float("beta", 1))), nil
 	case k == 0 && transA == 0:
 		return g.gemm(d, b, 0, 1-transB, alpha), nil
 	case k == 0:

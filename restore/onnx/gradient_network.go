@@ -1,5 +1,9 @@
 package onnx
 
+import (
+	"ddiff/restore/onnx/infer"
+)
+
 // networkRules are the rules of the layers of networks.
 var networkRules = map[string]rule{
 	"Conv":          single(convRule),
@@ -24,11 +28,11 @@ var networkRules = map[string]rule{
 }
 
 // single makes a rule that refuses gradients of other outputs than the first, such as the statistics of a normalisation.
-func single(r func(g *Graph, n *node, k int, dy Value) (Value, error)) rule {
-	return func(g *Graph, n *node, k int, dy []Value) (Value, error) {
+func single(r func(g *Graph, n *infer.Node, k int, dy Value) (Value, error)) rule {
+	return func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 		for i, d := range dy {
 			if (d.Name == "") == (i == 0) {
-				return Value{}, n.refuse("the gradient of output %d", i)
+				return Value{}, n.Refuse("the gradient of output %d", i)
 			}
 		}
 		return r(g, n, k, dy[0])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // layer is one operation of a network. Its gradient with respect to input wrt is tested.
@@ -27,12 +28,12 @@ type operand struct {
 }
 
 // normal is an operand with normal values.
-func normal(dims ...int) operand { return drawn(random, dims) }
+func normal(dims ...int) operand { return drawn(onnxtest.Random, dims) }
 
 // positive is an operand with values from 0.5 to 2.5.
 func positive(dims ...int) operand {
 	return drawn(func(n int, seed uint32) []float32 {
-		data := random(n, seed)
+		data := onnxtest.Random(n, seed)
 		for i := range data {
 			data[i] = 1.5 + float32(math.Tanh(float64(data[i])))
 		}

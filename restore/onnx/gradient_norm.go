@@ -1,6 +1,10 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // tiny replaces a norm of 0 as divisor.
 const tiny = 1e-12
@@ -53,8 +57,8 @@ type affineNorm struct {
 }
 
 // gradient builds the gradient of input k: x, scale or shift.
-func (a affineNorm) gradient(g *Graph, n *node, k int, dy Value) Value {
-	in := n.inputs[k].Dims
+func (a affineNorm) gradient(g *Graph, n *infer.Node, k int, dy Value) Value {
+	in := n.Inputs[k].Dims
 	rows := func(v Value) Value { return g.Reshape(v, a.rows, a.x.Size()/a.rows) }
 	if k == 2 {
 		return g.Reshape(g.unbroadcast(g.Reshape(dy, a.view...), a.params), in...)
@@ -64,57 +68,57 @@ func (a affineNorm) gradient(g *Graph, n *node, k int, dy Value) Value {
 		normal := g.Reshape(g.Mul(s.deviation, s.inverse), a.view...)
 		return g.Reshape(g.unbroadcast(g.Mul(g.Reshape(dy, a.view...), normal), a.params), in...)
 	}
-	if scale, ok := g.numbersOf(a.scale); !ok || slices.ContainsFunc(scale, func(s float64) bool { return s != 1 }) {
+	if scale, ok := g.facts.NumbersOf(a.scale); !ok || slices.ContainsFunc(scale, func(s float64) bool { return s != 1 }) {
 		dy = g.Mul(g.Reshape(dy, a.view...), g.Reshape(a.scale, a.params...))
 	}
 	return g.Reshape(g.normalisedGradient(s, rows(dy)), in...)
 }
 
 // instanceNormRule: x [N, C, ...], scale and shift [C].
-func instanceNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x := n.inputs[0]
-	a := affineNorm{x: x, scale: n.inputs[1], epsilon: n.float("epsilon", 1e-5), rows: x.Dims[0] * x.Dims[1]}
-	a.view = []int{x.Dims[0], x.Dims[1], size(x.Dims[2:])}
+func instanceNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x := n.Inputs[0]
+	a := affineNorm{x: x, scale: n.Inputs[1], epsilon: n.Float("epsilon", 1e-5), rows: x.Dims[0] * x.Dims[1]}
+	a.view = []int{x.Dims[0], x.Dims[1], infer.Size(x.Dims[2:])}
 	a.params = []int{1, x.Dims[1], 1}
 	return a.gradient(g, n, k, dy), nil
 }
 
 // groupNormRule: x [N, C, ...], scale and shift per group before operator set 21, then per channel.
-func groupNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x := n.inputs[0]
-	groups := n.integer("num_groups", 1)
-	a := affineNorm{x: x, scale: n.inputs[1], epsilon: n.float("epsilon", 1e-5), rows: x.Dims[0] * groups}
-	per := size(n.inputs[1].Dims)
+func groupNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x := n.Inputs[0]
+	groups := n.Integer("num_groups", 1)
+	a := affineNorm{x: x, scale: n.Inputs[1], epsilon: n.Float("epsilon", 1e-5), rows: x.Dims[0] * groups}
+	per := infer.Size(n.Inputs[1].Dims)
 	a.view = []int{x.Dims[0], per, x.Size() / x.Dims[0] / per}
 	a.params = []int{1, per, 1}
 	return a.gradient(g, n, k, dy), nil
 }
 
 // layerNormRule normalises over the dimensions from axis on.
-func layerNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x := n.inputs[0]
-	from := axis(n.integer("axis", -1), x.Rank())
-	for _, in := range n.inputs[1:] {
-		if in.Name != "" && size(in.Dims) != size(x.Dims[from:]) {
-			return Value{}, n.refuse("scale of shape %v for %v", in.Dims, x.Dims[from:])
+func layerNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x := n.Inputs[0]
+	from := infer.Axis(n.Integer("axis", -1), x.Rank())
+	for _, in := range n.Inputs[1:] {
+		if in.Name != "" && infer.Size(in.Dims) != infer.Size(x.Dims[from:]) {
+			return Value{}, n.Refuse("scale of shape %v for %v", in.Dims, x.Dims[from:])
 		}
 	}
-	a := affineNorm{x: x, scale: n.inputs[1], epsilon: n.float("epsilon", 1e-5), rows: size(x.Dims[:from])}
-	a.view = []int{a.rows, size(x.Dims[from:])}
+	a := affineNorm{x: x, scale: n.Inputs[1], epsilon: n.Float("epsilon", 1e-5), rows: infer.Size(x.Dims[:from])}
+	a.view = []int{a.rows, infer.Size(x.Dims[from:])}
 	a.params = []int{1, a.view[1]}
 	return a.gradient(g, n, k, dy), nil
 }
 
 // rmsNormRule is layerNormRule without a mean and a shift.
-func rmsNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x, scale := n.inputs[0], n.inputs[1]
-	from := axis(n.integer("axis", -1), x.Rank())
-	if size(scale.Dims) != size(x.Dims[from:]) {
-		return Value{}, n.refuse("scale of shape %v for %v", scale.Dims, x.Dims[from:])
+func rmsNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x, scale := n.Inputs[0], n.Inputs[1]
+	from := infer.Axis(n.Integer("axis", -1), x.Rank())
+	if infer.Size(scale.Dims) != infer.Size(x.Dims[from:]) {
+		return Value{}, n.Refuse("scale of shape %v for %v", scale.Dims, x.Dims[from:])
 	}
-	view := []int{size(x.Dims[:from]), size(x.Dims[from:])}
+	view := []int{infer.Size(x.Dims[:from]), infer.Size(x.Dims[from:])}
 	rows, dy := g.Reshape(x, view...), g.Reshape(dy, view...)
-	inverse := g.inverseRoot(g.dotRows(rows, rows), view[1], n.float("epsilon", 1e-5))
+	inverse := g.inverseRoot(g.dotRows(rows, rows), view[1], n.Float("epsilon", 1e-5))
 	if k == 1 {
 		normal := g.Mul(rows, inverse)
 		return g.Reshape(g.ReduceSum(g.Mul(dy, normal), 0), scale.Dims...), nil
@@ -125,40 +129,40 @@ func rmsNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 }
 
 // batchNormRule: with fixed statistics, the normalisation is a factor per channel.
-func batchNormRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	if n.integer("training_mode", 0) != 0 {
-		return Value{}, n.refuse("training_mode")
+func batchNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	if n.Integer("training_mode", 0) != 0 {
+		return Value{}, n.Refuse("training_mode")
 	}
 	if k > 2 {
-		return Value{}, n.refuse("statistics that depend on the input")
+		return Value{}, n.Refuse("statistics that depend on the input")
 	}
-	x, channels := n.inputs[0], n.inputs[1].Dims[0]
-	params := append([]int{1, channels}, ones(max(x.Rank()-2, 0))...)
-	inverse := g.inverseRoot(n.inputs[4], 1, n.float("epsilon", 1e-5))
+	x, channels := n.Inputs[0], n.Inputs[1].Dims[0]
+	params := append([]int{1, channels}, slices.Repeat([]int{1}, max(x.Rank()-2, 0))...)
+	inverse := g.inverseRoot(n.Inputs[4], 1, n.Float("epsilon", 1e-5))
 	switch k {
 	case 0:
-		return g.Mul(dy, g.Reshape(g.Mul(n.inputs[1], inverse), params...)), nil
+		return g.Mul(dy, g.Reshape(g.Mul(n.Inputs[1], inverse), params...)), nil
 	case 1:
-		normal := g.Mul(g.Minus(x, g.Reshape(n.inputs[3], params...)), g.Reshape(inverse, params...))
+		normal := g.Mul(g.Minus(x, g.Reshape(n.Inputs[3], params...)), g.Reshape(inverse, params...))
 		dy = g.Mul(dy, normal)
 	}
 	return g.Reshape(g.unbroadcast(dy, params), channels), nil
 }
 
 // lpNormRule builds the gradient of x divided by its norm of order 1 or 2 along an axis.
-func lpNormRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	x, y := n.inputs[0], n.outputs[0]
-	at := axis(n.integer("axis", -1), x.Rank())
+func lpNormRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	x, y := n.Inputs[0], n.Outputs[0]
+	at := infer.Axis(n.Integer("axis", -1), x.Rank())
 	dims := slices.Clone(x.Dims)
 	dims[at] = 1
 	var norm, direction Value
-	switch n.integer("p", 2) {
+	switch n.Integer("p", 2) {
 	case 1:
 		norm, direction = g.ReduceSum(g.Apply("Abs", x.DType, x.Dims, nil, x), at), g.Apply("Sign", x.DType, x.Dims, nil, x)
 	case 2:
 		norm, direction = g.Sqrt(g.ReduceSum(g.Mul(x, x), at)), y
 	default:
-		return Value{}, n.refuse("p %d", n.integer("p", 2))
+		return Value{}, n.Refuse("p %d", n.Integer("p", 2))
 	}
 	along := g.Mul(direction, g.ReduceSum(g.Mul(dy, y), at))
 	return g.Div(g.Minus(dy, along), g.Max(norm, g.number(dy.DType, tiny))), nil

@@ -1,17 +1,21 @@
 package onnx
 
+import (
+	"ddiff/restore/onnx/infer"
+)
+
 // padRule takes the gradient of the input's own elements and adds that of their copies in the margins, axis by axis.
-func padRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	mode := n.text("mode", "constant")
+func padRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	mode := n.Text("mode", "constant")
 	if k > 0 {
-		return Value{}, n.refuse("a variable margin")
+		return Value{}, n.Refuse("a variable margin")
 	}
-	before, after, err := g.margins(n)
+	before, after, err := g.facts.Margins(n)
 	if err != nil {
-		return Value{}, n.refuse("its margins depend on data")
+		return Value{}, n.Refuse("its margins depend on data")
 	}
 	d := dy[0]
-	for ax, length := range n.inputs[0].Dims {
+	for ax, length := range n.Inputs[0].Dims {
 		b, a := before[ax], after[ax]
 		own := d
 		if b != 0 || a != 0 {
@@ -20,7 +24,7 @@ func padRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 		}
 		if mode != "constant" {
 			if b < 0 || a < 0 {
-				return Value{}, n.refuse("negative margins in mode %s", mode)
+				return Value{}, n.Refuse("negative margins in mode %s", mode)
 			}
 			if own, err = g.folded(n, mode, d, own, ax, b, a); err != nil {
 				return Value{}, err
@@ -32,7 +36,7 @@ func padRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
 }
 
 // folded adds the gradients of the margins of one axis to those of the elements that they repeat.
-func (g *Graph) folded(n *node, mode string, d, own Value, ax, before, after int) (Value, error) {
+func (g *Graph) folded(n *infer.Node, mode string, d, own Value, ax, before, after int) (Value, error) {
 	length, end := own.Dims[ax], d.Dims[ax]
 	var left, right Value
 	if before > 0 {
@@ -67,7 +71,7 @@ func (g *Graph) folded(n *node, mode string, d, own Value, ax, before, after int
 			add(right, 0)
 		}
 	default:
-		return Value{}, n.refuse("mode %s with margins of %d and %d for %d elements", mode, before, after, length)
+		return Value{}, n.Refuse("mode %s with margins of %d and %d for %d elements", mode, before, after, length)
 	}
 	return own, nil
 }

@@ -1,27 +1,31 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // averagePoolRule builds the gradient of an average pooling. Along each dimension it is a linear map, also with the
 // borders' smaller counts.
-func averagePoolRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	x := n.inputs[0]
-	w, err := windowOf(n, x.Dims[2:], nil)
+func averagePoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	x := n.Inputs[0]
+	w, err := infer.WindowOf(n, x.Dims[2:], nil)
 	if err != nil {
 		return Value{}, err
 	}
 	if blocks(w, x.Dims[2:]) {
-		share := g.scaled(dy, 1/float64(size(w.kernel)))
-		return g.repeatBlocks(share, w.kernel), nil
+		share := g.scaled(dy, 1/float64(infer.Size(w.Kernel)))
+		return g.repeatBlocks(share, w.Kernel), nil
 	}
-	return g.applyTransposed(dy, w.maps(x.Dims, dy.Dims, func(i, start, inside int) float32 {
-		if n.integer("count_include_pad", 0) == 0 {
+	return g.applyTransposed(dy, windowMaps(w, x.Dims, dy.Dims, func(i, start, inside int) float32 {
+		if n.Integer("count_include_pad", 0) == 0 {
 			return 1 / float32(inside)
 		}
 		// With ceil_mode, a window may end behind the padding: those positions do not count.
 		count := 0
-		for k := range w.kernel[i] {
-			if start+k*w.dilation[i] < x.Dims[2+i]+w.after[i] {
+		for k := range w.Kernel[i] {
+			if start+k*w.Dilation[i] < x.Dims[2+i]+w.After[i] {
 				count++
 			}
 		}
@@ -30,25 +34,25 @@ func averagePoolRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
 }
 
 // blocks reports whether the windows are the blocks of a grid that covers the input.
-func blocks(w window, in []int) bool {
+func blocks(w infer.Window, in []int) bool {
 	for i, side := range in {
-		if w.kernel[i] != w.stride[i] || w.dilation[i] != 1 || w.before[i] != 0 || w.after[i] != 0 || side%w.kernel[i] != 0 {
+		if w.Kernel[i] != w.Stride[i] || w.Dilation[i] != 1 || w.Before[i] != 0 || w.After[i] != 0 || side%w.Kernel[i] != 0 {
 			return false
 		}
 	}
 	return len(in) <= 3
 }
 
-// maps returns the sums over windows along each dimension of in, with a weight that depends on dimension, first position and
+// windowMaps returns the sums over windows along each dimension of in, with a weight that depends on dimension, first position and
 // number of positions inside the input.
-func (w window) maps(in, out []int, weight func(i, start, inside int) float32) []*axisMap {
+func windowMaps(w infer.Window, in, out []int, weight func(i, start, inside int) float32) []*axisMap {
 	maps := make([]*axisMap, len(in))
-	for i := range w.kernel {
+	for i := range w.Kernel {
 		m := &axisMap{in: in[2+i], rows: make([][]tap, out[2+i])}
 		for o := range m.rows {
-			start := o*w.stride[i] - w.before[i]
-			for k := range w.kernel[i] {
-				if at := start + k*w.dilation[i]; at >= 0 && at < m.in {
+			start := o*w.Stride[i] - w.Before[i]
+			for k := range w.Kernel[i] {
+				if at := start + k*w.Dilation[i]; at >= 0 && at < m.in {
 					m.rows[o] = append(m.rows[o], tap{input: at})
 				}
 			}
@@ -62,41 +66,41 @@ func (w window) maps(in, out []int, weight func(i, start, inside int) float32) [
 	return maps
 }
 
-func globalAveragePoolRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	x := n.inputs[0]
-	share := g.scaled(dy, 1/float64(size(x.Dims[2:])))
+func globalAveragePoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	x := n.Inputs[0]
+	share := g.scaled(dy, 1/float64(infer.Size(x.Dims[2:])))
 	return g.Expand(share, x.Dims...), nil
 }
 
 // lpPoolRule builds the gradient of the pooling with the Euclidean norm, and 0 where the norm is 0.
-func lpPoolRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	x := n.inputs[0]
-	if p := n.integer("p", 2); p != 2 {
-		return Value{}, n.refuse("p %d", p)
+func lpPoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	x := n.Inputs[0]
+	if p := n.Integer("p", 2); p != 2 {
+		return Value{}, n.Refuse("p %d", p)
 	}
-	w, err := windowOf(n, x.Dims[2:], nil)
+	w, err := infer.WindowOf(n, x.Dims[2:], nil)
 	if err != nil {
 		return Value{}, err
 	}
-	share := g.Div(dy, g.Max(n.outputs[0], g.number(dy.DType, tiny)))
-	sum := g.applyTransposed(share, w.maps(x.Dims, dy.Dims, func(_, _, _ int) float32 { return 1 }))
+	share := g.Div(dy, g.Max(n.Outputs[0], g.number(dy.DType, tiny)))
+	sum := g.applyTransposed(share, windowMaps(w, x.Dims, dy.Dims, func(_, _, _ int) float32 { return 1 }))
 	return g.Mul(x, sum), nil
 }
 
 // maxPoolRule adds dy at the position of each maximum; the first one of equal values, as the runtime finds it.
-func maxPoolRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	x := n.inputs[0]
+func maxPoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	x := n.Inputs[0]
 	const scatterAdd = 16 // the first operator set with ScatterElements of sums
 	if g.opset < scatterAdd {
-		return Value{}, n.refuse("before operator set %d", scatterAdd)
+		return Value{}, n.Refuse("before operator set %d", scatterAdd)
 	}
 	attrs := map[string]any{}
-	for k, v := range n.attrs {
+	for k, v := range n.Attrs {
 		attrs[k] = v
 	}
 	delete(attrs, "storage_order")
 	index := Value{Name: g.fresh("MaxPool"), DType: Int64, Dims: dy.Dims}
-	g.emit("MaxPool", []string{x.Name}, []string{g.fresh("MaxPool"), index.Name}, attributes(attrs)...)
+	g.emit("MaxPool", []string{x.Name}, []string{g.fresh("MaxPool"), index.Name}, infer.EncodeAttributes(attrs)...)
 	zeros := g.zeros(dy.DType, []int{x.Size()})
 	flat := g.Apply("ScatterElements", dy.DType, zeros.Dims, map[string]any{"axis": 0, "reduction": "add"},
 		zeros, g.Reshape(index, index.Size()), g.Reshape(dy, dy.Size()))

@@ -1,5 +1,9 @@
 package onnx
 
+import (
+	"ddiff/restore/onnx/infer"
+)
+
 // reductionRules are the rules of sums, means and norms over dimensions. The dimensions may remain with length 1 or not.
 var reductionRules = map[string]rule{
 	"ReduceSum": reduceRule(func(g *Graph, x, _, dy Value, _ int) Value { return g.Expand(dy, x.Dims...) }),
@@ -20,7 +24,7 @@ var reductionRules = map[string]rule{
 // reduceRule makes a rule from a slope for the input x, the output y and the gradient dy, both with dimensions of length
 // 1 for the reduced ones, and the number of elements behind one of y.
 func reduceRule(slope func(g *Graph, x, y, dy Value, count int) Value) rule {
-	return func(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+	return func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 		x, y, d, _, err := g.aligned(n, dy[0])
 		if err != nil {
 			return Value{}, err
@@ -30,18 +34,18 @@ func reduceRule(slope func(g *Graph, x, y, dy Value, count int) Value) rule {
 }
 
 // aligned returns the input of a reduction, its output and the gradient with dimensions of length 1, and the axes.
-func (g *Graph) aligned(n *node, dy Value) (x, y, d Value, axes []int, err error) {
-	x, y = n.inputs[0], n.outputs[0]
-	axes, ok := g.reducedAxes(n)
+func (g *Graph) aligned(n *infer.Node, dy Value) (x, y, d Value, axes []int, err error) {
+	x, y = n.Inputs[0], n.Outputs[0]
+	axes, ok := g.facts.ReducedAxes(n)
 	if !ok {
-		return x, y, dy, nil, n.refuse("its axes depend on data")
+		return x, y, dy, nil, n.Refuse("its axes depend on data")
 	}
-	dims := without(x.Dims, axes, true)
+	dims := infer.Without(x.Dims, axes, true)
 	return x, g.reshaped(y, dims), g.reshaped(dy, dims), axes, nil
 }
 
 // extremesRule divides the gradient equally among the elements that are equal to the result.
-func extremesRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+func extremesRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	x, y, d, axes, err := g.aligned(n, dy[0])
 	if err != nil {
 		return Value{}, err

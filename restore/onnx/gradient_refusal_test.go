@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // A form that a rule does not cover is an error that names the operation and the form, never a wrong gradient.
@@ -15,7 +16,7 @@ func TestGradientRefusesForms(t *testing.T) {
 	x, q := normal(2, 4, 6, 6), normal(2, 3, 5, 4)
 	head := normal(2, 3, 5, 4)
 	mask := operand{value: func(g *onnx.Graph, _ uint32) onnx.Value {
-		return g.Apply("Equal", onnx.Bool, ints(5, 5), nil, g.Const(random(25, 1), 5, 5), g.Const(random(25, 2), 5, 5))
+		return g.Apply("Equal", onnx.Bool, ints(5, 5), nil, g.Const(onnxtest.Random(25, 1), 5, 5), g.Const(onnxtest.Random(25, 2), 5, 5))
 	}}
 	half := []operand{x, omitted(), given(1, 1, 0.5, 0.5)}
 	for want, l := range map[string]layer{

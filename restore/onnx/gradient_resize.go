@@ -3,17 +3,19 @@ package onnx
 import (
 	"fmt"
 	"math"
+
+	"ddiff/restore/onnx/infer"
 )
 
 // resizeRule builds the gradient of a Resize, which is a linear map along each dimension.
-func resizeRule(g *Graph, n *node, k int, dy Value) (Value, error) {
-	x := n.inputs[0]
+func resizeRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
+	x := n.Inputs[0]
 	if k > 0 {
-		return Value{}, n.refuse("scales that depend on the input")
+		return Value{}, n.Refuse("scales that depend on the input")
 	}
 	for name, known := range map[string]string{"antialias": "0", "keep_aspect_ratio_policy": "stretch"} {
-		if v, ok := n.attrs[name]; ok && fmt.Sprint(v) != known {
-			return Value{}, n.refuse("%s %v", name, v)
+		if v, ok := n.Attrs[name]; ok && fmt.Sprint(v) != known {
+			return Value{}, n.Refuse("%s %v", name, v)
 		}
 	}
 	scales, err := g.resizeScales(n, dy.Dims)
@@ -33,20 +35,20 @@ func resizeRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 }
 
 // resizeScales returns the factor of each dimension: the given one, else the ratio of the sides.
-func (g *Graph) resizeScales(n *node, out []int) ([]float32, error) {
-	x := n.inputs[0]
+func (g *Graph) resizeScales(n *infer.Node, out []int) ([]float32, error) {
+	x := n.Inputs[0]
 	scales := make([]float32, x.Rank())
 	for i, in := range x.Dims {
 		scales[i] = float32(out[i]) / float32(in)
 	}
-	if len(n.inputs) < 3 || n.inputs[2].Name == "" {
+	if len(n.Inputs) < 3 || n.Inputs[2].Name == "" {
 		return scales, nil
 	}
-	given, ok := g.numbersOf(n.inputs[2])
+	given, ok := g.facts.NumbersOf(n.Inputs[2])
 	if !ok {
-		return nil, n.refuse("scales that are not constant")
+		return nil, n.Refuse("scales that are not constant")
 	}
-	axes := n.integers("axes")
+	axes := n.Integers("axes")
 	for i, s := range given {
 		at := i
 		if axes != nil {
@@ -59,14 +61,14 @@ func (g *Graph) resizeScales(n *node, out []int) ([]float32, error) {
 
 // resizeMap returns the map along one dimension. Positions are computed in float32 as the runtime does, so that both
 // round to the same pixel.
-func resizeMap(n *node, in, out int, scale float32) (*axisMap, error) {
+func resizeMap(n *infer.Node, in, out int, scale float32) (*axisMap, error) {
 	m := &axisMap{in: in, rows: make([][]tap, out)}
 	for o := range m.rows {
 		at, err := resizePosition(n, o, in, out, scale)
 		if err != nil {
 			return nil, err
 		}
-		switch interpolation := n.text("mode", "nearest"); interpolation {
+		switch interpolation := n.Text("mode", "nearest"); interpolation {
 		case "nearest":
 			i, err := nearest(n, at)
 			if err != nil {
@@ -78,17 +80,17 @@ func resizeMap(n *node, in, out int, scale float32) (*axisMap, error) {
 			i := int(at)
 			m.rows[o] = []tap{{i, 1 - (at - float32(i))}, {min(i+1, in-1), at - float32(i)}}
 		case "cubic":
-			m.rows[o] = cubic(at, in, n.float("cubic_coeff_a", -0.75), n.integer("exclude_outside", 0) != 0)
+			m.rows[o] = cubic(at, in, n.Float("cubic_coeff_a", -0.75), n.Integer("exclude_outside", 0) != 0)
 		default:
-			return nil, n.refuse("mode %s", interpolation)
+			return nil, n.Refuse("mode %s", interpolation)
 		}
 	}
 	return m, nil
 }
 
 // resizePosition returns the position of output o in the input.
-func resizePosition(n *node, o, in, out int, scale float32) (float32, error) {
-	mode := n.text("coordinate_transformation_mode", "half_pixel")
+func resizePosition(n *infer.Node, o, in, out int, scale float32) (float32, error) {
+	mode := n.Text("coordinate_transformation_mode", "half_pixel")
 	half := (float32(o)+0.5)/scale - 0.5
 	switch mode {
 	case "half_pixel":
@@ -109,11 +111,11 @@ func resizePosition(n *node, o, in, out int, scale float32) (float32, error) {
 	case "asymmetric":
 		return float32(o) / scale, nil
 	}
-	return 0, n.refuse("coordinate_transformation_mode %s", mode)
+	return 0, n.Refuse("coordinate_transformation_mode %s", mode)
 }
 
-func nearest(n *node, at float32) (int, error) {
-	mode, x := n.text("nearest_mode", "round_prefer_floor"), float64(at)
+func nearest(n *infer.Node, at float32) (int, error) {
+	mode, x := n.Text("nearest_mode", "round_prefer_floor"), float64(at)
 	switch mode {
 	case "round_prefer_floor":
 		return int(math.Ceil(x - 0.5)), nil
@@ -124,7 +126,7 @@ func nearest(n *node, at float32) (int, error) {
 	case "ceil":
 		return int(math.Ceil(x)), nil
 	}
-	return 0, n.refuse("nearest_mode %s", mode)
+	return 0, n.Refuse("nearest_mode %s", mode)
 }
 
 // cubic returns the weights of Keys' kernel with parameter a. Pixels outside repeat the border, or have no weight.

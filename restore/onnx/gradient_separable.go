@@ -1,6 +1,10 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // tap is the weight of an input in an output.
 type tap struct {
@@ -63,7 +67,7 @@ func (g *Graph) applyTransposed(dy Value, maps []*axisMap) Value {
 			dy = g.Reshape(g.MatMul(rows, matrix), dims...)
 			continue
 		}
-		stacked := g.Reshape(dy, size(dims[:axis]), len(m.rows), size(dims[axis+1:]))
+		stacked := g.Reshape(dy, infer.Size(dims[:axis]), len(m.rows), infer.Size(dims[axis+1:]))
 		dy = g.Reshape(g.MatMul(g.Transpose(matrix, 1, 0), stacked), dims...)
 	}
 	return dy
@@ -74,7 +78,7 @@ func blockFactors(maps []*axisMap) []int {
 	if len(maps) < 3 || len(maps) > 5 {
 		return nil
 	}
-	factors := ones(len(maps))
+	factors := slices.Repeat([]int{1}, len(maps))
 	for i, m := range maps {
 		if m != nil {
 			factors[i] = m.factor()
@@ -88,7 +92,7 @@ func blockFactors(maps []*axisMap) []int {
 
 // sumBlocks sums dy over blocks of pixels.
 func (g *Graph) sumBlocks(dy Value, factors []int) Value {
-	if size(factors) == 1 {
+	if infer.Size(factors) == 1 {
 		return dy
 	}
 	dims := slices.Clone(dy.Dims)
@@ -96,7 +100,7 @@ func (g *Graph) sumBlocks(dy Value, factors []int) Value {
 		dims[2+i] /= f
 	}
 	mean := g.Apply("AveragePool", dy.DType, dims, map[string]any{"kernel_shape": factors, "strides": factors}, dy)
-	return g.scaled(mean, float64(size(factors)))
+	return g.scaled(mean, float64(infer.Size(factors)))
 }
 
 // repeatBlocks repeats each pixel over a block.

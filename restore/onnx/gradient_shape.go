@@ -1,6 +1,10 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // shapeRules are the rules of operations that move elements.
 var shapeRules = map[string]rule{
@@ -25,28 +29,28 @@ var shapeRules = map[string]rule{
 	"CumSum":       cumSumRule,
 }
 
-func identityRule(_ *Graph, _ *node, _ int, dy []Value) (Value, error) { return dy[0], nil }
+func identityRule(_ *Graph, _ *infer.Node, _ int, dy []Value) (Value, error) { return dy[0], nil }
 
 // dropoutRule covers inference, where a Dropout changes nothing.
-func dropoutRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	if n.has(2) {
-		if training, ok := g.integersOf(n.inputs[2]); !ok || training[0] != 0 {
-			return Value{}, n.refuse("training mode")
+func dropoutRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	if n.Has(2) {
+		if training, ok := g.facts.IntegersOf(n.Inputs[2]); !ok || training[0] != 0 {
+			return Value{}, n.Refuse("training mode")
 		}
 	}
 	return dy[0], nil
 }
 
 // castRule converts the gradient to the type of the input. A conversion to integers is piecewise constant.
-func castRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
+func castRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	if k > 0 {
 		return Value{}, nil // CastLike uses the type of its second input only
 	}
-	return g.Cast(dy[0], n.inputs[0].DType), nil
+	return g.Cast(dy[0], n.Inputs[0].DType), nil
 }
 
-func transposeRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	perm := permutation(n)
+func transposeRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	perm := infer.Permutation(n)
 	inverse := make([]int, len(perm))
 	for i, p := range perm {
 		inverse[p] = i
@@ -55,68 +59,68 @@ func transposeRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 }
 
 // reshapeRule restores the input's shape.
-func reshapeRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	return g.Reshape(dy[0], n.inputs[0].Dims...), nil
+func reshapeRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	return g.Reshape(dy[0], n.Inputs[0].Dims...), nil
 }
 
-func expandRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	return g.unbroadcast(dy[0], n.inputs[0].Dims), nil
+func expandRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	return g.unbroadcast(dy[0], n.Inputs[0].Dims), nil
 }
 
 // splitRule joins the gradients of the parts.
-func splitRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+func splitRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	parts := make([]Value, 0, len(dy))
 	for i, d := range dy {
-		if n.outputs[i].Size() == 0 {
+		if n.Outputs[i].Size() == 0 {
 			continue
 		}
 		if d.Name == "" {
-			d = g.zeros(n.inputs[0].DType, n.outputs[i].Dims)
+			d = g.zeros(n.Inputs[0].DType, n.Outputs[i].Dims)
 		}
 		parts = append(parts, d)
 	}
-	ax := axis(n.integer("axis", 0), n.inputs[0].Rank())
+	ax := infer.Axis(n.Integer("axis", 0), n.Inputs[0].Rank())
 	joined := g.Concat(ax, parts...)
-	rest := n.inputs[0].Dims[ax] - joined.Dims[ax] // parts without an output
+	rest := n.Inputs[0].Dims[ax] - joined.Dims[ax] // parts without an output
 	return g.padded(joined, ax, 0, rest), nil
 }
 
 // tileRule sums over the copies.
-func tileRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+func tileRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	var apart, axes []int
-	for i, d := range n.inputs[0].Dims {
+	for i, d := range n.Inputs[0].Dims {
 		axes = append(axes, 2*i)
-		apart = append(apart, n.outputs[0].Dims[i]/d, d)
+		apart = append(apart, n.Outputs[0].Dims[i]/d, d)
 	}
 	if len(axes) == 0 {
 		return dy[0], nil
 	}
-	return g.Reshape(g.ReduceSum(g.Reshape(dy[0], apart...), axes...), n.inputs[0].Dims...), nil
+	return g.Reshape(g.ReduceSum(g.Reshape(dy[0], apart...), axes...), n.Inputs[0].Dims...), nil
 }
 
 // triluRule takes the same triangle.
-func triluRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
+func triluRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	in := []Value{dy[0]}
-	if n.has(1) {
-		in = append(in, n.inputs[1])
+	if n.Has(1) {
+		in = append(in, n.Inputs[1])
 	}
-	return g.Apply("Trilu", dy[0].DType, dy[0].Dims, map[string]any{"upper": n.integer("upper", 1)}, in...), nil
+	return g.Apply("Trilu", dy[0].DType, dy[0].Dims, map[string]any{"upper": n.Integer("upper", 1)}, in...), nil
 }
 
 // cumSumRule sums from the other end.
-func cumSumRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	attrs := map[string]any{"exclusive": n.integer("exclusive", 0), "reverse": 1 - n.integer("reverse", 0)}
-	return g.Apply("CumSum", dy[0].DType, dy[0].Dims, attrs, dy[0], n.inputs[1]), nil
+func cumSumRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	attrs := map[string]any{"exclusive": n.Integer("exclusive", 0), "reverse": 1 - n.Integer("reverse", 0)}
+	return g.Apply("CumSum", dy[0].DType, dy[0].Dims, attrs, dy[0], n.Inputs[1]), nil
 }
 
-func spaceToDepthRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	attrs := map[string]any{"blocksize": n.integer("blocksize", 1)}
-	return g.Apply("DepthToSpace", dy[0].DType, n.inputs[0].Dims, attrs, dy[0]), nil
+func spaceToDepthRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	attrs := map[string]any{"blocksize": n.Integer("blocksize", 1)}
+	return g.Apply("DepthToSpace", dy[0].DType, n.Inputs[0].Dims, attrs, dy[0]), nil
 }
 
-func depthToSpaceRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	b, in := n.integer("blocksize", 1), n.inputs[0].Dims
-	if n.text("mode", "DCR") == "DCR" {
+func depthToSpaceRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	b, in := n.Integer("blocksize", 1), n.Inputs[0].Dims
+	if n.Text("mode", "DCR") == "DCR" {
 		return g.Apply("SpaceToDepth", dy[0].DType, in, map[string]any{"blocksize": b}, dy[0]), nil
 	}
 	apart := g.Reshape(dy[0], in[0], in[1]/(b*b), in[2], b, in[3], b)
@@ -124,22 +128,22 @@ func depthToSpaceRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
 }
 
 // sliceRule writes the gradient into zeros, axis by axis.
-func sliceRule(g *Graph, n *node, _ int, dy []Value) (Value, error) {
-	cuts, err := g.cuts(n)
+func sliceRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
+	cuts, err := g.facts.Cuts(n)
 	if err != nil {
 		return Value{}, err
 	}
 	d := dy[0]
 	for _, c := range slices.Backward(cuts) {
-		if c.step < 0 {
-			d = g.Reverse(d, c.axis)
+		if c.Step < 0 {
+			d = g.Reverse(d, c.Axis)
 		}
-		d = g.spread(d, c.axis, max(c.step, -c.step))
-		lowest := c.start
-		if c.step < 0 {
-			lowest += (c.count - 1) * c.step
+		d = g.spread(d, c.Axis, max(c.Step, -c.Step))
+		lowest := c.Start
+		if c.Step < 0 {
+			lowest += (c.Count - 1) * c.Step
 		}
-		d = g.padded(d, c.axis, lowest, n.inputs[0].Dims[c.axis]-lowest-d.Dims[c.axis])
+		d = g.padded(d, c.Axis, lowest, n.Inputs[0].Dims[c.Axis]-lowest-d.Dims[c.Axis])
 	}
 	return d, nil
 }
@@ -177,11 +181,11 @@ func (g *Graph) padded(v Value, axis, before, after int) Value {
 	return g.Concat(axis, parts...)
 }
 
-func concatRule(g *Graph, n *node, k int, dy []Value) (Value, error) {
-	in := n.inputs[k]
-	ax := axis(n.integer("axis", 0), in.Rank())
+func concatRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	in := n.Inputs[k]
+	ax := infer.Axis(n.Integer("axis", 0), in.Rank())
 	start := 0
-	for _, before := range n.inputs[:k] {
+	for _, before := range n.Inputs[:k] {
 		start += before.Dims[ax]
 	}
 	return g.Slice(dy[0], ax, start, start+in.Dims[ax]), nil

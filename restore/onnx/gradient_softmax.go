@@ -1,10 +1,14 @@
 package onnx
 
-import "math"
+import (
+	"math"
+
+	"ddiff/restore/onnx/infer"
+)
 
 // softmaxRule builds y·(dy − Σ dy·y).
-func softmaxRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	return g.softmaxGradient(n.outputs[0], dy, axis(n.integer("axis", -1), dy.Rank())), nil
+func softmaxRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	return g.softmaxGradient(n.Outputs[0], dy, infer.Axis(n.Integer("axis", -1), dy.Rank())), nil
 }
 
 func (g *Graph) softmaxGradient(y, dy Value, axis int) Value {
@@ -12,43 +16,43 @@ func (g *Graph) softmaxGradient(y, dy Value, axis int) Value {
 }
 
 // logSoftmaxRule builds dy − exp(y)·Σ dy.
-func logSoftmaxRule(g *Graph, n *node, _ int, dy Value) (Value, error) {
-	sum := g.ReduceSum(dy, axis(n.integer("axis", -1), dy.Rank()))
-	return g.Minus(dy, g.Mul(g.Exp(n.outputs[0]), sum)), nil
+func logSoftmaxRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
+	sum := g.ReduceSum(dy, infer.Axis(n.Integer("axis", -1), dy.Rank()))
+	return g.Minus(dy, g.Mul(g.Exp(n.Outputs[0]), sum)), nil
 }
 
 // attentionRule builds the gradients of query, key and value of Attention without a cache, with as many heads of keys and
 // values as of queries. A mask is a constant that is added.
-func attentionRule(g *Graph, n *node, k int, dy Value) (Value, error) {
+func attentionRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
 	for _, name := range []string{"is_causal", "qk_matmul_output_mode"} {
-		if v := n.integer(name, 0); v != 0 {
-			return Value{}, n.refuse("%s %d", name, v)
+		if v := n.Integer(name, 0); v != 0 {
+			return Value{}, n.Refuse("%s %d", name, v)
 		}
 	}
-	if c := n.float("softcap", 0); c != 0 {
-		return Value{}, n.refuse("softcap %g", c)
+	if c := n.Float("softcap", 0); c != 0 {
+		return Value{}, n.Refuse("softcap %g", c)
 	}
-	mask := n.input(3)
+	mask := n.Input(3)
 	switch {
-	case n.has(4) || n.has(5) || n.has(6):
-		return Value{}, n.refuse("a cache of keys and values")
+	case n.Has(4) || n.Has(5) || n.Has(6):
+		return Value{}, n.Refuse("a cache of keys and values")
 	case k > 2:
-		return Value{}, n.refuse("a mask that depends on the input")
+		return Value{}, n.Refuse("a mask that depends on the input")
 	case mask.Name != "" && mask.DType == Bool:
-		return Value{}, n.refuse("a mask of truth values")
+		return Value{}, n.Refuse("a mask of truth values")
 	}
-	heads := n.integer("q_num_heads", 0)
-	if shared := n.integer("kv_num_heads", heads); shared != heads {
-		return Value{}, n.refuse("%d heads of keys for %d of queries", shared, heads)
+	heads := n.Integer("q_num_heads", 0)
+	if shared := n.Integer("kv_num_heads", heads); shared != heads {
+		return Value{}, n.Refuse("%d heads of keys for %d of queries", shared, heads)
 	}
-	if heads == 0 && n.inputs[0].Rank() == 3 {
-		return Value{}, n.refuse("tokens without q_num_heads")
+	if heads == 0 && n.Inputs[0].Rank() == 3 {
+		return Value{}, n.Refuse("tokens without q_num_heads")
 	}
-	q, key, v := g.splitHeads(n.inputs[0], heads), g.splitHeads(n.inputs[1], heads), g.splitHeads(n.inputs[2], heads)
+	q, key, v := g.splitHeads(n.Inputs[0], heads), g.splitHeads(n.Inputs[1], heads), g.splitHeads(n.Inputs[2], heads)
 	if q.Dims[1] != key.Dims[1] {
-		return Value{}, n.refuse("%d heads of keys for %d of queries", key.Dims[1], q.Dims[1])
+		return Value{}, n.Refuse("%d heads of keys for %d of queries", key.Dims[1], q.Dims[1])
 	}
-	scale := float64(n.float("scale", float32(1/math.Sqrt(float64(q.Dims[3])))))
+	scale := float64(n.Float("scale", float32(1/math.Sqrt(float64(q.Dims[3])))))
 	scores := g.MatMul(g.scaled(q, scale), g.transposeLast(key))
 	if mask.Name != "" {
 		scores = g.Add(scores, mask)
@@ -67,8 +71,8 @@ func attentionRule(g *Graph, n *node, k int, dy Value) (Value, error) {
 		}
 		d = g.scaled(d, scale)
 	}
-	if n.inputs[k].Rank() == 3 {
-		d = g.Reshape(g.Transpose(d, 0, 2, 1, 3), n.inputs[k].Dims...)
+	if n.Inputs[k].Rank() == 3 {
+		d = g.Reshape(g.Transpose(d, 0, 2, 1, 3), n.Inputs[k].Dims...)
 	}
 	return d, nil
 }

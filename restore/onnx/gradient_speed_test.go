@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // A VQ decoder of 64 channels with its gradient takes at most 2.5 times the decoder's time. PyTorch's autograd runs beside it,
@@ -32,7 +34,7 @@ func TestGradientSpeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestGradientSpeed(t *testing.T) {
 		return newSerialEvaluation(t, g, []onnx.Value{z, w}, x, onnx.Value{Name: "dz", DType: onnx.Float, Dims: dz.Dims})
 	}
 	forward, gradient := build(false), build(true)
-	z, w := random(3*side*side, 1), random(product(image), 2)
+	z, w := onnxtest.Random(3*side*side, 1), onnxtest.Random(product(image), 2)
 	passes := []func() float64{
 		func() float64 { return milliseconds(t, func() { forward.run(z) }) },
 		func() float64 { return milliseconds(t, func() { gradient.run(z, w) }) },

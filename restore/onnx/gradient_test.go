@@ -1,7 +1,6 @@
 package onnx_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -9,65 +8,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
-
-// run compiles a graph for the CPU and evaluates its outputs.
-func run(t *testing.T, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
-	t.Helper()
-	return runOn(t, onnxtest.Runtime(t), g, inputs, outputs, data...)
-}
-
-// runOn compiles a graph for a runtime and evaluates its outputs.
-func runOn(t *testing.T, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
-	t.Helper()
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var in, out []string
-	for _, v := range inputs {
-		in = append(in, v.Name)
-	}
-	for _, v := range outputs {
-		out = append(out, v.Name)
-	}
-	s, err := rt.NewSession(model, in, out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := onnx.NewTensors(inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnx.CloseTensors(x)
-	for i := range data {
-		copy(x[i].F32, data[i])
-	}
-	y, err := onnx.NewTensors(outputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnx.CloseTensors(y)
-	if err := s.Run(context.Background(), x, y); err != nil {
-		t.Fatal(err)
-	}
-	var res [][]float32
-	for _, v := range y {
-		res = append(res, v.F32)
-	}
-	return res
-}
-
-func random(n int, seed uint32) []float32 {
-	x := make([]float32, n)
-	noise.Normal(x, noise.Key{seed}, noise.Measurement, 0, 1)
-	return x
-}
 
 // Each rule of reverse mode against central differences, in every argument that has one.
 func TestGradientRules(t *testing.T) {
@@ -79,7 +24,7 @@ func TestGradientRules(t *testing.T) {
 		for _, d := range dims {
 			n *= d
 		}
-		data := random(n, seed)
+		data := onnxtest.Random(n, seed)
 		for i := range data {
 			data[i] = 1.5 + float32(math.Tanh(float64(data[i])))
 		}
@@ -131,13 +76,13 @@ func TestGradientRules(t *testing.T) {
 			g.Output("y", y)
 			g.Output("dx", dx)
 			outs := []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}, {Name: "dx", DType: onnx.Float, Dims: dx.Dims}}
-			at, along, s := random(x.Size(), 1), random(x.Size(), 2), random(y.Size(), 3)
+			at, along, s := onnxtest.Random(x.Size(), 1), onnxtest.Random(x.Size(), 2), onnxtest.Random(y.Size(), 3)
 			eval := func(h float64) ([]float32, []float32) {
 				p := make([]float32, len(at))
 				for i := range p {
 					p[i] = at[i] + float32(h)*along[i]
 				}
-				r := run(t, g, []onnx.Value{x, seed}, outs, p, s)
+				r := onnxtest.Run(t, g, []onnx.Value{x, seed}, outs, p, s)
 				return r[0], r[1]
 			}
 			const h = 1e-2
@@ -174,7 +119,7 @@ func TestGradientSwish(t *testing.T) {
 	}
 	g.Output("dx", dx)
 	at := []float32{-1, 0.3, 2}
-	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: x.Dims}}, at)[0]
+	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: x.Dims}}, at)[0]
 	for i, v := range at {
 		s := 1 / (1 + math.Exp(-1.5*float64(v)))
 		if want := s + 1.5*float64(v)*s*(1-s); !(math.Abs(float64(got[i])-want) <= 1e-6) {
@@ -204,7 +149,7 @@ func TestSqrtAtZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Output("d", d)
-	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: []int{3}}}, []float32{0, 2, -2})[0]
+	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: []int{3}}}, []float32{0, 2, -2})[0]
 	for i, want := range []float32{0, 1, -1} {
 		if !(math.Abs(float64(got[i]-want)) <= 1e-6) {
 			t.Errorf("derivative %v, want 0 1 -1", got)
@@ -213,7 +158,7 @@ func TestSqrtAtZero(t *testing.T) {
 }
 
 // inlined returns the model y = 3x. With capture, the product lies in a Loop's body.
-func inlined(t *testing.T, capture bool) *onnx.Model {
+func inlined(t *testing.T, capture bool) *modelfile.Model {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 2)
@@ -230,7 +175,7 @@ func inlined(t *testing.T, capture bool) *onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +183,7 @@ func inlined(t *testing.T, capture bool) *onnx.Model {
 }
 
 // conditional returns the model y = x, whose If takes x in both branches by name.
-func conditional(t *testing.T) *onnx.Model {
+func conditional(t *testing.T) *modelfile.Model {
 	t.Helper()
 	port := func(name string, dtype onnx.DType) *onnxpb.ValueInfoProto {
 		return &onnxpb.ValueInfoProto{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(dtype)}}}
@@ -264,7 +209,7 @@ func conditional(t *testing.T) *onnx.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +217,7 @@ func conditional(t *testing.T) *onnx.Model {
 }
 
 // nodes returns a model from x to y with the given nodes and initializers.
-func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto) *onnx.Model {
+func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto) *modelfile.Model {
 	t.Helper()
 	port := func(name string) []*onnxpb.ValueInfoProto {
 		return []*onnxpb.ValueInfoProto{{Name: name, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(onnx.Float)}}}}
@@ -284,7 +229,7 @@ func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +243,7 @@ func TestInlineRefusesInputWithInitializer(t *testing.T) {
 		&onnxpb.NodeProto{OpType: "Neg", Input: []string{"x"}, Output: []string{"y"}})
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	_, err := g.Inline(m, map[string]onnx.Value{"x": g.Input("x", onnx.Float, 2)}, map[string][]int{"y": {2}})
-	if !errors.Is(err, onnx.ErrModel) || !strings.Contains(err.Error(), "no input x") {
+	if !errors.Is(err, modelfile.ErrModel) || !strings.Contains(err.Error(), "no input x") {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
 }
@@ -307,7 +252,7 @@ func TestInlineRefusesInputWithInitializer(t *testing.T) {
 // silent zero would remove the data term.
 func TestGradientRefusesOpaqueNodes(t *testing.T) {
 	t.Parallel()
-	inline := func(t *testing.T, g *onnx.Graph, m *onnx.Model, x onnx.Value) onnx.Value {
+	inline := func(t *testing.T, g *onnx.Graph, m *modelfile.Model, x onnx.Value) onnx.Value {
 		out, err := g.Inline(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
 		if err != nil {
 			t.Fatal(err)
@@ -404,7 +349,7 @@ func TestGradientInLoopBody(t *testing.T) {
 		t.Fatal(failure)
 	}
 	g.Output("y", final[0])
-	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: []int{2}}}, []float32{3, -1})[0]
+	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: []int{2}}}, []float32{3, -1})[0]
 	if got[0] != 3+2*30 || got[1] != -1-2*10 { // x + 2·10x
 		t.Errorf("got %v, want [63 -21]", got)
 	}
@@ -426,7 +371,7 @@ func TestGradientInLoopBody(t *testing.T) {
 		t.Fatal(failure)
 	}
 	g.Output("y", final[0])
-	got = run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: []int{2}}}, []float32{3, -1})[0]
+	got = onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "y", DType: onnx.Float, Dims: []int{2}}}, []float32{3, -1})[0]
 	if got[0] != 27 || got[1] != -9 { // 3·3x
 		t.Errorf("got %v, want [27 -9]", got)
 	}

@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // vectors are a network's inputs, the vector w of the result's shape and gx = Jᵀ·w by PyTorch, from NAME.json.
@@ -24,7 +27,7 @@ type vectors struct {
 }
 
 // gradientVectors reads the network and the vectors of tools/gradient_vectors.py with the name.
-func gradientVectors(t *testing.T, name string) (*onnx.Model, vectors) {
+func gradientVectors(t *testing.T, name string) (*modelfile.Model, vectors) {
 	t.Helper()
 	base := filepath.Join("testdata", "gradients", name)
 	packed, err := os.Open(base + ".onnx.gz")
@@ -40,7 +43,7 @@ func gradientVectors(t *testing.T, name string) (*onnx.Model, vectors) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +136,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := onnx.ReadModel(data)
+			m, err := modelfile.ReadModel(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +162,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 			for i := range e.in[2].I64 {
 				e.in[2].I64[i] = int64(300 + 100*i)
 			}
-			rel := e.compareDifferences(random(x.Size(), 1), x.Size())
+			rel := e.compareDifferences(onnxtest.Random(x.Size(), 1), x.Size())
 			if !(rel <= 1e-3) {
 				t.Errorf("relative error %.2g of the derivative, want 1e-3 or less", rel)
 				return
@@ -170,7 +173,7 @@ func TestGradientForeignNetworks(t *testing.T) {
 }
 
 // fill decodes an array into an input.
-func fill(x *onnx.Tensor, raw []byte) {
+func fill(x *onnxruntime.Tensor, raw []byte) {
 	if len(x.F32) > 0 {
 		copy(x.F32, floats(raw))
 		return

@@ -2,12 +2,12 @@ package onnx
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
-	"math"
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -28,18 +28,18 @@ type Graph struct {
 	outputs []Value
 	inits   []*onnxpb.TensorProto
 	consts  map[string]Value
-	raw     []*onnxpb.NodeProto // nodes in order, built and inlined
-	facts                       // types and small values, for reverse mode
-	domains map[string]int64    // other operator sets of inlined models
-	weights map[*Model]string   // inlined models: the prefix of their weights
-	half    bool                // inline models in mixed precision
+	raw     []*onnxpb.NodeProto         // nodes in order, built and inlined
+	facts   *infer.Facts                // types and small values, for reverse mode
+	domains map[string]int64            // other operator sets of inlined models
+	weights map[*modelfile.Model]string // inlined models: the prefix of their weights
+	half    bool                        // inline models in mixed precision
 
 	divided     bool // other sessions compute the score network
 	evaluations []evaluation
 	blocks      int // of a gradient, see Recompute
 
-	block         int                   // channels per block, see Block
-	blockedModels map[blockedKey]*Model // by the models that InlineNetwork rewrote
+	block         int                             // channels per block, see Block
+	blockedModels map[blockedKey]*modelfile.Model // by the models that InlineNetwork rewrote
 }
 
 // NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
@@ -48,8 +48,8 @@ func NewGraph(opset int) *Graph {
 		panic(fmt.Sprintf("onnx: operator set %d is outside %d..%d", opset, MinOpset, MaxOpset))
 	}
 	return &Graph{
-		opset: opset, counter: new(int), facts: newFacts(), consts: map[string]Value{}, domains: map[string]int64{},
-		weights: map[*Model]string{}, blockedModels: map[blockedKey]*Model{},
+		opset: opset, counter: new(int), facts: infer.NewFacts(nil), consts: map[string]Value{}, domains: map[string]int64{},
+		weights: map[*modelfile.Model]string{}, blockedModels: map[blockedKey]*modelfile.Model{},
 	}
 }
 
@@ -59,8 +59,8 @@ func (g *Graph) Opset() int { return g.opset }
 // Sub starts a sub-graph of g, such as the body of a loop.
 func (g *Graph) Sub() *Graph {
 	return &Graph{
-		opset: g.opset, counter: g.counter, outer: g, facts: newFacts(), consts: map[string]Value{},
-		domains: g.domains, weights: map[*Model]string{}, half: g.half, divided: g.divided, blocks: g.blocks,
+		opset: g.opset, counter: g.counter, outer: g, facts: infer.NewFacts(g.facts), consts: map[string]Value{},
+		domains: g.domains, weights: map[*modelfile.Model]string{}, half: g.half, divided: g.divided, blocks: g.blocks,
 		block: g.block, blockedModels: g.blockedModels,
 	}
 }
@@ -79,7 +79,7 @@ func (g *Graph) fresh(kind string) string {
 // declare makes a value of the graph and records its type.
 func (g *Graph) declare(name string, t DType, dims []int) Value {
 	v := Value{Name: name, DType: t, Dims: dims}
-	g.types[name] = v
+	g.facts.Declare(v)
 	return v
 }
 
@@ -99,10 +99,10 @@ func (g *Graph) Output(name string, v Value) {
 
 // Const adds a float constant. Equal constants are stored once per graph.
 func (g *Graph) Const(data []float32, dims ...int) Value {
-	if len(data) != size(dims) {
+	if len(data) != infer.Size(dims) {
 		panic(fmt.Sprintf("onnx: constant of %d elements for shape %v", len(data), dims))
 	}
-	return g.constant(Float, floatBytes(data), dims)
+	return g.constant(Float, infer.FloatBytes(data), dims)
 }
 
 // Scalar adds a float constant of rank 0.
@@ -110,25 +110,7 @@ func (g *Graph) Scalar(x float32) Value { return g.Const([]float32{x}) }
 
 // Ints adds an int64 constant of rank 1.
 func (g *Graph) Ints(data ...int) Value {
-	return g.constant(Int64, intBytes(data), []int{len(data)})
-}
-
-// floatBytes returns the elements of a float tensor as a file stores them.
-func floatBytes(data []float32) []byte {
-	raw := make([]byte, 4*len(data))
-	for i, x := range data {
-		binary.LittleEndian.PutUint32(raw[4*i:], math.Float32bits(x))
-	}
-	return raw
-}
-
-// intBytes returns the elements of an int64 tensor as a file stores them.
-func intBytes(data []int) []byte {
-	raw := make([]byte, 8*len(data))
-	for i, x := range data {
-		binary.LittleEndian.PutUint64(raw[8*i:], uint64(x))
-	}
-	return raw
+	return g.constant(Int64, infer.IntBytes(data), []int{len(data)})
 }
 
 func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
@@ -137,7 +119,7 @@ func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 		return v
 	}
 	v := g.declare(g.fresh("const"), t, dims)
-	g.store(&onnxpb.TensorProto{Name: v.Name, DataType: int32(t), Dims: int64s(dims), RawData: raw})
+	g.store(&onnxpb.TensorProto{Name: v.Name, DataType: int32(t), Dims: infer.Int64s(dims), RawData: raw})
 	g.consts[key] = v
 	return v
 }
@@ -145,15 +127,13 @@ func (g *Graph) constant(t DType, raw []byte, dims []int) Value {
 // store adds an initializer.
 func (g *Graph) store(t *onnxpb.TensorProto) {
 	g.inits = append(g.inits, t)
-	g.tensors[t.Name] = t
+	g.facts.Store(t)
 }
 
 // push appends a node.
 func (g *Graph) push(n *onnxpb.NodeProto) {
 	g.raw = append(g.raw, n)
-	for _, out := range n.Output {
-		g.producers[out] = n
-	}
+	g.facts.Produce(n)
 }
 
 // emit appends a node without recording it for reverse mode.
@@ -172,41 +152,14 @@ func (g *Graph) Apply(op string, t DType, dims []int, attrs map[string]any, inpu
 
 // record appends an operation and records it for reverse mode.
 func (g *Graph) record(op string, attrs map[string]any, inputs, outputs []Value) {
-	n := &node{op: op, name: outputs[0].Name, inputs: inputs, outputs: outputs, attrs: attrs}
-	for _, out := range outputs {
-		g.nodes[out.Name] = n
-	}
-	g.emit(op, names(inputs), names(outputs), attributes(attrs)...)
+	g.facts.Record(&infer.Node{Op: op, Name: outputs[0].Name, Inputs: inputs, Outputs: outputs, Attrs: attrs})
+	g.emit(op, names(inputs), names(outputs), infer.EncodeAttributes(attrs)...)
 }
 
 func names(values []Value) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = v.Name
-	}
-	return out
-}
-
-// attributes encodes in the order of names, so that equal graphs have equal bytes.
-func attributes(attrs map[string]any) []*onnxpb.AttributeProto {
-	var out []*onnxpb.AttributeProto
-	for _, name := range sortedKeys(attrs) {
-		a := &onnxpb.AttributeProto{Name: name}
-		switch v := attrs[name].(type) {
-		case int:
-			a.Type, a.I = onnxpb.AttributeProto_INT, int64(v)
-		case []int:
-			a.Type, a.Ints = onnxpb.AttributeProto_INTS, int64s(v)
-		case float32:
-			a.Type, a.F = onnxpb.AttributeProto_FLOAT, v
-		case []float32:
-			a.Type, a.Floats = onnxpb.AttributeProto_FLOATS, v
-		case string:
-			a.Type, a.S = onnxpb.AttributeProto_STRING, []byte(v)
-		default:
-			panic(fmt.Sprintf("onnx: attribute %s has type %T", name, v))
-		}
-		out = append(out, a)
 	}
 	return out
 }

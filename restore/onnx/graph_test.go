@@ -3,11 +3,12 @@ package onnx_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 func TestLoop(t *testing.T) {
@@ -23,7 +24,7 @@ func TestLoop(t *testing.T) {
 		})
 		g.Output("y", final[0])
 		g.Output("n", curves[0])
-		got := run(t, g, []onnx.Value{x, table}, []onnx.Value{
+		got := onnxtest.Run(t, g, []onnx.Value{x, table}, []onnx.Value{
 			{Name: "y", DType: onnx.Float, Dims: []int{2}}, {Name: "n", DType: onnx.Float, Dims: []int{3, 1}},
 		}, []float32{3, 4}, []float32{1, 0, 0, 1, 1, 1, 99, 99})
 		if got[0][0] != 29 || got[0][1] != 35 {
@@ -45,7 +46,7 @@ func TestInlineTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func TestInlineTwice(t *testing.T) {
 		v = out["y"]
 	}
 	g.Output("z", v)
-	got := run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "z", DType: onnx.Float, Dims: []int{2}}}, []float32{1, -1})[0]
+	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "z", DType: onnx.Float, Dims: []int{2}}}, []float32{1, -1})[0]
 	if got[0] != 13 || got[1] != -5 {
 		t.Errorf("got %v, want [13 -5]", got)
 	}
@@ -75,7 +76,7 @@ func TestInlineTwice(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); !errors.Is(err, onnx.ErrModel) {
+		if err := f(); !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: error %v, want ErrModel", name, err)
 		}
 	}
@@ -99,41 +100,6 @@ func TestMarshalIsDeterministic(t *testing.T) {
 			t.Fatal("equal graphs have different bytes")
 		}
 	}
-}
-
-func TestReadModelRefuses(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, b := range map[string][]byte{
-		"empty": nil, "text": []byte("hello, world"), "cut": data[:len(data)/2], "PNG": []byte("\x89PNG\r\n\x1a\n"),
-	} {
-		if _, err := onnx.ReadModel(b); !errors.Is(err, onnx.ErrModel) {
-			t.Errorf("%s: error %v, want ErrModel", name, err)
-		}
-	}
-}
-
-func FuzzReadModel(f *testing.F) {
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	g.Output("y", g.Neg(g.Input("x", onnx.Float, 2)))
-	data, err := g.Marshal("m")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		m, err := onnx.ReadModel(b)
-		if err != nil {
-			return
-		}
-		m.Inputs()
-		m.Outputs()
-		m.Metadata()
-		m.Opset()
-	})
 }
 
 func TestShapeMistakesPanic(t *testing.T) {

@@ -5,13 +5,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
 // Inline copies the model's graph into g. inputs are g's values for the model's inputs; outputs are the requested outputs
 // with their dimensions. Copies of one model in g and the graphs around it share their weights. Gradient differentiates
 // inlined nodes like built ones. Errors wrap ErrModel, for example if the operator sets of model and g differ.
-func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
+func (g *Graph) Inline(m *modelfile.Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
 	if g.half {
 		m = m.Half()
 	}
@@ -24,31 +25,31 @@ func (g *Graph) Inline(m *Model, inputs map[string]Value, outputs map[string][]i
 		if dims, ok := outputs[p.Name]; ok {
 			v := Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
 			out[p.Name] = v
-			g.claims[v.Name] = v
+			g.facts.Claim(v)
 		}
 	}
 	for name := range outputs {
 		if _, ok := out[name]; !ok {
-			return nil, fmt.Errorf("inline model: %w: it has no output %s", ErrModel, name)
+			return nil, fmt.Errorf("inline model: %w: it has no output %s", modelfile.ErrModel, name)
 		}
 	}
 	return out, nil
 }
 
 // inline copies the model's graph and returns the names of its values.
-func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
+func (g *Graph) inline(m *modelfile.Model, inputs map[string]Value) (*renamer, error) {
 	if o := m.Opset(); o != g.opset {
-		return nil, fmt.Errorf("inline model of operator set %d into a graph of %d: %w", o, g.opset, ErrModel)
+		return nil, fmt.Errorf("inline model of operator set %d into a graph of %d: %w", o, g.opset, modelfile.ErrModel)
 	}
-	if len(m.proto.Functions) > 0 {
-		return nil, fmt.Errorf("inline model: %w: it defines functions of its own", ErrModel)
+	if len(m.Proto().Functions) > 0 {
+		return nil, fmt.Errorf("inline model: %w: it defines functions of its own", modelfile.ErrModel)
 	}
-	for _, o := range m.proto.OpsetImport {
+	for _, o := range m.Proto().OpsetImport {
 		if o.Domain == "" || o.Domain == "ai.onnx" {
 			continue
 		}
 		if old, ok := g.domains[o.Domain]; ok && old != o.Version {
-			return nil, fmt.Errorf("inline model: %w: operator set %s in versions %d and %d", ErrModel, o.Domain, old, o.Version)
+			return nil, fmt.Errorf("inline model: %w: operator set %s in versions %d and %d", modelfile.ErrModel, o.Domain, old, o.Version)
 		}
 		g.domains[o.Domain] = o.Version
 	}
@@ -56,16 +57,16 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 	for _, p := range m.Inputs() {
 		v, ok := inputs[p.Name]
 		if !ok {
-			return nil, fmt.Errorf("inline model: %w: input %s is missing", ErrModel, p.Name)
+			return nil, fmt.Errorf("inline model: %w: input %s is missing", modelfile.ErrModel, p.Name)
 		}
 		r.bound[p.Name] = v.Name
 	}
 	for name := range inputs {
 		if _, ok := r.bound[name]; !ok {
-			return nil, fmt.Errorf("inline model: %w: it has no input %s without a value of its own", ErrModel, name)
+			return nil, fmt.Errorf("inline model: %w: it has no input %s without a value of its own", modelfile.ErrModel, name)
 		}
 	}
-	graph := m.proto.Graph
+	graph := m.Proto().Graph
 	shared, again := g.prefixOf(m)
 	if !again {
 		shared = r.prefix
@@ -84,7 +85,7 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 		})
 	}
 	// Copies also share the nodes that depend on weights only.
-	constant := m.constants()
+	constant := m.Constants()
 	for _, n := range graph.Node {
 		if len(n.Output) > 0 && constant[n.Output[0]] {
 			for _, name := range n.Output {
@@ -100,7 +101,7 @@ func (g *Graph) inline(m *Model, inputs map[string]Value) (*renamer, error) {
 }
 
 // prefixOf returns the prefix of a model's weights, if g or a graph around it has them.
-func (g *Graph) prefixOf(m *Model) (prefix string, ok bool) {
+func (g *Graph) prefixOf(m *modelfile.Model) (prefix string, ok bool) {
 	for ; g != nil && !ok; g = g.outer {
 		prefix, ok = g.weights[m]
 	}

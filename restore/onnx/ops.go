@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"ddiff/restore/onnx/infer"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func (g *Graph) elementwise(op string, t DType, a, b Value) Value {
-	dims, ok := broadcast(a.Dims, b.Dims)
+	dims, ok := infer.Broadcast(a.Dims, b.Dims)
 	if !ok || a.DType != b.DType {
 		panic(fmt.Sprintf("onnx: %s of %v and %v", op, a.Dims, b.Dims))
 	}
@@ -73,7 +75,7 @@ func (g *Graph) MatMul(a, b Value) Value {
 	if ra < 2 || rb < 2 || a.Dims[ra-1] != b.Dims[rb-2] {
 		panic(fmt.Sprintf("onnx: MatMul of %v and %v", a.Dims, b.Dims))
 	}
-	lead, ok := broadcast(a.Dims[:ra-2], b.Dims[:rb-2])
+	lead, ok := infer.Broadcast(a.Dims[:ra-2], b.Dims[:rb-2])
 	if !ok {
 		panic(fmt.Sprintf("onnx: MatMul of %v and %v", a.Dims, b.Dims))
 	}
@@ -95,7 +97,7 @@ func (g *Graph) Transpose(a Value, perm ...int) Value {
 
 // Reshape changes the shape and preserves the order of the elements.
 func (g *Graph) Reshape(a Value, dims ...int) Value {
-	if size(dims) != a.Size() {
+	if infer.Size(dims) != a.Size() {
 		panic(fmt.Sprintf("onnx: Reshape of %v to %v", a.Dims, dims))
 	}
 	return g.Apply("Reshape", a.DType, dims, nil, a, g.Ints(dims...))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxpb"
 )
 
@@ -24,12 +25,12 @@ func (g *Graph) split(order []*onnxpb.NodeProto, active map[string]bool) ([][]*o
 	passing, made := make([]int, len(order)+1), make([]int, len(order)+1)
 	born := map[string]int{}
 	for i, p := range order {
-		n, err := g.understand(p)
+		n, err := g.facts.Understand(p)
 		if err != nil {
 			return nil, undifferentiated(p, fmt.Errorf("%w: %w", ErrNoGradient, err))
 		}
 		made[i+1] = made[i]
-		for _, out := range n.outputs {
+		for _, out := range n.Outputs {
 			if out.Name != "" {
 				born[out.Name], made[i+1] = i, made[i+1]+bytesOf(out)
 			}
@@ -37,14 +38,14 @@ func (g *Graph) split(order []*onnxpb.NodeProto, active map[string]bool) ([][]*o
 	}
 	last := map[string]int{}
 	for i, p := range order {
-		for _, in := range g.understood(p).inputs {
+		for _, in := range g.understood(p).Inputs {
 			if _, ok := born[in.Name]; ok && active[in.Name] {
 				last[in.Name] = i
 			}
 		}
 	}
 	for name, end := range last {
-		v, _ := g.typeOf(name)
+		v, _ := g.facts.TypeOf(name)
 		for i := born[name] + 1; i <= end; i++ {
 			passing[i] += bytesOf(v)
 		}
@@ -70,8 +71,8 @@ func (g *Graph) split(order []*onnxpb.NodeProto, active map[string]bool) ([][]*o
 }
 
 // understood returns the record of a node that is understood.
-func (g *Graph) understood(p *onnxpb.NodeProto) *node {
-	n, _ := g.understand(p) // split has reported errors
+func (g *Graph) understood(p *onnxpb.NodeProto) *infer.Node {
+	n, _ := g.facts.Understand(p) // split has reported errors
 	return n
 }
 
@@ -94,12 +95,12 @@ type replay struct {
 }
 
 // of returns the record of n over the values that are computed again.
-func (r replay) of(n *node) *node {
+func (r replay) of(n *infer.Node) *infer.Node {
 	if len(r.values) == 0 {
 		return n
 	}
 	again := *n
-	again.inputs, again.outputs = r.swap(n.inputs), r.swap(n.outputs)
+	again.Inputs, again.Outputs = r.swap(n.Inputs), r.swap(n.Outputs)
 	return &again
 }
 
@@ -137,25 +138,25 @@ func (g *Graph) replay(block []*onnxpb.NodeProto, active map[string]bool, grads 
 	truth = g.reshaped(truth, []int{})
 	for _, p := range block {
 		n := g.understood(p)
-		for _, in := range n.inputs {
+		for _, in := range n.Inputs {
 			if _, ok := r.values[in.Name]; active[in.Name] && !own[in.Name] && !ok {
 				r.values[in.Name] = g.where(truth, in, in)
 			}
 		}
-		outputs := make([]Value, len(n.outputs))
-		for i, out := range n.outputs {
+		outputs := make([]Value, len(n.Outputs))
+		for i, out := range n.Outputs {
 			if out.Name != "" {
 				outputs[i] = g.declare(g.fresh("again"), out.DType, out.Dims)
 			}
 		}
-		c := &node{op: n.op, name: n.name, inputs: r.swap(n.inputs), outputs: outputs, attrs: n.attrs}
-		for i, out := range n.outputs {
+		c := &infer.Node{Op: n.Op, Name: n.Name, Inputs: r.swap(n.Inputs), Outputs: outputs, Attrs: n.Attrs}
+		for i, out := range n.Outputs {
 			if out.Name != "" {
 				r.values[out.Name] = outputs[i]
-				g.nodes[outputs[i].Name] = c
 			}
 		}
-		g.push(&onnxpb.NodeProto{OpType: p.OpType, Domain: p.Domain, Input: names(c.inputs), Output: names(outputs), Attribute: p.Attribute})
+		g.facts.Record(c)
+		g.push(&onnxpb.NodeProto{OpType: p.OpType, Domain: p.Domain, Input: names(c.Inputs), Output: names(outputs), Attribute: p.Attribute})
 	}
 	r.end = len(g.raw)
 	return r

@@ -10,17 +10,19 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // deepModel returns a model of convolutions and SiLU with a skip connection over every fourth layer.
-func deepModel(t *testing.T, layers, channels, side int) *onnx.Model {
+func deepModel(t *testing.T, layers, channels, side int) *modelfile.Model {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	dims := []int{1, channels, side, side}
 	h := g.Input("x", onnx.Float, dims...)
 	skip := h
 	for i := range layers {
-		w := random(channels*channels*9, uint32(i)) //nolint:gosec // small
+		w := onnxtest.Random(channels*channels*9, uint32(i)) //nolint:gosec // small
 		for k := range w {
 			w[k] *= 0.1
 		}
@@ -32,7 +34,7 @@ func deepModel(t *testing.T, layers, channels, side int) *onnx.Model {
 		}
 	}
 	g.Output("y", h)
-	return parse(t, g)
+	return onnxtest.Parse(t, g)
 }
 
 // deepGradient evaluates the gradient of a deepModel.
@@ -52,7 +54,7 @@ func deepGradient(t *testing.T, layers, channels, side, blocks int) []float32 {
 		t.Fatal(err)
 	}
 	g.Output("dx", dx)
-	return run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: dims}}, random(x.Size(), 98), random(x.Size(), 99))[0]
+	return onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: dims}}, onnxtest.Random(x.Size(), 98), onnxtest.Random(x.Size(), 99))[0]
 }
 
 // A gradient with blocks equals that without.

@@ -5,16 +5,17 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxpb"
 )
 
 // A rule builds the gradient of input k of n from the gradients dy of its outputs. An output without effect on the result
 // has the zero Value in dy; at least one has a gradient. The result has the shape and the type of input k; the zero Value
-// states that the derivative is zero everywhere. A rule refuses forms of n that it does not cover with n.refuse.
+// states that the derivative is zero everywhere. A rule refuses forms of n that it does not cover with n.Refuse.
 //
-// Shapes are known: n.inputs[i].Dims. Graph.integersOf and Graph.numbersOf return the elements of inputs that are
+// Shapes are known: n.Inputs[i].Dims. Facts.IntegersOf and Facts.NumbersOf return the elements of inputs that are
 // constants or depend on shapes only.
-type rule func(g *Graph, n *node, k int, dy []Value) (Value, error)
+type rule func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error)
 
 // families lists the rules by family. An operation is in one family only.
 func families() []map[string]rule {
@@ -40,7 +41,7 @@ func piecewiseConstant(n *onnxpb.NodeProto) bool {
 		return isDetached(n)
 	case "Shape", "Size", "ArgMax", "ArgMin", "NonZero", "Sign", "Floor", "Ceil", "Round", "IsNaN", "IsInf", "Equal", "Less",
 		"Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Not", "Xor", "ConstantOfShape", "EyeLike":
-		return standard(n)
+		return infer.Standard(n)
 	case "Cast":
 		for _, a := range n.Attribute {
 			if t := DType(a.I); a.Name == "to" && t != Float && t != Float16 && t != Double {
@@ -50,9 +51,6 @@ func piecewiseConstant(n *onnxpb.NodeProto) bool {
 	}
 	return false
 }
-
-// standard reports whether an operation is one of the default domain.
-func standard(n *onnxpb.NodeProto) bool { return n.Domain == "" || n.Domain == "ai.onnx" }
 
 // number adds a constant of rank 0 and a float type.
 func (g *Graph) number(t DType, x float64) Value {
@@ -84,9 +82,9 @@ func (g *Graph) compare(op string, a, b Value) Value { return g.elementwise(op, 
 
 // where takes a where c is true and b elsewhere. All three broadcast.
 func (g *Graph) where(c, a, b Value) Value {
-	dims, ok := broadcast(c.Dims, a.Dims)
+	dims, ok := infer.Broadcast(c.Dims, a.Dims)
 	if ok {
-		dims, ok = broadcast(dims, b.Dims)
+		dims, ok = infer.Broadcast(dims, b.Dims)
 	}
 	if !ok || a.DType != b.DType {
 		panic(fmt.Sprintf("onnx: Where of %v, %v and %v", c.Dims, a.Dims, b.Dims))
@@ -121,24 +119,6 @@ func (g *Graph) transposeLast(v Value) Value {
 	r := len(perm)
 	perm[r-2], perm[r-1] = r-1, r-2
 	return g.Transpose(v, perm...)
-}
-
-// integersOf returns the elements of an integer value that does not depend on data, such as a shape, in row-major order.
-func (g *Graph) integersOf(v Value) ([]int, bool) {
-	l, ok := g.literalOf(v.Name)
-	if !ok || l.numbers != nil {
-		return nil, false
-	}
-	return l.integers, true
-}
-
-// numbersOf returns the elements of a float value that does not depend on data, such as the scales of a Resize.
-func (g *Graph) numbersOf(v Value) ([]float64, bool) {
-	l, ok := g.literalOf(v.Name)
-	if !ok || l.numbers == nil {
-		return nil, false
-	}
-	return l.numbers, true
 }
 
 func doubleBytes(data []float64) []byte {

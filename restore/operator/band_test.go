@@ -9,6 +9,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -28,11 +29,11 @@ func evaluate(t *testing.T, v []float32, dims []int, f func(g *onnx.Graph, v onn
 		t.Fatal(err)
 	}
 	defer s.Close()
-	tensors, err := onnx.NewTensors(x, y)
+	tensors, err := onnxruntime.NewTensors(x, y)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	copy(tensors[0].F32, v)
 	if err := s.Run(t.Context(), tensors[:1], tensors[1:]); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/parameter"
 )
 
@@ -46,12 +47,12 @@ type File struct {
 
 	opset      int
 	multipleOf int
-	x, y       onnx.Port
-	draw       *onnx.Port // nil without a kernel
-	std        float64    // of the kernel's entries
-	scalars    []onnx.Port
+	x, y       modelfile.Port
+	draw       *modelfile.Port // nil without a kernel
+	std        float64         // of the kernel's entries
+	scalars    []modelfile.Port
 
-	model *onnx.Model // nil in an outline
+	model *modelfile.Model // nil in an outline
 
 	mu     sync.Mutex
 	parts  map[int]*fileParts // by operator set
@@ -60,16 +61,16 @@ type File struct {
 
 // fileParts are the two graphs of a file in one operator set.
 type fileParts struct {
-	forward  *onnx.Model // y of x
-	adjoint  *onnx.Model // gx of w; nil without an output for the gradient
-	crossing []string    // the values of forward that adjoint reads
+	forward  *modelfile.Model // y of x
+	adjoint  *modelfile.Model // gx of w; nil without an output for the gradient
+	crossing []string         // the values of forward that adjoint reads
 }
 
 // The prefix of an operator's metadata.
 const cardPrefix = "ddiff."
 
-// Read returns the bytes of an operator file with external data inlined; see [onnx.ReadFile].
-func Read(path string) ([]byte, error) { return onnx.ReadFile(path) }
+// Read returns the bytes of an operator file with external data inlined; see [modelfile.ReadFile].
+func Read(path string) ([]byte, error) { return modelfile.ReadFile(path) }
 
 // Load parses an operator file. path names it in messages. These metadata entries are read, all of them optional:
 //
@@ -81,9 +82,9 @@ func Read(path string) ([]byte, error) { return onnx.ReadFile(path) }
 //   - ddiff.params.NAME: "DEFAULT; RANGE; DOC" of the parameter NAME, as in "1.2; (0, 8]; gain of the sensor". Each number
 //     among the inputs has such an entry. See [parameter.ParseRange].
 //
-// Errors wrap ErrFile, [onnx.ErrModel], or [onnx.ErrNoGradient] with the operation that has no gradient rule.
+// Errors wrap ErrFile, [modelfile.ErrModel], or [onnx.ErrNoGradient] with the operation that has no gradient rule.
 func Load(path string, data []byte) (*File, error) {
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}
@@ -157,7 +158,7 @@ func (f *File) Outline() *File {
 func (f *File) MarshalJSON() ([]byte, error) { return strconv.AppendQuote(nil, f.SHA256), nil }
 
 // bind finds the ports and reads the metadata.
-func (f *File) bind(m *onnx.Model) error {
+func (f *File) bind(m *modelfile.Model) error {
 	if f.opset < onnx.MinOpset || f.opset > onnx.MaxOpset {
 		return fmt.Errorf("operator set %d is outside %d..%d; export it again with a supported one", f.opset, onnx.MinOpset, onnx.MaxOpset)
 	}
@@ -170,7 +171,7 @@ func (f *File) bind(m *onnx.Model) error {
 	}
 	f.Doc = card[cardPrefix+"doc"]
 	outputs := m.Outputs()
-	i := slices.IndexFunc(outputs, func(p onnx.Port) bool { return p.Name == portY })
+	i := slices.IndexFunc(outputs, func(p modelfile.Port) bool { return p.Name == portY })
 	if i < 0 {
 		return fmt.Errorf("its outputs are %s, want y", portNames(outputs))
 	}
@@ -181,7 +182,7 @@ func (f *File) bind(m *onnx.Model) error {
 	if err := f.bindInputs(m, card); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(outputs, func(p onnx.Port) bool { return p.Name == portGradient }) != f.Differentiates {
+	if slices.ContainsFunc(outputs, func(p modelfile.Port) bool { return p.Name == portGradient }) != f.Differentiates {
 		return fmt.Errorf("it has one of the input w and the output gx; the gradient needs both, or neither")
 	}
 	if err := f.readMultiple(card); err != nil {
@@ -194,7 +195,7 @@ func (f *File) bind(m *onnx.Model) error {
 }
 
 // bindInputs finds x, w, the kernel and the numbers among the inputs.
-func (f *File) bindInputs(m *onnx.Model, card map[string]string) error {
+func (f *File) bindInputs(m *modelfile.Model, card map[string]string) error {
 	inputs := m.Inputs()
 	found := false
 	for _, p := range inputs {
@@ -220,7 +221,7 @@ func (f *File) bindInputs(m *onnx.Model, card map[string]string) error {
 	case f.x.Dims[1] < 1:
 		return fmt.Errorf("the channels of x are free in %s; export it with a number", f.x.Text())
 	}
-	for _, p := range []*onnx.Port{&f.x, &f.y, f.draw} {
+	for _, p := range []*modelfile.Port{&f.x, &f.y, f.draw} {
 		// One image at a time is fine, and a free batch then means nothing.
 		if p != nil && p.Dims[0] >= 0 && (p.Dims[0] != 1 || f.x.Dims[0] != 1) {
 			return fmt.Errorf("the batch of %s is %d in %s; export it with a free batch, or x with a batch of 1", p.Name, p.Dims[0], p.Text())
@@ -229,7 +230,7 @@ func (f *File) bindInputs(m *onnx.Model, card map[string]string) error {
 	return nil
 }
 
-func portNames(ports []onnx.Port) string {
+func portNames(ports []modelfile.Port) string {
 	var out []string
 	for _, p := range ports {
 		out = append(out, p.Name)

@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 const (
@@ -58,8 +59,8 @@ func (f *File) build(s Shape, p map[string]float64) (Expression, error) {
 }
 
 // itemShape is the shape of a port's values for one item.
-func (f *File) itemShape(p onnx.Port, lengths map[string]int) ([]int, error) {
-	shape := onnx.Port{Name: p.Name, Dims: p.Dims[1:], DimNames: p.DimNames[1:]}
+func (f *File) itemShape(p modelfile.Port, lengths map[string]int) ([]int, error) {
+	shape := modelfile.Port{Name: p.Name, Dims: p.Dims[1:], DimNames: p.DimNames[1:]}
 	dims, err := shape.Shape(lengths)
 	if err != nil {
 		return nil, fmt.Errorf("%w: operator %s: %w; name it after a dimension of x %s, as in H/4 or W*2, or export fixed sizes",
@@ -186,7 +187,7 @@ func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied
 }
 
 // inline copies a part of the file with those values that are its inputs, in float32.
-func (e *fileExpression) inline(g *onnx.Graph, m *onnx.Model, values map[string]onnx.Value, outputs map[string][]int) (map[string]onnx.Value, error) {
+func (e *fileExpression) inline(g *onnx.Graph, m *modelfile.Model, values map[string]onnx.Value, outputs map[string][]int) (map[string]onnx.Value, error) {
 	defer g.Half(g.Half(false))
 	inputs := map[string]onnx.Value{}
 	for _, p := range m.Inputs() {
@@ -246,7 +247,7 @@ func (f *File) checkGraph() error {
 	if err != nil {
 		return err
 	}
-	if f.Differentiates && slices.ContainsFunc(parts.forward.Inputs(), func(p onnx.Port) bool { return p.Name == portWeights }) {
+	if f.Differentiates && slices.ContainsFunc(parts.forward.Inputs(), func(p modelfile.Port) bool { return p.Name == portWeights }) {
 		return fmt.Errorf("%w: y depends on w, the weights of its gradient", ErrFile)
 	}
 	op, err := f.operator(f.smallest(8))

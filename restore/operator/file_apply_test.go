@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // sized returns a file of images of free sides without a network. y are the rows and the columns of its measurement.
 func sized(y ...string) *File {
 	return &File{
 		Path: "own.onnx", multipleOf: 1,
-		x: onnx.Port{Name: "x", Dims: []int{-1, 3, -1, -1}, DimNames: []string{"N", "", "H", "W"}},
-		y: onnx.Port{Name: "y", Dims: []int{-1, 3, -1, -1}, DimNames: append([]string{"N", ""}, y...)},
+		x: modelfile.Port{Name: "x", Dims: []int{-1, 3, -1, -1}, DimNames: []string{"N", "", "H", "W"}},
+		y: modelfile.Port{Name: "y", Dims: []int{-1, 3, -1, -1}, DimNames: append([]string{"N", ""}, y...)},
 	}
 }
 
@@ -59,7 +59,7 @@ func TestFileMeasurementLimit(t *testing.T) {
 		{[]int{1, 1 << 62, 4}, false}, // the product overflows to 0
 		{[]int{1, 4, 0}, false},
 	} {
-		dims, err := sized().itemShape(onnx.Port{Name: "y", Dims: c.dims, DimNames: make([]string, len(c.dims))}, nil)
+		dims, err := sized().itemShape(modelfile.Port{Name: "y", Dims: c.dims, DimNames: make([]string, len(c.dims))}, nil)
 		if c.valid && (err != nil || !slices.Equal(dims, c.dims[1:])) || !c.valid && !errors.Is(err, ErrShape) {
 			t.Errorf("%v: shape %v, error %v", c.dims, dims, err)
 		}
@@ -103,7 +103,7 @@ func TestFileDeviation(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{"": 1, "1.2": 1.2, "1e-9": 1e-9, "0": 0, "-1": 0, "nan": 0, "inf": 0, "one": 0} {
 		f := sized()
-		f.draw = &onnx.Port{Name: "k"}
+		f.draw = &modelfile.Port{Name: "k"}
 		err := f.readDraw(map[string]string{cardPrefix + "parameter_std": text})
 		if want == 0 && (err == nil || !strings.Contains(err.Error(), "want a number above 0")) || want > 0 && (err != nil || f.std != want) {
 			t.Errorf("%q: %g, error %v, want %g", text, f.std, err, want)

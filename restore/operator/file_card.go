@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/parameter"
 )
 
@@ -63,7 +63,7 @@ func (f *File) readParameters(card map[string]string) error {
 	}
 	for key := range card {
 		name, ok := strings.CutPrefix(key, paramsPrefix)
-		if ok && !slices.ContainsFunc(f.scalars, func(p onnx.Port) bool { return p.Name == name }) {
+		if ok && !slices.ContainsFunc(f.scalars, func(p modelfile.Port) bool { return p.Name == name }) {
 			return fmt.Errorf("its metadata entry %s declares a parameter, no input of rank 0 has this name", key)
 		}
 	}

@@ -1,6 +1,9 @@
 package operator
 
-import "ddiff/restore/onnx"
+import (
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+)
 
 // Values returns the number of values that the nodes of the file compute for one image of a shape, with those of its gradient
 // if the file has one. Values of unknown shape do not count. It is 0 for an outline and for a shape that the file does not take.
@@ -26,7 +29,7 @@ func (f *File) count(s Shape) (sum float64) {
 	if err := f.x.Bind(s.Dims(1), lengths); err != nil {
 		return 0
 	}
-	given := map[string]*onnx.Port{}
+	given := map[string]*modelfile.Port{}
 	if f.draw != nil {
 		given[f.draw.Name] = f.draw
 	}
@@ -40,7 +43,7 @@ func (f *File) count(s Shape) (sum float64) {
 		}
 		inputs[name] = append([]int{1}, dims...)
 	}
-	types, err := f.model.Types(inputs)
+	types, err := onnx.Types(f.model, inputs)
 	if err != nil {
 		return 0
 	}

@@ -14,6 +14,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
@@ -286,8 +287,8 @@ func TestUnusableFiles(t *testing.T) {
 		target error
 		want   string
 	}{
-		"text":          {[]byte("not a model"), onnx.ErrModel, "not an ONNX file"},
-		"empty":         {nil, onnx.ErrModel, "no graph"},
+		"text":          {[]byte("not a model"), modelfile.ErrModel, "not an ONNX file"},
+		"empty":         {nil, modelfile.ErrModel, "no graph"},
 		"no y":          {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("z", twice(g, x)) }), operator.ErrFile, "its outputs are z, want y"},
 		"x of rank 3":   {fileOf(t, 17, image[1:], nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "want an image batch x"},
 		"half gradient": {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", x); g.Output("gx", x) }), operator.ErrFile, "the gradient needs both"},

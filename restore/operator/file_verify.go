@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -27,17 +27,17 @@ var ErrUnverified = errors.New("not verified")
 // Verify runs A and its gradient once, on two small images of noise with the default parameters. Call it before the first use
 // of a file. It returns ErrFile if ONNX Runtime cannot run the file, if results have other shapes than the file states or are
 // not finite, and ErrUnverified if the call takes more than 20 s. Errors of the device, of its memory and of ctx pass through.
-func (f *File) Verify(ctx context.Context, rt *onnx.Runtime) error {
+func (f *File) Verify(ctx context.Context, rt *onnxruntime.Runtime) error {
 	return f.verifyWithin(ctx, rt, verifyLimit)
 }
 
-func (f *File) verifyWithin(ctx context.Context, rt *onnx.Runtime, limit time.Duration) error {
+func (f *File) verifyWithin(ctx context.Context, rt *onnxruntime.Runtime, limit time.Duration) error {
 	op, err := f.operator(f.smallest(verifySide))
 	if err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}
 	err = f.verify(ctx, rt, op, limit)
-	device := ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback)
+	device := ctx.Err() != nil || errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback)
 	switch {
 	case err == nil || device:
 		return err
@@ -47,7 +47,7 @@ func (f *File) verifyWithin(ctx context.Context, rt *onnx.Runtime, limit time.Du
 	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", f.Path, ErrFile, verifyBatch, op.Image.Width, op.Image.Height, err)
 }
 
-func (f *File) verify(ctx context.Context, rt *onnx.Runtime, op *Operator, limit time.Duration) error {
+func (f *File) verify(ctx context.Context, rt *onnxruntime.Runtime, op *Operator, limit time.Duration) error {
 	fw, err := newForward(rt, op, verifyBatch, true)
 	if err != nil {
 		return err

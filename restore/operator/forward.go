@@ -7,33 +7,34 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Forward evaluates A on one image at a time and with one thread per operation, so that a measurement depends neither on
 // the batch nor on the number of threads. One goroutine at a time uses it.
 type Forward struct {
 	op      *Operator
-	inputs  []*onnx.Tensor // x and the encoded draw; for a gradient also w
-	outputs []*onnx.Tensor // y; for a gradient also Jᵀ·w
-	session *onnx.Session
+	inputs  []*onnxruntime.Tensor // x and the encoded draw; for a gradient also w
+	outputs []*onnxruntime.Tensor // y; for a gradient also Jᵀ·w
+	session *onnxruntime.Session
 }
 
 // NewForward compiles A. Close it after use.
-func NewForward(rt *onnx.Runtime, op *Operator) (*Forward, error) {
+func NewForward(rt *onnxruntime.Runtime, op *Operator) (*Forward, error) {
 	return newForward(rt, op, 1, false)
 }
 
 // newForward compiles A, and its gradient if that is wanted, for a batch of n images.
-func newForward(rt *onnx.Runtime, op *Operator, n int, gradient bool) (*Forward, error) {
+func newForward(rt *onnxruntime.Runtime, op *Operator, n int, gradient bool) (*Forward, error) {
 	model, in, out, err := op.model(n, gradient)
 	if err != nil {
 		return nil, err
 	}
 	f := &Forward{op: op}
-	if f.inputs, err = onnx.NewTensors(in...); err != nil {
+	if f.inputs, err = onnxruntime.NewTensors(in...); err != nil {
 		return nil, err
 	}
-	if f.outputs, err = onnx.NewTensors(out...); err != nil {
+	if f.outputs, err = onnxruntime.NewTensors(out...); err != nil {
 		f.Close()
 		return nil, err
 	}
@@ -122,8 +123,8 @@ func (f *Forward) Measure(ctx context.Context, x, draw []float32, n Noise, key n
 
 // Close releases the runtime's memory.
 func (f *Forward) Close() error {
-	onnx.CloseTensors(f.inputs)
-	onnx.CloseTensors(f.outputs)
+	onnxruntime.CloseTensors(f.inputs)
+	onnxruntime.CloseTensors(f.outputs)
 	if f.session != nil {
 		return f.session.Close()
 	}

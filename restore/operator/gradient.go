@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // ErrGradient: a gradient differs from finite differences by more than GradientTolerance.
@@ -33,7 +33,7 @@ type GradientReport struct {
 // CheckGradient compares the gradient of A, as the graph gives it, with central differences at a
 // fixed random image, draw and weighting of y. It returns ErrGradient for a wrong gradient, and
 // [onnx.ErrNoGradient] for an operation without a rule.
-func (o *Operator) CheckGradient(ctx context.Context, rt *onnx.Runtime) (GradientReport, error) {
+func (o *Operator) CheckGradient(ctx context.Context, rt *onnxruntime.Runtime) (GradientReport, error) {
 	f, err := newForward(rt, o, 1, true)
 	if err != nil {
 		return GradientReport{}, err

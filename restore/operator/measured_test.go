@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // TestFilePictureShape: the sides of the image suit the file and the prior, and the measurement is not smaller than the picture.
@@ -32,7 +32,7 @@ func TestFilePictureShape(t *testing.T) {
 		"too small":           {sized("H", "W"), 4, 24, Shape{}, Shape{}, "no image has a picture of 24×4 pixels"},
 		"one channel":         {of(sized("H", "W"), func(f *File) { f.y.Dims[1] = 1 }), 16, 15, Shape{3, 16, 16}, Shape{1, 16, 16}, ""},
 		"four channels":       {of(sized("H", "W"), func(f *File) { f.y.Dims[1] = 4 }), 16, 16, Shape{}, Shape{}, "is [N, 4, H, W], a picture has 1 or 3 channels; give the values of A(x) as .npy"},
-		"no picture":          {of(sized(), func(f *File) { f.y = onnx.Port{Dims: []int{-1, 9}, DimNames: []string{"N", ""}} }), 16, 16, Shape{}, Shape{}, "is [N, 9], a picture"},
+		"no picture":          {of(sized(), func(f *File) { f.y = modelfile.Port{Dims: []int{-1, 9}, DimNames: []string{"N", ""}} }), 16, 16, Shape{}, Shape{}, "is [N, 9], a picture"},
 		"fixed":               {of(sized("", ""), fixed), 32, 16, Shape{3, 64, 32}, Shape{3, 32, 16}, ""},
 		"fixed, mirrored":     {of(sized("", ""), fixed), 31, 9, Shape{3, 64, 32}, Shape{3, 32, 16}, ""},
 		"larger than fixed":   {of(sized("", ""), fixed), 33, 16, Shape{}, Shape{}, "is for images of 32×64 pixels with measurements of shape [3 32 16], got a picture of 16×33 pixels"},

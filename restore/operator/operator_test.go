@@ -13,6 +13,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -69,22 +70,22 @@ func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []fl
 		t.Fatal(err)
 	}
 	defer s.Close()
-	x, err := onnx.NewTensors(in...)
+	x, err := onnxruntime.NewTensors(in...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(x)
+	defer onnxruntime.CloseTensors(x)
 	for i, d := range data {
 		if len(d) != len(x[i].F32) {
 			t.Fatalf("%s has %d elements, want %d", names[i], len(d), len(x[i].F32))
 		}
 		copy(x[i].F32, d)
 	}
-	res, err := onnx.NewTensors(outs...)
+	res, err := onnxruntime.NewTensors(outs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(res)
+	defer onnxruntime.CloseTensors(res)
 	if err := s.Run(context.Background(), x, res); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -13,12 +13,12 @@ import (
 // TestMeasurementIsReproducible measures one image again and again with several threads: every measurement equals the one
 // of a single thread bit by bit. At this size the runtime divides the operations among its threads.
 func TestMeasurementIsReproducible(t *testing.T) {
-	single, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderCPU, Threads: 1})
+	single, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer single.Close()
-	several, err := onnxtest.Runtime(t).With(onnx.Config{Provider: onnx.ProviderCPU, Threads: 4})
+	several, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestMeasurementIsReproducible(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		measure := func(rt *onnx.Runtime, times int) [][]float32 {
+		measure := func(rt *onnxruntime.Runtime, times int) [][]float32 {
 			f, err := operator.NewForward(rt, op)
 			if err != nil {
 				t.Fatal(err)

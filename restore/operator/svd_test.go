@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -100,16 +101,16 @@ func outputs(t *testing.T, g *onnx.Graph, in []onnx.Value, data [][]float32, wan
 		t.Fatal(err)
 	}
 	defer s.Close()
-	x, err := onnx.NewTensors(in...)
+	x, err := onnxruntime.NewTensors(in...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(x)
-	y, err := onnx.NewTensors(out...)
+	defer onnxruntime.CloseTensors(x)
+	y, err := onnxruntime.NewTensors(out...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(y)
+	defer onnxruntime.CloseTensors(y)
 	for i := range x {
 		copy(x[i].F32, data[i])
 	}

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 
 	"ddiff/internal/regular"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // A bundle travels and has its digest as one archive: an uncompressed tar of bundle.json and the parts in the order of
@@ -46,7 +46,7 @@ func readBundle(dir string) ([]byte, error) {
 	total := int64(0)
 	for _, r := range c.Roles() {
 		path := filepath.Join(dir, c.Files[r.Name].File)
-		if sum, err := regular.Digest(context.Background(), path, onnx.MaxFileBytes); err != nil {
+		if sum, err := regular.Digest(context.Background(), path, modelfile.MaxFileBytes); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, r.Name, err)
 		} else if sum != c.Files[r.Name].SHA256 {
 			return nil, altered(dir, c.Files[r.Name].File)
@@ -57,14 +57,14 @@ func readBundle(dir string) ([]byte, error) {
 		}
 		total += info.Size() + 2*tarBlock
 	}
-	if total > onnx.MaxFileBytes {
+	if total > modelfile.MaxFileBytes {
 		return nil, tooLarge(dir)
 	}
 	parts := map[string]func() ([]byte, error){}
 	for _, r := range c.Roles() {
 		f := c.Files[r.Name]
 		parts[r.Name] = func() ([]byte, error) {
-			data, err := onnx.ReadFile(filepath.Join(dir, f.File))
+			data, err := modelfile.ReadFile(filepath.Join(dir, f.File))
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 			}
@@ -76,7 +76,7 @@ func readBundle(dir string) ([]byte, error) {
 	if err := pack(&out, c, parts); err != nil {
 		return nil, err
 	}
-	if out.Len() > onnx.MaxFileBytes {
+	if out.Len() > modelfile.MaxFileBytes {
 		return nil, tooLarge(dir)
 	}
 	return out.Bytes(), nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // ErrBundle: the card of a latent prior's bundle is missing or invalid, or its parts do not match it or each other.
@@ -145,7 +146,7 @@ func (c *BundleCard) card() Card {
 
 // bundleModels are the parts of a loaded bundle. quantizer is nil for KL.
 type bundleModels struct {
-	encoder, quantizer, decoder, unet *onnx.Model
+	encoder, quantizer, decoder, unet *modelfile.Model
 }
 
 // loadBundle loads the prior in an archive that Read returned. The messages name parts as FILE/PART.
@@ -158,7 +159,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 	opset := 0
 	for _, r := range c.Roles() {
 		name := filepath.Join(file, c.Files[r.Name].File)
-		model, err := onnx.ReadModel(parts[r.Name])
+		model, err := modelfile.ReadModel(parts[r.Name])
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, name, err)
 		}
@@ -202,7 +203,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 }
 
 // checkPorts checks the names, types and channels of a part's inputs and output.
-func (c *BundleCard) checkPorts(r Role, m *onnx.Model) error {
+func (c *BundleCard) checkPorts(r Role, m *modelfile.Model) error {
 	channels := map[string]int{"x": c.Channels, "z": c.Latent, "q": c.Latent, "eps": c.Latent}
 	var in []string
 	for _, p := range m.Inputs() {

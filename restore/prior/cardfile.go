@@ -15,13 +15,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/internal/regular"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 )
 
 // SetCard sets entries of the model card of the file at path and writes the result to target, which may be the same
 // file. It maps the file instead of reading it, so memory does not grow with the weights. Errors are ErrCard for a card
-// that contradicts the graph, ErrGraph for a graph that is not a score model, and onnx.ErrModel for a file that is not a
+// that contradicts the graph, ErrGraph for a graph that is not a score model, and modelfile.ErrModel for a file that is not a
 // model; they leave target unchanged.
 func SetCard(path, target string, entries map[string]string) (err error) {
 	data, mode, err := mapFile(path)
@@ -35,7 +35,7 @@ func SetCard(path, target string, entries map[string]string) (err error) {
 	}()
 	m, err := outline(data)
 	if err != nil {
-		return fmt.Errorf("prior %s: %w: not an ONNX file, or cut short (%d bytes)", path, onnx.ErrModel, len(data))
+		return fmt.Errorf("prior %s: %w: not an ONNX file, or cut short (%d bytes)", path, modelfile.ErrModel, len(data))
 	}
 	metadata := map[string]string{}
 	for _, e := range m.MetadataProps {
@@ -54,7 +54,7 @@ func SetCard(path, target string, entries map[string]string) (err error) {
 // mapFile maps a file into memory and returns its permissions; data is nil for an empty file. The system reads pages on
 // demand and may drop them at any time.
 func mapFile(path string) (data []byte, mode os.FileMode, err error) {
-	file, size, err := regular.Open(path, onnx.MaxFileBytes)
+	file, size, err := regular.Open(path, modelfile.MaxFileBytes)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -73,7 +73,7 @@ func checkCard(path string, m *onnxpb.ModelProto, metadata map[string]string) er
 	if err != nil {
 		return err
 	}
-	model, err := onnx.ReadModel(data)
+	model, err := modelfile.ReadModel(data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -103,7 +103,7 @@ func checkCard(path string, m *onnxpb.ModelProto, metadata map[string]string) er
 }
 
 // channels returns the channels of the first image among the ports, or 0 if none has a fixed number.
-func channels(ports []onnx.Port) int {
+func channels(ports []modelfile.Port) int {
 	for _, p := range ports {
 		if len(p.Dims) == 4 && p.Dims[1] > 0 {
 			return p.Dims[1]

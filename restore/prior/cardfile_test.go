@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/prior"
 )
@@ -120,10 +121,10 @@ func TestSetCardErrors(t *testing.T) {
 		"prediction":       {whole, map[string]string{"ddiff.prediction": "noise"}, prior.ErrCard, "must be epsilon, sample or velocity"},
 		"schedule":         {whole, map[string]string{"ddiff.schedule": "linear"}, prior.ErrCard, "schedule"},
 		"no prior":         {noPrior, map[string]string{"ddiff.name": "x"}, prior.ErrGraph, "1 inputs"},
-		"text":             {[]byte("this is no model"), map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "cut short (16 bytes)"},
-		"empty":            {nil, map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "cut short (0 bytes)"},
-		"cut short":        {whole[:len(whole)/2], map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "not an ONNX file, or cut short"},
-		"cut at the end":   {whole[:len(whole)-1], map[string]string{"ddiff.name": "x"}, onnx.ErrModel, "not an ONNX file, or cut short"},
+		"text":             {[]byte("this is no model"), map[string]string{"ddiff.name": "x"}, modelfile.ErrModel, "cut short (16 bytes)"},
+		"empty":            {nil, map[string]string{"ddiff.name": "x"}, modelfile.ErrModel, "cut short (0 bytes)"},
+		"cut short":        {whole[:len(whole)/2], map[string]string{"ddiff.name": "x"}, modelfile.ErrModel, "not an ONNX file, or cut short"},
+		"cut at the end":   {whole[:len(whole)-1], map[string]string{"ddiff.name": "x"}, modelfile.ErrModel, "not an ONNX file, or cut short"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,20 +6,22 @@ import (
 	"time"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Network is a prior's score network alone, without a solver, compiled for one batch size and image size.
 // Callers write X and T, call Run, and read Y.
 type Network struct {
-	X *onnx.Tensor // images or latents of the prior's space, float [N, C, H, W]
-	T *onnx.Tensor // time index of the whole batch, int64 [1]
-	Y *onnx.Tensor // prediction, with the shape of X
+	X *onnxruntime.Tensor // images or latents of the prior's space, float [N, C, H, W]
+	T *onnxruntime.Tensor // time index of the whole batch, int64 [1]
+	Y *onnxruntime.Tensor // prediction, with the shape of X
 
-	session *onnx.Session
+	session *onnxruntime.Session
 }
 
 // Compile builds the network for n images of height×width pixels, in a precision of the runtime. The caller must close it.
-func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, precision onnx.Precision) (*Network, error) {
+func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
 	if rt.Divides() {
 		return p.compile(rt, p.byChannel, n, height, width, precision)
 	}
@@ -27,9 +29,9 @@ func (p *Prior) Compile(rt *onnx.Runtime, n, height, width int, precision onnx.P
 }
 
 // compile is Compile with one form of the network.
-func (p *Prior) compile(rt *onnx.Runtime, form *onnx.Model, n, height, width int, precision onnx.Precision) (*Network, error) {
+func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
-	g.Half(precision == onnx.FP16)
+	g.Half(precision == onnxruntime.FP16)
 	g.Block(p.Block(rt))
 	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
@@ -42,13 +44,13 @@ func (p *Prior) compile(rt *onnx.Runtime, form *onnx.Model, n, height, width int
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := onnx.NewTensors(x, t, y)
+	tensors, err := onnxruntime.NewTensors(x, t, y)
 	if err != nil {
 		return nil, err
 	}
 	session, err := rt.NewNetworkSession(model, []string{"x", "t"}, []string{"y"}, precision)
 	if err != nil {
-		onnx.CloseTensors(tensors)
+		onnxruntime.CloseTensors(tensors)
 		return nil, fmt.Errorf("prior %s: %w", p.File, err)
 	}
 	return &Network{X: tensors[0], T: tensors[1], Y: tensors[2], session: session}, nil
@@ -56,13 +58,13 @@ func (p *Prior) compile(rt *onnx.Runtime, form *onnx.Model, n, height, width int
 
 // Run predicts Y from X and T.
 func (n *Network) Run(ctx context.Context) error {
-	return n.session.Run(ctx, []*onnx.Tensor{n.X, n.T}, []*onnx.Tensor{n.Y})
+	return n.session.Run(ctx, []*onnxruntime.Tensor{n.X, n.T}, []*onnxruntime.Tensor{n.Y})
 }
 
 // Close releases the session and the tensors' handles; the slices of X, T and Y stay readable. Close is idempotent.
 func (n *Network) Close() {
 	n.session.Close()
-	onnx.CloseTensors([]*onnx.Tensor{n.X, n.T, n.Y})
+	onnxruntime.CloseTensors([]*onnxruntime.Tensor{n.X, n.T, n.Y})
 }
 
 // Milliseconds returns the mean time of a call. It makes one warm-up call, which it does not count, then calls until

@@ -12,6 +12,8 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Bundled is the name of the prior that is embedded in the program.
@@ -35,12 +37,12 @@ type Description struct {
 type Prior struct {
 	Description
 
-	model     *onnx.Model // the network that Predict uses: file, or the same function rewritten
-	byChannel *onnx.Model // the network that Compile uses on OpenVINO: model, or the same function rewritten in another way
-	file      *onnx.Model
+	model     *modelfile.Model // the network that Predict uses: file, or the same function rewritten
+	byChannel *modelfile.Model // the network that Compile uses on OpenVINO: model, or the same function rewritten in another way
+	file      *modelfile.Model
 	rewritten int
 	asFile    bool // the network is computed as it is in the file, see Verify
-	x, t      onnx.Port
+	x, t      modelfile.Port
 	output    string
 	parts     *bundleModels // nil for a prior that works on pixels
 	values    valueCounts
@@ -55,7 +57,7 @@ func Open(path string) (*Prior, error) {
 	return Load(path, data)
 }
 
-// Read returns the bytes of the prior at path, which may be Bundled, with external data inlined; see onnx.ReadFile. The
+// Read returns the bytes of the prior at path, which may be Bundled, with external data inlined; see modelfile.ReadFile. The
 // folder of a bundle, or a tar archive of one, gives the archive with which the bundle travels.
 func Read(path string) ([]byte, error) {
 	if path == Bundled {
@@ -65,13 +67,13 @@ func Read(path string) ([]byte, error) {
 		return readBundle(path)
 	}
 	if strings.EqualFold(filepath.Ext(path), ".tar") {
-		data, err := regular.Read(path, onnx.MaxFileBytes)
+		data, err := regular.Read(path, modelfile.MaxFileBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 		}
 		return canonical(path, data)
 	}
-	return onnx.ReadFile(path)
+	return modelfile.ReadFile(path)
 }
 
 // BundledDigest returns the SHA-256 of the bundled prior, in lower-case hex.
@@ -89,7 +91,7 @@ func Load(file string, data []byte) (*Prior, error) {
 	if isArchive(data) {
 		return loadBundle(file, data)
 	}
-	m, err := onnx.ReadModel(data)
+	m, err := modelfile.ReadModel(data)
 	if err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
@@ -181,7 +183,7 @@ func (p *Prior) Opset() int { return p.file.Opset() }
 func (p *Prior) Parameters() int {
 	n := p.file.Parameters()
 	if p.parts != nil {
-		for _, m := range []*onnx.Model{p.parts.encoder, p.parts.quantizer, p.parts.decoder} {
+		for _, m := range []*modelfile.Model{p.parts.encoder, p.parts.quantizer, p.parts.decoder} {
 			if m != nil {
 				n += m.Parameters()
 			}
@@ -192,11 +194,11 @@ func (p *Prior) Parameters() int {
 
 // mostBlocked is the largest number of parameters of a network in blocks of channels. Its weights are in float32, also those of a file in
 // float16, and those after an upsampling take 16/9 of their memory; a solver's step with them has to fit into a model file.
-const mostBlocked = onnx.MaxFileBytes / 4 * 3 / 4
+const mostBlocked = modelfile.MaxFileBytes / 4 * 3 / 4
 
-// Block returns the number of channels per block with which a runtime computes the network in float32, see [onnx.Runtime.Block]. It is 0 for
+// Block returns the number of channels per block with which a runtime computes the network in float32, see [onnxruntime.Runtime.Block]. It is 0 for
 // a network that runs as it is in its file, and for one with too many parameters.
-func (p *Prior) Block(rt *onnx.Runtime) int {
+func (p *Prior) Block(rt *onnxruntime.Runtime) int {
 	if p.asFile || p.file.Parameters() > mostBlocked {
 		return 0
 	}
@@ -222,7 +224,7 @@ func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
 }
 
 // predict is Predict with one form of the network.
-func (p *Prior) predict(g *onnx.Graph, form *onnx.Model, x, t onnx.Value) (onnx.Value, error) {
+func (p *Prior) predict(g *onnx.Graph, form *modelfile.Model, x, t onnx.Value) (onnx.Value, error) {
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
 	kind := "image"
 	if p.Card.Latent != nil {

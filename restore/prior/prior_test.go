@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 )
@@ -84,7 +85,7 @@ func TestLoadErrors(t *testing.T) {
 		kind error
 		want string
 	}{
-		"not a model":       {[]byte("GIF89a"), onnx.ErrModel, "not an ONNX file"},
+		"not a model":       {[]byte("GIF89a"), modelfile.ErrModel, "not an ONNX file"},
 		"missing entries":   {model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "", "license": ""}), prior.ErrCard, "lacks schedule, license; add it with: ddiff prior card my.onnx --set schedule=linear:1e-4:0.02:1000 --set license="},
 		"prediction":        {model(t, 3, 3, onnx.Int64, map[string]string{"prediction": "score"}), prior.ErrCard, "must be epsilon, sample or velocity"},
 		"schedule":          {model(t, 3, 3, onnx.Int64, map[string]string{"schedule": "linear:0.1"}), prior.ErrCard, "takes 3 numbers"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 )
 
 // Latent describes the space of a latent prior.
@@ -92,7 +93,7 @@ func (s Space) Encode(g *onnx.Graph, x onnx.Value) (onnx.Value, error) {
 }
 
 // apply adds a part to the graph.
-func (s Space) apply(g *onnx.Graph, role string, m *onnx.Model, v onnx.Value, in, out string, dims []int) (onnx.Value, error) {
+func (s Space) apply(g *onnx.Graph, role string, m *modelfile.Model, v onnx.Value, in, out string, dims []int) (onnx.Value, error) {
 	values, err := g.Inline(m, map[string]onnx.Value{in: v}, map[string][]int{out: dims})
 	if err != nil {
 		return onnx.Value{}, fmt.Errorf("prior %s: %s: %w", s.file, role, err)

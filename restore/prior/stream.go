@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // streamWeights bounds the memory for the weights of all streams of a batch, in bytes: each has a copy. Large networks keep several
@@ -25,10 +25,10 @@ const dividedPixels = 128 * 128
 // threads that each compute another image wait less for each other than threads that share each operation. GPUs have one
 // stream, as have small images on OpenVINO, a network whose weights would need too much memory, and one whose file states its batch. The parts have
 // equal sizes or differ by one image, and divide the threads of the runtime in the same way.
-func (p *Prior) Streams(rt *onnx.Runtime, n, most, height, width int) []Stream {
+func (p *Prior) Streams(rt *onnxruntime.Runtime, n, most, height, width int) []Stream {
 	s := 1
 	input := p.Space().Dims([]int{1, p.Card.Channels, height, width})
-	if p.x.Dims[0] <= 0 && (rt.Provider() == onnx.ProviderCPU || rt.Divides() && input[2]*input[3] >= dividedPixels) {
+	if p.x.Dims[0] <= 0 && (rt.Provider() == onnxruntime.ProviderCPU || rt.Divides() && input[2]*input[3] >= dividedPixels) {
 		s = max(1, min(most, n, rt.Threads(), streamWeights/max(1, 4*p.Parameters())))
 	}
 	out := make([]Stream, s)
@@ -50,7 +50,7 @@ func share(n, s, i int) int {
 type Networks []*Network
 
 // CompileStreams builds the network for images of height×width pixels. The caller must close it.
-func (p *Prior) CompileStreams(rt *onnx.Runtime, streams []Stream, height, width int, precision onnx.Precision) (Networks, error) {
+func (p *Prior) CompileStreams(rt *onnxruntime.Runtime, streams []Stream, height, width int, precision onnxruntime.Precision) (Networks, error) {
 	var out Networks
 	for i, s := range streams {
 		n, err := p.Compile(rt.Stream(i, s.Threads), s.Images, height, width, precision)

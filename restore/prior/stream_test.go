@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 )
@@ -84,12 +85,12 @@ func TestCompileStreams(t *testing.T) {
 	}
 	rt := onnxtest.Runtime(t).Threaded(2)
 	const side = 16
-	whole, err := p.Compile(rt, 3, side, side, onnx.FP32)
+	whole, err := p.Compile(rt, 3, side, side, onnxruntime.FP32)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
-	parts, err := p.CompileStreams(rt, p.Streams(rt, 3, 2, side, side), side, side, onnx.FP32)
+	parts, err := p.CompileStreams(rt, p.Streams(rt, 3, 2, side, side), side, side, onnxruntime.FP32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // rewriteTolerance is the largest difference between a rewritten network and its file, as a share of the largest
@@ -47,7 +48,7 @@ type Verification struct {
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
 // images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory of a GPU, or
 // 20 s for one call, is used as it is in its file. On the CPU one that exceeds the memory cannot run.
-func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, error) {
+func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verification, error) {
 	if p.File == Bundled {
 		return Verification{Rewritten: p.rewritten}, nil
 	}
@@ -114,35 +115,37 @@ func (p *Prior) Verify(ctx context.Context, rt *onnx.Runtime) (Verification, err
 
 // forms lists the networks that a runtime uses and that are not those of the file. One with images in blocks of channels is rewritten when it
 // is compiled.
-func (p *Prior) forms(rt *onnx.Runtime) []*onnx.Model {
+func (p *Prior) forms(rt *onnxruntime.Runtime) []*modelfile.Model {
 	switch {
 	case p.rewritten == 0 && p.Block(rt) == 0:
 		return nil
 	case rt.Divides() || rt.Alternative() != nil:
-		return []*onnx.Model{p.model, p.byChannel}
+		return []*modelfile.Model{p.model, p.byChannel}
 	}
-	return []*onnx.Model{p.model}
+	return []*modelfile.Model{p.model}
 }
 
 // undecided reports whether a network could not be run for want of memory or time.
-func undecided(err error) bool { return errors.Is(err, onnx.ErrMemory) || errors.Is(err, errSlow) }
+func undecided(err error) bool {
+	return errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, errSlow)
+}
 
 // hostError reports whether the smallest batch lacks memory on the CPU: no machine has what such a network requests. On a GPU
 // another process may use the memory. The message, which may have names of the file, decides nothing more on the CPU.
-func hostError(ctx context.Context, rt *onnx.Runtime, err error) bool {
-	host := rt.Provider() == onnx.ProviderCPU || rt.Provider() == onnx.ProviderOpenVINO
-	return host && ctx.Err() == nil && (errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost))
+func hostError(ctx context.Context, rt *onnxruntime.Runtime, err error) bool {
+	host := rt.Provider() == onnxruntime.ProviderCPU || rt.Provider() == onnxruntime.ProviderOpenVINO
+	return host && ctx.Err() == nil && (errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost))
 }
 
 // deviceError reports whether err is due to the device or the end of ctx, and not to the network.
 func deviceError(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, onnx.ErrMemory) || errors.Is(err, onnx.ErrDeviceLost) || errors.Is(err, onnx.ErrFallback))
+	return err != nil && (ctx.Err() != nil || errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback))
 }
 
 // sample returns the predictions of a form of the network for one batch of fixed noise in the middle of the schedule.
-func (p *Prior) sample(ctx context.Context, rt *onnx.Runtime, form *onnx.Model) ([]float32, error) {
+func (p *Prior) sample(ctx context.Context, rt *onnxruntime.Runtime, form *modelfile.Model) ([]float32, error) {
 	n, h, w := p.smallest()
-	net, err := p.compile(rt, form, n, h, w, onnx.FP32)
+	net, err := p.compile(rt, form, n, h, w, onnxruntime.FP32)
 	if err != nil {
 		return nil, err
 	}

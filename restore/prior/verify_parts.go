@@ -8,11 +8,13 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // verifyParts runs the encoder, the quantizer and the decoder of a latent prior once, each on the result of the one before. It
 // returns ErrBundle for a part that cannot run, or whose result has another shape than the card states or is not finite.
-func (p *Prior) verifyParts(ctx context.Context, rt *onnx.Runtime) error {
+func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyLimit, errSlow)
 	defer cancel()
 	n, h, w := p.smallest()
@@ -27,7 +29,7 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnx.Runtime) error {
 	dims := images
 	for _, step := range []struct {
 		role    string
-		model   *onnx.Model
+		model   *modelfile.Model
 		in, out string
 		want    []int
 	}{
@@ -38,7 +40,7 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnx.Runtime) error {
 		if step.model == nil {
 			continue
 		}
-		call := func(want []int, result func(g *onnx.Graph, y onnx.Value) onnx.Value) (*onnx.Tensor, error) {
+		call := func(want []int, result func(g *onnx.Graph, y onnx.Value) onnx.Value) (*onnxruntime.Tensor, error) {
 			return evaluate(ctx, rt, p.Opset(), dims, x, func(g *onnx.Graph, v onnx.Value) (onnx.Value, error) {
 				y, err := s.apply(g, step.role, step.model, v, step.in, step.out, want)
 				return result(g, y), err
@@ -73,8 +75,8 @@ func lengths(dims []int64) []int {
 }
 
 // evaluate runs a graph of one input and one output once. The values of the result stay readable.
-func evaluate(ctx context.Context, rt *onnx.Runtime, opset int, dims []int, x []float32, build func(g *onnx.Graph, v onnx.Value) (onnx.Value, error)) (
-	*onnx.Tensor, error,
+func evaluate(ctx context.Context, rt *onnxruntime.Runtime, opset int, dims []int, x []float32, build func(g *onnx.Graph, v onnx.Value) (onnx.Value, error)) (
+	*onnxruntime.Tensor, error,
 ) {
 	g := onnx.NewGraph(opset)
 	in := g.Input("in", onnx.Float, dims...)
@@ -87,11 +89,11 @@ func evaluate(ctx context.Context, rt *onnx.Runtime, opset int, dims []int, x []
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := onnx.NewTensors(in, out)
+	tensors, err := onnxruntime.NewTensors(in, out)
 	if err != nil {
 		return nil, err
 	}
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	session, err := rt.NewSession(model, []string{"in"}, []string{"out"})
 	if err != nil {
 		return nil, err

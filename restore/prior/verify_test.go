@@ -11,8 +11,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 )
@@ -24,7 +25,7 @@ func TestForeignNetworks(t *testing.T) {
 	t.Run("openvino", func(t *testing.T) { testForeignNetworks(t, onnxtest.OpenVINO(t), "*_2?_free.onnx", 2) })
 }
 
-func testForeignNetworks(t *testing.T, rt *onnx.Runtime, pattern string, least int) {
+func testForeignNetworks(t *testing.T, rt *onnxruntime.Runtime, pattern string, least int) {
 	t.Helper()
 	dir := "testdata"
 	if d := os.Getenv("DDIFF_FOREIGN"); d != "" {
@@ -147,7 +148,7 @@ func TestVerifyKeepsFile(t *testing.T) {
 	t.Run("openvino", func(t *testing.T) { testVerifyKeepsFile(t, onnxtest.OpenVINO(t), "make session") })
 }
 
-func testVerifyKeepsFile(t *testing.T, rt *onnx.Runtime, shapes string) {
+func testVerifyKeepsFile(t *testing.T, rt *onnxruntime.Runtime, shapes string) {
 	t.Helper()
 	for name, c := range map[string]struct {
 		data   []byte
@@ -176,7 +177,7 @@ func testVerifyKeepsFile(t *testing.T, rt *onnx.Runtime, shapes string) {
 		if name == "across batch" {
 			n = 2
 		}
-		net, err := p.Compile(rt, n, 8, 8, onnx.FP32)
+		net, err := p.Compile(rt, n, 8, 8, onnxruntime.FP32)
 		if err != nil {
 			t.Errorf("%s: after the check: %v", name, err)
 			continue
@@ -263,7 +264,7 @@ func TestVerifyRefuses(t *testing.T) {
 		if err == nil {
 			_, err = p.Verify(t.Context(), rt)
 		}
-		if !errors.Is(err, prior.ErrGraph) && !errors.Is(err, onnx.ErrModel) {
+		if !errors.Is(err, prior.ErrGraph) && !errors.Is(err, modelfile.ErrModel) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -33,7 +34,7 @@ func (s *Solver) Answers(ctx context.Context, states []State) ([][]float32, erro
 		}
 		copy(s.decoder.latents.F32[i*size:], latent)
 	}
-	if err := s.decoder.sess.Run(ctx, []*onnx.Tensor{s.decoder.latents}, []*onnx.Tensor{s.decoder.images}); err != nil {
+	if err := s.decoder.sess.Run(ctx, []*onnxruntime.Tensor{s.decoder.latents}, []*onnxruntime.Tensor{s.decoder.images}); err != nil {
 		return nil, fmt.Errorf("decode the answers: %w", err)
 	}
 	size = len(s.decoder.images.F32) / s.n
@@ -48,12 +49,12 @@ func (s *Solver) Answers(ctx context.Context, states []State) ([][]float32, erro
 
 // decoder decodes the answers of a batch.
 type decoder struct {
-	latents, images *onnx.Tensor
-	sess            *onnx.Session
+	latents, images *onnxruntime.Tensor
+	sess            *onnxruntime.Session
 }
 
 // newDecoder compiles the decoder of a run's prior for n images.
-func newDecoder(rt *onnx.Runtime, run *method.Run, n int) (d *decoder, err error) {
+func newDecoder(rt *onnxruntime.Runtime, run *method.Run, n int) (d *decoder, err error) {
 	g := onnx.NewGraph(run.Prior.Opset())
 	z := g.Input("z", onnx.Float, run.SpaceDims(n)...)
 	x, err := run.Prior.Space().Decode(g, z)
@@ -65,13 +66,13 @@ func newDecoder(rt *onnx.Runtime, run *method.Run, n int) (d *decoder, err error
 	if err != nil {
 		return nil, err
 	}
-	tensors, err := onnx.NewTensors(z, x)
+	tensors, err := onnxruntime.NewTensors(z, x)
 	if err != nil {
 		return nil, err
 	}
 	sess, err := rt.NewSession(model, []string{"z"}, []string{"x"})
 	if err != nil {
-		onnx.CloseTensors(tensors)
+		onnxruntime.CloseTensors(tensors)
 		return nil, fmt.Errorf("compile the decoder for batch %d: %w", n, err)
 	}
 	return &decoder{latents: tensors[0], images: tensors[1], sess: sess}, nil
@@ -81,6 +82,6 @@ func (d *decoder) close() error {
 	if d == nil {
 		return nil
 	}
-	onnx.CloseTensors([]*onnx.Tensor{d.latents, d.images})
+	onnxruntime.CloseTensors([]*onnxruntime.Tensor{d.latents, d.images})
 	return d.sess.Close()
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // ErrConfig reports a build setting that is unknown or out of range. The message names the setting.
@@ -38,8 +38,8 @@ type Build struct {
 	// Chunk is the largest number K of steps per call. Default: by provider. With FormSingle it is 1. A call makes fewer
 	// steps if they have inner iterations with noise, whose memory would grow.
 	Chunk int
-	// Precision of the score network. Default: onnx.FP32.
-	Precision onnx.Precision
+	// Precision of the score network. Default: onnxruntime.FP32.
+	Precision onnxruntime.Precision
 	// Tiles is the largest number of tiles per call of the network, for images that are divided. Default: 0, by provider.
 	Tiles int `json:",omitempty"`
 	// Streams is the largest number of parts of a batch that are computed beside each other, with a share of the threads each,
@@ -60,8 +60,8 @@ func (b Build) Validate() error {
 		return fmt.Errorf("%w streams: %d is negative", ErrConfig, b.Streams)
 	case b.Tiles < 0:
 		return fmt.Errorf("%w tiles: %d is negative", ErrConfig, b.Tiles)
-	case b.Precision != "" && !slices.Contains(onnx.Precisions(), b.Precision):
-		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, onnx.Precisions())
+	case b.Precision != "" && !slices.Contains(onnxruntime.Precisions(), b.Precision):
+		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, onnxruntime.Precisions())
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ const (
 const tilesOnGPU = 8
 
 // Complete validates the build and fills in the defaults.
-func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
+func (b Build) Complete(rt *onnxruntime.Runtime) (Build, error) {
 	if err := b.Validate(); err != nil {
 		return b, err
 	}
@@ -97,22 +97,22 @@ func (b Build) Complete(rt *onnx.Runtime) (Build, error) {
 		b.Chunk = DefaultChunk
 	}
 	switch {
-	case rt.Provider() != onnx.ProviderCPU && !rt.Divides():
+	case rt.Provider() != onnxruntime.ProviderCPU && !rt.Divides():
 		b.Streams = 1
 	case b.Streams == 0:
 		b.Streams = rt.Threads()
 	}
 	if b.Precision == "" {
-		b.Precision = onnx.FP32
+		b.Precision = onnxruntime.FP32
 	}
 	if !rt.Alone(b.Precision) {
-		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnx.ErrPrecision, rt.Provider(), b.Precision.Name())
+		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnxruntime.ErrPrecision, rt.Provider(), b.Precision.Name())
 	}
 	return b, nil
 }
 
 // of returns the complete build of a run.
-func (b Build) of(rt *onnx.Runtime, run *method.Run) (Build, error) {
+func (b Build) of(rt *onnxruntime.Runtime, run *method.Run) (Build, error) {
 	if run.Grid() != nil {
 		b = b.ForTiles()
 	}
@@ -120,7 +120,7 @@ func (b Build) of(rt *onnx.Runtime, run *method.Run) (Build, error) {
 }
 
 // tiles returns the largest number of tiles per call of the network.
-func (b Build) tiles(rt *onnx.Runtime) int {
+func (b Build) tiles(rt *onnxruntime.Runtime) int {
 	switch {
 	case b.Tiles > 0:
 		return b.Tiles
@@ -142,9 +142,9 @@ func (b Build) ForTiles() Build {
 // loop compiles in 0.3 s and ten unrolled steps in 2.3 s. WebGPU has no Loop. CUDA and TensorRT were not measured.
 func defaultForm(provider string) Form {
 	switch provider {
-	case onnx.ProviderCPU:
+	case onnxruntime.ProviderCPU:
 		return FormLoop
-	case onnx.ProviderTensorRT, onnx.ProviderOpenVINO:
+	case onnxruntime.ProviderTensorRT, onnxruntime.ProviderOpenVINO:
 		// TensorRT compiles for minutes per step in the model. With OpenVINO each evaluation is a call.
 		return FormSingle
 	}
@@ -171,7 +171,7 @@ const shortRepeat = 8
 // unrolled returns the largest number of inner iterations that a model has one after the other; more are a loop.
 func unrolled(provider string, form Form) int {
 	switch {
-	case provider == onnx.ProviderWebGPU: // has no loop
+	case provider == onnxruntime.ProviderWebGPU: // has no loop
 		return math.MaxInt
 	case form == FormUnrolled:
 		return shortRepeat

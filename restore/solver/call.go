@@ -8,6 +8,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
 
@@ -15,9 +16,9 @@ import (
 type call struct {
 	form   Form
 	k      int
-	digest string                  // of the model
-	own    map[string]*onnx.Tensor // the inputs that other calls do not share
-	inputs []*onnx.Tensor          // in the order of the session
+	digest string                         // of the model
+	own    map[string]*onnxruntime.Tensor // the inputs that other calls do not share
+	inputs []*onnxruntime.Tensor          // in the order of the session
 	curves []onnx.Value
 	sess   session
 }
@@ -39,7 +40,7 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c = &call{form: form, k: k, digest: m.digest(), own: map[string]*onnx.Tensor{}}
+	c = &call{form: form, k: k, digest: m.digest(), own: map[string]*onnxruntime.Tensor{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -54,7 +55,7 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 		}
 		t, ok := tensors[v.Name]
 		if !ok {
-			if t, err = onnx.NewTensor(v.DType, v.Dims...); err != nil {
+			if t, err = onnxruntime.NewTensor(v.DType, v.Dims...); err != nil {
 				return c, fmt.Errorf("input %s: %w", v.Name, err)
 			}
 			tensors[v.Name] = t
@@ -64,7 +65,7 @@ func (s *Solver) compile(form Form, k int) (c *call, err error) {
 	}
 	tensors := len(s.run.Info.State)
 	if s.state == nil {
-		if s.state, err = onnx.NewTensors(m.outputs[:tensors]...); err != nil {
+		if s.state, err = onnxruntime.NewTensors(m.outputs[:tensors]...); err != nil {
 			return c, err
 		}
 	}
@@ -82,7 +83,7 @@ func (s *Solver) shared(name string) bool {
 }
 
 // session compiles a chunk.
-func (s *Solver) session(m chunk, names []string, tensors []*onnx.Tensor) (session, error) {
+func (s *Solver) session(m chunk, names []string, tensors []*onnxruntime.Tensor) (session, error) {
 	if !s.divides() {
 		var outputs []string
 		for _, v := range m.outputs {
@@ -94,7 +95,7 @@ func (s *Solver) session(m chunk, names []string, tensors []*onnx.Tensor) (sessi
 		}
 		return sess, nil
 	}
-	inputs := map[string]*onnx.Tensor{}
+	inputs := map[string]*onnxruntime.Tensor{}
 	for i, name := range names {
 		inputs[name] = tensors[i]
 	}
@@ -151,11 +152,11 @@ func (s *Solver) advance(ctx context.Context, c *call, at, count int, noise [][]
 	for i, v := range c.curves {
 		outs[i] = onnx.Value{Name: v.Name, DType: v.DType, Dims: []int{count, s.n}}
 	}
-	values, err := onnx.NewTensors(outs...)
+	values, err := onnxruntime.NewTensors(outs...)
 	if err != nil {
 		return err
 	}
-	defer onnx.CloseTensors(values)
+	defer onnxruntime.CloseTensors(values)
 	if err := c.sess.Run(ctx, c.inputs, slices.Concat(s.state, values)); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // The inputs of a chunk's model.
@@ -68,7 +69,7 @@ func (b builder) chunk(n, k int) (chunk, error) {
 func (b builder) graph(n, k int) (chunk, error) {
 	g := onnx.NewGraph(b.run.Prior.Opset())
 	g.Divide(b.divided)
-	g.Half(b.build.Precision == onnx.FP16)
+	g.Half(b.build.Precision == onnxruntime.FP16)
 	g.Block(b.block)
 	var c chunk
 	input := func(name string, t onnx.DType, dims ...int) onnx.Value {

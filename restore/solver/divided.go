@@ -7,11 +7,12 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // session computes a chunk. The inputs are those of its model, in order.
 type session interface {
-	Run(ctx context.Context, inputs, outputs []*onnx.Tensor) error
+	Run(ctx context.Context, inputs, outputs []*onnxruntime.Tensor) error
 	Close() error
 }
 
@@ -23,17 +24,17 @@ func (s *Solver) divides() bool { return s.rt.Divides() || s.run.Grid() != nil }
 type divided struct {
 	network network
 	parts   []part
-	results []*onnx.Tensor // of the evaluations
+	results []*onnxruntime.Tensor // of the evaluations
 }
 
 // part is one part of a step.
 type part struct {
-	session *onnx.Session
-	inputs  []*onnx.Tensor
+	session *onnxruntime.Session
+	inputs  []*onnxruntime.Tensor
 }
 
 // newDivided compiles a divided step. inputs are the tensors of its model by name.
-func (s *Solver) newDivided(c chunk, inputs map[string]*onnx.Tensor) (d *divided, err error) {
+func (s *Solver) newDivided(c chunk, inputs map[string]*onnxruntime.Tensor) (d *divided, err error) {
 	d = &divided{}
 	defer func() {
 		if err != nil {
@@ -43,7 +44,7 @@ func (s *Solver) newDivided(c chunk, inputs map[string]*onnx.Tensor) (d *divided
 	if d.network, err = s.newNetwork(); err != nil {
 		return d, err
 	}
-	if d.results, err = onnx.NewTensors(c.results...); err != nil {
+	if d.results, err = onnxruntime.NewTensors(c.results...); err != nil {
 		return d, err
 	}
 	for i, v := range c.results {
@@ -68,7 +69,7 @@ func (s *Solver) newDivided(c chunk, inputs map[string]*onnx.Tensor) (d *divided
 }
 
 // Run makes a step. The parts read the tensors of newDivided.
-func (d *divided) Run(ctx context.Context, _, outputs []*onnx.Tensor) error {
+func (d *divided) Run(ctx context.Context, _, outputs []*onnxruntime.Tensor) error {
 	for i, p := range d.parts {
 		if i == len(d.parts)-1 {
 			return p.session.Run(ctx, p.inputs, outputs)
@@ -92,23 +93,23 @@ func (d *divided) Close() error {
 	if d.network != nil {
 		d.network.close()
 	}
-	onnx.CloseTensors(d.results)
+	onnxruntime.CloseTensors(d.results)
 	return errors.Join(errs...)
 }
 
-// Divisible returns nil if a provider that divides steps, see onnx.Runtime.Divides, can make those of the run, and
-// onnx.ErrFallback otherwise. It compiles nothing.
+// Divisible returns nil if a provider that divides steps, see onnxruntime.Runtime.Divides, can make those of the run, and
+// onnxruntime.ErrFallback otherwise. It compiles nothing.
 func Divisible(run *method.Run) error {
 	b := builder{run: run, build: Build{Form: FormSingle, Chunk: 1}, divided: true}
 	_, err := b.chunk(1, 1)
-	return divideError(run, onnx.ProviderOpenVINO, err)
+	return divideError(run, onnxruntime.ProviderOpenVINO, err)
 }
 
 // divideError explains why a step cannot be divided.
 func divideError(run *method.Run, provider string, err error) error {
 	if err != nil && (errors.Is(err, onnx.ErrDivide) || errors.Is(err, onnx.ErrNoGradient)) {
 		return fmt.Errorf("%w: %s computes only the network, and %w of method %s: %w; use --device cpu",
-			onnx.ErrFallback, provider, onnx.ErrDivide, run.Info.Name, err)
+			onnxruntime.ErrFallback, provider, onnx.ErrDivide, run.Info.Name, err)
 	}
 	return err
 }

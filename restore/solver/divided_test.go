@@ -8,6 +8,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 )
 
@@ -20,7 +21,7 @@ func TestDivisible(t *testing.T) {
 	}
 	err := Divisible(newInner(t, 4))
 	want := "OpenVINO computes only the network, and " + onnx.ErrDivide.Error() + " of method inner: "
-	if !errors.Is(err, onnx.ErrFallback) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+	if !errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
 		t.Errorf("a gradient through the network: %v, want %q", err, want)
 	}
 	m := faulty{step: func(_ *method.Builder, next *method.Next) { delete(next.State, "x") }}
@@ -28,7 +29,7 @@ func TestDivisible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Divisible(run); err == nil || errors.Is(err, onnx.ErrFallback) || !strings.Contains(err.Error(), "leaves out state tensor") {
+	if err := Divisible(run); err == nil || errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "leaves out state tensor") {
 		t.Errorf("a fault of the method: %v", err)
 	}
 }
@@ -41,12 +42,12 @@ func TestUnrolled(t *testing.T) {
 		form     Form
 		want     int
 	}{
-		{onnx.ProviderWebGPU, FormLoop, math.MaxInt},
-		{onnx.ProviderWebGPU, FormUnrolled, math.MaxInt},
-		{onnx.ProviderCUDA, FormUnrolled, shortRepeat},
-		{onnx.ProviderCPU, FormUnrolled, shortRepeat},
-		{onnx.ProviderCPU, FormLoop, 0},
-		{onnx.ProviderTensorRT, FormSingle, 0},
+		{onnxruntime.ProviderWebGPU, FormLoop, math.MaxInt},
+		{onnxruntime.ProviderWebGPU, FormUnrolled, math.MaxInt},
+		{onnxruntime.ProviderCUDA, FormUnrolled, shortRepeat},
+		{onnxruntime.ProviderCPU, FormUnrolled, shortRepeat},
+		{onnxruntime.ProviderCPU, FormLoop, 0},
+		{onnxruntime.ProviderTensorRT, FormSingle, 0},
 	} {
 		if got := unrolled(c.provider, c.form); got != c.want {
 			t.Errorf("%s, form %s: %d iterations, want %d", c.provider, c.form, got, c.want)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -29,7 +29,7 @@ func BenchmarkForms(b *testing.B) {
 }
 
 // timeForms alternates the forms, so that other load on the machine affects all of them, and reports the best time of each.
-func timeForms(b *testing.B, rt *onnx.Runtime, size, n, steps int, builds []Build) {
+func timeForms(b *testing.B, rt *onnxruntime.Runtime, size, n, steps int, builds []Build) {
 	op := newOperator(b, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: size, Width: size})
 	cfg, p, probs := config(b, op.Task, steps), bundled(b), problems(b, op, n, 0.05)
 	best := make([]time.Duration, len(builds))

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -78,21 +78,21 @@ func TestBuild(t *testing.T) {
 	}
 	rt := onnxtest.Runtime(t).Threaded(3)
 	for _, c := range []struct{ given, want Build }{
-		{Build{}, Build{Form: FormLoop, Chunk: DefaultChunk, Precision: onnx.FP32, Streams: 3}},
-		{Build{Chunk: 3, Precision: onnx.FP16}, Build{Form: FormLoop, Chunk: 3, Precision: onnx.FP16, Streams: 3}},
-		{Build{Form: FormSingle, Streams: 2}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: 2}},
-		{Build{Form: FormSingle, Chunk: 1, Streams: 1}, Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: 1}},
-		{Build{Form: FormUnrolled, Streams: 8}, Build{Form: FormUnrolled, Chunk: DefaultUnrolled, Precision: onnx.FP32, Streams: 8}},
+		{Build{}, Build{Form: FormLoop, Chunk: DefaultChunk, Precision: onnxruntime.FP32, Streams: 3}},
+		{Build{Chunk: 3, Precision: onnxruntime.FP16}, Build{Form: FormLoop, Chunk: 3, Precision: onnxruntime.FP16, Streams: 3}},
+		{Build{Form: FormSingle, Streams: 2}, Build{Form: FormSingle, Chunk: 1, Precision: onnxruntime.FP32, Streams: 2}},
+		{Build{Form: FormSingle, Chunk: 1, Streams: 1}, Build{Form: FormSingle, Chunk: 1, Precision: onnxruntime.FP32, Streams: 1}},
+		{Build{Form: FormUnrolled, Streams: 8}, Build{Form: FormUnrolled, Chunk: DefaultUnrolled, Precision: onnxruntime.FP32, Streams: 8}},
 	} {
 		if got, err := c.given.Complete(rt); err != nil || got != c.want {
 			t.Errorf("%+v: completed to %+v, %v; want %+v", c.given, got, err, c.want)
 		}
 	}
-	if _, err := (Build{Precision: onnx.BF16}).Complete(rt); !errors.Is(err, onnx.ErrPrecision) || !strings.Contains(err.Error(), "bfloat16") {
+	if _, err := (Build{Precision: onnxruntime.BF16}).Complete(rt); !errors.Is(err, onnxruntime.ErrPrecision) || !strings.Contains(err.Error(), "bfloat16") {
 		t.Errorf("the CPU accepts bfloat16: %v", err)
 	}
 	for provider, want := range map[string]Form{
-		onnx.ProviderCPU: FormLoop, onnx.ProviderCUDA: FormUnrolled, onnx.ProviderWebGPU: FormUnrolled, onnx.ProviderTensorRT: FormSingle,
+		onnxruntime.ProviderCPU: FormLoop, onnxruntime.ProviderCUDA: FormUnrolled, onnxruntime.ProviderWebGPU: FormUnrolled, onnxruntime.ProviderTensorRT: FormSingle,
 	} {
 		if got := defaultForm(provider); got != want {
 			t.Errorf("%s: form %s, want %s", provider, got, want)

@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -68,11 +69,11 @@ func encode(t *testing.T, p *prior.Prior, shape operator.Shape, image []float32)
 		t.Fatal(err)
 	}
 	defer sess.Close()
-	tensors, err := onnx.NewTensors(x, z)
+	tensors, err := onnxruntime.NewTensors(x, z)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	copy(tensors[0].F32, image)
 	if err := sess.Run(t.Context(), tensors[:1], tensors[1:]); err != nil {
 		t.Fatal(err)

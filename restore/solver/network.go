@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/tile"
 )
@@ -11,7 +12,7 @@ import (
 // network evaluates the score network of a divided step.
 type network interface {
 	// arguments are the tensors from which predict reads: x_t [N, C, H, W] and the time index.
-	arguments() []*onnx.Tensor
+	arguments() []*onnxruntime.Tensor
 	// predict writes the prediction for all images, in the shape of x_t.
 	predict(ctx context.Context, into []float32) error
 	close()
@@ -33,7 +34,7 @@ func (s *Solver) newNetwork() (network, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := onnx.NewTensor(onnx.Float, s.run.SpaceDims(s.n)...)
+	x, err := onnxruntime.NewTensor(onnx.Float, s.run.SpaceDims(s.n)...)
 	if err != nil {
 		n.Close()
 		return nil, err
@@ -44,7 +45,7 @@ func (s *Solver) newNetwork() (network, error) {
 // wholeNetwork evaluates the network at whole images.
 type wholeNetwork struct{ *prior.Network }
 
-func (n wholeNetwork) arguments() []*onnx.Tensor { return []*onnx.Tensor{n.X, n.T} }
+func (n wholeNetwork) arguments() []*onnxruntime.Tensor { return []*onnxruntime.Tensor{n.X, n.T} }
 
 func (n wholeNetwork) predict(ctx context.Context, into []float32) error {
 	if err := n.Run(ctx); err != nil {
@@ -61,10 +62,10 @@ func (n wholeNetwork) close() { n.Close() }
 type tiledNetwork struct {
 	*prior.Network // of the tiles of a call
 	grid           *tile.Grid
-	images         *onnx.Tensor // x_t
+	images         *onnxruntime.Tensor // x_t
 }
 
-func (n *tiledNetwork) arguments() []*onnx.Tensor { return []*onnx.Tensor{n.images, n.T} }
+func (n *tiledNetwork) arguments() []*onnxruntime.Tensor { return []*onnxruntime.Tensor{n.images, n.T} }
 
 // predict checks ctx before each call of the network.
 func (n *tiledNetwork) predict(ctx context.Context, into []float32) error {

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -27,7 +28,7 @@ func TestOpenVINO(t *testing.T) {
 			op, p := newOperator(t, task, small), bundled(t)
 			probs := problems(t, op, 2, 0.05)
 			cfg := config(t, op.Task, 6)
-			answers := func(rt *onnx.Runtime, build Build) []Solution {
+			answers := func(rt *onnxruntime.Runtime, build Build) []Solution {
 				s := compile(t, rt, newRun(t, p, op, cfg), 2, build)
 				got, err := s.Solve(context.Background(), probs, nil)
 				if err != nil {
@@ -39,10 +40,10 @@ func TestOpenVINO(t *testing.T) {
 			for _, precision := range rt.Precisions() {
 				for i, got := range answers(rt, Build{Precision: precision}) {
 					largest, db := maxAbs(got.X, want[i].X), decibels(got.X, want[i].X)
-					if precision == onnx.FP32 && !(largest <= 1e-4) {
+					if precision == onnxruntime.FP32 && !(largest <= 1e-4) {
 						t.Errorf("%s: image %d differs by %.2g", precision, i, largest)
 					}
-					if precision == onnx.BF16 && (!(db >= 40) || largest == 0) {
+					if precision == onnxruntime.BF16 && (!(db >= 40) || largest == 0) {
 						t.Errorf("%s: image %d differs by %.2g, %.1f dB", precision, i, largest, db)
 					}
 				}
@@ -151,7 +152,7 @@ func TestOpenVINOSteps(t *testing.T) {
 			}
 			s, err := New(rt, run, 2, Build{})
 			if !divides {
-				if !errors.Is(err, onnx.ErrFallback) || !errors.Is(err, onnx.ErrDivide) ||
+				if !errors.Is(err, onnxruntime.ErrFallback) || !errors.Is(err, onnx.ErrDivide) ||
 					!strings.Contains(err.Error(), "method evaluated") || !strings.HasSuffix(err.Error(), "use --device cpu") {
 					t.Errorf("error %v", err)
 				}
@@ -182,7 +183,7 @@ func TestOpenVINOSteps(t *testing.T) {
 // OpenVINO makes single steps, in float32 or bfloat16.
 func TestOpenVINOBuild(t *testing.T) {
 	rt := onnxtest.OpenVINO(t)
-	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnx.FP32, Streams: rt.Threads()}) {
+	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnxruntime.FP32, Streams: rt.Threads()}) {
 		t.Errorf("completed to %+v, %v", b, err)
 	}
 	for _, b := range []Build{{Form: FormLoop}, {Form: FormUnrolled}} {
@@ -190,7 +191,7 @@ func TestOpenVINOBuild(t *testing.T) {
 			t.Errorf("%+v: %v", b, err)
 		}
 	}
-	if _, err := (Build{Precision: onnx.FP16}).Complete(rt); !errors.Is(err, onnx.ErrPrecision) {
+	if _, err := (Build{Precision: onnxruntime.FP16}).Complete(rt); !errors.Is(err, onnxruntime.ErrPrecision) {
 		t.Errorf("float16: %v", err)
 	}
 }

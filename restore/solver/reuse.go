@@ -4,13 +4,13 @@ import (
 	"crypto/sha256"
 
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // Reuse makes the solver one for another run, as New does with the same arguments, if it has the compiled models of that run: numbers of the steps,
 // such as step sizes and times, are inputs of the models. Otherwise it returns false and changes nothing. Images in tiles have
 // models of their own.
-func (s *Solver) Reuse(rt *onnx.Runtime, run *method.Run, n int, build Build) (bool, error) {
+func (s *Solver) Reuse(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) (bool, error) {
 	build, err := build.of(rt, run)
 	if err != nil || rt != s.rt || n != s.n || build != s.build || s.run.Grid() != nil || run.Grid() != nil ||
 		run.Prior != s.run.Prior || run.Info.Name != s.run.Info.Name || run.Operator.Image != s.run.Operator.Image {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -56,7 +56,7 @@ func TestReuseRefuses(t *testing.T) {
 	s := config(t, op.Task, 12)
 	run := newRun(t, p, op, s)
 	used := compile(t, rt, run, 2, Build{})
-	refused := func(name string, rt *onnx.Runtime, run *method.Run, n int, build Build) {
+	refused := func(name string, rt *onnxruntime.Runtime, run *method.Run, n int, build Build) {
 		t.Helper()
 		before := used.run
 		if ok, err := used.Reuse(rt, run, n, build); err != nil || ok || used.run != before {
@@ -72,7 +72,7 @@ func TestReuseRefuses(t *testing.T) {
 	refused("another prior", rt, newRun(t, bundled(t), op, s), 2, Build{})
 	refused("a batch", rt, run, 3, Build{})
 	refused("a form", rt, run, 2, Build{Form: FormSingle})
-	refused("a precision", rt, run, 2, Build{Precision: onnx.FP16})
+	refused("a precision", rt, run, 2, Build{Precision: onnxruntime.FP16})
 	refused("a runtime", rt.Threaded(1), run, 2, Build{})
 	if _, err := used.Reuse(rt, run, 2, Build{Chunk: -1}); err == nil {
 		t.Error("a wrong build is accepted")

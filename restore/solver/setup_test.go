@@ -9,6 +9,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -85,7 +86,7 @@ func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Set
 	return compile(t, onnxtest.Runtime(t), newRun(t, p, op, s), n, Build{Chunk: k})
 }
 
-func compile(t testing.TB, rt *onnx.Runtime, run *method.Run, n int, build Build) *Solver {
+func compile(t testing.TB, rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
 	t.Helper()
 	s, err := New(rt, run, n, build)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // ErrDiverged reports a state or curve that is not finite: the step size is too large for the problem.
@@ -36,9 +36,9 @@ type Solver struct {
 	run     *method.Run
 	build   Build
 	n, k    int
-	rt      *onnx.Runtime
-	in      map[string]*onnx.Tensor // inputs of all calls: state, y and masks or kernels
-	state   []*onnx.Tensor          // the state after a call
+	rt      *onnxruntime.Runtime
+	in      map[string]*onnxruntime.Tensor // inputs of all calls: state, y and masks or kernels
+	state   []*onnxruntime.Tensor          // the state after a call
 	main    *call
 	single  *call     // makes the rest of a run that is no full chunk, compiled at its first use
 	decoder *decoder  // of a latent prior, else nil
@@ -46,8 +46,8 @@ type Solver struct {
 }
 
 // New builds and compiles the solver of a run for batches of n images. Close it after use. The error wraps ErrConfig for a
-// wrong build, onnx.ErrMemory if a smaller batch may fit, and onnx.ErrFallback if the GPU does not support every operation.
-func New(rt *onnx.Runtime, run *method.Run, n int, build Build) (*Solver, error) {
+// wrong build, onnxruntime.ErrMemory if a smaller batch may fit, and onnxruntime.ErrFallback if the GPU does not support every operation.
+func New(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) (*Solver, error) {
 	build, err := build.of(rt, run)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *Solver) Close() error {
 	for _, t := range s.in {
 		t.Close()
 	}
-	onnx.CloseTensors(s.state)
+	onnxruntime.CloseTensors(s.state)
 	errs := []error{s.main.close(), s.single.close(), s.decoder.close()}
 	for _, stream := range s.streams {
 		errs = append(errs, stream.Close())

@@ -7,7 +7,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -91,7 +91,7 @@ func TestRefusedProblems(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.InpaintRandom, small), bundled(t)
 	s := newSolver(t, p, op, config(t, op.Task, 4), 2, 9)
-	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{Form: FormLoop, Chunk: 4, Precision: onnx.FP32, Streams: onnxtest.Runtime(t).Threads()}) {
+	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{Form: FormLoop, Chunk: 4, Precision: onnxruntime.FP32, Streams: onnxtest.Runtime(t).Threads()}) {
 		t.Errorf("batch %d, %d steps, build %+v", s.Batch(), s.Steps(), s.Build())
 	}
 	good := problems(t, op, 1, 0.05)[0]

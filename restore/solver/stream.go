@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
 
 // newStream returns a solver that is not compiled.
-func newStream(rt *onnx.Runtime, run *method.Run, n int, build Build) *Solver {
-	s := &Solver{run: run, build: build, n: n, rt: rt, in: map[string]*onnx.Tensor{}}
+func newStream(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
+	s := &Solver{run: run, build: build, n: n, rt: rt, in: map[string]*onnxruntime.Tensor{}}
 	s.k = s.steps(run)
 	return s
 }

@@ -10,6 +10,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -17,7 +18,7 @@ import (
 )
 
 // webGPU returns a runtime on WebGPU. A software adapter takes minutes for the tests of this file.
-func webGPU(t *testing.T) *onnx.Runtime {
+func webGPU(t *testing.T) *onnxruntime.Runtime {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("takes minutes on a software adapter")
@@ -53,7 +54,7 @@ func TestWebGPUOperators(t *testing.T) {
 			g.Output("y", y)
 			g.Output("dx", dx)
 			outputs := []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}, {Name: "dx", DType: onnx.Float, Dims: dx.Dims}}
-			fill := func(in []*onnx.Tensor) {
+			fill := func(in []*onnxruntime.Tensor) {
 				noise.Normal(in[1].F32, noise.Key{7}, noise.Measurement, 0, 1)
 				for i := range n {
 					copy(in[0].F32[i*op.Image.Size():], scene(op.Image, i))
@@ -77,7 +78,7 @@ func TestWebGPUOperators(t *testing.T) {
 	}
 }
 
-func evaluate(t *testing.T, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, fill func([]*onnx.Tensor)) [][]float32 {
+func evaluate(t *testing.T, rt *onnxruntime.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, fill func([]*onnxruntime.Tensor)) [][]float32 {
 	t.Helper()
 	model, err := g.Marshal("test")
 	if err != nil {
@@ -95,17 +96,17 @@ func evaluate(t *testing.T, rt *onnx.Runtime, g *onnx.Graph, inputs, outputs []o
 		t.Fatal(err)
 	}
 	defer s.Close()
-	x, err := onnx.NewTensors(inputs...)
+	x, err := onnxruntime.NewTensors(inputs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(x)
+	defer onnxruntime.CloseTensors(x)
 	fill(x)
-	y, err := onnx.NewTensors(outputs...)
+	y, err := onnxruntime.NewTensors(outputs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer onnx.CloseTensors(y)
+	defer onnxruntime.CloseTensors(y)
 	if err := s.Run(context.Background(), x, y); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestWebGPURefusesLoop(t *testing.T) {
 	op := newOperator(t, operator.InpaintBox, small)
 	p := gaussianPrior(t, 1, small, slices.Repeat([]float32{0.1}, small.Size()))
 	_, err := New(gpu, newRun(t, p, op, config(t, op.Task, 4)), 1, Build{Form: FormLoop})
-	if !errors.Is(err, onnx.ErrFallback) || !strings.Contains(err.Error(), "Loop ") {
+	if !errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "Loop ") {
 		t.Errorf("error %v, want ErrFallback that names a Loop", err)
 	}
 }

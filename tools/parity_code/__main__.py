@@ -12,12 +12,15 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import argparse
+import contextlib
 import pathlib
 import sys
+from collections.abc import Iterator
 
 import torch
 from method_vectors.author_code import Unconditional
-from method_vectors.ddiff_code import TASKS, ddiff_code
+from method_vectors.ddiff_code import TASKS, Code, ddiff_code
+from torch import nn
 
 from parity_code import bench, compare, theirs
 from parity_code.ours import ROOT, Program
@@ -54,8 +57,8 @@ def main() -> int:
         return measure(o, program)
     items = program.run(tasks, photographs)
     rows: list[compare.Row] = []
-    print(compare.HEAD, flush=True)
-    with ddiff_code(o.code, Unconditional()) as code:
+    with released(o.code, Unconditional()) as code:
+        print(compare.HEAD, flush=True)
         for item in items:
             x = theirs.solve(code, o.code, item, o.cache)
             rows.append(compare.row(item.task, item.photograph, x, item.truth(), item.psnr, item.pixels("restored")))
@@ -65,10 +68,19 @@ def main() -> int:
     return 0 if passed else 1
 
 
+@contextlib.contextmanager
+def released(folder: str, network: nn.Module) -> Iterator[Code]:
+    """ddiff_code, with what the code prints while it loads on standard error."""
+    with contextlib.ExitStack() as stack:
+        with contextlib.redirect_stdout(sys.stderr):
+            code = stack.enter_context(ddiff_code(folder, network))
+        yield code
+
+
 def measure(o: argparse.Namespace, program: Program) -> int:
     """Prints the table of times of the eight tasks."""
     network = Unconditional().requires_grad_(True)  # as the released code loads its network
-    with ddiff_code(o.code, network) as code:
+    with released(o.code, network) as code:
         times = bench.measure(code, program, words(o.tasks or ",".join(bench.SETTINGS)), o.steps, o.rounds)
     print(bench.table(times, o.rounds))
     return 0

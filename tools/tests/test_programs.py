@@ -127,7 +127,7 @@ def test_wandb_golden() -> None:
 
     from wandb.proto import wandb_internal_pb2
 
-    data = (REPO / "cmd/ddiff/testdata/run.wandb").read_bytes()
+    data = (REPO / "cmd/ddiff/export/testdata/run.wandb").read_bytes()
     records, at = [], 7
     while at < len(data):
         crc, size, kind = struct.unpack("<IHB", data[at : at + 7])

@@ -125,7 +125,7 @@ func checkVersion(ctx context.Context, program string, c commit, version string)
 		return err
 	}
 	if v.Commit != c.hash || v.Tag != c.tag || c.tag != "" && v.Version != version {
-		return fmt.Errorf("the tag is %q of commit %s, but the program prints version %s, tag %q, commit %s; correct release in cmd/ddiff/version.go",
+		return fmt.Errorf("the tag is %q of commit %s, but the program prints version %s, tag %q, commit %s; correct release in internal/cli/version.go",
 			c.tag, c.hash, v.Version, v.Tag, v.Commit)
 	}
 	return nil

@@ -9,23 +9,23 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxpb"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
-var open = sync.OnceValues(func() (*onnx.Runtime, error) {
+var open = sync.OnceValues(func() (*onnxruntime.Runtime, error) {
 	lib, err := install.Locate(install.LocateOptions{})
 	if err != nil {
 		return nil, err
 	}
 	// Tests run beside each other: threads that share an operation would wait for each other.
-	return onnx.Open(onnx.Config{Library: lib.Path, Provider: onnx.ProviderCPU, Threads: 1})
+	return onnxruntime.Open(onnxruntime.Config{Library: lib.Path, Provider: onnxruntime.ProviderCPU, Threads: 1})
 })
 
 // Runtime returns the process's runtime on the CPU, which stays open until the test binary ends. The test fails if the
 // library is not installed; make test installs it.
-func Runtime(tb testing.TB) *onnx.Runtime {
+func Runtime(tb testing.TB) *onnxruntime.Runtime {
 	tb.Helper()
 	rt, err := open()
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 //go:embed testdata/vendor.c
@@ -25,7 +25,7 @@ const pluginVar = "DDIFF_TEST_PLUGIN"
 
 var (
 	openVINOPlugin = sync.OnceValues(findPlugin)
-	openVINO       = sync.OnceValues(func() (*onnx.Runtime, error) {
+	openVINO       = sync.OnceValues(func() (*onnxruntime.Runtime, error) {
 		path, err := openVINOPlugin()
 		if err != nil {
 			return nil, err
@@ -34,12 +34,12 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		return rt.With(onnx.Config{Provider: onnx.ProviderOpenVINO, Plugin: path})
+		return rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderOpenVINO, Plugin: path})
 	})
 )
 
 // OpenVINO returns the process's runtime on OpenVINO. The test is skipped without the plugin, see OpenVINOPlugin.
-func OpenVINO(tb testing.TB) *onnx.Runtime {
+func OpenVINO(tb testing.TB) *onnxruntime.Runtime {
 	tb.Helper()
 	OpenVINOPlugin(tb)
 	rt, err := openVINO()

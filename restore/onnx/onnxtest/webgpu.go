@@ -5,18 +5,18 @@ import (
 	"sync"
 	"testing"
 
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 // softwareVulkan is the path of the description of SwiftShader, a Vulkan on the CPU, in Debian's chromium-common.
 const softwareVulkan = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
-var openWebGPU = sync.OnceValues(func() (*onnx.Runtime, error) {
+var openWebGPU = sync.OnceValues(func() (*onnxruntime.Runtime, error) {
 	rt, err := open()
 	if err != nil {
 		return nil, err
 	}
-	return rt.With(onnx.Config{Provider: onnx.ProviderWebGPU})
+	return rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderWebGPU})
 })
 
 // SoftwareVulkan makes this process and its children use the software Vulkan, unless the environment names another.
@@ -30,7 +30,7 @@ func SoftwareVulkan() error {
 }
 
 // WebGPU returns the process's runtime on WebGPU. The test is skipped without WebGPU; scripts/packages.sh installs it.
-func WebGPU(tb testing.TB) *onnx.Runtime {
+func WebGPU(tb testing.TB) *onnxruntime.Runtime {
 	tb.Helper()
 	if err := SoftwareVulkan(); err != nil {
 		tb.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/prior"
 )
 
@@ -57,7 +58,7 @@ func Write(dir string, pixels []byte, cfg Config) error {
 		return fmt.Errorf("%w: the prior %s works on latents, want one that works on pixels", ErrConfig, p.Card.Name)
 	}
 	w := writer{dir: dir, card: p.Card, opset: p.Opset(), factor: 1 << cfg.Levels}
-	if w.network, err = onnx.ReadModel(pixels); err != nil {
+	if w.network, err = modelfile.ReadModel(pixels); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -96,7 +97,7 @@ type writer struct {
 	card    prior.Card
 	opset   int
 	factor  int
-	network *onnx.Model
+	network *modelfile.Model
 }
 
 // latents is the number of channels of latents.

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
@@ -40,9 +41,9 @@ func evaluate(t *testing.T, p *prior.Prior, dims []int, x []float32, time int64,
 	s, err := onnxtest.Runtime(t).NewSession(data, []string{"x", "t"}, names)
 	must(t, err)
 	defer s.Close()
-	tensors, err := onnx.NewTensors(append([]onnx.Value{vx, vt}, out...)...)
+	tensors, err := onnxruntime.NewTensors(append([]onnx.Value{vx, vt}, out...)...)
 	must(t, err)
-	defer onnx.CloseTensors(tensors)
+	defer onnxruntime.CloseTensors(tensors)
 	copy(tensors[0].F32, x)
 	tensors[1].I64[0] = time
 	must(t, s.Run(t.Context(), tensors[:2], tensors[2:]))

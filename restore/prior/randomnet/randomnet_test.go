@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/randomnet"
@@ -47,7 +47,7 @@ func load(t *testing.T, cfg randomnet.Config) *prior.Prior {
 // predict runs the network on standard normal images at a time index.
 func predict(t *testing.T, cfg randomnet.Config, time int64) []float32 {
 	t.Helper()
-	net, err := load(t, cfg).Compile(onnxtest.Runtime(t), 2, cfg.Size, cfg.Size, onnx.FP32)
+	net, err := load(t, cfg).Compile(onnxtest.Runtime(t), 2, cfg.Size, cfg.Size, onnxruntime.FP32)
 	if err != nil {
 		t.Fatal(err)
 	}

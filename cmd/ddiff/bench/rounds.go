@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// spread is the median of a sample, with its lowest and highest value.
+type spread struct{ median, low, high float64 }
+
+// spreadOf returns the spread of a sample, which must not be empty. The median of an even number is the lower one.
+func spreadOf(sample []float64) spread {
+	s := slices.Sorted(slices.Values(sample))
+	return spread{s[(len(s)-1)/2], s[0], s[len(s)-1]}
+}
+
+// benchSetting is a task and a batch size.
+type benchSetting struct {
+	task  string
+	batch int
+}
+
+// benchVariant is a variant of PyTorch at a batch size.
+type benchVariant struct {
+	name  string
+	batch int
+}
+
+// benchResults are the measurements of all rounds.
+type benchResults struct {
+	settings []benchSetting // in the order of measurement
+	timings  map[benchSetting][]timing
+	variants []benchVariant             // in the order of measurement
+	torch    map[benchVariant][]float64 // milliseconds per step
+}
+
+// measure runs the rounds, as many as the limit allows. Each round measures every setting once; after the first task of a
+// batch size it measures the variants of PyTorch that run has for this size, so that both sides see the same load of the
+// machine.
+func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
+	r := benchResults{timings: make(map[benchSetting][]timing), torch: make(map[benchVariant][]float64)}
+	start := time.Now()
+	var run map[int][]string
+	if torch != nil {
+		var err error
+		if run, err = torch.prepare(o.batches, o.tasks[0], o.compile); err != nil {
+			return r, err
+		}
+	}
+	for _, n := range o.batches {
+		for _, task := range o.tasks {
+			r.settings = append(r.settings, benchSetting{task, n})
+		}
+		for _, name := range run[n] {
+			r.variants = append(r.variants, benchVariant{name, n})
+		}
+	}
+	var longest time.Duration
+	for round := range o.rounds {
+		if o.over(round, time.Since(start), longest) {
+			break
+		}
+		begin := time.Now()
+		for i, s := range r.settings {
+			name := filepath.Join(dir, fmt.Sprintf("%d-%d", round, i))
+			compared := s.task == o.tasks[0] && torch != nil
+			t, err := o.timeCampaign(ctx, name, photos, s.task, s.batch, compared, stderr)
+			if err != nil {
+				return r, fmt.Errorf("bench %s with batch %d: %w", s.task, s.batch, err)
+			}
+			r.timings[s] = append(r.timings[s], t)
+			if !compared {
+				continue
+			}
+			for _, variant := range run[s.batch] {
+				ms, err := torch.step(torchRequest{variant, s.task, s.batch, max(o.steps/4, 3)})
+				if err != nil {
+					return r, err
+				}
+				v := benchVariant{variant, s.batch}
+				r.torch[v] = append(r.torch[v], ms)
+			}
+		}
+		longest = max(longest, time.Since(begin))
+	}
+	return r, nil
+}
+
+// over reports whether a round would end after the limit. The first one always runs.
+func (o benchOptions) over(round int, elapsed, longest time.Duration) bool {
+	return o.limit > 0 && round > 0 && elapsed+longest > o.limit
+}
+
+// shares returns the spread of the network's share for a setting.
+func (r benchResults) shares(s benchSetting) spread {
+	var sample []float64
+	for _, t := range r.timings[s] {
+		sample = append(sample, t.share())
+	}
+	return spreadOf(sample)
+}
+
+// lowestShare returns the lowest median share among the light tasks, or among the others; false without any.
+func (r benchResults) lowestShare(light bool) (float64, bool) {
+	lowest, found := 0.0, false
+	for _, s := range r.settings {
+		if slices.Contains(lightTasks, s.task) != light {
+			continue
+		}
+		if share := r.shares(s).median; !found || share < lowest {
+			lowest, found = share, true
+		}
+	}
+	return lowest, found
+}
+
+// ratios returns the spread of PyTorch's time to that of our solver in the same round. Above 1, PyTorch is slower.
+func (r benchResults) ratios(v benchVariant, task string, float32Only bool) spread {
+	var sample []float64
+	for i, t := range r.timings[benchSetting{task, v.batch}] {
+		ours := t.solver
+		if float32Only {
+			ours = t.float32
+		}
+		sample = append(sample, r.torch[v][i]/ours)
+	}
+	return spreadOf(sample)
+}
+
+// versus returns the lowest ratio, over the batch sizes, of the fastest variant of PyTorch to ddiff. only float32 selects
+// float32 on both sides. An error says that no variant ran.
+func (r benchResults) versus(task string, float32Only bool) (float64, error) {
+	best := make(map[int]benchVariant)
+	for _, v := range r.variants {
+		if float32Only && !hasWord(v.name, torchFloat32) {
+			continue
+		}
+		if b, ok := best[v.batch]; !ok || spreadOf(r.torch[v]).median < spreadOf(r.torch[b]).median {
+			best[v.batch] = v
+		}
+	}
+	lowest, found := 0.0, false
+	for _, v := range best {
+		if ratio := r.ratios(v, task, float32Only).median; !found || ratio < lowest {
+			lowest, found = ratio, true
+		}
+	}
+	if !found {
+		return 0, errors.New("run PyTorch: no variant ran")
+	}
+	return lowest, nil
+}

@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"ddiff/restore/prior"
+)
+
+// torchProcess is a Python process that runs the solver in PyTorch with the bundled prior. It serves one request at a
+// time and is idle between requests.
+type torchProcess struct {
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
+	hello   torchHello
+	skipped []string // variants that are not measured, with the reason
+}
+
+// torchHello is the first line of the process.
+type torchHello struct {
+	Torch    string   `json:"torch"`
+	Variants []string `json:"variants"` // that this PyTorch and this processor support
+}
+
+// torchRequest asks for steps of the solver.
+type torchRequest struct {
+	Variant string `json:"variant"`
+	Task    string `json:"task"`
+	Batch   int    `json:"batch"`
+	Steps   int    `json:"steps"`
+}
+
+// Words of variants' names.
+const (
+	torchFloat32  = "float32"
+	torchCompiled = "compiled"
+)
+
+// hasWord reports whether a variant such as float32+channels_last has the word.
+func hasWord(variant, word string) bool {
+	return strings.Contains("+"+variant+"+", "+"+word+"+")
+}
+
+// startTorch starts the process in o.tools. dir receives the prior.
+func (o benchOptions) startTorch(ctx context.Context, dir string, stderr io.Writer) (*torchProcess, error) {
+	model, err := filepath.Abs(filepath.Join(dir, "prior.onnx"))
+	if err != nil {
+		return nil, err
+	}
+	data, err := prior.Read(prior.Bundled)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(model, data, 0o644); err != nil {
+		return nil, err
+	}
+	threads := o.run.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	cmd := exec.CommandContext(ctx, o.torch, "-m", "ddiff_torch.bench", "--serve", "--prior", model,
+		"--threads", strconv.Itoa(threads), "--size", strconv.Itoa(o.size))
+	cmd.Dir, cmd.Stderr = o.tools, stderr
+	p := &torchProcess{cmd: cmd}
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewScanner(out)
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("run PyTorch: %w", err)
+	}
+	if err := p.read(&p.hello); err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+// read decodes the next line of the process.
+func (p *torchProcess) read(into any) error {
+	if !p.out.Scan() {
+		return errors.Join(errors.New("run PyTorch: the process ended"), p.out.Err())
+	}
+	if err := json.Unmarshal(p.out.Bytes(), into); err != nil {
+		return fmt.Errorf("run PyTorch: read %q: %w", p.out.Text(), err)
+	}
+	return nil
+}
+
+// step returns the milliseconds per step of a batch. The first request of a variant and batch size also warms up and, if
+// the variant is compiled, compiles; that time does not count.
+func (p *torchProcess) step(r torchRequest) (float64, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return 0, fmt.Errorf("run PyTorch: %w", err)
+	}
+	var answer struct {
+		MS    float64 `json:"ms_per_step"`
+		Error string  `json:"error"`
+	}
+	if err := p.read(&answer); err != nil {
+		return 0, err
+	}
+	if answer.Error != "" {
+		return 0, torchVariantError(answer.Error)
+	}
+	if answer.MS <= 0 {
+		return 0, fmt.Errorf("run PyTorch: %g ms per step", answer.MS)
+	}
+	return answer.MS, nil
+}
+
+// torchVariantError is the reason for which a variant cannot run, such as a missing compiler.
+type torchVariantError string
+
+func (e torchVariantError) Error() string { return string(e) }
+
+// prepare warms every variant up for each batch size and returns those that run. Compilations begin only within limit.
+func (p *torchProcess) prepare(batches []int, task string, limit time.Duration) (map[int][]string, error) {
+	begin := time.Now()
+	run := make(map[int][]string)
+	for _, n := range batches {
+		for _, variant := range p.hello.Variants {
+			name := fmt.Sprintf("%s, batch %d", variant, n)
+			if hasWord(variant, torchCompiled) && time.Since(begin) >= limit {
+				p.skipped = append(p.skipped, fmt.Sprintf("%s: not compiled within %v", name, limit))
+				continue
+			}
+			_, err := p.step(torchRequest{Variant: variant, Task: task, Batch: n, Steps: 1})
+			if reason, ok := errors.AsType[torchVariantError](err); ok {
+				p.skipped = append(p.skipped, name+": "+reason.Error())
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			run[n] = append(run[n], variant)
+		}
+	}
+	return run, nil
+}
+
+// close ends the process.
+func (p *torchProcess) close() error {
+	err := p.in.Close() // the process ends with its input
+	if waited := p.cmd.Wait(); waited != nil {
+		err = errors.Join(err, fmt.Errorf("run PyTorch: %w", waited))
+	}
+	return err
+}

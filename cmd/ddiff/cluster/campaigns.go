@@ -1,0 +1,288 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+func newListCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON, archived bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the campaigns of a cluster",
+		Long: "List the campaigns of a cluster. Campaigns that ended some time ago are in the archive; --all lists them too.\n" +
+			"Every other command finds an archived campaign by its id.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				all, skipped, err := coordinator.Campaigns(cmd.Context(), b)
+				if err != nil {
+					return err
+				}
+				for _, err := range skipped {
+					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.OneLine(err))
+				}
+				if archived {
+					if all, err = withArchived(cmd.Context(), b, all); err != nil {
+						return err
+					}
+				}
+				if asJSON {
+					return writeArray(cmd.OutOrStdout(), all)
+				}
+				return writeList(cmd.OutOrStdout(), all)
+			})
+		},
+	}
+	nats.add(cmd)
+	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// withArchived adds the archived campaigns to those of the board.
+func withArchived(ctx context.Context, b *queue.Board, all []coordinator.CampaignStatus) ([]coordinator.CampaignStatus, error) {
+	archived, err := coordinator.Archived(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	onBoard := map[string]bool{}
+	for _, s := range all {
+		onBoard[s.Campaign.ID] = true
+	}
+	for _, s := range archived {
+		if !onBoard[s.Campaign.ID] {
+			all = append(all, s)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b coordinator.CampaignStatus) int {
+		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
+	})
+	return all, nil
+}
+
+// writeArray writes a JSON array, also if it is empty.
+func writeArray[T any](out io.Writer, all []T) error {
+	if all == nil {
+		all = []T{}
+	}
+	return json.NewEncoder(out).Encode(all)
+}
+
+func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
+	for _, s := range all {
+		n := s.Status.Counts
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
+			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
+	}
+	return t.Flush()
+}
+
+func newStatusCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status CAMPAIGN",
+		Short: "Show a campaign's status",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
+				s, err := readStatus(cmd.Context(), b, args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
+				}
+				return writeStatus(cmd.OutOrStdout(), s)
+			})
+		},
+	}
+	nats.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// readStatus reads a campaign. An unknown campaign is a usage error.
+func readStatus(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
+	s, err := coordinator.Status(ctx, b, id)
+	return s, unknownCampaign(id, err)
+}
+
+func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
+	c, st, n := s.Campaign, s.Status, s.Status.Counts
+	var b strings.Builder
+	fmt.Fprintf(&b, "campaign  %s\nphase     %s", c.ID, c.Phase)
+	if c.Reason != "" {
+		fmt.Fprintf(&b, ": %s", c.Reason)
+	}
+	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
+		fmt.Fprintf(&b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
+	}
+	if st.Problem != "" {
+		fmt.Fprintf(&b, "\nproblem   %s", st.Problem)
+	}
+	if st.Warning != "" {
+		fmt.Fprintf(&b, "\nwarning   %s", st.Warning)
+	}
+	more := ""
+	if !st.Complete {
+		more = " so far"
+	}
+	fmt.Fprintf(&b, "\nitems     %d%s\n", n.Items, more)
+	for _, line := range []struct {
+		name  string
+		count int
+	}{{"pending", n.Pending}, {"running", n.Running}, {"done", n.Done}, {"failed", n.Failed}, {"dead", n.Dead}, {"cancelled", n.Cancelled}} {
+		fmt.Fprintf(&b, "%-9s %d\n", line.name, line.count)
+	}
+	if !c.Phase.Ended() {
+		fmt.Fprintf(&b, "workers   %d\nrate      %.3g items/s\nleft      %s\n", st.Workers, st.Rate, left(st))
+	}
+	fmt.Fprintf(&b, "output    %s\n", c.Output)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// left formats the expected remaining time with its interval.
+func left(s manifest.Status) string {
+	if s.Phase.Ended() {
+		return "-"
+	}
+	if s.Left == 0 {
+		return "?"
+	}
+	span := func(seconds float64) string {
+		return (time.Duration(seconds) * time.Second).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%s (%s to %s)", span(s.Left), span(s.LeftLow), span(s.LeftHigh))
+}
+
+func newWatchCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "watch CAMPAIGN",
+		Short: "Show a campaign's progress until it ends",
+		Long: "Show a campaign's progress until it ends, then print its counts in one line. The remaining time has a\n" +
+			"95 % interval.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
+				return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	nats.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each change")
+	return cmd
+}
+
+// watch shows the progress of a campaign until it ends.
+func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, stderr io.Writer) error {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	bar := cli.TerminalWidth(stderr) > 0 && !asJSON
+	var last manifest.Status
+	var printed time.Time
+	for {
+		s, err := readStatus(ctx, b, id)
+		if err != nil {
+			return err
+		}
+		st := s.Status
+		changed := st.Counts != last.Counts || st.Phase != last.Phase
+		writeWarning(stderr, st, last, bar, asJSON)
+		switch {
+		case asJSON && changed:
+			if err := json.NewEncoder(stdout).Encode(st); err != nil {
+				return err
+			}
+		case bar:
+			fmt.Fprintf(stderr, "\r\x1b[K%s", cli.Truncate(watchLine(st), cli.TerminalWidth(stderr)-1))
+		case !asJSON && (st.Phase != last.Phase || time.Since(printed) > cli.LineEvery):
+			fmt.Fprintln(stderr, watchLine(st))
+			printed = time.Now()
+		}
+		last = st
+		if hasEnded(s) {
+			if bar {
+				fmt.Fprintln(stderr)
+			}
+			return endOf(s, asJSON, stdout)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// hasEnded reports whether a campaign has ended with its final counts: the coordinator writes the status after the phase.
+// A campaign that was resumed after its end has not ended, although no coordinator may have opened it yet.
+func hasEnded(s coordinator.CampaignStatus) bool {
+	c := s.Campaign
+	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
+	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
+}
+
+// writeWarning prints the warning of a status once.
+func writeWarning(stderr io.Writer, st, last manifest.Status, bar, asJSON bool) {
+	if st.Warning == "" || st.Warning == last.Warning || asJSON {
+		return
+	}
+	if bar {
+		fmt.Fprint(stderr, "\r\x1b[K")
+	}
+	fmt.Fprintln(stderr, "warning:", st.Warning)
+}
+
+func watchLine(s manifest.Status) string {
+	n := s.Counts
+	line := fmt.Sprintf("%s  %d/%d items  running %d  failed %d  dead %d  workers %d  %.3g items/s  left %s",
+		s.Phase, n.Done+n.Failed+n.Dead, n.Items, n.Running, n.Failed, n.Dead, s.Workers, s.Rate, left(s))
+	if s.Problem != "" {
+		line += "  " + s.Problem
+	}
+	return line
+}
+
+// endOf prints the counts of a campaign that has ended. A correct cluster loses no items.
+func endOf(s coordinator.CampaignStatus, asJSON bool, out io.Writer) error {
+	n, phase := s.Status.Counts, s.Campaign.Phase
+	if !asJSON {
+		cancelled := ""
+		if n.Cancelled > 0 {
+			cancelled = fmt.Sprintf(" cancelled=%d", n.Cancelled)
+		}
+		lost := n.Items - n.Done - n.Failed - n.Dead - n.Cancelled
+		fmt.Fprintf(out, "done=%d failed=%d dead=%d lost=%d%s\n", n.Done, n.Failed, n.Dead, lost, cancelled)
+	}
+	switch {
+	case phase == manifest.PhaseRejected:
+		return fmt.Errorf("%w: %s: %s", cli.ErrRejected, s.Campaign.ID, s.Campaign.Reason)
+	case phase == manifest.PhaseCancelled:
+		return fmt.Errorf("%w: %s", cli.ErrCancelled, s.Campaign.ID)
+	case n.Failed+n.Dead > 0:
+		return fmt.Errorf("%w: %d failed, %d dead; the reasons are in %s/failures/%s of the store", cli.ErrIncomplete, n.Failed, n.Dead,
+			s.Campaign.Output, s.Campaign.ID)
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+// Package cluster has the processes of a cluster, coordinator and worker, and the commands that people send to it.
+//
+// The commands speak to the board of the NATS servers; delete and gc also open the cluster's store. ddiff gc collects the
+// garbage of local outputs and dead runs of this machine as well, with the same flags and the same table.
+package cluster
+
+import (
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/shard"
+)
+
+// Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
+func Commands(c shard.Catalogue) []*cobra.Command {
+	commands := []*cobra.Command{
+		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
+	}
+	commands = append(commands, newControlCommands()...)
+	return append(commands, newRetryCommand(), newDeadCommand(), newLogsCommand(), newReconcileCommand(), newDeleteCommand())
+}

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// newControlCommands are the verbs that change the wanted state of a campaign.
+func newControlCommands() []*cobra.Command {
+	verb := func(use, short, long string, wanted func() manifest.Wanted) *cobra.Command {
+		var nats natsFlags
+		cmd := &cobra.Command{
+			Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
+					c, err := coordinator.Want(cmd.Context(), b, args[0], wanted())
+					if err != nil {
+						return refused(args[0], err)
+					}
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s\n", c.ID, use, c.Phase)
+					return nil
+				})
+			},
+		}
+		nats.add(cmd)
+		return cmd
+	}
+	always := func(w manifest.Wanted) func() manifest.Wanted { return func() manifest.Wanted { return w } }
+	var now bool
+	cancel := verb("cancel", "Cancel a campaign",
+		"Remove the waiting items of a campaign from the queue. Items in flight finish and results stay;\n"+
+			"ddiff resume runs the remaining items.",
+		func() manifest.Wanted {
+			if now {
+				return manifest.WantCancelNow
+			}
+			return manifest.WantCancel
+		})
+	cancel.Flags().BoolVar(&now, "now", false, "also stop items in flight at their next solver steps")
+	return []*cobra.Command{
+		verb("pause", "Pause a campaign", "Stop publishing the items of a campaign. Items in flight finish.", always(manifest.WantPause)),
+		verb("resume", "Resume a paused, cancelled or rejected campaign",
+			"Continue a paused or cancelled campaign, or start a rejected campaign again.", always(manifest.WantRun)),
+		cancel,
+	}
+}
+
+// refused turns a command that the state of the campaign does not allow into a usage error.
+func refused(id string, err error) error {
+	if errors.Is(err, coordinator.ErrRefused) {
+		return cli.Usage(err)
+	}
+	return unknownCampaign(id, err)
+}
+
+func newRetryCommand() *cobra.Command {
+	var nats natsFlags
+	var failed, dead bool
+	var where string
+	cmd := &cobra.Command{
+		Use:   "retry CAMPAIGN",
+		Short: "Retry items that failed or are dead",
+		Long: "Retry items of a campaign that failed, are dead, or both. Dataset rows that could not be read are read\n" +
+			"again. The command waits for the coordinator's answer.",
+		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command := manifest.Command{Verb: manifest.CommandRetry}
+			if failed {
+				command.Outcomes = append(command.Outcomes, manifest.OutcomeFailed)
+			}
+			if dead {
+				command.Outcomes = append(command.Outcomes, manifest.OutcomeDead)
+			}
+			if len(command.Outcomes) == 0 {
+				return cli.Usage(errors.New("retry: no items selected; give --failed, --dead or both"))
+			}
+			if where != "" {
+				field, text, ok := strings.Cut(where, "=")
+				if !ok || field != "reason" || text == "" {
+					return cli.Usage(fmt.Errorf("--where: %q is not of the form reason=TEXT", where))
+				}
+				command.Where = text
+			}
+			return order(cmd, &nats, args[0], command)
+		},
+	}
+	f := cmd.Flags()
+	nats.add(cmd)
+	f.BoolVar(&failed, "failed", false, "retry items whose input could not be restored")
+	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
+	f.StringVar(&where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
+	return cmd
+}
+
+func newReconcileCommand() *cobra.Command {
+	var nats natsFlags
+	cmd := &cobra.Command{
+		Use:   "reconcile CAMPAIGN",
+		Short: "Publish the items of a campaign that have no result",
+		Long: "Compare the manifest of a campaign with the results in storage, and replace the queue by the items\n" +
+			"without a result. The coordinator does this automatically if the queue has lost items.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return order(cmd, &nats, args[0], manifest.Command{Verb: manifest.CommandReconcile})
+		},
+	}
+	nats.add(cmd)
+	return cmd
+}
+
+// order sends a command to the coordinator and prints its answer.
+func order(cmd *cobra.Command, nats *natsFlags, id string, command manifest.Command) error {
+	return nats.withCampaign(cmd.Context(), id, func(b *queue.Board) error {
+		a, err := coordinator.Command(cmd.Context(), b, id, command)
+		if err != nil {
+			return refused(id, err)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "published=%d\n", a.Items)
+		return nil
+	})
+}

@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
+	"ddiff/internal/lifecycle"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// coordinatorGC is the garbage that a coordinator may hold, in percent of its live memory: the garbage of many submitted
+// campaigns would otherwise stay for minutes, because a waiting coordinator allocates little.
+const coordinatorGC = 50
+
+// coordinatorOptions are the flags of coordinator.
+type coordinatorOptions struct {
+	catalogue shard.Catalogue
+	nats      natsFlags
+	store     string
+	name      string
+	replicas  int
+	ackWait   time.Duration
+	election  time.Duration
+	stall     time.Duration
+
+	maxResults, maxDead int64
+	archive             time.Duration
+	sources             cli.SourceFlags
+	process             cli.ProcessFlags
+	listen              listenFlags
+}
+
+func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
+	o := coordinatorOptions{catalogue: c}
+	cmd := &cobra.Command{
+		Use:   "coordinator",
+		Short: "Run the campaigns of a cluster",
+		Long: "Divide submitted campaigns into work items, publish them, record their outcomes and write the\n" +
+			"reports, until a signal stops the process. Several coordinators may run at the same time: one leads, and another\n" +
+			"takes over when the leader dies.",
+		Example: "  ddiff coordinator --nats nats://localhost:4222 --store s3://results",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runCoordinator(cmd.Context(), o, cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	o.nats.role = "coordinator"
+	o.nats.add(cmd)
+	o.sources.Add(f)
+	o.process.Add(f, "info")
+	o.listen.add(f, false)
+	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
+	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
+	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
+	f.DurationVar(&o.ackWait, "ack-wait", time.Minute, "lease of an item: after this `time` without an extension, another worker takes it")
+	f.DurationVar(&o.election, "election", 10*time.Second, "after this `time` without a renewal, another coordinator leads")
+	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
+	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
+	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
+	f.Int64Var(&o.maxDead, "max-dead", 0, "largest `number` of dead letters in the queue (default 1 million, below 0: no limit)")
+	f.Int("report-items", 0, "")
+	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
+	return cmd
+}
+
+// processName returns the given name, or one from host and process id.
+func processName(given string) string {
+	if given != "" {
+		return given
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "host"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// runCoordinator wires a coordinator and runs it until ctx ends.
+func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
+	if o.store == "" {
+		return cli.Usage(errors.New("--store is missing; give --store s3://bucket/prefix, or a directory that all machines share"))
+	}
+	if o.archive <= 0 {
+		return cli.Usage(fmt.Errorf("--archive-after: %v is not positive", o.archive))
+	}
+	// Workers on this machine open the store by the same address.
+	if o.store, err = storage.Absolute(o.store); err != nil {
+		return cli.Usage(fmt.Errorf("--store: %w", err))
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(coordinatorGC)
+	}
+	o.process.Prometheus = o.listen.metrics != ""
+	tel, stop, err := o.process.Telemetry(ctx, cli.Service+"-coordinator", stderr)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	name := processName(o.name)
+	tel.Logger = tel.Logger.With("coordinator", name)
+	probes := newProbes("opening the store")
+	stopListening, err := o.listen.serve(ctx, probes, tel)
+	if err != nil {
+		return err
+	}
+	defer stopListening()
+	sources, err := o.sources.Open(o.store, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	models, err := o.sources.OpenModels(o.store, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer models.Close()
+	store, err := cli.OpenClusterStore(ctx, o.store, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	probes.change(passed, func() error { return errors.New("waiting for NATS") }, nil)
+	nc, err := o.nats.connect(ctx, name, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+
+	setup := queue.SetupConfig{
+		Replicas: o.replicas, UnsyncedWork: o.replicas == 1, MaxResults: o.maxResults, MaxDead: o.maxDead, Logger: tel.Logger,
+	}
+	if err := queue.Setup(ctx, nc, setup); err != nil {
+		return err
+	}
+	board, err := queue.OpenBoard(ctx, nc)
+	if err != nil {
+		return err
+	}
+	metrics, err := telemetry.NewCluster(tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	transfer, err := telemetry.NewTransfer(tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	sources.Transfer = transfer
+	// Spans for each object would be as many as a campaign has items.
+	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
+	service, err := coordinator.New(coordinator.Config{
+		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
+		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
+		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
+			return queue.Open(ctx, nc, queue.Config{
+				Campaign: campaign, AckWait: o.ackWait, MaxAttempts: attempts, Replicas: o.replicas,
+				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
+			})
+		},
+		ArchiveAfter: o.archive,
+		Inspect: func(campaign string) (*queue.Queue, error) {
+			return queue.Inspect(nc, queue.Config{Campaign: campaign})
+		},
+		Sweep: func(ctx context.Context) error {
+			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
+		},
+		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
+		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"), Metrics: metrics,
+	})
+	if err != nil {
+		return err
+	}
+	election, err := queue.NewElection(ctx, nc, queue.ElectionConfig{Name: name, TTL: o.election, Fit: service.Fit, Logger: tel.Logger})
+	if err != nil {
+		return err
+	}
+	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
+	probes.change(nil, func() error {
+		if !nc.IsConnected() {
+			return errors.New("not connected to NATS")
+		}
+		return service.Ready()
+	}, nil)
+	tel.Logger.Info("coordinator is ready", "name", name, "store", o.store)
+	for {
+		err := election.Run(ctx, service.Lead)
+		if !errors.Is(err, queue.ErrNotReady) || ctx.Err() != nil {
+			return err
+		}
+		tel.Logger.Error("the queue was lost; creating it again, and restoring the campaigns from the store", "reason", err)
+		if err := queue.Setup(ctx, nc, setup); err != nil {
+			return err
+		}
+	}
+}
+
+// deadOutcome is the result event of an item that ended all its workers.
+func deadOutcome(_ string, d queue.DeadLetter) ([]byte, error) {
+	return json.Marshal(manifest.Event{Outcome: manifest.OutcomeDead, Reason: d.Reason, Finished: d.Buried.Truncate(time.Millisecond)})
+}

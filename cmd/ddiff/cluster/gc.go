@@ -1,0 +1,264 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/internal/cli"
+	"ddiff/internal/redact"
+	"ddiff/storage"
+)
+
+// NewGCCommand returns the command ddiff gc, which the help lists with those of this machine.
+func NewGCCommand() *cobra.Command {
+	var o cleanOptions
+	var keep, older string
+	cmd := &cobra.Command{
+		Use:   "gc [OUTPUT...]",
+		Short: "Delete garbage, and campaigns beyond a retention time",
+		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
+			"machine, and results of restorations by ddiff restore that nobody resumed for a week; in each OUTPUT of ddiff run,\n" +
+			"checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
+			"checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
+			"--keep also deletes campaigns that ended longer ago and are in the archive. --results --older-than deletes results to\n" +
+			"which no campaign refers any more. Nothing of an open campaign is deleted.",
+		Example: "  ddiff gc out/demo --yes\n" +
+			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes\n" +
+			"  ddiff gc --nats nats://localhost:4222 --results --older-than 30d",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			o.dryRun = !o.yes
+			cfg := coordinator.CollectConfig{Results: o.results}
+			var err error
+			if cfg.Keep, err = parseAge(keep); err != nil {
+				return cli.Usage(fmt.Errorf("--keep: %w", err))
+			}
+			if o.olderThan, err = parseAge(older); err != nil {
+				return cli.Usage(fmt.Errorf("--older-than: %w", err))
+			}
+			switch {
+			case o.olderThan > 0 && !o.results:
+				return cli.Usage(errors.New("--older-than needs --results"))
+			case o.olderThan > 0 && !o.hasCluster():
+				return cli.Usage(errors.New("--older-than needs a cluster; give --nats or --store"))
+			case cfg.Keep > 0 && !o.hasCluster():
+				return cli.Usage(errors.New("--keep needs a cluster; give --nats or --store"))
+			case cfg.Results && cfg.Keep == 0 && o.olderThan == 0:
+				return cli.Usage(errors.New("--results needs --keep or --older-than; to delete one campaign: ddiff delete"))
+			}
+			return o.collect(cmd, args, cfg)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&keep, "keep", "", "delete archived campaigns that ended longer ago than this `time`, such as 90d or 36h (default: keep all)")
+	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to; see --older-than")
+	f.StringVar(&older, "older-than", "",
+		"with --results, delete outputs without a campaign whose newest object is older than this `time`, such as 30d (default: keep all)")
+	o.add(cmd)
+	return cmd
+}
+
+// parseAge parses a positive duration with the additional unit d, 24 hours. It is 0 for the empty text.
+func parseAge(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	age, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n float64
+		n, err = strconv.ParseFloat(days, 64)
+		age = time.Duration(n * 24 * float64(time.Hour))
+	}
+	if err != nil || age <= 0 {
+		return 0, fmt.Errorf("%q is not a positive time such as 90d or 36h", text)
+	}
+	return age, nil
+}
+
+// collect collects the garbage of this machine, the outputs and the cluster.
+func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordinator.CollectConfig) error {
+	ctx := cmd.Context()
+	all, errs := o.collectScratch()
+	restorations, err := o.collectRestorations(time.Now())
+	all, errs = append(all, restorations...), errors.Join(errs, err)
+	var left []coordinator.Left
+	for _, output := range outputs {
+		removed, err := o.collectOutput(ctx, output)
+		all, errs = append(all, removed...), errors.Join(errs, err)
+	}
+	if o.hasCluster() {
+		errs = errors.Join(errs, o.withCleaner(ctx, func(c *coordinator.Cleaner) error {
+			c.DryRun = o.dryRun
+			removed, err := c.Collect(ctx, cfg)
+			all = append(all, removed...)
+			if err == nil && o.olderThan > 0 {
+				removed, left, err = c.CollectResults(ctx, o.olderThan)
+				all = append(all, removed...)
+			}
+			if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
+				return cli.Usage(err)
+			}
+			return err
+		}))
+	}
+	if err := o.print(cmd.OutOrStdout(), all, left, !o.dryRun); err != nil {
+		return err
+	}
+	for _, l := range left {
+		fmt.Fprintf(cmd.ErrOrStderr(), "left %s: %s\n", l.Name, l.Reason)
+	}
+	if o.dryRun && len(all) > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was deleted; rerun with --yes to delete")
+	}
+	return errs
+}
+
+// collectOutput collects the garbage of an output of ddiff run. A process that uses the output is an error.
+func (o cleanOptions) collectOutput(ctx context.Context, address string) (removed []coordinator.Removal, err error) {
+	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
+	store, err := storage.Open(ctx, address, options)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Usage(fmt.Errorf("gc: %s: no such directory", redact.Address(address)))
+	}
+	if err == nil && !o.dryRun {
+		err = store.Close()
+		options.ReadOnly, options.Lock = false, true
+		if err == nil {
+			store, err = storage.Open(ctx, address, options)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open output %s: %w", redact.Address(address), err)
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	return (&coordinator.Cleaner{Store: store.Store, DryRun: o.dryRun}).CollectOutput(ctx, address)
+}
+
+// collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
+func (o cleanOptions) collectScratch() (all []coordinator.Removal, err error) {
+	var dirs []string
+	if cache, err := os.UserCacheDir(); err == nil {
+		found, err := filepath.Glob(filepath.Join(cache, "ddiff", "queue", "*"))
+		if err != nil {
+			return nil, err
+		}
+		dirs = found
+	}
+	temporary, err := filepath.Glob(filepath.Join(os.TempDir(), cli.ScratchPrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range append(dirs, temporary...) {
+		if !storage.HasLock(dir) {
+			continue // of another program, or about to be locked
+		}
+		removed, e := o.removeFolder("scratch", dir)
+		if errors.Is(e, storage.ErrLocked) {
+			continue // in use
+		}
+		err = errors.Join(err, e)
+		if removed.Objects > 0 {
+			all = append(all, removed)
+		}
+	}
+	return all, err
+}
+
+// restorationAge is the time after which gc deletes an interrupted restoration.
+const restorationAge = 7 * 24 * time.Hour
+
+// collectRestorations deletes the results of restorations that were interrupted, and to whose folders nothing was written for
+// restorationAge. The lock of such a folder is free.
+func (o cleanOptions) collectRestorations(now time.Time) (all []coordinator.Removal, err error) {
+	parent, err := cli.RestorationsFolder()
+	if err != nil {
+		return nil, nil //nolint:nilerr // no cache, no restorations
+	}
+	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, dir := range dirs {
+		last, e := lastChange(dir)
+		if e == nil && now.Sub(last) < restorationAge || errors.Is(e, fs.ErrNotExist) {
+			continue // or its end has removed it
+		}
+		if e == nil && !storage.HasLock(dir) {
+			if !o.dryRun {
+				os.Remove(dir) //nolint:errcheck // an empty folder; another one is of another program
+			}
+			continue
+		}
+		var removed coordinator.Removal
+		if e == nil {
+			removed, e = o.removeFolder("restoration", dir)
+		}
+		if errors.Is(e, storage.ErrLocked) {
+			continue // in use
+		}
+		err = errors.Join(err, e)
+		if removed.Objects > 0 {
+			all = append(all, removed)
+		}
+	}
+	return all, err
+}
+
+// lastChange returns the time of the last change of a file or folder below dir, apart from the lock.
+func lastChange(dir string) (last time.Time, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.Name() == ".ddiff" {
+			return fs.SkipDir
+		}
+		info, err := entry.Info()
+		if err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return err
+	})
+	return last, err
+}
+
+// removeFolder deletes a folder, with the lock of its processes. ErrLocked: a process uses it.
+func (o cleanOptions) removeFolder(kind, dir string) (r coordinator.Removal, err error) {
+	lock, err := storage.AcquireLock(dir)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	r = coordinator.Removal{Kind: kind, Name: dir}
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			r.Objects++
+			r.Bytes += info.Size()
+		}
+		return err
+	})
+	if err == nil && !o.dryRun {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return r, fmt.Errorf("delete %s %s: %w", kind, dir, err)
+	}
+	return r, nil
+}

@@ -1,0 +1,87 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+func newLogsCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "logs CAMPAIGN [ITEM]",
+		Short: "Show the workers' log lines about a campaign's items",
+		Long: "Show the last log lines of the workers about the items of a campaign, also after the workers have ended: of each\n" +
+			"attempt that did not restore its item. With ITEM, an id or the beginning of an id, also of the attempt that restored\n" +
+			"it. A killed worker leaves no lines; its end is in the reason of ddiff dead show.",
+		Example: "  ddiff logs night-photos-5f0c11d2 3f2a9c",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			item := ""
+			if len(args) > 1 {
+				if item = args[1]; item == "" {
+					return cli.Usage(errors.New("logs: ITEM is empty; give an id or the beginning of an id"))
+				}
+			}
+			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				attempts, more, err := coordinator.Logs(cmd.Context(), b, args[0], item)
+				if errors.Is(err, coordinator.ErrNoLeader) {
+					return fmt.Errorf("%w; start one: ddiff coordinator", err)
+				}
+				if err != nil {
+					return refused(args[0], err)
+				}
+				switch {
+				case len(attempts) == 0 && item != "":
+					return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
+						args[0], item))
+				case len(attempts) == 0:
+					fmt.Fprintln(cmd.ErrOrStderr(), "no attempt of the campaign has failed; for the log of a restored item give its id")
+				case more:
+					fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
+				}
+				return writeAttempts(cmd.OutOrStdout(), attempts, asJSON)
+			})
+		},
+	}
+	nats.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per attempt")
+	return cmd
+}
+
+// writeAttempts writes one line for each attempt, with the log lines below it.
+func writeAttempts(out io.Writer, attempts []manifest.AttemptLog, asJSON bool) error {
+	enc := json.NewEncoder(out)
+	for _, a := range attempts {
+		if asJSON {
+			if err := enc.Encode(a); err != nil {
+				return err
+			}
+			continue
+		}
+		line := fmt.Sprintf("%.12s %s %s attempt=%d worker=%s outcome=%s at=%s", a.ID, a.Name, a.Task, a.Attempt, a.Worker, a.Outcome,
+			a.At.UTC().Format(time.RFC3339))
+		if a.TraceID != "" {
+			line += " trace=" + a.TraceID
+		}
+		if _, err := fmt.Fprintln(out, cli.Printable(line)); err != nil {
+			return err
+		}
+		for _, l := range a.Lines {
+			if _, err := fmt.Fprintln(out, "  "+cli.Printable(l)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/prior"
+)
+
+// submitOptions are the flags of submit.
+type submitOptions struct {
+	nats     natsFlags
+	order    coordinator.Order
+	priority string
+	// precision replaces the campaign's.
+	precision manifest.Precision
+	watch     bool
+	json      bool
+}
+
+func newSubmitCommand(c shard.Catalogue) *cobra.Command {
+	var o submitOptions
+	cmd := &cobra.Command{
+		Use:   "submit CAMPAIGN.yaml",
+		Short: "Submit a campaign to a cluster",
+		Long: "Submit a campaign to the cluster and print its id. A second submission starts nothing: it\n" +
+			"prints the campaign's phase, and brings an archived campaign back to the board.\n" +
+			"Coordinators and workers resolve the paths in the file on their own machines. Results go to the\n" +
+			"folder --output below the cluster's store.",
+		Example: "  ddiff submit examples/demo.yaml --nats nats://localhost:4222 --watch",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, err := manifest.Load(args[0])
+			if err != nil {
+				return cli.Usage(err)
+			}
+			own, files, err := campaign.SubmittedOperators(c, spec)
+			if err != nil {
+				return err
+			}
+			o.order.Operators = files
+			if o.order.PriorSHA256, err = submittedPrior(spec.Prior); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("precision") {
+				spec.Precision = campaign.PrecisionName(string(o.precision))
+				spec.Override("precision", "--precision")
+			}
+			if err := spec.Validate(own.Vocabulary()); err != nil {
+				return cli.Usage(err)
+			}
+			if o.order.Weight == 0 { // the default of an order without a weight
+				return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight))
+			}
+			o.order.Priority = manifest.Priority(o.priority)
+			kept := spec.KeepFloat32(own.Operators.Sensitive())
+			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				if err := recallSubmitted(cmd.Context(), b, spec.ID()); err != nil {
+					return err
+				}
+				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
+				if errors.Is(err, coordinator.ErrRefused) {
+					return cli.Usage(err)
+				}
+				if err != nil {
+					return err
+				}
+				name, reason := own.Methods.Undivided(spec.Methods)
+				switch {
+				case o.json:
+				case name != "" && spec.Precision == manifest.PrecisionAuto:
+					fmt.Fprintf(cmd.ErrOrStderr(), "note: precision auto is %s%s\n", manifest.PrecisionFloat32, campaign.Float32Reason(name, reason))
+				case len(kept) > 0:
+					fmt.Fprintln(cmd.ErrOrStderr(), campaign.Float32Tasks("note: precision auto is float32", kept))
+				}
+				if err := printSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
+					return err
+				}
+				return watch(cmd.Context(), b, c.ID, o.json, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	f := cmd.Flags()
+	o.nats.add(cmd)
+	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store, not campaigns or priors (default: the campaign's id)")
+	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
+	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
+	f.IntVar(&o.order.Canary, "canary", 2, "number of `items` to run before the others, as a check; 0 for none")
+	campaign.AddPrecision(f, &o.precision)
+	f.BoolVar(&o.watch, "watch", false, "show the progress until the campaign ends")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+// submittedPrior returns the digest of a prior that exists on this machine, else "".
+func submittedPrior(path string) (sha string, err error) {
+	if _, err := os.Stat(path); path == prior.Bundled || manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	data, err := prior.Read(path)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", cli.ErrPrior, err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// recallLimit is how long a submission waits for a coordinator to look into the archive. Without an answer the coordinator that
+// starts the campaign looks.
+const recallLimit = 5 * time.Second
+
+// recallSubmitted returns the campaign to the board if it is in the archive, so that its submission finds it.
+func recallSubmitted(ctx context.Context, b *queue.Board, id string) error {
+	limited, cancel := context.WithTimeout(ctx, recallLimit)
+	defer cancel()
+	err := coordinator.Recall(limited, b, id)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, coordinator.ErrNoLeader), limited.Err() != nil:
+		return nil
+	case errors.Is(err, coordinator.ErrRefused):
+		return cli.Usage(err)
+	}
+	return err
+}
+
+// printSubmitted prints the id of a campaign. Created is false for a second submission.
+func printSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) error {
+	if asJSON {
+		object := map[string]any{"id": c.ID, "created": created, "phase": c.Phase, "output": c.Output}
+		if !c.Recalled.IsZero() {
+			object["recalled"] = c.Recalled
+		}
+		return json.NewEncoder(out).Encode(object)
+	}
+	note := ""
+	if !created {
+		note = "  (submitted before, " + submittedState(c) + ")"
+	}
+	_, err := fmt.Fprintf(out, "%s%s\n", c.ID, note)
+	return err
+}
+
+// submittedState describes a campaign that was submitted before, and the command that continues it.
+func submittedState(c *manifest.Campaign) string {
+	text := "now " + string(c.Phase)
+	if c.Phase.Ended() && !c.Recalled.IsZero() {
+		text += ", back from the archive"
+	}
+	switch {
+	case c.Phase == manifest.PhaseFinished:
+		text += "; run failed or dead items again with: ddiff retry " + c.ID + " --failed --dead"
+	case c.Wanted == manifest.WantRun:
+		if c.Phase.Ended() || c.Phase == manifest.PhasePaused {
+			text += ", resume requested"
+		}
+	case c.Phase.Ended(), c.Wanted == manifest.WantPause:
+		text += "; continue it with: ddiff resume " + c.ID
+	default:
+		text += ", cancel requested"
+	}
+	return text
+}

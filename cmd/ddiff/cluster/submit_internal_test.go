@@ -1,0 +1,42 @@
+package cluster
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// TestSubmittedBefore: the line of a second submission names the state of the campaign, and the command that continues it.
+func TestSubmittedBefore(t *testing.T) {
+	t.Parallel()
+	recalled := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		phase    manifest.Phase
+		wanted   manifest.Wanted
+		recalled time.Time
+		want     string
+	}{
+		{manifest.PhaseRunning, manifest.WantRun, time.Time{}, "now running"},
+		{manifest.PhaseRunning, manifest.WantRun, recalled, "now running"},
+		{manifest.PhaseRunning, manifest.WantCancel, time.Time{}, "now running, cancel requested"},
+		{manifest.PhaseRunning, manifest.WantPause, time.Time{}, "now running; continue it with: ddiff resume night-12345678"},
+		{manifest.PhasePaused, manifest.WantPause, time.Time{}, "now paused; continue it with: ddiff resume night-12345678"},
+		{manifest.PhasePaused, manifest.WantRun, time.Time{}, "now paused, resume requested"},
+		{manifest.PhaseFinished, manifest.WantRun, time.Time{}, "now finished; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
+		{manifest.PhaseFinished, manifest.WantRun, recalled, "now finished, back from the archive; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
+		{manifest.PhaseCancelled, manifest.WantCancel, recalled, "now cancelled, back from the archive; continue it with: ddiff resume night-12345678"},
+		{manifest.PhaseCancelled, manifest.WantRun, time.Time{}, "now cancelled, resume requested"},
+		{manifest.PhaseRejected, manifest.WantPause, time.Time{}, "now rejected; continue it with: ddiff resume night-12345678"},
+	} {
+		var out bytes.Buffer
+		record := &manifest.Campaign{ID: "night-12345678", Phase: c.phase, Wanted: c.wanted, Recalled: c.recalled}
+		if err := printSubmitted(&out, record, false, false); err != nil {
+			t.Fatal(err)
+		}
+		if want := "night-12345678  (submitted before, " + c.want + ")\n"; out.String() != want {
+			t.Errorf("phase %s, wanted %s: %q, want %q", c.phase, c.wanted, out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/gpuworker"
+	"ddiff/internal/cli"
+	"ddiff/internal/retry"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// clusterPause is the pause between two attempts to read the cluster's record.
+const clusterPause = time.Second
+
+// workerProcess holds the components of a worker process.
+type workerProcess struct {
+	o    workerOptions
+	tel  *telemetry.Telemetry
+	name string
+
+	probes     *probes
+	log        *slog.Logger
+	tail       *gpuworker.Tail
+	board      *queue.Board
+	runtime    *onnxruntime.Runtime // nil when simulated
+	precisions []manifest.Precision // of the runtime
+	auto       manifest.Precision
+	byDefault  manifest.Precision // of campaigns without one
+	fleet      *gpuworker.Fleet
+	tuner      *gpuworker.Tuner
+	simulation *gpuworker.Simulation
+	ackWait    time.Duration
+	connected  func() bool // to NATS
+	closers    []func() error
+}
+
+// onClose registers a function for close.
+func (p *workerProcess) onClose(f func() error) { p.closers = append(p.closers, f) }
+
+// close closes all components in reverse order.
+func (p *workerProcess) close() error {
+	var errs []error
+	for _, f := range slices.Backward(p.closers) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// open opens the components.
+func (p *workerProcess) open(ctx context.Context) error {
+	p.tail = gpuworker.NewTail(p.tel.Logger.Handler())
+	p.log = slog.New(p.tail).With("worker", p.name)
+	p.simulation = p.o.simulation()
+	batch, err := p.o.batchSize()
+	if err != nil {
+		return err
+	}
+	stop, err := p.o.listen.serve(ctx, p.probes, p.tel)
+	if err != nil {
+		return err
+	}
+	p.onClose(func() error { stop(); return nil })
+	if p.simulation == nil {
+		if p.runtime, err = p.o.run.Open(p.log); err != nil {
+			return err
+		}
+		p.onClose(p.runtime.Close)
+	}
+	p.probes.change(passed, func() error { return errors.New("waiting for NATS, a coordinator and the store") }, nil)
+	if p.simulation != nil && batch == 0 {
+		batch = 1
+	}
+	nc, err := p.o.nats.connect(ctx, p.name, p.log)
+	if err != nil {
+		return err
+	}
+	p.onClose(func() error { nc.Close(); return nil })
+	p.connected = nc.IsConnected
+	var shared manifest.Cluster
+	if p.board, shared, err = findCluster(ctx, nc, p.log); err != nil {
+		return err
+	}
+	p.ackWait = shared.AckWait
+	place := p.o.store
+	if place == "" {
+		place = shared.Store
+	}
+	results, err := cli.OpenClusterStore(ctx, place, p.log)
+	if err != nil {
+		return err
+	}
+	p.onClose(results.Close)
+	transfer, err := telemetry.NewTransfer(p.tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	store := cli.TracedStore(results.Store, place, p.tel, transfer)
+	from, err := p.o.sources.Open(place, p.log)
+	if err != nil {
+		return err
+	}
+	from.Transfer = transfer
+	p.onClose(func() error { from.Close(); return nil })
+
+	cfg := gpuworker.FleetConfig{
+		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
+		Hints: queue.NewHints(nc),
+		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
+			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign, Logger: p.log, Tracer: p.tel.Tracer("queue")})
+		},
+	}
+	if p.simulation == nil {
+		engines, err := p.device(store)
+		if err != nil {
+			return err
+		}
+		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
+		p.precisions, cfg.Whole, p.auto = gpuworker.Offer(p.runtime)
+		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.Catalogue.Methods
+	}
+	if p.simulation != nil { // it computes nothing
+		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32
+	}
+	p.fleet, err = gpuworker.NewFleet(cfg)
+	return err
+}
+
+// device creates the tuner and the cache of engines.
+func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
+	cache := cli.UserCache(p.log)
+	var err error
+	p.tuner, err = gpuworker.NewTuner(gpuworker.TunerConfig{File: cli.BatchSizesFile(p.log), Logger: p.log})
+	if err != nil {
+		return nil, err
+	}
+	build, err := p.o.run.Build()
+	if err != nil {
+		return nil, err
+	}
+	if build, err = build.Complete(p.runtime); err != nil {
+		return nil, err
+	}
+	p.byDefault = manifest.Precision(build.Precision.Name())
+	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
+		Runtime: p.runtime, Engine: p.o.run.Engine(build), Store: store,
+		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.onClose(engines.Close)
+	return engines, nil
+}
+
+// findCluster waits until a coordinator has set up the cluster, and reads the cluster's record.
+func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, manifest.Cluster, error) {
+	var shared manifest.Cluster
+	for logged := false; ; logged = true {
+		board, err := queue.OpenBoard(ctx, nc, queue.BoardLogger(log))
+		var data []byte
+		if err == nil {
+			data, _, err = board.Get(ctx, manifest.KeyCluster)
+		}
+		switch {
+		case err == nil:
+			shared = manifest.Cluster{}
+			err := json.Unmarshal(data, &shared)
+			if shared.Schema > manifest.RecordSchema {
+				return nil, shared, fmt.Errorf("the coordinator's records have schema %d, this worker reads up to %d; run the coordinator's version of ddiff",
+					shared.Schema, manifest.RecordSchema)
+			}
+			if err == nil {
+				err = shared.Validate()
+			}
+			if err != nil {
+				return nil, shared, fmt.Errorf("read record %s: %w", manifest.KeyCluster, err)
+			}
+			return board, shared, nil
+		case !errors.Is(err, queue.ErrNotReady) && !errors.Is(err, queue.ErrNoRecord) && !errors.Is(err, queue.ErrUnavailable):
+			return nil, shared, err
+		}
+		if !logged {
+			log.Warn("waiting for a coordinator to set up this cluster", "reason", err)
+		}
+		if err := retry.Sleep(ctx, clusterPause); err != nil {
+			return nil, shared, err
+		}
+	}
+}
+
+// run runs the workers until ctx ends, or until Once has passed without work.
+func (p *workerProcess) run(ctx context.Context) error {
+	in, err := telemetry.NewInstruments(p.tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	stopGPUs, err := telemetry.ObserveGPUs(p.tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	p.onClose(stopGPUs)
+	limits, err := p.o.stages.Limits()
+	if err != nil {
+		return err
+	}
+	peers := &gpuworker.Peers{Board: p.board}
+	var workers []*gpuworker.Worker
+	for _, name := range workerNames(p.name, p.o.simulated) {
+		log := p.log
+		if name != p.name {
+			log = slog.New(p.tail).With("worker", name)
+		}
+		w, err := gpuworker.New(gpuworker.Config{
+			Work: p.fleet, Name: name, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.MemoryShare, Once: p.o.once, TimeNetwork: p.o.timeNetwork,
+			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
+			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
+		})
+		if err != nil {
+			return err
+		}
+		workers = append(workers, w)
+	}
+	stopLeases, err := in.ObserveLeases(func() int {
+		held := 0
+		for _, w := range workers {
+			held += w.Held()
+		}
+		return held
+	})
+	if err != nil {
+		return err
+	}
+	p.onClose(stopLeases)
+	p.probes.change(nil, func() error { return p.ready(ctx) }, func() error { return health(workers) })
+	p.log.Info("worker is ready", "name", p.name, "provider", p.provider(), "device", p.deviceName())
+	return within(ctx, p.o.grace, func() error { return p.work(ctx, workers) })
+}
+
+// work runs the workers, their heartbeats and the watch on the campaigns. The services outlive ctx until all workers have
+// drained.
+func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) error {
+	services := []interface {
+		Start(ctx context.Context) error
+		Stop()
+	}{p.fleet}
+	for _, w := range workers {
+		services = append(services,
+			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Precisions: p.precisions, Auto: p.auto, Logger: p.log})
+	}
+	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		cancel() // ends all services at once; Stop waits for each
+		for _, s := range services {
+			s.Stop()
+		}
+	}()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, s := range services {
+		group.Go(func() error { return s.Start(beside) })
+	}
+	for _, w := range workers {
+		group.Go(func() error { return w.Run(ctx) })
+	}
+	return group.Wait()
+}
+
+// ready returns the reason why the worker cannot lease items, as far as its session and NATS are concerned, or nil.
+func (p *workerProcess) ready(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("draining")
+	case !p.connected():
+		return errors.New("not connected to NATS")
+	}
+	return nil
+}
+
+// health returns the hangs of the workers.
+func health(workers []*gpuworker.Worker) error {
+	var errs []error
+	for _, w := range workers {
+		errs = append(errs, w.Health())
+	}
+	return errors.Join(errs...)
+}
+
+func (p *workerProcess) provider() string {
+	if p.runtime == nil {
+		return "simulated"
+	}
+	return p.runtime.Provider()
+}
+
+func (p *workerProcess) deviceName() string {
+	if p.runtime == nil {
+		return ""
+	}
+	return p.runtime.Device()
+}

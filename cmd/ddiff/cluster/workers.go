@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// NewWorkersCommand lists the workers of a cluster.
+func newWorkersCommand() *cobra.Command {
+	var nats natsFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "workers",
+		Short: "List the workers of a cluster",
+		Long: "List the workers of a cluster with their last heartbeats. A suspended worker leases nothing, or nothing of one\n" +
+			"campaign, until its environment passes a test.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
+				all, skipped, err := coordinator.Workers(cmd.Context(), b)
+				if err != nil {
+					return err
+				}
+				for _, err := range skipped {
+					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.OneLine(err))
+				}
+				var beats []manifest.Beat
+				for _, key := range slices.Sorted(maps.Keys(all)) {
+					beats = append(beats, all[key])
+				}
+				if asJSON {
+					return writeArray(cmd.OutOrStdout(), beats)
+				}
+				return writeWorkers(cmd.OutOrStdout(), beats, time.Now())
+			})
+		},
+	}
+	nats.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the records as JSON")
+	return cmd
+}
+
+func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
+	for _, b := range beats {
+		device := b.Provider
+		if b.Device != "" {
+			device += " " + b.Device
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%v ago\t%s\t%s\n", b.Name, device, b.Items, now.Sub(b.At).Round(time.Second), b.Campaign, workerState(b))
+	}
+	return w.Flush()
+}
+
+// workerState describes a worker in a few words.
+func workerState(b manifest.Beat) string {
+	switch {
+	case b.Hung != "":
+		return b.Hung
+	case b.Draining:
+		return "draining"
+	case b.Suspended != "":
+		if b.SuspendedCampaign != "" {
+			return "suspended from " + b.SuspendedCampaign + ": " + b.Suspended
+		}
+		return "suspended: " + b.Suspended
+	}
+	return "ready" + refusals(b)
+}
+
+// refusals names the campaigns of which a worker leases no items, and the reason of the first.
+func refusals(b manifest.Beat) string {
+	ids := slices.Sorted(maps.Keys(b.Refused))
+	if len(ids) == 0 {
+		return ""
+	}
+	text := ", leases nothing of " + ids[0] + ": " + b.Refused[ids[0]]
+	if more := len(ids) - 1; more > 0 {
+		text += fmt.Sprintf("; and of %d more campaigns", more)
+	}
+	return text
+}

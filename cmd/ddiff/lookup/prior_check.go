@@ -1,0 +1,266 @@
+package lookup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/internal/cli"
+	"ddiff/internal/redact"
+	"ddiff/internal/regular"
+	"ddiff/restore/check"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+// checkOptions are the flags of the commands that check files.
+type checkOptions struct {
+	run     cli.ComputeOptions
+	size    int
+	images  string
+	vectors string
+	maxAbs  float64
+	psnr    float64
+	json    bool
+}
+
+func (o *checkOptions) flags(cmd *cobra.Command) {
+	limits := check.DefaultLimits()
+	f := cmd.Flags()
+	f.IntVar(&o.size, "size", 256, "side of the images in pixels, rounded up to the card's multiple_of")
+	f.StringVar(&o.vectors, "vectors", "", "reference vectors: a folder or an .npz file (default: the folder NAME.vectors beside the file, if it exists)")
+	f.Float64Var(&o.maxAbs, "max-abs", limits.MaxAbs, "largest difference from the vectors of a float32 file")
+	f.Float64Var(&o.psnr, "psnr", limits.PSNR, "lowest PSNR against the vectors of a float16 file, in dB")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	o.run.AddDevice(f, onnxruntime.ProviderCPU)
+}
+
+func (o *checkOptions) limits() check.Limits { return check.Limits{MaxAbs: o.maxAbs, PSNR: o.psnr} }
+
+func newPriorCheckCommand() *cobra.Command {
+	var o checkOptions
+	cmd := &cobra.Command{
+		Use: "check FILE|DIR|bundled", Short: "Run a prior, or the bundle of a latent prior, on noise, images and reference vectors",
+		Args: cobra.ExactArgs(1),
+		Long: "Load a prior with its card, run it at ten noise levels on pure noise and on the images of a folder,\n" +
+			"and compare it with the reference vectors that its exporter wrote beside it. A folder with a\n" +
+			"bundle.json is a latent prior: check its parts and their shapes together, and the error of decoded\n" +
+			"latents on the images.\n" +
+			"Exit code 3: the prior differs from its vectors; 7: it cannot be used.",
+		Example: "  ddiff prior check ffhq.onnx --images photos --json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return checkPrior(cmd.Context(), cmd.OutOrStdout(), args[0], o)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.images, "images", "", "folder of photographs to denoise, or to encode and decode")
+	return cmd
+}
+
+func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions) error {
+	bundle := false
+	if path != prior.Bundled {
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%w %s: no such file; use bundled, an ONNX file or a bundle's folder", cli.ErrPrior, redact.Address(path))
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", cli.ErrPrior, err)
+		}
+		bundle = info.IsDir()
+	}
+	return o.withRuntime(func(rt *onnxruntime.Runtime) error {
+		if bundle {
+			return o.checkBundle(ctx, out, rt, path)
+		}
+		images, err := o.photographs(path)
+		if err != nil {
+			return err
+		}
+		r, err := check.Prior(ctx, rt, path, check.PriorOptions{Size: o.size, Images: images, Vectors: o.vectors, Limits: o.limits()})
+		if err != nil {
+			return fmt.Errorf("%w: %w", cli.ErrPrior, err)
+		}
+		if err := o.print(out, r, func() { showPrior(out, r) }); err != nil {
+			return err
+		}
+		return mismatch(path, r.Vectors, r.OK())
+	})
+}
+
+func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxruntime.Runtime, dir string) error {
+	images, err := o.photographs(dir)
+	if err != nil {
+		return err
+	}
+	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Images: images, Limits: o.limits()})
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrPrior, err)
+	}
+	if err := o.print(out, r, func() { showBundle(out, r) }); err != nil {
+		return err
+	}
+	for _, p := range r.Parts {
+		if err := mismatch(filepath.Join(dir, p.File), p.Vectors, p.Vectors == nil || p.Vectors.OK); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withRuntime opens ONNX Runtime, calls use and closes it.
+func (o checkOptions) withRuntime(use func(rt *onnxruntime.Runtime) error) (err error) {
+	rt, err := o.run.Open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return use(rt)
+}
+
+// print writes the report as JSON, or as text by show.
+func (o checkOptions) print(out io.Writer, report any, show func()) error {
+	if !o.json {
+		show()
+		return nil
+	}
+	return json.NewEncoder(out).Encode(report)
+}
+
+// mismatch returns cli.ErrMismatch for a file that differs from its vectors, else nil.
+func mismatch(path string, a *check.Agreement, ok bool) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("%s: %w with its reference vectors (%s): max_abs=%.3g psnr=%.1f", path, cli.ErrMismatch, a.Precision, a.MaxAbs, a.PSNR)
+}
+
+// photographs reads the images of --images at the size of the prior at path.
+func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
+	if o.images == "" {
+		return nil, nil
+	}
+	channels, m, err := photographSize(path)
+	if err != nil {
+		return nil, err
+	}
+	if channels != 3 {
+		return nil, cli.Usage(fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", channels))
+	}
+	entries, err := os.ReadDir(o.images)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--images: %w", err))
+	}
+	size := (o.size + m - 1) / m * m
+	var out []*raster.Image
+	for _, e := range entries {
+		if !slices.Contains([]string{".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp"}, strings.ToLower(filepath.Ext(e.Name()))) {
+			continue
+		}
+		name := filepath.Join(o.images, e.Name())
+		img, err := photograph(name, size, m)
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("--images: %s: %w", name, err))
+		}
+		out = append(out, img)
+	}
+	if len(out) == 0 {
+		return nil, cli.Usage(fmt.Errorf("--images: %s contains no photographs; name a folder of PNG, JPEG, TIFF or WebP files", o.images))
+	}
+	return out, nil
+}
+
+// photographSize returns the channels of a prior's images and the number that divides their sides.
+func photographSize(path string) (channels, multiple int, err error) {
+	if c, err := prior.ReadBundleCard(path); err == nil {
+		return c.Channels, c.MultipleOf, nil
+	}
+	p, err := cli.OpenPrior(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	return p.Card.Channels, p.Card.MultipleOf, nil
+}
+
+func photograph(name string, size, multiple int) (*raster.Image, error) {
+	data, err := regular.Read(name, raster.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	img, err := raster.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	return raster.Fit(img, raster.CenterCrop, size, multiple)
+}
+
+func showPrior(out io.Writer, r *check.PriorReport) {
+	fmt.Fprintf(out, "%s: %s, %d parameters, run at %v\n\n", r.File, r.Name, r.Parameters, r.Shape)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "t\tabar\tmean\tstd\tmse on noise\t"
+	if len(r.Images) > 0 {
+		head += "sigma\tnoisy dB\tdenoised dB\tmse on images\t"
+	}
+	fmt.Fprintln(w, head)
+	for i, n := range r.Noise {
+		fmt.Fprintf(w, "%d\t%.5f\t%.4f\t%.4f\t%.5f\t", n.T, n.AlphaBar, n.Mean, n.Std, n.MSE)
+		if len(r.Images) > 0 {
+			m := r.Images[i]
+			fmt.Fprintf(w, "%.3f\t%.2f\t%.2f\t%.5f\t", m.Sigma, m.Noisy, m.Denoised, m.MSE)
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // standard output, as above
+	for _, s := range r.Warnings {
+		fmt.Fprintln(out, "\nwarning:", s)
+	}
+	fmt.Fprintln(out)
+	showAgreement(out, r.Vectors)
+	fmt.Fprintf(out, "ms_per_call=%.1f peak_mib=%.0f\n", r.MSPerCall, r.PeakMiB)
+}
+
+func showAgreement(out io.Writer, a *check.Agreement) {
+	if a == nil {
+		fmt.Fprintln(out, "no reference vectors")
+		return
+	}
+	fmt.Fprintf(out, "reference vectors (%s): max_abs=%.3g psnr=%.1f ok=%v\n", a.Precision, a.MaxAbs, a.PSNR, a.OK)
+}
+
+func showBundle(out io.Writer, r *check.BundleReport) {
+	fmt.Fprintf(out, "%s: %s, first stage %s, image %v, latent %v\n", r.Directory, r.Name, r.FirstStage, r.Image, r.Latent)
+	for _, p := range r.Parts {
+		fmt.Fprintf(out, "%s: %d parameters, ms_per_call=%.1f; ", p.File, p.Parameters, p.MSPerCall)
+		showAgreement(out, p.Vectors)
+	}
+	of := fmt.Sprintf("%d photographs", r.Reconstruction.Images)
+	if r.Reconstruction.Images == 0 {
+		of = "an image of slow waves"
+	}
+	fmt.Fprintf(out, "reconstruction of %s: psnr=%.2f max_abs=%.3g\n", of, r.Reconstruction.PSNR, r.Reconstruction.MaxAbs)
+	fmt.Fprintf(out, "latents: mean=%.4f std=%.4f scale=%g\n", r.Latents.Mean, r.Latents.Std, r.Scale)
+	for _, n := range r.Noise {
+		fmt.Fprintf(out, "noise: t=%d mean=%.4f std=%.4f mse=%.5f\n", n.T, n.Mean, n.Std, n.MSE)
+	}
+	if r.Gradient {
+		fmt.Fprintln(out, "gradient of the decoder: available")
+	} else {
+		fmt.Fprintf(out, "gradient of the decoder: none, so mode latent_dc cannot run: %s\n", r.NoGradient)
+	}
+	for _, s := range r.Warnings {
+		fmt.Fprintln(out, "warning:", s)
+	}
+	fmt.Fprintf(out, "peak_mib=%.0f\n", r.PeakMiB)
+}

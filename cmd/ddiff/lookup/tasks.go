@@ -1,0 +1,104 @@
+package lookup
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/shard"
+	"ddiff/restore/method"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+)
+
+func newTasksCommand(c shard.Catalogue) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "tasks", Short: "List the tasks and presets with their parameters", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runTasks(cmd.OutOrStdout(), c, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// taskInfo is one task with the settings of the first method, DDiff, in every preset.
+type taskInfo struct {
+	Name    string                     `json:"name"`
+	About   string                     `json:"about"`
+	Params  map[string]float64         `json:"params"`
+	Presets map[string]method.Settings `json:"presets"`
+}
+
+func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		return err
+	}
+	methods := c.Methods
+	first, total := methods.Infos()[0], p.Schedule.Steps()
+	var infos []taskInfo
+	for _, t := range c.Operators.Tasks() {
+		params, err := t.Parameters.Complete(nil)
+		if err != nil {
+			return err
+		}
+		info := taskInfo{t.Name, t.Doc, params, map[string]method.Settings{}}
+		for _, name := range methods.Presets() {
+			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: t.Name}, total)
+			if err != nil {
+				return err
+			}
+			info.Presets[name] = s
+		}
+		infos = append(infos, info)
+	}
+	if asJSON {
+		return printJSON(out, infos)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TASK\tPARAMETERS\tWHAT IS MEASURED")
+	for _, t := range infos {
+		var params []string
+		for _, k := range slices.Sorted(maps.Keys(t.Params)) {
+			params = append(params, fmt.Sprintf("%s=%g", k, t.Params[k]))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, strings.Join(params, " "), t.About)
+	}
+	// The columns are the parameters that a preset sets.
+	columns := slices.DeleteFunc(slices.Clone(first.Parameters), func(p parameter.Parameter) bool {
+		return !slices.ContainsFunc(first.Rows, func(r method.Row) bool { _, ok := r.Values[p.Name]; return ok })
+	})
+	fmt.Fprintln(w, strings.ToUpper(strings.Join(append([]string{"\npreset", "task", "steps"}, columns.Names()...), "\t")))
+	for _, name := range methods.Presets() {
+		for _, t := range infos {
+			s := t.Presets[name]
+			fmt.Fprintf(w, "%s\t%s\t%d", name, t.Name, s.Steps)
+			for _, p := range columns {
+				v := s.Value(p.Name)
+				if p.Added && v == (parameter.Value{}) {
+					v = p.Start()
+				}
+				if p.Off != "" && v == parameter.Number(float64(total-1)) {
+					v = parameter.Word(parameter.None)
+				}
+				fmt.Fprintf(w, "\t%v", v)
+			}
+			fmt.Fprintln(w)
+		}
+	}
+	fmt.Fprintf(w, "\nThe presets are those of %s; ddiff methods lists the other methods: %s.\n", first.Name, strings.Join(methods.Names()[1:], ", "))
+	fmt.Fprintln(w, "Lengths (size, std, margin) and gamma0 are for 256 pixels and scale with the image.")
+	return w.Flush()
+}
+
+func printJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,53 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/restore/onnx/install"
+)
+
+func newRuntimeCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "runtime", Short: "Find or install ONNX Runtime"}
+	opts := install.Options{}
+	inst := &cobra.Command{
+		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
+		Long: "Download ONNX Runtime with the first client that works: npm, pip, or https from the project's release\n" +
+			"page (cpu); Maven (cuda). Or its OpenVINO plugin, with pip. Or take it from an archive. Verify the archive\n" +
+			"and each of its files against pinned digests, and install it.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts.Progress = func(stage string) { fmt.Fprintln(cmd.ErrOrStderr(), stage) }
+			opts.Fallback = func(failed string, err error, next string) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s; next: %s\n", failed, firstLine(err), next)
+			}
+			lib, err := install.Install(cmd.Context(), opts)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", lib.Path)
+			if lib.EP == install.CUDA {
+				if err := install.CUDALoadable(lib); err != nil {
+					fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
+				}
+			}
+			return nil
+		},
+	}
+	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu, cuda, or openvino (a plugin for the cpu build, for x86-64 CPUs)")
+	inst.Flags().StringVar(&opts.Client, "client", "", "download with npm, pip, https or maven; default: the first that works")
+	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
+	where := &cobra.Command{
+		Use: "where", Short: "Print the path of the library in use", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			lib, err := install.Locate(install.LocateOptions{})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", lib.Path)
+			return nil
+		},
+	}
+	cmd.AddCommand(inst, where)
+	return cmd
+}

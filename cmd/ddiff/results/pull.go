@@ -1,0 +1,367 @@
+package results
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/tune"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/resultname"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// pullCalls is the number of items that are copied concurrently.
+const pullCalls = 8
+
+// maxResult limits the size of a result.json in bytes; those of ddiff have a few KiB.
+const maxResult = 4 << 20
+
+// pullOptions are the flags of pull.
+type pullOptions struct {
+	items []string // beginnings of identities
+	tasks []string
+	json  bool
+}
+
+func newPullCommand() *cobra.Command {
+	var o pullOptions
+	cmd := &cobra.Command{
+		Use:   "pull SOURCE DIR",
+		Short: "Copy results from a bucket to a directory",
+		Long: "Copy the items of an output, by default all of them with the report, from a bucket to DIR. Check each file\n" +
+			"against the digest in its result.json before writing it, and write result.json last.\n" +
+			"Rerun the same command to resume: items that DIR has are not copied again. DIR is an output like that of\n" +
+			"ddiff run, with links under restored/. SOURCE is s3://bucket/prefix?endpoint=URL, or a directory.",
+		Example: "  ddiff pull \"s3://results/demo?endpoint=https://host\" out/demo\n" +
+			"  ddiff pull s3://results/demo out/demo --task hdr\n" +
+			"  ddiff pull s3://results/demo out/demo --item 5f0c11d2",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.pull(cmd.Context(), args[0], args[1], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.items, "item", nil, "only items whose ids begin with one of these `prefixes`, separated by commas")
+	f.StringSliceVar(&o.tasks, "task", nil, "only items of these `tasks`, separated by commas")
+	f.BoolVar(&o.json, "json", false, "print the counts as a JSON object")
+	return cmd
+}
+
+// puller copies items from one store to another.
+type puller struct {
+	pullOptions
+	from, to storage.Store
+	results  storage.Store // from, with the limit maxResult
+	dir      string
+	show     func(line string) // a status line on a terminal
+	stderr   io.Writer
+
+	mu     sync.Mutex
+	counts pullCounts
+	named  map[string]bool // skipped names
+}
+
+// pullCounts counts the selected items by outcome.
+type pullCounts struct {
+	Items      int `json:"items"`      // selected by the flags
+	Copied     int `json:"copied"`     // by this call
+	Present    int `json:"present"`    // in the directory already
+	Unfinished int `json:"unfinished"` // without a result
+	Wrong      int `json:"wrong"`      // with a file that does not match its digest
+}
+
+func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stderr io.Writer) (err error) {
+	if manifest.IsAddress(dir) {
+		return cli.Usage(fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir))
+	}
+	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: func(string) {}, named: map[string]bool{}}
+	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), Skipped: p.skip})
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Usage(fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source))
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", redact.Address(source), err)
+	}
+	defer from.Close() //nolint:errcheck // nothing was written
+	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", redact.Address(dir), err)
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+
+	// A second handle, since measurements are larger than results.
+	results, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), MaxBytes: maxResult})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", redact.Address(source), err)
+	}
+	defer results.Close() //nolint:errcheck // nothing was written
+	p.from, p.results, p.to = from.Store, results.Store, to.Store
+	if cli.TerminalWidth(stderr) > 0 {
+		p.show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", cli.Truncate(line, cli.TerminalWidth(stderr)-1)) }
+	}
+	err = p.copyAll(ctx)
+	p.show("")
+	if err != nil {
+		return err
+	}
+	if p.counts.Items == 0 {
+		return cli.Usage(fmt.Errorf("pull: %s has no items%s; check the address and the flags", source, p.selection()))
+	}
+	if err := p.print(stdout); err != nil {
+		return err
+	}
+	if p.counts.Wrong > 0 {
+		return fmt.Errorf("%w: %d of %d items have files that do not match their digests", cli.ErrMismatch, p.counts.Wrong, p.counts.Items)
+	}
+	return nil
+}
+
+// selection describes the flags for an error.
+func (o pullOptions) selection() string {
+	text := ""
+	if len(o.items) > 0 {
+		text += " with an id that begins with " + strings.Join(o.items, " or ")
+	}
+	if len(o.tasks) > 0 {
+		text += " of the task " + strings.Join(o.tasks, " or ")
+	}
+	return text
+}
+
+func (p *puller) print(stdout io.Writer) error {
+	c := p.counts
+	if p.json {
+		return json.NewEncoder(stdout).Encode(c)
+	}
+	_, err := fmt.Fprintf(stdout, "items=%d copied=%d present=%d unfinished=%d wrong=%d dir=%s\n",
+		c.Items, c.Copied, c.Present, c.Unfinished, c.Wrong, p.dir)
+	return err
+}
+
+// copyAll copies the selected items, the report where all are selected, and writes the readable names.
+func (p *puller) copyAll(ctx context.Context) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(pullCalls)
+	var listing error
+	for id, err := range itemIDs(inner, p.from) {
+		if err != nil {
+			listing = fmt.Errorf("list items: %w", err)
+			break
+		}
+		if len(p.items) > 0 && !slices.ContainsFunc(p.items, func(begin string) bool { return strings.HasPrefix(id, begin) }) {
+			continue
+		}
+		if unlistable(id) {
+			p.skip(manifest.ItemKey(id, ""))
+			continue
+		}
+		group.Go(func() error { return p.copyItem(inner, id) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if listing != nil {
+		return listing
+	}
+	// A report of some items needs the records of tunings too.
+	if err := p.copyFiles(ctx, nil, tune.Folder); err != nil {
+		return err
+	}
+	if len(p.items) == 0 && len(p.tasks) == 0 {
+		if err := p.copyReport(ctx); err != nil {
+			return err
+		}
+	}
+	return resultname.Write(ctx, p.dir, func() iter.Seq2[resultname.Item, error] { return storedItems(ctx, p.to) })
+}
+
+// count applies one change to the counts and shows them.
+func (p *puller) count(add func(c *pullCounts)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	add(&p.counts)
+	p.show(fmt.Sprintf("%d items  %d copied  %d present  %d wrong", p.counts.Items, p.counts.Copied, p.counts.Present, p.counts.Wrong))
+}
+
+// copyItem copies one item, unless the flags leave it out or the directory has it.
+func (p *puller) copyItem(ctx context.Context, id string) error {
+	key := manifest.ItemKey(id, manifest.FileResult)
+	result, err := p.results.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		if len(p.tasks) == 0 {
+			p.count(func(c *pullCounts) { c.Items, c.Unfinished = c.Items+1, c.Unfinished+1 })
+		}
+		return nil
+	}
+	if errors.Is(err, storage.ErrTooLarge) || errors.Is(err, storage.ErrCorrupt) {
+		p.wrong(key, err.Error())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var r manifest.Result
+	if ok := json.Unmarshal(result, &r) == nil && r.Item.ID == id; !ok {
+		p.wrong(key, "is not the result of this item")
+		return nil
+	}
+	if len(p.tasks) > 0 && !slices.Contains(p.tasks, r.Item.Task) {
+		return nil
+	}
+	// result.json is written last: if it exists, all other files exist.
+	if _, err := p.to.Stat(ctx, key); err == nil {
+		p.count(func(c *pullCounts) { c.Items, c.Present = c.Items+1, c.Present+1 })
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Artifacts)) {
+		if problem, err := p.copyArtifact(ctx, id, name, r.Artifacts[name]); err != nil || problem != "" {
+			if err == nil {
+				p.wrong(manifest.ItemKey(id, name), problem)
+			}
+			return err
+		}
+	}
+	if err := p.to.Put(ctx, key, result); err != nil {
+		return err
+	}
+	p.count(func(c *pullCounts) { c.Items, c.Copied = c.Items+1, c.Copied+1 })
+	return nil
+}
+
+// copyArtifact copies one file of an item. Problem states why its bytes cannot be trusted; then nothing is written.
+func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (problem string, err error) {
+	key := manifest.ItemKey(id, name)
+	if name != filepath.Base(name) || name == manifest.FileResult || storage.CheckKey(key) != nil {
+		return "is not a file of an item", nil //nolint:nilerr // the reason is the answer
+	}
+	if data, err := p.to.Get(ctx, key); err == nil && digest(data) == want {
+		return "", nil
+	}
+	data, err := p.from.Get(ctx, key)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, storage.ErrCorrupt), errors.Is(err, storage.ErrBadKey),
+		errors.Is(err, storage.ErrTooLarge):
+		return err.Error(), nil
+	case err != nil:
+		return "", err
+	case digest(data) != want:
+		return fmt.Sprintf("has the SHA-256 %.12s, %s says %.12s", digest(data), manifest.FileResult, want), nil
+	}
+	return "", p.to.Put(ctx, key, data)
+}
+
+// wrong reports an item that cannot be copied; the others are copied all the same.
+func (p *puller) wrong(key, problem string) {
+	p.count(func(c *pullCounts) { c.Items, c.Wrong = c.Items+1, c.Wrong+1 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show("")
+	fmt.Fprintf(p.stderr, "%s; remove the item and run its campaign again\n", cli.Printable(fmt.Sprintf("%s: %s", key, problem)))
+}
+
+// unlistable reports whether a name has characters that a server has replaced, since its answer cannot represent them.
+func unlistable(name string) bool { return strings.ContainsRune(name, utf8.RuneError) }
+
+// skip reports a name of the source that no file of ddiff has.
+func (p *puller) skip(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.named[name] || len(p.named) > cli.MaxLines {
+		return
+	}
+	p.named[name] = true
+	p.show("")
+	if len(p.named) > cli.MaxLines {
+		fmt.Fprintln(p.stderr, "skipped further names that are not of ddiff")
+		return
+	}
+	fmt.Fprintf(p.stderr, "%s\n", cli.Printable(fmt.Sprintf("skipped %q: not a name of ddiff; remove the object", name)))
+}
+
+// copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.
+func (p *puller) copyReport(ctx context.Context) error {
+	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage, cli.KeyTuning}
+	return p.copyFiles(ctx, keys, "sheets/", report.FigureFolder, manifest.ScoresFolder)
+}
+
+// copyFiles copies the files that exist of the keys, and those of the folders.
+func (p *puller) copyFiles(ctx context.Context, keys []string, folders ...string) error {
+	for _, key := range keys {
+		if err := p.copyFile(ctx, key); err != nil {
+			return err
+		}
+	}
+	for _, folder := range folders {
+		for info, err := range p.from.List(ctx, folder) {
+			switch {
+			case err != nil:
+			case unlistable(info.Key):
+				p.skip(info.Key)
+			case !coordinator.IsOutputKey(info.Key): // of another output inside, which has digests of its own
+			default:
+				err = p.copyFile(ctx, info.Key)
+			}
+			if err != nil {
+				return fmt.Errorf("copy %s: %w", folder, err)
+			}
+		}
+	}
+	return nil
+}
+
+// copyFile copies a file without a digest, if it exists.
+func (p *puller) copyFile(ctx context.Context, key string) error {
+	data, err := p.from.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil // an interrupted campaign has no report
+	}
+	if err != nil {
+		return err
+	}
+	return p.to.Put(ctx, key, data)
+}
+
+// storedItems reads the finished items of a store from their results.
+func storedItems(ctx context.Context, store storage.Store) iter.Seq2[resultname.Item, error] {
+	return func(yield func(resultname.Item, error) bool) {
+		for id, err := range itemIDs(ctx, store) {
+			if err != nil {
+				yield(resultname.Item{}, err)
+				return
+			}
+			data, err := store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
+			var r manifest.Result
+			if err != nil || json.Unmarshal(data, &r) != nil {
+				continue // an unfinished item has no name
+			}
+			cell, err := report.CellOf(&r.Item)
+			if err != nil {
+				continue // the copy has counted it as wrong
+			}
+			it := resultname.Item{ID: id, Name: r.Item.Name, Seed: strconv.FormatUint(r.Item.Seed, 10), Cell: cell, Run: r.Item.Run}
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/shard"
+	"ddiff/gpuworker"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/restore"
+	"ddiff/restore/method"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// tolerance is the largest difference of a replay, in grey levels, that float32 rounding explains: other batches,
+// threads and devices add in another order.
+const tolerance = 1
+
+// replayOptions are the flags of replay.
+type replayOptions struct {
+	prior string
+	root  string
+	// precision replaces that of the output.
+	precision string
+	run       cli.ComputeOptions // device, threads, library
+}
+
+func newReplayCommand(c shard.Catalogue) *cobra.Command {
+	var o replayOptions
+	o.run.Catalogue = c
+	cmd := &cobra.Command{
+		Use:   "replay OUTPUT",
+		Short: "Restore one image again from its passport, and compare",
+		Long: "Read the passport of a restored image, restore the image again, alone in its batch, and print\n" +
+			"  replay=R max_levels=N measurement=M psnr_delta=D\n" +
+			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N is the largest difference in grey\n" +
+			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none. A replay in another\n" +
+			"precision appends made=P replayed=P; the tolerance is the same.\n\n" +
+			"The source image is read from its old path or below --root. Where it is missing, the measurement.npy\n" +
+			"beside OUTPUT replaces it (measurement=stored). OUTPUT is one image, as in ddiff verify.",
+		Example: "  ddiff replay out/restored/coffee.hdr.png\n" +
+			"  ddiff replay photo.png --root ./photos --prior unet.onnx\n" +
+			"  ddiff replay \"s3://results/demo/items/ID?endpoint=https://host\"",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.replay(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, an ONNX file or the `folder` of a bundle")
+	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+cli.Words(manifest.Precisions())+" (default: the output's, or float32 where the device lacks it)")
+	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
+	o.run.AddDevice(f, onnxruntime.ProviderAuto)
+	return cmd
+}
+
+// replay restores the image that arg names again, and prints the comparison.
+func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io.Writer) error {
+	var out *output
+	for t, err := range restoredImages(ctx, arg) {
+		if err != nil {
+			return err
+		}
+		if out != nil {
+			return cli.Usage(fmt.Errorf("%s: has several images; name one of them", arg))
+		}
+		out = readOutput(ctx, t)
+	}
+	for _, p := range out.Problems {
+		fmt.Fprintln(stderr, "ddiff:", cli.Printable(fmt.Sprint(p)))
+	}
+	if out.passport == nil || out.image == nil {
+		return fmt.Errorf("%w: %s cannot be replayed", cli.ErrMismatch, out.File)
+	}
+	if w, h := out.passport.Item.RestoredSize(); w != out.image.Width || h != out.image.Height {
+		return fmt.Errorf("%w: %s cannot be replayed: its passport is for another size", cli.ErrMismatch, out.File)
+	}
+	again, err := o.recompute(ctx, out, stderr)
+	if err != nil && len(out.Problems) > 0 {
+		return fmt.Errorf("%w: %w", cli.ErrMismatch, err)
+	}
+	if err != nil {
+		return err
+	}
+	return again.compare(out, stdout)
+}
+
+// replayed is an image that was restored again.
+type replayed struct {
+	*gpuworker.Recomputed
+	stored bool // from the arrays beside the image
+	// made and now are the precisions of the image and of the replay, if they differ.
+	made, now string
+}
+
+// recompute restores the image again from the prior and the inputs of its passport.
+func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Writer) (again replayed, err error) {
+	item := out.passport.Item
+	p, err := cli.OpenPrior(o.prior)
+	if err != nil {
+		return again, err
+	}
+	if p.SHA256 != item.Prior {
+		return again, fmt.Errorf("%w %s: its SHA-256 is %.12s, %s was made with %.12s; give that file with --prior", cli.ErrPrior, o.prior, p.SHA256, out.File, item.Prior)
+	}
+	var own []*operator.File
+	if item.Operator != nil {
+		f, err := findOperator(*item.Operator, o.root)
+		if err != nil {
+			return again, fmt.Errorf("replay %s: %w", out.File, err)
+		}
+		own = append(own, f)
+	}
+	in, err := findInputs(ctx, out, o.root)
+	if err != nil {
+		return again, err
+	}
+	if in.reason != "" {
+		fmt.Fprintf(stderr, "ddiff: note: %s; using the arrays beside %s\n", cli.Printable(in.reason), cli.Printable(out.File))
+	}
+	rt, err := o.run.Open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		return again, err
+	}
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	was := out.passport.Runtime
+	precision, err := o.precisionFor(was, rt)
+	if err != nil {
+		return again, err
+	}
+	in.item.Precision = "" // the engine's
+	engine, err := restore.OpenEngine(ctx, rt, p, o.run.Engine(buildOf(was, rt, precision)), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return again, cli.PriorError(err)
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	engine.Prefer(was.Provider)
+	now := gpuworker.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, cli.Version())
+	if !was.Equal(now) || out.passport.Batch != 1 {
+		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
+	}
+	if precision != madeIn(was) {
+		again.made, again.now = madeIn(was).Name(), precision.Name()
+		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", again.made, again.now)
+	}
+	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
+	if err != nil {
+		return again, fmt.Errorf("replay %s: %w", out.File, err)
+	}
+	again.Recomputed, again.stored = result, in.stored != nil
+	return again, nil
+}
+
+// madeIn returns the precision of a result; early versions computed in float32 and did not record it.
+func madeIn(was manifest.Runtime) onnxruntime.Precision {
+	return cmp.Or(onnxruntime.Precision(was.Precision), onnxruntime.FP32)
+}
+
+// precisionFor returns the precision of a replay: the requested one, else that of the result, or float32 where the device
+// lacks that.
+func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnxruntime.Runtime) (onnxruntime.Precision, error) {
+	if o.precision == "" {
+		if p := madeIn(was); rt.Computes(p) {
+			return p, nil
+		}
+		return onnxruntime.FP32, nil
+	}
+	p, err := onnxruntime.ParsePrecision(o.precision)
+	if err != nil {
+		return p, cli.Usage(fmt.Errorf("--%w", err))
+	}
+	if !rt.Computes(p) {
+		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnxruntime.ErrPrecision, rt.Provider(), p.Name())
+	}
+	return p, nil
+}
+
+// buildOf returns the solver build of a passport, as far as this runtime supports it.
+func buildOf(was manifest.Runtime, rt *onnxruntime.Runtime, p onnxruntime.Precision) solver.Build {
+	b := solver.Build{Precision: p}
+	if was.Provider == rt.Provider() {
+		b.Form, b.Chunk = solver.Form(was.Form), was.K
+	}
+	return b
+}
+
+// solverOf returns the solver settings of an item, empty if they are invalid.
+func solverOf(item manifest.Item) method.Settings {
+	var s method.Settings
+	if err := json.Unmarshal(item.Solver, &s); err != nil {
+		return method.Settings{}
+	}
+	return s
+}
+
+// describe names the program, the runtime, the device and the layout of a result.
+func describe(r manifest.Runtime) string {
+	text := fmt.Sprintf("ddiff %s, ONNX Runtime %s on %s", r.Version, r.Library, r.Provider)
+	if r.Device != "" {
+		text += " (" + r.Device + ")"
+	}
+	if layout := r.Options[onnxruntime.SettingLayout]; layout != "" {
+		text += ", layout=" + layout
+	}
+	if r.Threads > 0 {
+		text += fmt.Sprintf(", threads=%d", r.Threads)
+	}
+	return text
+}
+
+// compare prints the differences between the new image and the old one.
+func (again replayed) compare(out *output, stdout io.Writer) error {
+	largest, err := levels(out.image, again.Image)
+	if err != nil {
+		return err
+	}
+	verdict := "different"
+	switch {
+	case largest == 0:
+		verdict = "bit-equal"
+	case largest <= tolerance:
+		verdict = "within-tolerance"
+	}
+	measurement := "different"
+	switch {
+	case again.stored:
+		measurement = "stored"
+	case again.Artifacts[manifest.FileData] == out.passport.Data[manifest.FileData]:
+		measurement = "bit-equal"
+	}
+	delta := "none"
+	if was, now := out.passport.Metrics.PSNR, again.Metrics.PSNR; was != nil && now != nil {
+		delta = strconv.FormatFloat(*now-*was, 'g', 3, 64)
+	}
+	precisions := ""
+	if again.made != "" {
+		precisions = fmt.Sprintf(" made=%s replayed=%s", again.made, again.now)
+	}
+	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s%s\n", verdict, largest, measurement, delta, precisions)
+	switch {
+	case len(out.Problems) > 0:
+		return fmt.Errorf("%w: %s does not match its passport", cli.ErrMismatch, out.File)
+	case largest > tolerance:
+		return fmt.Errorf("%w: the replay of %s differs by up to %d grey levels", cli.ErrMismatch, out.File, largest)
+	}
+	return nil
+}
+
+// levels returns the largest difference of two images in 8-bit grey levels.
+func levels(a, b *raster.Image) (int, error) {
+	x, errX := raster.RGB8(a)
+	y, errY := raster.RGB8(b)
+	if err := errors.Join(errX, errY); err != nil {
+		return 0, err
+	}
+	if a.Width != b.Width || len(x) != len(y) {
+		return 0, fmt.Errorf("the images have %d×%d and %d×%d pixels", a.Width, a.Height, b.Width, b.Height)
+	}
+	largest := 0
+	for i := range x {
+		largest = max(largest, int(x[i])-int(y[i]), int(y[i])-int(x[i]))
+	}
+	return largest, nil
+}

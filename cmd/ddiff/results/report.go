@@ -1,0 +1,312 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
+	"ddiff/internal/redact"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore/prior"
+	"ddiff/storage"
+)
+
+// The formats of ddiff report.
+const (
+	formatHTML     = "html"
+	formatText     = "text"
+	formatCSV      = "csv"
+	formatParquet  = "parquet"
+	formatMarkdown = "md"
+	formatLaTeX    = "latex"
+	formatFigures  = "figures"
+)
+
+func reportFormats() []string {
+	return []string{formatHTML, formatText, formatCSV, formatParquet, formatMarkdown, formatLaTeX, formatFigures}
+}
+
+// reportOptions are the flags of report.
+type reportOptions struct {
+	catalogue shard.Catalogue
+	where     []string
+	versions  []string
+	format    string
+	rule      string
+	out       string
+	published string
+}
+
+func newReportCommand(c shard.Catalogue) *cobra.Command {
+	o := reportOptions{catalogue: c}
+	cmd := &cobra.Command{
+		Use:   "report OUTPUT...",
+		Short: "Make a report of the results in outputs",
+		Long: "Make one report of all results of any number of outputs, directories or buckets, of all their campaigns.\n" +
+			"Nothing is solved again. Failed and dead items are those of the campaigns' last reports.\n" +
+			"A row of the table is one problem and one way to solve it; different ones are never averaged.\n" +
+			"The page (html) is a directory of its own with the pictures that it shows. The statistical figures alone (figures)\n" +
+			"are SVG and PNG files for print, each with its data as CSV, and captions.md with their captions.",
+		Example: "  ddiff report out/demo\n" +
+			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur --where sigma=0.05 --format md\n" +
+			"  ddiff report out/paper/ablation --published examples/paper/ablation.published.csv\n" +
+			"  ddiff report out/sweep --format figures --out paper/figures\n" +
+			"  ddiff report \"s3://results/demo?endpoint=https://host\" --format parquet --out demo.parquet",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
+	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
+	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
+	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to report: "+cli.Words(manifest.Selections())+" (default first)")
+	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page or the figures (default standard output; report for html, figures for figures)")
+	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference; csv prints only these")
+	return cmd
+}
+
+func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if !slices.Contains(reportFormats(), o.format) {
+		return cli.Usage(fmt.Errorf("report: --format %q is none of %s", o.format, strings.Join(reportFormats(), ", ")))
+	}
+	if o.format == formatParquet && o.out == "" {
+		return cli.Usage(errors.New("report: --format parquet is binary; give --out FILE"))
+	}
+	rule, err := report.ParseRule(o.rule)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("report: --%w", err))
+	}
+	filter, err := report.ParseFilter(o.where)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("report: --where: %w", err))
+	}
+	published, err := o.readPublished()
+	if err != nil {
+		return cli.Usage(fmt.Errorf("report: --published: %w", err))
+	}
+	versions, err := report.ParseVersions(o.versions)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("report: --metric-version: %w", err))
+	}
+	outputs, closeAll, err := cli.OpenOutputs(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	tunings, err := report.ReadTunings(ctx, outputs, o.catalogue.Methods)
+	if err != nil {
+		return err
+	}
+	results := versions.Select(cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args))
+
+	// A selection without results ends the command before it creates a folder.
+	results, stop, err := begin(results)
+	defer stop()
+	if err != nil {
+		return err
+	}
+	switch o.format {
+	case formatHTML:
+		return o.page(ctx, outputs, results, rule, published, tunings, stdout, stderr)
+	case formatFigures:
+		return o.figures(ctx, outputs, results, rule, stdout, stderr)
+	}
+	return o.text(stdout, func(w io.Writer) error {
+		switch {
+		case o.format == formatCSV && published == nil:
+			return report.WriteCSV(ctx, w, results, o.catalogue.Operators)
+		case o.format == formatParquet:
+			return report.WriteParquet(ctx, w, results, o.catalogue.Operators)
+		}
+		summary, err := report.Summarize(results, o.catalogue.Operators, rule, tunings)
+		if err != nil {
+			return err
+		}
+		if o.format == formatCSV {
+			return report.WritePublishedCSV(w, summary, published)
+		}
+		table := map[string]report.Format{
+			formatText: report.FormatText, formatMarkdown: report.FormatMarkdown, formatLaTeX: report.FormatLaTeX,
+		}[o.format]
+		w = cli.Escaped(w)
+		if err := report.WriteTable(w, summary, table); err != nil || published == nil {
+			return err
+		}
+		fmt.Fprintln(w)
+		return report.WritePublished(w, summary, published, table)
+	})
+}
+
+// readPublished reads the file of --published, if there is one.
+func (o reportOptions) readPublished() (*report.Published, error) {
+	if o.published == "" {
+		return nil, nil
+	}
+	if o.format == formatParquet {
+		return nil, errors.New("--format parquet has the results alone; use csv for ours, theirs and the difference")
+	}
+	f, _, err := regular.Open(o.published, regular.MaxConfigBytes)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // opened for reading
+	p, err := report.ParsePublished(filepath.Base(o.published), f)
+	if err != nil {
+		return nil, err
+	}
+	bundled, err := prior.Read(prior.Bundled)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(bundled)
+	p.Priors = map[string]string{hex.EncodeToString(sum[:]): prior.Bundled}
+	return p, nil
+}
+
+// text writes to standard output, or to a file that is complete or absent.
+func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err error) {
+	if o.out == "" {
+		return write(stdout)
+	}
+	switch info, err := os.Stat(o.out); {
+	case err == nil && info.IsDir():
+		return cli.Usage(fmt.Errorf("report: --out %s is a directory; give a file", o.out))
+	case err == nil && !info.Mode().IsRegular(): // a device or a pipe, which nothing replaces
+		return writeDevice(o.out, write)
+	}
+	f, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+"-")
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrReportFile, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(f.Chmod(0o644), write(reportFile{f})); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("%w %s: %w", cli.ErrReportFile, o.out, err)
+	}
+	if err := os.Rename(f.Name(), o.out); err != nil {
+		return fmt.Errorf("%w %s: %w", cli.ErrReportFile, o.out, err)
+	}
+	return nil
+}
+
+// writeDevice writes to a device or a pipe.
+func writeDevice(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrReportFile, err)
+	}
+	return errors.Join(write(reportFile{f}), f.Close())
+}
+
+// reportFile marks the errors of writing to it.
+type reportFile struct{ io.Writer }
+
+func (f reportFile) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", cli.ErrReportFile, err)
+	}
+	return n, err
+}
+
+// page writes the page and its pictures to a directory.
+func (o reportOptions) page(
+	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule,
+	published *report.Published, tunings *report.Tunings, stdout, stderr io.Writer,
+) (err error) {
+	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	var names []string
+	for _, output := range outputs {
+		names = append(names, output.Address)
+	}
+	summary, err := report.Write(ctx, store, report.Campaign{
+		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: published, Tunings: tunings,
+	}, results)
+	if err := noteIncomplete(err, stderr); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "items=%d done=%d failed=%d dead=%d report=%s\n",
+		summary.Items, summary.Done, summary.Failed, summary.Dead, storage.Locate(dir, report.KeyPage))
+	return err
+}
+
+// figures writes the statistical figures to a directory.
+func (o reportOptions) figures(
+	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, stdout, stderr io.Writer,
+) (err error) {
+	dir, store, closeStore, err := o.folder(ctx, "figures", outputs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	n, err := report.WriteFigures(ctx, store, report.Campaign{Select: rule, Tasks: o.catalogue.Operators}, results)
+	if err := noteIncomplete(err, stderr); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "figures=%d captions=%s\n", n, storage.Locate(dir, report.KeyCaptions))
+	return err
+}
+
+// folder opens the directory of a report, by default the one with the given name.
+func (o reportOptions) folder(
+	ctx context.Context, byDefault string, outputs []report.Output,
+) (dir string, store report.Folder, closeStore func() error, err error) {
+	dir = cmp.Or(o.out, byDefault)
+	if manifest.IsAddress(dir) {
+		return "", store, nil, cli.Usage(fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(dir)))
+	}
+	to, err := storage.Open(ctx, dir, storage.Options{Lock: true})
+	if err != nil {
+		return "", store, nil, fmt.Errorf("open %s: %w", redact.Address(dir), err)
+	}
+	return dir, report.Folder{Outputs: outputs, To: to.Store}, to.Close, nil
+}
+
+// noteIncomplete prints the error of an incomplete report, and returns all others.
+func noteIncomplete(err error, stderr io.Writer) error {
+	if errors.Is(err, report.ErrIncomplete) {
+		fmt.Fprintln(stderr, "the report is incomplete:", cli.OneLine(err))
+		return nil
+	}
+	return err
+}
+
+// begin reads the first result, and returns its error. The returned sequence has all results and can be read once.
+func begin(results iter.Seq2[manifest.Result, error]) (all iter.Seq2[manifest.Result, error], stop func(), err error) {
+	next, stop := iter.Pull2(results)
+	first, err, ok := next()
+	return func(yield func(manifest.Result, error) bool) {
+		for r, e := first, err; ok; r, e, ok = next() {
+			if !yield(r, e) {
+				return
+			}
+		}
+	}, stop, err
+}

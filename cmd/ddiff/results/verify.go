@@ -1,0 +1,135 @@
+package results
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/internal/cli"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+)
+
+func newVerifyCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify OUTPUT...",
+		Short: "Check outputs against their passports",
+		Long: "Check restored images: the passport in the file, the identity that follows from it, the pixels, the\n" +
+			"result.json beside it with the digests of all files, and the source image where it still exists.\n" +
+			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
+			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +
+			"cause and remedy.",
+		Example: "  ddiff verify out\n" +
+			"  ddiff verify photo.png\n" +
+			"  ddiff verify \"s3://results/demo?endpoint=https://host\"",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return verify(cmd.Context(), args, asJSON, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per image, and one with the counts")
+	return cmd
+}
+
+// verify checks the images that the arguments name, and prints the outcome.
+func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) error {
+	v, checked, wrong := verifier{digests: map[string]string{}}, 0, 0
+	for _, arg := range args {
+		for t, err := range restoredImages(ctx, arg) {
+			if err := errors.Join(err, ctx.Err()); err != nil {
+				return err
+			}
+			o := v.verify(ctx, t)
+			if checked++; !o.OK {
+				wrong++
+			}
+			if err := o.print(stdout, asJSON); err != nil {
+				return err
+			}
+		}
+	}
+	if asJSON {
+		if err := json.NewEncoder(stdout).Encode(map[string]int{"checked": checked, "ok": checked - wrong, "wrong": wrong}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d\n", checked, checked-wrong, wrong)
+	}
+	if wrong > 0 {
+		return fmt.Errorf("%w: %d of %d outputs do not match their passports", cli.ErrMismatch, wrong, checked)
+	}
+	return nil
+}
+
+// maxDigests bounds the memory of a verifier.
+const maxDigests = 1 << 16
+
+// verifier checks many images.
+type verifier struct {
+	// digests caches the digests of source files by path, because many items share an image. A missing file has "".
+	digests map[string]string
+}
+
+// verify checks one image, the files beside it and its source.
+func (v verifier) verify(ctx context.Context, t target) *output {
+	o := readOutput(ctx, t)
+	o.checkSidecar(ctx)
+	if o.passport != nil {
+		v.checkSources(ctx, o)
+	}
+	o.OK = len(o.Problems) == 0
+	return o
+}
+
+// checkSources compares the source files of the item with their digests.
+func (v verifier) checkSources(ctx context.Context, o *output) {
+	all := cli.ItemSources(o.passport.Item)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := all[name]
+		sum, known := v.digests[s.Path]
+		if !known {
+			sum, _ = regular.Digest(ctx, s.Path, manifest.MaxFileBytes) // "" with an error
+			if len(v.digests) == maxDigests {
+				clear(v.digests)
+			}
+			v.digests[s.Path] = sum
+		}
+		switch sum {
+		case s.SHA256:
+		case "":
+			o.addNote("its %s is not checked: %s cannot be read", name, s.Public())
+		default:
+			o.addProblem(s.Public(), "item."+name, "has the SHA-256 %.12s, %s was made from %.12s; put the original back, or run its campaign again for the new file", sum, o.File, s.SHA256)
+		}
+	}
+}
+
+// print writes the problems and notes of an image, or that it is sound.
+func (o *output) print(w io.Writer, asJSON bool) error {
+	shown := *o
+	shown.File, shown.Problems = o.from.show(o.File), slices.Clone(o.Problems)
+	for i := range shown.Problems {
+		shown.Problems[i].File = o.from.show(o.Problems[i].File)
+	}
+	if asJSON {
+		return json.NewEncoder(w).Encode(shown)
+	}
+	s := cli.StyleOf(w)
+	for _, p := range shown.Problems {
+		fmt.Fprintln(w, s.Red(cli.Printable(p.String())))
+	}
+	for _, n := range shown.Notes {
+		fmt.Fprintln(w, cli.Printable(fmt.Sprintf("%s: note: %s", shown.File, n)))
+	}
+	if o.OK {
+		fmt.Fprintf(w, "%s: %s\n", cli.Printable(shown.File), s.Green("ok"))
+	}
+	return nil
+}

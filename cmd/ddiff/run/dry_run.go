@@ -1,0 +1,260 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/gpuworker"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/storage"
+)
+
+// statCalls is the number of concurrent questions to the output of a dry run.
+const statCalls = 16
+
+// plannedGroup counts the items of one cell of the campaign.
+type plannedGroup struct {
+	Task   string `json:"task"`
+	Method string `json:"method"`
+	// Cell describes how the cell differs from the others of its task and method.
+	Cell   string `json:"cell,omitempty"`
+	Items  int    `json:"items"`
+	Done   int    `json:"done"`
+	ToDo   int    `json:"to_do"`
+	Failed int    `json:"failed"`
+
+	cell report.Cell
+}
+
+// maxPlanned bounds the memory of a plan; further cells count as one.
+const maxPlanned = 1 << 14
+
+// plan is the outcome of a dry run.
+type plan struct {
+	groups  []*plannedGroup // in the order of the campaign
+	byCell  map[report.Cell]*plannedGroup
+	skipped int // files of the dataset that are no images
+	// expect adds the items to do to time.
+	expect func(e *gpuworker.Expectation, it manifest.Item)
+	time   gpuworker.Expectation
+}
+
+func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
+	cell, err := report.CellOf(&it)
+	if err != nil {
+		return nil, err
+	}
+	g := p.byCell[cell]
+	if g == nil && len(p.groups) >= maxPlanned {
+		cell = report.Cell{Problem: report.Problem{Task: it.Task}, Approach: report.Approach{Method: it.Method}}
+		g = p.byCell[cell]
+	}
+	if g == nil {
+		g = &plannedGroup{Task: it.Task, Method: it.Method, cell: cell}
+		p.groups, p.byCell[cell] = append(p.groups, g), g
+	}
+	return g, nil
+}
+
+// describe sets the texts of the cells.
+func (p *plan) describe() {
+	cells := make([]report.Cell, len(p.groups))
+	for i, g := range p.groups {
+		cells[i] = g.cell
+	}
+	for i, text := range report.Variants(cells) {
+		p.groups[i].Cell = text
+	}
+}
+
+// dryRun reads the campaign and its dataset and prints the items to run and those already done. It writes nothing, and
+// opens the device only for the precision auto, and no queue. The exit code is that of a run: an item that cannot be restored gives
+// cli.ErrIncomplete.
+func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
+	p, err := cli.OpenPriorOf(spec, o.Catalogue)
+	if err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if err := o.PlanPrecision(spec, stderr); err != nil {
+		return err
+	}
+	sources, err := o.Sources.Open(spec.Output, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	// A missing directory has no results.
+	stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
+	opened, err := storage.Open(ctx, spec.Output, storage.Options{ReadOnly: true})
+	switch {
+	case err == nil:
+		stat = opened.Store.Stat
+		defer opened.Close() //nolint:errcheck // nothing was written
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
+	}
+
+	all := plan{byCell: map[report.Cell]*plannedGroup{}}
+	if all.expect, err = expectation(o, p.Card.Channels); err != nil {
+		return err
+	}
+	sharder, err := shard.New(shard.Config{
+		Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: func(string) { all.skipped++ },
+	})
+	if err != nil {
+		return err
+	}
+	for w, err := range sharder.Windows(ctx, shard.Position{}) {
+		if err != nil {
+			return err
+		}
+		if err := all.add(ctx, stat, w); err != nil {
+			return err
+		}
+		for _, r := range w.Failed {
+			if !o.JSON {
+				fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
+			}
+		}
+	}
+	return all.print(stdout, stderr, spec.Output, o)
+}
+
+// add counts the items of a window; stat finds the results of finished items.
+func (p *plan) add(ctx context.Context, stat func(context.Context, string) (storage.Info, error), w *shard.Window) error {
+	done := make([]bool, len(w.Items))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(statCalls)
+	for i, it := range w.Items {
+		group.Go(func() error {
+			_, err := stat(inner, manifest.ItemKey(it.ID, manifest.FileResult))
+			if done[i] = err == nil; done[i] || errors.Is(err, storage.ErrNotFound) {
+				return nil
+			}
+			return fmt.Errorf("look for the result of item %s: %w", it.Name, err)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for i, it := range w.Items {
+		g, err := p.group(it)
+		if err != nil {
+			return err
+		}
+		g.Items++
+		if done[i] {
+			g.Done++
+		} else {
+			g.ToDo++
+			p.expect(&p.time, it)
+		}
+	}
+	for _, r := range w.Failed {
+		g, err := p.group(r.Item)
+		if err != nil {
+			return err
+		}
+		g.Items++
+		g.Failed++
+	}
+	return nil
+}
+
+// expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
+// machine have measured.
+func expectation(o campaign.Options, channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
+	device, err := onnxruntime.ParseDevice(o.Device)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--device: %w", err))
+	}
+	provider := device.Provider
+	if device.Provider == onnxruntime.ProviderAuto {
+		provider = ""
+	}
+	log := slog.New(slog.DiscardHandler)
+	tuner, err := gpuworker.NewTuner(gpuworker.TunerConfig{File: cli.BatchSizesFile(log), Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return func(e *gpuworker.Expectation, it manifest.Item) {
+		var solver struct {
+			Steps int `json:"steps"`
+		}
+		switch {
+		case it.Operator != nil: // its cost is unknown
+			e.Unknown++
+		case json.Unmarshal(it.Solver, &solver) == nil:
+			tuner.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, solver.Steps)
+		}
+	}, nil
+}
+
+// timeText is the line on the expected time, or "" if nothing is to do.
+func (p *plan) timeText(items int) string {
+	switch known := items - p.time.Unknown; {
+	case items == 0:
+		return ""
+	case known == 0:
+		return "time: unknown; no run on this machine has measured this prior and size"
+	default:
+		text := fmt.Sprintf("time: about %s for %d items on %s, solver alone", time.Duration(p.time.Seconds*float64(time.Second)).Round(time.Second), known, p.time.Provider)
+		if p.time.Unknown > 0 {
+			text += fmt.Sprintf("; %d more items have a size that no run has measured", p.time.Unknown)
+		}
+		return text
+	}
+}
+
+// print writes the counts by cell, and those of the campaign.
+func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options) error {
+	p.describe()
+	sum := plannedGroup{}
+	for _, g := range p.groups {
+		sum.Items, sum.Done, sum.ToDo, sum.Failed = sum.Items+g.Items, sum.Done+g.Done, sum.ToDo+g.ToDo, sum.Failed+g.Failed
+	}
+	var err error
+	if o.JSON {
+		err = json.NewEncoder(stdout).Encode(map[string]any{
+			"groups": p.groups, "items": sum.Items, "done": sum.Done, "to_do": sum.ToDo, "failed": sum.Failed,
+			"skipped": p.skipped, "out": output, "seconds": p.time.Seconds, "items_without_time": p.time.Unknown,
+		})
+	} else {
+		if p.skipped > 0 && !o.Quiet {
+			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
+		}
+		t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")
+		for _, g := range p.groups {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, cmp.Or(g.Cell, "-"), g.Items, g.Done, g.ToDo, g.Failed)
+		}
+		if text := p.timeText(sum.ToDo); text != "" {
+			fmt.Fprintln(t, text)
+		}
+		fmt.Fprintf(t, "items=%d done=%d to_do=%d failed=%d out=%s\n", sum.Items, sum.Done, sum.ToDo, sum.Failed, output)
+		err = t.Flush()
+	}
+	if err == nil && sum.Failed > 0 {
+		err = fmt.Errorf("%w: %d would fail", cli.ErrIncomplete, sum.Failed)
+	}
+	return err
+}

@@ -1,0 +1,228 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/internal/cli/embedded"
+	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/storage"
+)
+
+// restoreOptions are the flags of restore.
+type restoreOptions struct {
+	campaign.Options
+	into    string // folder of the restored pictures; empty: that of each input
+	results string // output of the campaign, which is kept
+	force   bool
+}
+
+func newRestoreCommand(c shard.Catalogue) *cobra.Command {
+	o := restoreOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}
+	cmd := &cobra.Command{
+		Use:   "restore FILES...",
+		Short: "Restore degraded pictures",
+		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF or WebP with 8 or 16 bits, or .npy measurements.\n" +
+			"FILES are files and folders. The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
+			"blur need --kernel, Gaussian blur may have it. Black is -1 and white is 1 in the units of --sigma.\n" +
+			"The restored picture of photo.jpg is photo.restored.png beside it, with its passport. An existing file is\n" +
+			"replaced only with --force. Rerun the same command after an interruption to resume.",
+		Example: "  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
+			"  ddiff restore scratched.png --task inpaint --mask scratches.png --out restored\n" +
+			"  ddiff restore shaken --task motion_deblur --kernel kernel.png --results out/shaken",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.Tasks, "task", nil, "`task` that degraded the pictures; see: ddiff tasks")
+	f.StringArrayVar(&o.OperatorFiles, "operator", nil, "ONNX `file` of an operator of your own in place of --task; see: ddiff operator check")
+	f.Var(&campaign.SigmaFlag{Sigma: &o.Spec.Sigma}, "sigma", "standard deviation of the noise in the pictures, from black at -1 to white at 1, or auto (default 0.05)")
+	campaign.AddPhotons(f, &o.Photons)
+	o.Measurements.Add(f)
+	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures (default: beside each input)")
+	f.BoolVar(&o.force, "force", false, "replace existing files")
+	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: they are removed)")
+	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
+	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+cli.Words(c.Methods.Presets())+" (default \"natural\")")
+	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, an ONNX file or the `folder` of a bundle (default \"bundled\")")
+	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
+	f.StringArrayVar(&o.Params, "param", nil, "operator parameter `NAME=VALUE`; repeatable")
+	f.StringArrayVar(&o.Solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
+	f.StringArrayVar(&o.Sweeps, "set", nil, "one restoration per value of `NAME=VALUE[,VALUE]`: sigma, photons, steps, an operator or solver parameter; repeatable")
+	f.Uint64Var(&o.Spec.Seed, "seed", 0, "`seed` of every random draw")
+	f.IntVar(&o.Spec.Runs, "runs", 0, "restorations per picture, each with other solver noise (default 1)")
+	f.IntVar(&o.Spec.Batch, "batch", 0, "pictures per solver call (0: automatic)")
+	f.StringVar(&o.Spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger pictures: auto, off, or a number (default off)")
+	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
+	campaign.AddPrecision(f, &o.Spec.Precision)
+	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
+	o.AddDevice(f, onnxruntime.ProviderAuto)
+	o.AddBuild(f)
+	o.Stages.Add(f)
+	o.Process.Add(f, "off")
+	return cmd
+}
+
+// run restores the files.
+func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
+	inputs, skipped, err := findPictures(args)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("restore: %w", err))
+	}
+	spec, err := o.plan(flags, inputs)
+	if err != nil {
+		return err
+	}
+	remove := func() error { return nil }
+	if o.results == "" {
+		if spec.Output, err = hiddenOutput(spec, inputs); err != nil {
+			return cli.Usage(fmt.Errorf("restore: there is no cache for the results: %w; give --results DIR", err))
+		}
+		remove = func() error { return os.RemoveAll(spec.Output) }
+	}
+	_, existed := os.Stat(spec.Output)
+	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
+	defer func() { w.removeInto() }()
+	todo, err := w.choose(ctx, inputs)
+	if err != nil {
+		return err
+	}
+	if skipped > 0 && !o.JSON && !o.Quiet {
+		fmt.Fprintf(stderr, "skipped %d files that are neither pictures nor .npy\n", skipped)
+	}
+	if len(todo) == 0 {
+		return w.summarize(manifest.Counts{}, nil)
+	}
+	shown := o.Options
+	if o.JSON {
+		shown.JSON, stdout = true, io.Discard // pictureWriter prints the objects
+	}
+	var counts manifest.Counts
+	var ran error
+	err = embedded.WithCampaign(ctx, spec, shown, stdout, stderr, func(e embedded.Campaign) error {
+		e.Rows, e.Settled, w.store = pictureRows(todo), func(res manifest.Result) { w.settled(ctx, res) }, e.Store
+		run, worker, err := e.Parts(e.Show.Entered)
+		if err != nil {
+			return err
+		}
+		e.Show.Begin()
+		ran = e.Process(ctx, run, worker)
+		e.Show.Stop()
+		counts = run.Counts()
+		if ran != nil && counts.Items == 0 {
+			return ran
+		}
+		_, closed := run.Close(context.WithoutCancel(ctx))
+		return closed
+	})
+	if counts.Items == 0 && err != nil {
+		if errors.Is(existed, fs.ErrNotExist) && !errors.Is(err, storage.ErrLocked) {
+			discardOutput(spec.Output)
+		}
+		return err
+	}
+	err = errors.Join(err, ran, w.summarize(counts, ran))
+	if ran == nil && w.unwritten == 0 {
+		err = errors.Join(err, remove())
+	}
+	return err
+}
+
+// plan returns the campaign of a restoration. The catalogue of o gets its operator file.
+func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifest.Spec, error) {
+	if len(o.Tasks)+len(o.OperatorFiles) != 1 || len(o.Tasks) == 1 && o.Tasks[0] == campaign.AllTasks {
+		return nil, cli.Usage(errors.New("restore: give one --task NAME, or one --operator FILE: the degradation of the pictures; see: ddiff tasks"))
+	}
+	spec := manifest.Default()
+	spec.Name, spec.Dataset.Path, spec.Dataset.Measurements = "restore", inputs[0].path, true
+	if o.results != "" {
+		spec.Output = o.results
+	}
+	o.Spec.Output = spec.Output // --out is not that of run
+	if err := o.Override(flags, spec); err != nil {
+		if cli.ExitCode(err) == cli.ExitPrior {
+			return nil, err
+		}
+		return nil, cli.Usage(err)
+	}
+	vocabulary := o.Catalogue.Vocabulary()
+	vocabulary.Required = nil // see below: every input is required
+	if err := spec.Validate(vocabulary); err != nil {
+		return nil, cli.Usage(err)
+	}
+	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
+	if input := o.Catalogue.Operators.Input(spec.Tasks[0].Name); input != "" && given[input] == "" && !o.Catalogue.Operators.Optional(spec.Tasks[0].Name) {
+		return nil, cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, input, input))
+	}
+	return spec, nil
+}
+
+// hiddenOutput returns the folder of the results that are not kept: in the user's cache, the same for the same campaign and inputs,
+// so that an interrupted restoration resumes.
+func hiddenOutput(spec *manifest.Spec, inputs []*picture) (string, error) {
+	parent, err := cli.RestorationsFolder()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, spec.ID())
+	for _, in := range inputs {
+		fmt.Fprintln(sum, in.path)
+	}
+	return filepath.Join(parent, hex.EncodeToString(sum.Sum(nil)[:8])), nil
+}
+
+// pictureRows is a dataset of measurements.
+func pictureRows(inputs []*picture) shard.Rows {
+	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i, in := range inputs {
+				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path}
+				if err := manifest.CheckFile(in.path); err != nil {
+					row.Err = &manifest.FieldError{File: in.name, Err: err}
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// restoration is the JSON object of a restoration.
+type restoration struct {
+	Input    string             `json:"input"`
+	Output   string             `json:"output,omitempty"`
+	Outcome  manifest.Outcome   `json:"outcome"`
+	Reason   string             `json:"reason,omitempty"`
+	Warnings []manifest.Warning `json:"warnings,omitempty"`
+	ID       string             `json:"id,omitempty"`
+	Task     string             `json:"task"`
+	Metrics  manifest.Metrics   `json:"metrics"`
+	// Sigma is the noise level that was estimated; nil: it was given.
+	Sigma *float64 `json:"estimated_sigma,omitempty"`
+}
+
+func (w *pictureWriter) printJSON(v any) {
+	// Where the reader of the pipe is gone, the counts fail too.
+	_ = json.NewEncoder(w.stdout).Encode(v)
+}

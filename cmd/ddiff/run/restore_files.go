@@ -1,0 +1,367 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"ddiff/coordinator/report"
+	"ddiff/gpuworker"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/resultname"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// restoredSuffix ends the name of a restored picture.
+const restoredSuffix = ".restored.png"
+
+// picture is an input of restore.
+type picture struct {
+	name string // as in the argument
+	path string // absolute
+	base string // begin of the name of its restored picture, without folder
+}
+
+// findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
+// pictures of a folder are no inputs. skipped counts other files.
+func findPictures(args []string) (inputs []*picture, skipped int, err error) {
+	seen, bases := map[string]bool{}, map[string]int{}
+	add := func(name string) error {
+		path, err := filepath.Abs(name)
+		if err != nil || seen[path] {
+			return err
+		}
+		seen[path] = true
+		base := filepath.Base(name)
+		inputs = append(inputs, &picture{name: name, path: path, base: strings.TrimSuffix(base, filepath.Ext(base))})
+		return nil
+	}
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		switch {
+		case err != nil:
+			return nil, 0, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
+		case info.IsDir():
+			entries, err := os.ReadDir(arg)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s: %w", arg, errors.Unwrap(err))
+			}
+			for _, e := range entries {
+				name := e.Name()
+				switch {
+				case strings.HasPrefix(name, ".") || strings.HasSuffix(name, restoredSuffix):
+				case e.IsDir() || !manifest.IsMeasurement(name):
+					skipped++
+				default:
+					if err := add(filepath.Join(arg, name)); err != nil {
+						return nil, 0, err
+					}
+				}
+			}
+		case manifest.IsMeasurement(arg):
+			if err := add(arg); err != nil {
+				return nil, 0, err
+			}
+		case len(args) > 1:
+			skipped++
+		default:
+			return nil, 0, fmt.Errorf("%s is neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP or .npy files", arg)
+		}
+	}
+	if len(inputs) == 0 {
+		return nil, 0, errors.New("no picture found; give PNG, JPEG, TIFF, WebP or .npy files, or folders of them")
+	}
+	// Pictures of one name and different extensions keep their extensions.
+	for _, in := range inputs {
+		bases[resultname.Fold(in.target("", ""))]++
+	}
+	for _, in := range inputs {
+		if bases[resultname.Fold(in.target("", ""))] > 1 {
+			in.base = filepath.Base(in.path)
+		}
+	}
+	return inputs, skipped, nil
+}
+
+// target returns the path of a restored picture in a folder, or beside the input. tail tells it from others of the input.
+func (p *picture) target(folder, tail string) string {
+	if folder == "" {
+		folder = filepath.Dir(p.path)
+	}
+	if tail != "" {
+		tail = "." + tail
+	}
+	return filepath.Join(folder, p.base+tail+restoredSuffix)
+}
+
+// pictureWriter writes the restored pictures of a campaign and reports on them.
+type pictureWriter struct {
+	restoreOptions
+	spec           *manifest.Spec
+	store          storage.Store
+	stdout, stderr io.Writer
+	inputs         map[string]*picture // by name
+	removeInto     func()              // removes the folder of --out if it is new and empty
+
+	mu        sync.Mutex
+	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
+	written   int
+	warned    int
+	skipped   int // inputs that are restored already
+	unwritten int // restorations without a file
+	errs      []error
+}
+
+// choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
+// restoration of its input by the task is an error of the input.
+func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
+	if w.into != "" {
+		if w.removeInto, err = newFolder(w.into); err != nil {
+			return nil, fmt.Errorf("%w: --out: %w", cli.ErrRestoredFile, err)
+		}
+	}
+	taken, writable := map[string]string{}, map[string]error{}
+	for _, in := range inputs {
+		w.inputs[in.name] = in
+		target := in.target(w.into, "")
+		if other, ok := taken[resultname.Fold(target)]; ok {
+			return nil, cli.Usage(fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target))
+		}
+		taken[resultname.Fold(target)] = in.name
+		folder := filepath.Dir(target)
+		if _, known := writable[folder]; !known && w.into == "" {
+			writable[folder] = checkWritable(folder)
+		}
+		same, err := w.isRestored(ctx, in, target)
+		switch {
+		case writable[folder] != nil && (!same || !w.single() || w.force):
+			w.fail(in.name, writable[folder])
+		case w.force || !w.single() || errors.Is(err, fs.ErrNotExist):
+			todo = append(todo, in)
+		case same:
+			w.skipped++
+		default:
+			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration by task %s; give --force to replace it, or --out", target, w.spec.Tasks[0].Name))
+		}
+	}
+	if w.into != "" && len(todo) > 0 {
+		if err := checkWritable(w.into); err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
+	}
+	return todo, nil
+}
+
+// isRestored reports whether a file is the restoration of an input by the task, by its passport.
+func (w *pictureWriter) isRestored(ctx context.Context, in *picture, target string) (bool, error) {
+	data, err := regular.Read(target, manifest.MaxFileBytes)
+	if err != nil {
+		return false, err
+	}
+	p, err := gpuworker.ReadPassport(data)
+	if err != nil || p.Item.Measurement == nil || !w.hasTask(&p.Item) {
+		return false, nil //nolint:nilerr // a file of another origin
+	}
+	sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes)
+	return err == nil && sum == p.Item.Measurement.SHA256, nil
+}
+
+// hasTask reports whether an item has the task of the restoration, with the same operator file.
+func (w *pictureWriter) hasTask(it *manifest.Item) bool {
+	task := w.spec.Tasks[0]
+	if own := w.Catalogue.Files[task.Operator]; own != nil {
+		return it.Operator != nil && it.Operator.SHA256 == own.SHA256
+	}
+	return it.Operator == nil && it.Task == task.Name
+}
+
+// single reports whether each input has one restoration.
+func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row{}, w.spec) == 1 }
+
+// settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled.
+func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if res.Outcome != manifest.OutcomeDone && w.JSON {
+		w.printJSON(restoration{Input: res.Item.Name, Outcome: res.Outcome, Reason: res.Reason, Task: res.Item.Task})
+	}
+	if w.single() {
+		if res.Outcome == manifest.OutcomeDone {
+			w.write(ctx, res, "")
+		}
+		return
+	}
+	name := res.Item.Name
+	w.waiting[name] = append(w.waiting[name], res)
+	if len(w.waiting[name]) == manifest.ItemsPerRow(manifest.Row{}, w.spec) {
+		if err := w.writeInput(ctx, name); err != nil {
+			w.fail(name, err)
+		}
+	}
+}
+
+// writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these
+// restorations differ, so that they do not depend on other inputs.
+func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
+	results := w.waiting[name]
+	delete(w.waiting, name)
+	var v resultname.Variation
+	cells := make([]report.Cell, len(results))
+	for i := range results {
+		c, err := report.CellOf(&results[i].Item)
+		if err != nil {
+			return err
+		}
+		c.Size = "" // unknown for an item that failed early
+		cells[i] = c
+		v.Add(c, "")
+	}
+	for i, res := range results {
+		if res.Outcome != manifest.OutcomeDone {
+			continue
+		}
+		tail := strings.TrimPrefix(strings.TrimPrefix(v.Tail(cells[i], "", false), resultname.Safe(res.Item.Task)), ".")
+		if w.spec.Runs > 1 {
+			tail = strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
+		}
+		w.write(ctx, res, tail)
+	}
+	return nil
+}
+
+// write copies the restored picture of an item to its place; w.mu is locked.
+func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail string) {
+	in := w.inputs[res.Item.Name]
+	target := in.target(w.into, tail)
+	data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
+	if err == nil {
+		err = writeNew(target, data, w.force)
+	}
+	if errors.Is(err, fs.ErrExist) && isItem(target, res.Item.ID) {
+		err = nil
+	}
+	if err != nil {
+		w.fail(in.name, err)
+		w.unwritten++
+		return
+	}
+	w.written++
+	if len(res.Warnings) > 0 {
+		w.warned++
+	}
+	if w.JSON {
+		out := restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Metrics, nil}
+		if res.Item.SigmaEstimated {
+			out.Sigma = &res.Item.Sigma
+		}
+		w.printJSON(out)
+		return
+	}
+	p, it := res.Item.Picture, res.Item
+	if p.Transposed() {
+		it.Width, it.Height = it.Height, it.Width
+	}
+	if p != nil && (p.Width != it.Width || p.Height != it.Height) && !w.Quiet {
+		fmt.Fprintln(w.stderr, cli.Printable(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height)))
+	}
+	if it := res.Item; it.SigmaEstimated && !w.Quiet {
+		fmt.Fprintln(w.stderr, cli.Printable(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma)))
+	}
+	fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
+}
+
+// isItem reports whether a file is a restored picture of an item, by its passport.
+func isItem(path, id string) bool {
+	data, err := regular.Read(path, manifest.MaxFileBytes)
+	if err != nil {
+		return false
+	}
+	p, err := gpuworker.ReadPassport(data)
+	return err == nil && p.Item.ID == id
+}
+
+// relative returns a path below the working directory as people write it.
+func relative(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// fail reports an input without a restored picture.
+func (w *pictureWriter) fail(name string, err error) {
+	err = fmt.Errorf("%s: %w", name, err)
+	w.errs = append(w.errs, err)
+	if w.JSON {
+		w.printJSON(restoration{Input: name, Outcome: manifest.OutcomeFailed, Reason: cli.Printable(cli.OneLine(err)), Task: w.spec.Tasks[0].Name})
+		return
+	}
+	fmt.Fprintln(w.stderr, cli.StyleOf(w.stderr).Red("failed:"), cli.Printable(cli.OneLine(err)))
+}
+
+// summarize prints the counts. Its error has the inputs without a restored picture.
+func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
+	if w.skipped > 0 && !w.JSON {
+		fmt.Fprintf(w.stderr, "skipped %d pictures that are restored already; --force restores them again\n", w.skipped)
+	}
+	failed := n.Failed + len(w.errs)
+	if w.JSON {
+		w.printJSON(map[string]int{"done": w.written, "failed": failed, "dead": n.Dead, "pending": n.Pending, "skipped": w.skipped, "warned": w.warned})
+	} else {
+		fmt.Fprintf(w.stdout, "done=%d failed=%d dead=%d skipped=%d warned=%d\n", w.written, failed, n.Dead, w.skipped, w.warned)
+	}
+	if ran == nil && failed+n.Dead > 0 {
+		return fmt.Errorf("%w: %d failed, %d dead", cli.ErrIncomplete, failed, n.Dead)
+	}
+	return nil
+}
+
+// existsError is the path of an existing file that is not replaced.
+type existsError string
+
+func (e existsError) Error() string { return string(e) + " exists; give --force to replace it" }
+
+// Is reports that the error is [fs.ErrExist].
+func (existsError) Is(target error) bool { return target == fs.ErrExist }
+
+// writeNew creates a file with all its bytes or not at all. It replaces an existing file only with force; equal bytes are no
+// error.
+func writeNew(path string, data []byte, force bool) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".ddiff-*.tmp")
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Chmod(0o644), temp.Close())
+	if err == nil && force {
+		err = os.Rename(temp.Name(), path)
+	} else if err == nil {
+		err = os.Link(temp.Name(), path)
+		if now, readErr := regular.Read(path, manifest.MaxFileBytes); errors.Is(err, fs.ErrExist) && readErr == nil && string(now) == string(data) {
+			err = nil
+		} else if errors.Is(err, fs.ErrExist) {
+			err = existsError(path)
+		} else if _, statErr := os.Lstat(path); err != nil && errors.Is(statErr, fs.ErrNotExist) {
+			err = os.Rename(temp.Name(), path) // a file system without links
+		}
+	}
+	if e := os.Remove(temp.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/internal/cli/embedded"
+	"ddiff/internal/cli/resultname"
+	"ddiff/manifest"
+)
+
+func newRunCommand(c shard.Catalogue) *cobra.Command {
+	o := campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}
+	cmd := &cobra.Command{
+		Use:   "run [CAMPAIGN.yaml | IMAGES...]",
+		Short: "Run a campaign on this machine",
+		Long: "Run a campaign in this process: coordinator, JetStream queue and one worker. Rerun the same command\n" +
+			"after an interruption to resume; finished items are not computed again.\n\n" +
+			"The arguments are one campaign file (.yaml, .yml) or any number of images, directories, quoted globs,\n" +
+			"lists (.csv, .jsonl, .txt, .parquet), archives (.tar), s3:// and https:// addresses. Images need --task or\n" +
+			"--operator.\n" +
+			"Flags override the campaign file. Results are under items/ID in --out, links with readable names under\n" +
+			"restored/, and the report in index.html.",
+		Example: "  ddiff run photo.png --task super_resolution\n" +
+			"  ddiff run photos/*.jpg --task all --out out/photos\n" +
+			"  ddiff run photos --task gaussian_deblur --param std=5 --solver gamma0=20 --dry-run\n" +
+			"  ddiff run examples/demo.yaml --limit 5",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			spec, skipped, err := o.Read(cmd.Flags(), args)
+			if err != nil {
+				return err
+			}
+			stdout, stderr := cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if skipped > 0 && !o.JSON && !o.Quiet {
+				fmt.Fprintf(stderr, "skipped %d non-image arguments\n", skipped)
+			}
+			if note := campaign.DefaultsNote(spec); note != "" && !o.JSON && !o.Quiet {
+				fmt.Fprintln(stderr, note)
+			}
+			if o.DryRun {
+				return dryRun(cmd.Context(), spec, o, stdout, stderr)
+			}
+			err = runEmbedded(cmd.Context(), spec, o, stdout, stderr)
+			if code := cli.ExitCode(err); o.Simulate == 0 && slices.Contains([]int{cli.ExitDone, cli.ExitIncomplete, cli.ExitInterrupted}, code) {
+				resultname.Link(cmd.Context(), spec.Output, stderr)
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	o.AddMain(f)
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the items to run and those already done; write nothing")
+	f.BoolVar(&o.JSON, "json", false, "print one JSON object per finished item, and one with the counts")
+	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the table and the counts")
+	o.AddSettings(f)
+	f.StringVar(&o.Measurement, "measurement", "", "measurements to restore, as a single `path` or address: pictures or .npy files, in place of images")
+	o.Measurements.Add(f)
+	f.DurationVar(&o.Simulate, "simulate", 0, "hold each item for about so long instead of computing")
+	_ = f.MarkHidden("simulate") // the flag exists
+	o.AddParts(f)
+	return cmd
+}
+
+// runEmbedded runs a campaign with everything in this process.
+func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
+	return embedded.WithCampaign(ctx, spec, o, stdout, stderr, func(e embedded.Campaign) error { return e.Run(ctx, stdout, o.JSON) })
+}

@@ -1,0 +1,250 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/coordinator/tune"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/prior"
+)
+
+// contest is a problem and a method: the settings that are compared, and the images.
+type contest struct {
+	problem  report.Problem
+	method   string
+	prior    string
+	operator string       // the file of an operator that is not built in, else empty
+	cells    []*tunedCell // in the order of the campaign
+	byKey    map[string]*tunedCell
+	images   map[string]tune.Image
+	races    []*tune.Race // by fold
+}
+
+// tunedCell is one setting of a contest.
+type tunedCell struct {
+	settings     string // in one text
+	solver       json.RawMessage
+	params       map[string]float64 // of the operator, complete
+	steps        int                // of a run
+	perRun, runs int                // network evaluations of a run, and runs of a measurement
+	spent        []int              // by fold: evaluations in races
+}
+
+// evaluations is the number of network evaluations per measurement.
+func (t *tunedCell) evaluations() int { return t.perRun * t.runs }
+
+func (c *contest) describe() string { return problemText(c.problem) + ", " + c.method }
+
+// problemText names a problem in messages.
+func problemText(p report.Problem) string {
+	parts := []string{p.Task}
+	if p.Params != "" {
+		parts = append(parts, strings.ReplaceAll(p.Params, ";", " "))
+	}
+	parts = append(parts, fmt.Sprintf("sigma=%s", p.Sigma))
+	if p.Photons > 0 {
+		parts = append(parts, fmt.Sprintf("photons=%g", p.Photons))
+	}
+	return strings.Join(append(parts, p.Size), " ")
+}
+
+// contestKey identifies a contest.
+type contestKey struct {
+	problem report.Problem
+	method  string
+	prior   string
+}
+
+// tuningPlan has everything that a tuning compares.
+type tuningPlan struct {
+	methods  method.Set
+	contests []*contest // in the order of the campaign
+	byKey    map[contestKey]*contest
+	images   []tune.Image
+	names    map[string][]string // names of rows by digest
+	folds    []tune.Fold
+	failed   []manifest.Result
+	skipped  int
+}
+
+// planTuning reads the dataset and divides its images. It solves nothing.
+func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *prior.Description, sources cli.Datasets) (*tuningPlan, error) {
+	if slices.Contains(sigmasOf(spec), manifest.SigmaAuto) {
+		return nil, cli.Usage(errors.New("tune: settings are chosen for one noise level; give sigma as a number"))
+	}
+	all := *spec
+	all.Split = nil // both sides
+	t := &tuningPlan{methods: c.Methods, byKey: map[contestKey]*contest{}, names: map[string][]string{}}
+	var own error
+	sharder, err := shard.New(shard.Config{
+		Spec: &all, Prior: p, Sources: sources, Catalogue: c, Skipped: func(string) { t.skipped++ },
+		Rows: filterRows(sources.Rows, func(r manifest.Row) bool {
+			if len(r.Overrides.Params) > 0 || r.Overrides.Sigma != nil || r.Overrides.Photons != nil {
+				own = cli.Usage(fmt.Errorf("tune: row %s has its own sigma, photons or parameters; leave these columns out with dataset.columns, "+
+					"or make a list for each problem", r.Name))
+			}
+			return own == nil
+		}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for w, err := range sharder.Windows(ctx, shard.Position{}) {
+		if own != nil || err != nil {
+			return nil, errors.Join(own, err)
+		}
+		for i := range w.Items {
+			if err := t.add(&w.Items[i]); err != nil {
+				return nil, err
+			}
+		}
+		t.failed = append(t.failed, w.Failed...)
+	}
+	split := *spec.Split
+	if t.folds, err = tune.Divide(split, t.images); err != nil {
+		return nil, cli.Usage(fmt.Errorf("tune: %w", err))
+	}
+	if err := t.start(split.Seed); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// filterRows returns the rows of a dataset that a condition accepts.
+func filterRows(rows shard.Rows, keep func(manifest.Row) bool) shard.Rows {
+	return func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for row, err := range rows(ctx, d, skipped) {
+				if (err != nil || keep(row)) && !yield(row, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// add enters an item of the full sweep.
+func (t *tuningPlan) add(it *manifest.Item) error {
+	cell, err := report.CellOf(it)
+	if err != nil {
+		return err
+	}
+	img := tune.ImageOf(it)
+	if names := t.names[img.SHA256]; !slices.Contains(names, img.Name) {
+		t.names[img.SHA256] = append(names, img.Name)
+		t.images = append(t.images, img)
+	}
+	key := contestKey{cell.Problem, cell.Method, cell.Prior}
+	c := t.byKey[key]
+	if c == nil {
+		c = &contest{problem: cell.Problem, method: cell.Method, prior: cell.Prior, images: map[string]tune.Image{}, byKey: map[string]*tunedCell{}}
+		if it.Operator != nil {
+			c.operator = it.Operator.Path
+		}
+		t.byKey[key], t.contests = c, append(t.contests, c)
+	}
+	c.images[img.SHA256] = img
+	known := c.byKey[cell.Settings]
+	if known == nil {
+		var solver method.Settings
+		if err := json.Unmarshal(it.Solver, &solver); err != nil {
+			return fmt.Errorf("read settings of item %s: %w", it.Name, err)
+		}
+		m, err := t.methods.Find(solver.Method)
+		if err != nil {
+			return fmt.Errorf("read settings of item %s: %w", it.Name, err)
+		}
+		known = &tunedCell{settings: cell.Settings, solver: it.Solver, params: maps.Clone(it.Params),
+			steps: solver.Steps, perRun: m.Info().Evaluations(solver)}
+		c.cells, c.byKey[cell.Settings] = append(c.cells, known), known
+	}
+	known.runs = max(known.runs, it.Run+1)
+	return nil
+}
+
+// start creates the races.
+func (t *tuningPlan) start(seed uint64) error {
+	choice := false
+	for _, c := range t.contests {
+		choice = choice || len(c.cells) > 1
+		var entrants []tune.Entrant
+		for _, cell := range c.cells {
+			cell.spent = make([]int, len(t.folds))
+			entrants = append(entrants, tune.Entrant{Key: cell.settings, Evaluations: cell.evaluations()})
+		}
+		for k, f := range t.folds {
+			images := c.among(f.Tune)
+			if len(images) < 2 || len(c.among(f.Test)) == 0 {
+				return cli.Usage(fmt.Errorf("tune: %s has %d images to tune and %d to test in fold %d; want at least 2 and 1: add images, "+
+					"or choose another split", c.describe(), len(images), len(c.among(f.Test)), k+1))
+			}
+			race, err := tune.NewRace(entrants, tune.Order(images, seed))
+			if err != nil {
+				return err
+			}
+			c.races = append(c.races, race)
+		}
+	}
+	switch {
+	case len(t.contests) == 0:
+		return cli.Usage(errors.New("tune: no item of the campaign can be restored; see: ddiff run --dry-run"))
+	case !choice:
+		return cli.Usage(errors.New("tune: there is one setting for each problem and method, and so nothing to choose; " +
+			"give lists, as in --set gamma0=5,10,20"))
+	}
+	return nil
+}
+
+// among returns the images of a side that the contest has.
+func (c *contest) among(side []tune.Image) []tune.Image {
+	var out []tune.Image
+	for _, img := range side {
+		if _, ok := c.images[img.SHA256]; ok {
+			out = append(out, img)
+		}
+	}
+	return out
+}
+
+// checkCost returns an error unless all methods have equally many settings for a problem, and all settings of all methods
+// the same number of network evaluations.
+func (t *tuningPlan) checkCost() error {
+	first := map[report.Problem]*contest{}
+	for _, c := range t.contests {
+		other := first[c.problem]
+		if other == nil {
+			first[c.problem], other = c, c
+		}
+		if len(c.cells) != len(other.cells) {
+			return cli.Usage(fmt.Errorf("--equal-cost: %s: %s has %d settings and %s has %d; give each method equally many",
+				problemText(c.problem), other.method, len(other.cells), c.method, len(c.cells)))
+		}
+		for _, cell := range c.cells {
+			if want := other.cells[0].evaluations(); cell.evaluations() != want {
+				return cli.Usage(fmt.Errorf("--equal-cost: %s: %s with %s makes %d network evaluations, %s with %s makes %d; give one number of --steps",
+					problemText(c.problem), c.method, cell.settings, cell.evaluations(), other.method, other.cells[0].settings, want))
+			}
+		}
+	}
+	return nil
+}
+
+// sigmasOf returns the noise level of each task.
+func sigmasOf(spec *manifest.Spec) []manifest.Sigma {
+	var out []manifest.Sigma
+	for _, t := range spec.Tasks {
+		out = append(out, *spec.Effective(t).Sigma)
+	}
+	return out
+}

@@ -1,0 +1,152 @@
+package tune
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/tune"
+	"ddiff/internal/cli"
+	"ddiff/storage"
+)
+
+// print writes the plan of a tuning.
+func (t *tuning) print(w io.Writer, asJSON bool) error {
+	type plannedContest struct {
+		report.Problem
+		Method   string   `json:"method"`
+		Settings []string `json:"settings"`
+	}
+	var contests []plannedContest
+	settings := 0
+	for _, c := range t.contests {
+		p := plannedContest{Problem: c.problem, Method: c.method}
+		for _, cell := range c.cells {
+			p.Settings = append(p.Settings, cell.settings)
+		}
+		settings += len(p.Settings)
+		contests = append(contests, p)
+	}
+	if asJSON {
+		return json.NewEncoder(w).Encode(map[string]any{
+			"folds": t.folds, "contests": contests, "settings": settings, "unreadable": t.unreadable(), "out": t.spec.Output,
+		})
+	}
+	out := tabwriter.NewWriter(cli.Escaped(w), 0, 0, 2, ' ', 0)
+	for k, f := range t.folds {
+		for _, side := range []struct {
+			name   string
+			images []tune.Image
+		}{{"tune", f.Tune}, {"test", f.Test}} {
+			names := imageNames(side.images)
+			slices.Sort(names)
+			const shown = 20
+			more := ""
+			if len(names) > shown {
+				more = fmt.Sprintf(" and %d more", len(names)-shown)
+				names = names[:shown]
+			}
+			fmt.Fprintf(out, "fold %d, %s: %d images: %s%s\n", k+1, side.name, len(side.images), strings.Join(names, " "), more)
+		}
+	}
+	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS")
+	for _, c := range contests {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%d\n", c.Task, problemCell(c.Problem), c.Method, len(c.Settings))
+	}
+	first := t.folds[0]
+	fmt.Fprintf(out, "tune=%d test=%d folds=%d settings=%d out=%s\n", len(first.Tune), len(first.Test), len(t.folds), settings, t.spec.Output)
+	return out.Flush()
+}
+
+// print writes the figures of the chosen settings, and what was not run.
+func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(o)
+	}
+	out := tabwriter.NewWriter(cli.Escaped(w), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI\tNETWORK\tBACKWARD\tOPERATOR\tS/IMAGE")
+	for _, one := range o.Tests {
+		chosen := slices.Clone(one.variants)
+		if len(slices.Compact(slices.Clone(chosen))) == 1 {
+			chosen = chosen[:1]
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Task, problemCell(one.Problem), one.Method, one.Cells,
+			strings.Join(chosen, " | "), len(one.Images), figureText(one.PSNR, 2), half(one.PSNR, 2), figureText(one.SSIM, 3), figureText(one.HaarPSI, 3),
+			figureText(one.Cost.Network, 0), figureText(one.Cost.NetworkBackward, 0), figureText(one.Cost.Operator, 0), figureText(one.seconds, 2))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	for _, note := range o.notes() {
+		if _, err := fmt.Fprintln(w, cli.Escape(note, "")); err != nil {
+			return err
+		}
+	}
+	first := o.Folds[0]
+	_, err := fmt.Fprintf(w, "report: %s\ntune=%d test=%d folds=%d stopped=%d not_run=%d evaluations=%d test_evaluations=%d out=%s\n",
+		storage.Locate(o.Out, report.KeyPage), len(first.Tune), len(first.Test), len(o.Folds), o.Stopped, o.NotRun, o.Evaluations, o.TestEvaluations, o.Out)
+	return err
+}
+
+// notes are the sentences below the table.
+func (o *tuneOutcome) notes() []string {
+	var out []string
+	if o.Split.Folds > 0 {
+		out = append(out, fmt.Sprintf("The figures are means over all images, in %d parts; the settings of each image were chosen on the other parts. "+
+			"Settings of several parts are separated by a bar.", o.Split.Folds))
+	} else {
+		out = append(out, "The figures are means over the test images; the settings were chosen on other images.")
+	}
+	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR. "+
+		"NETWORK, BACKWARD, OPERATOR: evaluations of the network, backward passes and calls of the operator for an image.")
+	for _, c := range o.Comparisons {
+		out = append(out, fmt.Sprintf("%s: %s − %s = %s (%s, paired, n = %d).", problemText(c.Problem), c.A, c.B,
+			interval(c.Difference, 3), o.Objective, c.Difference.N))
+	}
+	const shown = 40
+	stopped := o.stopped()
+	out = append(out, stopped[:min(shown, len(stopped))]...)
+	if more := len(stopped) - shown; more > 0 {
+		out = append(out, fmt.Sprintf("%d more settings that were stopped are in %s.", more, cli.KeyTuning))
+	}
+	for _, one := range o.Tests {
+		if len(one.Failed) > 0 {
+			out = append(out, fmt.Sprintf("%s, %s: not restored in every run: %s.", problemText(one.Problem), one.Method, strings.Join(one.Failed, ", ")))
+		}
+	}
+	return out
+}
+
+// stopped describes the settings that were not run on all tuning images.
+func (o *tuneOutcome) stopped() []string {
+	var out []string
+	for k, f := range o.Folds {
+		for _, race := range f.Races {
+			for _, cell := range race.Cells {
+				noise := fmt.Sprintf("sigma=%g", race.Sigma)
+				if race.Photons > 0 {
+					noise += fmt.Sprintf(" photons=%g", race.Photons)
+				}
+				where := fmt.Sprintf("%s %s, %s", strings.TrimSpace(race.Task+" "+race.Params), noise, race.Method)
+				if o.Split.Folds > 0 {
+					where += fmt.Sprintf(", fold %d", k+1)
+				}
+				switch {
+				case len(cell.Failed) > 0:
+					out = append(out, fmt.Sprintf("%s: %s failed on %s.", where, cell.Key, strings.Join(cell.Failed, ", ")))
+				case cell.Round > 0 && cell.Difference != nil:
+					out = append(out, fmt.Sprintf("%s: %s was stopped after %d of %d images: %s against %s.", where, cell.Key,
+						cell.Images, cell.Images+cell.NotRun, interval(*cell.Difference, 3), cell.Against))
+				}
+			}
+			if len(race.Unusable) > 0 {
+				out = append(out, fmt.Sprintf("%s, %s: every setting failed on %s.", race.Task, race.Method, strings.Join(race.Unusable, ", ")))
+			}
+		}
+	}
+	return out
+}

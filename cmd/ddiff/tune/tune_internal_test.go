@@ -1,0 +1,58 @@
+package tune
+
+import (
+	"testing"
+
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/tune"
+	"ddiff/manifest"
+)
+
+// TestTuneCountsFailedRuns: a setting that restores an image well in one run and fails in another loses to a setting that
+// never fails, and a test image with a failed run has no figures.
+func TestTuneCountsFailedRuns(t *testing.T) {
+	t.Parallel()
+	images := []tune.Image{{Name: "a", SHA256: "aa"}, {Name: "b", SHA256: "bb"}, {Name: "c", SHA256: "cc"}}
+	race, err := tune.NewRace([]tune.Entrant{{Key: "flaky"}, {Key: "steady"}}, images)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := tune.Image{Name: "d", SHA256: "dd"}
+	c := &contest{races: []*tune.Race{race}, byKey: map[string]*tunedCell{}, images: map[string]tune.Image{"dd": test}}
+	folds := []tune.Fold{{Tune: images, Test: []tune.Image{test}}}
+	tuning := &tuning{
+		tuningPlan: &tuningPlan{contests: []*contest{c}, folds: folds}, objective: tune.ObjectivePSNR, rule: report.RuleMean,
+		results: map[solution][]manifest.Result{},
+	}
+	for key, psnr := range map[string]float64{"flaky": 30, "steady": 20} {
+		c.byKey[key] = &tunedCell{settings: key, spent: make([]int, 1)}
+		c.cells = append(c.cells, c.byKey[key])
+		for _, img := range append(images, test) {
+			for run := range 2 {
+				r := manifest.Result{Outcome: manifest.OutcomeDone, Metrics: manifest.Metrics{PSNR: new(psnr)}}
+				r.Item = manifest.Item{Name: img.Name, Run: run, Image: &manifest.Source{SHA256: img.SHA256}}
+				if (key == "flaky" && img.Name == "a" || img.Name == "d") && run == 1 {
+					r.Outcome, r.Metrics = manifest.OutcomeFailed, manifest.Metrics{}
+				}
+				s := solution{c, key, img.SHA256}
+				tuning.results[s] = append(tuning.results[s], r)
+			}
+		}
+	}
+	for keys, _ := race.Next(); len(keys) > 0; keys, _ = race.Next() {
+		if err := tuning.settle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if key, ok := race.Winner(); key != "steady" || !ok {
+		t.Errorf("the winner is %q, %v; want the setting without a failure", key, ok)
+	}
+	last := race.Standings()[1]
+	if last.State != tune.StateFailed || len(last.Failed) != 1 || last.Failed[0] != "a" {
+		t.Errorf("standing %+v, want one failure", last)
+	}
+	tests, _, err := tuning.tests()
+	if err != nil || len(tests) != 1 || len(tests[0].Images) != 0 || len(tests[0].Failed) != 1 || tests[0].Failed[0] != "d" {
+		t.Errorf("tests %+v, error %v, want a failure on d", tests, err)
+	}
+}

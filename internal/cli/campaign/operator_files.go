@@ -1,0 +1,118 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+)
+
+// OpenOperator reads an operator file. Its errors end a command with cli.ExitPrior.
+func OpenOperator(path string) (*operator.File, error) {
+	data, err := operator.Read(path)
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, modelfile.ErrExternal) {
+		return nil, fmt.Errorf("%w %s: no such file; name an ONNX file", cli.ErrOperator, redact.Address(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", cli.ErrOperator, err)
+	}
+	return operator.Load(path, data)
+}
+
+// withOperators returns the catalogue of a campaign, with its operator files.
+func withOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, error) {
+	files := map[string]*operator.File{}
+	for _, path := range s.Operators() {
+		f, err := OpenOperator(path)
+		if err != nil {
+			return c, err
+		}
+		files[path] = f
+	}
+	return c.WithFiles(s, files), nil
+}
+
+// operatorTasks returns the tasks of --operator.
+func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
+	var out []manifest.TaskSpec
+	for _, path := range paths {
+		if path == "" {
+			return nil, errors.New("--operator: is empty; give an ONNX file")
+		}
+		full := path
+		if !manifest.IsAddress(path) {
+			var err error
+			if full, err = filepath.Abs(path); err != nil {
+				return nil, fmt.Errorf("--operator %s: %w", path, err)
+			}
+		}
+		out = append(out, manifest.TaskSpec{Name: manifest.OperatorName(path), Operator: full})
+	}
+	return out, nil
+}
+
+// VerifyOperators runs each operator file of a catalogue once, checks that a solver with the prior can contain it, and returns
+// the files by their digests. It warns of a file that is too slow to be verified.
+func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
+	out := map[string]*operator.File{}
+	for _, f := range c.Files {
+		if err := f.Fits(p.Opset(), p.Card.Channels); err != nil {
+			return nil, err
+		}
+		err := f.Verify(ctx, rt)
+		if errors.Is(err, operator.ErrUnverified) {
+			log.Warn("uses an operator without verification", "operator", f.Path, "reason", err)
+		} else if err != nil {
+			return nil, err
+		}
+		out[f.SHA256] = f
+	}
+	return out, nil
+}
+
+// DefaultsNote names the tasks with operator files whose methods have no settings but their defaults, or returns "".
+func DefaultsNote(s *manifest.Spec) string {
+	var names []string
+	for _, t := range s.Tasks {
+		if t.Operator != "" && len(s.Effective(t).Solver) == 0 && !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("note: the preset %s has no settings for %s; the methods have their defaults, see: ddiff methods", s.Preset, strings.Join(names, ", "))
+}
+
+// SubmittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
+// coordinator.
+func SubmittedOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, []manifest.OperatorFile, error) {
+	files := map[string]*operator.File{}
+	var out []manifest.OperatorFile
+	for _, path := range s.Operators() {
+		if _, err := os.Stat(path); manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		f, err := OpenOperator(path)
+		if err != nil {
+			return c, nil, err
+		}
+		files[path] = f
+		out = append(out, manifest.OperatorFile{Path: path, SHA256: f.SHA256})
+	}
+	return c.WithFiles(s, files), out, nil
+}

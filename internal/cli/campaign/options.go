@@ -1,0 +1,87 @@
+package campaign
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxruntime"
+)
+
+// Options are the values of the flags of a campaign that a command runs in this process. Spec has those that override fields of the
+// campaign file; the catalogue of ComputeOptions has the methods and operators, and after Read also the operator files.
+type Options struct {
+	images string
+	// Measurement is a dataset of measurements in place of images.
+	Measurement  string
+	Measurements MeasurementFlags
+
+	Tasks         []string
+	OperatorFiles []string // paths of --operator
+	Methods       []string
+	Params        []string      // NAME=VALUE or TASK.NAME=VALUE
+	Solver        []string      // NAME=VALUE
+	Sweeps        []string      // NAME=VALUE[,VALUE...]
+	Spec          manifest.Spec // values of the flags that override the campaign
+	Overlap       int           // of tiles
+	Photons       float64
+	Sources       cli.SourceFlags
+	Stages        cli.StageFlags
+	DryRun        bool
+	JSON          bool
+	Quiet         bool
+	// Simulate is the mean time for which each item is held instead of computed; 0 computes.
+	Simulate time.Duration
+
+	cli.ComputeOptions
+	Process cli.ProcessFlags
+}
+
+// AddMain adds the flags of a campaign that most people need.
+func (o *Options) AddMain(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.Tasks, "task", nil, "`tasks`, separated by commas, or all (without inpaint, which needs a mask); those of the campaign file keep its settings; see: ddiff tasks")
+	f.StringArrayVar(&o.OperatorFiles, "operator", nil, "ONNX `file` of an operator of your own, as a task named after the file; repeatable; see: ddiff operator check")
+	f.StringVarP(&o.Spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
+	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
+	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+strings.Join(o.Catalogue.Methods.Presets(), ", ")+" (default \"natural\")")
+	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, an ONNX file or the `folder` of a bundle (default \"bundled\")")
+	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
+	f.IntVar(&o.Spec.Dataset.Size, "size", 0, "working size in `pixels` (default 256)")
+	f.IntVar(&o.Spec.Dataset.Limit, "limit", 0, "read only the first `rows` of the dataset")
+}
+
+// AddSettings adds the other flags that override a campaign.
+func (o *Options) AddSettings(f *pflag.FlagSet) {
+	f.StringVar(&o.images, "images", "", "images, as a single `path` or address: in place of the arguments, or of the campaign file's dataset")
+	f.StringArrayVar(&o.Params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
+	f.Var(&SigmaFlag{Sigma: &o.Spec.Sigma}, "sigma", "standard deviation of the measurement noise, or auto for stored measurements (default 0.05)")
+	AddPhotons(f, &o.Photons)
+	f.Uint64Var(&o.Spec.Seed, "seed", 0, "`seed` of every random draw")
+	f.IntVar(&o.Spec.Runs, "runs", 0, "runs per item, each with other solver noise (default 1)")
+	f.StringVar((*string)(&o.Spec.Select), "select", "", "`rule` that selects the run to report: "+cli.Words(manifest.Selections())+" (default first)")
+	f.StringArrayVar(&o.Solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
+	f.StringArrayVar(&o.Sweeps, "set", nil,
+		"sweep over `NAME=VALUE[,VALUE]`: sigma, photons, steps, an operator or solver parameter; repeatable, all combinations run")
+	f.StringVar((*string)(&o.Spec.Dataset.Fit), "fit", "", "how images reach the working size: center_crop, resize or pad (default center_crop)")
+	f.StringVar(&o.Spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger images: auto, off, or a number (default off)")
+	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
+	f.IntVar(&o.Spec.Batch, "batch", 0, "images per solver call (0: automatic)")
+	AddPrecision(f, &o.Spec.Precision)
+}
+
+// AddPhotons adds the flag for the noise of photons.
+func AddPhotons(f *pflag.FlagSet, photons *float64) {
+	f.Float64Var(photons, "photons", 0, "mean `number` of photons of a white pixel, whose counts are noise beside sigma (default: no such noise)")
+}
+
+// AddParts adds the flags of the parts of a run.
+func (o *Options) AddParts(f *pflag.FlagSet) {
+	o.AddDevice(f, onnxruntime.ProviderAuto)
+	o.AddBuild(f)
+	o.Sources.Add(f)
+	o.Stages.Add(f)
+	o.Process.Add(f, "off")
+}

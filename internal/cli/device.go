@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/coordinator/shard"
+	"ddiff/restore"
+	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/solver"
+)
+
+// ComputeOptions are the flags of the device and of the compilation of solvers.
+type ComputeOptions struct {
+	Device    string
+	options   []string
+	library   string
+	Threads   int
+	chunk     int
+	streams   int
+	form      string
+	precision string
+	// Catalogue has the methods and operators.
+	Catalogue shard.Catalogue
+}
+
+// AddDevice adds the flags of the device with its default.
+func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
+	f.StringVar(&o.Device, "device", value, onnxruntime.DeviceForms)
+	f.StringArrayVar(&o.options, "provider-option", nil, "setting `KEY=VALUE` of the device's provider, such as tf32=on; repeatable")
+	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
+	f.IntVar(&o.Threads, "threads", 0, "CPU threads (0: one per core)")
+}
+
+// AddBuild adds the flags of the compilation of solvers.
+func (o *ComputeOptions) AddBuild(f *pflag.FlagSet) {
+	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
+	f.IntVar(&o.streams, "streams", 0, "parts of a batch that the CPU computes beside each other (0: one per thread)")
+	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+Words(solver.Forms())+" (default: automatic)")
+}
+
+// AddPrecision adds the flag of the precision of campaigns that fix none.
+func (o *ComputeOptions) AddPrecision(f *pflag.FlagSet) {
+	f.StringVar(&o.precision, "precision", string(onnxruntime.FP32),
+		"arithmetic of the score network for campaigns without a precision: "+Words(onnxruntime.Precisions()))
+}
+
+// Words joins values for help texts and messages.
+func Words[T ~string](values []T) string {
+	var out []string
+	for _, v := range values {
+		out = append(out, string(v))
+	}
+	return strings.Join(out, ", ")
+}
+
+// Build returns the validated compilation settings.
+func (o ComputeOptions) Build() (solver.Build, error) {
+	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Streams: o.streams}
+	if o.precision != "" {
+		var err error
+		if b.Precision, err = onnxruntime.ParsePrecision(o.precision); err != nil {
+			return b, Usage(fmt.Errorf("--%w", err))
+		}
+	}
+	if err := b.Validate(); err != nil {
+		return b, Usage(fmt.Errorf("--%s", strings.TrimPrefix(err.Error(), solver.ErrConfig.Error()+" "))) // the field is the flag
+	}
+	return b, nil
+}
+
+// Engine returns the configuration of an engine with the given build.
+func (o ComputeOptions) Engine(b solver.Build) restore.Config {
+	return restore.Config{Build: b, Methods: o.Catalogue.Methods, Operators: o.Catalogue.Operators}
+}
+
+// Check checks the flags without a look at the machine.
+func (o ComputeOptions) Check() error {
+	if _, err := o.Build(); err != nil {
+		return err
+	}
+	_, err := o.runtime(nil)
+	return err
+}
+
+// runtime returns the configuration of ONNX Runtime, without its library.
+func (o ComputeOptions) runtime(log *slog.Logger) (cfg onnxruntime.Config, err error) {
+	d, err := onnxruntime.ParseDevice(o.Device)
+	if err != nil {
+		return cfg, Usage(fmt.Errorf("--device: %w", err))
+	}
+	if o.Threads < 0 {
+		return cfg, Usage(fmt.Errorf("--threads: %d is negative; use 0 for one thread per core", o.Threads))
+	}
+	if o.Threads > onnxruntime.MaxThreads {
+		return cfg, Usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.Threads, onnxruntime.MaxThreads))
+	}
+	var settings onnxruntime.Options
+	for _, s := range o.options {
+		if err := settings.Set(s); err != nil {
+			return cfg, Usage(fmt.Errorf("--provider-option: %w", err))
+		}
+	}
+	cfg = onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.Threads, Logger: log}
+	if err := cfg.Validate(); err != nil {
+		return cfg, Usage(fmt.Errorf("--device %s: %w", o.Device, err))
+	}
+	return cfg, nil
+}
+
+// Open locates ONNX Runtime and opens it with the requested device.
+func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
+	cfg, err := o.runtime(log)
+	if err != nil {
+		return nil, err
+	}
+	options := install.LocateOptions{Path: o.library}
+	switch d := (onnxruntime.Device{Provider: cfg.Provider, Index: cfg.Device}); {
+	case d.NVIDIA():
+		options.EP = install.CUDA
+	case d.Provider == onnxruntime.ProviderWebGPU, d.Provider == onnxruntime.ProviderOpenVINO:
+		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for the plugin
+	}
+	lib, err := install.Locate(options)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Library = lib.Path
+	if cfg.Plugin, err = plugin(cfg.Provider); err != nil {
+		return nil, err
+	}
+	rt, err := onnxruntime.Open(cfg)
+	if err == nil && rt.Unusable() != nil {
+		noteUnusable(rt.Unusable())
+	}
+	return rt, err
+}
+
+// plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is noted.
+func plugin(provider string) (string, error) {
+	if provider != onnxruntime.ProviderAuto && provider != onnxruntime.ProviderOpenVINO {
+		return "", nil
+	}
+	lib, err := install.LocatePlugin("")
+	switch {
+	case err == nil:
+		return lib.Path, nil
+	case provider == onnxruntime.ProviderOpenVINO:
+		return "", fmt.Errorf("use provider %s: %w", provider, err)
+	case errors.Is(err, install.ErrUnsupported): // no plugin for this platform
+	case !errors.Is(err, install.ErrNoPlugin) || os.Getenv(install.PluginVar) != "":
+		noteUnusable(err)
+	}
+	return "", nil
+}
+
+// noted has the notes of this process. A bench opens a runtime for each campaign.
+var noted sync.Map
+
+// noteUnusable prints the reason why the CPU provider computes alone, once.
+func noteUnusable(reason error) {
+	note := Printable(reason.Error())
+	if _, printed := noted.LoadOrStore(note, true); !printed {
+		fmt.Fprintf(os.Stderr, "ddiff: note: using the CPU provider alone: %s\n", note)
+	}
+}

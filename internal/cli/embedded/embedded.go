@@ -1,0 +1,358 @@
+package embedded
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/gpuworker"
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/restore"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/solver"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+// embeddedLease is the lease time of the embedded queue. It is long because no second worker could take over.
+const embeddedLease = 2 * time.Minute
+
+// embeddedPatience is how long a run waits for an unavailable store. Then it ends, and the same command resumes.
+const embeddedPatience = 30 * time.Second
+
+// openEngine opens the engine of a run. A simulated run does not use its network.
+func openEngine(
+	ctx context.Context, o campaign.Options, rt *onnxruntime.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
+) (*restore.Engine, error) {
+	if o.Simulate > 0 {
+		return restore.NewEngine(rt, p, o.Engine(build)), nil
+	}
+	return restore.OpenEngine(ctx, rt, p, o.Engine(build), logger)
+}
+
+// embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue,
+// and collecting it more often costs little next to the solver.
+const embeddedGC = 20
+
+// simulatedMemory limits the memory of Go, in bytes, in a simulated run without GOMEMLIMIT: the buffers of the queue
+// server grow with the rate of items, of which a solver makes few per second and a simulation thousands.
+const simulatedMemory = 210 << 20
+
+// WithCampaign opens what a campaign needs in this process, and closes it after use.
+func WithCampaign(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer, use func(e Campaign) error) error {
+	return WithMachine(ctx, spec, o, stdout, stderr, func(m Machine) error { return m.WithCampaign(ctx, spec, use) })
+}
+
+// WithMachine opens what campaigns with the prior, dataset and output of spec share, and closes it after use.
+func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer, use func(m Machine) error) (err error) {
+	if os.Getenv("GOGC") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
+	}
+	if o.Simulate > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(simulatedMemory))
+	}
+	limits, err := o.Stages.Limits()
+	if err != nil {
+		return err
+	}
+	p, err := cli.OpenPriorOf(spec, o.Catalogue)
+	if err != nil {
+		return err
+	}
+	tel, stop, err := o.Process.Telemetry(ctx, cli.Service, stderr)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	// Wrong flags end the run before the output is created.
+	build, err := o.Build()
+	if err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	sources, err := o.Sources.Open(spec.Output, tel.Logger)
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	results, err := storage.Open(ctx, spec.Output, storage.Options{Lock: true, Logger: tel.Logger})
+	if err != nil {
+		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
+	}
+	defer func() { err = errors.Join(err, results.Close()) }()
+
+	rt, err := o.Open(tel.Logger)
+	if err != nil {
+		return err
+	}
+	why, err := campaign.FixPrecision(spec, rt, o.Catalogue)
+	if err != nil {
+		return errors.Join(err, rt.Close())
+	}
+	o.NotePrecision(stderr, spec, why)
+	engine, err := openEngine(ctx, o, rt, p, build, tel.Logger)
+	if err != nil {
+		return errors.Join(cli.PriorError(err), rt.Close())
+	}
+	defer func() {
+		if !errors.Is(err, gpuworker.ErrStuck) { // the engine is in use
+			err = errors.Join(err, engine.Close(), rt.Close())
+		}
+	}()
+	var operators map[string]*operator.File
+	if o.Simulate == 0 {
+		if operators, err = campaign.VerifyOperators(ctx, rt, o.Catalogue, p, tel.Logger); err != nil {
+			return err
+		}
+	}
+
+	dir, removeScratch, err := scratchDir(spec.Output)
+	if err != nil {
+		return fmt.Errorf("create scratch directory: %w", err)
+	}
+	defer func() {
+		if err := removeScratch(); err != nil {
+			tel.Logger.Warn("could not remove the scratch directory", "reason", err)
+		}
+	}()
+	transfer, err := telemetry.NewTransfer(tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	sources.Transfer = transfer
+	stopGPUs, err := telemetry.ObserveGPUs(tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopGPUs()) }()
+	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
+	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engine, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
+	if o.Simulate > 0 {
+		log, err := newResultLog(store, dir)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, log.Close()) }()
+		m.Store, m.simulate = log, &gpuworker.Simulation{Mean: o.Simulate}
+	}
+	m.progress = func() *Progress { return newProgress(o, stdout, stderr) }
+	return use(m)
+}
+
+// WithCampaign starts the queue of a campaign, and stops it after use. One campaign at a time may use the machine.
+func (m Machine) WithCampaign(ctx context.Context, spec *manifest.Spec, use func(e Campaign) error) error {
+	for _, name := range []string{"nats", "windows"} {
+		if err := emptyDir(filepath.Join(m.dir, name)); err != nil {
+			return fmt.Errorf("create scratch directory: %w", err)
+		}
+	}
+	q, err := openEmbeddedQueue(ctx, filepath.Join(m.dir, "nats"), spec, m.tel)
+	if err != nil {
+		return err
+	}
+	defer q.server.Stop()
+	e := Campaign{Machine: m, Spec: spec, queue: q, Rows: m.Sources.Rows, Show: m.progress()}
+	if e.scratch, err = storage.NewDir(filepath.Join(m.dir, "windows")); err != nil {
+		return fmt.Errorf("create scratch directory: %w", err)
+	}
+	defer e.Show.Stop()
+	return use(e)
+}
+
+// scratchDir creates an empty directory for the queue and the windows of an output. It is in the user's cache, and
+// files of an earlier run are deleted; or among the temporary files, if there is no cache or another process uses that
+// directory. It is not in the output, because a full or remote output disk must not stop the queue.
+func scratchDir(output string) (dir string, remove func() error, err error) {
+	out, err := filepath.Abs(output)
+	if err != nil {
+		return "", nil, err
+	}
+	sum := sha256.Sum256([]byte(out))
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		parent := filepath.Join(cache, "ddiff", "queue", hex.EncodeToString(sum[:6]))
+		var lock *storage.Lock
+		if lock, err = storage.AcquireLock(parent); err == nil {
+			dir = filepath.Join(parent, "run")
+			if err = emptyDir(dir); err == nil {
+				return dir, func() error { return errors.Join(os.RemoveAll(parent), lock.Unlock()) }, nil
+			}
+			err = errors.Join(err, lock.Unlock())
+		}
+	}
+	if temp, e := os.MkdirTemp("", cli.ScratchPrefix); e == nil {
+		lock, e := storage.AcquireLock(temp) // ddiff gc must not delete the directory
+		if e != nil {
+			return "", nil, errors.Join(err, e, os.RemoveAll(temp))
+		}
+		return temp, func() error { return errors.Join(os.RemoveAll(temp), lock.Unlock()) }, nil
+	}
+	return "", nil, err
+}
+
+func emptyDir(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// Machine has the opened parts that successive campaigns share.
+type Machine struct {
+	dir         string // scratch
+	catalogue   shard.Catalogue
+	Prior       *prior.Prior
+	Sources     cli.Datasets
+	Engine      *restore.Engine
+	operators   map[string]*operator.File // by SHA-256
+	Store       storage.Store
+	simulate    *gpuworker.Simulation
+	limits      gpuworker.Limits
+	memoryShare float64 // of the machine, for solving
+	tel         *telemetry.Telemetry
+	progress    func() *Progress
+}
+
+// Campaign has the opened parts of a run.
+type Campaign struct {
+	Machine
+	Spec    *manifest.Spec
+	Rows    shard.Rows
+	Keep    func(it *manifest.Item) bool // nil: all
+	Settled func(res manifest.Result)    // sees each item in its final state; nil: nobody
+	queue   *embeddedQueue
+	scratch storage.Store
+	Show    *Progress
+}
+
+// Parts creates the coordinator and the worker. See coordinator.RunConfig for read.
+func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, *gpuworker.Worker, error) {
+	run, err := coordinator.NewRun(coordinator.RunConfig{
+		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
+		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.skipped, Catalogue: e.catalogue,
+		Finished: func(res manifest.Result, found bool) {
+			e.Show.finished(res, found)
+			if e.Settled != nil {
+				e.Settled(res)
+			}
+		},
+		Logger: e.tel.Logger, Tracer: e.tel.Tracer("coordinator"),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	in, err := telemetry.NewInstruments(e.tel.Meter(cli.Service))
+	if err != nil {
+		return nil, nil, err
+	}
+	sizes := gpuworker.TunerConfig{Logger: e.tel.Logger}
+	if e.simulate == nil {
+		sizes.File = cli.BatchSizesFile(e.tel.Logger)
+	}
+	tuner, err := gpuworker.NewTuner(sizes)
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := gpuworker.New(gpuworker.Config{
+		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
+			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: e.Spec.Batch,
+		}},
+		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped, Simulate: e.simulate,
+		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner,
+		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
+	})
+	return run, w, err
+}
+
+// Run processes the campaign, writes the report, and prints the summary.
+func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error {
+	run, w, err := e.Parts(e.Show.Entered)
+	if err != nil {
+		return err
+	}
+	e.Show.Begin()
+	ran := e.Process(ctx, run, w)
+	e.Show.Stop()
+	if ran != nil && run.Counts().Items == 0 {
+		return ran
+	}
+	// The report has the settled items of an interrupted run too.
+	summary, closed := run.Close(context.WithoutCancel(ctx))
+	return errors.Join(ran, closed, e.print(run.Counts(), summary, ran, stdout, asJSON))
+}
+
+// Process runs coordinator and worker until all items are settled, ctx ends, or one of them fails.
+func (e Campaign) Process(ctx context.Context, run *coordinator.Run, w *gpuworker.Worker) error {
+	in, err := telemetry.NewInstruments(e.tel.Meter(cli.Service))
+	if err != nil {
+		return err
+	}
+	stop, err := in.ObserveLeases(w.Held)
+	if err != nil {
+		return err
+	}
+	defer stop() //nolint:errcheck // the registration is known
+	group, inner := errgroup.WithContext(ctx)
+	inner, settled := context.WithCancel(inner)
+	defer settled()
+	group.Go(func() error {
+		defer settled()
+		return run.Process(inner)
+	})
+	group.Go(func() error { return w.Run(inner) })
+	return group.Wait()
+}
+
+// print prints the table and the counts.
+func (e Campaign) print(n manifest.Counts, s report.Summary, ran error, stdout io.Writer, asJSON bool) error {
+	if asJSON {
+		err := json.NewEncoder(stdout).Encode(map[string]any{
+			"done": n.Done, "failed": n.Failed, "dead": n.Dead, "pending": n.Pending, "out": e.Spec.Output,
+		})
+		return errors.Join(err, incomplete(n, ran))
+	}
+	if n.Done > 0 && len(s.Rows) > 0 {
+		fmt.Fprintln(stdout)
+		if err := report.WriteTable(cli.Escaped(stdout), s, report.FormatText); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "\nreport: %s\n", storage.Locate(e.Spec.Output, report.KeyPage))
+	}
+	if warned, codes := s.Warned(); warned > 0 {
+		fmt.Fprintf(stdout, "warnings: %d of %d items: %s; see the column warnings of results.csv\n", warned, n.Done, report.WarningCounts(codes))
+	}
+	pending := ""
+	if n.Pending > 0 {
+		pending = fmt.Sprintf(" pending=%d", n.Pending)
+	}
+	fmt.Fprintf(stdout, "done=%d failed=%d dead=%d%s out=%s\n", n.Done, n.Failed, n.Dead, pending, e.Spec.Output)
+	return incomplete(n, ran)
+}
+
+func incomplete(n manifest.Counts, ran error) error {
+	if ran == nil && n.Failed+n.Dead > 0 {
+		return fmt.Errorf("%w: %d failed, %d dead", cli.ErrIncomplete, n.Failed, n.Dead)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package embedded
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/manifest"
+)
+
+// Progress reports a run: a status line on a terminal, else plain lines; or one JSON object per finished item. Each
+// item that failed or is dead is a line of its own on standard error. Its methods may be called concurrently.
+type Progress struct {
+	json, quiet bool
+	out, err    io.Writer
+	width       func() int // columns of the terminal, 0 without one; it changes when a person resizes the window
+	style       cli.Style
+
+	mu       sync.Mutex
+	items    int           // of the campaign, as far as it has been read
+	complete bool          // the dataset has been read to its end
+	found    int           // items that earlier runs restored
+	refused  int           // items that failed before any worker attempted them
+	ended    int           // items that a worker of this run settled
+	allSteps int           // solver steps of the items to restore
+	made     int           // solver steps of this run
+	warned   int           // warnings of finished items
+	files    int           // files of the dataset that are no images
+	began    time.Time     // of the first steps
+	stopped  chan struct{} // nil before begin
+	ticker   sync.WaitGroup
+}
+
+// barEvery is the interval between two updates of the status line.
+const barEvery = 200 * time.Millisecond
+
+// warningLines is the largest number of lines about warnings. results.csv has all.
+const warningLines = 20
+
+func newProgress(o campaign.Options, stdout, stderr io.Writer) *Progress {
+	return &Progress{
+		json: o.JSON, quiet: o.Quiet, out: stdout, err: stderr, style: cli.StyleOf(stderr),
+		width: func() int { return cli.TerminalWidth(stderr) },
+	}
+}
+
+// silent reports whether only failures are reported.
+func (p *Progress) silent() bool { return p.json || p.quiet }
+
+// Begin starts to report, before the dataset is read.
+func (p *Progress) Begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.silent() || p.stopped != nil {
+		return
+	}
+	stopped := make(chan struct{})
+	p.stopped = stopped
+	p.ticker.Go(func() { p.tick(stopped) })
+}
+
+// Entered reports the number of known items and the solver steps of the items to restore. Complete
+// is true once the dataset has been read to its end.
+func (p *Progress) Entered(items, steps int, complete bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.items, p.allSteps = items, steps
+	if !complete || p.complete {
+		return
+	}
+	p.complete = true
+	if p.silent() {
+		return
+	}
+	p.clear()
+	if p.files > 0 {
+		fmt.Fprintf(p.err, "skipped %d non-image files of the dataset\n", p.files)
+	}
+	fmt.Fprintf(p.err, "%d items, %d of them are done, %d to do\n", p.items, p.found, p.pending())
+}
+
+// pending is the number of items that this run restores; p.mu is locked.
+func (p *Progress) pending() int { return p.items - p.found - p.refused }
+
+func (p *Progress) tick(stopped <-chan struct{}) {
+	every := cli.LineEvery
+	if p.width() > 0 {
+		every = barEvery
+	}
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-t.C:
+			p.mu.Lock()
+			p.show()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// show writes the status; p.mu is locked.
+func (p *Progress) show() {
+	width := p.width()
+	if width == 0 {
+		fmt.Fprintln(p.err, p.line())
+		return
+	}
+	// The last column stays free: a terminal may wrap after it.
+	fmt.Fprintf(p.err, "\r\x1b[K%s", p.bar(width-1))
+}
+
+// line is the status as text.
+func (p *Progress) line() string {
+	resumed := ""
+	if p.found > 0 {
+		resumed = fmt.Sprintf("%d of %d found  ", p.found, p.items)
+	}
+	if !p.complete {
+		return fmt.Sprintf("reading the dataset: %d items  %s%d restored", p.items, resumed, p.ended)
+	}
+	rate, eta := 0.0, "?"
+	if p.made > 0 {
+		rate = float64(p.made) / max(time.Since(p.began), time.Millisecond).Seconds()
+		left := max(0, p.allSteps-p.made) // steps repeat when an item is tried again
+		eta = (time.Duration(float64(left)/rate) * time.Second).Round(time.Second).String()
+	}
+	return fmt.Sprintf("%d/%d images  %s%.1f steps/s  ETA %s", p.ended, p.pending(), resumed, rate, eta)
+}
+
+// bar is the status in at most the given number of columns: a bar where there is room for one, and the text.
+func (p *Progress) bar(columns int) string {
+	const smallest, largest = 10, 30
+	text := p.line()
+	length := min(largest, columns-utf8.RuneCountInString(text)-len("[] "))
+	if length < smallest {
+		return cli.Truncate(text, columns)
+	}
+	full := 0
+	if p.allSteps > 0 {
+		full = min(length, length*p.made/p.allSteps)
+	}
+	return "[" + p.style.Green(strings.Repeat("=", full)) + strings.Repeat(" ", length-full) + "] " + text
+}
+
+// finished reports an item that reached its final state. Found reports whether an earlier run restored it.
+func (p *Progress) finished(r manifest.Result, found bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case found:
+		p.found++
+	case r.Attempt == 0 && r.Outcome == manifest.OutcomeFailed:
+		p.refused++
+	default:
+		p.ended++
+	}
+	if p.json {
+		// Where the reader of the pipe is gone, the final counts fail and are reported.
+		_ = json.NewEncoder(p.out).Encode(r)
+		return
+	}
+	if r.Outcome != manifest.OutcomeDone {
+		p.clear()
+		fmt.Fprintln(p.err, p.style.Red(string(r.Outcome)+":"), cli.ItemLine(r))
+	}
+	for _, w := range r.Warnings {
+		if p.warned++; p.warned > warningLines || p.quiet {
+			break
+		}
+		p.clear()
+		fmt.Fprintln(p.err, cli.Printable(fmt.Sprintf("warning: %s (%s): %s", r.Item.Name, r.Item.Task, w.Text)))
+	}
+}
+
+// stepped adds solver steps that were made.
+func (p *Progress) stepped(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made == 0 {
+		p.began = time.Now()
+	}
+	p.made += n
+}
+
+// skipped counts a file of the dataset that is no image.
+func (p *Progress) skipped(string) {
+	p.mu.Lock()
+	p.files++
+	p.mu.Unlock()
+}
+
+// clear removes the status line; p.mu is locked.
+func (p *Progress) clear() {
+	if !p.silent() && p.width() > 0 {
+		fmt.Fprint(p.err, "\r\x1b[K")
+	}
+}
+
+// Stop reports the last state. A second call has no effect.
+func (p *Progress) Stop() {
+	p.mu.Lock()
+	running := p.stopped
+	p.stopped = nil
+	p.mu.Unlock()
+	if running == nil {
+		return
+	}
+	close(running)
+	p.ticker.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.complete && p.pending() == 0 {
+		return
+	}
+	p.show()
+	if p.width() > 0 {
+		fmt.Fprintln(p.err)
+	}
+}

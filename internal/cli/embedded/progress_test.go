@@ -1,0 +1,92 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"ddiff/internal/cli"
+	"ddiff/internal/cli/campaign"
+	"ddiff/manifest"
+)
+
+// a result in a final state.
+func ending(outcome manifest.Outcome, attempt int) manifest.Result {
+	return manifest.Result{Outcome: outcome, Attempt: attempt, Reason: "the reason", Item: manifest.Item{Name: "cat", Task: "hdr"}}
+}
+
+// The status line fits every width, and has a bar where there is room.
+func TestStatusLineFits(t *testing.T) {
+	p := &Progress{items: 48, found: 12, ended: 7, allSteps: 3600, made: 700, complete: true, began: time.Now()}
+	for width := range 200 {
+		line := p.bar(width)
+		if n := utf8.RuneCountInString(line); n > width {
+			t.Errorf("%d columns in a terminal of %d: %q", n, width, line)
+		}
+		if hasBar := strings.HasPrefix(line, "["); hasBar != (width >= 80) && (width < 50 || width > 79) {
+			t.Errorf("width %d: %q", width, line)
+		}
+	}
+	if line := p.bar(100); !strings.Contains(line, "7/36 images  12 of 48 found") {
+		t.Errorf("the line does not show the resumed items: %q", line)
+	}
+}
+
+// While the dataset is being read, the status line shows the number of rows.
+func TestStatusLineWhileReading(t *testing.T) {
+	var out strings.Builder
+	p := newProgress(campaign.Options{}, &out, &out)
+	p.Entered(20, 400, false)
+	p.finished(ending(manifest.OutcomeDone, 1), true)
+	p.finished(ending(manifest.OutcomeDone, 1), false)
+	if got, want := p.line(), "reading the dataset: 20 items  1 of 20 found  1 restored"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.skipped("notes.md")
+	p.finished(ending(manifest.OutcomeFailed, 0), false)
+	p.Entered(30, 600, true)
+	want := "failed: cat (hdr): the reason\nskipped 1 non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// On a terminal one line is written again and again; a failure gets a line of its own, in red.
+func TestStatusLineOnTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		p := newProgress(campaign.Options{}, &out, &out)
+		p.width, p.style = func() int { return 60 }, cli.Style{Colour: true}
+		p.Begin()
+		p.Entered(3, 30, true)
+		p.stepped(10)
+		time.Sleep(barEvery + time.Millisecond)
+		p.finished(ending(manifest.OutcomeDead, 3), false)
+		p.Stop()
+		p.Stop()
+		text := out.String()
+		for _, want := range []string{"\r\x1b[K", "\x1b[31mdead:\x1b[0m cat (hdr): the reason\n", "1/3 images", "\n"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is missing in %q", want, text)
+			}
+		}
+		if strings.Count(text, "\n") != 3 { // the counts, the failure, the end of the status line
+			t.Errorf("%d lines in %q", strings.Count(text, "\n"), text)
+		}
+	})
+}
+
+// Quiet and JSON runs show failures alone.
+func TestQuietProgress(t *testing.T) {
+	var out, errs strings.Builder
+	p := newProgress(campaign.Options{Quiet: true}, &out, &errs)
+	p.Begin()
+	p.Entered(1, 10, true)
+	p.finished(ending(manifest.OutcomeFailed, 1), false)
+	p.Stop()
+	if out.String() != "" || errs.String() != "failed: cat (hdr): the reason\n" {
+		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
+	}
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/coordinator/tune"
+	"ddiff/dataset"
+	"ddiff/gpuworker"
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/check"
+	"ddiff/restore/gpucheck"
+	"ddiff/restore/method"
+	"ddiff/restore/metric"
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+	"ddiff/restore/tile"
+	"ddiff/storage"
+)
+
+// The exit codes. exitClasses describes each of them.
+const (
+	ExitDone        = 0
+	exitUnexpected  = 1
+	exitUsage       = 2
+	ExitIncomplete  = 3
+	exitRuntime     = 4
+	exitLocked      = 5
+	exitOutput      = 6
+	ExitPrior       = 7
+	exitNoGPU       = 8
+	exitNATS        = 9
+	exitHung        = 10
+	ExitInterrupted = 130
+)
+
+// exitClass is one exit code with the errors that lead to it.
+type exitClass struct {
+	code    int
+	meaning string
+	errors  []error
+}
+
+// exitClasses is the table of exit codes, the first match first: an error may wrap errors of several classes.
+func exitClasses() []exitClass {
+	return []exitClass{
+		{ExitDone, "everything is done", nil},
+		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
+		{ExitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
+		{exitUsage, "a wrong flag, campaign file or dataset", []error{
+			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
+			report.ErrVersions,
+		}},
+		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
+			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
+		}},
+		{exitNoGPU, "there is no GPU to check", []error{ErrNoGPU, gpucheck.ErrAbsent}},
+		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
+			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision, install.ErrUnsafeArchive,
+			install.ErrNotFound, install.ErrNoPlugin, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
+		}},
+		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
+		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
+			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, report.ErrTemporary, ErrReportFile, ErrRestoredFile,
+		}},
+		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
+			coordinator.ErrNoLeader, coordinator.ErrNoIndex,
+			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
+			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
+		}},
+		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
+			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, report.ErrArtifact, gpucheck.ErrBounds,
+		}},
+		{exitUnexpected, "an unexpected error", nil},
+	}
+}
+
+// wrongInputs are the errors of input that end a command with exitUsage, if no class of the table names the error: an
+// unreadable file, for example, may be a prior.
+func wrongInputs() []error {
+	return []error{
+		queue.ErrBadName, install.ErrEP, install.ErrClient, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
+		dataset.ErrTooLarge, dataset.ErrDenied, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished,
+		report.ErrUnknownRule, report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
+		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
+		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
+		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
+	}
+}
+
+// ExitCode returns the exit code of an error: the first class of the table that matches.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	var field *manifest.FieldError
+	if errors.As(err, &field) || untypedUsage(err) {
+		err = errors.Join(err, errUsage)
+	}
+	for _, class := range exitClasses() {
+		if slices.ContainsFunc(class.errors, func(target error) bool { return errors.Is(err, target) }) {
+			return class.code
+		}
+	}
+	if slices.ContainsFunc(wrongInputs(), func(target error) bool { return errors.Is(err, target) }) {
+		return exitUsage
+	}
+	return exitUnexpected
+}
+
+// untypedUsage recognises the usage error of cobra that has no type.
+func untypedUsage(err error) bool {
+	return strings.HasPrefix(err.Error(), "unknown command")
+}
+
+// Message is the text of an error for people, one line for each of its causes.
+func Message(err error) string {
+	if errors.Is(err, gpuworker.ErrHung) {
+		return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) + "; if the machine is only slow, raise --stage-timeout"
+	}
+	if errors.Is(err, context.Canceled) {
+		return "interrupted; rerun the same command to resume"
+	}
+	text := err.Error()
+	if strings.HasPrefix(text, "unknown command") {
+		text = strings.ReplaceAll(text, "\n\nDid you mean this?\n\t", "; did you mean ")
+		return Printable(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n\t", " or ") + "; see: ddiff --help")
+	}
+	return lines(err)
+}
+
+// NewExitCodesTopic is the help topic that lists the exit codes.
+func NewExitCodesTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Every command ends with one of these exit codes:\n\n")
+	classes := exitClasses()
+	var order []string
+	for _, c := range classes[1:] {
+		order = append(order, strconv.Itoa(c.code))
+	}
+	slices.SortFunc(classes, func(a, b exitClass) int { return cmp.Compare(a.code, b.code) })
+	for _, c := range classes {
+		fmt.Fprintf(&b, "  %-3d  %s\n", c.code, c.meaning)
+	}
+	fmt.Fprintf(&b, "\nIf several errors end a command, the exit code is the first of %s.", strings.Join(order, ", "))
+	return &cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: b.String()}
+}

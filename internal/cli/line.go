@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Limits of the text about an error.
+const (
+	maxLine  = 1000 // characters of a line
+	MaxLines = 20   // lines of one error
+)
+
+// Printable returns a text for one line of a terminal: control characters, among them those that reverse the direction of
+// text, are escaped as in Go. The middle of a text of more than maxLine characters becomes "...".
+func Printable(text string) string {
+	if len(text) > 16*maxLine { // bounds the work
+		text = text[:8*maxLine] + text[len(text)-8*maxLine:]
+	}
+	runes := []rune(Escape(text, ""))
+	if len(runes) <= maxLine {
+		return string(runes)
+	}
+	const gap, end = "...", maxLine / 4
+	return string(runes[:maxLine-end-len(gap)]) + gap + string(runes[len(runes)-end:])
+}
+
+// Escape escapes the control characters of a text, except those in keep.
+func Escape(text, keep string) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case strings.ContainsRune(keep, r):
+			b.WriteString(text[:size])
+		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
+			quoted := fmt.Sprintf("%+q", r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		default:
+			b.WriteString(text[:size])
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// Escaped returns a writer that escapes control characters, except line ends and tabs. Results and priors of others
+// contain the names in tables.
+func Escaped(w io.Writer) io.Writer { return &escapingWriter{w: w} }
+
+type escapingWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a character whose end is not written yet
+}
+
+// Write implements io.Writer.
+func (e *escapingWriter) Write(p []byte) (int, error) {
+	data := slices.Concat(e.rest, p)
+	end := len(data)
+	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
+		if utf8.RuneStart(data[i]) && !utf8.FullRune(data[i:]) {
+			end = i
+		}
+	}
+	e.rest = slices.Clone(data[end:])
+	if _, err := io.WriteString(e.w, Escape(string(data[:end]), "\n\t")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// problems returns the joined errors of err, also through wrappers that add no text.
+func problems(err error) []error {
+	switch e := err.(type) { //nolint:errorlint // the loop unwraps
+	case interface{ Unwrap() []error }:
+		var all []error
+		var texts []string
+		for _, one := range e.Unwrap() {
+			all, texts = append(all, problems(one)...), append(texts, one.Error())
+		}
+		if strings.Join(texts, "\n") == err.Error() {
+			return all
+		}
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil && inner.Error() == err.Error() {
+			return problems(inner)
+		}
+	}
+	return []error{err}
+}
+
+// OneLine is the text of an error. Errors that are joined below a wrapper are separated by semicolons.
+func OneLine(err error) string {
+	text := err.Error()
+	for _, cause := range causes(err) {
+		if all := problems(cause); len(all) > 1 {
+			var texts []string
+			for _, one := range all[:min(len(all), MaxLines)] {
+				texts = append(texts, one.Error())
+			}
+			if more := len(all) - len(texts); more > 0 {
+				texts = append(texts, fmt.Sprintf("and %d more", more))
+			}
+			text = strings.Replace(text, cause.Error(), strings.Join(texts, "; "), 1)
+			break
+		}
+	}
+	return Printable(text)
+}
+
+// causes returns err and the chain of the errors that it wraps, to the first one that wraps several.
+func causes(err error) []error {
+	var out []error
+	for ; err != nil; err = errors.Unwrap(err) {
+		out = append(out, err)
+	}
+	last := out[len(out)-1]
+	if several, ok := last.(interface{ Unwrap() []error }); ok {
+		for _, one := range several.Unwrap() {
+			out = append(out, causes(one)...)
+		}
+	}
+	return out
+}
+
+// lines is the text of an error: one line for each joined error, at most MaxLines.
+func lines(err error) string {
+	all := problems(err)
+	var texts []string
+	for _, one := range all[:min(len(all), MaxLines)] {
+		texts = append(texts, OneLine(one))
+	}
+	if more := len(all) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "\n")
+}

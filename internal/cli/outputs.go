@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"strings"
+
+	"ddiff/coordinator/report"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// KeyTuning is the key of the record of a tuning in its output.
+const KeyTuning = "tuning.json"
+
+// OpenOutputs opens outputs for reading.
+func OpenOutputs(ctx context.Context, args []string) (outputs []report.Output, closeAll func(), err error) {
+	var opened []*storage.Opened
+	closeAll = func() {
+		for _, o := range opened {
+			o.Close() //nolint:errcheck // nothing was written
+		}
+	}
+	for _, arg := range args {
+		err := CheckOutput(arg)
+		var o *storage.Opened
+		if err == nil {
+			o, err = storage.Open(ctx, arg, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
+		}
+		if err != nil {
+			closeAll()
+			return nil, nil, fmt.Errorf("open output: %w", err)
+		}
+		opened = append(opened, o)
+		outputs = append(outputs, report.Output{Address: arg, Store: o.Store})
+	}
+	return outputs, closeAll, nil
+}
+
+// CheckOutput returns an error for a path of this machine that is no directory.
+func CheckOutput(arg string) error {
+	if manifest.IsAddress(arg) {
+		return nil
+	}
+	switch info, err := os.Stat(arg); {
+	case errors.Is(err, os.ErrNotExist):
+		return Usage(fmt.Errorf("%s: no such directory; give the directory or the address of an output", arg))
+	case err == nil && !info.IsDir():
+		return Usage(fmt.Errorf("%s: is a file; give the directory or the address of an output", arg))
+	}
+	return nil
+}
+
+// AtLeastOne yields the results, or an error if there are none.
+func AtLeastOne(results iter.Seq2[manifest.Result, error], args []string) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		n := 0
+		for r, err := range results {
+			if errors.Is(err, report.ErrFilter) {
+				err = Usage(fmt.Errorf("--where: %w", err))
+			}
+			if n++; !yield(r, err) {
+				return
+			}
+		}
+		if n == 0 {
+			yield(manifest.Result{}, Usage(fmt.Errorf("%s: no result matches; check the path and --where", strings.Join(args, ", "))))
+		}
+	}
+}

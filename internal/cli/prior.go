@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/prior"
+)
+
+// PriorError wraps ErrPrior around errors of a network that cannot be used.
+func PriorError(err error) error {
+	if errors.Is(err, prior.ErrGraph) || errors.Is(err, prior.ErrBundle) {
+		return fmt.Errorf("%w: %w", ErrPrior, err)
+	}
+	return err
+}
+
+// OpenPrior opens a prior. Its errors wrap ErrPrior.
+func OpenPrior(path string) (*prior.Prior, error) {
+	p, err := prior.Open(path)
+	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, modelfile.ErrExternal) // the error names it
+	if errors.Is(err, fs.ErrNotExist) && !part {
+		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", ErrPrior, redact.Address(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPrior, err)
+	}
+	return p, nil
+}
+
+// OpenPriorOf opens the prior of a campaign and checks the campaign's settings against its schedule.
+func OpenPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
+	p, err := OpenPrior(spec.Prior)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(spec, &p.Description); err != nil {
+		return nil, Usage(err)
+	}
+	return p, nil
+}

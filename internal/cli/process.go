@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/telemetry"
+)
+
+// ProcessFlags are the flags for logs and traces.
+type ProcessFlags struct {
+	traceFile string
+	LogLevel  string
+	logFormat string
+	// Prometheus provides metrics to telemetry.Telemetry.Metrics. It is no flag.
+	Prometheus bool
+}
+
+// Add registers the flags. Level is the default of --log-level.
+func (p *ProcessFlags) Add(f *pflag.FlagSet, level string) {
+	f.StringVar(&p.LogLevel, "log-level", level, "`level` of the log on standard error: debug, info, warn, error or off")
+	f.StringVar(&p.logFormat, "log-format", string(telemetry.LogText), "`format` of the log: text or json")
+	f.StringVar(&p.traceFile, "trace-file", "", "append OpenTelemetry spans to this `file`, as OTLP/JSON lines")
+}
+
+// Service is the name of ddiff in telemetry; the processes of a cluster append their role.
+const Service = "ddiff"
+
+// Telemetry starts traces, metrics and logs. Stop flushes and ends them.
+func (p ProcessFlags) Telemetry(ctx context.Context, name string, stderr io.Writer) (tel *telemetry.Telemetry, stop func(), err error) {
+	level, err := parseLevel(p.LogLevel)
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := telemetry.Config{
+		Service: name, Version: Version(), TraceFile: p.traceFile,
+		LogLevel: level, LogFormat: telemetry.LogFormat(p.logFormat), LogOutput: stderr,
+		Prometheus: p.Prometheus,
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, Usage(fmt.Errorf("--log-format: %w", err))
+	}
+	ignored := strings.Join(telemetry.IgnoredVariables(os.Getenv), "; ")
+	asJSON := cfg.LogFormat == telemetry.LogJSON
+	if ignored != "" && !asJSON {
+		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", ignored)
+	}
+	if tel, err = telemetry.Start(ctx, cfg); err != nil {
+		return nil, nil, Usage(fmt.Errorf("start telemetry: %w", err))
+	}
+	if ignored != "" && asJSON {
+		tel.Logger.Warn("ignored variables of the environment", "variables", ignored)
+	}
+	return tel, func() {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		switch err := tel.Shutdown(flush); {
+		case err != nil && asJSON:
+			tel.Logger.Warn("telemetry", "reason", err)
+		case err != nil:
+			fmt.Fprintln(stderr, "ddiff: telemetry:", err)
+		}
+	}, nil
+}
+
+// parseLevel parses the value of --log-level.
+func parseLevel(text string) (slog.Level, error) {
+	if text == "off" {
+		return slog.Level(100), nil
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(text)); err != nil {
+		return 0, Usage(fmt.Errorf("--log-level: %q is none of debug, info, warn, error, off", text))
+	}
+	return l, nil
+}

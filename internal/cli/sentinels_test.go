@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// withoutCode lists the exported sentinels that no class of the table names, with the reason.
+var withoutCode = map[string]string{
+	"report.ErrIncomplete":       "a warning: the report is written",
+	"manifest.ErrResultDigest":   "ddiff verify prints it as a problem",
+	"manifest.ErrNoResultDigest": "ddiff verify prints it as a note",
+	"queue.ErrDuplicate":         "a repeated publication is not an error",
+	"queue.ErrSettled":           "the worker drops the item",
+	"queue.ErrTooLarge":          "ends an item, not a command",
+	"queue.ErrDamaged":           "printed in its row",
+	"queue.ErrStepDown":          "the coordinator waits to lead again",
+	"queue.ErrRecordExists":      "the coordinator reads the record",
+	"queue.ErrConflict":          "the coordinator repeats the change",
+	"gpuworker.ErrNoPassport":    "ddiff verify prints it as a problem",
+	"gpuworker.ErrPassport":      "ddiff verify prints it as a problem",
+	"gpuworker.ErrStuck":         "accompanies ErrHung",
+	"gpuworker.ErrInput":         "ends an item, not a command",
+	"gpuworker.ErrUnsupported":   "the worker refuses the campaign",
+	"storage.ErrNotFound":        "each command knows what is missing",
+	"storage.ErrExists":          "a create-only write that another process made first",
+	"metric.ErrShape":            "ends an item, not a command",
+	"metric.ErrTooSmall":         "the score is undefined",
+	"metric.ErrUndefined":        "the score is undefined",
+	"noiselevel.ErrFewPatches":   "ends an item, not a command",
+	"noiselevel.ErrNotFinite":    "ends an item, not a command",
+	"operator.ErrUnverified":     "a warning: the operator is used",
+	"onnxruntime.ErrMemory":      "accompanies ErrRuntime",
+	"onnxruntime.ErrDeviceLost":  "accompanies ErrRuntime",
+	"onnxruntime.ErrAlreadyOpen": "a mistake of the program",
+	"solver.ErrDiverged":         "ends an item, not a command",
+	"raster.ErrBudget":           "ends an item, not a command",
+	"onnx.ErrDivide":             "comes with onnxruntime.ErrFallback",
+	"haar.ErrConfig":             "a mistake of the program, or of make latent-bundle",
+	"randomnet.ErrConfig":        "a mistake of the program",
+	"lifecycle.ErrStopped":       "a mistake of the program",
+}
+
+// TestSentinelsHaveCodes: each exported sentinel error of the program has an exit code, or a reason to have none.
+func TestSentinelsHaveCodes(t *testing.T) {
+	table, err := os.ReadFile("exit.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	root := filepath.Join("..", "..")
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "testdata" || name == "testbed" || name == "bin" || len(name) > 1 && name[0] == '.' && path != root) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		for _, name := range sentinels(t, path) {
+			seen[name] = true
+			local := strings.TrimPrefix(name, "cli.") // the table is in package cli
+			listed := regexp.MustCompile(`[\s{]` + regexp.QuoteMeta(local) + `\b`).Match(table)
+			if reason := withoutCode[name]; listed == (reason != "") {
+				t.Errorf("%s: %s: in the table of exit codes: %v; reason to be absent: %q", path, name, listed, reason)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range withoutCode {
+		if !seen[name] {
+			t.Errorf("%s does not exist", name)
+		}
+	}
+	if len(seen) < 100 {
+		t.Errorf("%d sentinels found, want more than 100", len(seen))
+	}
+}
+
+// sentinels returns the exported variables of a file that errors.New makes, with the name of their package.
+func sentinels(t *testing.T, path string) (names []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, decl := range file.Decls {
+		g, ok := decl.(*ast.GenDecl)
+		if !ok || g.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range g.Specs {
+			v := spec.(*ast.ValueSpec)
+			if len(v.Values) != 1 || !v.Names[0].IsExported() {
+				continue
+			}
+			if call, ok := v.Values[0].(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "New" {
+					names = append(names, file.Name.Name+"."+v.Names[0].Name)
+				}
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/gpuworker"
+)
+
+// StageFlags are the limits of a worker's stages.
+type StageFlags struct {
+	timeouts    []string // [STAGE=]DURATION
+	MemoryShare float64
+}
+
+// Add registers the flags.
+func (s *StageFlags) Add(f *pflag.FlagSet) {
+	l := gpuworker.Limits{}.WithDefaults()
+	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("longest `[STAGE=]DURATION` of one stage or all, after which the process ends with exit code %d;"+
+		" repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
+	f.Float64Var(&s.MemoryShare, "memory-share", gpuworker.DefaultSolveShare, "largest `share` of the machine's memory for solving a batch, by an estimate; an image that needs more fails")
+}
+
+// Limits parses the flags. Later flags override earlier ones.
+func (s *StageFlags) Limits() (gpuworker.Limits, error) {
+	var l gpuworker.Limits
+	if !(s.MemoryShare >= 0 && s.MemoryShare <= 1) {
+		return l, Usage(fmt.Errorf("--memory-share: %v is not between 0 and 1; use 0.5 for half of the memory", s.MemoryShare))
+	}
+	stages := map[string][]*time.Duration{
+		"": {&l.Prepare, &l.Compile, &l.Solve, &l.Finish}, "prepare": {&l.Prepare}, "compile": {&l.Compile}, "solve": {&l.Solve}, "finish": {&l.Finish},
+	}
+	for _, timeout := range s.timeouts {
+		stage, value, ok := strings.Cut(timeout, "=")
+		if !ok {
+			stage, value = "", timeout
+		}
+		fields := stages[stage]
+		if len(fields) == 0 || (ok && stage == "") {
+			return l, Usage(fmt.Errorf("--stage-timeout: %q is none of prepare, compile, solve, finish", stage))
+		}
+		d, err := time.ParseDuration(value)
+		if err != nil || d <= 0 {
+			return l, Usage(fmt.Errorf("--stage-timeout: %q is not a positive duration, as in 20m", value))
+		}
+		for _, field := range fields {
+			*field = d
+		}
+	}
+	return l, nil
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// LineEvery is the interval between two plain lines about progress.
+const LineEvery = 5 * time.Second
+
+// TerminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal.
+func TerminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 1 {
+		return 80
+	}
+	return width
+}
+
+// Style colours text on a terminal. The zero value leaves text as it is.
+type Style struct{ Colour bool }
+
+// StyleOf colours text for w where that is a terminal and NO_COLOR is not set.
+func StyleOf(w io.Writer) Style {
+	return Style{TerminalWidth(w) > 0 && os.Getenv("NO_COLOR") == ""}
+}
+
+func (s Style) wrap(code, text string) string {
+	if !s.Colour {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// Bold returns bold text.
+func (s Style) Bold(text string) string { return s.wrap("1", text) }
+
+// Red returns red text.
+func (s Style) Red(text string) string { return s.wrap("31", text) }
+
+// Green returns green text.
+func (s Style) Green(text string) string { return s.wrap("32", text) }
+
+// Truncate shortens a text to a number of columns and marks the cut.
+func Truncate(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return text
+	}
+	if columns < 1 {
+		return ""
+	}
+	return string([]rune(text)[:columns-1]) + "…"
+}

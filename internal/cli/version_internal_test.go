@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+// Only a build from an unchanged commit with a tag of this release has the release's version. Every other build names its
+// commit.
+func TestVersionOfBuild(t *testing.T) {
+	t.Parallel()
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	build := func(main, revision, modified string) *debug.BuildInfo {
+		info := &debug.BuildInfo{Main: debug.Module{Path: "ddiff", Version: main}}
+		if revision != "" {
+			info.Settings = []debug.BuildSetting{
+				{Key: "vcs.revision", Value: revision}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: modified},
+			}
+		}
+		return info
+	}
+	named := release + "+" + commit[:12]
+	for name, c := range map[string]struct {
+		info         *debug.BuildInfo
+		version, tag string
+		text         string // in the lines of --version
+	}{
+		"tag":             {build("v"+release, commit, "false"), release, "v" + release, ", tag v" + release + "\n"},
+		"candidate":       {build("v"+release+"-rc1", commit, "false"), release + "-rc1", "v" + release + "-rc1", ", tag v" + release + "-rc1\n"},
+		"after a tag":     {build("v0.1.1-0.20260102030405-"+commit[:12], commit, "false"), named, "", ", without a tag\n"},
+		"before all tags": {build("v0.0.0-20260102030405-"+commit[:12], commit, "false"), named, "", ", without a tag\n"},
+		"pseudo-version":  {build("v"+release+"-0.20260102030405-"+commit[:12], commit, "false"), named, "", ", without a tag\n"},
+		"changed tag":     {build("v"+release+"+dirty", commit, "true"), named + ".dirty", "", ", without a tag, with changed files\n"},
+		"foreign tag":     {build("v9.9.9", commit, "false"), named, "", ", without a tag\n"},
+		"no commit":       {build("(devel)", "", ""), release, "", "commit unknown: built outside of Git\n"},
+		"module proxy":    {build("v"+release, "", ""), release, "", "commit unknown: built outside of Git\n"},
+		"no information":  {nil, release, "", "commit unknown: built outside of Git\n"},
+	} {
+		r := ReportBuild(c.info)
+		if r.Version != c.version || r.Tag != c.tag || !strings.Contains(r.Text(), c.text) {
+			t.Errorf("%s: version %q, tag %q\n%s", name, r.Version, r.Tag, r.Text())
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package infer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// ErrShape: the type and dimensions of a value do not follow from those of the inputs.
+var ErrShape = errors.New("shape is unknown")
+
+// Facts index what a graph knows of its values. Those of inlined nodes are inferred when a gradient needs them.
+type Facts struct {
+	outer     *Facts                         // of the graph around it, else nil
+	nodes     map[string]*Node               // understood nodes by output
+	types     map[string]Value               // known types by name
+	claims    map[string]Value               // types that callers of Inline state for outputs
+	tensors   map[string]*onnxpb.TensorProto // initializers by name
+	producers map[string]*onnxpb.NodeProto   // nodes by output
+	literals  map[string]*Literal            // evaluated values by name; nil: depends on data
+	pending   map[*onnxpb.NodeProto]bool     // nodes being inferred
+
+	inferenceOf func(op string) inference // a field, because inferences look up values
+}
+
+// NewFacts knows nothing yet. outer has the facts of the graph around it, or is nil.
+func NewFacts(outer *Facts) *Facts {
+	return &Facts{
+		outer: outer,
+		nodes: map[string]*Node{}, types: map[string]Value{}, claims: map[string]Value{}, tensors: map[string]*onnxpb.TensorProto{},
+		producers: map[string]*onnxpb.NodeProto{}, literals: map[string]*Literal{}, pending: map[*onnxpb.NodeProto]bool{},
+		inferenceOf: inferenceOf,
+	}
+}
+
+// Declare records the type of a value.
+func (f *Facts) Declare(v Value) { f.types[v.Name] = v }
+
+// Claim records the type that a caller states for an output of an inlined model. Its dimensions may be free.
+func (f *Facts) Claim(v Value) { f.claims[v.Name] = v }
+
+// Store records a constant under its name.
+func (f *Facts) Store(t *onnxpb.TensorProto) { f.tensors[t.Name] = t }
+
+// Produce records which values a node computes.
+func (f *Facts) Produce(n *onnxpb.NodeProto) {
+	for _, out := range n.Output {
+		f.producers[out] = n
+	}
+}
+
+// Record records a node whose types are known.
+func (f *Facts) Record(n *Node) {
+	for _, out := range n.Outputs {
+		if out.Name != "" {
+			f.nodes[out.Name] = n
+		}
+	}
+}
+
+// Producer returns the node that computes a value, in the graph or one around it. It returns nil for inputs and constants.
+func (f *Facts) Producer(name string) *onnxpb.NodeProto {
+	n, _ := f.find(name)
+	return n
+}
+
+// find returns the node that computes a value, and its graph: f or one around it.
+func (f *Facts) find(name string) (*onnxpb.NodeProto, *Facts) {
+	for ; f != nil; f = f.outer {
+		if n := f.producers[name]; n != nil {
+			return n, f
+		}
+	}
+	return nil, nil
+}
+
+// TypeOf returns the type and dimensions of a value of g or a graph around it.
+func (f *Facts) TypeOf(name string) (Value, error) {
+	for at := f; at != nil; at = at.outer {
+		if v, ok := at.types[name]; ok {
+			return v, nil
+		}
+		if t := at.tensors[name]; t != nil {
+			return Value{Name: name, DType: DType(t.DataType), Dims: Ints(t.Dims)}, nil
+		}
+	}
+	p, at := f.find(name)
+	if p == nil {
+		return Value{}, fmt.Errorf("value %q: %w: nothing defines it", name, ErrShape)
+	}
+	if _, err := at.Understand(p); err != nil {
+		return Value{}, err
+	}
+	return at.types[name], nil
+}
+
+// Understand returns the record of a node, with the types of its inputs and outputs.
+func (f *Facts) Understand(p *onnxpb.NodeProto) (*Node, error) {
+	i := slices.IndexFunc(p.Output, func(out string) bool { return out != "" })
+	_, f = f.find(p.Output[i])
+	if n := f.nodes[p.Output[i]]; n != nil {
+		return n, nil
+	}
+	fail := func(err error) error { return fmt.Errorf("infer shape of %s %q: %w", p.OpType, NodeName(p), err) }
+	if f.pending[p] {
+		return nil, fail(fmt.Errorf("%w: its inputs depend on its output", ErrShape))
+	}
+	infer := f.inferenceOf(p.OpType)
+	if infer == nil || !Standard(p) {
+		return nil, fail(ErrShape)
+	}
+	f.pending[p] = true
+	defer delete(f.pending, p)
+	n := &Node{Op: p.OpType, Name: NodeName(p), Attrs: DecodeAttributes(p.Attribute), Outputs: make([]Value, len(p.Output))}
+	for _, in := range p.Input {
+		var v Value
+		if in != "" {
+			var err error
+			if v, err = f.TypeOf(in); err != nil {
+				return nil, err
+			}
+			if slices.ContainsFunc(v.Dims, func(d int) bool { return d < 0 }) {
+				return nil, fail(fmt.Errorf("%w: value %q has a free dimension", ErrShape, in))
+			}
+		}
+		n.Inputs = append(n.Inputs, v)
+	}
+	for i, out := range p.Output {
+		n.Outputs[i].Name = out
+	}
+	if err := guarded(infer, f, n); err != nil {
+		return nil, fail(err)
+	}
+	for _, v := range n.Outputs {
+		if v.Name == "" {
+			continue
+		}
+		if c, ok := f.claims[v.Name]; ok && !slices.Contains(c.Dims, -1) && !slices.Equal(c.Dims, v.Dims) {
+			return nil, fail(fmt.Errorf("%w: its output has dimensions %v, not %v", ErrShape, v.Dims, c.Dims))
+		}
+		f.types[v.Name] = v
+		f.nodes[v.Name] = n
+	}
+	return n, nil
+}
+
+// guarded turns a fault of a node, such as an axis outside its input, into an error.
+func guarded(infer inference, f *Facts, n *Node) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: the inputs do not fit: %v", ErrShape, r)
+		}
+	}()
+	if err := infer(f, n); err != nil {
+		return err
+	}
+	for _, v := range n.Outputs {
+		if slices.ContainsFunc(v.Dims, func(d int) bool { return d < 0 }) {
+			return fmt.Errorf("%w: the inputs do not fit: an output of %v", ErrShape, v.Dims)
+		}
+	}
+	return nil
+}
+
+// An inference sets the types and dimensions of n's outputs from its inputs.
+type inference func(f *Facts, n *Node) error
+
+// inferenceOf returns the inference of an operation, nil for none.
+func inferenceOf(op string) inference {
+	for _, family := range []map[string]inference{elementwiseShapes, movedShapes, reducedShapes, networkShapes, sourceShapes} {
+		if f := family[op]; f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// set records the type of output i, if the node has it.
+func (n *Node) set(i int, t DType, dims []int) {
+	if i < len(n.Outputs) {
+		n.Outputs[i].DType, n.Outputs[i].Dims = t, dims
+	}
+}
+
+// axesOf returns the axes of n from input k or from the attribute, in [0, rank) and in order. ok is false if they depend
+// on data; without any, axes is nil.
+func (f *Facts) axesOf(n *Node, k, rank int) (axes []int, ok bool) {
+	given := n.Integers("axes")
+	if n.Has(k) {
+		if given, ok = f.IntegersOf(n.Inputs[k]); !ok {
+			return nil, false
+		}
+	}
+	for _, a := range given {
+		axes = append(axes, Axis(a, rank))
+	}
+	slices.Sort(axes)
+	return axes, true
+}
+
+// unknown returns ErrShape for a shape that depends on data.
+func unknown(part string) error { return fmt.Errorf("%w: %s depends on data", ErrShape, part) }
+
+// misfit returns ErrShape for inputs that do not fit.
+func misfit(n *Node) error {
+	dims := make([][]int, len(n.Inputs))
+	for i, in := range n.Inputs {
+		dims[i] = in.Dims
+	}
+	return fmt.Errorf("%w: inputs %v do not fit", ErrShape, dims)
+}

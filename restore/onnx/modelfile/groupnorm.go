@@ -1,0 +1,334 @@
+package modelfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// FuseGroupNorm returns a model in which group normalisations in PyTorch's export forms (a reshape to groups,
+// InstanceNormalization, a reshape back, scale and shift per channel; or one node GroupNormalization; often a second scale and shift that
+// depend on the time only) are group statistics and one multiplication and one addition over the image, and the number of
+// normalisations. With none it returns m. The models share weights and nodes.
+//
+// With mean m and mean square q of a group, y = x·a + b has
+//
+//	a = γ/√(q − m² + ε),  b = β − m·a,  and after (1+s), t:  a·(1+s),  b·(1+s) + t
+//
+// This reads and writes the image twice instead of seven times. q − m² loses digits if |m| is much larger than the
+// deviation: at 30 times, the relative error of the result is about 3·10⁻⁵.
+//
+// Shapes inside a graph are unknown. The form implies them for exports of PyTorch; a caller compares the two models once.
+func (m *Model) FuseGroupNorm() (*Model, int) { return m.fuseGroupNorm(false) }
+
+// fuseGroupNorm rewrites to the form of FuseGroupNorm, or of FuseGroupNormByChannel.
+func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
+	source := m.proto.Graph
+	graph := &onnxpb.GraphProto{
+		Name: source.Name, Initializer: slices.Clone(source.Initializer), Input: source.Input, Output: source.Output,
+	}
+	fused := &Model{
+		proto: &onnxpb.ModelProto{
+			IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps,
+			Functions: m.proto.Functions, Graph: graph,
+		},
+		precise: map[string]bool{}, normalised: map[string]bool{},
+	}
+	f := newFuser(m, graph)
+	f.byChannel = byChannel
+	for _, n := range source.Node {
+		switch {
+		case n.Domain != "":
+		case n.OpType == "InstanceNormalization":
+			f.fuse(n)
+		case n.OpType == "GroupNormalization":
+			f.fuseNode(n)
+		}
+	}
+	if f.count == 0 {
+		return m, 0
+	}
+	for _, n := range source.Node {
+		if r, ok := f.replaced[n]; ok {
+			graph.Node = append(graph.Node, r...)
+			for _, made := range r {
+				fused.precise[made.Output[0]] = true
+			}
+			fused.normalised[n.Output[0]] = true
+		} else if !f.dropped[n] {
+			graph.Node = append(graph.Node, n)
+		}
+	}
+	return fused, f.count
+}
+
+// fuser indexes the producer and the consumers of each value of a graph.
+type fuser struct {
+	model     *Model             // the source
+	graph     *onnxpb.GraphProto // of the result
+	producers map[string]*onnxpb.NodeProto
+	consumers map[string][]*onnxpb.NodeProto
+	consts    map[string]*onnxpb.TensorProto
+	image     map[string]bool // values that depend on the image input
+	ranks     map[string]int  // see rank
+	lengths   map[string]int  // see length
+	dropped   map[*onnxpb.NodeProto]bool
+	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
+	count     int
+	byChannel bool // see FuseGroupNormByChannel
+}
+
+func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
+	f := &fuser{
+		model: m, graph: result, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
+		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{}, ranks: map[string]int{}, lengths: map[string]int{},
+		dropped: map[*onnxpb.NodeProto]bool{}, replaced: map[*onnxpb.NodeProto][]*onnxpb.NodeProto{},
+	}
+	for _, t := range m.proto.Graph.Initializer {
+		f.consts[t.Name] = t
+	}
+	for _, p := range m.Inputs() {
+		f.image[p.Name], f.ranks[p.Name] = len(p.Dims) == 4, len(p.Dims)
+	}
+	for _, v := range m.proto.Graph.ValueInfo {
+		if s := v.GetType().GetTensorType().GetShape(); s != nil {
+			f.ranks[v.Name] = len(s.Dim)
+		}
+	}
+	for _, n := range m.proto.Graph.Node {
+		for _, in := range slices.Concat(n.Input, Captured(n)) {
+			f.consumers[in] = append(f.consumers[in], n)
+		}
+		for _, out := range n.Output {
+			f.producers[out] = n
+			for _, in := range slices.Concat(n.Input, Captured(n)) {
+				f.image[out] = f.image[out] || f.image[in]
+			}
+			if n.OpType == "Constant" && len(n.Attribute) == 1 && n.Attribute[0].T != nil {
+				f.consts[out] = n.Attribute[0].T
+			}
+		}
+	}
+	// Outputs of the graph must stay.
+	for _, p := range m.Outputs() {
+		f.consumers[p.Name] = append(f.consumers[p.Name], nil)
+	}
+	return f
+}
+
+// next returns the only consumer of a value if it is an operation of the given kind, else nil.
+func (f *fuser) next(value, op string) *onnxpb.NodeProto {
+	r := f.consumers[value]
+	if len(r) != 1 || r[0] == nil || r[0].OpType != op || len(r[0].Output) != 1 {
+		return nil
+	}
+	return r[0]
+}
+
+// other returns the other input of a binary node.
+func other(n *onnxpb.NodeProto, value string) string {
+	if n.Input[0] == value {
+		return n.Input[1]
+	}
+	return n.Input[0]
+}
+
+// floats returns the elements of a float constant, else nil.
+func (f *fuser) floats(name string) []float32 {
+	t, ok := f.consts[name]
+	if !ok || t.DataType != int32(onnxpb.TensorProto_FLOAT) {
+		return nil
+	}
+	if len(t.RawData) == 0 {
+		return t.FloatData
+	}
+	out := make([]float32, len(t.RawData)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.RawData[4*i:]))
+	}
+	return out
+}
+
+// channels returns the elements of a float constant of one value per channel, with shape [C, 1, ...] or [1, C, 1, ...],
+// and the number of dimensions of the image behind the channel: two, or one in attention blocks.
+func (f *fuser) channels(name string) (values []float32, spatial int) {
+	t, ok := f.consts[name]
+	if !ok {
+		return nil, 0
+	}
+	dims := t.Dims
+	if len(dims) > 1 && dims[0] == 1 && dims[1] > 1 {
+		dims = dims[1:]
+	}
+	values, spatial = f.floats(name), len(dims)-1
+	if len(values) < 2 || spatial < 1 || spatial > 2 || dims[0] != int64(len(values)) {
+		return nil, 0
+	}
+	return values, spatial
+}
+
+// toGroups reports whether a reshape gives the shape [batch, groups, rest], as far as the graph states it.
+func (f *fuser) toGroups(reshape *onnxpb.NodeProto, groups int) bool {
+	if _, ok := f.consts[reshape.Input[1]]; !ok {
+		return true // computed
+	}
+	dims := f.integers(reshape.Input[1])
+	return len(dims) >= 3 && dims[1] == groups && dims[0] != -1
+}
+
+func all(x []float32, want float32) bool {
+	for _, v := range x {
+		if v != want {
+			return false
+		}
+	}
+	return len(x) > 0
+}
+
+// fuse rewrites one normalisation if its surroundings match PyTorch's export form.
+func (f *fuser) fuse(norm *onnxpb.NodeProto) {
+	groups, zero := f.floats(norm.Input[1]), f.floats(norm.Input[2])
+	split := f.producers[norm.Input[0]]
+	merge := f.next(norm.Output[0], "Reshape")
+	if !all(groups, 1) || !all(zero, 0) || split == nil || split.OpType != "Reshape" || merge == nil ||
+		len(f.consumers[split.Output[0]]) != 1 || !f.toGroups(split, len(groups)) {
+		return
+	}
+	scale := f.next(merge.Output[0], "Mul")
+	if scale == nil {
+		return
+	}
+	shift := f.next(scale.Output[0], "Add")
+	if shift == nil {
+		return
+	}
+	gamma, spatial := f.channels(other(scale, merge.Output[0]))
+	beta, same := f.channels(other(shift, scale.Output[0]))
+	if len(gamma) == 0 || len(gamma) != len(beta) || spatial != same || len(gamma)%len(groups) != 0 {
+		return
+	}
+	g := affine{
+		f: f, prefix: fmt.Sprintf("groupnorm_%d_", f.count), groups: len(groups), spatial: spatial, gamma: gamma, beta: beta,
+	}
+	for _, n := range []*onnxpb.NodeProto{split, norm, merge, scale, shift} {
+		f.dropped[n] = true
+	}
+	f.replace(g, split.Input[0], norm, shift)
+}
+
+// replace rewrites the normalisation of x whose last node is last, with a scale and a shift behind it that depend on the time only. A normalisation that
+// itself depends on the time only keeps what is behind it.
+func (f *fuser) replace(g affine, x string, norm, last *onnxpb.NodeProto) {
+	if s := f.next(last.Output[0], "Mul"); f.image[x] && f.byTime(g, s, last.Output[0]) {
+		if t := f.next(s.Output[0], "Add"); f.byTime(g, t, s.Output[0]) {
+			g.scale, g.shift = other(s, last.Output[0]), other(t, s.Output[0])
+			last = t
+			f.dropped[s] = true
+		}
+	}
+	epsilon := float32(1e-5)
+	for _, a := range norm.Attribute {
+		if a.Name == "epsilon" {
+			epsilon = a.F
+		}
+	}
+	if f.byChannel {
+		f.replaced[last] = g.buildByChannel(x, last.Output[0], epsilon)
+	} else {
+		f.replaced[last] = g.build(x, last.Output[0], epsilon)
+	}
+	f.count++
+}
+
+// byTime reports whether a binary node, which may be nil, combines a value with one that depends on the time only and, as far as the graph states it, has
+// one number per channel or fewer. A node that belongs to another normalisation does not count.
+func (f *fuser) byTime(g affine, n *onnxpb.NodeProto, value string) bool {
+	if n == nil || len(n.Input) != 2 || f.dropped[n] || f.replaced[n] != nil || f.image[other(n, value)] {
+		return false
+	}
+	by, dims := other(n, value), g.spatial+2
+	t, ok := f.consts[by]
+	if !ok {
+		return f.rank(by) <= dims
+	}
+	for i, d := range t.Dims {
+		if i += dims - len(t.Dims); d != 1 && i != 0 && (i != 1 || d != int64(len(g.gamma))) {
+			return false
+		}
+	}
+	return true
+}
+
+// affine builds the replacement of one normalisation.
+type affine struct {
+	f            *fuser
+	prefix       string
+	groups       int
+	spatial      int // dimensions of the image behind the channel
+	gamma, beta  []float32
+	scale, shift string // that depend on the time; empty: none
+	nodes        []*onnxpb.NodeProto
+}
+
+func (a *affine) add(op, out string, inputs []string, attrs ...*onnxpb.AttributeProto) string {
+	a.nodes = append(a.nodes, &onnxpb.NodeProto{OpType: op, Input: inputs, Output: []string{out}, Attribute: attrs})
+	return out
+}
+
+func (a *affine) op(op, out string, inputs ...string) string { return a.add(op, a.prefix+out, inputs) }
+
+func (a *affine) constant(name string, t infer.DType, raw []byte, dims ...int) string {
+	name = a.prefix + name
+	g := a.f.graph
+	g.Initializer = append(g.Initializer, &onnxpb.TensorProto{Name: name, DataType: int32(t), Dims: infer.Int64s(dims), RawData: raw})
+	return name
+}
+
+func (a *affine) floats(name string, data []float32, dims ...int) string {
+	return a.constant(name, infer.Float, infer.FloatBytes(data), dims...)
+}
+
+func (a *affine) ints(name string, data ...int) string {
+	return a.constant(name, infer.Int64, infer.IntBytes(data), len(data))
+}
+
+// reduce adds a reduction over dimensions, which remain with length 1.
+func (a *affine) reduce(op, out, in string, axes ...int) string {
+	attrs := infer.EncodeAttributes(map[string]any{"keepdims": 1})
+	if a.f.model.Opset() >= 18 {
+		return a.add(op, a.prefix+out, []string{in, a.ints(out+"_axes", axes...)}, attrs...)
+	}
+	return a.add(op, a.prefix+out, []string{in}, append(attrs, infer.EncodeAttributes(map[string]any{"axes": axes})...)...)
+}
+
+// line returns slope and offset by group and channel, from mean and mean square of the groups, both times a factor.
+func (a *affine) line(mean, square string, epsilon, factor float32) (slope, offset string) {
+	c := len(a.gamma)
+	variance := a.op("Sub", "variance", square, a.op("Mul", "mean2", mean, mean))
+	// In a constant group, rounding may leave a tiny negative number.
+	variance = a.op("Max", "variance0", variance, a.floats("zero", []float32{0}))
+	deviation := a.op("Sqrt", "deviation", a.op("Add", "guarded", variance, a.floats("epsilon", []float32{epsilon})))
+	slope = a.op("Div", "slope", a.floats("gamma", times(a.gamma, factor), 1, a.groups, c/a.groups), deviation)
+	offset = a.op("Sub", "offset", a.floats("beta", times(a.beta, factor), 1, a.groups, c/a.groups), a.op("Mul", "moved", mean, slope))
+	return slope, offset
+}
+
+func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
+	c := len(a.gamma)
+	r := a.op("Reshape", "r", x, a.ints("to_groups", 0, a.groups, -1))
+	mean := a.reduce("ReduceMean", "mean", r, 2)
+	// ReduceSumSquare is slower on the CPU provider: the whole bundled prior takes 3 % longer with it.
+	square := a.reduce("ReduceMean", "square", a.op("Mul", "squares", r, r), 2)
+	slope, offset := a.line(mean, square, epsilon, 1)
+	channels := a.ints("to_channels", append([]int{0, c}, slices.Repeat([]int{1}, a.spatial)...)...)
+	slope, offset = a.op("Reshape", "slopes", slope, channels), a.op("Reshape", "offsets", offset, channels)
+	if a.scale != "" {
+		slope, offset = a.op("Mul", "scaled", slope, a.scale), a.op("Add", "shifted", a.op("Mul", "rescaled", offset, a.scale), a.shift)
+	}
+	a.add("Add", out, []string{a.op("Mul", "y", x, slope), offset})
+	return a.nodes
+}

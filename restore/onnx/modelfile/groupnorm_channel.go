@@ -1,0 +1,111 @@
+package modelfile
+
+import (
+	"fmt"
+	"slices"
+
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// FuseGroupNormByChannel is FuseGroupNorm in a form for OpenVINO. Mean and norm are those of each channel; groups combine these few
+// values. A reduction by group reshapes the image, for which OpenVINO moves the channels to the front and back; a reduction by channel reads
+// channels-last images as they are, and ReduceL2 squares while it reads.
+//
+// A SiLU that follows is a quotient of polynomials, see silu: OpenVINO's sigmoid takes twice as long as the rest of the normalisation.
+func (m *Model) FuseGroupNormByChannel() (*Model, int) { return m.fuseGroupNorm(true) }
+
+// tanh u = u·p(u²)/q(u²) for |u| ≤ tanhLimit, with an absolute error below 1·10⁻⁶, from a least-squares fit whose weights follow the
+// error. At the limit 1 − tanh u is 1.7·10⁻⁶.
+var (
+	tanhP = []float32{0.999995708, 0.123021536, 0.00227696286, 3.92988886e-06}
+	tanhQ = []float32{1, 0.456340015, 0.0210720599, 0.000142348013}
+)
+
+const tanhLimit = 7
+
+func times(x []float32, factor float32) []float32 {
+	out := slices.Clone(x)
+	for i := range out {
+		out[i] *= factor
+	}
+	return out
+}
+
+// activation returns the output of the SiLU that alone reads a value: its product with its sigmoid. Both nodes are dropped. Without one
+// it returns "".
+func (f *fuser) activation(value string) string {
+	r := f.consumers[value]
+	if len(r) != 2 || r[0] == nil || r[1] == nil {
+		return ""
+	}
+	sigmoid, product := r[0], r[1]
+	if sigmoid.OpType != "Sigmoid" {
+		sigmoid, product = product, sigmoid
+	}
+	if sigmoid.OpType != "Sigmoid" || f.next(sigmoid.Output[0], "Mul") != product || other(product, value) != sigmoid.Output[0] {
+		return ""
+	}
+	f.dropped[sigmoid], f.dropped[product] = true, true
+	return product.Output[0]
+}
+
+func (a *affine) buildByChannel(x, out string, epsilon float32) []*onnxpb.NodeProto {
+	c, axes := len(a.gamma), []int{2, 3}[:a.spatial]
+	factor, activated := float32(1), a.f.activation(out)
+	if activated != "" {
+		factor = 0.5 // the argument of tanh
+	}
+	groups := a.ints("to_groups", 0, a.groups, c/a.groups)
+	mean, norm := a.reduce("ReduceMean", "channel_mean", x, axes...), a.reduce("ReduceL2", "channel_norm", x, axes...)
+	// The sizes are constants once the shapes are known. Their ratio is the number of pixels.
+	pixels := a.add("Cast", a.prefix+"pixels", []string{a.op("Div", "ratio", a.op("Size", "size", x), a.op("Size", "channels", mean))},
+		infer.EncodeAttributes(map[string]any{"to": int(infer.Float)})...)
+	mean = a.reduce("ReduceMean", "mean", a.op("Reshape", "means", mean, groups), 2)
+	norm = a.op("Reshape", "norms", norm, groups)
+	square := a.op("Div", "square", a.reduce("ReduceMean", "total", a.op("Mul", "totals", norm, norm), 2), pixels)
+	slope, offset := a.line(mean, square, epsilon, factor)
+	if a.scale != "" {
+		// Here, and not beside the image, OpenVINO computes it once per channel.
+		// They may have one number for several channels, or for all images of a batch.
+		ones := a.floats("ones", slices.Repeat([]float32{1}, c), append([]int{1, c}, slices.Repeat([]int{1}, a.spatial)...)...)
+		scale, shift := a.op("Reshape", "scale", a.op("Mul", "scales", a.scale, ones), groups), a.op("Reshape", "shift", a.op("Mul", "shifts", a.shift, ones), groups)
+		if activated != "" {
+			shift = a.op("Mul", "half_shift", shift, a.scalar("factor", factor))
+		}
+		slope, offset = a.op("Mul", "scaled", slope, scale), a.op("Add", "shifted", a.op("Mul", "rescaled", offset, scale), shift)
+	}
+	channels := a.ints("to_channels", append([]int{0, c}, slices.Repeat([]int{1}, a.spatial)...)...)
+	slope, offset = a.op("Reshape", "slopes", slope, channels), a.op("Reshape", "offsets", offset, channels)
+	y := a.op("Mul", "y", x, slope)
+	if activated == "" {
+		a.add("Add", out, []string{y, offset})
+	} else {
+		a.silu(activated, a.op("Add", "h", y, offset))
+	}
+	return a.nodes
+}
+
+// silu adds h·(1 + tanh h), which is x/(1 + exp(−x)) for x = 2h.
+func (a *affine) silu(out, h string) {
+	u := a.op("Clip", "u", h, a.scalar("low", -tanhLimit), a.scalar("high", tanhLimit))
+	s := a.op("Mul", "s", u, u)
+	t := a.op("Div", "tanh", a.op("Mul", "pu", a.polynomial("p", tanhP, s), u), a.polynomial("q", tanhQ, s))
+	a.add("Add", out, []string{a.op("Mul", "ht", h, t), h})
+}
+
+func (a *affine) scalar(name string, value float32) string { return a.floats(name, []float32{value}) }
+
+// polynomial adds one of s by Horner's rule.
+func (a *affine) polynomial(name string, coefficients []float32, s string) string {
+	value := ""
+	for i, c := range slices.Backward(coefficients) {
+		constant := a.scalar(fmt.Sprint(name, i), c)
+		if value == "" {
+			value = constant
+		} else {
+			value = a.op("Add", fmt.Sprint(name, "_sum", i), a.op("Mul", fmt.Sprint(name, "_product", i), value, s), constant)
+		}
+	}
+	return value
+}

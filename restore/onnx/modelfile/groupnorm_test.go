@@ -1,0 +1,67 @@
+package modelfile_test
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+)
+
+// The bundled prior has 35 group normalisations, each before a SiLU, and networks of diffusers with attention 21; rewriting them leaves
+// predictions equal.
+func TestFuseGroupNorm(t *testing.T) {
+	t.Parallel()
+	for file, groups := range map[string]int{
+		"bundled/prior.onnx": 35, "testdata/attention_17_free.onnx": 21, "testdata/attention_20_free.onnx": 21,
+		"testdata/attention_22_free.onnx": 21,
+	} {
+		data, err := os.ReadFile("../../prior/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := modelfile.ReadModel(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := networkPredictions(t, m, 2, 0)
+		for form, fuse := range map[string]func(*modelfile.Model) (*modelfile.Model, int){
+			"by group": (*modelfile.Model).FuseGroupNorm, "by channel": (*modelfile.Model).FuseGroupNormByChannel,
+		} {
+			fused, got := fuse(m)
+			if got != groups {
+				t.Fatalf("%s, %s: %d normalisations were rewritten, want %d", file, form, got, groups)
+			}
+			if again, got := fuse(fused); got != 0 || again != fused {
+				t.Fatalf("%s, %s: %d normalisations were rewritten the second time, want none", file, form, got)
+			}
+			worst := 0.0
+			for i, v := range networkPredictions(t, fused, 2, 0) {
+				worst = max(worst, math.Abs(float64(v-want[i])))
+			}
+			if !(worst <= 5e-4) {
+				t.Errorf("%s, %s: predictions differ by %.2g", file, form, worst)
+			}
+			t.Logf("%s, %s: %d normalisations, largest difference %.2g", file, form, got, worst)
+		}
+	}
+}
+
+// A graph without the pattern stays unchanged.
+func TestFuseGroupNormLeavesOthers(t *testing.T) {
+	t.Parallel()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 8, 8), g.Scalar(2)))
+	data, err := g.Marshal("m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := modelfile.ReadModel(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, got := m.FuseGroupNorm(); got != 0 || same != m {
+		t.Errorf("%d normalisations were rewritten, want none", got)
+	}
+}

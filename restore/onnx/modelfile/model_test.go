@@ -1,0 +1,45 @@
+package modelfile_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+)
+
+func TestReadModelRefuses(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{
+		"empty": nil, "text": []byte("hello, world"), "cut": data[:len(data)/2], "PNG": []byte("\x89PNG\r\n\x1a\n"),
+	} {
+		if _, err := modelfile.ReadModel(b); !errors.Is(err, modelfile.ErrModel) {
+			t.Errorf("%s: error %v, want ErrModel", name, err)
+		}
+	}
+}
+
+func FuzzReadModel(f *testing.F) {
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output("y", g.Neg(g.Input("x", onnx.Float, 2)))
+	data, err := g.Marshal("m")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		m, err := modelfile.ReadModel(b)
+		if err != nil {
+			return
+		}
+		m.Inputs()
+		m.Outputs()
+		m.Metadata()
+		m.Opset()
+	})
+}

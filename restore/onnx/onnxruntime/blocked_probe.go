@@ -1,0 +1,186 @@
+package onnxruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxpb"
+)
+
+// blockedTolerance is the largest difference of the blocked layout in the network of the probe, as a share of the largest result.
+// Rounding stays far below it.
+const blockedTolerance = 1e-4
+
+// Block returns the number of channels per block with which this runtime computes score networks in float32, see Graph.Block: 8 with
+// AVX2, 16 with AVX-512. It is 0, and networks have ONNX Runtime's own choice of layouts, on other providers, with Options.Layout nchw,
+// and if a small network gives other results in the blocked layout than without. The first call runs that network.
+func (r *Runtime) Block() int { return r.block() }
+
+func (r *Runtime) findBlock() int {
+	if r.Provider() != ProviderCPU || r.cfg.Options.Layout == LayoutNCHW {
+		return 0
+	}
+	channels, err := r.blockSize()
+	if err == nil {
+		err = r.probeBlocked(channels)
+	}
+	if err != nil {
+		r.cfg.Logger.Debug("no blocked layout of images", "reason", err)
+		return 0
+	}
+	return channels
+}
+
+// blockSize asks the library, which does not state its layout: it reorders an image of two pixels whose first pixel counts
+// the channels by two.
+func (r *Runtime) blockSize() (int, error) {
+	const most = 64
+	x, y := onnx.Value{Name: "x", DType: onnx.Float, Dims: []int{1, most, 1, 2}}, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{1, most, 1, 2}}
+	model, err := reordering(x, y)
+	if err != nil {
+		return 0, err
+	}
+	ramp := make([]float32, x.Size())
+	for i := range ramp {
+		ramp[i] = float32(i)
+	}
+	out, err := r.evaluate(model, x, y, ramp)
+	if err != nil {
+		return 0, err
+	}
+	// The second pixel of the first channel comes after the first pixel of all channels of a block.
+	if i := slices.Index(out, 1); i > 1 && most%i == 0 {
+		return i, nil
+	}
+	return 0, errors.New("the library has another layout")
+}
+
+// reordering returns a model whose output has the elements of its input in the order of the blocked layout.
+func reordering(x, y onnx.Value) ([]byte, error) {
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output(y.Name, g.Apply("ReorderInput", x.DType, x.Dims, nil, g.Input(x.Name, x.DType, x.Dims...)))
+	model, err := g.Marshal("probe")
+	if err != nil {
+		return nil, err
+	}
+	p := &onnxpb.ModelProto{}
+	if err := proto.Unmarshal(model, p); err != nil {
+		return nil, err
+	}
+	p.Graph.Node[0].Domain = modelfile.BlockedDomain
+	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: modelfile.BlockedDomain, Version: 1})
+	return proto.Marshal(p)
+}
+
+// evaluate runs a model of one input and one output.
+func (r *Runtime) evaluate(model []byte, x, y onnx.Value, data []float32) ([]float32, error) {
+	s, err := r.NewSession(model, []string{x.Name}, []string{y.Name})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	tensors, err := NewTensors(x, y)
+	if err != nil {
+		return nil, err
+	}
+	defer CloseTensors(tensors)
+	copy(tensors[0].F32, data)
+	if err := s.Run(context.Background(), tensors[:1], tensors[1:]); err != nil {
+		return nil, err
+	}
+	return slices.Clone(tensors[1].F32), nil
+}
+
+// probeBlocked compares a small network in both layouts.
+func (r *Runtime) probeBlocked(channels int) error {
+	m, err := probeNetwork()
+	if err != nil {
+		return err
+	}
+	var results [2][]float32
+	data := normals(rand.New(rand.NewPCG(1, 2)), 2*3*8*8, 1) //nolint:gosec // a fixed sample
+	for i, c := range []int{0, channels} {
+		g := onnx.NewGraph(m.Opset())
+		g.Block(c)
+		x := g.Input("x", onnx.Float, 2, 3, 8, 8)
+		out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": x.Dims})
+		if err != nil {
+			return err
+		}
+		g.Output("y", out["y"])
+		model, err := g.Marshal("probe")
+		if err != nil {
+			return err
+		}
+		if results[i], err = r.evaluate(model, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}, data); err != nil {
+			return err
+		}
+	}
+	var largest, difference float64
+	for i, v := range results[0] {
+		largest = max(largest, math.Abs(float64(v)))
+		difference = max(difference, math.Abs(float64(v-results[1][i])))
+	}
+	if !(difference <= blockedTolerance*largest) {
+		return fmt.Errorf("results differ by %.2g of at most %.2g", difference, largest)
+	}
+	return nil
+}
+
+func normals(r *rand.Rand, n int, scale float64) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(scale * r.NormFloat64())
+	}
+	return out
+}
+
+// probeNetwork has the operations that the blocked layout rewrites: convolutions with stride, residuals, a group normalisation, an
+// upsampling and a concatenation.
+func probeNetwork() (*modelfile.Model, error) {
+	const c = 32                     // whole blocks on all processors
+	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a fixed sample
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	conv := func(x onnx.Value, out, size, stride int) onnx.Value {
+		in := x.Dims[1]
+		w := g.Const(normals(r, out*in*size*size, 1/math.Sqrt(float64(in*size*size))), out, in, size, size)
+		pad := size / 2
+		return g.Apply("Conv", onnx.Float, []int{x.Dims[0], out, x.Dims[2] / stride, x.Dims[3] / stride},
+			map[string]any{"kernel_shape": []int{size, size}, "pads": []int{pad, pad, pad, pad}, "strides": []int{stride, stride}}, x, w, g.Const(normals(r, out, 1), out))
+	}
+	norm := func(x onnx.Value) onnx.Value {
+		const groups = 4
+		h := g.Reshape(x, x.Dims[0], groups, x.Size()/x.Dims[0]/groups)
+		ones, zeros := g.Const(slices.Repeat([]float32{1}, groups), groups), g.Const(make([]float32, groups), groups)
+		h = g.Reshape(g.Apply("InstanceNormalization", onnx.Float, h.Dims, nil, h, ones, zeros), x.Dims...)
+		h = g.Add(g.Mul(h, g.Const(normals(r, c, 1), c, 1, 1)), g.Const(normals(r, c, 1), c, 1, 1))
+		return g.Mul(h, g.Apply("Sigmoid", h.DType, h.Dims, nil, h))
+	}
+	x := g.Input("x", onnx.Float, 2, 3, 8, 8)
+	h := conv(x, c, 3, 1)
+	h = g.Add(conv(norm(h), c, 3, 1), h)
+	small := conv(h, c, 3, 2)
+	up := g.Apply("Resize", onnx.Float, h.Dims, map[string]any{
+		"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor",
+	}, small, onnx.Value{}, g.Const([]float32{1, 1, 2, 2}, 4))
+	h = conv(norm(conv(g.Concat(1, conv(up, c, 3, 1), h), c, 1, 1)), 3, 3, 1)
+	g.Output("y", g.Add(x, h))
+	data, err := g.Marshal("probe")
+	if err != nil {
+		return nil, err
+	}
+	m, err := modelfile.ReadModel(data)
+	if err != nil {
+		return nil, err
+	}
+	m, _ = m.FuseGroupNorm()
+	return m, nil
+}

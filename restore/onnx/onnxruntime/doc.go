@@ -1,0 +1,11 @@
+// Package onnxruntime owns ONNX Runtime, of which a process has one: it opens the shared library, compiles models and runs
+// them.
+//
+// The program opens the library once and closes it once (Open, Runtime.Close); With adds another execution provider. A Session
+// is one compiled model with the order of its tensors. On a GPU, a node that would run on the CPU is an error (ErrFallback).
+// ErrMemory and ErrDeviceLost name the faults of a device that callers handle. Precision and Block state how a network
+// computes on this device; Divides reports that only networks run on the provider.
+//
+// This is the only package that imports the runtime's Go binding; session.go, signals.go and thread.go shield other packages
+// from faults of the binding and the providers. It builds the models of its probes with package onnx, which knows no runtime.
+package onnxruntime

@@ -1,0 +1,183 @@
+package onnxruntime
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParseDevice(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]Device{
+		"auto": {ProviderAuto, 0}, "cpu": {ProviderCPU, 0}, "cuda": {ProviderCUDA, 0}, "cuda:3": {ProviderCUDA, 3},
+		"tensorrt:1": {ProviderTensorRT, 1}, "openvino": {ProviderOpenVINO, 0}, "webgpu": {ProviderWebGPU, 0}, "webgpu:0": {ProviderWebGPU, 0},
+	} {
+		if got, err := ParseDevice(s); err != nil || got != want {
+			t.Errorf("%s: %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "gpu", "cpu:0", "openvino:0", "auto:1", "cuda:", "cuda:-1", "cuda:x", "CUDA", "cuda:1:2"} {
+		if _, err := ParseDevice(s); err == nil || !strings.Contains(err.Error(), "none of auto, cpu, cuda[:N]") {
+			t.Errorf("%s: error %v", s, err)
+		}
+	}
+}
+
+// Each field of Options has a key, is recorded, and is refused by providers that do not have it.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	settings := map[string]string{
+		"memory_limit": "8GiB", "arena": "next_power_of_two", "conv_search": "exhaustive", "tf32": "on", "layout": "nchw",
+		"fp16": "on", "cache_dir": "/c", "power": "low", "validation": "full", "allow_fallback": "NonZero,Shape",
+	}
+	typ := reflect.TypeFor[Options]()
+	if len(options) != typ.NumField() || len(settings) != typ.NumField() {
+		t.Fatalf("%d options for %d fields", len(options), typ.NumField())
+	}
+	for _, opt := range options {
+		if _, ok := typ.FieldByName(opt.field); !ok {
+			t.Errorf("no field %s", opt.field)
+		}
+		var o Options
+		if err := o.Set(opt.key + "=" + settings[opt.key]); err != nil {
+			t.Error(err)
+		}
+		if reflect.ValueOf(o).FieldByName(opt.field).IsZero() {
+			t.Errorf("%s does not set %s", opt.key, opt.field)
+		}
+		for _, provider := range Providers() {
+			err := Config{Library: "x", Provider: provider, Options: o}.Validate()
+			if allowed := slices.Contains(opt.providers, provider); allowed != (err == nil) {
+				t.Errorf("%s for %s: error %v", opt.key, provider, err)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), "Options."+opt.field+": ") {
+				t.Errorf("error %v does not name %s", err, opt.field)
+			}
+		}
+	}
+	for _, bad := range []string{"tf32", "tf32=yes", "arena=small", "memory_limit=-1", "memory_limit=8GB", "memory_limit=99999999999GiB", "speed=high", "=on", ""} {
+		if err := new(Options).Set(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+	for provider, layouts := range map[string][]string{
+		ProviderCPU: {LayoutNCHW, LayoutNCHWc}, ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC},
+	} {
+		for _, layout := range []string{LayoutNCHW, LayoutNHWC, LayoutNCHWc} {
+			err := Config{Library: "x", Provider: provider, Options: Options{Layout: layout}}.Validate()
+			if slices.Contains(layouts, layout) != (err == nil) || err != nil && !strings.Contains(err.Error(), "; it has "+layouts[0]+" and "+layouts[1]) {
+				t.Errorf("layout %s for %s: error %v", layout, provider, err)
+			}
+		}
+	}
+	for field, c := range map[string]Config{
+		"Options.Arena":         {Library: "x", Provider: ProviderCUDA, Options: Options{Arena: "small"}},
+		"Options.MemoryLimit":   {Library: "x", Provider: ProviderCUDA, Options: Options{MemoryLimit: -1}},
+		"Options.AllowFallback": {Library: "x", Provider: ProviderCUDA, Options: Options{AllowFallback: []string{"Shape", ""}}},
+	} {
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), field) {
+			t.Errorf("%s: error %v does not name the field", field, err)
+		}
+	}
+}
+
+// TestSettings compares the settings of each provider without options and with all of them.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	session := map[string]string{"session.dynamic_block_base": "4", "session.set_denormal_as_zero": "0"}
+	guarded := map[string]string{"session.disable_cpu_ep_fallback": "1"}
+	cuda := map[string]string{
+		"cuda.device_id": "2", "cuda.arena_extend_strategy": "kSameAsRequested", "cuda.cudnn_conv_algo_search": "HEURISTIC",
+		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.use_tf32": "0", "cuda.prefer_nhwc": "0",
+	}
+	cudaAll := map[string]string{
+		"cuda.device_id": "0", "cuda.arena_extend_strategy": "kNextPowerOfTwo", "cuda.cudnn_conv_algo_search": "EXHAUSTIVE",
+		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.use_tf32": "1", "cuda.prefer_nhwc": "1",
+		"cuda.gpu_mem_limit": "1048576", "allow_fallback": "Shape",
+	}
+	trt := map[string]string{
+		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
+		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
+	}
+	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO", "session.intra_op.allow_spinning": "0"}
+	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableInt64": "1"}
+	webgpuAll := map[string]string{"webgpu.preferredLayout": "NCHW", "webgpu.powerPreference": "low-power", "webgpu.validationMode": "full"}
+	for name, c := range map[string]struct {
+		device Device
+		o      Options
+		want   []map[string]string
+	}{
+		"cpu":      {Device{ProviderCPU, 0}, Options{}, []map[string]string{session, {"cpu.layout": "nchwc8"}}},
+		"cuda":     {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
+		"cuda all": {Device{ProviderCUDA, 0}, Options{1 << 20, ArenaNextPowerOfTwo, SearchExhaustive, true, LayoutNHWC, false, "", "", "", []string{"Shape"}}, []map[string]string{session, guarded, cudaAll}},
+		"tensorrt": {Device{ProviderTensorRT, 2}, Options{CacheDir: "/c"}, []map[string]string{session, guarded, cuda, trt}},
+		"openvino": {Device{ProviderOpenVINO, 0}, Options{}, []map[string]string{session, guarded, openvino}},
+		"webgpu":   {Device{ProviderWebGPU, 0}, Options{}, []map[string]string{session, guarded, webgpu}},
+		"webgpu all": {
+			Device{ProviderWebGPU, 0}, Options{Layout: LayoutNCHW, Power: PowerLow, Validation: "full"},
+			[]map[string]string{session, guarded, webgpu, webgpuAll},
+		},
+	} {
+		want := map[string]string{}
+		for _, m := range c.want {
+			maps.Copy(want, m)
+		}
+		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, block: func() int { return 8 }}
+		if got := r.Settings(); !maps.Equal(got, want) {
+			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
+		}
+		if r.Divides() {
+			want["openvino.INFERENCE_PRECISION_HINT"] = "bf16"
+		}
+		if r.Provider() == ProviderCPU {
+			want["cpu.layout"] = "nchw"
+		}
+		if got := r.NetworkSettings(BF16); !maps.Equal(got, want) {
+			t.Errorf("%s in bfloat16:\n got %v\nwant %v", name, got, want)
+		}
+	}
+}
+
+func TestEngineCache(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for i, text := range []string{"Model: \t\t NVIDIA H200\nIRQ: 12\n", "Model:  NVIDIA A100\n"} {
+		dir := filepath.Join(root, "0000:0"+string(rune('1'+i))+":00.0")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "information"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gpus := nvidiaGPUs(root)
+	if !slices.Equal(gpus, []string{"NVIDIA H200", "NVIDIA A100"}) {
+		t.Errorf("GPUs %q", gpus)
+	}
+	d := Device{ProviderTensorRT, 0}
+	keys := []string{
+		engineKey([]byte("m"), gpus, "1.29.0", d, Options{}),
+		engineKey([]byte("n"), gpus, "1.29.0", d, Options{}),
+		engineKey([]byte("m"), gpus[1:], "1.29.0", d, Options{}),
+		engineKey([]byte("m"), gpus, "1.30.0", d, Options{}),
+		engineKey([]byte("m"), gpus, "1.29.0", Device{ProviderTensorRT, 1}, Options{}),
+		engineKey([]byte("m"), gpus, "1.29.0", d, Options{FP16: true}),
+	}
+	for i, k := range keys {
+		if slices.Index(keys, k) != i {
+			t.Errorf("engine key %d is not unique", i)
+		}
+	}
+	if again := engineKey([]byte("m"), gpus, "1.29.0", d, Options{CacheDir: "/elsewhere"}); again != keys[0] {
+		t.Error("equal engines have different keys")
+	}
+	r := &Runtime{cfg: Config{Options: Options{CacheDir: filepath.Join(root, "cache")}}, version: "1.29.0", device: d}
+	dir, err := r.engineCache([]byte("m"))
+	if info, e := os.Stat(dir); err != nil || e != nil || !info.IsDir() {
+		t.Errorf("no directory %s: %v %v", dir, err, e)
+	}
+}

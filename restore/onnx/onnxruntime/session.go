@@ -1,0 +1,211 @@
+package onnxruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// Session is a compiled model. One goroutine at a time uses it.
+type Session struct {
+	session *ort.DynamicAdvancedSession
+	runtime *Runtime
+	device  Device // that computes
+	warm    bool
+}
+
+// NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback, naming the
+// node, if a node would run on the CPU instead of the GPU.
+func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, error) {
+	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: r.cfg.Threads})
+}
+
+// NewSerialSession is NewSession with one CPU thread per operation. Its results do not depend on the division of work among
+// threads: some operations of the runtime, such as Log, round the borders between the threads' parts differently.
+func (r *Runtime) NewSerialSession(model []byte, inputs, outputs []string) (*Session, error) {
+	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: 1})
+}
+
+// rest is the device of everything but networks.
+func (r *Runtime) rest() Device {
+	if r.Divides() {
+		return Device{Provider: ProviderCPU}
+	}
+	return r.device
+}
+
+// target is how a session computes.
+type target struct {
+	device    Device
+	precision Precision // of a network on a provider that divides graphs
+	threads   int
+	unguarded bool   // allows nodes on the CPU
+	profile   string // beginning of the file of a profile with the device of each node; empty: none
+}
+
+func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (*Session, error) {
+	s, err := r.compile(model, inputs, outputs, t)
+	if t.device.guarded() && refusedFallback(err) {
+		return r.fallback(model, inputs, outputs, t)
+	}
+	return s, err
+}
+
+// compile makes a session. Close writes its profile.
+func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Session, error) {
+	opts, err := ort.NewSessionOptions()
+	if err != nil {
+		return nil, t.device.wrapError("make session options", err)
+	}
+	defer opts.Destroy()
+	s := &Session{runtime: r, device: t.device}
+	err = r.thread.do(func() error {
+		return r.preserve(func() (err error) {
+			if err := r.configure(opts, model, t); err != nil {
+				return t.device.wrapError("configure session", err)
+			}
+			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
+			return t.device.wrapError("make session", err)
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) error {
+	steps := []func() error{
+		func() error { return opts.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll) },
+		func() error { return opts.SetIntraOpNumThreads(t.threads) },
+		func() error { return opts.SetInterOpNumThreads(1) },
+		func() error { return r.appendProvider(opts, t, model) },
+		// Failures are returned as errors; do not print them too.
+		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
+	}
+	entries := sessionSettings(t.device, !t.unguarded, r.Divides())
+	for _, k := range slices.Sorted(maps.Keys(entries)) {
+		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
+	}
+	if t.profile != "" {
+		steps = append(steps, func() error { return opts.EnableProfiling(t.profile) })
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// preserve runs f, and restores the signal handlers and the signal stack that f changes. The CPU provider installs none: sessions on it are made, and make
+// their first calls, beside each other.
+func (r *Runtime) preserve(f func() error) error {
+	if r.device.Provider == ProviderCPU {
+		return f()
+	}
+	changed, err := preserveSignals(f)
+	r.logRestored(changed)
+	return err
+}
+
+func (r *Runtime) logRestored(changed int) {
+	if changed > 0 {
+		r.cfg.Logger.Debug("restored signal handlers that the provider had replaced", "signals", changed)
+	}
+}
+
+// Run computes the outputs. Tensors are in the order of NewSession. It returns ErrMemory and ErrDeviceLost.
+//
+// The end of ctx terminates the call, which then returns ctx's error and its cause; the outputs are undefined. The
+// library terminates between two nodes of the graph, also inside a loop: a kernel that hangs is not interrupted.
+//
+// The caller supplies all outputs, as float32 or int64: the binding copies only half of a float16 output that it
+// allocates itself (createTensorFromOrtValue of onnxruntime_go, up to v1.35.0). I/O bindings are not used: until v1.30.1
+// GetBoundOutputNames mixed up the names of several outputs, and a bound input is copied once, when it is bound.
+func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	in, err := values(inputs)
+	if err != nil {
+		return err
+	}
+	out, err := values(outputs)
+	if err != nil {
+		return err
+	}
+	// The binding holds C pointers to the tensors' elements, which the garbage collector does not see.
+	defer runtime.KeepAlive(inputs)
+	defer runtime.KeepAlive(outputs)
+	options, release, err := terminatedBy(ctx)
+	if err != nil {
+		return s.device.wrapError("run", err)
+	}
+	defer release()
+	err = s.runtime.thread.do(func() error {
+		run := func() error { return s.session.RunWithOptions(in, out, options) }
+		if s.warm {
+			return run()
+		}
+		s.warm = true
+		return s.runtime.preserve(run)
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("run: terminated: %w", contextError(ctx))
+	}
+	return s.device.wrapError("run", err)
+}
+
+// terminatedBy returns options that terminate a call when ctx ends. The caller calls release after the call.
+func terminatedBy(ctx context.Context) (options *ort.RunOptions, release func(), err error) {
+	if options, err = ort.NewRunOptions(); err != nil {
+		return nil, nil, err
+	}
+	set := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(set)
+		_ = options.Terminate() // fails only for nil options
+	})
+	return options, func() {
+		if !stop() {
+			<-set
+		}
+		_ = options.Destroy() // returns nil
+	}, nil
+}
+
+// contextError returns the error of an ended context, with its cause.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+func values(ts []*Tensor) ([]ort.Value, error) {
+	out := make([]ort.Value, len(ts))
+	for i, t := range ts {
+		if t == nil || t.value == nil {
+			return nil, fmt.Errorf("run: tensor %d is nil or closed", i+1)
+		}
+		out[i] = t.value
+	}
+	return out, nil
+}
+
+// Close releases the session.
+func (s *Session) Close() error {
+	if s.session == nil {
+		return nil
+	}
+	err := s.runtime.thread.do(s.session.Destroy)
+	s.session = nil
+	return err
+}

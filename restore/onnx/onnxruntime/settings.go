@@ -1,0 +1,174 @@
+package onnxruntime
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// sessionSettings are the entries of the configuration of a session on d, one of the sessions of a step if steps are divided.
+func sessionSettings(d Device, guard, divided bool) map[string]string {
+	s := map[string]string{
+		// Small blocks of work balance the load when a core is slower or shared.
+		"session.dynamic_block_base": "4",
+		// Results must not depend on flushing subnormal numbers to zero.
+		"session.set_denormal_as_zero": "0",
+	}
+	if guard && d.guarded() {
+		// Refuse nodes that would run on the CPU, see guard.go.
+		s[guardKey] = "1"
+	}
+	if divided {
+		// Threads that wait actively for the next part of a step would take the cores from the network's.
+		s["session.intra_op.allow_spinning"] = "0"
+	}
+	return s
+}
+
+func bit(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+// cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter.
+func cudaSettings(index int, o Options) map[string]string {
+	s := map[string]string{
+		"device_id":                    strconv.Itoa(index),
+		"arena_extend_strategy":        map[string]string{"": "kSameAsRequested", ArenaSameAsRequested: "kSameAsRequested", ArenaNextPowerOfTwo: "kNextPowerOfTwo"}[o.Arena],
+		"cudnn_conv_algo_search":       map[string]string{"": "HEURISTIC", SearchHeuristic: "HEURISTIC", SearchExhaustive: "EXHAUSTIVE", SearchDefault: "DEFAULT"}[o.ConvSearch],
+		"cudnn_conv_use_max_workspace": "1",
+		"do_copy_in_default_stream":    "1",
+		"use_tf32":                     bit(o.TF32),
+		"prefer_nhwc":                  bit(o.Layout == LayoutNHWC),
+	}
+	if o.MemoryLimit > 0 {
+		s["gpu_mem_limit"] = strconv.FormatInt(o.MemoryLimit, 10)
+	}
+	return s
+}
+
+// tensorRTSettings are the options of the TensorRT provider. TF32 is not among them (microsoft/onnxruntime#26029): see
+// noTF32.
+func tensorRTSettings(index int, o Options, cache string) map[string]string {
+	return map[string]string{
+		"device_id":               strconv.Itoa(index),
+		"trt_fp16_enable":         bit(o.FP16),
+		"trt_engine_cache_enable": "1",
+		"trt_engine_cache_path":   cache,
+		"trt_timing_cache_enable": "1",
+		"trt_timing_cache_path":   cache,
+	}
+}
+
+// noTF32 is the environment variable that disables TF32 in NVIDIA's libraries. They read it once: after TensorRT without
+// TF32, nothing in the process uses TF32.
+const noTF32 = "NVIDIA_TF32_OVERRIDE"
+
+// webGPUSettings are the options of the WebGPU provider. The library adds a prefix to each key and ignores unknown keys.
+func webGPUSettings(o Options) map[string]string {
+	s := map[string]string{
+		"deviceId": "0",
+		// The device computes int64 values in 32 bits, which suffice for the time index. Without this entry such nodes
+		// run on the CPU.
+		"enableInt64":     "1",
+		"preferredLayout": strings.ToUpper(o.Layout),
+		"powerPreference": map[string]string{PowerHigh: "high-performance", PowerLow: "low-power"}[o.Power],
+		"validationMode":  o.Validation,
+	}
+	maps.DeleteFunc(s, func(_, v string) bool { return v == "" })
+	return s
+}
+
+// SettingLayout is the name of the layout of a network's images on the CPU provider in Settings.
+const SettingLayout = "cpu.layout"
+
+// Settings returns the session's configuration and the provider's options in the form of the library, without paths and
+// the number of threads. Results with equal settings, precision, library and device were computed in the same way: a
+// provider that divides models also has the hint of the precision, see NetworkSettings.
+func (r *Runtime) Settings() map[string]string { return r.NetworkSettings("") }
+
+// NetworkSettings returns the Settings of a session whose network computes in p.
+func (r *Runtime) NetworkSettings(p Precision) map[string]string {
+	out := sessionSettings(r.device, true, r.Divides())
+	add := func(prefix string, s map[string]string) {
+		for k, v := range s {
+			if !strings.HasSuffix(k, "_path") {
+				out[prefix+k] = v
+			}
+		}
+	}
+	o := r.cfg.Options
+	switch r.device.Provider {
+	case ProviderCUDA:
+		add("cuda.", cudaSettings(r.device.Index, o))
+	case ProviderTensorRT:
+		add("tensorrt.", tensorRTSettings(r.device.Index, o, ""))
+		add("cuda.", cudaSettings(r.device.Index, o))
+		if !o.TF32 {
+			out[noTF32] = "0"
+		}
+	case ProviderWebGPU:
+		add("webgpu.", webGPUSettings(o))
+	case ProviderCPU:
+		out[SettingLayout] = LayoutNCHW
+		if c := r.Block(); c > 0 && (p == FP32 || p == "") {
+			out[SettingLayout] = LayoutNCHWc + strconv.Itoa(c)
+		}
+	case ProviderOpenVINO:
+		settings := openVINOSettings(p)
+		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
+		add("openvino.", settings)
+	}
+	if len(o.AllowFallback) > 0 {
+		out["allow_fallback"] = strings.Join(o.AllowFallback, ",")
+	}
+	return out
+}
+
+// appendProvider adds the provider to a session's options, which always include the CPU.
+func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byte) error {
+	d := t.device
+	switch d.Provider {
+	case ProviderCUDA:
+		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
+	case ProviderTensorRT:
+		cache, err := r.engineCache(model)
+		if err != nil {
+			return err
+		}
+		trt, err := ort.NewTensorRTProviderOptions()
+		if err != nil {
+			return err
+		}
+		defer trt.Destroy()
+		if err := trt.Update(tensorRTSettings(d.Index, r.cfg.Options, cache)); err != nil {
+			return err
+		}
+		if err := opts.AppendExecutionProviderTensorRT(trt); err != nil {
+			return err
+		}
+		// Nodes that TensorRT does not support run on CUDA.
+		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
+	case ProviderWebGPU:
+		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.cfg.Options))
+	case ProviderOpenVINO:
+		return r.appendOpenVINO(opts, t.precision, t.threads)
+	}
+	return nil
+}
+
+func appendCUDA(opts *ort.SessionOptions, settings map[string]string) error {
+	cuda, err := ort.NewCUDAProviderOptions()
+	if err != nil {
+		return err
+	}
+	defer cuda.Destroy()
+	if err := cuda.Update(settings); err != nil {
+		return err
+	}
+	return opts.AppendExecutionProviderCUDA(cuda)
+}

@@ -1,0 +1,106 @@
+package onnxruntime_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+func TestWebGPUOpens(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	if rt.Provider() != onnxruntime.ProviderWebGPU || rt.Device() != "webgpu:0" || !rt.GPU() || rt.Version() == "" {
+		t.Errorf("provider %q, device %q, GPU %v, version %q", rt.Provider(), rt.Device(), rt.GPU(), rt.Version())
+	}
+	if s := rt.Settings(); s["session.disable_cpu_ep_fallback"] != "1" || s["webgpu.enableInt64"] != "1" {
+		t.Errorf("settings %v", s)
+	}
+	// The CPU runtime is unchanged.
+	if cpu := onnxtest.Runtime(t); cpu.Provider() != onnxruntime.ProviderCPU || cpu.Device() != "" || cpu.GPU() {
+		t.Errorf("provider %q, device %q", cpu.Provider(), cpu.Device())
+	}
+}
+
+// Options reach the provider, which refuses an unknown value.
+func TestWebGPUOptions(t *testing.T) {
+	onnxtest.WebGPU(t)
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
+		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW, Power: onnxruntime.PowerHigh},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" || s["webgpu.powerPreference"] != "high-performance" {
+		t.Errorf("settings %v", s)
+	}
+	if _, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderWebGPU, Device: 1}); err == nil {
+		t.Error("device 1 was opened")
+	}
+}
+
+// looped doubles x three times in a Loop, which WebGPU does not support.
+func looped() (g *onnx.Graph, x, y onnx.Value) {
+	g = onnx.NewGraph(onnx.DefaultOpset)
+	x = g.Input("x", onnx.Float, 2)
+	final, _ := g.Loop(g.Ints(3), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+		return []onnx.Value{b.Add(s[0], s[0])}, nil
+	})
+	g.Output("y", final[0])
+	return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{2}}
+}
+
+func TestGuardNamesNodes(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	g, _, _ := looped()
+	model, err := g.Marshal("looped")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rt.NewSession(model, []string{"x"}, []string{"y"})
+	if !errors.Is(err, onnxruntime.ErrFallback) || !errors.Is(err, onnxruntime.ErrRuntime) {
+		t.Fatalf("error %v, want ErrFallback", err)
+	}
+	for _, want := range []string{"webgpu does not support", "Loop final_", "allow_fallback="} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not contain %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error of several lines: %v", err)
+	}
+}
+
+func TestAllowedFallback(t *testing.T) {
+	onnxtest.WebGPU(t)
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
+		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{AllowFallback: []string{"Loop", "Identity"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	g, x, y := looped()
+	got := onnxtest.RunOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, []float32{1, -2})[0]
+	if !slices.Equal(got, []float32{8, -16}) {
+		t.Errorf("got %v", got)
+	}
+	if rt.Settings()["allow_fallback"] != "Loop,Identity" {
+		t.Errorf("settings %v", rt.Settings())
+	}
+}
+
+// A tensor that is too large for any device is ErrMemory; the runtime stays usable.
+func TestWebGPUMemory(t *testing.T) {
+	rt := onnxtest.WebGPU(t)
+	if _, err := expand(t, rt, 1<<28); !errors.Is(err, onnxruntime.ErrMemory) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want ErrMemory in one line", err)
+	}
+	if got, err := expand(t, rt, 1<<10); err != nil || got != 4<<10 {
+		t.Errorf("afterwards: sum %g, error %v", got, err)
+	}
+}

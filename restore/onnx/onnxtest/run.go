@@ -1,0 +1,80 @@
+package onnxtest
+
+import (
+	"context"
+	"testing"
+
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxruntime"
+)
+
+// Run compiles a graph for the CPU and evaluates its outputs.
+func Run(tb testing.TB, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
+	tb.Helper()
+	return RunOn(tb, Runtime(tb), g, inputs, outputs, data...)
+}
+
+// RunOn compiles a graph for a runtime and evaluates its outputs.
+func RunOn(tb testing.TB, rt *onnxruntime.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, data ...[]float32) [][]float32 {
+	tb.Helper()
+	model, err := g.Marshal("test")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var in, out []string
+	for _, v := range inputs {
+		in = append(in, v.Name)
+	}
+	for _, v := range outputs {
+		out = append(out, v.Name)
+	}
+	s, err := rt.NewSession(model, in, out)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer s.Close()
+	x, err := onnxruntime.NewTensors(inputs...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer onnxruntime.CloseTensors(x)
+	for i := range data {
+		copy(x[i].F32, data[i])
+	}
+	y, err := onnxruntime.NewTensors(outputs...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer onnxruntime.CloseTensors(y)
+	if err := s.Run(context.Background(), x, y); err != nil {
+		tb.Fatal(err)
+	}
+	var res [][]float32
+	for _, v := range y {
+		res = append(res, v.F32)
+	}
+	return res
+}
+
+// Random returns n numbers of the standard normal distribution.
+func Random(n int, seed uint32) []float32 {
+	x := make([]float32, n)
+	noise.Normal(x, noise.Key{seed}, noise.Measurement, 0, 1)
+	return x
+}
+
+// Parse returns the model of a graph.
+func Parse(tb testing.TB, g *onnx.Graph) *modelfile.Model {
+	tb.Helper()
+	data, err := g.Marshal("model")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m, err := modelfile.ReadModel(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
