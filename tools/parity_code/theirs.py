@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import sys
-from dataclasses import replace
 
 import numpy as np
 import torch
-from ddiff_export import bkse, random_weights
-from learned_blur import FIELDS
 from method_vectors.author_code import PRIOR
+from method_vectors.ddiff import Blur
 from method_vectors.ddiff_code import TASKS, Code
-from torch import Tensor, nn
+from torch import Tensor
 
 from parity_code.ours import SIGMA, Item, digest
 
@@ -21,19 +19,6 @@ AGREE = 1e-5  # largest difference of both A(x), as a share of the largest entry
 SIDE = 256  # for which the code states its step sizes
 FOLDER = pathlib.Path(__file__).parents[1]
 RUNS_WITH = ("method_vectors/author_code.py", "method_vectors/ddiff_code.py", "ddiff_torch/onnx_prior.py", "ddiff_torch/wiener.py", "ddiff_torch/schedule.py")
-
-
-class Blur(nn.Module):
-    """The learned blur with the random weights of the operator file, under the name that the code calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        wizard = bkse.Wizard(replace(bkse.CONFIGS["gopro_wvae"], **FIELDS))
-        self.wizard = random_weights.randomise(wizard, 0, gain=0.7)
-
-    def adaptKernel(self, x: Tensor, kernel: Tensor) -> Tensor:  # noqa: N802
-        w = self.wizard
-        return x + w.recon_trunk(w.adapter.model(w.feature_extractor(x), kernel))
 
 
 def operator(code: Code, item: Item) -> object:
