@@ -163,7 +163,7 @@ func TestInstrumentsAreUsed(t *testing.T) {
 	t.Parallel()
 	var code strings.Builder
 	creates := regexp.MustCompile(`\.(Int64|Float64)(Observable)?(Counter|UpDownCounter|Gauge|Histogram)\(`)
-	for _, dir := range []string{"cmd", "coordinator", "dataset", "gpuworker", "manifest", "queue", "restore", "storage"} {
+	for _, dir := range []string{"cmd", "coordinator", "dataset", "gpuworker", "internal/cli", "manifest", "queue", "restore", "storage"} {
 		must(t, filepath.WalkDir(filepath.Join("..", dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -179,7 +179,7 @@ func TestInstrumentsAreUsed(t *testing.T) {
 	for _, use := range []string{
 		"Items.Add(", "ItemDuration.Record(", "Instruments.Stage(", "Steps.Add(", "StepDuration.Record(", "SolverTime.Add(",
 		"NetworkEvaluations.Add(", "NetworkTime.Add(", "BatchFill.Record(", "Redeliveries.Add(", "Retries.Add(", "Faults.Add(", "Suspensions.Add(",
-		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.Observed(", "transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
+		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.Observed(", "Transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
 		".ObserveStanding(", "Metrics.Observe(", "telemetry.ObserveGPUs(",
 	} {
 		if !strings.Contains(code.String(), use) {
