@@ -150,10 +150,6 @@ parity-code: runtime ## Run a checkout of DDiff's released code beside this prog
 gradients-bench: test-packages runtime ## Time the gradient through a decoder beside PyTorch's autograd (1 minute)
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
 
-.PHONY: golden
-golden: build runtime ## Compare identities, images and curves with those of commit c0ac6fd (GOLDEN="--limit 1")
-	@scripts/golden.sh $(GOLDEN)
-
 .PHONY: gpu-check
 gpu-check: build ## Check a GPU worker: parity, speed, memory, signals; PyTorch beside it (GPU_CHECK="--device cuda:1")
 	@bin/ddiff doctor --gpu --torch $(PYTHON) --out docs/gpu $(GPU_CHECK)
