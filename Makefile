@@ -188,7 +188,7 @@ foreign-priors: test-packages runtime ## Export networks with the current diffus
 	@scripts/foreign-priors.sh
 
 .PHONY: programs-test
-programs-test: build runtime ## Read exports with pandas, datasets, wandb and MLflow (needs PyPI; DDIFF_PROGRAMS=PYTHON: an interpreter with them)
+programs-test: build runtime ## Read results with pandas and datasets, and run the recipes for wandb and MLflow (needs PyPI; DDIFF_PROGRAMS=PYTHON: an interpreter with them)
 	@scripts/programs-test.sh
 
 PRIOR_REPORT ?=

@@ -52,62 +52,6 @@ func TestExportFolders(t *testing.T) {
 	}
 }
 
-// TestExportMLflow checks the files that MLflow's FileStore reads.
-func TestExportMLflow(t *testing.T) {
-	t.Parallel()
-	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--steps", "3")
-	to := filepath.Join(t.TempDir(), "mlruns")
-	e := ddiff(t, "export", out, "--layout", "mlflow", "--out", to)
-	wantCode(t, e, 0)
-	wantLine(t, e, "runs=1 dir="+to)
-	runs, err := filepath.Glob(filepath.Join(to, "0", "*", "meta.yaml"))
-	must(t, err)
-	if len(runs) != 1 {
-		t.Fatalf("runs %v, want one", runs)
-	}
-	dir := filepath.Dir(runs[0])
-	for name, want := range map[string]string{"params/task": "hdr", "params/params.scale": "2", "params/settings.steps": "3", "metrics/images": "0 2 0\n"} {
-		if got := string(read(t, filepath.Join(dir, name))); got != want {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
-	}
-	if got := strings.Fields(string(read(t, filepath.Join(dir, "metrics", "psnr")))); len(got) != 3 {
-		t.Errorf("metrics/psnr is %q, want time, value and step", got)
-	}
-	if !strings.Contains(string(read(t, runs[0])), "run_id: "+filepath.Base(dir)) || strings.Contains(string(read(t, filepath.Join(to, "0", "meta.yaml"))), "run_id") {
-		t.Error("meta.yaml does not name its run")
-	}
-}
-
-// TestExportWandbSweep: one offline run per cell, and the same bytes for the same results.
-func TestExportWandbSweep(t *testing.T) {
-	t.Parallel()
-	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--set", "gamma0=4,8", "--steps", "3")
-	var logs [2]string
-	for i := range logs {
-		to := filepath.Join(t.TempDir(), "wandb")
-		e := ddiff(t, "export", out, "--layout", "wandb", "--out", to)
-		wantCode(t, e, 0)
-		wantLine(t, e, "runs=2 dir="+to)
-		files, err := filepath.Glob(filepath.Join(to, "offline-run-*", "run-*.wandb"))
-		must(t, err)
-		if len(files) != 2 {
-			t.Fatalf("files %v, want two", files)
-		}
-		for _, f := range files {
-			logs[i] += string(read(t, f))
-		}
-	}
-	if logs[0] != logs[1] {
-		t.Error("the second export differs")
-	}
-	for _, name := range []string{"hdr.gamma0=4.ddiff", "hdr.gamma0=8.ddiff"} {
-		if strings.Count(logs[0], name) != 1 {
-			t.Errorf("%d runs have the name %s", strings.Count(logs[0], name), name)
-		}
-	}
-}
-
 // TestExportPictures exports a run as Parquet; a missing picture leaves nothing behind.
 func TestExportPictures(t *testing.T) {
 	t.Parallel()
@@ -138,7 +82,7 @@ func TestExportRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, huggingface, mlflow, wandb`},
+		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, huggingface`},
 		{[]string{"--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"--out", out}, 2, "is not empty"},
 		{[]string{"--out", filepath.Join(out, "summary.json")}, 2, "not a directory"},

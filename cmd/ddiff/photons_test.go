@@ -62,19 +62,6 @@ func TestPhotonsEndToEnd(t *testing.T) {
 	if e.code == 0 {
 		t.Errorf("results with photons are compared with results without\n%v", e)
 	}
-
-	runs := filepath.Join(t.TempDir(), "mlruns")
-	wantCode(t, ddiff(t, "export", out, plain, "--layout", "mlflow", "--out", runs), 0)
-	files, err := filepath.Glob(filepath.Join(runs, "*", "*", "params", "photons"))
-	must(t, err)
-	found = nil
-	for _, f := range files {
-		found = append(found, strings.TrimSpace(string(read(t, f))))
-	}
-	slices.Sort(found)
-	if !slices.Equal(found, []string{"1000", "30"}) {
-		t.Errorf("the exported runs have the photons %q", found)
-	}
 }
 
 // TestPhotonsOfLists: the column photons of a list replaces --photons, an unusable value fails its row, and sigma auto beside photons as well.

@@ -77,7 +77,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"restore", "Restore images:", slices.Concat(run.Commands(c), tune.Commands(c), results.Commands(c), export.Commands(c))},
+		{"restore", "Restore images:", slices.Concat(run.Commands(c), tune.Commands(c), results.Commands(c), export.Commands())},
 		{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
 		{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
 		{"machine", "Set up and measure this machine:", append(slices.Concat(machine.Commands(), bench.Commands()),

@@ -1,19 +1,18 @@
-"""Results as other programs read them: pandas, Hugging Face datasets, Weights & Biases, MLflow.
+"""Results as other programs read them: pandas, Hugging Face datasets, and the recipes for Weights & Biases and MLflow.
 
 `make programs-test` installs these packages and names the exports of a small campaign in DDIFF_EXPORTS: demo.parquet,
-pictures, wandb, mlruns. Nothing is sent to a network.
+pictures, out. Nothing is sent to a network.
 """
 
 from __future__ import annotations
 
-import http.server
 import json
 import os
 import re
-import shutil
+import struct
 import subprocess
 import sys
-import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,94 +62,63 @@ def test_pictures(exports: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert set(names["rows"]["item"]) == set(names["pictures"]["item"])
 
 
-class Upload(http.server.BaseHTTPRequestHandler):
-    """A stand-in for the server of Weights & Biases, which accepts runs and records the requests."""
+def recipe(exports: Path, name: str, folder: Path, **environment: str) -> None:
+    """Runs a recipe of examples/python on the summary of the campaign, in a folder."""
+    script = REPO / "examples/python" / name
+    env = os.environ | environment | {"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, script, exports / "out/summary.json"], env=env, cwd=folder, timeout=300, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
 
-    requests: list[tuple[str, dict]] = []
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or "{}")
-        self.requests.append((self.path, body))
-        answer: dict = {}
-        if self.path.startswith("/graphql"):
-            entity = {"id": "e", "name": "somebody"}
-            bucket = {
-                "id": "b", "name": body["variables"].get("name", ""), "displayName": "", "description": "", "config": "{}",
-                "sweepName": None, "historyLineCount": 0, "project": {"id": "p", "name": "ddiff", "entity": entity},
-            }
-            answer = {"data": {"upsertBucket": {"bucket": bucket, "inserted": True}, "viewer": {"id": "u", "entity": "somebody", "flags": "{}"}}}
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: object) -> None:
-        pass
+def wandb_records(log: bytes) -> Iterator[bytes]:
+    """Yields the records of a log of W&B: those of LevelDB, in blocks of 32 KiB, after a header of seven bytes."""
+    at, record = 7, b""
+    while at + 7 <= len(log):
+        if -at % 32768 < 7:  # the rest of the block is padding
+            at += -at % 32768
+            continue
+        size, kind = struct.unpack("<HB", log[at + 4 : at + 7])
+        record += log[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):  # a whole record, or the last part of one
+            yield record
+            record = b""
 
 
 def test_wandb(exports: Path, tmp_path: Path) -> None:
-    """`wandb sync` uploads each run with its name, configuration, summary and one step of history."""
-    Upload.requests.clear()
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Upload)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        shutil.copytree(exports / "wandb", tmp_path / "wandb")  # sync leaves a mark
-        runs = sorted(str(p) for p in (tmp_path / "wandb").glob("offline-run-*"))
-        env = os.environ | {
-            "WANDB_BASE_URL": f"http://127.0.0.1:{server.server_port}", "WANDB_API_KEY": "a" * 40, "HOME": str(tmp_path),
-            "WANDB_ERROR_REPORTING": "false",
-        }
-        done = subprocess.run(
-            [sys.executable, "-m", "wandb", "sync", *runs], env=env, cwd=tmp_path, timeout=120, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-    finally:
-        server.shutdown()
-    created = {b["variables"]["displayName"]: b["variables"] for p, b in Upload.requests if b.get("variables", {}).get("displayName")}
-    assert set(created) == {"hdr.gamma0=4.ddiff", "hdr.gamma0=8.ddiff"}
-    config = {k: v["value"] for k, v in json.loads(created["hdr.gamma0=8.ddiff"]["config"]).items()}
-    assert config["task"] == "hdr" and config["sigma"] == 0.05 and config["params"] == {"scale": 2} and config["settings"]["gamma0"] == 8
-    streams = [b for p, b in Upload.requests if p.endswith("/file_stream")]
-    history = [json.loads(line) for b in streams for line in b.get("files", {}).get("wandb-history.jsonl", {}).get("content", [])]
-    summaries = [json.loads(b["files"]["wandb-summary.json"]["content"][-1]) for b in streams if "wandb-summary.json" in b.get("files", {})]
-    assert len(history) == 2 and all(h["images"] == 2 and 0 < h["psnr"] < 60 for h in history)
-    assert {round(h["psnr"], 6) for h in history} <= {round(s["psnr"], 6) for s in summaries if "psnr" in s}
-    assert sum(b.get("exitcode") == 0 and b.get("complete") for b in streams) == 2
+    """Weights & Biases records each run offline with its name, configuration and scores."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    recipe(exports, "wandb_runs.py", tmp_path, WANDB_MODE="offline", WANDB_ERROR_REPORTING="false")
+    scores = {}
+    for log in (tmp_path / "wandb").glob("offline-run-*/run-*.wandb"):
+        records = {r.WhichOneof("record_type"): r for r in map(Record.FromString, wandb_records(log.read_bytes()))}
+        run = records["run"].run
+        config = {i.key: json.loads(i.value_json) for i in run.config.update}
+        assert run.project == "ddiff" and config["task"] == "hdr" and config["sigma"] == 0.05 and config["params.scale"] == 2
+        assert f"gamma0={config['settings.gamma0']}." in run.display_name
+        scores[run.display_name] = {"".join(i.nested_key) or i.key: json.loads(i.value_json) for i in records["history"].history.item}
+        assert records["exit"].exit.exit_code == 0
+    assert set(scores) == {"hdr.gamma0=4.ddiff", "hdr.gamma0=8.ddiff"}
+    assert all(s["images"] == 2 and 0 < s["psnr"] < 60 for s in scores.values())
 
 
-def test_wandb_golden() -> None:
-    """The package of W&B reads the file that the Go tests compare with."""
-    import struct
-    import zlib
-
-    from wandb.proto import wandb_internal_pb2
-
-    data = (REPO / "cmd/ddiff/export/testdata/run.wandb").read_bytes()
-    records, at = [], 7
-    while at < len(data):
-        crc, size, kind = struct.unpack("<IHB", data[at : at + 7])
-        body = data[at + 7 : at + 7 + size]
-        assert kind == 1 and crc == zlib.crc32(bytes([kind]) + body)
-        records.append(wandb_internal_pb2.Record.FromString(body))
-        at += 7 + size
-    assert [r.WhichOneof("record_type") for r in records] == ["header", "run", "history", "summary", "exit"]
-    assert records[1].run.display_name == "hdr.gamma0=4.ddiff" and records[1].run.project == "ddiff"
-    assert {i.key: i.value_json for i in records[3].summary.update} == {"images": "6", "psnr": "25.5"}
-
-
-def test_mlflow(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MLflow finds the runs with parameters and metrics."""
+def test_mlflow(exports: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """MLflow finds the runs with parameters and metrics; a second upload updates them."""
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     import pandas
     from mlflow.tracking import MlflowClient
 
-    client = MlflowClient(tracking_uri=str(exports / "mlruns"))
-    runs = client.search_runs(["0"])
+    store = str(tmp_path / "mlruns")
+    for _ in range(2):
+        recipe(exports, "mlflow_runs.py", tmp_path, MLFLOW_TRACKING_URI=store)
+    client = MlflowClient(tracking_uri=store)
+    runs = client.search_runs([client.get_experiment_by_name("ddiff").experiment_id])
     assert sorted(r.info.run_name for r in runs) == ["hdr.gamma0=4.ddiff", "hdr.gamma0=8.ddiff"]
     for run in runs:
-        assert run.data.params["settings.gamma0"] in run.info.run_name and run.data.metrics["images"] == 2
+        assert f"gamma0={run.data.params['settings.gamma0']}." in run.info.run_name and run.data.metrics["images"] == 2
         rows = pandas.read_parquet("demo.parquet")
-        rows = rows[rows.settings.str.contains(f"gamma0={run.data.params['settings.gamma0']};")]
-        assert abs(run.data.metrics["psnr"] - rows.groupby("image").psnr.mean().mean()) < 1e-9  # as docs/python.md says
+        rows = rows[(rows.run == 0) & rows.settings.str.contains(f"gamma0={run.data.params['settings.gamma0']};")]
+        assert abs(run.data.metrics["psnr"] - rows.psnr.mean()) < 1e-9

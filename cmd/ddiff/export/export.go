@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/report"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/manifest"
@@ -25,24 +24,20 @@ import (
 const (
 	layoutFolder      = "folder"
 	layoutHuggingFace = "huggingface"
-	layoutMLflow      = "mlflow"
-	layoutWandb       = "wandb"
 )
 
-func layouts() []string { return []string{layoutFolder, layoutHuggingFace, layoutMLflow, layoutWandb} }
+func layouts() []string { return []string{layoutFolder, layoutHuggingFace} }
 
 // exportOptions are the flags of export.
 type exportOptions struct {
-	catalogue shard.Catalogue
-	where     []string
-	versions  []string
-	layout    string
-	out       string
-	rule      string
+	where    []string
+	versions []string
+	layout   string
+	out      string
 }
 
-func newExportCommand(c shard.Catalogue) *cobra.Command {
-	o := exportOptions{catalogue: c}
+func newExportCommand() *cobra.Command {
+	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export OUTPUT...",
 		Short: "Copy results into the layout of other programs",
@@ -50,11 +45,9 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 			"folder: CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to\n" +
 			"solve it, for tools that compare two folders of images, such as those for FID.\n" +
 			"huggingface: Parquet files with the pictures as columns, for: datasets.load_dataset(\"DIRECTORY\")\n" +
-			"mlflow: an MLflow file store, one run per cell with its parameters and mean scores.\n" +
-			"wandb: offline directories of Weights & Biases, one run per cell, for: wandb sync DIRECTORY/offline-run-*\n" +
 			"For tables see: ddiff report --format csv, parquet.",
 		Example: "  ddiff export out/demo --out images\n" +
-			"  ddiff export out/sweep --layout mlflow --out mlruns",
+			"  ddiff export out/sweep --layout huggingface --out pictures",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.OutOrStdout())
@@ -65,15 +58,11 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
 	f.StringVar(&o.layout, "layout", layoutFolder, "`layout`: "+strings.Join(layouts(), ", "))
 	f.StringVarP(&o.out, "out", "o", "export", "`directory` that is new or empty")
-	f.StringVar(&o.rule, "select", "", "`rule` that selects the run of a mean: "+cli.Words(manifest.Selections())+" (default first)")
 	return cmd
 }
 
 func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer) error {
-	rule, err := report.ParseRule(o.rule)
 	switch {
-	case err != nil:
-		return cli.Usage(fmt.Errorf("export: --%w", err))
 	case !slices.Contains(layouts(), o.layout):
 		return cli.Usage(fmt.Errorf("export: --layout %q is none of %s", o.layout, strings.Join(layouts(), ", ")))
 	case manifest.IsAddress(o.out):
@@ -98,7 +87,7 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	if err != nil {
 		return err
 	}
-	line, err := o.export(ctx, to, outputs, results, rule, strings.Join(args, ", "))
+	line, err := o.export(ctx, to, outputs, results)
 	if err := to.finish(err); err != nil {
 		return err
 	}
@@ -108,23 +97,8 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 
 // export writes the layout. It returns the counts of the last line.
 func (o exportOptions) export(
-	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, name string,
+	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error],
 ) (line string, err error) {
-	if o.layout == layoutMLflow || o.layout == layoutWandb {
-		summary, err := report.Summarize(results, o.catalogue.Operators, rule, nil)
-		if err != nil {
-			return "", err
-		}
-		runs, err := newExportedRuns(summary)
-		if err != nil {
-			return "", err
-		}
-		line = fmt.Sprintf("runs=%d", len(runs))
-		if o.layout == layoutWandb {
-			return line, exportWandb(to, runs)
-		}
-		return line, exportMLflow(to, name, runs)
-	}
 	from := report.Folder{Outputs: outputs}
 	if o.layout == layoutHuggingFace {
 		n, err := report.WritePictures(ctx, from, results, to.put)

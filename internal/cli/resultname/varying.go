@@ -48,7 +48,7 @@ func (v *Variation) Add(c report.Cell, seed string) {
 	}
 	v.items[""]++
 	for _, p := range []struct{ name, value string }{
-		{propertySigma, sigmaText(c)}, {propertyPhotons, Photons(c)}, {propertySize, c.Size}, {propertyPrior, c.Prior}, {propertyMethod, c.Method}, {propertySeed, seed},
+		{propertySigma, sigmaText(c)}, {propertyPhotons, photons(c)}, {propertySize, c.Size}, {propertyPrior, c.Prior}, {propertyMethod, c.Method}, {propertySeed, seed},
 	} {
 		v.note(property{"", p.name}, p.value)
 	}
@@ -85,7 +85,7 @@ func (v *Variation) Tail(c report.Cell, seed string, method bool) string {
 	if v.vary("", propertySigma) {
 		parts = append(parts, "sigma="+sigmaText(c))
 	}
-	if text := Photons(c); text != "" && v.vary("", propertyPhotons) {
+	if text := photons(c); text != "" && v.vary("", propertyPhotons) {
 		parts = append(parts, "photons="+text)
 	}
 	if v.vary("", propertySize) && c.Size != "" {
@@ -141,8 +141,8 @@ func settingsOf(c report.Cell) string {
 
 func sigmaText(c report.Cell) string { return c.Sigma.String() }
 
-// Photons is empty without the noise of photons.
-func Photons(c report.Cell) string {
+// photons is empty without the noise of photons.
+func photons(c report.Cell) string {
 	if c.Photons == 0 {
 		return ""
 	}
@@ -151,7 +151,7 @@ func Photons(c report.Cell) string {
 
 // noiseText names the noise, without photons as sigmaText does.
 func noiseText(c report.Cell) string {
-	if text := Photons(c); text != "" {
+	if text := photons(c); text != "" {
 		return sigmaText(c) + " " + text
 	}
 	return sigmaText(c)
