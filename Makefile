@@ -161,8 +161,7 @@ worker-image-test: ## Build the images of worker (CPU) and coordinator in clean 
 .PHONY: release
 release: ## Build archives for linux/amd64 and arm64 from a tag, with SBOM and licences, in bin/release (VERSION=1.2.3-rc1 without a tag)
 	@scripts/packages.sh release
-	@go -C internal/deploy build -o $(CURDIR)/bin/releaser ./release
-	@bin/releaser archives -version "$(VERSION)" $(RELEASE)
+	@scripts/release.sh "$(VERSION)"
 
 .PHONY: release-test
 release-test: ## Build the archives of a release twice, compare their bytes, and restore an image with them (10 minutes)

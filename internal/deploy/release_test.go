@@ -22,14 +22,12 @@ func TestRelease(t *testing.T) {
 	if os.Getenv("DDIFF_RELEASE") == "" {
 		t.Skip("builds four programs, one without Go's cache: make release-test")
 	}
-	tool := filepath.Join(t.TempDir(), "releaser")
-	execute(t, filepath.Join(root, "internal/deploy"), nil, "go", "build", "-o", tool, "./release")
 	var folders []string
 	for _, environment := range [][]string{nil, {"GOCACHE=" + t.TempDir()}} {
 		clone := filepath.Join(t.TempDir(), "a folder of its own")
 		execute(t, root, nil, "git", "clone", "--quiet", ".", clone)
 		out := filepath.Join(t.TempDir(), "out")
-		execute(t, clone, environment, tool, "archives", "-version", "0.0.0-test", "-out", out)
+		execute(t, clone, environment, "scripts/release.sh", "0.0.0-test", out)
 		folders = append(folders, out)
 	}
 	names := filesOf(t, folders[0])
@@ -53,6 +51,47 @@ func TestRelease(t *testing.T) {
 		checkArchive(t, folders[0], "ddiff-0.0.0-test-linux-"+arch)
 	}
 	archiveRuns(t, folders[0])
+}
+
+// TestCommitOfRelease: a release needs a checkout without changes, and one tag or a version that does not contradict it.
+func TestCommitOfRelease(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script, err := os.ReadFile(filepath.Join(root, "scripts/release.sh"))
+	must(t, err)
+	must(t, os.Mkdir(filepath.Join(dir, "scripts"), 0o755))
+	file := filepath.Join(dir, "scripts/release.sh")
+	must(t, os.WriteFile(file, script, 0o755))
+	git := func(args ...string) {
+		t.Helper()
+		execute(t, dir, nil, "git", append([]string{"-c", "user.name=Test", "-c", "user.email=test@example.org"}, args...)...)
+	}
+	wantVersion := func(given, want, refusal string) {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), file, "--check", given).CombinedOutput()
+		if (err == nil) != (refusal == "") || refusal == "" && string(out) != want+"\n" || !strings.Contains(string(out), refusal) {
+			t.Errorf("VERSION=%q: %q, %v; want %q or the refusal %q", given, out, err, want, refusal)
+		}
+	}
+	git("init", "--quiet")
+	git("add", ".")
+	git("commit", "--quiet", "--message", "one", "--date", "2026-01-02T03:04:05Z")
+	wantVersion("", "", "VERSION=1.2.3-rc1")
+	wantVersion("1.2.3-rc1", "1.2.3-rc1", "")
+	wantVersion("next", "", "VERSION=next is no version")
+	wantVersion("1.2.3; rm", "", "is no version")
+	git("tag", "v1.2")
+	git("tag", "other")
+	wantVersion("", "", "no tag")
+	git("tag", "v1.2.3")
+	wantVersion("", "1.2.3", "")
+	wantVersion("1.2.3", "1.2.3", "")
+	wantVersion("1.2.4", "", "has the tag v1.2.3, VERSION is 1.2.4")
+	git("tag", "v2.0.0")
+	wantVersion("", "", "has the tags v1.2.3 v2.0.0")
+	git("tag", "--delete", "v2.0.0")
+	must(t, os.WriteFile(filepath.Join(dir, "new"), nil, 0o644))
+	wantVersion("", "", "the checkout has changes (?? new)")
 }
 
 // archiveRuns unpacks the archive of this machine and restores an image with an environment that has nothing of it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -26,7 +27,7 @@ type bill struct {
 
 // write writes the SBOM as JSON. It has no serial number and the time of the commit, so that equal programs have equal SBOMs.
 func (b bill) write(file string) (err error) {
-	sum, err := digest(b.program)
+	program, err := os.ReadFile(b.program)
 	if err != nil {
 		return err
 	}
@@ -37,7 +38,7 @@ func (b bill) write(file string) (err error) {
 	const root = "ddiff"
 	main := cyclonedx.Component{
 		BOMRef: root, Type: cyclonedx.ComponentTypeApplication, Name: "ddiff", Version: b.version,
-		Licenses: licences("Apache-2.0"), Hashes: sha256Of(sum),
+		Licenses: licences("Apache-2.0"), Hashes: sha256Of(fmt.Sprintf("%x", sha256.Sum256(program))),
 		Properties: &[]cyclonedx.Property{
 			{Name: "ddiff:commit", Value: settings["vcs.revision"]}, {Name: "ddiff:platform", Value: "linux/" + b.arch},
 		},

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -80,7 +81,7 @@ func TestBill(t *testing.T) {
 // billSchema compiles the schema in the module of the library.
 func billSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	dir, err := output(t.Context(), ".", "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go")
+	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func billSchema(t *testing.T) *jsonschema.Schema {
 		"bom-1.6.schema.json": "http://cyclonedx.org/schema/bom-1.6.schema.json", "spdx.schema.json": "http://cyclonedx.org/schema/spdx.schema.json",
 		"jsf-0.82.schemax.json": "http://cyclonedx.org/schema/jsf-0.82.schema.json",
 	} {
-		f, err := os.Open(filepath.Join(dir, "schema", name))
+		f, err := os.Open(filepath.Join(strings.TrimSpace(string(dir)), "schema", name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,15 +21,17 @@ import (
 
 // component is a part of the program that others have written.
 type component struct {
-	name    string // path of a module
+	name    string // path of a module, or std
 	version string
-	address string // of its source
 	texts   map[string]string
 	ids     []string // SPDX identifiers of the licences in the texts, sorted
 }
 
 // licenceFile matches the names of files with licences and notices.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|copyright|notice|patents|unlicense)([-._].*)?$`)
+
+// freetype offers two licences; this project has chosen that of FreeType, whose file has another place.
+const freetype, freetypeID, freetypeFile = "github.com/golang/freetype", "FTL", "licenses/ftl.txt"
 
 // accepted returns the licences that a distribution may contain: they demand the text of the licence or the name
 // of the author, and MPL-2.0 the place of the source, which the report states.
@@ -38,42 +41,30 @@ func accepted() []string {
 	}
 }
 
-// choice is a licence that a module offers among others.
-type choice struct{ id, file string }
-
-// choices returns the choice of this project by module.
-func choices() map[string]choice {
-	return map[string]choice{"github.com/golang/freetype": {"FTL", "licenses/ftl.txt"}}
-}
-
-// listedPackage is a package in the output of go list.
-type listedPackage struct {
-	Dir      string
-	Standard bool
-	Module   *struct {
-		Path, Version, Dir string
-		Main               bool
-		Replace            *struct{ Path string }
-	}
-}
-
-// collectLicences returns the modules of the program for an architecture, with the licence files of each: those beside its
-// packages in the program and in all folders above them. A module without one, or with a licence that is not accepted, is an
+// collectLicences returns the modules of the program for an architecture and Go's standard library, with the licence files of each: those beside
+// its packages in the program and in all folders above them. A module without one, or with a licence that is not accepted, is an
 // error.
 func collectLicences(ctx context.Context, source, arch string) ([]component, error) {
-	list, err := outputWith(ctx, source, []string{"CGO_ENABLED=1", "GOOS=linux", "GOARCH=" + arch},
-		"go", "list", "-deps", "-json=Dir,Standard,Module", "./cmd/ddiff")
-	if err != nil {
-		return nil, err
-	}
 	known, err := assets.DefaultClassifier()
 	if err != nil {
 		return nil, fmt.Errorf("load the texts of licences: %w", err)
 	}
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,Module", "./cmd/ddiff")
+	list.Dir, list.Stderr = source, os.Stderr
+	list.Env = append(list.Environ(), "CGO_ENABLED=1", "GOOS=linux", "GOARCH="+arch)
+	text, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages of the program: %w", err)
+	}
 	modules := map[string]*component{}
-	stream := json.NewDecoder(strings.NewReader(list))
-	for {
-		var p listedPackage
+	for stream := json.NewDecoder(bytes.NewReader(text)); ; {
+		var p struct {
+			Dir    string
+			Module *struct {
+				Path, Version, Dir string
+				Main               bool
+			}
+		}
 		if err := stream.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -84,50 +75,32 @@ func collectLicences(ctx context.Context, source, arch string) ([]component, err
 		}
 		c := modules[p.Module.Path]
 		if c == nil {
-			c = &component{
-				name: p.Module.Path, version: p.Module.Version, address: "https://pkg.go.dev/" + p.Module.Path + "@" + p.Module.Version,
-				texts: map[string]string{},
-			}
-			modules[p.Module.Path] = c
+			c = &component{name: p.Module.Path, version: p.Module.Version, texts: map[string]string{}}
+			modules[c.name] = c
 		}
-		err := c.readTexts(p.Module.Dir, p.Dir)
-		if err == nil {
-			err = c.choose(p.Module.Dir)
-		}
-		if err != nil {
+		if err := c.readTexts(p.Module.Dir, p.Dir); err != nil {
 			return nil, err
 		}
 	}
-	golang, err := standardLibrary(ctx, source)
+	text, err = exec.CommandContext(ctx, "go", "env", "GOROOT", "GOVERSION").Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("find the standard library: %w", err)
 	}
-	modules[golang.name] = golang
+	root, version, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	std := &component{name: "std", version: strings.TrimPrefix(version, "go"), texts: map[string]string{}}
+	modules[std.name] = std
+	errs := []error{std.readTexts(root, root)}
 	var all []component
-	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(modules)) {
-		c := modules[name]
-		errs = append(errs, c.classify(known))
-		all = append(all, *c)
+		errs = append(errs, modules[name].classify(known))
+		all = append(all, *modules[name])
 	}
 	return all, errors.Join(errs...)
 }
 
-// standardLibrary returns Go's runtime and standard library.
-func standardLibrary(ctx context.Context, source string) (*component, error) {
-	text, err := output(ctx, source, "go", "env", "GOROOT", "GOVERSION")
-	if err != nil {
-		return nil, err
-	}
-	root, version, _ := strings.Cut(text, "\n")
-	c := &component{name: "std", version: strings.TrimPrefix(version, "go"), address: "https://go.dev/dl/", texts: map[string]string{}}
-	err = c.readTexts(root, root)
-	return c, err
-}
-
-// readTexts adds the licence files of dir and of the folders above it, up to root.
+// readTexts adds the licence files of dir and of the folders above it, up to the root of the module.
 func (c *component) readTexts(root, dir string) error {
-	for {
+	for ; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			return err
@@ -136,53 +109,41 @@ func (c *component) readTexts(root, dir string) error {
 			if !e.Type().IsRegular() || !licenceFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), ".go") {
 				continue
 			}
-			name, err := filepath.Rel(root, filepath.Join(dir, e.Name()))
-			if err != nil {
+			if err := c.readText(root, filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}
-			if c.texts[name] != "" {
-				continue
-			}
-			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if err != nil {
-				return err
-			}
-			c.texts[name] = string(text)
-		}
-		if dir == root {
-			return nil
-		}
-		if dir = filepath.Dir(dir); len(dir) < len(root) {
-			return fmt.Errorf("package outside of its module %s: %w", root, fs.ErrInvalid)
 		}
 	}
+	if c.name == freetype {
+		return c.readText(root, filepath.Join(root, filepath.FromSlash(freetypeFile)))
+	}
+	return nil
 }
 
-// choose adds the text of the licence that is chosen among several.
-func (c *component) choose(root string) error {
-	chosen, several := choices()[c.name]
-	if !several {
-		return nil
+func (c *component) readText(root, file string) error {
+	name, err := filepath.Rel(root, file)
+	if err != nil {
+		return err
 	}
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(chosen.file)))
-	c.texts[chosen.file], c.ids = string(text), []string{chosen.id}
+	text, err := os.ReadFile(file)
+	c.texts[name] = string(text)
 	return err
 }
 
 // classify finds the licences of the texts.
 func (c *component) classify(known *classifier.Classifier) error {
-	if c.ids != nil {
-		return nil // chosen
+	if c.name == freetype {
+		c.ids = []string{freetypeID}
+		return nil
 	}
-	found := map[string]bool{}
 	for _, text := range c.texts {
 		for _, match := range known.Match([]byte(text)).Matches {
-			if match.MatchType == "License" {
-				found[match.Name] = true
+			if match.MatchType == "License" && !slices.Contains(c.ids, match.Name) {
+				c.ids = append(c.ids, match.Name)
 			}
 		}
 	}
-	c.ids = slices.Sorted(maps.Keys(found))
+	slices.Sort(c.ids)
 	if len(c.ids) == 0 {
 		return fmt.Errorf("%s %s has no known licence among %v", c.name, c.version, slices.Sorted(maps.Keys(c.texts)))
 	}
@@ -196,15 +157,27 @@ func (c *component) classify(known *classifier.Classifier) error {
 
 // writeTexts writes the texts below dir, in a folder for each component.
 func (c *component) writeTexts(dir string) error {
-	dir = filepath.Join(dir, filepath.FromSlash(c.name)+"@"+c.version)
 	for name, text := range c.texts {
-		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		if err := put(filepath.Join(dir, filepath.FromSlash(c.name)+"@"+c.version, name), text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// put writes a file and the folders above it.
+func put(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
+}
+
+// place copies a file.
+func place(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return put(to, string(text))
 }
