@@ -10,7 +10,7 @@ func badFlags() []badInput {
 	}
 	for _, command := range []string{
 		"run", "tune", "verify", "replay", "pull", "score", "report", "compare", "rules", "export", "coordinator", "worker", "workers", "submit", "list", "status",
-		"watch", "pause", "resume", "cancel", "retry", "dead list", "dead show", "dead retry", "reconcile", "delete", "tasks", "methods", "prior inspect", "prior check",
+		"pause", "resume", "cancel", "retry", "delete", "tasks", "methods", "prior inspect", "prior check",
 		"prior card", "operator check", "doctor", "runtime where", "runtime install", "bench", "gc", "version", "man",
 	} {
 		words := strings.Fields(command)
@@ -20,7 +20,7 @@ func badFlags() []badInput {
 	for _, command := range []string{"tasks", "methods", "workers", "list", "doctor", "version", "bench", "worker", "coordinator"} {
 		add(2, "see: ddiff "+command+" --help", command, "x")
 	}
-	for _, command := range []string{"verify", "replay", "pull", "compare", "status", "watch", "pause", "cancel", "delete", "reconcile", "retry"} {
+	for _, command := range []string{"verify", "replay", "pull", "compare", "status", "pause", "cancel", "delete", "retry"} {
 		add(2, "0 arguments; usage: ddiff "+command, command)
 	}
 	for _, word := range []string{"rum", "RUN", "x", "run2", "", " ", "a\x1b[2Jb", "a\nb", "\u202e", strings.Repeat("x", 100_000), "prior nope", "dead nope", "operator nope", "runtime nope", "help nope"} {

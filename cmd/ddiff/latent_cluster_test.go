@@ -97,7 +97,7 @@ func TestLatentCampaign(t *testing.T) {
 	}
 
 	second := beginWorker(t, "--nats", n.url, "--name", "second", "--chunk", "20")
-	e = ddiff(t, "watch", id, "--nats", n.url)
+	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
 	wantCode(t, e, 0)
 	if !strings.Contains(e.stdout, "done=4 failed=0 dead=0") {
 		t.Errorf("the campaign ended with %q", e.stdout)
@@ -142,7 +142,7 @@ func TestExchangedPart(t *testing.T) {
 	id := strings.TrimSpace(e.stdout)
 	copyFile(t, filepath.Join(dir, "encoder.onnx"), filepath.Join(dir, "decoder.onnx"))
 	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
-	e = ddiff(t, "watch", id, "--nats", n.url)
+	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
 	wantCode(t, e, 3)
 	wantMessage(t, e, "decoder.onnx was altered", "export the bundle again")
 	c.signal(t, syscall.SIGTERM)

@@ -93,7 +93,7 @@ func TestLearnedBlur(t *testing.T) {
 	kept := read(t, plain)
 	must(t, errors.Join(os.Remove(blur), os.Remove(plain)))
 	w := beginWorker(t, "--nats", n.url, "--once", "4s")
-	wantCode(t, ddiff(t, "watch", id, "--nats", n.url), 0)
+	wantCode(t, ddiff(t, "status", "--watch", id, "--nats", n.url), 0)
 	wantCode(t, w.end(), 0)
 	for id, r := range wantItems(t, filepath.Join(store, "blurs"), 2) {
 		m := mine[id]

@@ -21,6 +21,7 @@ func newManCommand() *cobra.Command {
 			"for every call of one build.",
 		Example: "  ddiff man ~/.local/share/man/man1 && man ddiff-run",
 		Args:    cobra.ExactArgs(1),
+		Hidden:  true, // the last lines of the help name it
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return cli.Usage(fmt.Errorf("man: %w; name a directory that you can write to", err))

@@ -137,7 +137,7 @@ func TestClusterFetchesOperator(t *testing.T) {
 	writeDim(t, file)
 	wantCode(t, submit("exchanged"), 2) // another campaign
 	c = startProcess(t, "coordinator", "--nats", n.url, "--store", store)
-	e = ddiff(t, "watch", id, "--nats", n.url)
+	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
 	wantCode(t, e, 3)
 	wantMessage(t, e, file, "the campaign was submitted with "+sha[:12], "submit the campaign again under another name")
 	if _, err := os.Stat(filepath.Join(store, "exchanged")); !errors.Is(err, fs.ErrNotExist) {

@@ -107,7 +107,7 @@ func describeDefaults(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "completion":
-			cmd.Short = "Print the completion script of a shell"
+			cmd.Short, cmd.Hidden = "Print the completion script of a shell", true // the last lines of the help name it
 			cmd.Long = "Print the completion script of a shell. ddiff completion SHELL --help describes its installation."
 		case "help":
 			cmd.Short, cmd.Long = "Show the help of a command", "Show the help of a command or a topic."

@@ -55,7 +55,7 @@ func runLatency(ctx context.Context, o chaosOptions, dir string, say func(format
 	if err != nil {
 		return f, err
 	}
-	out, err := c.Output(ctx, "watch", id)
+	out, err := c.Output(ctx, "status", "--watch", id)
 	if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
 		return f, fmt.Errorf("watch campaign %s: %w", id, err)
 	}

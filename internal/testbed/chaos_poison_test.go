@@ -65,7 +65,7 @@ func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format 
 	}
 	fleet.damaged = id
 	answered := make(chan error, 1)
-	go func() { answered <- fleet.do(ctx, "dead", "retry", id) }()
+	go func() { answered <- fleet.do(ctx, "retry", "--dead", id) }()
 	sleep(ctx, time.Duration(o.seed%10)*50*time.Millisecond)
 	leader.Kill()
 	err = leader.Start()
@@ -127,12 +127,12 @@ func submitPlan(ctx context.Context, c *Cluster, p plan, dir string) (string, er
 
 // poisonDead waits for the end of a campaign and counts its dead items.
 func poisonDead(ctx context.Context, c *Cluster, id string, p plan, say func(format string, args ...any)) (f figures, err error) {
-	out, err := c.Output(ctx, "watch", id)
+	out, err := c.Output(ctx, "status", "--watch", id)
 	if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
 		return f, fmt.Errorf("watch campaign %s: %w", id, err)
 	}
 	say("%s: %s", id, lastLine(out))
-	list, err := c.Output(ctx, "dead", "list", id)
+	list, err := c.Output(ctx, "retry", "--list", id)
 	if err != nil {
 		return f, err
 	}

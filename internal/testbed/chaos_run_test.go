@@ -195,7 +195,7 @@ func (s *session) note(x fault, target string) {
 func (s *session) finish(ctx context.Context) error {
 	s.resumeRejected(ctx)
 	for _, id := range []string{s.soundID, s.damagedID, s.shardingID} {
-		out, err := s.c.Output(ctx, "watch", id, "--nats-wait", "1m")
+		out, err := s.c.Output(ctx, "status", "--watch", id, "--nats-wait", "1m")
 		if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
 			return fmt.Errorf("watch campaign %s: %w", id, err)
 		}

@@ -97,7 +97,7 @@ func submit(t *testing.T, c *Cluster, file string, args ...string) string {
 // wantFinished watches a campaign to its end and checks that all items are done.
 func wantFinished(t *testing.T, c *Cluster, id string, items int) {
 	t.Helper()
-	e := ask(t, c, "watch", id)
+	e := ask(t, c, "status", "--watch", id)
 	if want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0\n", items); e.code != 0 || e.stdout != want {
 		for _, p := range append(c.Coordinators, c.Workers...) {
 			t.Logf("%s:\n%s", p.Name, p.Log())
@@ -182,7 +182,7 @@ func TestClusterJoinAndLeave(t *testing.T) {
 	// The second worker released its items at once: no item waits for the end of a lease.
 	e := ask(t, c, "cancel", id)
 	wantCode(t, e, 0)
-	e = ask(t, c, "watch", id)
+	e = ask(t, c, "status", "--watch", id)
 	wantCode(t, e, 3)
 	if !strings.Contains(e.stdout, "failed=0 dead=0 lost=0") {
 		t.Errorf("after the end: %v", e)
@@ -200,7 +200,7 @@ func TestClusterReconcile(t *testing.T) {
 	wantFinished(t, c, id, items)
 	reconciled := func(want string) {
 		t.Helper()
-		e := ask(t, c, "reconcile", id)
+		e := ask(t, c, "retry", "--missing", id)
 		wantCode(t, e, 0)
 		if e.stdout != want+"\n" {
 			t.Errorf("reconcile printed %q, want %q", e.stdout, want)

@@ -65,7 +65,7 @@ func TestClusterLogs(t *testing.T) {
 	w, err := c.AddWorker(t.Context(), "--nats-wait", "30s", "--log-format", "json", "--batch", "1")
 	must(t, err)
 	id := submit(t, c, file, "--canary", "0")
-	e := ask(t, c, "watch", id)
+	e := ask(t, c, "status", "--watch", id)
 	if want := "done=2 failed=1 dead=0 lost=0\n"; e.code != 3 || e.stdout != want {
 		t.Fatalf("want %q\n%v\n%s", want, e, w.Log())
 	}

@@ -44,8 +44,8 @@ func TestClusterRetention(t *testing.T) {
 		}
 	}
 	wantFinished(t, c, id, items) // ddiff watch
-	wantCode(t, ask(t, c, "dead", "list", id), 0)
-	e = ask(t, c, "reconcile", id)
+	wantCode(t, ask(t, c, "retry", "--list", id), 0)
+	e = ask(t, c, "retry", "--missing", id)
 	wantCode(t, e, 0)
 	if !strings.Contains(e.stdout, "published=0") {
 		t.Errorf("reconcile: %v", e)

@@ -134,7 +134,7 @@ func report(ctx context.Context, c *Cluster, id string) error {
 		}
 		broken <- err
 	}()
-	watch := c.Command(ctx, "watch", id)
+	watch := c.Command(ctx, "status", "--watch", id)
 	watch.Stderr = os.Stderr
 	out, err := watch.Output()
 	if err := errors.Join(err, context.Cause(ctx), <-broken); err != nil {

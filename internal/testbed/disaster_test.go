@@ -64,7 +64,7 @@ func disasterFile(t *testing.T, name string, rows int) string {
 // wantEnd watches a campaign to its end and checks its counts and results.
 func (d *disaster) wantEnd(id string, rows int) {
 	d.t.Helper()
-	e := ask(d.t, d.Cluster, "watch", id)
+	e := ask(d.t, d.Cluster, "status", "--watch", id)
 	want := fmt.Sprintf("done=%d failed=1 dead=0 lost=0\n", rows)
 	if e.code != 3 || e.stdout != want {
 		for _, p := range append(d.Coordinators, d.Workers...) {

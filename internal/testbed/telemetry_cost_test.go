@@ -108,7 +108,7 @@ func (w *watched) measure(ctx context.Context, c *Cluster, name string) (m measu
 	if err != nil {
 		return m, err
 	}
-	out, err := c.Output(ctx, "watch", id)
+	out, err := c.Output(ctx, "status", "--watch", id)
 	if want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0", p.items()); lastLine(out) != want || err != nil {
 		return m, fmt.Errorf("campaign %s ended with %q, want %q: %v", id, lastLine(out), want, err) //nolint:errorlint // it may be nil
 	}

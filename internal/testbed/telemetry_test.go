@@ -197,7 +197,7 @@ func (w *watched) submit(ctx context.Context, name string) (string, error) {
 
 // wait waits for the end of a campaign and compares its counts.
 func (w *watched) wait(ctx context.Context, id string, done, failed int) (manifest.Counts, error) {
-	out, err := w.c.Output(ctx, "watch", id)
+	out, err := w.c.Output(ctx, "status", "--watch", id)
 	last := lastLine(out)
 	say("%s: %s", id, last)
 	if want := fmt.Sprintf("done=%d failed=%d dead=0 lost=0", done, failed); last != want {

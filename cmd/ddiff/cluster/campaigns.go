@@ -96,13 +96,18 @@ func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
 
 func newStatusCommand() *cobra.Command {
 	var nats natsFlags
-	var asJSON bool
+	var asJSON, follow bool
 	cmd := &cobra.Command{
 		Use:   "status CAMPAIGN",
-		Short: "Show a campaign's status",
-		Args:  cobra.ExactArgs(1),
+		Short: "Show a campaign's status, or its progress until it ends",
+		Long: "Show a campaign's status. --watch shows its progress until it ends, and then prints its counts in one line. The\n" +
+			"remaining time has a 95 % interval.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
+				if follow {
+					return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				}
 				s, err := readStatus(cmd.Context(), b, args[0])
 				if err != nil {
 					return err
@@ -115,7 +120,8 @@ func newStatusCommand() *cobra.Command {
 		},
 	}
 	nats.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&follow, "watch", false, "show the progress until the campaign ends")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --watch, one object for each change")
 	return cmd
 }
 
@@ -172,26 +178,6 @@ func left(s manifest.Status) string {
 		return (time.Duration(seconds) * time.Second).Round(time.Second).String()
 	}
 	return fmt.Sprintf("%s (%s to %s)", span(s.Left), span(s.LeftLow), span(s.LeftHigh))
-}
-
-func newWatchCommand() *cobra.Command {
-	var nats natsFlags
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "watch CAMPAIGN",
-		Short: "Show a campaign's progress until it ends",
-		Long: "Show a campaign's progress until it ends, then print its counts in one line. The remaining time has a\n" +
-			"95 % interval.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
-				return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			})
-		},
-	}
-	nats.add(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each change")
-	return cmd
 }
 
 // watch shows the progress of a campaign until it ends.

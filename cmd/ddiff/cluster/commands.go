@@ -13,8 +13,9 @@ import (
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
 func Commands(c shard.Catalogue) []*cobra.Command {
 	commands := []*cobra.Command{
-		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(), newWatchCommand(),
+		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(),
 	}
 	commands = append(commands, newControlCommands()...)
-	return append(commands, newRetryCommand(), newDeadCommand(), newLogsCommand(), newReconcileCommand(), newDeleteCommand())
+	commands = append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand())
+	return append(commands, newFormerCommands()...)
 }

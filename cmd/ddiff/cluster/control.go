@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,62 +58,6 @@ func refused(id string, err error) error {
 		return cli.Usage(err)
 	}
 	return unknownCampaign(id, err)
-}
-
-func newRetryCommand() *cobra.Command {
-	var nats natsFlags
-	var failed, dead bool
-	var where string
-	cmd := &cobra.Command{
-		Use:   "retry CAMPAIGN",
-		Short: "Retry items that failed or are dead",
-		Long: "Retry items of a campaign that failed, are dead, or both. Dataset rows that could not be read are read\n" +
-			"again. The command waits for the coordinator's answer.",
-		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			command := manifest.Command{Verb: manifest.CommandRetry}
-			if failed {
-				command.Outcomes = append(command.Outcomes, manifest.OutcomeFailed)
-			}
-			if dead {
-				command.Outcomes = append(command.Outcomes, manifest.OutcomeDead)
-			}
-			if len(command.Outcomes) == 0 {
-				return cli.Usage(errors.New("retry: no items selected; give --failed, --dead or both"))
-			}
-			if where != "" {
-				field, text, ok := strings.Cut(where, "=")
-				if !ok || field != "reason" || text == "" {
-					return cli.Usage(fmt.Errorf("--where: %q is not of the form reason=TEXT", where))
-				}
-				command.Where = text
-			}
-			return order(cmd, &nats, args[0], command)
-		},
-	}
-	f := cmd.Flags()
-	nats.add(cmd)
-	f.BoolVar(&failed, "failed", false, "retry items whose input could not be restored")
-	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
-	f.StringVar(&where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
-	return cmd
-}
-
-func newReconcileCommand() *cobra.Command {
-	var nats natsFlags
-	cmd := &cobra.Command{
-		Use:   "reconcile CAMPAIGN",
-		Short: "Publish the items of a campaign that have no result",
-		Long: "Compare the manifest of a campaign with the results in storage, and replace the queue by the items\n" +
-			"without a result. The coordinator does this automatically if the queue has lost items.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return order(cmd, &nats, args[0], manifest.Command{Verb: manifest.CommandReconcile})
-		},
-	}
-	nats.add(cmd)
-	return cmd
 }
 
 // order sends a command to the coordinator and prints its answer.

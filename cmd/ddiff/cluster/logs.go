@@ -23,7 +23,7 @@ func newLogsCommand() *cobra.Command {
 		Short: "Show the workers' log lines about a campaign's items",
 		Long: "Show the last log lines of the workers about the items of a campaign, also after the workers have ended: of each\n" +
 			"attempt that did not restore its item. With ITEM, an id or the beginning of an id, also of the attempt that restored\n" +
-			"it. A killed worker leaves no lines; its end is in the reason of ddiff dead show.",
+			"it. A killed worker leaves no lines; its end is in the reason of ddiff retry --list --json.",
 		Example: "  ddiff logs night-photos-5f0c11d2 3f2a9c",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
