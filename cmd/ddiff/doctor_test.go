@@ -100,8 +100,7 @@ func checkDevice(t *testing.T, out string, args ...string) (ended, gpucheck.Repo
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	t.Cleanup(cancel)
-	args = append([]string{"doctor", "--gpu", "--quick", "--images", filepath.Dir(photograph("chelsea")), "--tools", filepath.Join("..", "..", "tools"),
-		"--out", out}, args...)
+	args = append([]string{"doctor", "--gpu", "--quick", "--images", filepath.Dir(photograph("chelsea")), "--out", out}, args...)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(environment(), install.EnvVar+"="+lib.Path)
 	e := end(t, cmd)
@@ -114,12 +113,8 @@ func checkDevice(t *testing.T, out string, args ...string) (ended, gpucheck.Repo
 
 // TestGPUCheckOnCPU runs the whole check with small settings and the CPU as the device.
 func TestGPUCheckOnCPU(t *testing.T) {
-	python := os.Getenv("PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3"
-	}
 	out := filepath.Join(t.TempDir(), "out")
-	e, r := checkDevice(t, out, "--device", "cpu", "--task", "super_resolution,motion_deblur", "--torch", python)
+	e, r := checkDevice(t, out, "--device", "cpu", "--task", "super_resolution,motion_deblur")
 	wantCode(t, e, 0)
 	if r.Schema != gpucheck.Schema || r.Time.IsZero() || r.Program == "" || r.Machine.Cores < 1 || r.Machine.MemoryMiB < 1 {
 		t.Errorf("report of schema %d at %v by %q on %+v", r.Schema, r.Time, r.Program, r.Machine)
@@ -140,27 +135,14 @@ func TestGPUCheckOnCPU(t *testing.T) {
 		t.Fatalf("%d timings, want 8", len(r.Speed))
 	}
 	for _, s := range r.Speed {
-		if s.Error != "" || !(s.NetworkMS > 0) || !(s.StepMS > 0) || !(s.Share > 0) || s.BytesPerStep <= 0 || s.MemoryMiB <= 0 {
+		if s.Error != "" || !(s.NetworkMS > 0) || !(s.StepMS > 0) || !(s.Share > 0) || s.MemoryMiB <= 0 {
 			t.Errorf("timing %+v", s)
 		}
-	}
-	if r.Campaign == nil || !(r.Campaign.Share[2] > 0) {
-		t.Errorf("campaign %+v", r.Campaign)
 	}
 	if r.Process == nil || r.Process.DrainExit != 0 || !r.Process.Restarted {
 		t.Errorf("process %+v", r.Process)
 	}
-	// PyTorch computes the same network.
-	if r.Torch == nil || len(r.Torch.Results) != 2 || !(r.Torch.MaxAbs > 0 && r.Torch.MaxAbs < 1e-4) {
-		t.Errorf("torch %+v", r.Torch)
-	}
 	wantLastLine(t, e, r, "device=cpu provider=cpu parity_max=0.00e+00 tf32_psnr=skipped fp16_psnr=")
-	page := string(read(t, filepath.Join(out, "gpu-check.md")))
-	for _, part := range []string{"# Check of cpu", r.Line(), "## Tasks", "| super_resolution |", "## Speed", "## PyTorch"} {
-		if !strings.Contains(page, part) {
-			t.Errorf("the page lacks %q\n%s", part, page)
-		}
-	}
 }
 
 // TestGPUCheckOnWebGPU restores on a software implementation of a GPU.

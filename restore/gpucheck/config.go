@@ -1,6 +1,7 @@
 package gpucheck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +18,7 @@ var ErrConfig = errors.New("setting of the check")
 
 // Config configures a check. It is recorded in the report.
 type Config struct {
-	// Only are the sections to run besides the provider. Default: the eight of the paper.
+	// Only are the sections to run besides the provider. Default: all.
 	Only []string `json:"only,omitempty"`
 	// Library is the path of ONNX Runtime. Required.
 	Library string `json:"library"`
@@ -41,55 +42,33 @@ type Config struct {
 	Measure time.Duration `json:"measure_ns"`
 	// Threads is the number of CPU threads of an operation. Default: 0, all cores.
 	Threads int `json:"threads"`
-	// Python is an interpreter with PyTorch. Default: empty, which skips PyTorch.
-	Python string `json:"python,omitempty"`
-	// Tools is the directory of the Python packages. Default: tools.
-	Tools string `json:"tools"`
 }
 
-// setDefault sets a field that has its zero value.
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// Quick sets unset fields to small values, with which a check runs on a CPU in seconds.
-func (c Config) Quick() Config {
-	setDefault(&c.Size, 32)
-	setDefault(&c.Steps, 4)
-	setDefault(&c.Measure, 20*time.Millisecond)
+// defaults sets unset fields.
+func (c Config) defaults(size, steps int, measure time.Duration, batches []int, random func() randomnet.Config) Config {
+	c.Size, c.Steps, c.Measure = cmp.Or(c.Size, size), cmp.Or(c.Steps, steps), cmp.Or(c.Measure, measure)
 	if len(c.Batches) == 0 {
-		c.Batches = []int{1, 2}
+		c.Batches = batches
 	}
 	if c.Random.Size == 0 {
-		c.Random = randomnet.Small(32)
+		c.Random = random()
 	}
 	return c
 }
 
+// Quick sets unset fields to small values, with which a check runs on a CPU in seconds.
+func (c Config) Quick() Config {
+	return c.defaults(32, 4, 20*time.Millisecond, []int{1, 2}, func() randomnet.Config { return randomnet.Small(32) })
+}
+
 // Complete sets defaults and validates. ErrConfig names the first invalid field.
 func (c Config) Complete() (Config, error) {
-	setDefault(&c.Size, 256)
-	setDefault(&c.Steps, 60)
-	setDefault(&c.Measure, 2*time.Second)
-	setDefault(&c.Tools, "tools")
-	if len(c.Batches) == 0 {
-		c.Batches = []int{1, 4, 8, 16}
-	}
-	if c.Random.Size == 0 {
-		c.Random = randomnet.FFHQ()
-	}
+	c = c.defaults(256, 60, 2*time.Second, []int{1, 4, 8, 16}, randomnet.FFHQ)
 	if len(c.Tasks) == 0 {
 		c.Tasks = operator.Paper().Names()
 	}
-	return c, c.validate()
-}
-
-func (c Config) validate() error {
-	bad := func(field, format string, args ...any) error {
-		return fmt.Errorf("%w %s: %s", ErrConfig, field, fmt.Sprintf(format, args...))
+	bad := func(field, format string, args ...any) (Config, error) {
+		return c, fmt.Errorf("%w %s: %s", ErrConfig, field, fmt.Sprintf(format, args...))
 	}
 	if d, err := onnxruntime.ParseDevice(c.Device); err != nil {
 		return bad("Device", "%v", err)
@@ -111,9 +90,6 @@ func (c Config) validate() error {
 			return bad("Batches", "%v must be ascending and at least 1", c.Batches)
 		}
 	}
-	if err := c.Random.Validate(); err != nil {
-		return bad("Random", "%v", err)
-	}
 	switch {
 	case c.Library == "":
 		return bad("Library", "the path of ONNX Runtime is missing")
@@ -121,22 +97,14 @@ func (c Config) validate() error {
 		return bad("Size", "%d must be a multiple of 8, at least 16", c.Size)
 	case c.Steps < 2:
 		return bad("Steps", "%d must be at least 2", c.Steps)
-	case c.Measure < 0:
-		return bad("Measure", "%v must not be negative", c.Measure)
 	case c.Threads < 0:
 		return bad("Threads", "%d must not be negative", c.Threads)
 	}
-	return nil
+	return c, nil
 }
 
 // device parses Device of a valid configuration.
 func (c Config) device() onnxruntime.Device {
-	d, err := onnxruntime.ParseDevice(c.Device)
-	if err != nil {
-		return onnxruntime.Device{Provider: onnxruntime.ProviderCPU}
-	}
+	d, _ := onnxruntime.ParseDevice(c.Device) // Complete has checked it
 	return d
 }
-
-// lastBatch returns the largest batch size.
-func (c Config) lastBatch() int { return c.Batches[len(c.Batches)-1] }

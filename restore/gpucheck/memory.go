@@ -19,8 +19,7 @@ const smiTimeout = 20 * time.Second
 func querySMI(ctx context.Context, index int, fields ...string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, smiTimeout)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", strconv.Itoa(index),
-		"--query-gpu="+strings.Join(fields, ","), "--format=csv,noheader,nounits").Output()
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", strconv.Itoa(index), "--query-gpu="+strings.Join(fields, ","), "--format=csv,noheader,nounits").Output()
 	if err != nil {
 		return nil, fmt.Errorf("run nvidia-smi: %w", err)
 	}
@@ -30,12 +29,9 @@ func querySMI(ctx context.Context, index int, fields ...string) ([]string, error
 // parseSMI parses a line such as "NVIDIA H200, 550.54.15, 143771".
 func parseSMI(out string, fields int) ([]string, error) {
 	line, _, _ := strings.Cut(strings.TrimSpace(out), "\n")
-	values := strings.Split(line, ",")
+	values := strings.Split(line, ", ")
 	if len(values) != fields {
 		return nil, fmt.Errorf("nvidia-smi printed %q, want %d values", line, fields)
-	}
-	for i := range values {
-		values[i] = strings.TrimSpace(values[i])
 	}
 	return values, nil
 }

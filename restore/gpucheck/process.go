@@ -16,12 +16,6 @@ import (
 	"ddiff/restore/solver"
 )
 
-// Lines that the inference process prints.
-const (
-	lineReady   = "ready"   // the device has completed its first steps
-	lineDrained = "drained" // the process received SIGTERM and stopped
-)
-
 const (
 	readyLimit = 5 * time.Minute  // for a provider that compiles kernels
 	drainLimit = 60 * time.Second // for a chunk of steps
@@ -29,8 +23,8 @@ const (
 	memorySlop = 64               // MiB that other processes may allocate meanwhile
 )
 
-// ServeInference restores one image repeatedly until the context ends, then prints lineDrained and returns nil. It
-// keeps the device busy, as a worker does.
+// ServeInference keeps the device busy as a worker does: it restores one image repeatedly, writes a line after the first steps, and
+// returns nil when the context ends.
 func ServeInference(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	cfg, err := readConfig(in)
 	if err != nil {
@@ -49,35 +43,30 @@ func ServeInference(ctx context.Context, in io.Reader, out io.Writer) (err error
 	if err != nil {
 		return err
 	}
-	v := s.variants[0]
-	solve, err := newSolver(v.rt, p, m.op, m.steps, 1, v.build)
+	solve, err := s.variants[0].newSolver(p, m.op, m.steps, 1)
 	if err != nil {
 		return err
 	}
 	defer solve.Close()
 	ready := false
-	for {
+	for ctx.Err() == nil {
 		_, err := solve.Solve(ctx, []solver.Problem{m.problem}, func(int) error {
 			if !ready {
-				fmt.Fprintln(out, lineReady)
+				fmt.Fprintln(out, "ready")
 				ready = true
 			}
 			return nil
 		})
-		if ctx.Err() != nil {
-			fmt.Fprintln(out, lineDrained)
-			return nil
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // inference is a process running ServeInference.
 type inference struct {
 	cmd    *exec.Cmd
-	lines  chan string
 	stderr bytes.Buffer
 }
 
@@ -87,61 +76,38 @@ func startInference(ctx context.Context, cfg Config, self Self) (*inference, err
 	if err != nil {
 		return nil, err
 	}
-	p := &inference{cmd: self(ctx, InferenceArgs...), lines: make(chan string, 8)}
+	p := &inference{cmd: self(ctx, InferenceArgs...)}
 	p.cmd.Stdin, p.cmd.Stderr = bytes.NewReader(input), &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = p.cmd.Start()
 	}
-	if err := p.cmd.Start(); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("start inference process: %w", err)
 	}
-	go func() {
-		defer close(p.lines)
-		for s := bufio.NewScanner(stdout); s.Scan(); {
-			p.lines <- s.Text()
-		}
-	}()
-	if err := p.wait(lineReady, readyLimit); err != nil {
-		return nil, errors.Join(err, p.cmd.Process.Kill(), p.cmd.Wait())
+	defer p.killAfter(readyLimit)()
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		return nil, fmt.Errorf("inference process made no step in %v: %w: %s", readyLimit, errors.Join(err, p.cmd.Wait()), excerpt(p.stderr.String()))
 	}
 	return p, nil
 }
 
-// wait waits until the process prints a line.
-func (p *inference) wait(line string, limit time.Duration) error {
-	timeout := time.After(limit)
-	for {
-		select {
-		case got, ok := <-p.lines:
-			if !ok {
-				return fmt.Errorf("inference process exited before it was %s: %s", line, excerpt(p.stderr.String()))
-			}
-			if got == line {
-				return nil
-			}
-		case <-timeout:
-			return fmt.Errorf("inference process was not %s after %v", line, limit)
-		}
-	}
+// killAfter kills the process after a time, unless stop is called before.
+func (p *inference) killAfter(limit time.Duration) (stop func() bool) {
+	return time.AfterFunc(limit, func() { _ = p.cmd.Process.Kill() }).Stop // a process that has ended needs none
 }
 
-// drain sends SIGTERM and returns the exit code and the seconds until exit.
+// drain sends SIGTERM and returns the exit code and the seconds until exit. Another end than with code 0 within the limit is an error.
 func (p *inference) drain() (code int, seconds float64, err error) {
 	begin := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return -1, 0, fmt.Errorf("send SIGTERM: %w", err)
 	}
-	drained := p.wait(lineDrained, drainLimit)
-	if drained != nil {
-		drained = errors.Join(drained, p.cmd.Process.Kill())
+	defer p.killAfter(drainLimit)()
+	if err = p.cmd.Wait(); err != nil {
+		err = fmt.Errorf("exit after SIGTERM within %v: %w: %s", drainLimit, err, excerpt(p.stderr.String()))
 	}
-	err = p.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		err = fmt.Errorf("exit after SIGTERM: %w: %s", err, excerpt(p.stderr.String()))
-	}
-	return p.cmd.ProcessState.ExitCode(), time.Since(begin).Seconds(), errors.Join(drained, err)
+	return p.cmd.ProcessState.ExitCode(), time.Since(begin).Seconds(), err
 }
 
 // kill sends SIGKILL and waits for the exit.
@@ -149,11 +115,11 @@ func (p *inference) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("send SIGKILL: %w", err)
 	}
-	var exit *exec.ExitError
-	if err := p.cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		return err
+	err := p.cmd.Wait()
+	if _, killed := errors.AsType[*exec.ExitError](err); killed {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // signalProcesses sends SIGTERM and SIGKILL to processes whose device is busy, and checks the device afterwards.
@@ -166,7 +132,6 @@ func signalProcesses(ctx context.Context, cfg Config, self Self, r *Report) erro
 	if r.Process.DrainExit, r.Process.DrainSeconds, err = first.drain(); err != nil {
 		return err
 	}
-
 	before, known, err := deviceMemory(ctx, cfg.device())
 	if err != nil {
 		return err
@@ -187,10 +152,10 @@ func signalProcesses(ctx context.Context, cfg Config, self Self, r *Report) erro
 		}
 	}
 	third, err := startInference(ctx, cfg, self)
-	if err != nil {
-		return fmt.Errorf("use the device after SIGKILL: %w", err)
+	if err == nil {
+		_, _, err = third.drain()
 	}
-	if _, _, err := third.drain(); err != nil {
+	if err != nil {
 		return fmt.Errorf("use the device after SIGKILL: %w", err)
 	}
 	r.Process.Restarted = true
@@ -199,12 +164,12 @@ func signalProcesses(ctx context.Context, cfg Config, self Self, r *Report) erro
 
 // waitForMemory waits until the memory in use on the device is back at its value before, and returns it.
 func waitForMemory(ctx context.Context, cfg Config, before int) (after int, err error) {
-	for deadline := time.Now().Add(freeLimit); ; {
+	for begin := time.Now(); ; {
 		after, _, err = deviceMemory(ctx, cfg.device())
 		if err != nil || after <= before+memorySlop {
 			return after, err
 		}
-		if time.Now().After(deadline) {
+		if time.Since(begin) > freeLimit {
 			return after, fmt.Errorf("free device memory: %d MiB are in use %v after SIGKILL, %d MiB were before", after, freeLimit, before)
 		}
 		select {

@@ -1,9 +1,13 @@
 package gpucheck
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"time"
+)
 
 // Schema is the version of the report's format, which docs/gpu/README.md describes.
-const Schema = 1
+const Schema = 2
 
 // Report is the result of a check, written as gpu-check.json. The part of a section that did not run or failed is absent.
 type Report struct {
@@ -20,9 +24,7 @@ type Report struct {
 	Network     []Agreement       `json:"network,omitempty"`
 	Tasks       []Task            `json:"tasks,omitempty"`
 	Speed       []Speed           `json:"speed,omitempty"`
-	Campaign    *Campaign         `json:"campaign,omitempty"`
 	Process     *Process          `json:"process,omitempty"`
-	Torch       *Torch            `json:"torch,omitempty"`
 }
 
 // Machine describes the machine on which the check ran.
@@ -45,14 +47,14 @@ type GPU struct {
 const (
 	StatusOK      = "ok"
 	StatusFailed  = "failed"  // an error occurred, or a result is beyond its bound
-	StatusSkipped = "skipped" // the section does not apply, or a prerequisite is missing
+	StatusSkipped = "skipped" // the section was not selected
 )
 
 // Section is the outcome of a section.
 type Section struct {
 	Name    string  `json:"name"`
 	Status  string  `json:"status"`
-	Detail  string  `json:"detail,omitempty"` // reason of a failure or skip
+	Detail  string  `json:"detail,omitempty"` // reason of a failure
 	Seconds float64 `json:"seconds"`
 }
 
@@ -105,18 +107,10 @@ type Speed struct {
 	StepMS    float64 `json:"step_ms"`
 	// Share is NetworkMS/StepMS.
 	Share float64 `json:"share"`
-	// BytesPerStep are transferred between host and device, computed from the tensors of a call.
-	BytesPerStep int `json:"bytes_per_step"`
 	// MemoryMiB is the device memory in use, or on a CPU the peak resident memory.
 	MemoryMiB int `json:"memory_mib,omitempty"`
 	// Error is the reason for absent figures: the batch did not fit into memory.
 	Error string `json:"error,omitempty"`
-}
-
-// Campaign is the network's share of the wall time of whole campaigns, by batch size.
-type Campaign struct {
-	Task  string          `json:"task"`
-	Share map[int]float64 `json:"share"`
 }
 
 // Process is the effect of signals on a process whose device is busy.
@@ -130,21 +124,76 @@ type Process struct {
 	Restarted bool `json:"restarted"`
 }
 
-// Torch is the result of running the random network in PyTorch with the same weights.
-type Torch struct {
-	Version string `json:"torch"`
-	Device  string `json:"device"`
-	// MaxAbs is the largest difference of PyTorch's output in float32 from ddiff's on the CPU.
-	MaxAbs  float64       `json:"max_abs"`
-	Results []TorchTiming `json:"results"`
-	Skipped []string      `json:"skipped,omitempty"` // modes that this PyTorch or device does not support
+// Failed returns the names of the failed sections.
+func (r *Report) Failed() []string {
+	var out []string
+	for _, s := range r.Sections {
+		if s.Status == StatusFailed {
+			out = append(out, s.Name)
+		}
+	}
+	return out
 }
 
-// TorchTiming is one timing of the network in PyTorch.
-type TorchTiming struct {
-	Mode      string  `json:"mode"` // eager or compiled
-	Precision string  `json:"precision"`
-	Batch     int     `json:"batch"`
-	MS        float64 `json:"ms"` // per call, the faster of two memory layouts
-	Layout    string  `json:"layout"`
+// parity returns the largest difference in float32, over network outputs and states after one step.
+func (r *Report) parity() float64 {
+	largest := 0.0
+	for _, a := range r.Network {
+		if a.Precision == fp32 {
+			largest = max(largest, a.MaxAbs)
+		}
+	}
+	for _, t := range r.Tasks {
+		largest = max(largest, t.StepMaxAbs)
+	}
+	return largest
+}
+
+// psnr returns the lowest PSNR of a precision's restorations against the CPU's, in dB, or NaN.
+func (r *Report) psnr(precision string) float64 {
+	lowest := math.NaN()
+	for _, t := range r.Tasks {
+		for _, x := range t.Results {
+			if x.Precision == precision && !(lowest <= x.PSNRToCPU) {
+				lowest = x.PSNRToCPU
+			}
+		}
+	}
+	return lowest
+}
+
+// step returns the solver's milliseconds per step with the random network in float32, or NaN.
+func (r *Report) step(batch int) float64 {
+	for _, s := range r.Speed {
+		if s.Network == randomNetwork && s.Precision == fp32 && s.Batch == batch && s.Error == "" {
+			return s.StepMS
+		}
+	}
+	return math.NaN()
+}
+
+// Line returns the summary for scripts. A value that was not measured is "skipped". Times are the solver's with the
+// random network in float32.
+func (r *Report) Line() string {
+	value := func(format string, v float64) string {
+		if math.IsNaN(v) {
+			return StatusSkipped
+		}
+		return fmt.Sprintf(format, v)
+	}
+	provider, parity := StatusSkipped, math.NaN()
+	if r.Provider != nil {
+		provider = r.Provider.Name
+	}
+	if len(r.Network)+len(r.Tasks) > 0 {
+		parity = r.parity()
+	}
+	line := fmt.Sprintf("device=%s provider=%s parity_max=%s tf32_psnr=%s fp16_psnr=%s", r.Config.Device, provider,
+		value("%.2e", parity), value("%.1f", r.psnr(tf32)), value("%.1f", r.psnr(fp16)))
+	for i, n := range r.Config.Batches {
+		if i == 0 || i == len(r.Config.Batches)-1 {
+			line += fmt.Sprintf(" ms_b%d=%s", n, value("%.2f", r.step(n)))
+		}
+	}
+	return line
 }

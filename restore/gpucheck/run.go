@@ -16,13 +16,11 @@ import (
 // ErrAbsent: the device cannot be opened.
 var ErrAbsent = errors.New("the device cannot be used")
 
-// skipped is the reason why a section does not apply or lacks a prerequisite.
-type skipped struct{ reason string }
+// errNotSelected: the section is not among Config.Only.
+var errNotSelected = errors.New("not selected")
 
-func (s skipped) Error() string { return s.reason }
-
-// Self returns a command that runs this program with arguments: SectionArgs and a section's name for ServeSection,
-// InferenceArgs for ServeInference, or the bench command.
+// Self returns a command that runs this program with arguments: SectionArgs and a section's name for ServeSection, or
+// InferenceArgs for ServeInference.
 type Self func(ctx context.Context, args ...string) *exec.Cmd
 
 // The program's arguments for a section and for the process that receives signals.
@@ -54,7 +52,7 @@ func Run(ctx context.Context, cfg Config, self Self, progress io.Writer) (*Repor
 		if err != nil {
 			end.Status, end.Detail = StatusFailed, err.Error()
 		}
-		if _, ok := errors.AsType[skipped](err); ok {
+		if errors.Is(err, errNotSelected) {
 			end.Status = StatusSkipped
 		}
 		r.Sections = append(r.Sections, end)
@@ -68,16 +66,14 @@ func Run(ctx context.Context, cfg Config, self Self, progress io.Writer) (*Repor
 
 // Sections returns the names of the sections in the order in which they run.
 func Sections() []string {
-	return []string{"provider", "network", "tasks", "speed", "campaign", "process", "torch"}
+	return []string{"provider", "network", "tasks", "speed", "process"}
 }
 
 // section runs a section, in this process or in its own.
 func (r *Report) section(ctx context.Context, name string, cfg Config, self Self) error {
 	switch {
 	case name != "provider" && len(cfg.Only) > 0 && !slices.Contains(cfg.Only, name):
-		return skipped{"not selected"}
-	case name == "campaign":
-		return runCampaign(ctx, cfg, self, r)
+		return errNotSelected
 	case name == "process":
 		return signalProcesses(ctx, cfg, self, r)
 	}
@@ -97,17 +93,6 @@ func Probe(ctx context.Context, cfg Config, self Self) (*Provider, error) {
 	return r.Provider, nil
 }
 
-// Failed returns the names of the failed sections.
-func (r *Report) Failed() []string {
-	var out []string
-	for _, s := range r.Sections {
-		if s.Status == StatusFailed {
-			out = append(out, s.Name)
-		}
-	}
-	return out
-}
-
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -115,9 +100,8 @@ func firstLine(s string) string {
 
 // sectionResult is the output of a section's process.
 type sectionResult struct {
-	Report  *Report `json:"report"`
-	Error   string  `json:"error,omitempty"`
-	Skipped bool    `json:"skipped,omitempty"`
+	Report *Report `json:"report"`
+	Error  string  `json:"error,omitempty"`
 }
 
 // startSection runs a section in a process of its own and adds its parts of the report to r.
@@ -134,10 +118,7 @@ func startSection(ctx context.Context, name string, cfg Config, self Self, r *Re
 	if err := json.Unmarshal(stdout.Bytes(), &result); err != nil || exit != nil {
 		return fmt.Errorf("run section %s: its process ended without a result: %w: %s", name, errors.Join(exit, err), excerpt(stderr.String()))
 	}
-	switch {
-	case result.Skipped:
-		return skipped{result.Error}
-	case result.Error != "":
+	if result.Error != "" {
 		return errors.New(result.Error)
 	}
 	return nil
@@ -164,7 +145,6 @@ func ServeSection(ctx context.Context, name string, in io.Reader, out io.Writer)
 	result := sectionResult{Report: &Report{Schema: Schema}}
 	if err := runSection(ctx, name, cfg, result.Report); err != nil {
 		result.Error = err.Error()
-		_, result.Skipped = errors.AsType[skipped](err)
 	}
 	if err := json.NewEncoder(out).Encode(result); err != nil {
 		return fmt.Errorf("write the result of section %s: %w", name, err)

@@ -32,7 +32,6 @@ func runSection(ctx context.Context, name string, cfg Config, r *Report) error {
 		"network":  compareNetworks,
 		"tasks":    compareTasks,
 		"speed":    measureSpeed,
-		"torch":    timeTorch,
 	}[name]
 	if !ok {
 		return fmt.Errorf("%w: section %q does not exist or runs no computation", ErrConfig, name)
@@ -104,22 +103,16 @@ func (s *session) network(name string) (*prior.Prior, int, error) {
 		p, err := prior.Open(prior.Bundled)
 		return p, s.cfg.Size, err
 	}
-	_, p, err := s.random()
-	return p, s.cfg.Random.Size, err
-}
-
-// random draws the random network and loads it as a prior.
-func (s *session) random() (*randomnet.Network, *prior.Prior, error) {
 	n, err := randomnet.New(s.cfg.Random)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	data, err := n.ONNX()
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	p, err := prior.Load(randomNetwork, data)
-	return n, p, err
+	return p, s.cfg.Random.Size, err
 }
 
 // unsupported reports whether err means that the device has no float16, and records that. TF32 never fails: devices

@@ -62,7 +62,7 @@ func (s *session) timeSolver(ctx context.Context, v variant, p *prior.Prior, n, 
 	if err != nil {
 		return t, err
 	}
-	solve, err := newSolver(v.rt, p, op, s.cfg.Steps, n, v.build)
+	solve, err := v.newSolver(p, op, s.cfg.Steps, n)
 	if err != nil {
 		return t, err
 	}
@@ -84,25 +84,6 @@ func (s *session) timeSolver(ctx context.Context, v variant, p *prior.Prior, n, 
 	}
 	t.NetworkMS, t.StepMS = (before+after)/2, whole/float64(solve.Steps())
 	t.Share = t.NetworkMS / t.StepMS
-	t.BytesPerStep = bytesPerStep(op, solve.Build(), n)
 	t.MemoryMiB, err = memoryMiB(ctx, s.cfg.device())
 	return t, err
-}
-
-// stepRow approximates the bytes per step besides images: index, scalars and norms.
-const stepRow = 64
-
-// bytesPerStep returns the bytes of the tensors of a solver call divided by its steps: four state images each way, the
-// measurement, the operator's parameter, and the noise of each step.
-func bytesPerStep(op *operator.Operator, b solver.Build, n int) int {
-	image := 4 * n * op.Image.Size()
-	parameter := 0
-	if dims := op.ParameterDims(n); dims != nil {
-		parameter = 4
-		for _, d := range dims {
-			parameter *= d
-		}
-	}
-	call := 8*image + 4*n*op.MeasurementSize() + parameter + b.Chunk*(image+stepRow)
-	return call / b.Chunk
 }

@@ -85,7 +85,7 @@ func (m measured) stepDifference(ctx context.Context, cpu *onnxruntime.Runtime, 
 	var after [2][]solver.State
 	for i, rt := range []*onnxruntime.Runtime{cpu, v.rt} {
 		var err error
-		if after[i], err = m.singleSteps(ctx, rt, p); err != nil {
+		if after[i], err = m.singleSteps(ctx, variant{fp32, rt, solver.Build{Chunk: 1}}, p); err != nil {
 			return 0, err
 		}
 	}
@@ -105,8 +105,8 @@ func (m measured) stepDifference(ctx context.Context, cpu *onnxruntime.Runtime, 
 var errOneStep = errors.New("one step is enough")
 
 // singleSteps executes single steps from states as they occur on the way to the photograph.
-func (m measured) singleSteps(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior) ([]solver.State, error) {
-	s, err := newSolver(rt, p, m.op, m.steps, 1, solver.Build{Chunk: 1})
+func (m measured) singleSteps(ctx context.Context, v variant, p *prior.Prior) ([]solver.State, error) {
+	s, err := v.newSolver(p, m.op, m.steps, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (m measured) singleSteps(ctx context.Context, rt *onnxruntime.Runtime, p *p
 
 // solve restores as a worker does.
 func (m measured) solve(ctx context.Context, v variant, p *prior.Prior) (*raster.Image, error) {
-	s, err := newSolver(v.rt, p, m.op, m.steps, 1, v.build)
+	s, err := v.newSolver(p, m.op, m.steps, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (m measured) solve(ctx context.Context, v variant, p *prior.Prior) (*raster
 	if err != nil {
 		return nil, err
 	}
-	return m.image(answers[0].X), nil
+	return &raster.Image{Channels: m.truth.Channels, Height: m.truth.Height, Width: m.truth.Width, Pix: answers[0].X}, nil
 }
 
 // greyLevels returns the largest difference of two images in 8-bit samples.

@@ -1,6 +1,6 @@
 """Times a guided-diffusion network in PyTorch: python3 -m ddiff_torch.unet_bench --network DIR ...
 
-`ddiff doctor --gpu` writes DIR: network.json (the architecture), weights.safetensors, x.npy
+TestAgainstTorch of restore/prior/randomnet writes DIR: network.json (the architecture), weights.safetensors, x.npy
 and y.npy (an input, and ddiff's output for it on the CPU). The timed network thus has the same
 weights, and max_abs is the largest difference between its float32 output and ddiff's.
 
@@ -142,7 +142,7 @@ class Timer:
 
 def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="unet_bench", description="Time a guided-diffusion network in PyTorch.")
-    parser.add_argument("--network", type=Path, required=True, help="folder written by ddiff doctor --gpu")
+    parser.add_argument("--network", type=Path, required=True, help="folder with network.json, weights.safetensors, x.npy and y.npy")
     parser.add_argument("--device", default="cuda:0", help="cpu, or cuda:N")
     parser.add_argument("--batches", default="1,4,8,16", help="batch sizes")
     parser.add_argument("--seconds", type=float, default=2, help="minimum duration of one timing")

@@ -33,18 +33,17 @@ func newDoctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check this machine's prerequisites, or check a GPU",
 		Long: "List the prerequisites of this machine: what is found, what is missing, and the remedy.\n\n" +
-			"With --gpu, check a device: differences from the CPU, speed, memory, signals, and comparison with\n" +
-			"PyTorch. Write gpu-check.json and gpu-check.md, and end with one line for scripts.\n" +
-			"docs/gpu/README.md describes both.",
+			"With --gpu, check a device: differences from the CPU, speed, memory and signals. Write gpu-check.json, and\n" +
+			"end with one line for scripts. docs/gpu/README.md describes both.",
 		Example: "  ddiff doctor\n" +
-			"  ddiff doctor --gpu --torch python3\n" +
+			"  ddiff doctor --gpu\n" +
 			"  ddiff doctor --gpu --device webgpu --quick",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.gpu {
 				return checkGPU(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			for _, name := range []string{"device", "quick", "size", "steps", "batches", "task", "only", "images", "threads", "torch", "tools", "out"} {
+			for _, name := range []string{"device", "quick", "size", "steps", "batches", "task", "only", "images", "threads", "out"} {
 				if cmd.Flags().Changed(name) {
 					return cli.Usage(fmt.Errorf("--%s needs --gpu; see: ddiff doctor --help", name))
 				}
@@ -65,9 +64,7 @@ func newDoctorCommand() *cobra.Command {
 	f.StringSliceVar(&o.check.Only, "only", nil, "`sections` to run: "+strings.Join(gpucheck.Sections()[1:], ", ")+" (default: all)")
 	f.StringVar(&o.images, "images", o.images, "directory of photographs (PNG)")
 	f.IntVar(&o.check.Threads, "threads", 0, "CPU threads (0: one per core)")
-	f.StringVar(&o.check.Python, "torch", "", "Python interpreter with PyTorch (empty: skip PyTorch)")
-	f.StringVar(&o.check.Tools, "tools", "tools", "directory that holds ddiff_torch")
-	f.StringVarP(&o.out, "out", "o", ".", "directory for gpu-check.json and gpu-check.md")
+	f.StringVarP(&o.out, "out", "o", ".", "directory for gpu-check.json")
 	cmd.AddCommand(newSectionCommand(), newInferenceCommand())
 	return cmd
 }

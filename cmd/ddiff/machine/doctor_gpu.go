@@ -37,7 +37,7 @@ func checkGPU(ctx context.Context, o doctorOptions, stdout, stderr io.Writer) er
 	}
 	fmt.Fprintln(stdout, report.Line())
 	if failed := report.Failed(); len(failed) > 0 {
-		return fmt.Errorf("%w: check of the device failed in %s; see %s", cli.ErrMismatch, strings.Join(failed, ", "), filepath.Join(o.out, "gpu-check.md"))
+		return fmt.Errorf("%w: check of the device failed in %s; see %s", cli.ErrMismatch, strings.Join(failed, ", "), filepath.Join(o.out, "gpu-check.json"))
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (o doctorOptions) run(ctx context.Context, cfg gpucheck.Config, stderr io.W
 	return report, nil
 }
 
-// writeReport writes gpu-check.json and gpu-check.md.
+// writeReport writes gpu-check.json.
 func writeReport(dir string, report *gpucheck.Report) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -111,12 +111,5 @@ func writeReport(dir string, report *gpucheck.Report) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "gpu-check.json"), append(data, '\n'), 0o644); err != nil {
-		return err
-	}
-	page, err := os.Create(filepath.Join(dir, "gpu-check.md"))
-	if err != nil {
-		return err
-	}
-	return errors.Join(report.WritePage(page), page.Close())
+	return os.WriteFile(filepath.Join(dir, "gpu-check.json"), append(data, '\n'), 0o644)
 }

@@ -33,15 +33,15 @@ type measured struct {
 // problems.
 func measure(ctx context.Context, cpu *onnxruntime.Runtime, path, task string, size, steps int) (m measured, err error) {
 	m.name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	var img *raster.Image
 	data, err := regular.Read(path, raster.MaxBytes)
-	if err != nil {
-		return m, fmt.Errorf("read photograph: %w", err)
+	if err == nil {
+		img, err = raster.Decode(data)
 	}
-	img, err := raster.Decode(data)
-	if err != nil {
-		return m, fmt.Errorf("read photograph %s: %w", path, err)
+	if err == nil {
+		m.truth, err = raster.Fit(img, raster.Resize, size, 8)
 	}
-	if m.truth, err = raster.Fit(img, raster.Resize, size, 8); err != nil {
+	if err != nil {
 		return m, fmt.Errorf("read photograph %s: %w", path, err)
 	}
 	if m.op, err = operator.Builtin().New(task, nil, operator.Shape{Channels: m.truth.Channels, Height: size, Width: size}); err != nil {
@@ -61,13 +61,8 @@ func measure(ctx context.Context, cpu *onnxruntime.Runtime, path, task string, s
 	return m, err
 }
 
-// image returns a solution as an image.
-func (m measured) image(pix []float32) *raster.Image {
-	return &raster.Image{Channels: m.truth.Channels, Height: m.truth.Height, Width: m.truth.Width, Pix: pix}
-}
-
 // newSolver compiles DDiff with the preset natural for batches of n images. Close it after use.
-func newSolver(rt *onnxruntime.Runtime, p *prior.Prior, op *operator.Operator, steps, n int, build solver.Build) (*solver.Solver, error) {
+func (v variant) newSolver(p *prior.Prior, op *operator.Operator, steps, n int) (*solver.Solver, error) {
 	ddiff := method.DDiff()
 	request := method.Request{Method: ddiff.Info().Name, Preset: "natural", Task: op.Task, Steps: steps}
 	settings, err := method.Builtin().Resolve(request, p.Schedule.Steps())
@@ -78,5 +73,5 @@ func newSolver(rt *onnxruntime.Runtime, p *prior.Prior, op *operator.Operator, s
 	if err != nil {
 		return nil, err
 	}
-	return solver.New(rt, run, n, build)
+	return solver.New(v.rt, run, n, v.build)
 }
