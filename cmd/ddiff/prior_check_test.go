@@ -43,6 +43,7 @@ for case, name in zip(cases, ("prior.onnx", "blur.onnx", "latent")):
     assert cli.main([*case.arguments, "--out", str(out / name)]) == 0
 assert cli.main(["half", "--onnx", str(out / "prior.onnx"), "--out", str(out / "half.onnx")]) == 0
 assert cli.main([*cases[0].arguments, "--external-data", "--out", str(out / "external.onnx")]) == 0
+assert cli.main([*r._drunet(out, 1)[0].arguments, "--out", str(out / "other.onnx")]) == 0
 `
 	cmd := exec.Command(python, "-W", "ignore", "-c", script, dir)
 	cmd.Dir = filepath.Join("..", "..", "tools")
@@ -109,19 +110,27 @@ func TestCheckExported(t *testing.T) {
 
 	e = ddiff(t, "prior", "check", path("prior.onnx"), "--size", "64", "--images", filepath.Join("..", "..", "examples", "images"))
 	wantCode(t, e, 0)
-	e = ddiff(t, "prior", "check", path("prior.onnx"), "--size", "64", "--max-abs", "1e-12")
-	wantCode(t, e, 3)
-	wantMessage(t, e, path("prior.onnx"), "mismatch with its reference vectors (fp32): max_abs=")
-	e = ddiff(t, "prior", "check", path("half.onnx"), "--size", "64", "--psnr", "180")
-	wantCode(t, e, 3)
-	e = ddiff(t, "prior", "check", path("prior.onnx"), "--vectors", path("blur.vectors"))
-	wantCode(t, e, 7)
 	e = ddiff(t, "operator", "check", path("blur.onnx"), "--size", "64", "--tolerance", "1e-15")
 	wantCode(t, e, 3)
 	wantMessage(t, e, path("blur.onnx"), "mismatch: the gradient differs from finite differences")
 	e = ddiff(t, "operator", "check", path("prior.onnx"))
 	wantCode(t, e, 7)
 	wantMessage(t, e, path("prior.onnx"), "ddiff.kind")
+
+	// The vectors of another prior differ, and those of an operator do not fit.
+	for _, c := range []struct {
+		file, vectors string
+		code          int
+	}{{"prior.onnx", "other.vectors", 3}, {"half.onnx", "other.vectors", 3}, {"prior.onnx", "blur.vectors", 7}} {
+		file := filepath.Join(t.TempDir(), "p.onnx")
+		copyFile(t, path(c.file), file)
+		must(t, os.CopyFS(strings.TrimSuffix(file, ".onnx")+".vectors", os.DirFS(path(c.vectors))))
+		e = ddiff(t, "prior", "check", file, "--size", "64")
+		wantCode(t, e, c.code)
+		if c.code == 3 {
+			wantMessage(t, e, file, "mismatch with its reference vectors (fp32): max_abs=")
+		}
+	}
 
 	// External weights do not change a result.
 	var restored [2]*raster.Image

@@ -20,8 +20,6 @@ type BundleOptions struct {
 	Size int
 	// Images are photographs of that size with the bundle's channels. Default: an image of slow waves.
 	Images []*raster.Image
-	// Limits bound the deviation from the vectors. Default: DefaultLimits.
-	Limits Limits
 }
 
 // PartReport is the result of checking a part.
@@ -115,7 +113,7 @@ func Bundle(ctx context.Context, rt *onnxruntime.Runtime, dir string, o BundleOp
 			return nil, err
 		}
 		p := PartReport{Role: role.Name, File: card.Files[role.Name].File, Parameters: n.parameters, MSPerCall: b.times[role.Name].median()}
-		if p.Vectors, err = n.checkVectors(ctx, rt, "", o.Limits); err != nil {
+		if p.Vectors, err = n.checkVectors(ctx, rt); err != nil {
 			return nil, err
 		}
 		r.Parts = append(r.Parts, p)

@@ -28,10 +28,6 @@ const (
 type OperatorOptions struct {
 	// Size is the side of the square images in pixels, rounded up to ddiff.multiple_of. Default: the sides that the file fixes, or 256.
 	Size int
-	// Vectors is a folder or an .npz file of reference vectors. Default: VectorsPath, if it exists.
-	Vectors string
-	// Limits bound the deviation from the vectors. Default: DefaultLimits.
-	Limits Limits
 	// Tolerance is the largest relative error of the gradient and of the adjoint. Default: 0.01.
 	Tolerance float64
 }
@@ -129,7 +125,7 @@ func Operator(ctx context.Context, rt *onnxruntime.Runtime, file string, o Opera
 	if err != nil {
 		return nil, err
 	}
-	if r.Vectors, err = n.checkVectors(ctx, rt, o.Vectors, o.Limits); err != nil {
+	if r.Vectors, err = n.checkVectors(ctx, rt); err != nil {
 		return nil, err
 	}
 	r.PeakMiB = float64(PeakMiB())

@@ -19,10 +19,6 @@ type PriorOptions struct {
 	Size int
 	// Images are photographs of that size with the prior's channels. Default: none.
 	Images []*raster.Image
-	// Vectors is a folder or an .npz file of reference vectors. Default: VectorsPath, if it exists.
-	Vectors string
-	// Limits bound the deviation from the vectors. Default: DefaultLimits.
-	Limits Limits
 	// Timesteps are the time indices. Default: ten, from the first to the last.
 	Timesteps []int
 }
@@ -216,7 +212,7 @@ func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int)
 
 // vectors compares the file, and the form that the solver inlines, with the reference vectors; nil without vectors.
 func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
-	path := findVectors(c.o.Vectors, file)
+	path := findVectors(file)
 	if path == "" {
 		return nil, nil
 	}
@@ -224,7 +220,7 @@ func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Ag
 	if err != nil {
 		return nil, err
 	}
-	v, err := ReadVectors(path, names(n.outputs))
+	v, err := readVectors(path)
 	if err != nil {
 		return nil, err
 	}
@@ -232,11 +228,11 @@ func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Ag
 	if err != nil {
 		return nil, err
 	}
-	plain, err := n.compare(ctx, c.rt, v, c.o.Limits)
+	plain, err := n.compare(ctx, c.rt, v)
 	if err != nil {
 		return nil, err
 	}
-	inlined, err := v.compare(map[string]*raster.Array{n.outputs[0].Name: got}, c.o.Limits)
+	inlined, err := v.compare(map[string]*raster.Array{n.outputs[0].Name: got})
 	if err != nil {
 		return nil, err
 	}

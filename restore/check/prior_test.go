@@ -1,7 +1,6 @@
 package check_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
 	"math"
@@ -103,28 +102,6 @@ func TestPriorVectors(t *testing.T) {
 				t.Errorf("vectors %+v, ok %v, want %v", r.Vectors, r.OK(), c.ok)
 			}
 		})
-	}
-}
-
-func TestVectorsFromNPZ(t *testing.T) {
-	t.Parallel()
-	var buf bytes.Buffer
-	z := zip.NewWriter(&buf)
-	for name, a := range map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8), "t": {Shape: []int{1}, Data: []float32{3}}, "eps": ramp(0.5, 1, 3, 8, 8)} {
-		data, err := raster.EncodeNPY(a.Shape, a.Data)
-		must(t, err)
-		w, err := z.Create(name + ".npy")
-		must(t, err)
-		_, err = w.Write(data)
-		must(t, err)
-	}
-	must(t, z.Close())
-	path := filepath.Join(t.TempDir(), "v.npz")
-	must(t, os.WriteFile(path, buf.Bytes(), 0o644))
-	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), score(t, 0.5, nil), check.PriorOptions{Size: 8, Vectors: path, Timesteps: []int{1}})
-	must(t, err)
-	if r.Vectors == nil || !r.Vectors.OK || !(r.Vectors.MaxAbs <= 1e-7) {
-		t.Errorf("vectors %+v", r.Vectors)
 	}
 }
 

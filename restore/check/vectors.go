@@ -1,13 +1,11 @@
 package check
 
 import (
-	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -16,7 +14,6 @@ import (
 	"strings"
 
 	"ddiff/internal/regular"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 )
@@ -37,12 +34,9 @@ const MaxVectorBytes int64 = 256 << 20
 // VectorsPath returns the folder to which exporters write the vectors of a model file.
 func VectorsPath(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
 
-// findVectors returns path, or the existing VectorsPath of a model if path is empty, or "".
-func findVectors(path, model string) string {
-	if path != "" {
-		return path
-	}
-	path = VectorsPath(model)
+// findVectors returns the VectorsPath of a model if it exists, or "".
+func findVectors(model string) string {
+	path := VectorsPath(model)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return ""
 	}
@@ -50,15 +44,16 @@ func findVectors(path, model string) string {
 }
 
 // checkVectors compares n with the vectors at findVectors; nil without vectors.
-func (n *network) checkVectors(ctx context.Context, rt *onnxruntime.Runtime, path string, l Limits) (*Agreement, error) {
-	if path = findVectors(path, n.file); path == "" {
+func (n *network) checkVectors(ctx context.Context, rt *onnxruntime.Runtime) (*Agreement, error) {
+	path := findVectors(n.file)
+	if path == "" {
 		return nil, nil
 	}
-	v, err := ReadVectors(path, names(n.outputs))
+	v, err := readVectors(path)
 	if err != nil {
 		return nil, err
 	}
-	return n.compare(ctx, rt, v, l)
+	return n.compare(ctx, rt, v)
 }
 
 // vectorsFile is the content of vectors.json.
@@ -70,19 +65,9 @@ type vectorsFile struct {
 	SHA256    map[string]string  `json:"sha256"`
 }
 
-// ReadVectors reads a folder with vectors.json and checks its digests, or reads an .npz file whose arrays have the names
-// of ports; outputs are the names of output ports in an .npz file. ErrVectors wraps all errors.
-func ReadVectors(path string, outputs []string) (*Vectors, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("%w %s: %w", ErrVectors, path, err)
-	}
-	var v *Vectors
-	if info.IsDir() {
-		v, err = readFolder(path)
-	} else {
-		v, err = readNPZ(path, outputs)
-	}
+// readVectors reads a folder with vectors.json and checks its digests. ErrVectors wraps all errors.
+func readVectors(path string) (*Vectors, error) {
+	v, err := readFolder(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrVectors, path, err)
 	}
@@ -90,7 +75,7 @@ func ReadVectors(path string, outputs []string) (*Vectors, error) {
 		return nil, fmt.Errorf("%w %s: precision is %q, want fp32 or fp16", ErrVectors, path, v.Precision)
 	}
 	if len(v.Inputs) == 0 || len(v.Outputs) == 0 {
-		return nil, fmt.Errorf("%w %s: no inputs, or none of the outputs %v", ErrVectors, path, outputs)
+		return nil, fmt.Errorf("%w %s: no inputs, or no outputs", ErrVectors, path)
 	}
 	return v, nil
 }
@@ -133,44 +118,6 @@ func readFolder(dir string) (*Vectors, error) {
 			if part.arrays[port], err = decodeArray(name, data); err != nil {
 				return nil, err
 			}
-		}
-	}
-	return v, nil
-}
-
-func readNPZ(path string, outputs []string) (v *Vectors, err error) {
-	file, size, err := regular.Open(path, modelfile.MaxFileBytes)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	z, err := zip.NewReader(file, size)
-	if err != nil {
-		return nil, err
-	}
-	left := MaxVectorBytes
-	v = &Vectors{Precision: "fp32", Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}}
-	for _, f := range z.File {
-		r, err := f.Open()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		data, err := io.ReadAll(io.LimitReader(r, left+1))
-		if left -= int64(len(data)); left < 0 {
-			err = errVectorBytes
-		}
-		if err = errors.Join(err, r.Close()); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		a, err := decodeArray(f.Name, data)
-		if err != nil {
-			return nil, err
-		}
-		port := strings.TrimSuffix(f.Name, ".npy")
-		if slices.Contains(outputs, port) {
-			v.Outputs[port] = a
-		} else {
-			v.Inputs[port] = a
 		}
 	}
 	return v, nil
@@ -232,17 +179,5 @@ type Agreement struct {
 	// OK: the deviation is within the limits.
 	OK bool `json:"ok"`
 }
-
-// Limits bound the deviation of a model from its vectors. The zero value is DefaultLimits.
-type Limits struct {
-	// MaxAbs is the largest MaxAbs in fp32, in units of the reference's RMS if that is above 1. Default: 1e-4. Where the
-	// vectors state PyTorch's accuracy in float32, four times that is permitted.
-	MaxAbs float64
-	// PSNR is the lowest PSNR in fp16, in dB. Default: 50.
-	PSNR float64
-}
-
-// DefaultLimits returns the limits with which the exporters are tested.
-func DefaultLimits() Limits { return Limits{MaxAbs: 1e-4, PSNR: 50} }
 
 func digest(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

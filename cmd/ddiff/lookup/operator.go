@@ -41,7 +41,7 @@ func newOperatorCommand() *cobra.Command {
 
 func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptions, tolerance float64) error {
 	return o.withRuntime(func(rt *onnxruntime.Runtime) error {
-		r, err := check.Operator(ctx, rt, path, check.OperatorOptions{Size: o.size, Vectors: o.vectors, Limits: o.limits(), Tolerance: tolerance})
+		r, err := check.Operator(ctx, rt, path, check.OperatorOptions{Size: o.size, Tolerance: tolerance})
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w %s: no such file; name an ONNX file", cli.ErrOperator, redact.Address(path))
 		}

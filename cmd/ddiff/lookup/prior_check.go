@@ -27,27 +27,18 @@ import (
 
 // checkOptions are the flags of the commands that check files.
 type checkOptions struct {
-	run     cli.ComputeOptions
-	size    int
-	images  string
-	vectors string
-	maxAbs  float64
-	psnr    float64
-	json    bool
+	run    cli.ComputeOptions
+	size   int
+	images string
+	json   bool
 }
 
 func (o *checkOptions) flags(cmd *cobra.Command) {
-	limits := check.DefaultLimits()
 	f := cmd.Flags()
 	f.IntVar(&o.size, "size", 256, "side of the images in pixels, rounded up to the card's multiple_of")
-	f.StringVar(&o.vectors, "vectors", "", "reference vectors: a folder or an .npz file (default: the folder NAME.vectors beside the file, if it exists)")
-	f.Float64Var(&o.maxAbs, "max-abs", limits.MaxAbs, "largest difference from the vectors of a float32 file")
-	f.Float64Var(&o.psnr, "psnr", limits.PSNR, "lowest PSNR against the vectors of a float16 file, in dB")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	o.run.AddDevice(f, onnxruntime.ProviderCPU)
 }
-
-func (o *checkOptions) limits() check.Limits { return check.Limits{MaxAbs: o.maxAbs, PSNR: o.psnr} }
 
 func newPriorCheckCommand() *cobra.Command {
 	var o checkOptions
@@ -89,7 +80,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 		if err != nil {
 			return err
 		}
-		r, err := check.Prior(ctx, rt, path, check.PriorOptions{Size: o.size, Images: images, Vectors: o.vectors, Limits: o.limits()})
+		r, err := check.Prior(ctx, rt, path, check.PriorOptions{Size: o.size, Images: images})
 		if err != nil {
 			return fmt.Errorf("%w: %w", cli.ErrPrior, err)
 		}
@@ -105,7 +96,7 @@ func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxru
 	if err != nil {
 		return err
 	}
-	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Images: images, Limits: o.limits()})
+	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Images: images})
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrPrior, err)
 	}

@@ -26,10 +26,12 @@ type compareOptions struct {
 	where          []string
 	whereA, whereB []string
 	rule           string
-	largest        int
 	out            string
 	json           bool
 }
+
+// largest is the number of measurements with the largest differences that compare shows.
+const largest = 10
 
 func newCompareCommand(c shard.Catalogue) *cobra.Command {
 	o := compareOptions{catalogue: c}
@@ -54,7 +56,6 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.whereA, "where-a", nil, fmt.Sprintf(usage, "A"))
 	f.StringArrayVar(&o.whereB, "where-b", nil, fmt.Sprintf(usage, "B"))
 	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to compare, not an oracle: "+cli.Words(manifest.Selections())+" (default first)")
-	f.IntVar(&o.largest, "largest", 10, "`number` of measurements with the largest differences to show")
 	f.StringVarP(&o.out, "out", "o", "", "`directory` for comparison.json and the pictures of the largest differences")
 	f.BoolVar(&o.json, "json", false, "print the comparison as a JSON object")
 	return cmd
@@ -64,9 +65,6 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	rule, err := report.ParseRule(o.rule)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("compare: --%w", err))
-	}
-	if o.largest < 0 {
-		return cli.Usage(fmt.Errorf("compare: --largest %d is negative", o.largest))
 	}
 	if manifest.IsAddress(o.out) {
 		return cli.Usage(fmt.Errorf("compare: --out %s is an address; give a directory of this machine", o.out))
@@ -115,7 +113,7 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	if o.json {
 		return json.NewEncoder(stdout).Encode(v)
 	}
-	return v.WriteText(stdout, o.largest)
+	return v.WriteText(stdout, largest)
 }
 
 // store writes the files of the comparison.
@@ -126,7 +124,7 @@ func (o compareOptions) store(ctx context.Context, v *report.Versus, outputs [2]
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	side := func(i int) report.Folder { return report.Folder{Outputs: outputs[i : i+1], To: to.Store} }
-	err = v.Write(ctx, to.Store, side(0), side(1), o.catalogue.Operators, o.largest)
+	err = v.Write(ctx, to.Store, side(0), side(1), o.catalogue.Operators, largest)
 	if errors.Is(err, report.ErrIncomplete) {
 		fmt.Fprintln(stderr, "the pictures are incomplete:", cli.OneLine(err))
 		err = nil
