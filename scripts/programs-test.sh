@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a small campaign, exports its table and pictures, and reads them and its summary with the packages of docs/python.md, which it
+# Runs a small campaign, writes its table, and reads table, pictures and summary with the packages of docs/python.md, which it
 # installs into .cache/programs. DDIFF_PROGRAMS names an interpreter that has them. Run it through
 # `make programs-test`, which builds the program.
 set -euo pipefail
@@ -22,7 +22,6 @@ fi
 exports=$(mktemp -d)
 trap 'rm -rf "$exports"' EXIT
 bin/ddiff run examples/images/coffee.png examples/images/rocket.png --task hdr --set gamma0=4,8 --runs 2 --size 32 --steps 5 --quiet \
-	--out "$exports/out"
-bin/ddiff report "$exports/out" --format parquet --out "$exports/demo.parquet"
-bin/ddiff export "$exports/out" --layout huggingface --out "$exports/pictures"
+	--out "$exports/out/demo"
+bin/ddiff report "$exports/out/demo" --format parquet --out "$exports/demo.parquet"
 DDIFF_EXPORTS=$exports PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider --noconftest tools/tests/test_programs.py

@@ -33,44 +33,20 @@ func TestExportFolders(t *testing.T) {
 	wantCode(t, ddiff(t, "export", out, "--out", to), 2)
 
 	// A damaged or missing picture ends the export, which leaves nothing behind.
-	damage := func(id string, do func(path string) error, layout string) {
+	damage := func(id string, do func(path string) error) {
 		t.Helper()
 		must(t, do(file(out, id, manifest.FileRestored)))
 		dir := t.TempDir()
-		e = ddiff(t, "export", out, "--layout", layout, "--out", filepath.Join(dir, "second"))
+		e = ddiff(t, "export", out, "--out", filepath.Join(dir, "second"))
 		wantCode(t, e, 3)
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
 			t.Errorf("left %v, error %v", entries, err)
 		}
 	}
 	for id := range wantItems(t, out, 4) {
-		empty := func(path string) error { return os.WriteFile(path, nil, 0o644) }
-		damage(id, empty, "folder")
-		damage(id, empty, "huggingface")
-		damage(id, os.Remove, "folder")
+		damage(id, func(path string) error { return os.WriteFile(path, nil, 0o644) })
+		damage(id, os.Remove)
 		break
-	}
-}
-
-// TestExportPictures exports a run as Parquet; a missing picture leaves nothing behind.
-func TestExportPictures(t *testing.T) {
-	t.Parallel()
-	out := tiny(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--steps", "3")
-	to := filepath.Join(t.TempDir(), "pictures")
-	e := ddiff(t, "export", out, "--layout", "huggingface", "--out", to)
-	wantCode(t, e, 0)
-	wantLine(t, e, "images=2 dir="+to)
-	data := read(t, filepath.Join(to, "data", "00000.parquet"))
-	for id := range wantItems(t, out, 2) {
-		if !bytes.Contains(data, read(t, file(out, id, manifest.FileRestored))) {
-			t.Errorf("the Parquet file lacks the restored image of %s", id)
-		}
-		must(t, os.Remove(file(out, id, manifest.FileTruth)))
-	}
-	dir := t.TempDir()
-	e = ddiff(t, "export", out, "--layout", "huggingface", "--out", filepath.Join(dir, "second"))
-	if entries, err := os.ReadDir(dir); e.code == 0 || err != nil || len(entries) != 0 {
-		t.Errorf("exit code %d, left %v, error %v", e.code, entries, err)
 	}
 }
 
@@ -82,7 +58,6 @@ func TestExportRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"--layout", "tar"}, 2, `--layout "tar" is none of folder, huggingface`},
 		{[]string{"--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"--out", out}, 2, "is not empty"},
 		{[]string{"--out", filepath.Join(out, "summary.json")}, 2, "not a directory"},

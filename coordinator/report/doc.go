@@ -14,7 +14,7 @@
 // [RuleBestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
 //
 // [Results] reads the results of any number of outputs, [Filter] selects among them, [Summarize], [WriteCSV] and
-// [WriteParquet] write single tables, [WritePictures] a table with pictures, [WriteFigures] the figures, [Compare] compares
+// [WriteParquet] write single tables, [WriteFigures] the figures, [Compare] compares
 // two sets of results, and [Choose] measures the selection rules.
 //
 // The output depends on the results only, not on their order, the worker, the batch or the clock.
@@ -25,7 +25,6 @@
 // temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
 // file. The page lists at most 50,000 items, about 150 bytes each; contact sheets show a bounded selection. The
 // intervals need 8 bytes for each measurement, the comparisons 36 bytes more for each measurement of a task with
-// several approaches to one problem; Results 16 bytes for each result; Compare all measurements of both sides;
-// WritePictures the rows of all items without their pictures. The figures hold a bounded sample of the measurements of
-// one problem, at most 10,000 of about 200 bytes, and the traces of one line.
+// several approaches to one problem; Results 16 bytes for each result; Compare all measurements of both sides.
+// The figures hold a bounded sample of the measurements of one problem, at most 10,000 of about 200 bytes, and the traces of one line.
 package report

@@ -2,9 +2,6 @@ package report
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -137,42 +134,6 @@ func TestLargeCSV(t *testing.T) {
 	if len(csv) <= spoolMemory || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
 		t.Errorf("results.csv has %d bytes and %d lines", len(csv), strings.Count(csv, "\n"))
 	}
-}
-
-// TestWritePicturesEndsWithTheError: an error of the results ends the export without a file.
-func TestWritePicturesEndsWithTheError(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("damaged result")
-	results := func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
-	n, err := WritePictures(t.Context(), Folder{}, results, func(string, []byte) error {
-		t.Error("a file was written")
-		return nil
-	})
-	if n != 0 || !errors.Is(err, broken) {
-		t.Errorf("%d items, %v", n, err)
-	}
-	store := newMemory()
-	r := result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))
-	illustrate(t, store, &r, 1)
-	from := Folder{Outputs: []Output{{Address: "test", Store: store}}}
-	for file := range r.Artifacts {
-		r.Artifacts[file] = digestOf(t, store, manifest.ItemKey(r.Item.ID, file))
-	}
-	files := 0
-	put := func(string, []byte) error { files++; return nil }
-	if n, err := WritePictures(t.Context(), from, stream([]manifest.Result{r}), put); err != nil || n != 1 || files != 1 {
-		t.Errorf("%d items in %d files, %v", n, files, err)
-	}
-}
-
-// digestOf returns the digest of a stored file.
-func digestOf(t *testing.T, store *memory, key string) string {
-	t.Helper()
-	data, err := store.Get(context.Background(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(data))
 }
 
 // TestMeansOfImages: the rank test gets one value per image, the mean of its defined values.

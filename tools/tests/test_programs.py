@@ -1,7 +1,7 @@
 """Results as other programs read them: pandas, Hugging Face datasets, and the recipes for Weights & Biases and MLflow.
 
-`make programs-test` installs these packages and names the exports of a small campaign in DDIFF_EXPORTS: demo.parquet,
-pictures, out. Nothing is sent to a network.
+`make programs-test` installs these packages and names the folder with a small campaign in DDIFF_EXPORTS: demo.parquet
+and out/demo. Nothing is sent to a network.
 """
 
 from __future__ import annotations
@@ -52,14 +52,13 @@ def test_pictures(exports: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     names: dict = {}
     exec(code_of("Pictures"), names)
-    assert len(names["pictures"]) == len(names["rows"]) == 8
+    assert len(names["pictures"]) == 8
     from PIL import Image
 
     for row in names["pictures"]:
         for column in ("restored", "truth", "measurement"):
-            stored = Image.open(exports / "out/items" / row["item"] / f"{column}.png")
+            stored = Image.open(exports / "out/demo/items" / row["item"] / f"{column}.png")
             assert row[column].size == stored.size == (32, 32) and row[column].tobytes() == stored.tobytes()
-    assert set(names["rows"]["item"]) == set(names["pictures"]["item"])
 
 
 def recipe(exports: Path, name: str, folder: Path, **environment: str) -> None:
@@ -67,7 +66,7 @@ def recipe(exports: Path, name: str, folder: Path, **environment: str) -> None:
     script = REPO / "examples/python" / name
     env = os.environ | environment | {"HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, script, exports / "out/summary.json"], env=env, cwd=folder, timeout=300, capture_output=True, text=True
+        [sys.executable, script, exports / "out/demo/summary.json"], env=env, cwd=folder, timeout=300, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
 

@@ -1,5 +1,5 @@
-// Package export has the command ddiff export, which copies results into the layout of other programs: folders of images, and
-// Parquet files with pictures. A new layout is a case of exportOptions.export; experiment trackers have recipes in examples/python instead.
+// Package export has the command ddiff export, which copies the pictures of results into folders for other programs. Programs with
+// a library for Python have recipes instead: examples/python and docs/python.md.
 package export
 
 import "github.com/spf13/cobra"

@@ -20,57 +20,36 @@ import (
 	"ddiff/manifest"
 )
 
-// The layouts of ddiff export.
-const (
-	layoutFolder      = "folder"
-	layoutHuggingFace = "huggingface"
-)
-
-func layouts() []string { return []string{layoutFolder, layoutHuggingFace} }
-
 // exportOptions are the flags of export.
 type exportOptions struct {
-	where    []string
-	versions []string
-	layout   string
-	out      string
+	where []string
+	out   string
 }
 
 func newExportCommand() *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export OUTPUT...",
-		Short: "Copy results into the layout of other programs",
-		Long: "Copy the results of outputs, directories or buckets, into the layout of other programs.\n" +
-			"folder: CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to\n" +
-			"solve it, for tools that compare two folders of images, such as those for FID.\n" +
-			"huggingface: Parquet files with the pictures as columns, for: datasets.load_dataset(\"DIRECTORY\")\n" +
-			"For tables see: ddiff report --format csv, parquet.",
-		Example: "  ddiff export out/demo --out images\n" +
-			"  ddiff export out/sweep --layout huggingface --out pictures",
-		Args: cobra.MinimumNArgs(1),
+		Short: "Copy the pictures of results into folders, for other programs",
+		Long: "Copy the pictures of outputs, directories or buckets, into folders with readable names:\n" +
+			"CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to solve it, for\n" +
+			"tools that compare two folders of images, such as those for FID.\n" +
+			"For tables see: ddiff report --format csv, parquet. docs/python.md has recipes for other programs.",
+		Example: "  ddiff export out/demo --out images",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
-	f.StringVar(&o.layout, "layout", layoutFolder, "`layout`: "+strings.Join(layouts(), ", "))
 	f.StringVarP(&o.out, "out", "o", "export", "`directory` that is new or empty")
 	return cmd
 }
 
 func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer) error {
-	switch {
-	case !slices.Contains(layouts(), o.layout):
-		return cli.Usage(fmt.Errorf("export: --layout %q is none of %s", o.layout, strings.Join(layouts(), ", ")))
-	case manifest.IsAddress(o.out):
+	if manifest.IsAddress(o.out) {
 		return cli.Usage(fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out))
-	}
-	versions, err := report.ParseVersions(o.versions)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("export: --metric-version: %w", err))
 	}
 	filter, err := report.ParseFilter(o.where)
 	if err != nil {
@@ -81,39 +60,16 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 		return err
 	}
 	defer closeAll()
-	results := versions.Select(cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args))
-
 	to, err := newTree(o.out)
 	if err != nil {
 		return err
 	}
-	line, err := o.export(ctx, to, outputs, results)
-	if err := to.finish(err); err != nil {
+	e := &folderExport{from: report.Folder{Outputs: outputs}, to: to}
+	if err := to.finish(e.write(ctx, cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args))); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s dir=%s\n", line, o.out)
+	_, err = fmt.Fprintf(stdout, "images=%d cells=%d dir=%s\n", len(e.items), len(e.cells), o.out)
 	return err
-}
-
-// export writes the layout. It returns the counts of the last line.
-func (o exportOptions) export(
-	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error],
-) (line string, err error) {
-	from := report.Folder{Outputs: outputs}
-	if o.layout == layoutHuggingFace {
-		n, err := report.WritePictures(ctx, from, results, to.put)
-		return fmt.Sprintf("images=%d", n), err
-	}
-	e := &folderExport{from: from, to: to}
-	for r, err := range results {
-		if err != nil {
-			return "", err
-		}
-		if err := e.add(r); err != nil {
-			return "", err
-		}
-	}
-	return fmt.Sprintf("images=%d cells=%d", len(e.items), len(e.cells)), e.copy(ctx)
 }
 
 // tree is a new directory that is complete or absent.
@@ -184,6 +140,19 @@ type exportedItem struct {
 
 // exportedFile is a picture with its SHA-256.
 type exportedFile struct{ name, digest string }
+
+// write copies the pictures of the results.
+func (e *folderExport) write(ctx context.Context, results iter.Seq2[manifest.Result, error]) error {
+	for r, err := range results {
+		if err == nil {
+			err = e.add(r)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return e.copy(ctx)
+}
 
 func (e *folderExport) add(r manifest.Result) error {
 	if r.Outcome != manifest.OutcomeDone {
