@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Downloads the eight photographs on which the preset natural was tuned for the tasks that are not of the paper, from two packages
 # of Debian 12, into DIR (default .cache/tuning-photographs). The training of the bundled prior used none of them.
-# docs/tuning.md names their authors and licences. Needs apt-get, dpkg-deb and sha256sum.
+# docs/data/tuning-photographs.csv names their authors and licences. Needs apt-get, dpkg-deb and sha256sum.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,7 +27,7 @@ trap 'rm -rf "$packages"' EXIT
 cd "$packages"
 for package in mate-backgrounds palapeli-data; do
 	apt-get -qq -o APT::Sandbox::User=root download "$package" || {
-		echo "could not download the package $package; run apt-get update, or see docs/tuning.md for the photographs" >&2
+		echo "could not download the package $package; run apt-get update, or see docs/data/tuning-photographs.csv" >&2
 		exit 1
 	}
 	dpkg-deb -x "$package"_*.deb "$package"
