@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // page has the table of packages.
@@ -29,7 +30,7 @@ type house struct {
 	packages  map[string]*room // by folder
 	lines     int
 	testLines int
-	words     int // of all Markdown files
+	words     int // of all Markdown files, without the marks of tables and lists
 }
 
 // room is a package: a folder with Go files outside tests.
@@ -82,7 +83,7 @@ func measure(root string) (*house, error) {
 		case err != nil:
 			return nil, err
 		case path.Ext(name) == ".md":
-			h.words += len(strings.Fields(string(content)))
+			h.words += words(string(content))
 		default:
 			if err := h.add(name, content); err != nil {
 				return nil, err
@@ -90,6 +91,17 @@ func measure(root string) (*house, error) {
 		}
 	}
 	return h, nil
+}
+
+// words counts the words of a text: what has a letter or a digit between spaces.
+func words(text string) int {
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // add counts a Go file.
