@@ -95,7 +95,7 @@ type Item struct {
 	Sigma float64 `json:"sigma"`
 	// SigmaEstimated: Sigma was estimated from the measurement; it is 0 if that failed. It is not part of the identity.
 	SigmaEstimated bool `json:"sigma_estimated,omitempty"`
-	// Photons is the mean number of photons of a white pixel, whose counts are a part of the noise. 0: none.
+	// Photons is the mean photon count of a white pixel, which adds shot noise. 0: none.
 	Photons float64 `json:"photons,omitempty"`
 	Seed    uint64  `json:"seed"`
 	// Run numbers repeated runs of one measurement, from 0.

@@ -69,8 +69,8 @@ type Spec struct {
 	// Sigma is the standard deviation of the measurement noise in units of y, 0..1, or auto: estimated from each stored
 	// measurement. Default: 0.05.
 	Sigma Sigma `json:"sigma"`
-	// Photons is the mean number of photons of a white pixel, which makes the noise that of their counts and of Sigma; see
-	// [checkPhotons] for the range. Nil, the default: no noise of photons.
+	// Photons is the mean photon count of a white pixel, which adds shot noise to that of Sigma; see [checkPhotons] for the
+	// range. Nil, the default: no shot noise.
 	Photons *float64 `json:"photons,omitempty"`
 	// Seed keys every random draw. Default: 0.
 	Seed uint64 `json:"seed"`

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(not EXPORTS, reason="DDIFF_EXPORTS names no expo
 
 
 def code_of(heading: str) -> str:
-    """Returns the Python code below a heading of docs/python.md."""
-    section = (REPO / "docs/python.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    """Returns the Python code below a heading of docs/scripting.md."""
+    section = (REPO / "docs/scripting.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     return "\n".join(re.findall(r"```python\n(.*?)```", section, re.S))
 
 
@@ -153,4 +153,4 @@ def test_mlflow(exports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert run.data.params["settings.gamma0"] in run.info.run_name and run.data.metrics["images"] == 2
         rows = pandas.read_parquet("demo.parquet")
         rows = rows[rows.settings.str.contains(f"gamma0={run.data.params['settings.gamma0']};")]
-        assert abs(run.data.metrics["psnr"] - rows.groupby("image").psnr.mean().mean()) < 1e-9  # as docs/python.md says
+        assert abs(run.data.metrics["psnr"] - rows.groupby("image").psnr.mean().mean()) < 1e-9  # as docs/scripting.md says
