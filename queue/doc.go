@@ -74,6 +74,6 @@
 //
 // # Permissions
 //
-// docs/security/README.md lists the subjects that each call publishes to. docs/security/nats-accounts.conf contains the
-// same rules as server configuration, with which the tests of this package run.
+// docs/security/nats-accounts.conf has the subjects of each role as server configuration, with which the tests of this package
+// run.
 package queue
