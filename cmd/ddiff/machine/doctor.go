@@ -35,7 +35,7 @@ func newDoctorCommand() *cobra.Command {
 		Long: "List the prerequisites of this machine: what is found, what is missing, and the remedy.\n\n" +
 			"With --gpu, check a device: differences from the CPU, speed, memory, signals, and comparison with\n" +
 			"PyTorch. Write gpu-check.json and gpu-check.md, and end with one line for scripts.\n" +
-			"docs/gpu/README.md describes both.",
+			"docs/devices.md describes both.",
 		Example: "  ddiff doctor\n" +
 			"  ddiff doctor --gpu --torch python3\n" +
 			"  ddiff doctor --gpu --device webgpu --quick",
