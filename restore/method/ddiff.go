@@ -1,6 +1,7 @@
 package method
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -247,4 +248,130 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 // ddiffRows are the presets: natural and fast, tuned for the bundled prior and few steps, and those of the paper.
 func ddiffRows() []Row {
 	return slices.Concat(ddiffNatural(), ddiffFast(), ddiffPublished())
+}
+
+// ddiffNatural is tuned for the bundled prior: few steps, a larger b than the paper's, an earlier end of the added noise, and the
+// gradient of the norm, which unit did not improve in a comparison (docs/tuning.md). Box inpainting adds no noise: in the hole, no gradient
+// corrects an error that noise causes.
+//
+// The settings of the paper's tasks have the highest mean PSNR on the bundled photographs at 128×128 with sigma 0.05, so
+// figures on those photographs are those of tuned data. The steps of super-resolution, and noise, answer and gradient at saturated entries of HDR were chosen
+// on photographs of [tuningPhotographs], see docs/tuning.md.
+func ddiffNatural() []Row {
+	row := func(task string, steps int, gamma0, b float64, t0 parameter.Value, rule string) Row {
+		return Row{"natural", task, steps, map[string]parameter.Value{
+			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(rule),
+		}, photographs()}
+	}
+	none, one, early := parameter.Word(parameter.None), parameter.Number(1), parameter.Number(300)
+	enlarge := row(operator.SuperResolution, 75, 45, 0.5, one, sigmaFull)
+	enlarge.ChosenOn = union(enlarge.ChosenOn, fourPhotographs())
+	hdr := row(operator.HDR, 150, 4, 1, early, sigmaDDPM)
+	hdr.Values["answer"], hdr.Values["recover"] = parameter.Word(answerPrimal), parameter.Word(recoverBeyond)
+	hdr.ChosenOn = append(hdr.ChosenOn, tuningPhotographs()...)
+	return append([]Row{
+		enlarge,
+		row(operator.InpaintBox, 100, 5, 1, none, sigmaDDPM),
+		row(operator.InpaintRandom, 100, 5, 1, early, sigmaDDPM),
+		row(operator.GaussianDeblur, 120, 8, 1.5, early, sigmaDDPM),
+		row(operator.MotionDeblur, 200, 8, 1.5, early, sigmaDDPM),
+		row(operator.PhaseRetrieval, 100, 38, 1, one, sigmaFull),
+		row(operator.NonlinearDeblur, 100, 8, 1.5, early, sigmaDDPM),
+		hdr,
+	}, ddiffNaturalOthers()...)
+}
+
+// ddiffNaturalOthers has the rows of the tasks that are not the paper's. They were chosen on the photographs of
+// [tuningPhotographs], see docs/tuning.md. The residual of JPEG compression is zero wherever x rounds to the coefficients of y, so it becomes
+// small before the solver ends. The gradient of its square becomes small with it; that of the norm does not.
+func ddiffNaturalOthers() []Row {
+	row := func(task string, gamma0, b float64, t0 parameter.Value) Row {
+		return Row{"natural", task, 100, map[string]parameter.Value{
+			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(sigmaDDPM),
+		}, tuningPhotographs()[:6]}
+	}
+	none, early := parameter.Word(parameter.None), parameter.Number(300)
+	jpeg := row(operator.JPEG, 0.1, 1, early)
+	jpeg.Values["gradient"], jpeg.Values["a"] = parameter.Word(GradientSquared), parameter.Number(1)
+	denoise := row(operator.Denoise, 6, 1, early)
+	denoise.ChosenOn = fourPhotographs()
+	colorize := row(operator.Colorize, 8, 1, none)
+	colorize.ChosenOn = tuningPhotographs()
+	return []Row{
+		denoise,
+		jpeg,
+		row(operator.SuperResolutionArea, 15, 0.5, none),
+		colorize,
+		row(operator.Demosaic, 6, 0.7, early),
+		row(operator.Inpaint, 6, 1, none),
+	}
+}
+
+// ddiffFast has the rows of natural with fewer steps, and with a step size, b or end of the noise for them. They were chosen on
+// [fourPhotographs] at 64×64 with sigma 0.05, see docs/tuning.md. Phase retrieval, where single images succeed or fail by chance, and the
+// tasks that are not the paper's have the rows of natural.
+func ddiffFast() []Row {
+	none, early := parameter.Word(parameter.None), parameter.Number(300)
+	fewer := map[string]struct {
+		steps     int
+		gamma0, b float64
+		t0        parameter.Value
+	}{
+		operator.SuperResolution: {50, 45, 0.5, parameter.Number(1)},
+		operator.InpaintBox:      {35, 12, 1, none},
+		operator.InpaintRandom:   {85, 6, 1, early},
+		operator.GaussianDeblur:  {80, 8, 2, early},
+		operator.MotionDeblur:    {140, 8, 1.5, early},
+		operator.NonlinearDeblur: {75, 8, 1.5, early},
+		operator.HDR:             {120, 5, 1, early},
+	}
+	var rows []Row
+	for _, row := range ddiffNatural() {
+		row.Preset = "fast"
+		if f, ok := fewer[row.Task]; ok {
+			row.Steps, row.Values = f.steps, maps.Clone(row.Values)
+			row.Values["gamma0"], row.Values["b"], row.Values["t0"] = parameter.Number(f.gamma0), parameter.Number(f.b), f.t0
+			row.ChosenOn = union(row.ChosenOn, fourPhotographs())
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// union returns a and the elements of b that a lacks.
+func union(a, b []string) []string {
+	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
+}
+
+// ddiffPublished has the presets ffhq and imagenet, for 256×256 images and 1000 steps. They are those of the authors' code
+// (SoniaMinseoKim/ddiff-cvpr at ae3ce1f; lines of ddiff_sample.py):
+//
+//	gamma0, t0   --scale and --forward_step of run_ffhq.sh and run_imagenet.sh, and the table of the README
+//	a, b, t_gamma   line 393, one rule for all tasks
+//	sigma_rule   lines 427 to 434, by task
+//	gradient     line 337
+//	answer       line 422: the step at index 0 writes nothing
+//
+// The paper's Tables 5 and 6 (appendix "Hyperparameter Choices") have the same values but one: t_γ is 500 for box inpainting on ImageNet. Both
+// differences between text and code, and that of the gradient, are in docs/parity.md.
+func ddiffPublished() []Row {
+	var rows []Row
+	add := func(task string, rule string, scaleFFHQ, forwardFFHQ, scaleImageNet, forwardImageNet float64) {
+		for _, p := range []struct {
+			preset    string
+			gamma0, t float64
+		}{{"ffhq", scaleFFHQ, forwardFFHQ}, {"imagenet", scaleImageNet, forwardImageNet}} {
+			rows = append(rows, publishedRow(p.preset, task, 1000, "gamma0", p.gamma0, "a", 3.3, "b", 0.1, "t_gamma", 90, "t0", p.t,
+				"sigma_rule", rule, "gradient", GradientUnit, "answer", answerState))
+		}
+	}
+	add(operator.SuperResolution, sigmaFull, 18, 1, 18, 1)
+	add(operator.InpaintBox, sigmaFull, 30, 1, 50, 1)
+	add(operator.InpaintRandom, sigmaFull, 50, 1, 50, 1)
+	add(operator.GaussianDeblur, sigmaDDPM, 2.9, 50, 1.8, 50)
+	add(operator.MotionDeblur, sigmaDDPM, 2.9, 80, 1.5, 80)
+	add(operator.PhaseRetrieval, sigmaFull, 38, 1, 38, 1)
+	add(operator.NonlinearDeblur, sigmaDDPM, 2.5, 120, 2.5, 120)
+	add(operator.HDR, sigmaDDPM, 3.5, 120, 3.8, 100)
+	return rows
 }

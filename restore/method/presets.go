@@ -74,3 +74,41 @@ func assigned(v parameter.Value) string {
 	}
 	return fmt.Sprint(v.Number)
 }
+
+// publishedRow is a row of a preset with the values of a publication, given as names, and numbers or words, in turn.
+func publishedRow(preset, task string, steps int, values ...any) Row {
+	row := Row{Preset: preset, Task: task, Steps: steps, Values: map[string]parameter.Value{}}
+	for i := 0; i+1 < len(values); i += 2 {
+		name, _ := values[i].(string)
+		switch v := values[i+1].(type) {
+		case int:
+			row.Values[name] = parameter.Number(float64(v))
+		case float64:
+			row.Values[name] = parameter.Number(v)
+		case string:
+			row.Values[name] = parameter.Word(v)
+		}
+	}
+	return row
+}
+
+// searchedRow is a row of natural with the best settings of examples/methods/search.yaml, see docs/methods.md: those with the highest mean PSNR
+// of six at 64×64, sigma 0.05, and 99 or 100 evaluations of the network, on the three photographs of searchPhotographs.
+func searchedRow(task string, steps int, values ...any) Row {
+	row := publishedRow("natural", task, steps, values...)
+	row.ChosenOn = searchPhotographs()
+	return row
+}
+
+// searchedBeside is searchedRow for rows with further values, which were chosen with bundled photographs before the search.
+func searchedBeside(bundled []string, task string, steps int, values ...any) Row {
+	row := searchedRow(task, steps, values...)
+	row.ChosenOn = union(bundled, row.ChosenOn)
+	return row
+}
+
+// searchPhotographs returns Garden, LadyBird and castle-maintenon of [tuningPhotographs].
+func searchPhotographs() []string {
+	all := tuningPhotographs()
+	return []string{all[1], all[2], all[4]}
+}
