@@ -1,7 +1,6 @@
 package method
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -251,59 +250,37 @@ func ddiffRows() []Row {
 }
 
 // ddiffNatural is tuned for the bundled prior: few steps, a larger b than the paper's, an earlier end of the added noise, and the
-// gradient of the norm, which unit did not improve in a comparison (docs/tuning.md). Box inpainting adds no noise: in the hole, no gradient
+// gradient of the norm, which unit did not improve in a comparison (docs/tuning.md). Inpainting of boxes adds no noise: in the hole, no gradient
 // corrects an error that noise causes.
 //
 // The settings of the paper's tasks have the highest mean PSNR on the bundled photographs at 128×128 with sigma 0.05, so
 // figures on those photographs are those of tuned data. The steps of super-resolution, and noise, answer and gradient at saturated entries of HDR were chosen
-// on photographs of [tuningPhotographs], see docs/tuning.md.
+// on photographs of [tuningPhotographs], as were the rows of the other tasks, see docs/tuning.md. The residual of JPEG compression is zero wherever x
+// rounds to the coefficients of y, so it becomes small before the solver ends. The gradient of its square becomes small with it; that of the
+// norm does not.
 func ddiffNatural() []Row {
-	row := func(task string, steps int, gamma0, b float64, t0 parameter.Value, rule string) Row {
-		return Row{"natural", task, steps, map[string]parameter.Value{
-			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(rule),
-		}, photographs()}
+	row := func(photographs []string, task string, steps int, gamma0, b float64, t0 any, rule string, more ...any) Row {
+		row := chosenRow(photographs, task, steps, "gamma0", gamma0, "b", b, "t0", t0, "sigma_rule", rule)
+		row.set(more...)
+		return row
 	}
-	none, one, early := parameter.Word(parameter.None), parameter.Number(1), parameter.Number(300)
-	enlarge := row(operator.SuperResolution, 75, 45, 0.5, one, sigmaFull)
-	enlarge.ChosenOn = union(enlarge.ChosenOn, fourPhotographs())
-	hdr := row(operator.HDR, 150, 4, 1, early, sigmaDDPM)
-	hdr.Values["answer"], hdr.Values["recover"] = parameter.Word(answerPrimal), parameter.Word(recoverBeyond)
-	hdr.ChosenOn = append(hdr.ChosenOn, tuningPhotographs()...)
-	return append([]Row{
-		enlarge,
-		row(operator.InpaintBox, 100, 5, 1, none, sigmaDDPM),
-		row(operator.InpaintRandom, 100, 5, 1, early, sigmaDDPM),
-		row(operator.GaussianDeblur, 120, 8, 1.5, early, sigmaDDPM),
-		row(operator.MotionDeblur, 200, 8, 1.5, early, sigmaDDPM),
-		row(operator.PhaseRetrieval, 100, 38, 1, one, sigmaFull),
-		row(operator.NonlinearDeblur, 100, 8, 1.5, early, sigmaDDPM),
-		hdr,
-	}, ddiffNaturalOthers()...)
-}
-
-// ddiffNaturalOthers has the rows of the tasks that are not the paper's. They were chosen on the photographs of
-// [tuningPhotographs], see docs/tuning.md. The residual of JPEG compression is zero wherever x rounds to the coefficients of y, so it becomes
-// small before the solver ends. The gradient of its square becomes small with it; that of the norm does not.
-func ddiffNaturalOthers() []Row {
-	row := func(task string, gamma0, b float64, t0 parameter.Value) Row {
-		return Row{"natural", task, 100, map[string]parameter.Value{
-			"gamma0": parameter.Number(gamma0), "b": parameter.Number(b), "t0": t0, "sigma_rule": parameter.Word(sigmaDDPM),
-		}, tuningPhotographs()[:6]}
-	}
-	none, early := parameter.Word(parameter.None), parameter.Number(300)
-	jpeg := row(operator.JPEG, 0.1, 1, early)
-	jpeg.Values["gradient"], jpeg.Values["a"] = parameter.Word(GradientSquared), parameter.Number(1)
-	denoise := row(operator.Denoise, 6, 1, early)
-	denoise.ChosenOn = fourPhotographs()
-	colorize := row(operator.Colorize, 8, 1, none)
-	colorize.ChosenOn = tuningPhotographs()
+	bundled, others := photographs(), tuningPhotographs()
 	return []Row{
-		denoise,
-		jpeg,
-		row(operator.SuperResolutionArea, 15, 0.5, none),
-		colorize,
-		row(operator.Demosaic, 6, 0.7, early),
-		row(operator.Inpaint, 6, 1, none),
+		row(union(bundled, fourPhotographs()), operator.SuperResolution, 75, 45, 0.5, 1, sigmaFull),
+		row(bundled, operator.InpaintBox, 100, 5, 1, parameter.None, sigmaDDPM),
+		row(bundled, operator.InpaintRandom, 100, 5, 1, 300, sigmaDDPM),
+		row(bundled, operator.GaussianDeblur, 120, 8, 1.5, 300, sigmaDDPM),
+		row(bundled, operator.MotionDeblur, 200, 8, 1.5, 300, sigmaDDPM),
+		row(bundled, operator.PhaseRetrieval, 100, 38, 1, 1, sigmaFull),
+		row(bundled, operator.NonlinearDeblur, 100, 8, 1.5, 300, sigmaDDPM),
+		row(union(bundled, others), operator.HDR, 150, 4, 1, 300, sigmaDDPM, "answer", answerPrimal, "recover", recoverBeyond),
+
+		row(fourPhotographs(), operator.Denoise, 100, 6, 1, 300, sigmaDDPM),
+		row(others[:6], operator.JPEG, 100, 0.1, 1, 300, sigmaDDPM, "gradient", GradientSquared, "a", 1),
+		row(others[:6], operator.SuperResolutionArea, 100, 15, 0.5, parameter.None, sigmaDDPM),
+		row(others, operator.Colorize, 100, 8, 1, parameter.None, sigmaDDPM),
+		row(others[:6], operator.Demosaic, 100, 6, 0.7, 300, sigmaDDPM),
+		row(others[:6], operator.Inpaint, 100, 6, 1, parameter.None, sigmaDDPM),
 	}
 }
 
@@ -311,36 +288,23 @@ func ddiffNaturalOthers() []Row {
 // [fourPhotographs] at 64×64 with sigma 0.05, see docs/tuning.md. Phase retrieval, where single images succeed or fail by chance, and the
 // tasks that are not the paper's have the rows of natural.
 func ddiffFast() []Row {
-	none, early := parameter.Word(parameter.None), parameter.Number(300)
-	fewer := map[string]struct {
-		steps     int
-		gamma0, b float64
-		t0        parameter.Value
-	}{
-		operator.SuperResolution: {50, 45, 0.5, parameter.Number(1)},
-		operator.InpaintBox:      {35, 12, 1, none},
-		operator.InpaintRandom:   {85, 6, 1, early},
-		operator.GaussianDeblur:  {80, 8, 2, early},
-		operator.MotionDeblur:    {140, 8, 1.5, early},
-		operator.NonlinearDeblur: {75, 8, 1.5, early},
-		operator.HDR:             {120, 5, 1, early},
+	rows := ddiffNatural()
+	for i := range rows {
+		rows[i].Preset = "fast"
 	}
-	var rows []Row
-	for _, row := range ddiffNatural() {
-		row.Preset = "fast"
-		if f, ok := fewer[row.Task]; ok {
-			row.Steps, row.Values = f.steps, maps.Clone(row.Values)
-			row.Values["gamma0"], row.Values["b"], row.Values["t0"] = parameter.Number(f.gamma0), parameter.Number(f.b), f.t0
-			row.ChosenOn = union(row.ChosenOn, fourPhotographs())
-		}
-		rows = append(rows, row)
+	fewer := func(task string, steps int, gamma0, b float64, t0 any) {
+		row := &rows[slices.IndexFunc(rows, func(r Row) bool { return r.Task == task })]
+		row.Steps, row.ChosenOn = steps, union(row.ChosenOn, fourPhotographs())
+		row.set("gamma0", gamma0, "b", b, "t0", t0)
 	}
+	fewer(operator.SuperResolution, 50, 45, 0.5, 1)
+	fewer(operator.InpaintBox, 35, 12, 1, parameter.None)
+	fewer(operator.InpaintRandom, 85, 6, 1, 300)
+	fewer(operator.GaussianDeblur, 80, 8, 2, 300)
+	fewer(operator.MotionDeblur, 140, 8, 1.5, 300)
+	fewer(operator.NonlinearDeblur, 75, 8, 1.5, 300)
+	fewer(operator.HDR, 120, 5, 1, 300)
 	return rows
-}
-
-// union returns a and the elements of b that a lacks.
-func union(a, b []string) []string {
-	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
 }
 
 // ddiffPublished has the presets ffhq and imagenet, for 256×256 images and 1000 steps. They are those of the authors' code

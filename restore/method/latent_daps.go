@@ -111,10 +111,7 @@ func latentDAPSPublished() []Row {
 	var rows []Row
 	for _, preset := range []string{"ffhq", "imagenet"} {
 		row := func(task string, steps, lr, ratio, momentum float64) {
-			rows = append(rows, Row{Preset: preset, Task: task, Steps: 50, Values: map[string]parameter.Value{
-				"chain_steps": parameter.Number(steps), "lr": parameter.Number(lr), "lr_ratio": parameter.Number(ratio),
-				"momentum": parameter.Number(momentum), "tau": parameter.Number(0.01),
-			}})
+			rows = append(rows, publishedRow(preset, task, 50, "chain_steps", steps, "lr", lr, "lr_ratio", ratio, "momentum", momentum, "tau", 0.01))
 		}
 		row(operator.SuperResolution, 24, 1.35e-4, 0.023, 0.86) // down_sampling.yaml:35
 		row(operator.InpaintBox, 15, 9.02e-6, 0.13, 0.74)       // inpainting.yaml:37

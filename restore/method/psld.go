@@ -213,9 +213,7 @@ func adjointBack(b *Builder, a operator.Applied) linearBack {
 // ImageNet. No script sets the number of steps: scripts/inverse.py:130 has 1000.
 func psldPublished() []Row {
 	row := func(preset, task string, gamma, omega float64) Row {
-		return Row{Preset: preset, Task: task, Steps: 1000, Values: map[string]parameter.Value{
-			"gamma": parameter.Number(gamma), "omega": parameter.Number(omega),
-		}}
+		return publishedRow(preset, task, 1000, "gamma", gamma, "omega", omega)
 	}
 	return []Row{
 		row("ffhq", operator.SuperResolution, 0.1, 0.9), // run/inverse_sr_ldm.sh:7
