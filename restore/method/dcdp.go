@@ -29,7 +29,6 @@ func DCDP() Method { return dcdp{} }
 
 type dcdp struct{}
 
-// Info implements [Method].
 func (dcdp) Info() Info {
 	return Info{
 		Name: "dcdp", About: "data consistency by gradient descent in turn with diffusion purification",
@@ -56,7 +55,6 @@ func (dcdp) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (dcdp) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	scale := float64(image.Height*image.Width) / (256 * 256)
 	evaluations := int(s.Number("ddim_num_iterations"))
@@ -112,7 +110,6 @@ func ddimTimes(steps, n int) []int {
 	return out
 }
 
-// Step implements [Method].
 func (dcdp) Step(b *Builder, s Settings) (Next, error) {
 	before := b.State("x")
 	still := b.Mul(before, b.Scalar(0))

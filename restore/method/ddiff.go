@@ -95,7 +95,6 @@ func ddiffParameters() parameter.List {
 	}
 }
 
-// Info implements [Method].
 func (m ddiff) Info() Info {
 	i := Info{
 		Name: m.name, About: m.about,
@@ -109,7 +108,7 @@ func (m ddiff) Info() Info {
 				Doc: "standard deviation of the measurement noise, of recover; default: the campaign's sigma"},
 		),
 		NoiseStd: "noise_std",
-		Steps:    100, Rows: ddiffRows(),
+		Steps:    100, Rows: slices.Concat(ddiffNatural(), ddiffFast(), ddiffPublished()),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
@@ -130,7 +129,6 @@ func (m ddiff) Info() Info {
 	return i
 }
 
-// Plan implements [Method].
 func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	if err != nil {
@@ -184,7 +182,6 @@ func reverseStd(rule string, l Level) float64 {
 	return math.Sqrt((1-l.Next)/(1-l.Alpha)) * math.Sqrt(1-l.Alpha/l.Next)
 }
 
-// Step implements [Method].
 func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	x0 := b.State("x") // x_t
 	xt := x0
@@ -242,11 +239,6 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 		out.Curves["delta_u"] = out.Curves["primal_norm"] // u grows by x − z
 	}
 	return out, nil
-}
-
-// ddiffRows are the presets: natural and fast, tuned for the bundled prior and few steps, and those of the paper.
-func ddiffRows() []Row {
-	return slices.Concat(ddiffNatural(), ddiffFast(), ddiffPublished())
 }
 
 // ddiffNatural is tuned for the bundled prior: few steps, a larger b than the paper's, an earlier end of the added noise, and the

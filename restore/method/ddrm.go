@@ -33,7 +33,6 @@ func DDRM() Method { return ddrm{} }
 
 type ddrm struct{}
 
-// Info implements [Method].
 func (ddrm) Info() Info {
 	return Info{
 		Name: "ddrm", About: "diffusion in the spectral space of a linear operator",
@@ -59,7 +58,6 @@ func (ddrm) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	sigma, inverse := s.Number("noise_std"), 0.0
 	if sigma > 0 {
@@ -82,7 +80,6 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	return out, nil
 }
 
-// Step implements [Method].
 func (ddrm) Step(b *Builder, s Settings) (Next, error) {
 	d, err := b.SVD()
 	if err != nil {

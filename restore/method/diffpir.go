@@ -53,7 +53,6 @@ const (
 	skipUniform = "uniform"
 )
 
-// Info implements [Method].
 func (diffPIR) Info() Info {
 	return Info{
 		Name: "diffpir", About: "plug-and-play restoration by half-quadratic splitting and a diffusion model",
@@ -84,7 +83,6 @@ func (diffPIR) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	if err == nil && s.Word("skip_type") == skipQuad {
@@ -133,7 +131,6 @@ func quadraticLevels(s prior.Schedule, n int) ([]Level, error) {
 	return levelsAt(s, times), nil
 }
 
-// Step implements [Method].
 func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
 	rough, err := b.Rough()
 	if err != nil {

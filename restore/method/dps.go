@@ -30,7 +30,6 @@ const (
 	varianceBeta      = "beta"
 )
 
-// Info implements [Method].
 func (dps) Info() Info {
 	return Info{
 		Name: "dps", About: "diffusion posterior sampling, with the gradient through the network",
@@ -53,7 +52,6 @@ func (dps) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	var out []Step
@@ -79,7 +77,6 @@ func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]St
 	return out, err
 }
 
-// Step implements [Method].
 func (dps) Step(b *Builder, _ Settings) (Next, error) {
 	xt := b.State("x")
 	z, err := b.Clean(xt)

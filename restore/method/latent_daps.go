@@ -25,7 +25,6 @@ func LatentDAPS() Method { return latentDAPS{} }
 
 type latentDAPS struct{}
 
-// Info implements [Method].
 func (latentDAPS) Info() Info {
 	return Info{
 		Name: "latent_daps", About: "decoupled annealing posterior sampling with a latent prior",
@@ -55,29 +54,18 @@ func (latentDAPS) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (latentDAPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
-	n := s.Steps
-	steps, err := anneal(schedule, n, int(s.Number("ode_steps")), s.Number("sigma_max"), s.Number("sigma_min"), s.Number("ode_end"))
+	steps, err := anneal(schedule, s)
 	var out []Step
-	for i, a := range steps {
-		start := 1.0 // factor of the state, which starts with standard deviation 1
-		if i == 0 {
-			start = a.level
-		}
-		eta := s.Number("lr") * (1 + float64(i)/float64(n+1)*(s.Number("lr_ratio")-1))
-		out = append(out, Step{
-			Time: a.time, Times: map[string][]int{"ode": a.times}, Lists: a.lists(),
-			Scalars: map[string]float64{"sigma": a.level, "start": start, "root": math.Sqrt(eta), "precision": 1 / (a.level * a.level)},
-			Std: map[string]float64{
-				"noise": a.next, "velocity": 1, "chain": math.Sqrt(2 * (1 - s.Number("momentum"))),
-			},
-		})
+	for _, a := range steps {
+		st := a.step()
+		st.Scalars["precision"] = 1 / (a.level * a.level)
+		st.Std["velocity"], st.Std["chain"] = 1, math.Sqrt(2*(1-s.Number("momentum")))
+		out = append(out, st)
 	}
 	return out, err
 }
 
-// Step implements [Method].
 func (latentDAPS) Step(b *Builder, s Settings) (Next, error) {
 	v, err := b.flow(b.Mul(b.State("z"), b.Planned("start")), int(s.Number("ode_steps")))
 	if err != nil {

@@ -50,7 +50,6 @@ const (
 // pixelDual reports whether the dual variable is an image.
 func pixelDual(s Settings) bool { return s.Word("mode") == modePixelDC && s.Word("dual") == dualPixel }
 
-// Info implements [Method].
 func (latentDDiff) Info() Info {
 	return Info{
 		Name: "latent_ddiff", About: "Dual Ascent Diffusion with a latent prior", Citation: ddiffCitation, Latent: true,
@@ -80,7 +79,6 @@ func (latentDDiff) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (latentDDiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	steps, err := ddiff{noisy: true}.Plan(s, schedule, image)
 	for _, st := range steps {
@@ -103,7 +101,6 @@ type moved struct {
 	norm   onnx.Value // of the data term
 }
 
-// Step implements [Method].
 func (latentDDiff) Step(b *Builder, s Settings) (Next, error) {
 	zt := b.State("z")
 	z, err := b.Clean(zt)

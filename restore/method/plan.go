@@ -152,22 +152,13 @@ func Planned(m Method, s Settings, schedule prior.Schedule, image operator.Shape
 
 // finite reports whether float32 has all numbers of the steps. NaN, the fault of a method, does not count.
 func finite(steps []Step) bool {
-	outside := func(v float64) bool { return math.Abs(v) > math.MaxFloat32 }
 	for _, st := range steps {
-		for _, v := range st.Scalars {
-			if outside(v) {
-				return false
-			}
-		}
-		for _, v := range st.Std {
-			if outside(v) {
-				return false
-			}
-		}
+		numbers := slices.Concat(slices.Collect(maps.Values(st.Scalars)), slices.Collect(maps.Values(st.Std)))
 		for _, list := range st.Lists {
-			if slices.ContainsFunc(list, outside) {
-				return false
-			}
+			numbers = append(numbers, list...)
+		}
+		if slices.ContainsFunc(numbers, func(v float64) bool { return math.Abs(v) > math.MaxFloat32 }) {
+			return false
 		}
 	}
 	return true

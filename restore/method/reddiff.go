@@ -47,17 +47,12 @@ const (
 	startMeasurement   = "measurement"
 )
 
-// The constants of Adam in the authors' code.
-const (
-	adamBeta1   = 0.9
-	adamBeta2   = 0.99
-	adamEpsilon = 1e-8
-)
+// redDiffBeta2 is the factor of Adam's second moment in the authors' code.
+const redDiffBeta2 = 0.99
 
 // smallFactor is the factor along an axis below which the authors' code sets singular values to zero.
 const smallFactor = 0.03
 
-// Info implements [Method].
 func (redDiff) Info() Info {
 	return Info{
 		Name: "reddiff", About: "regularisation by denoising diffusion, with Adam over the image",
@@ -84,7 +79,6 @@ func (redDiff) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (redDiff) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	var out []Step
 	for i, l := range stridedLevels(schedule, s.Steps) {
@@ -95,7 +89,7 @@ func (redDiff) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 		k := float64(i + 1)
 		st := Step{Time: l.Time, Std: map[string]float64{"noise": 1}, Scalars: map[string]float64{
 			"first": 0, "weight": s.Number("grad_term_weight") * weight, "obs_weight": s.Number("obs_weight"),
-			"rate": s.Number("lr") / (1 - math.Pow(adamBeta1, k)), "unbiased": 1 / (1 - math.Pow(adamBeta2, k)),
+			"rate": s.Number("lr") / (1 - math.Pow(adamBeta1, k)), "unbiased": 1 / (1 - math.Pow(redDiffBeta2, k)),
 		}}
 		if i == 0 {
 			st.Scalars["first"] = 1
@@ -129,7 +123,6 @@ func termWeight(name string, sigma float64) (float64, error) {
 	return 0, fmt.Errorf("%w denoise_term_weight: %q is unknown", ErrSetting, name)
 }
 
-// Step implements [Method].
 func (redDiff) Step(b *Builder, s Settings) (Next, error) {
 	start, err := redDiffStart(b, s.Word("start"))
 	if err != nil {
@@ -152,11 +145,9 @@ func (redDiff) Step(b *Builder, s Settings) (Next, error) {
 	weight := b.Mul(b.Planned("weight"), b.Scalar(float32(1/float64(op.Image.Size()))))
 	gradient := b.Minus(b.Mul(wrong, weight), pull)
 
-	average := func(old, value onnx.Value, beta float32) onnx.Value {
-		return b.Add(b.Mul(old, b.Scalar(beta)), b.Mul(value, b.Scalar(1-beta)))
-	}
-	moment := average(b.State("moment"), gradient, adamBeta1)
-	square := average(b.State("square"), b.Mul(gradient, gradient), adamBeta2)
+	// The shares of the gradient are rounded as the differences are: stored results have these bits.
+	moment := b.average(b.State("moment"), gradient, adamBeta1, 1-float32(adamBeta1))
+	square := b.average(b.State("square"), b.Mul(gradient, gradient), redDiffBeta2, 1-float32(redDiffBeta2))
 	root := b.Add(b.Sqrt(b.Mul(square, b.Planned("unbiased"))), b.Scalar(adamEpsilon))
 	change := b.Mul(b.Div(moment, root), b.Planned("rate"))
 	return Next{

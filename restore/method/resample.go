@@ -40,7 +40,6 @@ const (
 	doLatent = "latent optimisation"
 )
 
-// Info implements [Method].
 func (resample) Info() Info {
 	steps := func(name string, number float64, doc string) parameter.Parameter {
 		return parameter.Parameter{Name: name, Integer: true, Min: 1, Max: 10000, Default: number, Doc: doc}
@@ -82,7 +81,6 @@ func (resample) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	if err != nil {
@@ -160,7 +158,6 @@ func travelLists(st *Step, s Settings, levels []Level, i, travel int) {
 	}
 }
 
-// Step implements [Method].
 func (resample) Step(b *Builder, s Settings) (Next, error) {
 	zt := b.State("z")
 	clean, err := b.Clean(zt)
@@ -239,8 +236,8 @@ func pixelOptimum(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		next := o.step(b, state, b.Neg(pull), asImages(b, state[5]))
-		return append(next, b.Mul(state[5], b.above(loss, b.tolerance(s)))), nil
+		next := o.step(b, state, b.Neg(pull), asItems(b, state[5], 4))
+		return append(next, b.Mul(state[5], b.larger(loss, b.tolerance(s)))), nil
 	})
 	if err != nil {
 		return nil, err
@@ -261,10 +258,10 @@ func latentOptimum(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		next := o.step(b, state, b.Neg(pull), asImages(b, state[5]))
-		// 1 − above(loss, old) is 1 if loss ≤ old.
-		falls := b.Minus(b.Scalar(1), b.above(loss, b.Reshape(b.Slice(state[6], 1, 0, 1), n)))
-		active := b.Mul(state[5], b.Mul(falls, b.above(loss, b.tolerance(s))))
+		next := o.step(b, state, b.Neg(pull), asItems(b, state[5], 4))
+		// 1 − larger(loss, old) is 1 if loss ≤ old.
+		falls := b.Minus(b.Scalar(1), b.larger(loss, b.Reshape(b.Slice(state[6], 1, 0, 1), n)))
+		active := b.Mul(state[5], b.Mul(falls, b.larger(loss, b.tolerance(s))))
 		recorded := b.Concat(1, b.Slice(state[6], 1, 1, window), b.Reshape(loss, n, 1))
 		return append(next, active, recorded), nil
 	})
@@ -289,16 +286,8 @@ func (b *Builder) tolerance(s Settings) onnx.Value {
 	return b.Scalar(float32(s.Number("tolerance") * s.Number("tolerance")))
 }
 
-// above returns 1 where v > limit, otherwise 0.
-func (b *Builder) above(v, limit onnx.Value) onnx.Value {
-	return b.Cast(b.Apply("Greater", onnx.Bool, v.Dims, nil, v, limit), onnx.Float)
-}
-
 // ones returns a one for each image, [N].
 func ones(b *Builder) onnx.Value { return b.Add(b.Zeros(), b.Scalar(1)) }
-
-// asImages returns one number for each image in the shape [N, 1, 1, 1].
-func asImages(b *Builder, v onnx.Value) onnx.Value { return b.Reshape(v, v.Dims[0], 1, 1, 1) }
 
 // resamplePublished are the settings of the authors' code for FFHQ, github.com/soominkwon/resample at 3e332b2: 500 steps
 // (sample_condition.py:33) and constants of ldm/models/diffusion/ddim.py, for all tasks of configs/tasks whose main sampler is
