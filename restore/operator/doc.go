@@ -15,6 +15,6 @@
 // and scale with min(H, W)/256.
 //
 // Borders, resampling and Fourier transforms are products with small constant matrices.
-// Where the matrices are large, images are first split into an even and an odd part about
-// their centre, which halves every product (see parity.go).
+// Package axis, below, has
+// these maps; it knows no task.
 package operator

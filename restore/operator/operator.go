@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -86,6 +87,18 @@ func (o *Operator) Encode(d *Draw) ([]float32, error) {
 		return d.Data, nil
 	}
 	return v.Encode(d), nil
+}
+
+// CheckShape returns an error unless an array has the shape of y for one item. Leading dimensions of length 1 do not count.
+func (o *Operator) CheckShape(found []int) error {
+	if slices.Equal(significant(found), significant(o.Measurement)) {
+		return nil
+	}
+	text := fmt.Sprintf("its shape is %v, the task needs %v", found, o.Measurement)
+	if len(found) == 3 && slices.Equal([]int{found[2], found[0], found[1]}, o.Measurement) {
+		text += channelsFirst
+	}
+	return errors.New(text)
 }
 
 // Applied is A(x) in a graph.

@@ -13,7 +13,6 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -52,44 +51,8 @@ func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	outs := []onnx.Value{a, j, d}
-	outNames := []string{"a", "j", "d"}
-	for i, o := range outs {
-		g.Output(outNames[i], o)
-	}
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, v := range in {
-		names = append(names, v.Name)
-	}
-	s, err := onnxtest.Runtime(t).NewSession(model, names, outNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := onnxruntime.NewTensors(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(x)
-	for i, d := range data {
-		if len(d) != len(x[i].F32) {
-			t.Fatalf("%s has %d elements, want %d", names[i], len(d), len(x[i].F32))
-		}
-		copy(x[i].F32, d)
-	}
-	res, err := onnxruntime.NewTensors(outs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(res)
-	if err := s.Run(context.Background(), x, res); err != nil {
-		t.Fatal(err)
-	}
-	return res[0].F32, res[1].F32, res[2].F32
+	res := onnxtest.Compute(t, g, in, []onnx.Value{a, j, d}, data...)
+	return res[0], res[1], res[2]
 }
 
 func readNPY(t *testing.T, dir, name string) *raster.Array {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -151,7 +152,7 @@ func (s Set) Constants(task string, image Shape) float64 {
 
 func (d Definition) constants(image Shape) float64 {
 	h, w := float64(image.Height), float64(image.Width)
-	if d.Long && max(h, w) > maxDenseSide {
+	if d.Long && max(h, w) > axis.MaxDense {
 		return 0
 	}
 	return d.Dense * (h*h + w*w)

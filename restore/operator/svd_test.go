@@ -3,10 +3,11 @@ package operator_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -82,44 +83,13 @@ func checkSVD(t *testing.T, op *operator.Operator) {
 // outputs evaluates values of a graph.
 func outputs(t *testing.T, g *onnx.Graph, in []onnx.Value, data [][]float32, want map[string]onnx.Value) map[string][]float32 {
 	t.Helper()
-	var inNames, outNames []string
-	var out []onnx.Value
-	for _, v := range in {
-		inNames = append(inNames, v.Name)
+	names, got := slices.Collect(maps.Keys(want)), map[string][]float32{}
+	var values []onnx.Value
+	for _, name := range names {
+		values = append(values, want[name])
 	}
-	for name, v := range want {
-		g.Output("out "+name, v)
-		outNames = append(outNames, "out "+name)
-		out = append(out, v)
-	}
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := onnxtest.Runtime(t).NewSession(model, inNames, outNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := onnxruntime.NewTensors(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(x)
-	y, err := onnxruntime.NewTensors(out...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(y)
-	for i := range x {
-		copy(x[i].F32, data[i])
-	}
-	if err := s.Run(t.Context(), x, y); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string][]float32{}
-	for i, name := range outNames {
-		got[name[len("out "):]] = y[i].F32
+	for i, v := range onnxtest.Compute(t, g, in, values, data...) {
+		got[names[i]] = v
 	}
 	return got
 }
