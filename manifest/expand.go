@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -328,4 +329,88 @@ func positiveZero(x float64) float64 {
 		return math.Abs(x)
 	}
 	return x
+}
+
+// FailedItems returns a failed result for each entry of a row that cannot be expanded: one per task,
+// method and run, in the order of [Expander.Expand]. The caller adds Runtime and Finished.
+//
+// The items have placeholder IDs, from the row's name and paths and the campaign, because the digests
+// of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
+func FailedItems(row Row, spec *Spec, first int, reason string) []Result {
+	campaign := spec.ID()
+	var out []Result
+	for _, p := range places(row, spec, first) {
+		out = append(out, failedItem(row, spec, campaign, p, reason))
+	}
+	return out
+}
+
+func failedItem(row Row, spec *Spec, campaign string, p place, reason string) Result {
+	it := p.item(row, spec, campaign)
+	it.Image = source(row.Image, "")
+	it.Measurement = source(row.Measurement, "")
+	it.Mask = source(row.Overrides.Mask, "")
+	it.Kernel = source(row.Overrides.Kernel, "")
+	it.ID = placeholderID(row, it, p.cell)
+	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason}
+}
+
+// placeholderID returns a digest of the known properties of a cell. Encoding cannot fail: specs and
+// lists have finite numbers only.
+func placeholderID(row Row, it Item, cell int) string {
+	key, err := digest(struct {
+		Schema      int    `json:"schema"`
+		Placeholder bool   `json:"placeholder"`
+		Campaign    string `json:"campaign"`
+		Name        string `json:"name"`
+		Image       string `json:"image"`
+		Measurement string `json:"measurement"`
+		Task        string `json:"task"`
+		Cell        int    `json:"cell"`
+	}{SchemaVersion, true, it.Campaign, row.Name, row.Image, row.Measurement, it.Task, cell})
+	if err != nil {
+		panic("manifest: encode a placeholder: " + err.Error())
+	}
+	return hex.EncodeToString(key[:])
+}
+
+// ItemsPerRow returns the number of manifest entries of a row, readable or not: the runs of its
+// tasks × methods.
+func ItemsPerRow(row Row, spec *Spec) int {
+	name, found, solutions := row.Overrides.Task, false, 0
+	for i := range spec.Tasks {
+		if t := &spec.Tasks[i]; name == "" || t.Name == name {
+			found = true
+			solutions += len(spec.methodsOf(*t)) * spec.Effective(*t).Runs
+		}
+	}
+	if name != "" && !found && !slices.Contains(spec.LeftOut, name) {
+		solutions = len(spec.Methods) * spec.Runs
+	}
+	return solutions
+}
+
+// methodsOf returns the methods that solve a task, in the order of the campaign.
+func (s *Spec) methodsOf(t TaskSpec) []string {
+	if len(t.Methods) == 0 {
+		return s.Methods
+	}
+	return slices.DeleteFunc(slices.Clone(s.Methods), func(m string) bool { return !slices.Contains(t.Methods, m) })
+}
+
+// SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in manifest order. Tasks
+// are in the order of the spec, followed by tasks that only rows name. Index keeps the position in the manifest.
+func SortTaskMajor(items []Item, spec *Spec) {
+	taskRank := map[string]int{}
+	for i, t := range slices.Backward(spec.Tasks) {
+		taskRank[t.Name] = i - len(spec.Tasks)
+	}
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(
+			cmp.Compare(taskRank[a.Task], taskRank[b.Task]),
+			cmp.Compare(a.Task, b.Task),
+			cmp.Compare(slices.Index(spec.Methods, a.Method), slices.Index(spec.Methods, b.Method)),
+			cmp.Compare(a.Index, b.Index),
+		)
+	})
 }
