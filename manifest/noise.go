@@ -102,22 +102,21 @@ func (p *place) estimateSigma(row Row, estimates []Estimate) error {
 // errSimulated is the error of the noise level auto without a stored measurement.
 var errSimulated = errors.New("sigma auto needs a stored measurement; a simulated one needs a number")
 
-// checkAuto checks task i if it has the noise level auto.
-func (s *Spec) checkAuto(i int, v Vocabulary) *FieldError {
+// auto checks task i if it has the noise level auto.
+func (c *checker) auto(i int, v Vocabulary) {
+	s := c.spec
 	t, field := s.Effective(s.Tasks[i]), "sigma"
 	if *t.Sigma != SigmaAuto {
-		return nil
+		return
 	}
 	if s.Tasks[i].Sigma != nil {
-		field = fmt.Sprintf("tasks[%d].sigma", i)
+		field = taskField(i) + ".sigma"
 	}
 	if reason := v.Unestimated[t.Name]; reason != "" && t.Operator == "" {
-		return s.problem(field, fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason))
+		c.add(field, fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason))
+	} else if !s.Dataset.Measurements && s.Dataset.withoutColumns() {
+		c.add(field, errSimulated)
 	}
-	if !s.Dataset.Measurements && s.Dataset.withoutColumns() {
-		return s.problem(field, errSimulated)
-	}
-	return nil
 }
 
 // The range of numbers of photons.
@@ -134,32 +133,28 @@ func checkPhotons(x float64) error {
 	return nil
 }
 
-func (c *rangeChecker) photons(field string, x *float64) {
-	if x == nil {
-		return
-	}
-	if err := checkPhotons(*x); err != nil {
-		c.add(field, err)
+func (c *checker) photons(field string, x *float64) {
+	if x != nil {
+		c.add(field, checkPhotons(*x))
 	}
 }
 
-// checkPhotons reports the tasks with photons whose measurement cannot have their noise.
-func (s *Spec) checkPhotons(v Vocabulary) []*FieldError {
-	var out []*FieldError
-	for i, t := range s.Tasks {
-		if e := s.Effective(t); e.Photons != nil && *e.Sigma == SigmaAuto {
-			out = append(out, s.problem(fmt.Sprintf("tasks[%d]", i), errPhotonsAuto))
+// photonsOf reports the tasks with photons whose measurement cannot have their noise.
+func (c *checker) photonsOf(v Vocabulary) {
+	for i, t := range c.spec.Tasks {
+		e := c.spec.Effective(t)
+		if e.Photons != nil && *e.Sigma == SigmaAuto {
+			c.add(taskField(i), errPhotonsAuto)
 		}
-		if can, known := v.Photons[t.Name]; s.Effective(t).Photons == nil || can || !known && (t.Operator == "" || v.Photons == nil) {
+		if can, known := v.Photons[t.Name]; e.Photons == nil || can || !known && (t.Operator == "" || v.Photons == nil) {
 			continue
 		}
 		field := "photons"
 		if t.Photons != nil {
-			field = fmt.Sprintf("tasks[%d].photons", i)
+			field = taskField(i) + ".photons"
 		}
-		out = append(out, s.problem(field, errPhotons(t.Name)))
+		c.add(field, errPhotons(t.Name))
 	}
-	return out
 }
 
 // errPhotonsAuto is the error of photons beside an estimated noise level.

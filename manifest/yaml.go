@@ -119,50 +119,24 @@ func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field
 	})
 }
 
-// numbers decodes a mapping from arbitrary names to numbers.
-func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
-	out := map[string]float64{}
+// decodeMap decodes a mapping from arbitrary names.
+func decodeMap[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yaml.Node, string, *T)) map[string]T {
+	out := map[string]T{}
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if !d.accept(value, child) {
-			return
+		if d.accept(value, child) {
+			out[key.Value] = *optional(value, child, read)
 		}
-		var x float64
-		d.number(value, child, &x)
-		out[key.Value] = x
 	})
 	return out
 }
 
-// values decodes a mapping from arbitrary names to numbers or words.
-func (d *yamlDecoder) values(n *yaml.Node, path string) Values {
-	out := Values{}
-	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if !d.accept(value, child) {
-			return
-		}
-		var v Value
-		if value.ShortTag() == "!!str" && value.Value != "" {
-			v.Word = value.Value
-		} else {
-			d.scalar(value, child, "a number or a word", &v.Number, "!!int", "!!float")
-		}
-		out[key.Value] = v
-	})
-	return out
-}
-
-// texts decodes a mapping from arbitrary names to texts.
-func (d *yamlDecoder) texts(n *yaml.Node, path string) map[string]string {
-	out := map[string]string{}
-	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if !d.accept(value, child) {
-			return
-		}
-		var text string
-		d.text(value, child, &text)
-		out[key.Value] = text
-	})
-	return out
+// value decodes a number or a word.
+func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
+	if n.ShortTag() == "!!str" && n.Value != "" {
+		v.Word = n.Value
+	} else {
+		d.scalar(n, path, "a number or a word", &v.Number, "!!int", "!!float")
+	}
 }
 
 // entries calls visit for each entry of a mapping with distinct plain keys.
@@ -266,7 +240,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"runs":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
 		"select":    func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
 		"batch":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
-		"solver":    func(n *yaml.Node, path string) { s.Solver = d.values(n, path) },
+		"solver":    func(n *yaml.Node, path string) { s.Solver = decodeMap(d, n, path, d.value) },
 		"precision": func(n *yaml.Node, path string) { d.precision(n, path, &s.Precision) },
 		"float32":   func(n *yaml.Node, path string) { s.Float32 = decodeList(d, n, path, d.text) },
 		"tile": func(n *yaml.Node, path string) {
@@ -294,7 +268,7 @@ func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {
 		"fit":               func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
 		"limit":             func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
 		"recursive":         func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
-		"columns":           func(n *yaml.Node, path string) { s.Columns = d.texts(n, path) },
+		"columns":           func(n *yaml.Node, path string) { s.Columns = decodeMap(d, n, path, d.text) },
 		"mask":              func(n *yaml.Node, path string) { d.text(n, path, &s.Mask) },
 		"kernel":            func(n *yaml.Node, path string) { d.text(n, path, &s.Kernel) },
 		"measurements":      func(n *yaml.Node, path string) { d.boolean(n, path, &s.Measurements) },
@@ -341,12 +315,12 @@ func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 	d.mapping(n, path, map[string]field{
 		"name":     func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
 		"operator": func(n *yaml.Node, path string) { d.path(n, path, &t.Operator) },
-		"params":   func(n *yaml.Node, path string) { t.Params = d.numbers(n, path) },
+		"params":   func(n *yaml.Node, path string) { t.Params = decodeMap(d, n, path, d.number) },
 		"sigma":    func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.sigma) },
 		"photons":  func(n *yaml.Node, path string) { t.Photons = optional(n, path, d.number) },
 		"steps":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
 		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
-		"solver":   func(n *yaml.Node, path string) { t.Solver = d.values(n, path) },
+		"solver":   func(n *yaml.Node, path string) { t.Solver = decodeMap(d, n, path, d.value) },
 		"methods":  func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
 		"mask":     func(n *yaml.Node, path string) { d.path(n, path, &t.Mask) },
 		"kernel":   func(n *yaml.Node, path string) { d.path(n, path, &t.Kernel) },
