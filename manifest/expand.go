@@ -72,16 +72,8 @@ type Expander struct {
 	precision Precision
 	// tile and overlap divide images that are larger than a tile; tile is 0 without tiles.
 	tile, overlap int
-	// inputs maps tasks to the file that a row may give to them, see [Vocabulary]; nil: unknown.
-	inputs map[string]string
-	// photons maps tasks to whether they may have the noise of photons, see [Vocabulary]; nil: unknown.
-	photons map[string]bool
-	// required has the tasks whose rows must give that file.
-	required map[string]bool
-	// optional has the tasks whose kernel replaces their operator, see [Vocabulary].
-	optional map[string]bool
-	// unranged maps tasks to the reason why measurements have no values of black and white, see [Vocabulary].
-	unranged map[string]string
+	// known has Inputs, Required, Optional, Unranged and Photons of the caller's vocabulary; nil maps are unknown.
+	known Vocabulary
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -104,11 +96,11 @@ func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overl
 // SetInputs supplies Inputs, Required and Unranged of the vocabulary: a row with a mask, a kernel or a measurement range that a task does
 // not use fails, and so does one that lacks a file that the task requires.
 func (e *Expander) SetInputs(v Vocabulary) {
-	e.inputs, e.optional, e.required, e.unranged = v.Inputs, v.Optional, v.Required, v.Unranged
+	v.Photons, e.known = e.known.Photons, v
 }
 
 // SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
-func (e *Expander) SetPhotons(photons map[string]bool) { e.photons = photons }
+func (e *Expander) SetPhotons(photons map[string]bool) { e.known.Photons = photons }
 
 // SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
 func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
@@ -155,8 +147,8 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return Item{}, err
 		}
 	}
-	if input, known := e.inputs[p.task.Name]; known {
-		if err := row.Overrides.checkInput(p.task.Name, input, e.required[p.task.Name]); err != nil {
+	if input, known := e.known.Inputs[p.task.Name]; known {
+		if err := row.Overrides.checkInput(p.task.Name, input, e.known.Required[p.task.Name]); err != nil {
 			return Item{}, err
 		}
 	}
@@ -164,7 +156,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		return Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
-	if can, known := e.photons[p.task.Name]; p.task.Photons != nil && known && !can {
+	if can, known := e.known.Photons[p.task.Name]; p.task.Photons != nil && known && !can {
 		return Item{}, errPhotons(p.task.Name)
 	}
 	if p.task.Photons != nil && estimated {
@@ -177,7 +169,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
 		return Item{}, err
 	}
-	own := e.optional[p.task.Name] && row.Overrides.Kernel != ""
+	own := e.known.Optional[p.task.Name] && row.Overrides.Kernel != ""
 	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
@@ -396,21 +388,4 @@ func (s *Spec) methodsOf(t TaskSpec) []string {
 		return s.Methods
 	}
 	return slices.DeleteFunc(slices.Clone(s.Methods), func(m string) bool { return !slices.Contains(t.Methods, m) })
-}
-
-// SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in manifest order. Tasks
-// are in the order of the spec, followed by tasks that only rows name. Index keeps the position in the manifest.
-func SortTaskMajor(items []Item, spec *Spec) {
-	taskRank := map[string]int{}
-	for i, t := range slices.Backward(spec.Tasks) {
-		taskRank[t.Name] = i - len(spec.Tasks)
-	}
-	slices.SortStableFunc(items, func(a, b Item) int {
-		return cmp.Or(
-			cmp.Compare(taskRank[a.Task], taskRank[b.Task]),
-			cmp.Compare(a.Task, b.Task),
-			cmp.Compare(slices.Index(spec.Methods, a.Method), slices.Index(spec.Methods, b.Method)),
-			cmp.Compare(a.Index, b.Index),
-		)
-	})
 }

@@ -80,15 +80,35 @@ func errEmptyList() error {
 
 // readList calls emit for each row of a list. An error of emit ends it.
 func readList(format ListFormat, l *lines, emit func(Row) error) error {
+	var parse func(text string) (row Row, ok bool)
 	switch format {
 	case ListCSV:
-		return readCSV(l, emit)
+		columns, err := l.header()
+		if err != nil {
+			return err
+		}
+		parse = func(text string) (Row, bool) { return l.cells(text, columns), true }
 	case ListJSONL:
-		return readJSONL(l, emit)
-	case ListText:
-		return readText(l, emit)
+		parse = func(text string) (Row, bool) { return l.object(text), true }
+	case ListText: // a path or an address
+		parse = func(text string) (Row, bool) {
+			text = strings.TrimSpace(text)
+			return l.row([]Field{{"image", text}}), !strings.HasPrefix(text, "#")
+		}
+	default:
+		return fmt.Errorf("%w: unknown list format %q", ErrBadList, format)
 	}
-	return fmt.Errorf("%w: unknown list format %q", ErrBadList, format)
+	for {
+		text, ok := l.next()
+		if !ok {
+			return l.err()
+		}
+		if row, ok := parse(text); ok {
+			if err := emit(row); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // FormatOf returns the format of a list by the name of its file, or "" for other files.
@@ -103,8 +123,9 @@ func FormatOf(path string) ListFormat {
 // lines scans a list with one line in memory.
 type lines struct {
 	ListConfig
-	scan *bufio.Scanner
-	line int
+	scan   *bufio.Scanner
+	line   int
+	fields []Field // of a line
 }
 
 func newLines(c ListConfig, r io.Reader) *lines {
@@ -175,74 +196,45 @@ func (s *stream) list(path string, format ListFormat, columns map[string]string)
 	return nil
 }
 
-// readText reads a list of paths or addresses.
-func readText(l *lines, emit func(Row) error) error {
-	for {
-		text, ok := l.next()
-		if !ok {
-			return l.err()
-		}
-		text = strings.TrimSpace(text)
-		if strings.HasPrefix(text, "#") {
-			continue
-		}
-		if err := emit(l.row([]Field{{"image", text}})); err != nil {
-			return err
-		}
-	}
-}
-
-// readCSV reads a list with a header and one row per line. A quoted cell may contain commas, but no line breaks.
-func readCSV(l *lines, emit func(Row) error) error {
+// header reads the header of a CSV list and returns the columns of a row that each cell of a line fills.
+func (l *lines) header() ([][]string, error) {
 	text, ok := l.next()
 	if !ok {
 		if err := l.err(); err != nil {
-			return err
+			return nil, err
 		}
-		return fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.File, Err: errors.New("has no header; the first line names the columns, such as image,task")})
+		return nil, fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.File, Err: errors.New("has no header; the first line names the columns, such as image,task")})
 	}
-	columns, err := parseHeader(l.ListConfig, text)
+	header, err := splitCSV(text)
+	var columns [][]string
+	if err == nil {
+		for i, name := range header {
+			header[i] = strings.TrimSpace(name)
+		}
+		columns, err = l.columnsOf(header, true)
+	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrBadList, l.problem("", err))
+		return nil, fmt.Errorf("%w: %w", ErrBadList, l.problem("", err))
 	}
-	var fields []Field
-	for {
-		text, ok := l.next()
-		if !ok {
-			return l.err()
-		}
-		values, err := splitCSV(text)
-		if err == nil && len(values) != len(columns) {
-			err = fmt.Errorf("has %d cells, the header has %d", len(values), len(columns))
-		}
-		var row Row
-		if err != nil {
-			row = l.bad("", err)
-		} else {
-			fields = fields[:0] // reused
-			for i, value := range values {
-				for _, column := range columns[i] {
-					fields = append(fields, Field{column, strings.TrimSpace(value)})
-				}
-			}
-			row = l.row(fields)
-		}
-		if err := emit(row); err != nil {
-			return err
-		}
-	}
+	return columns, nil
 }
 
-// parseHeader returns the columns of a row that each cell of a line fills.
-func parseHeader(c ListConfig, text string) ([][]string, error) {
-	header, err := splitCSV(text)
+// cells returns the row of a line of a CSV list. A quoted cell may contain commas, but no line breaks.
+func (l *lines) cells(text string, columns [][]string) Row {
+	values, err := splitCSV(text)
+	if err == nil && len(values) != len(columns) {
+		err = fmt.Errorf("has %d cells, the header has %d", len(values), len(columns))
+	}
 	if err != nil {
-		return nil, err
+		return l.bad("", err)
 	}
-	for i, name := range header {
-		header[i] = strings.TrimSpace(name)
+	l.fields = l.fields[:0] // reused
+	for i, value := range values {
+		for _, column := range columns[i] {
+			l.fields = append(l.fields, Field{column, strings.TrimSpace(value)})
+		}
 	}
-	return c.columnsOf(header, true)
+	return l.row(l.fields)
 }
 
 // splitCSV splits one line into cells. It keeps the spaces around cells.
@@ -260,25 +252,13 @@ func splitCSV(text string) ([]string, error) {
 	return values, err
 }
 
-// readJSONL reads a list with one JSON object per line, with the columns of a CSV list as keys. A null
-// counts as an absent key.
-func readJSONL(l *lines, emit func(Row) error) error {
-	for {
-		text, ok := l.next()
-		if !ok {
-			return l.err()
-		}
-		fields, key, err := parseObject(text, l.Columns)
-		var row Row
-		if err != nil {
-			row = l.bad(key, err)
-		} else {
-			row = l.row(fields)
-		}
-		if err := emit(row); err != nil {
-			return err
-		}
+// object returns the row of a line of a JSONL list, an object with the columns of a CSV list as keys. A null counts as an absent key.
+func (l *lines) object(text string) Row {
+	fields, key, err := parseObject(text, l.Columns)
+	if err != nil {
+		return l.bad(key, err)
 	}
+	return l.row(fields)
 }
 
 // parseObject parses one flat JSON object. Key is the key of the error. The values of ignored keys are arbitrary.
