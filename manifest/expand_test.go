@@ -81,10 +81,7 @@ func TestExpand(t *testing.T) {
 // A task may have its own number of runs. It does not make two equal tasks different: they would share items.
 func TestExpandRunsOfATask(t *testing.T) {
 	t.Parallel()
-	spec, err := Parse("c.yaml", []byte("dataset: {path: /p}\nruns: 2\ntasks: [hdr, {name: super_resolution, runs: 3}]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := parsed(t, "dataset: {path: /p}\nruns: 2\ntasks: [hdr, {name: super_resolution, runs: 3}]\n")
 	row := Row{Name: "cat", Image: "/photos/cat.png"}
 	items, failed := NewExpander(spec, "prior", testResolve).Expand(row, testProbe(), 0)
 	want := "0 hdr ddiff 0\n1 hdr ddiff 1\n2 super_resolution ddiff 0\n3 super_resolution ddiff 1\n4 super_resolution ddiff 2\n"
@@ -97,9 +94,7 @@ func TestExpandRunsOfATask(t *testing.T) {
 	}
 	for runs, want := range map[string]string{"-1": "tasks[0].runs: -1 is out of range", "1001": "tasks[0].runs: 1001 is out of range"} {
 		_, err := Parse("c.yaml", []byte("dataset: {path: /p}\ntasks: [{name: hdr, runs: "+runs+"}]\n"), "/")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("runs: %s: %v, want %q", runs, err, want)
-		}
+		checkError(t, "runs: "+runs, err, want)
 	}
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
 	if err := spec.Validate(Vocabulary{Tasks: map[string][]Parameter{"hdr": nil}, Methods: spec.Methods, Presets: []string{"natural"}}); err == nil ||

@@ -83,10 +83,7 @@ func TestPhotonsFields(t *testing.T) {
 		"tasks: [{name: hdr, photons: [10, 20], sigma: [0, 0.1]}]\n":            {10, 20, 10, 20},
 		"photons: [7]\ntasks: [{name: hdr, params: {}}, {name: hdr, steps: 3}]": {7, 7},
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x.csv}\n"+text), "/")
-		if err == nil {
-			err = s.Validate(photonsVocabulary())
-		}
+		s, err := validated("dataset: {path: x.csv}\n"+text, photonsVocabulary())
 		if err != nil || len(s.Tasks) != len(want) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 			continue
@@ -117,13 +114,8 @@ func TestPhotonsFields(t *testing.T) {
 		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
 		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x.csv}\n"+text), "/")
-		if err == nil {
-			err = s.Validate(photonsVocabulary())
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		_, err := validated("dataset: {path: x.csv}\n"+text, photonsVocabulary())
+		checkError(t, text, err, want)
 	}
 }
 
@@ -135,10 +127,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	}
 	digest := strings.Repeat("a", 64)
 	probe := Probe{ImageSHA256: digest, MeasurementSHA256: digest, Width: 8, Height: 8, Estimates: []Estimate{{Sigma: 0.1}, {Sigma: 0.1}}}
-	s, err := Parse("c.yaml", []byte("dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n")
 	expand := func(row Row) ([]Item, []Result) {
 		e := NewExpander(s, "prior", resolve)
 		e.SetPhotons(photonsVocabulary().Photons)
@@ -177,9 +166,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	} {
 		r := rowMaker{}
 		err := r.set(Field{Column: "photons", Text: text})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("column photons %q: %v, want %q", text, err, want)
-		}
+		checkError(t, "column photons "+text, err, want)
 		if err == nil && r.Overrides.Photons == nil {
 			t.Errorf("column photons %q has no value", text)
 		}
