@@ -292,21 +292,3 @@ func TestSortTaskMajor(t *testing.T) {
 		t.Errorf("got:\n%swant:\n%s", got, want)
 	}
 }
-
-func TestItemsPerRow(t *testing.T) {
-	t.Parallel()
-	root := plant(t, map[string]string{
-		"a.png":    "x",
-		"list.csv": "image,task\na.png,\nmissing.png,\na.png,hdr\nmissing.png,other\n",
-	})
-	n := 0
-	for row, err := range Rows(t.Context(), Dataset{Path: root + "/list.csv"}, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += ItemsPerRow(row, testSpec())
-	}
-	if n != 8+8+4+4 {
-		t.Errorf("%d items, want 24", n)
-	}
-}

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 )
@@ -12,62 +11,6 @@ func photonsVocabulary() Vocabulary {
 	return Vocabulary{
 		Tasks: map[string][]Parameter{"hdr": nil, "denoise": nil, "phase": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
 		Photons: map[string]bool{"hdr": true, "denoise": true, "phase": false},
-	}
-}
-
-// TestPhotonsIdentity: each number of photons is a problem of its own, and all have the masks of the item without photons.
-func TestPhotonsIdentity(t *testing.T) {
-	t.Parallel()
-	seen := map[string]float64{}
-	_, _, masks, _ := keys(t, testItem())
-	for _, photons := range []float64{0, 0.01, 30, 100, 1e9} {
-		it := testItem()
-		it.Photons = photons
-		id, measurement, operator, run := keys(t, it)
-		for _, key := range []string{"item " + id, "measurement " + measurement, "run " + run} {
-			if other, twice := seen[key]; twice {
-				t.Errorf("%g and %g photons have the same %s", photons, other, key)
-			}
-			seen[key] = photons
-		}
-		if operator != masks {
-			t.Errorf("%g photons have other masks", photons)
-		}
-		data, err := json.Marshal(it)
-		if err != nil || strings.Contains(string(data), "photons") != (photons > 0) {
-			t.Errorf("%g photons: %s, %v", photons, data, err)
-		}
-	}
-}
-
-// TestEarlierVersionsRefusePhotons: a worker that does not know the field finds another identity.
-func TestEarlierVersionsRefusePhotons(t *testing.T) {
-	t.Parallel()
-	for photons, refused := range map[float64]bool{0: false, 100: true} {
-		it := testItem()
-		it.Photons = photons
-		if err := it.Identify(); err != nil {
-			t.Fatal(err)
-		}
-		data, err := json.Marshal(it)
-		if err != nil {
-			t.Fatal(err)
-		}
-		known := map[string]json.RawMessage{}
-		if err := json.Unmarshal(data, &known); err != nil {
-			t.Fatal(err)
-		}
-		delete(known, "photons")
-		if data, err = json.Marshal(known); err != nil {
-			t.Fatal(err)
-		}
-		read, err := DecodeItem(EncodeItem(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := read.CheckID(); errors.Is(err, ErrNewer) != refused {
-			t.Errorf("%g photons: %v, want refused %v", photons, err, refused)
-		}
 	}
 }
 
