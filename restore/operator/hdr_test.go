@@ -13,10 +13,7 @@ import (
 // where the residual is noise or leads outwards, and agrees with the gradient inside the range.
 func TestHDRRecover(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New(operator.HDR, nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.HDR, nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
 	const limit = 0.2
 	x, y := make([]float32, 64), make([]float32, 64)
 	var gradient, recovered []float32
@@ -66,10 +63,7 @@ func TestHDRRecover(t *testing.T) {
 // An operator that does not saturate has the same gradient with and without Recover.
 func TestRecoverWithoutSaturation(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New(operator.Denoise, nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.Denoise, nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
 	x := make([]float32, 64)
 	x[0] = 3
 	got := evaluateGraph(t, x, op.Image.Dims(1), func(g *onnx.Graph, v onnx.Value) onnx.Value {

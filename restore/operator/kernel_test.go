@@ -88,11 +88,7 @@ func TestGivenKernel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := operator.NewForward(onnxtest.Runtime(t), op)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
+			f := operator.Forwards(t, op)
 			x := normal(c.shape.Size(), 3, 1)
 			y, err := f.Apply(t.Context(), x, draw)
 			if err != nil {
@@ -135,10 +131,7 @@ func TestKernelOrientation(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := slices.Repeat([]float32{-1}, shape.Size()) // black
-			f, err := operator.NewForward(onnxtest.Runtime(t), op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := operator.Forwards(t, op)
 			dark, err := f.Apply(t.Context(), x, draw)
 			if err != nil {
 				t.Fatal(err)
@@ -148,7 +141,6 @@ func TestKernelOrientation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.Close()
 			var lit []int
 			for i := range y {
 				if y[i]-dark[i] > 0.02 {

@@ -17,10 +17,7 @@ func TestLongOperators(t *testing.T) {
 	rt := onnxtest.Runtime(t)
 	for _, task := range []string{GaussianDeblur, SuperResolution, MotionDeblur, NonlinearDeblur} {
 		shape := Shape{Channels: 1, Height: 16, Width: 1056}
-		op, err := Builtin().New(task, map[string]float64{}, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := Build(t, task, map[string]float64{}, shape)
 		if linear := task == GaussianDeblur || task == SuperResolution; (op.expression.Adjoint != nil) != linear {
 			t.Errorf("%s: an adjoint: %v", task, !linear)
 		}
@@ -63,10 +60,7 @@ func TestLongOperators(t *testing.T) {
 func TestSpectrum(t *testing.T) {
 	t.Parallel()
 	for width, limits := range map[int][2]int{1056: {2 * 64 * 1056, 3 * 64 * 1056}, 128: {}} {
-		op, err := Builtin().New(MotionDeblur, map[string]float64{"size": 32}, Shape{Channels: 3, Height: 64, Width: width})
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := Build(t, MotionDeblur, map[string]float64{"size": 32}, Shape{Channels: 3, Height: 64, Width: width})
 		if n := op.Spectrum(); n < limits[0] || n > limits[1] {
 			t.Errorf("%d×64 pixels: %d values, want from %d to %d", width, n, limits[0], limits[1])
 		}
@@ -76,10 +70,7 @@ func TestSpectrum(t *testing.T) {
 // TestLongKernels: a long image takes kernels up to the parameter size, and one line names the value for a larger one.
 func TestLongKernels(t *testing.T) {
 	t.Parallel()
-	op, err := Builtin().New(MotionDeblur, map[string]float64{"size": 32}, Shape{Channels: 3, Height: 64, Width: 1056})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := Build(t, MotionDeblur, map[string]float64{"size": 32}, Shape{Channels: 3, Height: 64, Width: 1056})
 	flat := func(size int) *Draw {
 		d := &Draw{Name: "kernel", Dims: []int{size, size}, Data: make([]float32, size*size)}
 		d.Data[0] = 1
@@ -88,13 +79,11 @@ func TestLongKernels(t *testing.T) {
 	if _, err := op.Encode(flat(9)); err != nil {
 		t.Errorf("a kernel of 9 pixels: %v", err)
 	}
-	_, err = op.Encode(flat(11))
+	_, err := op.Encode(flat(11))
 	if !errors.Is(err, ErrParam) || !strings.Contains(err.Error(), "kernel: it has 11 pixels, the parameter size permits 9 in an image of 1056×64; set size to 44 or more") {
 		t.Errorf("a kernel of 11 pixels: %v", err)
 	}
-	if op, err = Builtin().New(MotionDeblur, map[string]float64{"size": 44}, op.Image); err != nil {
-		t.Fatal(err)
-	}
+	op = Build(t, MotionDeblur, map[string]float64{"size": 44}, op.Image)
 	if _, err := op.Encode(flat(11)); err != nil {
 		t.Errorf("a kernel of 11 pixels with size 44: %v", err)
 	}

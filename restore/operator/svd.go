@@ -106,12 +106,6 @@ func bandSVD(rows, cols *axis.Band) (*SVD, error) {
 	return newSVD(rows.Dense(), cols.Dense())
 }
 
-// HasSVD reports whether the operators of a task have a singular value decomposition.
-func (s Set) HasSVD(task string) bool {
-	d, err := s.find(task)
-	return err == nil && d.SVD != nil
-}
-
 // SVD returns the singular value decomposition of A. It returns ErrNoSVD for a task without one, see [Set.HasSVD], and ErrShape
 // for an image with a side above 1024.
 func (o *Operator) SVD() (*SVD, error) {

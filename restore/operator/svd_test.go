@@ -27,10 +27,7 @@ func TestSVD(t *testing.T) {
 			t.Run(fmt.Sprint(task, shape), func(t *testing.T) {
 				t.Parallel()
 				shape := suited(task, shape)
-				op, err := operator.Builtin().New(task, nil, shape)
-				if err != nil {
-					t.Fatal(err)
-				}
+				op := operator.Build(t, task, nil, shape)
 				checkSVD(t, op)
 			})
 		}
@@ -98,10 +95,7 @@ func outputs(t *testing.T, g *onnx.Graph, in []onnx.Value, data [][]float32, wan
 func TestSVDLimit(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 1, Height: 64, Width: 64}
-	op, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"std": 12}, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.GaussianDeblur, map[string]float64{"std": 12}, shape)
 	d, err := op.SVD()
 	if err != nil {
 		t.Fatal(err)
@@ -130,10 +124,7 @@ func TestSVDLimit(t *testing.T) {
 // Each value of y belongs to one place of the spectrum.
 func TestSVDPairs(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 16, Width: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 16, Width: 24})
 	d, err := op.SVD()
 	if err != nil {
 		t.Fatal(err)
@@ -153,10 +144,7 @@ func TestSVDPairs(t *testing.T) {
 func TestSVDRefusals(t *testing.T) {
 	t.Parallel()
 	for _, name := range operator.Builtin().Names() {
-		op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: 32, Width: 32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, name, nil, operator.Shape{Channels: 3, Height: 32, Width: 32})
 		want := false
 		for _, d := range decomposed {
 			want = want || d == name
@@ -171,10 +159,7 @@ func TestSVDRefusals(t *testing.T) {
 	if operator.Builtin().HasSVD("unknown") {
 		t.Error("an unknown task has a decomposition")
 	}
-	large, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 64, Width: 2048})
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := operator.Build(t, operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 64, Width: 2048})
 	if _, err := large.SVD(); !errors.Is(err, operator.ErrShape) {
 		t.Errorf("sides of 2048: %v", err)
 	}
