@@ -61,26 +61,25 @@ func newMotion(s Shape, side, intensity float64) (kernelFilter, *Variable, error
 	if err := fitsReflection(size, s, ErrShape); err != nil {
 		return nil, nil, err
 	}
-	if max(s.Height, s.Width) <= axis.MaxDense {
-		return kernels(size, intensity, axis.NewReflectFilter(s.Height, s.Width), func(d *Draw) error { return checkKernel(d, s) })
+	var filter kernelFilter
+	long := max(s.Height, s.Width) > axis.MaxDense
+	if long {
+		filter = axis.NewFourierFilter(s.Height, s.Width, size/2)
+	} else {
+		filter = axis.NewReflectFilter(s.Height, s.Width)
 	}
-	return kernels(size, intensity, axis.NewFourierFilter(s.Height, s.Width, size/2), func(d *Draw) error {
-		if err := checkKernel(d, s); err != nil || d.Dims[0] <= size {
-			return err
-		}
-		return fmt.Errorf("%w kernel: it has %d pixels, the parameter size permits %d in an image of %d×%d; set size to %d or more", ErrParam,
-			d.Dims[0], size, s.Width, s.Height, int(math.Ceil(float64(d.Dims[0])*256/float64(min(s.Height, s.Width)))))
-	})
-}
-
-// kernels returns a filter with the draws of its kernels.
-func kernels(size int, intensity float64, filter kernelFilter, check func(d *Draw) error) (kernelFilter, *Variable, error) {
 	return filter, &Variable{
 		Dims: filter.Dims(),
 		Draw: func(r *noise.Stream) *Draw {
 			return &Draw{Name: "kernel", Dims: []int{size, size}, Data: motionKernel(r, size, intensity)}
 		},
-		Check:  check,
+		Check: func(d *Draw) error {
+			if err := checkKernel(d, s); err != nil || !long || d.Dims[0] <= size {
+				return err
+			}
+			return fmt.Errorf("%w kernel: it has %d pixels, the parameter size permits %d in an image of %d×%d; set size to %d or more", ErrParam,
+				d.Dims[0], size, s.Width, s.Height, int(math.Ceil(float64(d.Dims[0])*256/float64(min(s.Height, s.Width)))))
+		},
 		Encode: func(d *Draw) []float32 { return filter.Encode(d.Data, d.Dims[0]) },
 	}, nil
 }

@@ -34,13 +34,7 @@ type Operator struct {
 func (o *Operator) Definition() Definition { return o.definition }
 
 // MeasurementSize is the number of entries of y for one item.
-func (o *Operator) MeasurementSize() int {
-	n := 1
-	for _, d := range o.Measurement {
-		n *= d
-	}
-	return n
-}
+func (o *Operator) MeasurementSize() int { return elements(o.Measurement) }
 
 // MeasurementDims is the shape of y for n items.
 func (o *Operator) MeasurementDims(n int) []int { return append([]int{n}, o.Measurement...) }
