@@ -117,7 +117,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 		err = probe.check(row)
 	}
 	if err != nil {
-		failed = FailedItems(row, e.spec, first, err.Error())
+		failed = failedItems(row, e.spec, first, err.Error())
 		for i := range failed {
 			failed[i].Item.Precision = e.spec.PrecisionOf(failed[i].Item.Task, e.precision)
 		}
@@ -323,12 +323,12 @@ func positiveZero(x float64) float64 {
 	return x
 }
 
-// FailedItems returns a failed result for each entry of a row that cannot be expanded: one per task,
+// failedItems returns a failed result for each entry of a row that cannot be expanded: one per task,
 // method and run, in the order of [Expander.Expand]. The caller adds Runtime and Finished.
 //
 // The items have placeholder IDs, from the row's name and paths and the campaign, because the digests
 // of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
-func FailedItems(row Row, spec *Spec, first int, reason string) []Result {
+func failedItems(row Row, spec *Spec, first int, reason string) []Result {
 	campaign := spec.ID()
 	var out []Result
 	for _, p := range places(row, spec, first) {

@@ -315,7 +315,7 @@ func parseObject(text string, columns map[string]string) (fields []Field, key st
 
 // fieldText checks the type of a value: a number for numeric columns, text for the others.
 func fieldText(column string, value json.Token) (string, error) {
-	numeric := IsNumeric(column)
+	numeric := isNumeric(column)
 	switch v := value.(type) {
 	case nil:
 		return "", nil
@@ -334,8 +334,8 @@ func fieldText(column string, value json.Token) (string, error) {
 	return "", errors.New("want text in quotes")
 }
 
-// IsNumeric reports whether a column of a row holds numbers.
-func IsNumeric(column string) bool {
+// isNumeric reports whether a column of a row holds numbers.
+func isNumeric(column string) bool {
 	return slices.Contains([]string{"sigma", "photons", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
 }
 

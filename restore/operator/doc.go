@@ -14,7 +14,6 @@
 // dynamic range, DAPS. Lengths (kernel sizes, the box) are stated for images of 256 pixels
 // and scale with min(H, W)/256.
 //
-// Borders, resampling and Fourier transforms are products with small constant matrices.
-// Package axis, below, has
-// these maps; it knows no task.
+// Borders, resampling and Fourier transforms are products with small constant matrices, see
+// package axis.
 package operator

@@ -111,9 +111,6 @@ func (s Set) Label(name string) string { return cmp.Or(s.known(name).Label, name
 // Linear reports whether the operators of a task are linear; an operator from a file is not known to be.
 func (s Set) Linear(task string) bool { return s.known(task).Linear }
 
-// HasSVD reports whether the operators of a task have a singular value decomposition.
-func (s Set) HasSVD(task string) bool { return s.known(task).SVD != nil }
-
 // Stated returns the reader of the parameters that the file of a measurement states, see [Definition]; nil for a task without one.
 func (s Set) Stated(task string) func(file []byte) (Stated, error) { return s.known(task).Stated }
 

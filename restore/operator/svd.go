@@ -106,7 +106,7 @@ func bandSVD(rows, cols *axis.Band) (*SVD, error) {
 	return newSVD(rows.Dense(), cols.Dense())
 }
 
-// SVD returns the singular value decomposition of A. It returns ErrNoSVD for a task without one, see [Set.HasSVD], and ErrShape
+// SVD returns the singular value decomposition of A. It returns ErrNoSVD for a task without one, see [Definition], and ErrShape
 // for an image with a side above 1024.
 func (o *Operator) SVD() (*SVD, error) {
 	d, err := o.svd()
