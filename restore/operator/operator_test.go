@@ -3,7 +3,6 @@ package operator_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -403,15 +402,5 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
-	}
-}
-
-// TestMaskWithoutPixels: a mask that observes nothing is refused.
-func TestMaskWithoutPixels(t *testing.T) {
-	t.Parallel()
-	op := operator.Build(t, "inpaint_box", nil, operator.Shape{Channels: 3, Height: 256, Width: 256})
-	_, err := op.Encode(&operator.Draw{Name: "mask", Dims: []int{256, 256}, Data: make([]float32, 256*256)})
-	if !errors.Is(err, operator.ErrParam) || !strings.Contains(err.Error(), "no pixel is observed") {
-		t.Errorf("error %v", err)
 	}
 }

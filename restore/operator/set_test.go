@@ -49,6 +49,7 @@ func TestImageShape(t *testing.T) {
 		{"super_resolution_area", map[string]float64{"factor": 3}, []int{3, 8, 16}, operator.Shape{Channels: 3, Height: 24, Width: 48}, nil},
 		{"super_resolution", map[string]float64{"factor": 256}, []int{3, 1, 1}, operator.Shape{Channels: 3, Height: 256, Width: 256}, nil},
 		{"phase_retrieval", nil, []int{3, 385, 384}, operator.Shape{}, operator.ErrShape},
+		{"phase_retrieval", nil, []int{3, 16, 12}, operator.Shape{}, operator.ErrShape}, // sides 8, 10, 12, … have measurements of sides 12, 14, 18, …
 		{"hdr", nil, []int{3, 65, 64}, operator.Shape{}, operator.ErrShape},
 		{"hdr", nil, []int{64, 64}, operator.Shape{}, operator.ErrShape},
 		{"hdr", map[string]float64{"gain": 2}, []int{3, 64, 64}, operator.Shape{}, operator.ErrParam},
@@ -57,15 +58,6 @@ func TestImageShape(t *testing.T) {
 		if got, err := set.ImageShape(c.task, c.params, c.measurement); got != c.image || !errors.Is(err, c.cause) {
 			t.Errorf("%s %v: image %v of a measurement %v, want %v; error %v, want %v", c.task, c.params, got, c.measurement, c.image, err, c.cause)
 		}
-	}
-}
-
-// TestPhaseRetrievalWithoutImage: sides between those of two images are refused, not rounded.
-func TestPhaseRetrievalWithoutImage(t *testing.T) {
-	t.Parallel()
-	// Sides 8, 10, 12, ... have measurements of sides 12, 14, 18, ...
-	if _, err := operator.Builtin().ImageShape("phase_retrieval", nil, []int{3, 16, 12}); !errors.Is(err, operator.ErrShape) {
-		t.Errorf("error %v, want ErrShape", err)
 	}
 }
 
@@ -213,6 +205,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"short mask":       {mask, &operator.Draw{Name: "mask", Dims: []int{7, 10}, Data: ones(70)}, "its shape is [7 10]"},
 		"narrow mask":      {mask, &operator.Draw{Name: "mask", Dims: []int{8, 9}, Data: ones(72)}, "its shape is [8 9]"},
 		"soft mask":        {mask, &operator.Draw{Name: "mask", Dims: []int{8, 10}, Data: half}, "element 7 is 0.5"},
+		"empty mask":       {mask, &operator.Draw{Name: "mask", Dims: []int{8, 10}, Data: make([]float32, 80)}, "no pixel is observed"},
 		"kernel":           {kernel, &operator.Draw{Name: "kernel", Dims: []int{3, 3}, Data: point(9, 1)}, ""},
 		"largest kernel":   {kernel, &operator.Draw{Name: "kernel", Dims: []int{15, 15}, Data: point(225, 1)}, ""},
 		"too large kernel": {kernel, &operator.Draw{Name: "kernel", Dims: []int{17, 17}, Data: point(289, 1)}, "17 pixels is wider than the reflection of 10×8"},
