@@ -1,4 +1,4 @@
-package operator
+package axis
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// fourierFilter correlates images with a kernel per item, as [reflectFilter] does, without matrices of the size of an axis.
+// FourierFilter correlates images with a kernel per item, as [ReflectFilter] does, without matrices of the size of an axis.
 //
 // The image is reflected by the radius of the largest kernel and filled with zeros up to a length P = p₁·p₂ along each axis. Its
 // transform of length P is two products with matrices of p₁ and p₂ rows (Cooley and Tukey): with j = j₁p₂ + j₂ and k = k₁ + p₁k₂
@@ -17,7 +17,7 @@ import (
 //	X[k₁, k₂] = Σ_j₂ e(−j₂k₂/p₂)·e(−j₂k₁/P)·Σ_j₁ e(−j₁k₁/p₁)·x[j₁, j₂],   e(v) = exp(2πi·v).
 //
 // Spectra stay in the order of k₁, k₂.
-type fourierFilter struct {
+type FourierFilter struct {
 	radius     int
 	rows, cols *twoFactor
 }
@@ -25,21 +25,22 @@ type fourierFilter struct {
 // twoFactor is the transform of one axis of n samples.
 type twoFactor struct {
 	n, p1, p2      int
-	cos1, sin1     *matrix // [p1, p1]
-	cos2, sin2     *matrix // [p2, p2]
-	twistC, twistS *matrix // [p1, p2], of e(j₂k₁/P)
+	cos1, sin1     *Matrix // [p1, p1]
+	cos2, sin2     *Matrix // [p2, p2]
+	twistC, twistS *Matrix // [p1, p2], of e(j₂k₁/P)
 }
 
-func newFourierFilter(s Shape, radius int) *fourierFilter {
-	return &fourierFilter{radius, newTwoFactor(s.Height, radius), newTwoFactor(s.Width, radius)}
+// NewFourierFilter returns the filter of images of height×width pixels with kernels of a radius.
+func NewFourierFilter(height, width, radius int) *FourierFilter {
+	return &FourierFilter{radius, newTwoFactor(height, radius), newTwoFactor(width, radius)}
 }
 
 func newTwoFactor(n, radius int) *twoFactor {
 	p1, p2 := factors(n + 2*radius)
 	angle := func(i, j, of int) float64 { return 2 * math.Pi * float64(i*j%of) / float64(of) }
-	both := func(rows, cols, of int) (c, s *matrix) {
-		return fill(rows, cols, func(i, j int) float64 { return math.Cos(angle(i, j, of)) }),
-			fill(rows, cols, func(i, j int) float64 { return math.Sin(angle(i, j, of)) })
+	both := func(rows, cols, of int) (c, s *Matrix) {
+		return Fill(rows, cols, func(i, j int) float64 { return math.Cos(angle(i, j, of)) }),
+			Fill(rows, cols, func(i, j int) float64 { return math.Sin(angle(i, j, of)) })
 	}
 	t := &twoFactor{n: n, p1: p1, p2: p2}
 	t.cos1, t.sin1 = both(p1, p1, p1)
@@ -111,7 +112,7 @@ func realTimes(g *onnx.Graph, v complexValue, sign int, product func(sine bool, 
 // stages are the three products of the transform of an axis of images [M, P, Q], in the order of the forward transform: with the matrix of
 // p1, the twists, and the matrix of p2.
 func (t *twoFactor) stages(g *onnx.Graph, axis int) [3]func(sine bool, v onnx.Value) onnx.Value {
-	choose := func(sine bool, c, s *matrix) *matrix {
+	choose := func(sine bool, c, s *Matrix) *Matrix {
 		if sine {
 			return s
 		}
@@ -127,7 +128,7 @@ func (t *twoFactor) stages(g *onnx.Graph, axis int) [3]func(sine bool, v onnx.Va
 	}
 	return [3]func(sine bool, v onnx.Value) onnx.Value{
 		func(sine bool, v onnx.Value) onnx.Value {
-			c := choose(sine, t.cos1, t.sin1).value(g)
+			c := choose(sine, t.cos1, t.sin1).Value(g)
 			if axis == 1 {
 				m, p, q := v.Dims[0], v.Dims[1], v.Dims[2]
 				return g.Reshape(g.MatMul(c, g.Reshape(v, m, t.p1, t.p2*q)), m, p, q)
@@ -138,13 +139,13 @@ func (t *twoFactor) stages(g *onnx.Graph, axis int) [3]func(sine bool, v onnx.Va
 			c := choose(sine, t.twistC, t.twistS)
 			return reshaped(v, func(v onnx.Value) onnx.Value {
 				if axis == 1 {
-					return g.Mul(v, g.Const(c.data, t.p1, t.p2, 1))
+					return g.Mul(v, g.Const(c.Data, t.p1, t.p2, 1))
 				}
-				return g.Mul(v, g.Const(c.data, t.p1, t.p2))
+				return g.Mul(v, g.Const(c.Data, t.p1, t.p2))
 			})
 		},
 		func(sine bool, v onnx.Value) onnx.Value {
-			c := choose(sine, t.cos2, t.sin2).value(g) // symmetric
+			c := choose(sine, t.cos2, t.sin2).Value(g) // symmetric
 			return reshaped(v, func(v onnx.Value) onnx.Value {
 				if axis == 1 {
 					return g.MatMul(c, v)
@@ -155,9 +156,9 @@ func (t *twoFactor) stages(g *onnx.Graph, axis int) [3]func(sine bool, v onnx.Va
 	}
 }
 
-// apply filters x [N, C, H, W] with the encoded kernels p [N, 2, P, Q]: one channel after another, so that the spectrum of one is in
+// Apply filters x [N, C, H, W] with the encoded kernels p [N, 2, P, Q]: one channel after another, so that the spectrum of one is in
 // memory.
-func (f *fourierFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
+func (f *FourierFilter) Apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
 	var channels []onnx.Value
 	for c := range x.Dims[1] {
 		channels = append(channels, f.applyChannels(g, g.Slice(x, 1, c, c+1), p))
@@ -166,10 +167,10 @@ func (f *fourierFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
 }
 
 // applyChannels filters all channels together.
-func (f *fourierFilter) applyChannels(g *onnx.Graph, x, p onnx.Value) onnx.Value {
+func (f *FourierFilter) applyChannels(g *onnx.Graph, x, p onnx.Value) onnx.Value {
 	n, c, h, w := x.Dims[0], x.Dims[1], x.Dims[2], x.Dims[3]
 	height, width := f.rows.length(), f.cols.length()
-	x = reflected(g, reflected(g, x, rowAxis, f.radius, height), colAxis, f.radius, width)
+	x = reflected(g, reflected(g, x, Rows, f.radius, height), Cols, f.radius, width)
 	rows, cols := f.rows.stages(g, 1), f.cols.stages(g, 2)
 
 	v := complexValue{re: g.Reshape(x, n*c, height, width)}
@@ -192,7 +193,7 @@ func (f *fourierFilter) applyChannels(g *onnx.Graph, x, p onnx.Value) onnx.Value
 	}
 	v = times(g, times(g, v, 1, rows[2]), 1, rows[1])
 	y := g.Reshape(realTimes(g, v, 1, rows[0]), n, c, height, width)
-	y = g.Slice(g.Slice(y, rowAxis, f.radius, f.radius+h), colAxis, f.radius, f.radius+w)
+	y = g.Slice(g.Slice(y, Rows, f.radius, f.radius+h), Cols, f.radius, f.radius+w)
 	return g.Mul(y, g.Scalar(float32(1/float64(height*width))))
 }
 
@@ -216,15 +217,16 @@ func reflected(g *onnx.Graph, v onnx.Value, axis, radius, length int) onnx.Value
 	return g.Concat(axis, parts...)
 }
 
-func (f *fourierFilter) spectrum() int {
+// Spectrum is the number of values of the spectrum of one channel: one channel is computed after another.
+func (f *FourierFilter) Spectrum() int {
 	return 2 * f.rows.length() * f.cols.length()
 }
 
-// dims is the shape of an encoded kernel.
-func (f *fourierFilter) dims() []int { return []int{2, f.rows.length(), f.cols.length()} }
+// Dims is the shape of an encoded kernel.
+func (f *FourierFilter) Dims() []int { return []int{2, f.rows.length(), f.cols.length()} }
 
-// encode returns real and imaginary part of the spectrum with which a kernel of size×size, stored row by row, multiplies that of an image.
-func (f *fourierFilter) encode(kernel []float32, size int) []float32 {
+// Encode returns real and imaginary part of the spectrum with which a kernel of size×size, stored row by row, multiplies that of an image.
+func (f *FourierFilter) Encode(kernel []float32, size int) []float32 {
 	height, width := f.rows.length(), f.cols.length()
 	at := func(a, length int) int { return (a - size/2 + length) % length }
 	along := fourier.NewCmplxFFT(width)

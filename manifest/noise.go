@@ -102,20 +102,66 @@ func (p *place) estimateSigma(row Row, estimates []Estimate) error {
 // errSimulated is the error of the noise level auto without a stored measurement.
 var errSimulated = errors.New("sigma auto needs a stored measurement; a simulated one needs a number")
 
-// checkAuto checks task i if it has the noise level auto.
-func (s *Spec) checkAuto(i int, v Vocabulary) *FieldError {
+// auto checks task i if it has the noise level auto.
+func (c *checker) auto(i int, v Vocabulary) {
+	s := c.spec
 	t, field := s.Effective(s.Tasks[i]), "sigma"
 	if *t.Sigma != SigmaAuto {
-		return nil
+		return
 	}
 	if s.Tasks[i].Sigma != nil {
-		field = fmt.Sprintf("tasks[%d].sigma", i)
+		field = taskField(i) + ".sigma"
 	}
 	if reason := v.Unestimated[t.Name]; reason != "" && t.Operator == "" {
-		return s.problem(field, fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason))
+		c.add(field, fmt.Errorf("auto does not suit task %s: %s; give a number", t.Name, reason))
+	} else if !s.Dataset.Measurements && s.Dataset.withoutColumns() {
+		c.add(field, errSimulated)
 	}
-	if !s.Dataset.Measurements && s.Dataset.withoutColumns() {
-		return s.problem(field, errSimulated)
+}
+
+// The range of numbers of photons.
+const (
+	minPhotons = 0.01
+	maxPhotons = 1e9
+)
+
+// checkPhotons accepts the numbers of photons of a spec and of a list's column.
+func checkPhotons(x float64) error {
+	if !(x >= minPhotons && x <= maxPhotons) {
+		return fmt.Errorf("%v is out of range, want %v to %v photons of a white pixel; leave it out for noise without photons", x, minPhotons, maxPhotons)
 	}
 	return nil
+}
+
+func (c *checker) photons(field string, x *float64) {
+	if x != nil {
+		c.add(field, checkPhotons(*x))
+	}
+}
+
+// photonsOf reports the tasks with photons whose measurement cannot have their noise.
+func (c *checker) photonsOf(v Vocabulary) {
+	for i, t := range c.spec.Tasks {
+		e := c.spec.Effective(t)
+		if e.Photons != nil && *e.Sigma == SigmaAuto {
+			c.add(taskField(i), errPhotonsAuto)
+		}
+		if can, known := v.Photons[t.Name]; e.Photons == nil || can || !known && (t.Operator == "" || v.Photons == nil) {
+			continue
+		}
+		field := "photons"
+		if t.Photons != nil {
+			field = taskField(i) + ".photons"
+		}
+		c.add(field, errPhotons(t.Name))
+	}
+}
+
+// errPhotonsAuto is the error of photons beside an estimated noise level.
+var errPhotonsAuto = errors.New("has photons and sigma auto, which estimates noise without photons; give sigma as a number, or remove photons")
+
+// errPhotons is the error of photons for a task whose measurement is no picture.
+func errPhotons(task string) error {
+	return errors.New("the measurement of task " + task + " is no picture from black at -1 to white at 1, so that photons have no meaning; remove photons, " +
+		"or give them to other tasks only")
 }

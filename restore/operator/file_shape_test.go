@@ -52,10 +52,7 @@ func TestFilePictureShape(t *testing.T) {
 // TestChannelsLast: an array [rows, columns, channels] gets the remedy, for built-in tasks and for operators from files.
 func TestChannelsLast(t *testing.T) {
 	t.Parallel()
-	op, err := Builtin().New("hdr", nil, Shape{3, 16, 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := Build(t, "hdr", nil, Shape{3, 16, 24})
 	for _, c := range []struct {
 		found []int
 		fits  bool

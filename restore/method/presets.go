@@ -74,3 +74,54 @@ func assigned(v parameter.Value) string {
 	}
 	return fmt.Sprint(v.Number)
 }
+
+// publishedRow is a row of a preset with values that are given as names, and numbers or words, in turn.
+func publishedRow(preset, task string, steps int, values ...any) Row {
+	row := Row{Preset: preset, Task: task, Steps: steps, Values: map[string]parameter.Value{}}
+	row.set(values...)
+	return row
+}
+
+// set replaces values, which are names, and numbers or words, in turn.
+func (r *Row) set(values ...any) {
+	for i := 0; i+1 < len(values); i += 2 {
+		name, _ := values[i].(string)
+		switch v := values[i+1].(type) {
+		case int:
+			r.Values[name] = parameter.Number(float64(v))
+		case float64:
+			r.Values[name] = parameter.Number(v)
+		case string:
+			r.Values[name] = parameter.Word(v)
+		}
+	}
+}
+
+// chosenRow is a row of natural with values that were chosen on photographs.
+func chosenRow(photographs []string, task string, steps int, values ...any) Row {
+	row := publishedRow("natural", task, steps, values...)
+	row.ChosenOn = photographs
+	return row
+}
+
+// searchedRow is a row of natural with the best settings of examples/methods/search.yaml, see docs/methods.md: those with the highest mean PSNR
+// of six at 64×64, sigma 0.05, and 99 or 100 evaluations of the network, on the three photographs of searchPhotographs.
+func searchedRow(task string, steps int, values ...any) Row {
+	return chosenRow(searchPhotographs(), task, steps, values...)
+}
+
+// searchedBeside is searchedRow for rows with further values, which were chosen with bundled photographs before the search.
+func searchedBeside(bundled []string, task string, steps int, values ...any) Row {
+	return chosenRow(union(bundled, searchPhotographs()), task, steps, values...)
+}
+
+// union returns a and the elements of b that a lacks.
+func union(a, b []string) []string {
+	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
+}
+
+// searchPhotographs returns Garden, LadyBird and castle-maintenon of [tuningPhotographs].
+func searchPhotographs() []string {
+	all := tuningPhotographs()
+	return []string{all[1], all[2], all[4]}
+}

@@ -1,4 +1,4 @@
-package operator
+package axis
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"ddiff/restore/onnx"
 )
 
-// reflectFilter correlates images exactly with an arbitrary kernel per item. The border is reflected without repeating
+// ReflectFilter correlates images exactly with an arbitrary kernel per item. The border is reflected without repeating
 // the edge.
 //
 // Reflection makes an image of n samples even and periodic with period 2M, M = n−1, so its
@@ -19,24 +19,26 @@ import (
 // centre of the axis the cosine is even for even p and odd for odd p, the sine the other way round; the even part of the
 // output takes cosines of even p and sines of odd p. So an encoded kernel has one plane for each combination of parities
 // of rows and columns, in which cosine and sine sums alternate, and all matrices have half size.
-type reflectFilter struct{ rows, cols *cosineBasis }
+type ReflectFilter struct{ rows, cols *cosineBasis }
 
-func (f *reflectFilter) spectrum() int { return 0 }
+// Spectrum is 0: the filter computes the spectra of all channels together.
+func (f *ReflectFilter) Spectrum() int { return 0 }
 
-// dims is the shape of an encoded kernel.
-func (f *reflectFilter) dims() []int { return []int{4, f.rows.n, f.cols.n} }
+// Dims is the shape of an encoded kernel.
+func (f *ReflectFilter) Dims() []int { return []int{4, f.rows.n, f.cols.n} }
 
 // cosineBasis has the transforms along one axis of length n. Spectra hold all even frequencies before all odd ones.
 type cosineBasis struct {
 	n int
 	// analysis of the even and the odd part, [n/2, n/2] each.
-	evenIn, oddIn *matrix
+	evenIn, oddIn *Matrix
 	// synthesis of the even and the odd part, [n/2, n] each.
-	evenOut, oddOut *matrix
+	evenOut, oddOut *Matrix
 }
 
-func newReflectFilter(s Shape) *reflectFilter {
-	return &reflectFilter{newCosineBasis(s.Height), newCosineBasis(s.Width)}
+// NewReflectFilter returns the filter of images of height×width pixels.
+func NewReflectFilter(height, width int) *ReflectFilter {
+	return &ReflectFilter{newCosineBasis(height), newCosineBasis(width)}
 }
 
 // frequency returns the frequency at position i of a spectrum of length n.
@@ -55,14 +57,14 @@ func newCosineBasis(n int) *cosineBasis {
 		}
 		return 1
 	}
-	analysis := func(odd int) *matrix {
-		return fill(n/2, n/2, func(p, i int) float64 {
+	analysis := func(odd int) *Matrix {
+		return Fill(n/2, n/2, func(p, i int) float64 {
 			return weight(i) * math.Cos(math.Pi*float64((2*p+odd)*i)/m)
 		})
 	}
 	// The output's part of one parity: cosines of the frequencies of this parity minus sines of the others.
-	synthesis := func(odd int) *matrix {
-		return fill(n/2, n, func(i, at int) float64 {
+	synthesis := func(odd int) *Matrix {
+		return Fill(n/2, n, func(i, at int) float64 {
 			p := frequency(at, n)
 			angle := math.Pi * float64(p*i) / m
 			w := 2 / m * weight(p)
@@ -76,43 +78,43 @@ func newCosineBasis(n int) *cosineBasis {
 }
 
 func (b *cosineBasis) analyse(g *onnx.Graph, x onnx.Value, axis int) onnx.Value {
-	e, o := split(g, x, axis)
-	return g.Concat(axis, along(g, b.evenIn, e, axis), along(g, b.oddIn, o, axis))
+	e, o := Split(g, x, axis)
+	return g.Concat(axis, b.evenIn.Along(g, e, axis), b.oddIn.Along(g, o, axis))
 }
 
-// apply filters x [N, C, H, W] with the encoded kernels p [N, 4, H, W].
-func (f *reflectFilter) apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
-	spectrum := f.cols.analyse(g, f.rows.analyse(g, x, rowAxis), colAxis)
+// Apply filters x [N, C, H, W] with the encoded kernels p [N, 4, H, W].
+func (f *ReflectFilter) Apply(g *onnx.Graph, x, p onnx.Value) onnx.Value {
+	spectrum := f.cols.analyse(g, f.rows.analyse(g, x, Rows), Cols)
 	var rows [2]onnx.Value
-	for r, rowOut := range []*matrix{f.rows.evenOut, f.rows.oddOut} {
+	for r, rowOut := range []*Matrix{f.rows.evenOut, f.rows.oddOut} {
 		var cols [2]onnx.Value
-		for c, colOut := range []*matrix{f.cols.evenOut, f.cols.oddOut} {
+		for c, colOut := range []*Matrix{f.cols.evenOut, f.cols.oddOut} {
 			k := 2*r + c
 			product := g.Mul(spectrum, g.Slice(p, 1, k, k+1))
-			cols[c] = along(g, colOut, along(g, rowOut, product, rowAxis), colAxis)
+			cols[c] = colOut.Along(g, rowOut.Along(g, product, Rows), Cols)
 		}
-		rows[r] = join(g, cols[0], cols[1], colAxis)
+		rows[r] = join(g, cols[0], cols[1], Cols)
 	}
-	return join(g, rows[0], rows[1], rowAxis)
+	return join(g, rows[0], rows[1], Rows)
 }
 
-// encode returns the four planes of a kernel of size×size, stored row by row.
-func (f *reflectFilter) encode(kernel []float32, size int) []float32 {
+// Encode returns the four planes of a kernel of size×size, stored row by row.
+func (f *ReflectFilter) Encode(kernel []float32, size int) []float32 {
 	var out []float32
-	k := &matrix{size, size, kernel}
+	k := &Matrix{size, size, kernel}
 	for r := range 2 {
 		rows := f.rows.sums(size, r)
 		for c := range 2 {
 			cols := f.cols.sums(size, c)
-			out = append(out, rows.times(k).times(cols.transposed()).data...)
+			out = append(out, rows.Times(k).Times(cols.Transposed()).Data...)
 		}
 	}
 	return out
 }
 
 // sums returns the cosine (for frequencies of the parity) or sine of each frequency at the kernel's positions, [n, size].
-func (b *cosineBasis) sums(size, odd int) *matrix {
-	return fill(b.n, size, func(at, a int) float64 {
+func (b *cosineBasis) sums(size, odd int) *Matrix {
+	return Fill(b.n, size, func(at, a int) float64 {
 		p := frequency(at, b.n)
 		angle := math.Pi * float64(p*(a-size/2)) / float64(b.n-1)
 		if p%2 == odd {

@@ -1,22 +1,6 @@
 package operator
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-)
-
-// CheckShape returns an error unless an array has the shape of y for one item. Leading dimensions of length 1 do not count.
-func (o *Operator) CheckShape(found []int) error {
-	if slices.Equal(significant(found), significant(o.Measurement)) {
-		return nil
-	}
-	text := fmt.Sprintf("its shape is %v, the task needs %v", found, o.Measurement)
-	if len(found) == 3 && slices.Equal([]int{found[2], found[0], found[1]}, o.Measurement) {
-		text += channelsFirst
-	}
-	return errors.New(text)
-}
+import "fmt"
 
 // channelsFirst is the remedy for an array [rows, columns, channels].
 const channelsFirst = "; put the channels first, as numpy.moveaxis(y, 2, 0) does"

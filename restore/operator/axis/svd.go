@@ -1,4 +1,4 @@
-package operator
+package axis
 
 import (
 	"fmt"
@@ -7,32 +7,32 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// axisSVD is the singular value decomposition R = U·S·Vᵀ of the matrix [m, n], m ≤ n, with which an operator acts along one
-// axis of images.
-type axisSVD struct {
-	// v is V [n, n], its columns in the order of s. ut is Uᵀ [n, m], its last n−m rows zero.
-	v, ut *matrix
-	// s holds the m singular values, in no order, and n−m zeros.
-	s []float64
+// SVD is the singular value decomposition R = U·S·Vᵀ of the matrix [m, n], m ≤ n, that acts along one axis
+// of images.
+type SVD struct {
+	// V is [n, n], its columns in the order of S. Ut is Uᵀ [n, m], its last n−m rows zero.
+	V, Ut *Matrix
+	// S holds the m singular values, in no order, and n−m zeros.
+	S []float64
 }
 
-// value returns singular value i, or 0 if it is below least.
-func (a *axisSVD) value(i int, least float64) float64 {
-	if s := a.s[i]; s >= least {
+// Value returns singular value i, or 0 if it is below least.
+func (a *SVD) Value(i int, least float64) float64 {
+	if s := a.S[i]; s >= least {
 		return s
 	}
 	return 0
 }
 
-// decompose computes the decomposition in float64. R commutes with the reflection of the axis, so it maps even vectors to
+// Decompose computes the decomposition in float64. R commutes with the reflection of the axis, so it maps even vectors to
 // even ones and odd vectors to odd ones: the decompositions of the two blocks take a quarter of the time.
-func decompose(r *matrix) (*axisSVD, error) {
-	m, n := r.rows, r.cols
+func Decompose(r *Matrix) (*SVD, error) {
+	m, n := r.Rows, r.Cols
 	left, right := parities(m), parities(n)
 	var b mat.Dense
 	b.Product(left.T(), dense(r), right)
 
-	out := &axisSVD{newMatrix(n, n), newMatrix(n, m), make([]float64, n)}
+	out := &SVD{newMatrix(n, n), newMatrix(n, m), make([]float64, n)}
 	free := m // the next column of V without a singular value
 	for _, block := range [][4]int{{0, even(m), 0, even(n)}, {even(m), m, even(n), n}} {
 		top, bottom, first, last := block[0], block[1], block[2], block[3]
@@ -49,9 +49,9 @@ func decompose(r *matrix) (*axisSVD, error) {
 			svd.VTo(&v)
 			columns.Mul(left.Slice(0, m, top, bottom), &u)
 			for k, s := range svd.Values(nil) {
-				out.s[top+k] = s
+				out.S[top+k] = s
 				for i := range m {
-					out.ut.data[(top+k)*m+i] = float32(columns.At(i, k))
+					out.Ut.Data[(top+k)*m+i] = float32(columns.At(i, k))
 				}
 			}
 			columns.Reset()
@@ -65,7 +65,7 @@ func decompose(r *matrix) (*axisSVD, error) {
 				at, free = free, free+1
 			}
 			for i := range n {
-				out.v.data[i*n+at] = float32(columns.At(i, k))
+				out.V.Data[i*n+at] = float32(columns.At(i, k))
 			}
 		}
 	}
@@ -100,10 +100,10 @@ func identity(n int) mat.Matrix {
 }
 
 // dense returns a matrix in gonum's form.
-func dense(m *matrix) *mat.Dense {
-	data := make([]float64, len(m.data))
-	for i, v := range m.data {
+func dense(m *Matrix) *mat.Dense {
+	data := make([]float64, len(m.Data))
+	for i, v := range m.Data {
 		data[i] = float64(v)
 	}
-	return mat.NewDense(m.rows, m.cols, data)
+	return mat.NewDense(m.Rows, m.Cols, data)
 }
