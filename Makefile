@@ -201,15 +201,19 @@ prior-report: build runtime ## Compare the bundled prior with BM3D, and others (
 latent-bundle: ## Write a latent prior around the bundled one to bin/latent (LATENT_BUNDLE="--levels 1 --step 0.05 DIR")
 	@go run ./internal/latentbundle $(or $(LATENT_BUNDLE),bin/latent)
 
+.PHONY: size
+size: ## Print packages, lines, words and exported names, and write those of each package into docs/architecture.md
+	@go run ./internal/repository/size
+
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Check format, go vet and golangci-lint, with the import directions
+lint: $(GOLANGCI_LINT) ## Check format and run golangci-lint, with govet and the import directions
 	@bad=0; \
 	unformatted=$$(gofmt -l .); \
 	test -z "$$unformatted" || { printf 'not formatted by gofmt:\n%s\n' "$$unformatted"; bad=1; }; \
 	for module in . internal/testbed internal/deploy; do \
-		(cd $$module && go vet ./... && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || bad=1; \
+		(cd $$module && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || bad=1; \
 	done; \
-	(cd internal/telemetrytest && go vet . && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml .) || bad=1; \
+	(cd internal/telemetrytest && $(CURDIR)/$(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml .) || bad=1; \
 	exit $$bad
 
 # The Kubernetes API server and etcd of the chart's tests, of the versions that their module pins.

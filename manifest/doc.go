@@ -39,5 +39,5 @@
 //	               └── last attempt used up ─────────────► dead
 //
 // Every manifest entry ends in exactly one final state: done + failed + dead = manifest. The entries
-// of an unreadable row are counted like all others ([ItemsPerRow], [FailedItems]).
+// of an unreadable row are counted like all others ([ItemsPerRow], [Expander.Expand]).
 package manifest

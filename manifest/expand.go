@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -71,16 +72,8 @@ type Expander struct {
 	precision Precision
 	// tile and overlap divide images that are larger than a tile; tile is 0 without tiles.
 	tile, overlap int
-	// inputs maps tasks to the file that a row may give to them, see [Vocabulary]; nil: unknown.
-	inputs map[string]string
-	// photons maps tasks to whether they may have the noise of photons, see [Vocabulary]; nil: unknown.
-	photons map[string]bool
-	// required has the tasks whose rows must give that file.
-	required map[string]bool
-	// optional has the tasks whose kernel replaces their operator, see [Vocabulary].
-	optional map[string]bool
-	// unranged maps tasks to the reason why measurements have no values of black and white, see [Vocabulary].
-	unranged map[string]string
+	// known has Inputs, Required, Optional, Unranged and Photons of the caller's vocabulary; nil maps are unknown.
+	known Vocabulary
 	// operators maps the paths of operator files to their digests.
 	operators map[string]string
 }
@@ -103,11 +96,11 @@ func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overl
 // SetInputs supplies Inputs, Required and Unranged of the vocabulary: a row with a mask, a kernel or a measurement range that a task does
 // not use fails, and so does one that lacks a file that the task requires.
 func (e *Expander) SetInputs(v Vocabulary) {
-	e.inputs, e.optional, e.required, e.unranged = v.Inputs, v.Optional, v.Required, v.Unranged
+	v.Photons, e.known = e.known.Photons, v
 }
 
 // SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
-func (e *Expander) SetPhotons(photons map[string]bool) { e.photons = photons }
+func (e *Expander) SetPhotons(photons map[string]bool) { e.known.Photons = photons }
 
 // SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
 func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
@@ -124,7 +117,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 		err = probe.check(row)
 	}
 	if err != nil {
-		failed = FailedItems(row, e.spec, first, err.Error())
+		failed = failedItems(row, e.spec, first, err.Error())
 		for i := range failed {
 			failed[i].Item.Precision = e.spec.PrecisionOf(failed[i].Item.Task, e.precision)
 		}
@@ -154,8 +147,8 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return Item{}, err
 		}
 	}
-	if input, known := e.inputs[p.task.Name]; known {
-		if err := row.Overrides.checkInput(p.task.Name, input, e.required[p.task.Name]); err != nil {
+	if input, known := e.known.Inputs[p.task.Name]; known {
+		if err := row.Overrides.checkInput(p.task.Name, input, e.known.Required[p.task.Name]); err != nil {
 			return Item{}, err
 		}
 	}
@@ -163,7 +156,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		return Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
-	if can, known := e.photons[p.task.Name]; p.task.Photons != nil && known && !can {
+	if can, known := e.known.Photons[p.task.Name]; p.task.Photons != nil && known && !can {
 		return Item{}, errPhotons(p.task.Name)
 	}
 	if p.task.Photons != nil && estimated {
@@ -176,7 +169,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
 		return Item{}, err
 	}
-	own := e.optional[p.task.Name] && row.Overrides.Kernel != ""
+	own := e.known.Optional[p.task.Name] && row.Overrides.Kernel != ""
 	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
@@ -328,4 +321,71 @@ func positiveZero(x float64) float64 {
 		return math.Abs(x)
 	}
 	return x
+}
+
+// failedItems returns a failed result for each entry of a row that cannot be expanded: one per task,
+// method and run, in the order of [Expander.Expand]. The caller adds Runtime and Finished.
+//
+// The items have placeholder IDs, from the row's name and paths and the campaign, because the digests
+// of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
+func failedItems(row Row, spec *Spec, first int, reason string) []Result {
+	campaign := spec.ID()
+	var out []Result
+	for _, p := range places(row, spec, first) {
+		out = append(out, failedItem(row, spec, campaign, p, reason))
+	}
+	return out
+}
+
+func failedItem(row Row, spec *Spec, campaign string, p place, reason string) Result {
+	it := p.item(row, spec, campaign)
+	it.Image = source(row.Image, "")
+	it.Measurement = source(row.Measurement, "")
+	it.Mask = source(row.Overrides.Mask, "")
+	it.Kernel = source(row.Overrides.Kernel, "")
+	it.ID = placeholderID(row, it, p.cell)
+	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason}
+}
+
+// placeholderID returns a digest of the known properties of a cell. Encoding cannot fail: specs and
+// lists have finite numbers only.
+func placeholderID(row Row, it Item, cell int) string {
+	key, err := digest(struct {
+		Schema      int    `json:"schema"`
+		Placeholder bool   `json:"placeholder"`
+		Campaign    string `json:"campaign"`
+		Name        string `json:"name"`
+		Image       string `json:"image"`
+		Measurement string `json:"measurement"`
+		Task        string `json:"task"`
+		Cell        int    `json:"cell"`
+	}{SchemaVersion, true, it.Campaign, row.Name, row.Image, row.Measurement, it.Task, cell})
+	if err != nil {
+		panic("manifest: encode a placeholder: " + err.Error())
+	}
+	return hex.EncodeToString(key[:])
+}
+
+// ItemsPerRow returns the number of manifest entries of a row, readable or not: the runs of its
+// tasks × methods.
+func ItemsPerRow(row Row, spec *Spec) int {
+	name, found, solutions := row.Overrides.Task, false, 0
+	for i := range spec.Tasks {
+		if t := &spec.Tasks[i]; name == "" || t.Name == name {
+			found = true
+			solutions += len(spec.methodsOf(*t)) * spec.Effective(*t).Runs
+		}
+	}
+	if name != "" && !found && !slices.Contains(spec.LeftOut, name) {
+		solutions = len(spec.Methods) * spec.Runs
+	}
+	return solutions
+}
+
+// methodsOf returns the methods that solve a task, in the order of the campaign.
+func (s *Spec) methodsOf(t TaskSpec) []string {
+	if len(t.Methods) == 0 {
+		return s.Methods
+	}
+	return slices.DeleteFunc(slices.Clone(s.Methods), func(m string) bool { return !slices.Contains(t.Methods, m) })
 }

@@ -81,10 +81,7 @@ func TestExpand(t *testing.T) {
 // A task may have its own number of runs. It does not make two equal tasks different: they would share items.
 func TestExpandRunsOfATask(t *testing.T) {
 	t.Parallel()
-	spec, err := Parse("c.yaml", []byte("dataset: {path: /p}\nruns: 2\ntasks: [hdr, {name: super_resolution, runs: 3}]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	spec := parsed(t, "dataset: {path: /p}\nruns: 2\ntasks: [hdr, {name: super_resolution, runs: 3}]\n")
 	row := Row{Name: "cat", Image: "/photos/cat.png"}
 	items, failed := NewExpander(spec, "prior", testResolve).Expand(row, testProbe(), 0)
 	want := "0 hdr ddiff 0\n1 hdr ddiff 1\n2 super_resolution ddiff 0\n3 super_resolution ddiff 1\n4 super_resolution ddiff 2\n"
@@ -97,9 +94,7 @@ func TestExpandRunsOfATask(t *testing.T) {
 	}
 	for runs, want := range map[string]string{"-1": "tasks[0].runs: -1 is out of range", "1001": "tasks[0].runs: 1001 is out of range"} {
 		_, err := Parse("c.yaml", []byte("dataset: {path: /p}\ntasks: [{name: hdr, runs: "+runs+"}]\n"), "/")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("runs: %s: %v, want %q", runs, err, want)
-		}
+		checkError(t, "runs: "+runs, err, want)
 	}
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
 	if err := spec.Validate(Vocabulary{Tasks: map[string][]Parameter{"hdr": nil}, Methods: spec.Methods, Presets: []string{"natural"}}); err == nil ||
@@ -211,7 +206,7 @@ func TestExpandPartly(t *testing.T) {
 
 func TestPlaceholderIDs(t *testing.T) {
 	t.Parallel()
-	id := func(row Row, spec *Spec) string { return FailedItems(row, spec, 0, "why")[0].Item.ID }
+	id := func(row Row, spec *Spec) string { return failedItems(row, spec, 0, "why")[0].Item.ID }
 	row := Row{Index: 4, Name: "a", Image: "/a.png", Err: errors.New("x")}
 	want := id(row, testSpec())
 
@@ -295,23 +290,5 @@ func TestSortTaskMajor(t *testing.T) {
 		"0 another ddiff 0\n1 another ddiff 1\n2 another hqs 0\n3 another hqs 1\n"
 	if got := grid(items); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)
-	}
-}
-
-func TestItemsPerRow(t *testing.T) {
-	t.Parallel()
-	root := plant(t, map[string]string{
-		"a.png":    "x",
-		"list.csv": "image,task\na.png,\nmissing.png,\na.png,hdr\nmissing.png,other\n",
-	})
-	n := 0
-	for row, err := range Rows(t.Context(), Dataset{Path: root + "/list.csv"}, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += ItemsPerRow(row, testSpec())
-	}
-	if n != 8+8+4+4 {
-		t.Errorf("%d items, want 24", n)
 	}
 }

@@ -2,6 +2,12 @@ package manifest
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"unicode/utf8"
 
 	"ddiff/internal/regular"
 )
@@ -18,4 +24,63 @@ func (Files) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	return regular.Read(path, MaxFileBytes)
+}
+
+// LocalPrefix marks the rest of a dataset's path as a local path, whatever its form.
+const LocalPrefix = "dir:"
+
+// scheme matches the start of a remote address.
+var scheme = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
+
+// IsAddress reports whether path is an address with a scheme, such as s3://bucket/key.
+func IsAddress(path string) bool { return scheme.MatchString(path) }
+
+// ResolveDataset makes the path of a dataset absolute, unless it is an address. Base is the absolute
+// directory of relative paths.
+func ResolveDataset(base, path string) string {
+	if local, ok := strings.CutPrefix(path, LocalPrefix); ok && local != "" {
+		return LocalPrefix + resolvePath(base, local)
+	}
+	return resolvePath(base, path)
+}
+
+// kindError is the text of a regular.ErrKind.
+type kindError string
+
+func (e kindError) Error() string { return string(e) }
+
+// Is reports whether target is regular.ErrKind.
+func (kindError) Is(target error) bool { return target == regular.ErrKind }
+
+// CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic links. The error for
+// directories, pipes and devices is a regular.ErrKind.
+func CheckFile(path string) error {
+	if !utf8.ValidString(path) {
+		return errors.New("the file name is not valid UTF-8; rename the file")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return reason(err)
+	case info.IsDir():
+		return kindError("is a directory, want a file")
+	case !info.Mode().IsRegular():
+		return kindError("is not a regular file")
+	case info.Size() == 0:
+		return ErrEmptyFile
+	}
+	f, _, err := regular.Open(path, regular.NoLimit)
+	if err != nil {
+		return reason(err)
+	}
+	return f.Close()
+}
+
+// reason returns a file system error without operation and path, which the caller adds.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
 }

@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ddiff/internal/redact"
 )
@@ -95,7 +97,7 @@ type Item struct {
 	Sigma float64 `json:"sigma"`
 	// SigmaEstimated: Sigma was estimated from the measurement; it is 0 if that failed. It is not part of the identity.
 	SigmaEstimated bool `json:"sigma_estimated,omitempty"`
-	// Photons is the mean number of photons of a white pixel, whose counts are a part of the noise. 0: none.
+	// Photons is the mean photon count of a white pixel, which adds shot noise. 0: none.
 	Photons float64 `json:"photons,omitempty"`
 	Seed    uint64  `json:"seed"`
 	// Run numbers repeated runs of one measurement, from 0.
@@ -275,4 +277,21 @@ func (it *Item) CheckID() error {
 			ErrNewer, it.Name, it.ID, known.ID)
 	}
 	return nil
+}
+
+// SortTaskMajor sorts items so that they fill batches: by task and method, then rows and runs in manifest order. Tasks
+// are in the order of the spec, followed by tasks that only rows name. Index keeps the position in the manifest.
+func SortTaskMajor(items []Item, spec *Spec) {
+	taskRank := map[string]int{}
+	for i, t := range slices.Backward(spec.Tasks) {
+		taskRank[t.Name] = i - len(spec.Tasks)
+	}
+	slices.SortStableFunc(items, func(a, b Item) int {
+		return cmp.Or(
+			cmp.Compare(taskRank[a.Task], taskRank[b.Task]),
+			cmp.Compare(a.Task, b.Task),
+			cmp.Compare(slices.Index(spec.Methods, a.Method), slices.Index(spec.Methods, b.Method)),
+			cmp.Compare(a.Index, b.Index),
+		)
+	})
 }

@@ -3,6 +3,8 @@ package manifest
 import (
 	"bufio"
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -78,15 +80,35 @@ func errEmptyList() error {
 
 // readList calls emit for each row of a list. An error of emit ends it.
 func readList(format ListFormat, l *lines, emit func(Row) error) error {
+	var parse func(text string) (row Row, ok bool)
 	switch format {
 	case ListCSV:
-		return readCSV(l, emit)
+		columns, err := l.header()
+		if err != nil {
+			return err
+		}
+		parse = func(text string) (Row, bool) { return l.cells(text, columns), true }
 	case ListJSONL:
-		return readJSONL(l, emit)
-	case ListText:
-		return readText(l, emit)
+		parse = func(text string) (Row, bool) { return l.object(text), true }
+	case ListText: // a path or an address
+		parse = func(text string) (Row, bool) {
+			text = strings.TrimSpace(text)
+			return l.row([]Field{{"image", text}}), !strings.HasPrefix(text, "#")
+		}
+	default:
+		return fmt.Errorf("%w: unknown list format %q", ErrBadList, format)
 	}
-	return fmt.Errorf("%w: unknown list format %q", ErrBadList, format)
+	for {
+		text, ok := l.next()
+		if !ok {
+			return l.err()
+		}
+		if row, ok := parse(text); ok {
+			if err := emit(row); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // FormatOf returns the format of a list by the name of its file, or "" for other files.
@@ -101,8 +123,9 @@ func FormatOf(path string) ListFormat {
 // lines scans a list with one line in memory.
 type lines struct {
 	ListConfig
-	scan *bufio.Scanner
-	line int
+	scan   *bufio.Scanner
+	line   int
+	fields []Field // of a line
 }
 
 func newLines(c ListConfig, r io.Reader) *lines {
@@ -173,19 +196,152 @@ func (s *stream) list(path string, format ListFormat, columns map[string]string)
 	return nil
 }
 
-// readText reads a list of paths or addresses.
-func readText(l *lines, emit func(Row) error) error {
-	for {
-		text, ok := l.next()
-		if !ok {
-			return l.err()
+// header reads the header of a CSV list and returns the columns of a row that each cell of a line fills.
+func (l *lines) header() ([][]string, error) {
+	text, ok := l.next()
+	if !ok {
+		if err := l.err(); err != nil {
+			return nil, err
 		}
-		text = strings.TrimSpace(text)
-		if strings.HasPrefix(text, "#") {
-			continue
+		return nil, fmt.Errorf("%w: %w", ErrBadList, &FieldError{File: l.File, Err: errors.New("has no header; the first line names the columns, such as image,task")})
+	}
+	header, err := splitCSV(text)
+	var columns [][]string
+	if err == nil {
+		for i, name := range header {
+			header[i] = strings.TrimSpace(name)
 		}
-		if err := emit(l.row([]Field{{"image", text}})); err != nil {
-			return err
+		columns, err = l.columnsOf(header, true)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadList, l.problem("", err))
+	}
+	return columns, nil
+}
+
+// cells returns the row of a line of a CSV list. A quoted cell may contain commas, but no line breaks.
+func (l *lines) cells(text string, columns [][]string) Row {
+	values, err := splitCSV(text)
+	if err == nil && len(values) != len(columns) {
+		err = fmt.Errorf("has %d cells, the header has %d", len(values), len(columns))
+	}
+	if err != nil {
+		return l.bad("", err)
+	}
+	l.fields = l.fields[:0] // reused
+	for i, value := range values {
+		for _, column := range columns[i] {
+			l.fields = append(l.fields, Field{column, strings.TrimSpace(value)})
 		}
 	}
+	return l.row(l.fields)
+}
+
+// splitCSV splits one line into cells. It keeps the spaces around cells.
+func splitCSV(text string) ([]string, error) {
+	if !strings.Contains(text, `"`) {
+		return strings.Split(text, ","), nil // faster than a reader per line
+	}
+	r := csv.NewReader(strings.NewReader(text))
+	r.TrimLeadingSpace = true
+	values, err := r.Read()
+	var parseErr *csv.ParseError
+	if errors.As(err, &parseErr) {
+		return nil, fmt.Errorf("not valid CSV: %w", parseErr.Err)
+	}
+	return values, err
+}
+
+// object returns the row of a line of a JSONL list, an object with the columns of a CSV list as keys. A null counts as an absent key.
+func (l *lines) object(text string) Row {
+	fields, key, err := parseObject(text, l.Columns)
+	if err != nil {
+		return l.bad(key, err)
+	}
+	return l.row(fields)
+}
+
+// parseObject parses one flat JSON object. Key is the key of the error. The values of ignored keys are arbitrary.
+func parseObject(text string, columns map[string]string) (fields []Field, key string, err error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if start, err := dec.Token(); err != nil {
+		return nil, "", notJSON(err)
+	} else if start != json.Delim('{') {
+		return nil, "", errors.New(`want a JSON object, as in {"image": "a.png"}`)
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, "", notJSON(err)
+		}
+		key := token.(string) // the decoder accepts only strings as keys
+		fills, err := rowColumns(columns, key)
+		if err != nil {
+			return nil, "", err
+		}
+		if seen[key] {
+			return nil, key, errors.New("is repeated; remove one")
+		}
+		seen[key] = true
+		if len(fills) == 0 {
+			var passed json.RawMessage
+			if err := dec.Decode(&passed); err != nil {
+				return nil, key, notJSON(err)
+			}
+			continue
+		}
+		value, err := dec.Token()
+		if err != nil {
+			return nil, key, notJSON(err)
+		}
+		for _, column := range fills {
+			text, err := fieldText(column, value)
+			if err != nil {
+				return nil, key, err
+			}
+			fields = append(fields, Field{column, text})
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, "", notJSON(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, "", errors.New("has text after the object; write one object per line")
+	}
+	return fields, "", nil
+}
+
+// fieldText checks the type of a value: a number for numeric columns, text for the others.
+func fieldText(column string, value json.Token) (string, error) {
+	numeric := isNumeric(column)
+	switch v := value.(type) {
+	case nil:
+		return "", nil
+	case json.Number:
+		if numeric {
+			return v.String(), nil
+		}
+	case string:
+		if !numeric || column == "sigma" && v == sigmaWord {
+			return v, nil
+		}
+	}
+	if numeric {
+		return "", errors.New("want a number")
+	}
+	return "", errors.New("want text in quotes")
+}
+
+// isNumeric reports whether a column of a row holds numbers.
+func isNumeric(column string) bool {
+	return slices.Contains([]string{"sigma", "photons", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
+}
+
+func notJSON(err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("not valid JSON: %w", err)
 }

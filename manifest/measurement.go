@@ -92,37 +92,37 @@ func (d *Dataset) Complete(row Row) Row {
 	return row
 }
 
-// checkInputs checks mask, kernel and measurement range of a dataset against the tasks.
-func (s *Spec) checkInputs(v Vocabulary) []*FieldError {
-	var out []*FieldError
+// inputFile is a mask or a kernel; an empty path is none.
+type inputFile struct{ name, path string }
+
+func inputFiles(mask, kernel string) []inputFile {
+	return []inputFile{{"mask", mask}, {"kernel", kernel}}
+}
+
+// inputs checks mask, kernel and measurement range of a dataset against the tasks.
+func (c *checker) inputs(v Vocabulary) {
+	s := c.spec
 	for _, t := range s.Tasks {
 		if reason := v.Unranged[t.Name]; reason != "" && s.Dataset.MeasurementRange != nil {
-			out = append(out, s.unusedRange(fmt.Errorf("task %s does not use it: %s", t.Name, reason)))
+			c.problems = append(c.problems, s.unusedRange(fmt.Errorf("task %s does not use it: %s", t.Name, reason)))
 		}
 	}
-	out = append(out, s.checkTaskFiles(v)...)
-	for _, f := range []struct{ name, path string }{{"mask", s.Dataset.Mask}, {"kernel", s.Dataset.Kernel}} {
-		if f.path == "" || v.Inputs == nil {
-			continue
-		}
+	c.taskFiles(v)
+	for _, f := range inputFiles(s.Dataset.Mask, s.Dataset.Kernel) {
 		for _, t := range s.Tasks {
-			if input, known := v.Inputs[t.Name]; known && input != f.name {
-				out = append(out, s.problem("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, input))))
+			if input, known := v.Inputs[t.Name]; known && f.path != "" && input != f.name {
+				c.add("dataset."+f.name, errors.New(unusedInput(t.Name, f.name, input)))
 			}
 		}
 	}
 	if s.Dataset.Mask != "" || s.Dataset.Kernel != "" || !s.Dataset.withoutColumns() {
-		return out
+		return
 	}
 	for i, t := range s.Tasks {
-		if t.file() != "" {
-			continue // checkTaskFiles
-		}
-		if err := new(Overrides).checkInput(t.Name, v.Inputs[t.Name], v.Required[t.Name] && t.Operator == ""); err != nil {
-			out = append(out, s.problem(fmt.Sprintf("tasks[%d]", i), err))
+		if t.file() == "" { // taskFiles checks the others
+			c.add(taskField(i), new(Overrides).checkInput(t.Name, v.Inputs[t.Name], v.Required[t.Name] && t.Operator == ""))
 		}
 	}
-	return out
 }
 
 // file returns the mask or kernel of the task, or "".
@@ -142,22 +142,21 @@ func TaskFiles(row Row, spec *Spec) []string {
 	return out
 }
 
-// checkTaskFiles checks masks and kernels of tasks.
-func (s *Spec) checkTaskFiles(v Vocabulary) (out []*FieldError) {
-	for i, t := range s.Tasks {
-		for _, f := range []struct{ name, path string }{{"mask", t.Mask}, {"kernel", t.Kernel}} {
+// taskFiles checks masks and kernels of tasks.
+func (c *checker) taskFiles(v Vocabulary) {
+	for i, t := range c.spec.Tasks {
+		for _, f := range inputFiles(t.Mask, t.Kernel) {
 			field := taskField(i) + "." + f.name
 			input, known := v.Inputs[t.Name]
 			switch {
 			case f.path == "":
 			case known && input != f.name:
-				out = append(out, s.problem(field, errors.New(unusedInput(t.Name, f.name, input))))
-			case s.Dataset.Mask != "" || s.Dataset.Kernel != "":
-				out = append(out, s.problem(field, errors.New("the dataset has a mask or kernel for all tasks; remove one of them")))
+				c.add(field, errors.New(unusedInput(t.Name, f.name, input)))
+			case c.spec.Dataset.Mask != "" || c.spec.Dataset.Kernel != "":
+				c.add(field, errors.New("the dataset has a mask or kernel for all tasks; remove one of them"))
 			}
 		}
 	}
-	return out
 }
 
 // unusedRange is the error of a measurement range without effect.
@@ -168,7 +167,7 @@ func (s *Spec) unusedRange(cause error) *FieldError {
 // checkMeasurementRange returns an error for a row whose measurement the range of the dataset does not describe.
 func (e *Expander) checkMeasurementRange(row Row, task string) error {
 	name := redact.Address(row.Measurement)
-	switch reason := e.unranged[task]; {
+	switch reason := e.known.Unranged[task]; {
 	case e.spec.Dataset.MeasurementRange == nil:
 		return nil
 	case row.Measurement == "":
@@ -193,11 +192,13 @@ func unusedInput(task, name, input string) string {
 // checkInput returns an error for a file of a row that a task does not use, and for a missing one that it requires. The input of a task is
 // "mask", "kernel" or "".
 func (o *Overrides) checkInput(task, input string, required bool) error {
-	files := []struct{ name, path string }{{"mask", o.Mask}, {"kernel", o.Kernel}}
-	if i := slices.IndexFunc(files, func(f struct{ name, path string }) bool { return f.path != "" && f.name != input }); i >= 0 {
-		return errors.New(unusedInput(task, files[i].name, input))
+	given := false
+	for _, f := range inputFiles(o.Mask, o.Kernel) {
+		if f.path != "" && f.name != input {
+			return errors.New(unusedInput(task, f.name, input))
+		}
+		given = given || f.path != ""
 	}
-	given := slices.ContainsFunc(files, func(f struct{ name, path string }) bool { return f.path != "" })
 	if required && !given {
 		return fmt.Errorf("task %s needs a %s; give --%s, dataset.%s of the campaign file, or the column %s of a list", task, input, input, input, input)
 	}

@@ -60,18 +60,15 @@ func (v Vocabulary) OperatorParameters(t TaskSpec) []Parameter {
 	return v.Tasks[t.Name]
 }
 
-// checkOperator checks the name of a task with an operator file: it must not be a built-in task, and belong to one file.
-func (s *Spec) checkOperator(field string, t TaskSpec, v Vocabulary) *FieldError {
+// operator checks the name of a task with an operator file, which must not be a built-in task and belong to one file, and reports whether it is valid.
+func (c *checker) operator(field string, t TaskSpec, v Vocabulary) bool {
+	before := len(c.problems)
 	if !operatorName.MatchString(t.Name) {
-		return s.problem(field+".name", fmt.Errorf("%q is not 1 to %d characters of a-z, 0-9, _ and -", clip(t.Name), longestOperatorName))
+		c.add(field+".name", fmt.Errorf("%q is not 1 to %d characters of a-z, 0-9, _ and -", clip(t.Name), longestOperatorName))
+	} else if _, builtIn := v.Tasks[t.Name]; builtIn {
+		c.add(field, fmt.Errorf("has an operator file and the name of the built-in task %s; remove operator, or give another name", t.Name))
+	} else if slices.ContainsFunc(c.spec.Tasks, func(other TaskSpec) bool { return other.Name == t.Name && other.Operator != t.Operator }) {
+		c.add(field, fmt.Errorf("the name %s belongs to two operator files; give each its own name", t.Name))
 	}
-	if _, builtIn := v.Tasks[t.Name]; builtIn {
-		return s.problem(field, fmt.Errorf("has an operator file and the name of the built-in task %s; remove operator, or give another name", t.Name))
-	}
-	for _, other := range s.Tasks {
-		if other.Name == t.Name && other.Operator != t.Operator {
-			return s.problem(field, fmt.Errorf("the name %s belongs to two operator files; give each its own name", t.Name))
-		}
-	}
-	return nil
+	return len(c.problems) == before
 }

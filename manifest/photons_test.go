@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 )
@@ -12,62 +11,6 @@ func photonsVocabulary() Vocabulary {
 	return Vocabulary{
 		Tasks: map[string][]Parameter{"hdr": nil, "denoise": nil, "phase": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
 		Photons: map[string]bool{"hdr": true, "denoise": true, "phase": false},
-	}
-}
-
-// TestPhotonsIdentity: each number of photons is a problem of its own, and all have the masks of the item without photons.
-func TestPhotonsIdentity(t *testing.T) {
-	t.Parallel()
-	seen := map[string]float64{}
-	_, _, masks, _ := keys(t, testItem())
-	for _, photons := range []float64{0, 0.01, 30, 100, 1e9} {
-		it := testItem()
-		it.Photons = photons
-		id, measurement, operator, run := keys(t, it)
-		for _, key := range []string{"item " + id, "measurement " + measurement, "run " + run} {
-			if other, twice := seen[key]; twice {
-				t.Errorf("%g and %g photons have the same %s", photons, other, key)
-			}
-			seen[key] = photons
-		}
-		if operator != masks {
-			t.Errorf("%g photons have other masks", photons)
-		}
-		data, err := json.Marshal(it)
-		if err != nil || strings.Contains(string(data), "photons") != (photons > 0) {
-			t.Errorf("%g photons: %s, %v", photons, data, err)
-		}
-	}
-}
-
-// TestEarlierVersionsRefusePhotons: a worker that does not know the field finds another identity.
-func TestEarlierVersionsRefusePhotons(t *testing.T) {
-	t.Parallel()
-	for photons, refused := range map[float64]bool{0: false, 100: true} {
-		it := testItem()
-		it.Photons = photons
-		if err := it.Identify(); err != nil {
-			t.Fatal(err)
-		}
-		data, err := json.Marshal(it)
-		if err != nil {
-			t.Fatal(err)
-		}
-		known := map[string]json.RawMessage{}
-		if err := json.Unmarshal(data, &known); err != nil {
-			t.Fatal(err)
-		}
-		delete(known, "photons")
-		if data, err = json.Marshal(known); err != nil {
-			t.Fatal(err)
-		}
-		read, err := DecodeItem(EncodeItem(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := read.CheckID(); errors.Is(err, ErrNewer) != refused {
-			t.Errorf("%g photons: %v, want refused %v", photons, err, refused)
-		}
 	}
 }
 
@@ -83,10 +26,7 @@ func TestPhotonsFields(t *testing.T) {
 		"tasks: [{name: hdr, photons: [10, 20], sigma: [0, 0.1]}]\n":            {10, 20, 10, 20},
 		"photons: [7]\ntasks: [{name: hdr, params: {}}, {name: hdr, steps: 3}]": {7, 7},
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x.csv}\n"+text), "/")
-		if err == nil {
-			err = s.Validate(photonsVocabulary())
-		}
+		s, err := validated("dataset: {path: x.csv}\n"+text, photonsVocabulary())
 		if err != nil || len(s.Tasks) != len(want) {
 			t.Errorf("%s: %+v, %v", text, s, err)
 			continue
@@ -117,13 +57,8 @@ func TestPhotonsFields(t *testing.T) {
 		"photons: 9\nsigma: auto\ntasks: [hdr]\n":                "has photons and sigma auto, which estimates noise without photons; give sigma as a number",
 		"photons: 9\ntasks: [denoise, {name: hdr, sigma: auto}]": "tasks[1]: has photons and sigma auto",
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x.csv}\n"+text), "/")
-		if err == nil {
-			err = s.Validate(photonsVocabulary())
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		_, err := validated("dataset: {path: x.csv}\n"+text, photonsVocabulary())
+		checkError(t, text, err, want)
 	}
 }
 
@@ -135,10 +70,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	}
 	digest := strings.Repeat("a", 64)
 	probe := Probe{ImageSHA256: digest, MeasurementSHA256: digest, Width: 8, Height: 8, Estimates: []Estimate{{Sigma: 0.1}, {Sigma: 0.1}}}
-	s, err := Parse("c.yaml", []byte("dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n")
 	expand := func(row Row) ([]Item, []Result) {
 		e := NewExpander(s, "prior", resolve)
 		e.SetPhotons(photonsVocabulary().Photons)
@@ -177,9 +109,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	} {
 		r := rowMaker{}
 		err := r.set(Field{Column: "photons", Text: text})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("column photons %q: %v, want %q", text, err, want)
-		}
+		checkError(t, "column photons "+text, err, want)
 		if err == nil && r.Overrides.Photons == nil {
 			t.Errorf("column photons %q has no value", text)
 		}

@@ -109,20 +109,21 @@ func (s *Spec) ChosenBy(items []Item) Precision {
 	return ""
 }
 
-// checkFloat32 reports unknown and repeated tasks of float32, and the field without a precision.
-func (s *Spec) checkFloat32(v Vocabulary) (out []*FieldError) {
+// float32 reports unknown and repeated tasks of float32, and the field without a precision.
+func (c *checker) float32(v Vocabulary) {
+	s := c.spec
 	if len(s.Float32) > 0 && s.Precision == "" {
-		out = append(out, s.problem("float32", errors.New("needs the field precision, which other tasks have")))
+		c.add("float32", errors.New("needs the field precision, which other tasks have"))
 	}
 	valid := slices.Sorted(maps.Keys(v.Tasks))
 	for i, name := range s.Float32 {
+		field := fmt.Sprintf("float32[%d]", i)
 		if !slices.Contains(valid, name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
-			out = append(out, s.problem(fmt.Sprintf("float32[%d]", i), unknown("task", name, valid)))
+			c.add(field, unknown("task", name, valid))
 		} else if slices.Contains(s.Float32[:i], name) {
-			out = append(out, s.problem(fmt.Sprintf("float32[%d]", i), fmt.Errorf("task %q is repeated; remove one", name)))
+			c.add(field, fmt.Errorf("task %q is repeated; remove one", name))
 		}
 	}
-	return out
 }
 
 // checkPrecision returns an error if the recorded choice does not fit the campaign.

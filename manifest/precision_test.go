@@ -154,10 +154,7 @@ func TestSpecFloat32(t *testing.T) {
 		"precision: auto\nfloat32: hdr":                         "c.yaml:2: float32: ",
 		"precision: auto\nfloat32: [hdr, phase_retrieval, hdr]": `c.yaml:2: float32[2]: task "hdr" is repeated; remove one`,
 	} {
-		s, err := Parse("c.yaml", []byte(lines+"\n"+rest), "/data")
-		if err == nil {
-			err = s.Validate(Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "phase_retrieval": nil}, Methods: s.Methods, Presets: []string{s.Preset}})
-		}
+		_, err := validated(lines+"\n"+rest, Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "phase_retrieval": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"}})
 		checkError(t, lines, err, want)
 	}
 }

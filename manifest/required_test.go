@@ -39,15 +39,10 @@ func TestValidateRequired(t *testing.T) {
 		"path: photos, mask: m.png": "", "path: l.csv": "", "path: l.JSONL": "", "path: p.parquet": "", "path: 's-{000..031}.tar'": "",
 		"path: '{photos,l.csv}'": "", "path: 's3://bucket/photos'": "", "path: 'https://host/list.csv?key=1'": "",
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {"+dataset+"}\ntasks: [hdr, inpaint]\n"), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := parsed(t, "dataset: {"+dataset+"}\ntasks: [hdr, inpaint]\n")
 		if s.Dataset.Mask != "" {
 			s.Tasks = s.Tasks[1:] // hdr does not use it
 		}
-		if err := s.Validate(v); want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", dataset, err, want)
-		}
+		checkError(t, dataset, s.Validate(v), want)
 	}
 }

@@ -146,12 +146,11 @@ func (v Vocabulary) settingsOf(values Values, methods, part []string) Values {
 	return out
 }
 
-// checkLeftOut returns an error for each name of left_out that tasks has, too.
-func (s *Spec) checkLeftOut() (out []*FieldError) {
-	for i, name := range s.LeftOut {
-		if s.hasTask(name) {
-			out = append(out, s.problem(fmt.Sprintf("left_out[%d]", i), fmt.Errorf("%q is in tasks, too; remove one of them", name)))
+// leftOut reports each name of left_out that tasks has, too.
+func (c *checker) leftOut() {
+	for i, name := range c.spec.LeftOut {
+		if c.spec.hasTask(name) {
+			c.add(fmt.Sprintf("left_out[%d]", i), fmt.Errorf("%q is in tasks, too; remove one of them", name))
 		}
 	}
-	return out
 }

@@ -44,12 +44,10 @@ func TestRestrictMethods(t *testing.T) {
 		// Errors about the tasks that are left have their lines.
 		{lists + "  - {name: hdr, methods: [dps], solver: {unknown: 1}}\n", "dps", nil, `c.yaml:7: tasks[3].solver.unknown: unknown parameter of dps "unknown"`},
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+c.text), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := parsed(t, "dataset: {path: x}\n"+c.text)
 		s.Override("methods", "--method")
-		if err = s.RestrictMethods(strings.Fields(c.methods), restrictable()); err == nil {
+		err := s.RestrictMethods(strings.Fields(c.methods), restrictable())
+		if err == nil {
 			err = s.Validate(restrictable())
 		}
 		var got []string
@@ -90,7 +88,7 @@ func TestRowsOfTasksThatAreLeftOut(t *testing.T) {
 	for _, s := range []*Spec{s, again} {
 		for task, want := range map[string]int{"": 1, "hdr": 1, "inpaint_box": 0, "denoise": 1} {
 			row := Row{Name: "a", Overrides: Overrides{Task: task}, Err: errors.New("unreadable")}
-			if n, items := ItemsPerRow(row, s), FailedItems(row, s, 0, "unreadable"); n != want || len(items) != want || len(RowTasks(row, s)) != want {
+			if n, items := ItemsPerRow(row, s), failedItems(row, s, 0, "unreadable"); n != want || len(items) != want || len(RowTasks(row, s)) != want {
 				t.Errorf("task %q: %d items, want %d: %+v", task, n, want, items)
 			}
 		}
@@ -120,15 +118,12 @@ func TestChooseTasks(t *testing.T) {
 		{lists, "hdr x", "dps", nil, `--task: unknown task "x"`},
 		{"tasks: [hdr, {name: inpaint_box, solver: {unknown: 1}}]\n", "inpaint_box", "", nil, `c.yaml:2: tasks[0].solver.unknown: unknown parameter of ddiff "unknown"`},
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x}\n"+c.text), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := parsed(t, "dataset: {path: x}\n"+c.text)
 		var chosen []TaskSpec
 		for _, name := range strings.Fields(c.tasks) {
 			chosen = append(chosen, TaskSpec{Name: name})
 		}
-		err = s.ChooseTasks(chosen, "--task")
+		err := s.ChooseTasks(chosen, "--task")
 		if err == nil && c.methods != "" {
 			err = s.RestrictMethods(strings.Fields(c.methods), restrictable())
 		}
@@ -155,10 +150,7 @@ func TestChooseTasks(t *testing.T) {
 // A task whose methods are all unknown has no further error about its settings.
 func TestSettingsOfUnknownMethods(t *testing.T) {
 	t.Parallel()
-	s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [{name: hdr, methods: [dps], solver: {scale: 1}}]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "dataset: {path: x}\ntasks: [{name: hdr, methods: [dps], solver: {scale: 1}}]\n")
 	if err := s.Validate(restrictable()); err == nil || strings.Contains(err.Error(), "parameter") {
 		t.Errorf("error %v, want only that of the method", err)
 	}
@@ -171,10 +163,7 @@ func TestLeftOutTaskIsNoTask(t *testing.T) {
 		"left_out: [hdr]\n":              "",
 		"left_out: [hdr, inpaint_box]\n": `c.yaml:3: left_out[1]: "inpaint_box" is in tasks, too; remove one of them`,
 	} {
-		s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [{name: inpaint_box}]\n"+text), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := parsed(t, "dataset: {path: x}\ntasks: [{name: inpaint_box}]\n"+text)
 		if err := s.Validate(restrictable()); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
@@ -184,10 +173,7 @@ func TestLeftOutTaskIsNoTask(t *testing.T) {
 // Rows that name a task of the file which was not chosen have no items; chosen tasks are not left out any more.
 func TestRowsOfTasksThatAreNotChosen(t *testing.T) {
 	t.Parallel()
-	s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [hdr, inpaint_box]\nleft_out: [denoise, colorize]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parsed(t, "dataset: {path: x}\ntasks: [hdr, inpaint_box]\nleft_out: [denoise, colorize]\n")
 	if err := s.ChooseTasks([]TaskSpec{{Name: "hdr"}, {Name: "denoise"}}, "--task"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,14 @@
 package manifest
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -133,3 +140,106 @@ const (
 	// per line. The report of a campaign replaces its lists.
 	FailuresFolder = "failures/"
 )
+
+// Cost counts the work for one item. It does not depend on the batch or the worker. The zero Cost is unknown: results of earlier
+// versions have none.
+type Cost struct {
+	// Network counts evaluations of the score network, NetworkBackward the backward passes through it.
+	Network         int `json:"network"`
+	NetworkBackward int `json:"network_backward"`
+	// Operator counts calls of the measurement operator: A(x), and products with its Jacobian.
+	Operator int `json:"operator"`
+	// Autoencoder counts evaluations of encoder and decoder of a latent prior, AutoencoderBackward the backward passes
+	// through them.
+	Autoencoder         int `json:"autoencoder"`
+	AutoencoderBackward int `json:"autoencoder_backward"`
+}
+
+// Evaluations returns the number of network evaluations of a result: its steps if the cost is unknown, as in results of
+// earlier versions, whose methods make one per step.
+func (r *Result) Evaluations() int {
+	if r.Cost == (Cost{}) {
+		return r.Steps
+	}
+	return r.Cost.Network
+}
+
+// Warning is a reason to doubt a result that was restored.
+type Warning struct {
+	// Code is one of the Warn constants.
+	Code string `json:"code"`
+	// Text is one line for people, with figures and their bound.
+	Text string `json:"text"`
+}
+
+// The codes of warnings.
+const (
+	WarnResidual = "residual" // the mean square residual is far from sigma^2
+	WarnWorse    = "worse"    // further from the truth than the measurement
+	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
+	WarnSteps    = "steps"    // far fewer steps than the preset has
+	WarnPreset   = "preset"   // the preset belongs to another prior
+	WarnAlpha    = "alpha"    // the alpha channel of the measurement was composited over white
+	WarnTables   = "tables"   // the quantisation tables of a JPEG file are not those of the task's quality
+	WarnProfile  = "profile"  // the ICC profile of the measurement cannot be kept
+)
+
+// WarningCodes joins the codes of warnings, in order, with semicolons.
+func WarningCodes(warnings []Warning) string {
+	codes := make([]string, len(warnings))
+	for i, w := range warnings {
+		codes[i] = w.Code
+	}
+	return strings.Join(codes, ";")
+}
+
+// ErrResultDigest: a result.json differs from its digest, because it was changed or damaged.
+var ErrResultDigest = errors.New("the file differs from its sha256")
+
+// ErrNoResultDigest: a result.json has no digest, because an earlier version wrote it.
+var ErrNoResultDigest = errors.New("no sha256")
+
+// The last member of result.json is the SHA-256 of the compact JSON of the other members.
+const (
+	digestBegin = `,"sha256":"`
+	digestEnd   = `"}`
+	digestSize  = 2 * sha256.Size
+)
+
+// EncodeResult returns the content of result.json, with a digest of all fields as its last member.
+func EncodeResult(r *Result) ([]byte, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode result of item %s: %w", r.Item.ID, err)
+	}
+	sum := sha256.Sum256(data)
+	data = append(data[:len(data)-1], digestBegin+hex.EncodeToString(sum[:])+digestEnd...)
+	var out bytes.Buffer
+	if err := json.Indent(&out, data, "", "  "); err != nil {
+		return nil, fmt.Errorf("encode result of item %s: %w", r.Item.ID, err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+// CheckResult compares a result.json with its digest. It returns ErrResultDigest, or ErrNoResultDigest for a file without
+// one. White space does not count.
+func CheckResult(data []byte) error {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, data); err != nil {
+		return fmt.Errorf("%w: %w", ErrResultDigest, err)
+	}
+	all := compact.Bytes()
+	at := len(all) - len(digestEnd) - digestSize
+	if at < len(digestBegin) || !bytes.HasSuffix(all[:at], []byte(digestBegin)) {
+		if bytes.Contains(all, []byte(digestBegin)) {
+			return fmt.Errorf("%w: its sha256 is not the last member, or is cut", ErrResultDigest)
+		}
+		return ErrNoResultDigest
+	}
+	sum := sha256.Sum256(append(bytes.Clone(all[:at-len(digestBegin)]), '}'))
+	if got := string(all[at : at+digestSize]); got != hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("%w: %.12s, its content has %.12s", ErrResultDigest, got, hex.EncodeToString(sum[:]))
+	}
+	return nil
+}

@@ -125,12 +125,7 @@ func TestValidateAuto(t *testing.T) {
 		"dataset: {path: x.png, measurements: true}\ntasks: [{name: hdr, sigma: auto}]\n": "",
 		"dataset: {path: x.png, measurements: true}\nsigma: -0.5\ntasks: [hdr]\n":         "sigma: -0.5 is out of range, want 0 to 1 (in units of y)",
 	} {
-		s, err := Parse("c.yaml", []byte(text), "/")
-		if err == nil {
-			err = s.Validate(v)
-		}
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		_, err := validated(text, v)
+		checkError(t, text, err, want)
 	}
 }

@@ -49,6 +49,25 @@ attempts: 5
 
 func ptr[T any](x T) *T { return &x }
 
+// parsed returns the campaign of a file in the folder "/".
+func parsed(t *testing.T, text string) *Spec {
+	t.Helper()
+	s, err := Parse("c.yaml", []byte(text), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// validated returns the campaign of a file in the folder "/", or the error of reading or validating it.
+func validated(text string, v Vocabulary) (*Spec, error) {
+	s, err := Parse("c.yaml", []byte(text), "/")
+	if err == nil {
+		err = s.Validate(v)
+	}
+	return s, err
+}
+
 func TestParseFull(t *testing.T) {
 	t.Parallel()
 	got, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")

@@ -77,14 +77,8 @@ func TestSweepOrder(t *testing.T) {
 // TestSweepEqualsTasks: a list is short for several tasks, with the same campaign id and items.
 func TestSweepEqualsTasks(t *testing.T) {
 	t.Parallel()
-	short, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [{name: hdr, sigma: [0.1, 0.2]}]"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	long, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [{name: hdr, sigma: 0.1}, {name: hdr, sigma: 0.2}]"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	short := parsed(t, "dataset: {path: x}\ntasks: [{name: hdr, sigma: [0.1, 0.2]}]")
+	long := parsed(t, "dataset: {path: x}\ntasks: [{name: hdr, sigma: 0.1}, {name: hdr, sigma: 0.2}]")
 	if short.ID() != long.ID() {
 		t.Errorf("ids %s and %s differ", short.ID(), long.ID())
 	}

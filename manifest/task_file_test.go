@@ -69,10 +69,7 @@ func TestTaskFilesRefused(t *testing.T) {
 		{"dataset: {path: p, mask: a.png}\ntasks: [{name: hole, mask: m.png}]", "c.yaml:2: tasks[0].mask: the dataset has a mask or kernel for all tasks; remove one of them"},
 		{"dataset: {path: p}\ntasks: [{name: hole, mask: 'https://me:word@host/m.png'}]", "c.yaml:2: tasks[0].mask: the address contains credentials; set them in the environment"},
 	} {
-		s, err := Parse("c.yaml", []byte(tt.text), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := parsed(t, tt.text)
 		if err := s.Validate(taskFileVocabulary()); err == nil || err.Error() != tt.want {
 			t.Errorf("%s:\n%v, want\n%s", tt.text, err, tt.want)
 		}

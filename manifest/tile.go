@@ -66,7 +66,7 @@ func (s *Spec) tiles(auto, multiple int) (tile, overlap int, problem *FieldError
 }
 
 // tile checks the values whose range does not depend on the prior.
-func (c *rangeChecker) tile(s *Spec) {
+func (c *checker) tile(s *Spec) {
 	if s.tiled() && s.Tile != TileAuto {
 		if n, err := strconv.Atoi(s.Tile); err != nil || strconv.Itoa(n) != s.Tile {
 			c.add("tile", fmt.Errorf("%q is neither auto nor off nor a number of pixels", clip(s.Tile)))

@@ -26,9 +26,7 @@ func TestTileField(t *testing.T) {
 		"tile: 256\noverlap: quarter": "overlap: want an integer",
 	} {
 		_, err := tiledSpec(t, lines)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, want %q", lines, err, want)
-		}
+		checkError(t, lines, err, want)
 	}
 }
 

@@ -67,12 +67,16 @@ type Parameter struct {
 // Validate reports all missing, repeated and out-of-range values of the campaign, and names that the vocabulary lacks, each
 // with the nearest valid name. The error joins one [FieldError] per problem.
 func (s *Spec) Validate(v Vocabulary) error {
-	problems := append(s.checkRanges(), s.checkRequired()...)
-	problems = append(append(problems, s.checkNames(v)...), append(s.checkLeftOut(), s.checkFloat32(v)...)...)
-	if len(problems) == 0 {
+	c := checker{spec: s}
+	c.ranges()
+	c.required()
+	c.names(v)
+	c.leftOut()
+	c.float32(v)
+	if len(c.problems) == 0 {
 		return nil
 	}
-	return joinByLine(problems)
+	return joinByLine(c.problems)
 }
 
 func (s *Spec) problem(field string, err error) *FieldError {
@@ -87,177 +91,169 @@ func (s *Spec) problem(field string, err error) *FieldError {
 // maxDatasetPath is the largest length of dataset.path in bytes: the record of a campaign has less than 768 KiB.
 const maxDatasetPath = 700_000
 
-func (s *Spec) checkRequired() []*FieldError {
-	var out []*FieldError
-	addresses := []struct{ field, address string }{{"dataset.path", s.Dataset.Path}, {"output", s.Output}, {"prior", s.Prior}}
-	for i, t := range s.Tasks {
-		for _, f := range []struct{ name, path string }{{"operator", t.Operator}, {"mask", t.Mask}, {"kernel", t.Kernel}} {
-			addresses = append(addresses, struct{ field, address string }{taskField(i) + "." + f.name, f.path})
+func (c *checker) required() {
+	s := c.spec
+	address := func(field, address string) {
+		if redact.Credentials(address) {
+			c.add(field, errors.New("the address contains credentials; set them in the environment"))
 		}
 	}
-	for _, f := range addresses {
-		if redact.Credentials(f.address) {
-			out = append(out, s.problem(f.field, errors.New("the address contains credentials; set them in the environment")))
-		}
+	address("dataset.path", s.Dataset.Path)
+	address("output", s.Output)
+	address("prior", s.Prior)
+	for i, t := range s.Tasks {
+		address(taskField(i)+".operator", t.Operator)
+		address(taskField(i)+".mask", t.Mask)
+		address(taskField(i)+".kernel", t.Kernel)
 	}
 	if n := len(s.Dataset.Path); n > maxDatasetPath {
-		out = append(out, s.problem("dataset.path", fmt.Errorf("has %d bytes, at most %d are allowed; write the images into a .txt or .csv list", n, maxDatasetPath)))
+		c.add("dataset.path", fmt.Errorf("has %d bytes, at most %d are allowed; write the images into a .txt or .csv list", n, maxDatasetPath))
 	}
 	if s.Dataset.Path == "" {
-		out = append(out, s.problem("dataset.path", errors.New("is missing; give a directory, a glob, or a .csv or .jsonl list")))
+		c.add("dataset.path", errors.New("is missing; give a directory, a glob, or a .csv or .jsonl list"))
 	}
 	if len(s.Tasks) == 0 {
-		out = append(out, s.problem("tasks", errors.New("is missing or empty; name at least one task")))
+		c.add("tasks", errors.New("is missing or empty; name at least one task"))
 	}
 	if len(s.Methods) == 0 {
-		out = append(out, s.problem("methods", errors.New("is empty; name at least one method or remove the field")))
+		c.add("methods", errors.New("is empty; name at least one method or remove the field"))
 	}
-	return out
 }
 
-func (s *Spec) checkNames(v Vocabulary) []*FieldError {
-	var out []*FieldError
-	name := func(field, kind, name string, valid []string) bool {
-		ok := slices.Contains(valid, name)
-		if !ok {
-			out = append(out, s.problem(field, unknown(kind, name, valid)))
-		}
-		return ok
-	}
-	tasks := slices.Sorted(maps.Keys(v.Tasks))
-	seenTasks := map[string]bool{}
-	for i, t := range s.Tasks {
-		field := fmt.Sprintf("tasks[%d]", i)
-		if t.Name == "" {
-			out = append(out, s.problem(field, errors.New("has no name; name a task")))
-			continue
-		}
-		parameters, known := v.Tasks[t.Name], true
-		if t.Operator != "" {
-			if problem := s.checkOperator(field, t, v); problem != nil {
-				out = append(out, problem)
-				continue
-			}
-			parameters, known = v.Operators[t.Operator]
-		} else if !name(field, "task", t.Name, tasks) {
-			continue
-		}
-		if known {
-			out = append(out, s.checkParams(field+".params.", t, parameters)...)
-		}
-		out = append(out, s.checkSolver(field+".solver", t.Solver, s.methodsOf(t), v)...)
-		if problem := s.checkAuto(i, v); problem != nil {
-			out = append(out, problem)
-		}
-		for k, m := range t.Methods {
-			name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
-		}
-		out = append(out, s.checkSteps(field+".steps", t.Steps, s.methodsOf(t), v)...)
-		// Tasks that differ only in their number of runs have items in common. A task with a NaN in it cannot be compared;
-		// checkRanges has reported it.
-		plain := s.Effective(t)
-		plain.Methods, plain.Runs = nil, 0
-		if key, err := digest(plain); err == nil {
-			var solutions []string
-			for _, m := range s.methodsOf(t) {
-				solutions = append(solutions, string(key[:])+m)
-			}
-			if slices.ContainsFunc(solutions, func(solution string) bool { return seenTasks[solution] }) {
-				out = append(out, s.problem(field, fmt.Errorf("task %q is repeated with the same settings; remove one", t.Name)))
-			}
-			for _, solution := range solutions {
-				seenTasks[solution] = true
-			}
-		}
-	}
-	seenMethods := map[string]bool{}
+func (c *checker) names(v Vocabulary) {
+	s, before := c.spec, len(c.problems)
+	c.tasks(v)
+	seen := map[string]bool{}
 	for i, m := range s.Methods {
 		field := fmt.Sprintf("methods[%d]", i)
-		if name(field, "method", m, v.Methods) && seenMethods[m] {
-			out = append(out, s.problem(field, fmt.Errorf("method %q is repeated; remove one", m)))
+		if c.name(field, "method", m, v.Methods) && seen[m] {
+			c.add(field, fmt.Errorf("method %q is repeated; remove one", m))
 		}
-		if err := v.Unsuited[m]; err != nil {
-			out = append(out, s.problem(field, err))
-		}
-		seenMethods[m] = true
+		c.add(field, v.Unsuited[m])
+		seen[m] = true
 	}
-	out = append(out, s.checkInputs(v)...)
-	out = append(out, s.checkPhotons(v)...)
-	out = append(out, s.checkSolver("solver", s.Solver, s.Methods, v)...)
-	out = append(out, s.checkSteps("steps", s.Steps, s.Methods, v)...)
-	name("preset", "preset", s.Preset, v.Presets)
-	if v.Settle != nil && len(out) == 0 {
+	c.inputs(v)
+	c.photonsOf(v)
+	c.solver("solver", s.Solver, s.Methods, v)
+	c.steps("steps", s.Steps, s.Methods, v)
+	c.name("preset", "preset", s.Preset, v.Presets)
+	if v.Settle != nil && len(c.problems) == before {
 		for i, t := range s.Tasks {
 			for _, m := range s.methodsOf(t) {
-				if err := v.Settle(s.Preset, s.Effective(t), m); err != nil {
-					out = append(out, s.problem(fmt.Sprintf("tasks[%d]", i), err))
-				}
+				c.add(taskField(i), v.Settle(s.Preset, s.Effective(t), m))
 			}
 		}
 	}
 	if v.Tile > 0 && len(s.checkRanges()) == 0 {
 		tile, _, err := s.tiles(v.Tile, max(v.MultipleOf, 1))
 		if err != nil {
-			out = append(out, err)
+			c.problems = append(c.problems, err)
 		}
 		for i, m := range s.Methods {
-			if err := v.Untiled[m]; err != nil && s.mayDivide(tile) {
-				out = append(out, s.problem(fmt.Sprintf("methods[%d]", i), err))
+			if s.mayDivide(tile) {
+				c.add(fmt.Sprintf("methods[%d]", i), v.Untiled[m])
 			}
 		}
 	}
 	if m := v.MultipleOf; m > 0 && s.Dataset.Fit != FitPad && s.Dataset.Size%m != 0 {
 		near := max(1, (s.Dataset.Size+m/2)/m) * m
-		out = append(out, s.problem("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near)))
+		c.add("dataset.size", fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", s.Dataset.Size, m, near))
 	}
-	return out
 }
 
-// checkParams checks the operator parameters of a task. The row's size can still rule a value out.
-func (s *Spec) checkParams(path string, t TaskSpec, parameters []Parameter) []*FieldError {
+// name checks a name and reports whether it is valid.
+func (c *checker) name(field, kind, name string, valid []string) bool {
+	if !slices.Contains(valid, name) {
+		c.add(field, unknown(kind, name, valid))
+		return false
+	}
+	return true
+}
+
+func (c *checker) tasks(v Vocabulary) {
+	s, builtIn, seen := c.spec, slices.Sorted(maps.Keys(v.Tasks)), map[string]bool{}
+	for i, t := range s.Tasks {
+		field := taskField(i)
+		if t.Name == "" {
+			c.add(field, errors.New("has no name; name a task"))
+			continue
+		}
+		parameters, known := v.Tasks[t.Name], true
+		if t.Operator != "" {
+			if !c.operator(field, t, v) {
+				continue
+			}
+			parameters, known = v.Operators[t.Operator]
+		} else if !c.name(field, "task", t.Name, builtIn) {
+			continue
+		}
+		if known {
+			c.params(field+".params.", t, parameters)
+		}
+		c.solver(field+".solver", t.Solver, s.methodsOf(t), v)
+		c.auto(i, v)
+		for k, m := range t.Methods {
+			c.name(fmt.Sprintf("%s.methods[%d]", field, k), "method of the campaign", m, s.Methods)
+		}
+		c.steps(field+".steps", t.Steps, s.methodsOf(t), v)
+		// Tasks that differ only in their number of runs have items in common. A task with a NaN in it cannot be compared;
+		// ranges has reported it.
+		plain := s.Effective(t)
+		plain.Methods, plain.Runs = nil, 0
+		if key, err := digest(plain); err == nil {
+			methods := s.methodsOf(t)
+			if slices.ContainsFunc(methods, func(m string) bool { return seen[string(key[:])+m] }) {
+				c.add(field, fmt.Errorf("task %q is repeated with the same settings; remove one", t.Name))
+			}
+			for _, m := range methods {
+				seen[string(key[:])+m] = true
+			}
+		}
+	}
+}
+
+// params checks the operator parameters of a task. The row's size can still rule a value out.
+func (c *checker) params(path string, t TaskSpec, parameters []Parameter) {
 	var known []string
 	for _, p := range parameters {
 		known = append(known, p.Name)
 	}
-	var out []*FieldError
 	for _, name := range slices.Sorted(maps.Keys(t.Params)) {
-		i := slices.Index(known, name)
-		if i < 0 {
-			err := unknown("parameter of "+t.Name, name, known)
-			if len(known) == 0 {
-				err = fmt.Errorf("unknown parameter %q: %s has no parameters", clip(name), t.Name)
-			}
-			out = append(out, s.problem(path+name, err))
-		} else if err := parameters[i].Test(Value{Number: t.Params[name]}); err != nil {
-			out = append(out, s.problem(path+name, err))
+		switch i := slices.Index(known, name); {
+		case i >= 0:
+			c.add(path+name, parameters[i].Test(Value{Number: t.Params[name]}))
+		case len(known) == 0:
+			c.add(path+name, fmt.Errorf("unknown parameter %q: %s has no parameters", clip(name), t.Name))
+		default:
+			c.add(path+name, unknown("parameter of "+t.Name, name, known))
 		}
 	}
-	return out
 }
 
-// checkSteps checks a number of steps for all methods that it applies to.
-func (s *Spec) checkSteps(field string, steps int, methods []string, v Vocabulary) []*FieldError {
+// steps checks a number of steps for all methods that it applies to.
+func (c *checker) steps(field string, steps int, methods []string, v Vocabulary) {
 	for _, m := range methods {
 		if own, ok := v.OwnSteps[m]; ok && steps > own {
-			return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d for method %s", steps, own, m))}
+			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d for method %s", steps, own, m))
+			return
 		} else if !ok && v.MaxSteps > 0 && steps > v.MaxSteps {
-			return []*FieldError{s.problem(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))}
+			c.add(field, fmt.Errorf("%d is out of range, want 2 to %d, the length of the prior's schedule", steps, v.MaxSteps))
+			return
 		}
 	}
-	return nil
 }
 
-// checkSolver checks solver parameters against those of the methods: one method at least has the parameter, and each
-// method that has it accepts the value.
-func (s *Spec) checkSolver(path string, values Values, methods []string, v Vocabulary) []*FieldError {
+// solver checks solver parameters against those of the methods: one method at least has the parameter, and each
+// method that has it accepts the value. Unknown methods, which are reported elsewhere, have any.
+func (c *checker) solver(path string, values Values, methods []string, v Vocabulary) {
 	if len(methods) == 0 {
-		return nil // the missing or unknown methods are reported
+		return
 	}
 	var known []string
 	parameters := map[string][]Parameter{} // by name, of the methods that have it
 	for _, m := range methods {
 		if !slices.Contains(v.Methods, m) {
-			return nil // the unknown method is reported
+			return
 		}
 		for _, p := range v.Parameters[m] {
 			if parameters[p.Name] == nil {
@@ -266,11 +262,10 @@ func (s *Spec) checkSolver(path string, values Values, methods []string, v Vocab
 			parameters[p.Name] = append(parameters[p.Name], p)
 		}
 	}
-	var out []*FieldError
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		field, value := path+"."+name, values[name]
 		if parameters[name] == nil {
-			out = append(out, s.problem(field, unknown("parameter of "+strings.Join(methods, ", "), name, known)))
+			c.add(field, unknown("parameter of "+strings.Join(methods, ", "), name, known))
 		}
 		for _, p := range parameters[name] {
 			err := p.Test(value)
@@ -278,115 +273,98 @@ func (s *Spec) checkSolver(path string, values Values, methods []string, v Vocab
 				err = unknown("value", value.Word, p.Words)
 			}
 			if err != nil {
-				out = append(out, s.problem(field, err))
+				c.add(field, err)
 				break
 			}
 		}
 	}
-	return out
 }
 
-// checkRanges checks the values whose range does not depend on the vocabulary.
+// checkRanges returns the problems of ranges.
 func (s *Spec) checkRanges() []*FieldError {
-	c := rangeChecker{spec: s}
-	c.name("name", s.Name)
+	c := checker{spec: s}
+	c.ranges()
+	return c.problems
+}
+
+// ranges checks the values whose range does not depend on the vocabulary.
+func (c *checker) ranges() {
+	s := c.spec
+	c.add("name", checkName(s.Name))
 	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
-	c.oneOf("dataset.fit", string(s.Dataset.Fit), string(FitCenterCrop), string(FitResize), string(FitPad))
+	c.name("dataset.fit", "value", string(s.Dataset.Fit), []string{string(FitCenterCrop), string(FitResize), string(FitPad)})
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
 	c.columns("dataset.columns", s.Dataset.Columns)
 	if r := s.Dataset.MeasurementRange; r != nil {
-		if err := r.check(); err != nil {
-			c.add("dataset.measurement_range", err)
-		}
+		c.add("dataset.measurement_range", r.check())
 	}
 	for i, t := range s.Tasks {
-		path := fmt.Sprintf("tasks[%d].", i)
+		path := taskField(i) + "."
 		for _, p := range slices.Sorted(maps.Keys(t.Params)) {
-			c.finite(path+"params."+p, t.Params[p])
+			if x := t.Params[p]; math.IsNaN(x) || math.IsInf(x, 0) {
+				c.add(path+"params."+p, fmt.Errorf("%v is not a finite number", x))
+			}
 		}
 		if t.Sigma != nil {
-			c.sigma(path+"sigma", *t.Sigma)
+			c.add(path+"sigma", t.Sigma.check())
 		}
 		c.photons(path+"photons", t.Photons)
-		c.steps(path+"steps", t.Steps)
+		c.leastSteps(path+"steps", t.Steps)
 		c.integer(path+"runs", cmp.Or(t.Runs, 1), 1, 1000)
 	}
-	c.steps("steps", s.Steps)
-	c.sigma("sigma", s.Sigma)
+	c.leastSteps("steps", s.Steps)
+	c.add("sigma", s.Sigma.check())
 	c.photons("photons", s.Photons)
 	c.integer("runs", s.Runs, 1, 1000)
 	if s.Select != selectMinResidual {
-		c.oneOf("select", string(s.Select), selectionNames()...)
+		c.name("select", "value", string(s.Select), selectionNames())
 	}
 	c.integer("batch", s.Batch, 0, 1024)
 	if s.Precision != "" {
-		c.oneOf("precision", string(s.Precision), precisionNames()...)
+		c.name("precision", "value", string(s.Precision), precisionNames())
 	}
 	c.tile(s)
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
 	if s.Split != nil {
-		if field, err := s.Split.Check(); err != nil {
-			c.add("split."+field, err)
-		}
+		field, err := s.Split.Check()
+		c.add("split."+field, err)
 	}
-	return c.problems
 }
 
-// rangeChecker collects the values of a spec that are out of range.
-type rangeChecker struct {
+// checker collects the problems of a spec.
+type checker struct {
 	spec     *Spec
 	problems []*FieldError
 }
 
-func (c *rangeChecker) add(field string, err error) {
-	c.problems = append(c.problems, c.spec.problem(field, err))
+// add records the error of a field, unless it is nil.
+func (c *checker) add(field string, err error) {
+	if err != nil {
+		c.problems = append(c.problems, c.spec.problem(field, err))
+	}
 }
 
-func (c *rangeChecker) integer(field string, x, lo, hi int) {
+func (c *checker) integer(field string, x, lo, hi int) {
 	if x < lo || x > hi {
 		c.add(field, fmt.Errorf("%d is out of range, want %d to %d", x, lo, hi))
 	}
 }
 
-func (c *rangeChecker) steps(field string, x int) {
+func (c *checker) leastSteps(field string, x int) {
 	if x != 0 && x < 2 {
 		c.add(field, fmt.Errorf("%d is out of range, want at least 2, or 0 for the default", x))
 	}
 }
 
-func (c *rangeChecker) sigma(field string, x Sigma) {
-	if err := x.check(); err != nil {
-		c.add(field, err)
-	}
-}
-
-func (c *rangeChecker) finite(field string, x float64) {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		c.add(field, fmt.Errorf("%v is not a finite number", x))
-	}
-}
-
-func (c *rangeChecker) oneOf(field, x string, valid ...string) {
-	if !slices.Contains(valid, x) {
-		c.add(field, unknown("value", x, valid))
-	}
-}
-
-func (c *rangeChecker) notEmpty(field, x string) {
+func (c *checker) notEmpty(field, x string) {
 	if x == "" {
 		c.add(field, errors.New("is empty; give a value or remove the field"))
 	}
 }
 
-func (c *rangeChecker) name(field, x string) {
-	if err := checkName(x); err != nil {
-		c.add(field, err)
-	}
-}
-
-func (c *rangeChecker) columns(field string, columns map[string]string) {
+func (c *checker) columns(field string, columns map[string]string) {
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
 		if err := checkColumn(column); err != nil {
 			c.add(field+"."+column, err)

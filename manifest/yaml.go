@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -118,50 +119,24 @@ func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field
 	})
 }
 
-// numbers decodes a mapping from arbitrary names to numbers.
-func (d *yamlDecoder) numbers(n *yaml.Node, path string) map[string]float64 {
-	out := map[string]float64{}
+// decodeMap decodes a mapping from arbitrary names.
+func decodeMap[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yaml.Node, string, *T)) map[string]T {
+	out := map[string]T{}
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if !d.accept(value, child) {
-			return
+		if d.accept(value, child) {
+			out[key.Value] = *optional(value, child, read)
 		}
-		var x float64
-		d.number(value, child, &x)
-		out[key.Value] = x
 	})
 	return out
 }
 
-// values decodes a mapping from arbitrary names to numbers or words.
-func (d *yamlDecoder) values(n *yaml.Node, path string) Values {
-	out := Values{}
-	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if !d.accept(value, child) {
-			return
-		}
-		var v Value
-		if value.ShortTag() == "!!str" && value.Value != "" {
-			v.Word = value.Value
-		} else {
-			d.scalar(value, child, "a number or a word", &v.Number, "!!int", "!!float")
-		}
-		out[key.Value] = v
-	})
-	return out
-}
-
-// texts decodes a mapping from arbitrary names to texts.
-func (d *yamlDecoder) texts(n *yaml.Node, path string) map[string]string {
-	out := map[string]string{}
-	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if !d.accept(value, child) {
-			return
-		}
-		var text string
-		d.text(value, child, &text)
-		out[key.Value] = text
-	})
-	return out
+// value decodes a number or a word.
+func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
+	if n.ShortTag() == "!!str" && n.Value != "" {
+		v.Word = n.Value
+	} else {
+		d.scalar(n, path, "a number or a word", &v.Number, "!!int", "!!float")
+	}
 }
 
 // entries calls visit for each entry of a mapping with distinct plain keys.
@@ -245,4 +220,148 @@ func (d *yamlDecoder) number(n *yaml.Node, path string, into *float64) {
 
 func (d *yamlDecoder) boolean(n *yaml.Node, path string, into *bool) {
 	d.scalar(n, path, "true or false", into, "!!bool")
+}
+
+// The schema of the campaign file: one function per mapping, one entry per field.
+
+func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
+	d.mapping(n, "", map[string]field{
+		"name":      func(n *yaml.Node, path string) { d.text(n, path, &s.Name) },
+		"dataset":   func(n *yaml.Node, path string) { d.dataset(n, path, &s.Dataset) },
+		"tasks":     func(n *yaml.Node, path string) { s.Tasks = decodeList(d, n, path, d.task) },
+		"left_out":  func(n *yaml.Node, path string) { s.LeftOut = decodeList(d, n, path, d.text) },
+		"methods":   func(n *yaml.Node, path string) { s.Methods = decodeList(d, n, path, d.text) },
+		"preset":    func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
+		"prior":     func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
+		"steps":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Steps) },
+		"sigma":     func(n *yaml.Node, path string) { d.sigma(n, path, &s.Sigma) },
+		"photons":   func(n *yaml.Node, path string) { s.Photons = optional(n, path, d.number) },
+		"seed":      func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
+		"runs":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
+		"select":    func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
+		"batch":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
+		"solver":    func(n *yaml.Node, path string) { s.Solver = decodeMap(d, n, path, d.value) },
+		"precision": func(n *yaml.Node, path string) { d.precision(n, path, &s.Precision) },
+		"float32":   func(n *yaml.Node, path string) { s.Float32 = decodeList(d, n, path, d.text) },
+		"tile": func(n *yaml.Node, path string) {
+			d.scalar(n, path, "auto, off, or a number of pixels", &s.Tile, "!!str", "!!int")
+		},
+		"overlap":   func(n *yaml.Node, path string) { s.Overlap = optional(n, path, d.integer) },
+		"split":     func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
+		"output":    func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
+		"unclipped": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Unclipped) },
+		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
+	})
+}
+
+// precision refuses an empty value: a person who writes the field wants to fix something.
+func (d *yamlDecoder) precision(n *yaml.Node, path string, p *Precision) {
+	if d.text(n, path, (*string)(p)); n.Kind == yaml.ScalarNode && *p == "" {
+		d.problem(n, path, errors.New("is empty; give a value or remove the field"))
+	}
+}
+
+func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {
+	d.mapping(n, path, map[string]field{
+		"path":              func(n *yaml.Node, path string) { d.text(n, path, &s.Path) },
+		"size":              func(n *yaml.Node, path string) { d.integer(n, path, &s.Size) },
+		"fit":               func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
+		"limit":             func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
+		"recursive":         func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
+		"columns":           func(n *yaml.Node, path string) { s.Columns = decodeMap(d, n, path, d.text) },
+		"mask":              func(n *yaml.Node, path string) { d.text(n, path, &s.Mask) },
+		"kernel":            func(n *yaml.Node, path string) { d.text(n, path, &s.Kernel) },
+		"measurements":      func(n *yaml.Node, path string) { d.boolean(n, path, &s.Measurements) },
+		"measurement_range": func(n *yaml.Node, path string) { s.MeasurementRange = d.valueRange(n, path) },
+	})
+}
+
+// valueRange reads a list of two numbers.
+func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
+	list := decodeList(d, n, path, d.number)
+	if len(list) != 2 {
+		if n.Kind == yaml.SequenceNode {
+			d.problem(n, path, fmt.Errorf("has %d values, want those of black and white, as in [0, 255]", len(list)))
+		}
+		return nil
+	}
+	return &ValueRange{list[0], list[1]}
+}
+
+// sigma reads a noise level.
+func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == sigmaWord {
+		*s = SigmaAuto
+		return
+	}
+	x := float64(*s)
+	d.scalar(n, path, "a number or auto", &x, "!!int", "!!float")
+	*s = Sigma(x)
+}
+
+// path reads the path of a file, which must not be empty.
+func (d *yamlDecoder) path(n *yaml.Node, path string, s *string) {
+	if d.text(n, path, s); n.Kind == yaml.ScalarNode && *s == "" {
+		d.problem(n, path, errors.New("is empty; give a file or remove the field"))
+	}
+}
+
+// task reads a plain name or a mapping.
+func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
+	if n.Kind == yaml.ScalarNode {
+		d.text(n, path, &t.Name)
+		return
+	}
+	d.mapping(n, path, map[string]field{
+		"name":     func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
+		"operator": func(n *yaml.Node, path string) { d.path(n, path, &t.Operator) },
+		"params":   func(n *yaml.Node, path string) { t.Params = decodeMap(d, n, path, d.number) },
+		"sigma":    func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.sigma) },
+		"photons":  func(n *yaml.Node, path string) { t.Photons = optional(n, path, d.number) },
+		"steps":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
+		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
+		"solver":   func(n *yaml.Node, path string) { t.Solver = decodeMap(d, n, path, d.value) },
+		"methods":  func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
+		"mask":     func(n *yaml.Node, path string) { d.path(n, path, &t.Mask) },
+		"kernel":   func(n *yaml.Node, path string) { d.path(n, path, &t.Kernel) },
+	})
+	if t.Operator != "" && t.Name == "" {
+		t.Name = OperatorName(t.Operator)
+	}
+}
+
+// YAML returns the campaign as a campaign file. comment is its first lines, without marks.
+func (s *Spec) YAML(comment string) ([]byte, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("write campaign: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil { // JSON is YAML
+		return nil, fmt.Errorf("write campaign: %w", err)
+	}
+	root := doc.Content[0]
+	plain(root)
+	root.Style = 0
+	if tasks := entry(root, "tasks"); tasks != nil {
+		tasks.Style = 0
+	}
+	root.HeadComment = comment
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(root); err != nil {
+		return nil, fmt.Errorf("write campaign: %w", err)
+	}
+	return out.Bytes(), enc.Close()
+}
+
+// plain removes the quotes of texts that need none.
+func plain(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode {
+		n.Style = 0
+	}
+	for _, c := range n.Content {
+		plain(c)
+	}
 }

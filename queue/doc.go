@@ -62,7 +62,7 @@
 //
 // By default the server acknowledges a publish when the operating system has the bytes, and syncs them to disk every two
 // minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always",
-// or EmbeddedConfig.SyncAlways, a power failure loses nothing. docs/operations.md has the throughput.
+// or EmbeddedConfig.SyncAlways, a power failure loses nothing. docs/cluster.md has the throughput.
 //
 // Lost work costs only another publish, but a lost result or dead letter must be recovered from storage or is missing.
 // Use UnsyncedWork with a single server that syncs always, and not with a cluster. Replicas above 1 need a cluster of
@@ -74,6 +74,6 @@
 //
 // # Permissions
 //
-// docs/security/README.md lists the subjects that each call publishes to. docs/security/nats-accounts.conf contains the
-// same rules as server configuration, with which the tests of this package run.
+// docs/security/nats-accounts.conf has the subjects of each role as server configuration, with which the tests of this package
+// run.
 package queue

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a small campaign, writes its table, and reads table, pictures and summary with the packages of docs/python.md, which it
+# Runs a small campaign, writes its table, and reads table, pictures and summary with the packages of docs/scripting.md, which it
 # installs into .cache/programs. DDIFF_PROGRAMS names an interpreter that has them. Run it through
 # `make programs-test`, which builds the program.
 set -euo pipefail

@@ -11,9 +11,11 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-/usr/bin/python3}
-reports=$PWD/.cache/test-reports
-rm -rf "$reports"
+# The JUnit reports of each run stay: testreport prints the slowest tests of any of them.
+reports=$PWD/.cache/test-reports/$(date -u +%Y%m%dT%H%M%S)
 mkdir -p "$reports"
+# The lint stage runs vet, once.
+export GOFLAGS="${GOFLAGS:-} -vet=off"
 
 # These packages compute, which the race detector slows down many times. Their tests of goroutines, and some runs of a
 # program with the detector, have a stage of their own; `make race` runs all tests of cmd/ddiff with such a program.

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Downloads the eight photographs on which the preset natural was tuned for the tasks that are not of the paper, from two packages
 # of Debian 12, into DIR (default .cache/tuning-photographs). The training of the bundled prior used none of them.
-# docs/tuning.md names their authors and licences. Needs apt-get, dpkg-deb and sha256sum.
+# docs/data/tuning-photographs.csv names their authors and licences. Needs apt-get, dpkg-deb and sha256sum.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The digests are those of tuningPhotographs in restore/method/photographs.go.
+# The digests are those of tuningPhotographs in restore/method/presets.go.
 photographs=$(
 	cat <<-'END'
 		8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91  mate-backgrounds/usr/share/backgrounds/mate/nature/Dune.jpg
@@ -27,7 +27,7 @@ trap 'rm -rf "$packages"' EXIT
 cd "$packages"
 for package in mate-backgrounds palapeli-data; do
 	apt-get -qq -o APT::Sandbox::User=root download "$package" || {
-		echo "could not download the package $package; run apt-get update, or see docs/tuning.md for the photographs" >&2
+		echo "could not download the package $package; run apt-get update, or see docs/data/tuning-photographs.csv" >&2
 		exit 1
 	}
 	dpkg-deb -x "$package"_*.deb "$package"

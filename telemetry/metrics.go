@@ -57,7 +57,7 @@ func Metrics() []Metric {
 	gpu := []attribute.Key{HardwareIDKey, HardwareTypeKey, HardwareNameKey}
 	return []Metric{
 		{"ddiff.items", KindCounter, "{item}", []attribute.Key{TaskKey, OutcomeKey}, FromWorker,
-			"Outcomes that this worker published. A repeated outcome that the queue recognises, within two minutes, counts once.", nil},
+			"Outcomes that this worker published; a repetition within two minutes counts once.", nil},
 		{"ddiff.item.duration", KindHistogram, "s", []attribute.Key{TaskKey, OutcomeKey}, FromWorker,
 			"Time from the lease of an item to its published outcome.", longSeconds()},
 		{"ddiff.stage.duration", KindHistogram, "s", []attribute.Key{StageKey}, FromWorker,
@@ -69,13 +69,13 @@ func Metrics() []Metric {
 		{"ddiff.network.evaluations", KindCounter, "{evaluation}", []attribute.Key{PassKey}, FromWorker,
 			"Evaluations of the score network, one for each image; a backward pass counts as one.", nil},
 		{"ddiff.network.time", KindCounter, "s", nil, FromWorker,
-			"Estimated time in forward passes of the score network: their number × the time of a pass alone. Only with --time-network.", nil},
+			"Number of forward passes of the score network × the time of a pass alone. Only with --time-network.", nil},
 		{"ddiff.batch.fill", KindHistogram, "1", nil, FromWorker, "Items of a batch divided by its capacity.",
 			[]float64{0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1}},
 		{"ddiff.redeliveries", KindCounter, "{message}", nil, FromWorker,
 			"Leases of items with an earlier attempt that counts: it failed, or its lease expired.", nil},
 		{"ddiff.retries", KindCounter, "{item}", nil, FromWorker,
-			"Failed attempts after which an item returned to the queue for another one. Redeliveries without retries are expired leases.", nil},
+			"Failed attempts after which an item returned to the queue. Redeliveries without retries are expired leases.", nil},
 		{"ddiff.faults", KindCounter, "{item}", nil, FromWorker, "Items released after a failure of the worker's environment.", nil},
 		{"ddiff.suspensions", KindCounter, "{suspension}", nil, FromWorker,
 			"Suspensions of a worker until its environment passes a test.", nil},
@@ -93,7 +93,7 @@ func Metrics() []Metric {
 		{"ddiff.dataset.io", KindCounter, "By", nil, FromProcess, "Bytes of dataset files that were read, also from the cache.", nil},
 
 		{"hw.gpu.utilization", KindGauge, "1", gpu, FromWorker,
-			"Share of time in which a GPU computed. The GPUs are those on which this process runs or, if that is unknown, all that it sees.", nil},
+			"Share of time in which a GPU computed, of the GPUs on which this process runs or, if these are unknown, of all that it sees.", nil},
 		{"hw.gpu.memory.usage", KindUpDownCounter, "By", gpu, FromWorker, "Used memory of a GPU, by all processes.", nil},
 		{"hw.gpu.memory.limit", KindUpDownCounter, "By", gpu, FromWorker, "Memory of a GPU.", nil},
 
@@ -101,7 +101,7 @@ func Metrics() []Metric {
 		{"ddiff.store.available", KindGauge, "{store}", nil, FromCoordinator, "1 if this coordinator can use the store, else 0.", nil},
 
 		{"ddiff.queue.lag", KindGauge, "{item}", nil, FromLeader,
-			"Items that need workers: pending and in flight of all campaigns that are not paused, and 1 for each campaign that waits for a worker, or whose queue a new leader has not yet read; 0 if no worker is needed.", nil},
+			"Items that need workers: pending and in flight, without paused campaigns; 1 for each campaign that waits for a worker, or whose queue a new leader has not yet read; 0 if no worker is needed.", nil},
 		{"ddiff.queue.pending", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader, "Items in the queue that were never leased.", nil},
 		{"ddiff.queue.in_flight", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader,
 			"Items that are leased or wait for their next attempt.", nil},
@@ -113,11 +113,11 @@ func Metrics() []Metric {
 		{"ddiff.campaign.rate", KindGauge, "{item}/s", []attribute.Key{CampaignKey}, FromLeader,
 			"Items per second that reached a final state in the last two minutes.", nil},
 		{"ddiff.campaign.idle", KindGauge, "s", []attribute.Key{CampaignKey}, FromLeader,
-			"Time since the last outcome of a campaign, or since its start, the end of a pause, or a change of the leader; 0 while it is paused.", nil},
+			"Time since the last outcome of a campaign, its start, the end of a pause, or a change of the leader; 0 while it is paused.", nil},
 		{"ddiff.ledger.lag", KindGauge, "{outcome}", []attribute.Key{CampaignKey}, FromLeader,
 			"Outcomes in the result stream that are not yet in the ledger.", nil},
 		{"ddiff.ledger.items", KindCounter, "{item}", []attribute.Key{OutcomeKey}, FromLeader,
-			"Items that reached their final state in the ledger by an outcome, each once for as long as the leader stays.", nil},
+			"Items that reached their final state in the ledger by an outcome, each once per leader.", nil},
 		{"ddiff.stream.fill", KindGauge, "1", []attribute.Key{StreamKey}, FromLeader, "Used share of a stream's limit.", nil},
 		{"ddiff.workers", KindGauge, "{worker}", []attribute.Key{StateKey}, FromLeader, "Live workers.", nil},
 	}

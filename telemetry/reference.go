@@ -37,12 +37,6 @@ func Reference() (string, error) {
 	for _, l := range Labels() {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", l.Key, l.Values)
 	}
-	fmt.Fprint(&b, "\n| histogram | bounds |\n|---|---|\n")
-	for _, m := range Metrics() {
-		if m.Kind == KindHistogram {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", m.Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(m.Bounds), " ", ", "), "[]"))
-		}
-	}
 	return b.String(), nil
 }
 

@@ -19,8 +19,8 @@ type StageFlags struct {
 // Add registers the flags.
 func (s *StageFlags) Add(f *pflag.FlagSet) {
 	l := gpuworker.Limits{}.WithDefaults()
-	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("longest `[STAGE=]DURATION` of one stage or all, after which the process ends with exit code %d;"+
-		" repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
+	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("time limit of one stage, or without STAGE of each stage, as `[STAGE=]DURATION`;"+
+		" a longer stage ends the process with exit code %d; repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
 	f.Float64Var(&s.MemoryShare, "memory-share", gpuworker.DefaultSolveShare, "largest `share` of the machine's memory for solving a batch, by an estimate; an image that needs more fails")
 }
 

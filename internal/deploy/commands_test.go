@@ -91,7 +91,7 @@ func TestCommandLines(t *testing.T) {
 // The program accepts every command of the pages for operators: without a server it ends with the code of NATS.
 func TestCommandsOfPages(t *testing.T) {
 	seen := map[string]bool{}
-	for _, page := range []string{"docs/runbook.md", "docs/operations.md", "docs/deploy.md", "docs/kubernetes.md"} {
+	for _, page := range []string{"docs/operations.md", "docs/deploy.md", "docs/kubernetes.md"} {
 		block := false
 		for line := range strings.Lines(read(t, page)) {
 			line = strings.TrimSpace(line)

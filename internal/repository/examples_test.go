@@ -155,7 +155,7 @@ func TestPagesNameEverything(t *testing.T) {
 			names = append(names, p.Name)
 		}
 	}
-	wantNames(t, "docs/tasks-and-methods.md", names)
+	wantNames(t, "docs/tasks.md", names)
 }
 
 // wantNames checks that a document mentions every name.

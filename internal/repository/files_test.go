@@ -8,21 +8,6 @@ import (
 	"testing"
 )
 
-// maxLines is the largest length of a Go file outside tests.
-const maxLines = 400
-
-func TestFilesAreShort(t *testing.T) {
-	t.Parallel()
-	for _, name := range tracked(t, "*.go") {
-		if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".pb.go") {
-			continue
-		}
-		if n := strings.Count(read(t, name), "\n"); n > maxLines {
-			t.Errorf("%s has %d lines, at most %d are allowed; give each type or algorithm its file", name, n, maxLines)
-		}
-	}
-}
-
 // Git tracks no program, and no large file except the bundled prior.
 func TestNoBuiltFiles(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package repository
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -120,24 +121,47 @@ func TestScriptingPageIsComplete(t *testing.T) {
 	}
 }
 
-// The targets of links between documents exist.
+// The targets of links between documents exist, with their anchors.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
-	for _, document := range tracked(t, "*.md") {
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
+	documents := tracked(t, "*.md")
+	for _, document := range documents {
 		for _, m := range link.FindAllStringSubmatch(read(t, document), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			target := filepath.Join(root, filepath.Dir(document), filepath.FromSlash(m[1]))
-			if _, err := os.Stat(target); err != nil {
+			target := document
+			if m[1] != "" {
+				target = path.Join(path.Dir(document), m[1])
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(target))); err != nil {
 				t.Errorf("%s: the link to %s has no target", document, m[1])
+			} else if anchor, ok := strings.CutPrefix(m[2], "#"); ok && slices.Contains(documents, target) && !anchors(read(t, target))[anchor] {
+				t.Errorf("%s: %s has no heading #%s", document, target, anchor)
 			}
 		}
 	}
 }
 
-// The README is for visitors: everything else belongs to docs/, and the README links every page.
+// anchors returns the anchors of the headings of a document.
+func anchors(text string) map[string]bool {
+	found, fence := map[string]bool{}, false
+	dropped := regexp.MustCompile(`[^\p{L}\p{N}_\- ]`)
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "```") {
+			fence = !fence
+		}
+		if heading := strings.TrimLeft(line, "#"); heading != line && !fence {
+			name := dropped.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			found[strings.ReplaceAll(name, " ", "-")] = true
+		}
+	}
+	return found
+}
+
+// The README is for visitors: everything else belongs to docs/, and the README links every page, except those of docs/methods, which
+// docs/methods.md links (TestMethodsTable).
 func TestReadmeIsShort(t *testing.T) {
 	t.Parallel()
 	readme := read(t, "README.md")
@@ -145,7 +169,7 @@ func TestReadmeIsShort(t *testing.T) {
 		t.Errorf("README.md has %d words, at most 900 are allowed; move details to docs/", n)
 	}
 	for _, page := range tracked(t, "docs/*.md") {
-		if !strings.Contains(readme, "("+page+")") {
+		if !strings.HasPrefix(page, "docs/methods/") && !strings.Contains(readme, "("+page+")") {
 			t.Errorf("README.md does not link %s", page)
 		}
 	}

@@ -49,13 +49,13 @@ func rules(t *testing.T) []rule {
 	return all
 }
 
-// TestRules: every alert parses and names metrics, labels and values of ddiff; the runbook has a section for each alert and no other
+// TestRules: every alert parses and names metrics, labels and values of ddiff; docs/operations.md has a section for each alert and no other
 // section; rules_test.yaml has both tests of each.
 func TestRules(t *testing.T) {
 	series := inPrometheus(t)
-	heading := regexp.MustCompile(`(?m)^## (Ddiff\w+)$`)
+	heading := regexp.MustCompile(`(?m)^### (Ddiff\w+)$`)
 	var sections []string
-	for _, m := range heading.FindAllStringSubmatch(readFile(t, "../../docs/runbook.md"), -1) {
+	for _, m := range heading.FindAllStringSubmatch(readFile(t, "../../docs/operations.md"), -1) {
 		sections = append(sections, m[1])
 	}
 	var tests struct {
@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 		if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 			t.Errorf("%s has no summary or no description", r.Alert)
 		}
-		if want := "docs/runbook.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+		if want := "docs/operations.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
 			t.Errorf("%s: runbook_url %q, want %q", r.Alert, r.Annotations["runbook_url"], want)
 		}
 		fires, quiet := 0, 0
@@ -98,6 +98,6 @@ func TestRules(t *testing.T) {
 		}
 	}
 	if !slices.Equal(alerts, sections) {
-		t.Errorf("the runbook has the sections\n%q, want the alerts in their order\n%q", sections, alerts)
+		t.Errorf("docs/operations.md has the sections\n%q, want the alerts in their order\n%q", sections, alerts)
 	}
 }

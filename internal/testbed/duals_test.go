@@ -49,8 +49,8 @@ const (
 
 // duals is the command behind `make duals`; TestDuals runs a small form. It compares the readings of the dual variable of
 // latent_ddiff on problems whose posterior mean is known: Gaussian latents, a linear operator, and an autoencoder that is
-// linear, or linear with rounded latents, as a quantiser has them. It prints the figures of docs/methods.md and
-// draws docs/duals.svg.
+// linear, or linear with rounded latents, as a quantiser has them. It prints the figures of
+// docs/data/duals.csv and draws docs/duals.svg.
 func duals(ctx context.Context, args []string) error {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
@@ -292,7 +292,7 @@ func drawDuals(panels []dualPanel) *figure.Chart {
 	return c
 }
 
-// checkDuals returns an error unless the panels show what docs/methods.md states.
+// checkDuals returns an error unless the panels show what docs/methods/latent_ddiff.md states.
 func checkDuals(panels []dualPanel) error {
 	var errs []error
 	for _, p := range panels {

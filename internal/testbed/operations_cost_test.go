@@ -84,7 +84,7 @@ func (n *s3Counter) take() (requests map[string]int, in, out int64) {
 }
 
 // TestStoreRequests counts the requests of two campaigns, of 3 and of 15 items, and checks the costs of an item in
-// docs/operations.md.
+// docs/cluster.md.
 func TestStoreRequests(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, Options{})
@@ -112,7 +112,7 @@ func TestStoreRequests(t *testing.T) {
 	// image, result. A campaign adds its preflight and probes, and the report reads each result once and some pictures.
 	for name, want := range map[string]float64{"worker-1 GET": 3, "worker-1 PUT": 6, "worker-1 HEAD": 0, "worker-1 LIST": 0, "coordinator-1 LIST": 0, "coordinator-1 PUT": 0} {
 		if got := perItem[name]; got < want-0.4 || got > want+0.4 {
-			t.Errorf("%s: %.2f requests per item, docs/operations.md has %.0f", name, got, want)
+			t.Errorf("%s: %.2f requests per item, docs/cluster.md has %.0f", name, got, want)
 		}
 	}
 	t.Logf("bytes to the store %.0f, from the store %.0f per item", float64(in[1]-in[0])/(many-few), float64(out[1]-out[0])/(many-few))

@@ -31,7 +31,7 @@ func small(o modelOptions) modelOptions {
 }
 
 // scaleModel is the command behind `make scale-model`; TestScaleModel runs a small form. It measures one cluster with many
-// campaigns and many simulated workers: a real NATS server, a real coordinator, results in a directory. docs/scale.md
+// campaigns and many simulated workers: a real NATS server, a real coordinator, results in a directory. docs/cluster.md
 // extrapolates from its figures.
 //
 // All campaigns are open at once and have the same rows. The command measures

@@ -231,10 +231,10 @@ func TestMaxAbs(t *testing.T) {
 	}
 }
 
-// TestReportIsDocumented: docs/gpu/README.md names every field of the report.
+// TestReportIsDocumented: docs/devices.md names every field of the report.
 func TestReportIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "gpu", "README.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "devices.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestReportIsDocumented(t *testing.T) {
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("docs/gpu/README.md does not name %s.%s, `%s`", typ.Name(), typ.Field(i).Name, name)
+				t.Errorf("docs/devices.md does not name %s.%s, `%s`", typ.Name(), typ.Field(i).Name, name)
 			}
 		}
 	}

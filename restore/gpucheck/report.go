@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Schema is the version of the report's format, which docs/gpu/README.md describes.
+// Schema is the version of the report's format, which docs/devices.md describes.
 const Schema = 2
 
 // Report is the result of a check, written as gpu-check.json. The part of a section that did not run or failed is absent.

@@ -37,15 +37,18 @@ func nearestTime(s prior.Schedule, sigma float64, before int) int {
 type annealed struct {
 	time        int     // nearest to level
 	level, next float64 // noise levels of the step and of the next one, 0 after the last
+	start       float64 // factor of the state, which starts with standard deviation 1
+	rate        float64 // step size η of the chain
 	// The step solves the probability-flow ODE through these levels, one more than the times at which it evaluates the
 	// network.
 	levels []float64
 	times  []int
 }
 
-// anneal plans n steps from noise level high towards low, which is left out. Each solves the ODE in sub steps down to the level
-// end. No two steps have the same time: a level whose nearest time is taken gets the next lower one.
-func anneal(s prior.Schedule, n, sub int, high, low, end float64) ([]annealed, error) {
+// anneal plans the steps from noise level sigma_max towards sigma_min, which is left out. Each solves the ODE in ode_steps steps down to the
+// level ode_end. No two steps have the same time: a level whose nearest time is taken gets the next lower one.
+func anneal(s prior.Schedule, set Settings) ([]annealed, error) {
+	n, sub, high, low := set.Steps, int(set.Number("ode_steps")), set.Number("sigma_max"), set.Number("sigma_min")
 	if low >= high {
 		return nil, fmt.Errorf("%w sigma_min: %g is not below sigma_max, %g", ErrSetting, low, high)
 	}
@@ -55,29 +58,36 @@ func anneal(s prior.Schedule, n, sub int, high, low, end float64) ([]annealed, e
 		if before < 1 {
 			return nil, fmt.Errorf("%w steps: the schedule has fewer than %d times between the noise levels %g and %g; use fewer, or a higher sigma_min or sigma_max", ErrSetting, n, high, low)
 		}
-		a := annealed{time: nearestTime(s, level, before), level: level, levels: polynomial(level, min(end, level), sub)}
+		a := annealed{time: nearestTime(s, level, before), level: level, levels: polynomial(level, min(set.Number("ode_end"), level), sub), start: 1}
+		a.rate = set.Number("lr") * (1 + float64(i)/float64(n+1)*(set.Number("lr_ratio")-1))
 		before = a.time
 		for _, l := range a.levels[:sub] {
 			a.times = append(a.times, nearestTime(s, l, s.Steps()))
 		}
 		a.times[0] = a.time
-		out[i] = a
 		if i > 0 {
 			out[i-1].next = level
+		} else {
+			a.start = level
 		}
+		out[i] = a
 	}
 	return out, nil
 }
 
-// lists returns the numbers that flow reads.
-func (a annealed) lists() map[string][]float64 {
-	out := map[string][]float64{}
+// step returns the numbers that flow and all chains read.
+func (a annealed) step() Step {
+	lists := map[string][]float64{}
 	for k, l := range a.levels[:len(a.times)] {
-		out["level"] = append(out["level"], l)
-		out["input"] = append(out["input"], 1/math.Sqrt(1+l*l))
-		out["kept"] = append(out["kept"], a.levels[k+1]/l)
+		lists["level"] = append(lists["level"], l)
+		lists["input"] = append(lists["input"], 1/math.Sqrt(1+l*l))
+		lists["kept"] = append(lists["kept"], a.levels[k+1]/l)
 	}
-	return out
+	return Step{
+		Time: a.time, Times: map[string][]int{"ode": a.times}, Lists: lists,
+		Scalars: map[string]float64{"sigma": a.level, "start": a.start, "root": math.Sqrt(a.rate)},
+		Std:     map[string]float64{"noise": a.next},
+	}
 }
 
 // flow solves the probability-flow ODE from v by Euler's method in sub steps, through the levels of an annealed step.

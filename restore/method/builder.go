@@ -105,7 +105,7 @@ func (b *Builder) Encode(x onnx.Value) (onnx.Value, error) {
 func (b *Builder) autoencode(in onnx.Value, stage func(*onnx.Graph, onnx.Value) (onnx.Value, error)) (onnx.Value, error) {
 	out, err := stage(b.Graph, in)
 	if err == nil && b.run.Prior.Space().Latent() {
-		b.pass(passAutoencoder, in, out)
+		b.pass(in, out, Cost{Autoencoder: 1}, Cost{AutoencoderBackward: 1})
 	}
 	return out, err
 }
@@ -122,7 +122,7 @@ func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value, err 
 	if a, err = op.Apply(b.Graph, x, b.in.Mask); err != nil {
 		return a, r, err
 	}
-	b.pass(passOperator, x, a.Y)
+	b.applied(x, a.Y)
 	return a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask), nil
 }
 
@@ -142,7 +142,6 @@ func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Va
 // PullBack is Pull with a gradient that also passes at saturated entries of A(v), see [operator.Applied.Recover]. With a limit of 0
 // it is Pull.
 func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) (pull, norm onnx.Value, err error) {
-	n := v.Dims[0]
 	a, r, err := b.residual(v)
 	if err != nil {
 		return pull, norm, err
@@ -152,23 +151,19 @@ func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) 
 	var factor onnx.Value
 	switch gradient {
 	case GradientSquared:
-		factor = b.Expand(b.Mul(gamma, b.Scalar(2)), n)
+		factor = b.Expand(b.Mul(gamma, b.Scalar(2)), v.Dims[0])
 	case GradientUnit:
 		factor = b.Div(b.Scalar(1), b.Max(norm, b.Scalar(tiny)))
 	default:
 		factor = b.Div(gamma, b.Max(norm, b.Scalar(tiny)))
 	}
-	shape := []int{n}
-	for range b.run.Operator.Measurement {
-		shape = append(shape, 1)
-	}
-	seed := b.run.Operator.Weighted(b.Graph, b.Mul(r, b.Reshape(factor, shape...)), b.in.Mask)
+	seed := b.run.Operator.Weighted(b.Graph, b.perImage(r, factor), b.in.Mask)
 	if limit > 0 {
 		pull, err = a.Recover(seed, r, float32(limit))
 	} else {
 		pull, err = a.Gradient(seed)
 	}
-	b.backward(passOperator)
+	b.spend(Cost{Operator: 1})
 	if gradient == GradientUnit && err == nil {
 		pull = b.unit(pull, gamma)
 	}
@@ -180,12 +175,17 @@ const tiny = 1e-12
 
 // unit returns x, [N, ...], with the Euclidean norm gamma per item; zero stays zero.
 func (b *Builder) unit(x, gamma onnx.Value) onnx.Value {
-	shape := make([]int, len(x.Dims))
-	for i := range shape {
-		shape[i] = 1
-	}
-	shape[0] = x.Dims[0]
-	return b.Mul(x, b.Reshape(b.Div(gamma, b.Max(b.Norm(x), b.Scalar(tiny))), shape...))
+	return b.perImage(x, b.Div(gamma, b.Max(b.Norm(x), b.Scalar(tiny))))
+}
+
+// perImage returns x, [N, ...], times one factor for each item, [N].
+func (b *Builder) perImage(x, factor onnx.Value) onnx.Value {
+	return b.Mul(x, asItems(b, factor, len(x.Dims)))
+}
+
+// asItems returns one number for each item, [N], in the shape [N, 1, ...] of a rank.
+func asItems(b *Builder, v onnx.Value, rank int) onnx.Value {
+	return b.Reshape(v, append([]int{v.Dims[0]}, slices.Repeat([]int{1}, rank-1)...)...)
 }
 
 // PullLatent is Pull at the latents v, for ‖y − A(D(v))‖ with the prior's decoder D.

@@ -38,51 +38,23 @@ type tally struct {
 	passes []pass          // those through which a gradient can go
 }
 
-// pass is one evaluation of a function that costs.
+// pass is one evaluation of a function that costs, with the cost of a backward pass through it.
 type pass struct {
-	kind    passKind
-	in, out onnx.Value
+	in, out  onnx.Value
+	backward Cost
 }
-
-type passKind int
-
-const (
-	passNetwork passKind = iota
-	passOperator
-	passAutoencoder
-)
 
 // pass counts an evaluation of a function at in with the result out.
-func (b *Builder) pass(kind passKind, in, out onnx.Value) {
-	c := Cost{}
-	switch kind {
-	case passNetwork:
-		c.Network = b.times
-	case passOperator:
-		c.Operator = b.times
-	case passAutoencoder:
-		c.Autoencoder = b.times
-	}
-	b.spend(c)
-	b.tally.passes = append(b.tally.passes, pass{kind, in, out})
+func (b *Builder) pass(in, out onnx.Value, forward, backward Cost) {
+	b.spend(forward)
+	b.tally.passes = append(b.tally.passes, pass{in, out, backward})
 }
 
-// backward counts a backward pass.
-func (b *Builder) backward(kind passKind) {
-	c := Cost{}
-	switch kind {
-	case passNetwork:
-		c.NetworkBackward = b.times
-	case passOperator:
-		c.Operator = b.times
-	case passAutoencoder:
-		c.AutoencoderBackward = b.times
-	}
-	b.spend(c)
-}
+// applied counts an evaluation of the measurement operator, or of a factor of it.
+func (b *Builder) applied(in, out onnx.Value) { b.pass(in, out, Cost{Operator: 1}, Cost{Operator: 1}) }
 
 // spend adds to the cost of the part of the step that b builds.
-func (b *Builder) spend(c Cost) { b.tally.costs[b.flag] = b.tally.costs[b.flag].Plus(c) }
+func (b *Builder) spend(c Cost) { b.tally.costs[b.flag] = b.tally.costs[b.flag].Plus(c.Times(b.times)) }
 
 // Gradient adds the vector-Jacobian product Jᵀ·seed of the expression from x to y, see [onnx.Graph.Gradient], and counts the
 // backward passes through network, operator and autoencoder.
@@ -90,7 +62,7 @@ func (b *Builder) Gradient(y, x, seed onnx.Value) (onnx.Value, error) {
 	for _, p := range b.tally.passes {
 		// The operator of denoise returns its input: no gradient passes through a call of it.
 		if p.in.Name != p.out.Name && b.Depends(p.in, x) && b.Depends(y, p.out) {
-			b.backward(p.kind)
+			b.spend(p.backward)
 		}
 	}
 	return b.Graph.Gradient(y, x, seed)

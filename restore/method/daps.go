@@ -3,7 +3,6 @@ package method
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -40,7 +39,6 @@ const (
 	chainMH       = "mh"
 )
 
-// Info implements [Method].
 func (daps) Info() Info {
 	return Info{
 		Name: "daps", About: "decoupled annealing posterior sampling", Citation: dapsCitation, Samples: true,
@@ -73,27 +71,16 @@ func (daps) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (daps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
-	n, tau, chain := s.Steps, s.Number("tau"), s.Word("chain")
+	tau, chain := s.Number("tau"), s.Word("chain")
 	if chain == chainMH && int(s.Number("chain_steps")) > image.Size() {
 		return nil, fmt.Errorf("%w chain_steps: %g is more than the %d numbers of the image, from which mh draws", ErrSetting, s.Number("chain_steps"), image.Size())
 	}
-	steps, err := anneal(schedule, n, int(s.Number("ode_steps")), s.Number("sigma_max"), s.Number("sigma_min"), s.Number("ode_end"))
+	steps, err := anneal(schedule, s)
 	var out []Step
-	for i, a := range steps {
-		start := 1.0 // factor of the state, which starts with standard deviation 1
-		if i == 0 {
-			start = a.level
-		}
-		eta := s.Number("lr") * (1 + float64(i)/float64(n+1)*(s.Number("lr_ratio")-1))
-		st := Step{
-			Time: a.time, Times: map[string][]int{"ode": a.times}, Lists: a.lists(),
-			Scalars: map[string]float64{
-				"sigma": a.level, "start": start, "root": math.Sqrt(eta), "data": eta / tau / tau, "tether": eta / a.level / a.level,
-			},
-			Std: map[string]float64{"noise": a.next, "chain": math.Sqrt(2 * eta)},
-		}
+	for _, a := range steps {
+		eta, st := a.rate, a.step()
+		st.Scalars["data"], st.Scalars["tether"], st.Std["chain"] = eta/tau/tau, eta/a.level/a.level, math.Sqrt(2*eta)
 		switch chain {
 		case chainHMC: // the velocity is in units of √η
 			st.Std["velocity"], st.Std["chain"] = math.Sqrt(eta), math.Sqrt(2*eta*(1-s.Number("momentum")))
@@ -106,7 +93,6 @@ func (daps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]S
 	return out, err
 }
 
-// Step implements [Method].
 func (daps) Step(b *Builder, s Settings) (Next, error) {
 	clean, err := b.flow(b.Mul(b.State("x"), b.Planned("start")), int(s.Number("ode_steps")))
 	if err != nil {
@@ -185,8 +171,7 @@ func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, e
 			chance := b.Exp(b.Neg(b.Max(rise, b.Scalar(0))))
 			accept := b.Cast(b.Apply("Less", onnx.Bool, []int{n}, nil, b.Gather(uniform, i), chance), onnx.Float)
 			choose := func(old, proposed onnx.Value) onnx.Value {
-				dims := append([]int{n}, slices.Repeat([]int{1}, len(old.Dims)-1)...)
-				return b.Add(old, b.Mul(b.Minus(proposed, old), b.Reshape(accept, dims...)))
+				return b.Add(old, b.perImage(b.Minus(proposed, old), accept))
 			}
 			return []onnx.Value{choose(w, proposed), choose(r, residual)}, nil
 		})
@@ -215,3 +200,25 @@ func dapsNatural() []Row {
 
 const dapsCitation = "B. Zhang, W. Chu, J. Berner, C. Meng, A. Anandkumar, Y. Song: Improving Diffusion Inverse Problem Solving with " +
 	"Decoupled Noise Annealing, CVPR 2025"
+
+// dapsPublished are the sections pixel of the authors' code, github.com/zhangbingliang2019/DAPS at 098df6b, folder configs/task,
+// with 200 steps of five evaluations (commands/pixel_ffhq.sh:16, commands/pixel_imagenet.sh:16) and the levels of
+// configs/sampler/edm_daps.yaml:3. FFHQ and ImageNet have the same.
+func dapsPublished() []Row {
+	var rows []Row
+	for _, preset := range []string{"ffhq", "imagenet"} {
+		row := func(task string, chainSteps int, lr float64) {
+			rows = append(rows, publishedRow(preset, task, 200, "sigma_max", 100, "sigma_min", 0.1, "ode_steps", 5, "ode_end", 0.01,
+				"chain", "langevin", "chain_steps", chainSteps, "lr", lr, "lr_ratio", 0.01, "tau", 0.01))
+		}
+		row(operator.SuperResolution, 100, 1e-4) // down_sampling.yaml:2
+		row(operator.InpaintBox, 100, 5e-5)      // inpainting.yaml:2
+		row(operator.InpaintRandom, 100, 1e-4)   // inpainting_rand.yaml:2
+		row(operator.GaussianDeblur, 100, 1e-4)  // gaussian_blur.yaml:2
+		row(operator.MotionDeblur, 100, 5e-5)    // motion_blur.yaml:2
+		row(operator.PhaseRetrieval, 100, 5e-5)  // phase_retrieval.yaml:2
+		row(operator.NonlinearDeblur, 200, 1e-5) // nonlinear_blur.yaml:2
+		row(operator.HDR, 100, 2e-5)             // hdr.yaml:2
+	}
+	return rows
+}

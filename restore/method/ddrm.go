@@ -33,7 +33,6 @@ func DDRM() Method { return ddrm{} }
 
 type ddrm struct{}
 
-// Info implements [Method].
 func (ddrm) Info() Info {
 	return Info{
 		Name: "ddrm", About: "diffusion in the spectral space of a linear operator",
@@ -59,7 +58,6 @@ func (ddrm) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	sigma, inverse := s.Number("noise_std"), 0.0
 	if sigma > 0 {
@@ -82,7 +80,6 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	return out, nil
 }
 
-// Step implements [Method].
 func (ddrm) Step(b *Builder, s Settings) (Next, error) {
 	d, err := b.SVD()
 	if err != nil {
@@ -166,4 +163,14 @@ func ddrmRows() []Row {
 		searchedRow(operator.InpaintRandom, 100, "eta", 1, "eta_b", 1),
 		searchedRow(operator.GaussianDeblur, 100, "eta", 0.85, "eta_b", 1),
 	}, ddrmPublished()...)
+}
+
+// ddrmPublished are the settings of the authors' command for ImageNet, github.com/bahjat-kawar/ddrm at 32b6b3c: 20 steps, η 0.85 and η_b 1
+// (README.md:66, which are the defaults of main.py:70 and 73). The code has no task-specific settings, and none for FFHQ.
+func ddrmPublished() []Row {
+	var rows []Row
+	for _, task := range []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur} {
+		rows = append(rows, publishedRow("imagenet", task, 20, "eta", 0.85, "eta_b", 1))
+	}
+	return rows
 }

@@ -53,7 +53,6 @@ const (
 	skipUniform = "uniform"
 )
 
-// Info implements [Method].
 func (diffPIR) Info() Info {
 	return Info{
 		Name: "diffpir", About: "plug-and-play restoration by half-quadratic splitting and a diffusion model",
@@ -84,7 +83,6 @@ func (diffPIR) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	if err == nil && s.Word("skip_type") == skipQuad {
@@ -133,7 +131,6 @@ func quadraticLevels(s prior.Schedule, n int) ([]Level, error) {
 	return levelsAt(s, times), nil
 }
 
-// Step implements [Method].
 func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
 	rough, err := b.Rough()
 	if err != nil {
@@ -192,4 +189,20 @@ func diffPIRRows() []Row {
 		searchedRow(operator.NonlinearDeblur, 100, "gamma_max", 0.5, "zeta", 1),
 		searchedRow(operator.HDR, 100, "gamma_max", 0.2, "zeta", 1),
 	}, diffPIRPublished()...)
+}
+
+// diffPIRPublished are the settings of the authors' code, github.com/yuanzhi-zhu/DiffPIR at 111d26e, which names networks for FFHQ and
+// ImageNet and has the same settings for both. Its deblurring has 100 steps (main_ddpir_deblur.py:38), its inpainting 20
+// (main_ddpir_inpainting.py:34). For super-resolution it tries λ from 2 to 12 (main_ddpir_sisr.py:482) and states no choice.
+func diffPIRPublished() []Row {
+	var rows []Row
+	for _, preset := range []string{"ffhq", "imagenet"} {
+		rows = append(rows,
+			publishedRow(preset, operator.InpaintBox, 20, "lambda", 1, "zeta", 1),        // main_ddpir_inpainting.py:385, 388
+			publishedRow(preset, operator.InpaintRandom, 20, "lambda", 1, "zeta", 1),     // main_ddpir_inpainting.py:385, 388
+			publishedRow(preset, operator.GaussianDeblur, 100, "lambda", 7, "zeta", 0.3), // main_ddpir_deblur.py:440, 442
+			publishedRow(preset, operator.MotionDeblur, 100, "lambda", 7, "zeta", 0.3),   // main_ddpir_deblur.py:440, 442
+		)
+	}
+	return rows
 }

@@ -24,7 +24,6 @@ func DMPlug() Method { return dmplug{} }
 
 type dmplug struct{}
 
-// Info implements [Method].
 func (dmplug) Info() Info {
 	return Info{
 		Name: "dmplug", About: "optimisation of the seed of a few deterministic diffusion steps",
@@ -45,7 +44,6 @@ func (dmplug) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (dmplug) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	k := int(s.Number("ddim_steps"))
 	times := make([]int, k)
@@ -55,7 +53,7 @@ func (dmplug) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Ste
 	var out []Step
 	for i := range s.Steps {
 		// The corrections of Adam's moments, which start as zeros.
-		first, second := 1-math.Pow(beta1, float64(i+1)), 1-math.Pow(beta2, float64(i+1))
+		first, second := 1-math.Pow(adamBeta1, float64(i+1)), 1-math.Pow(adamBeta2, float64(i+1))
 		out = append(out, Step{
 			Time: times[0], Times: map[string][]int{"ddim": times},
 			Scalars: map[string]float64{"rate": s.Number("lr") / first, "root": 1 / math.Sqrt(second)},
@@ -64,14 +62,6 @@ func (dmplug) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Ste
 	return out, nil
 }
 
-// The factors of Adam's moments, and the number that keeps its quotient finite.
-const (
-	beta1   = 0.9
-	beta2   = 0.999
-	epsilon = 1e-8
-)
-
-// Step implements [Method].
 func (dmplug) Step(b *Builder, s Settings) (Next, error) {
 	seed, k := b.State("seed"), int(s.Number("ddim_steps"))
 	v := seed
@@ -97,9 +87,9 @@ func (dmplug) Step(b *Builder, s Settings) (Next, error) {
 		return Next{}, err
 	}
 	// The mean has the sign of the descent, not of the gradient.
-	mean := b.Add(b.Mul(b.State("mean"), b.Scalar(beta1)), b.Mul(descent, b.Scalar(1-beta1)))
-	square := b.Add(b.Mul(b.State("square"), b.Scalar(beta2)), b.Mul(b.Mul(descent, descent), b.Scalar(1-beta2)))
-	root := b.Add(b.Mul(b.Sqrt(square), b.Planned("root")), b.Scalar(epsilon))
+	mean := b.average(b.State("mean"), descent, adamBeta1, 1-adamBeta1)
+	square := b.average(b.State("square"), b.Mul(descent, descent), adamBeta2, 1-adamBeta2)
+	root := b.Add(b.Mul(b.Sqrt(square), b.Planned("root")), b.Scalar(adamEpsilon))
 	return Next{
 		State: map[string]onnx.Value{
 			"x": v, "seed": b.Add(seed, b.Mul(b.Div(mean, root), b.Planned("rate"))), "mean": mean, "square": square,
@@ -121,5 +111,18 @@ func dmplugNatural() []Row {
 		row(operator.PhaseRetrieval, 0.01),
 		row(operator.NonlinearDeblur, 0.03),
 		row(operator.HDR, 0.03),
+	}
+}
+
+// dmplugPublished are the settings of the authors' code, github.com/sun-umn/DMPlug at e3101e7, which has a network for FFHQ: three steps
+// (sr_inp_nonlinear.py:156), learning rate 0.01 (line 163), and 5000 iterations, for nonlinear deblurring 10000 (line 57).
+func dmplugPublished() []Row {
+	row := func(task string, iterations int) Row {
+		return publishedRow("ffhq", task, iterations, "lr", 0.01, "ddim_steps", 3)
+	}
+	return []Row{
+		row(operator.SuperResolution, 5000),
+		row(operator.InpaintRandom, 5000), // configs/tasks/inpainting_config.yaml:5
+		row(operator.NonlinearDeblur, 10000),
 	}
 }

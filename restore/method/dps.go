@@ -30,7 +30,6 @@ const (
 	varianceBeta      = "beta"
 )
 
-// Info implements [Method].
 func (dps) Info() Info {
 	return Info{
 		Name: "dps", About: "diffusion posterior sampling, with the gradient through the network",
@@ -53,7 +52,6 @@ func (dps) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	var out []Step
@@ -79,7 +77,6 @@ func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]St
 	return out, err
 }
 
-// Step implements [Method].
 func (dps) Step(b *Builder, _ Settings) (Next, error) {
 	xt := b.State("x")
 	z, err := b.Clean(xt)
@@ -113,4 +110,23 @@ func dpsNatural() []Row {
 		searchedRow(operator.NonlinearDeblur, 100, "scale", 30),
 		searchedRow(operator.HDR, 100, "scale", 0.5),
 	}
+}
+
+// dpsPublished are the settings of the authors' code, github.com/DPS2022/diffusion-posterior-sampling at effbde7, folder configs,
+// with 1000 steps (diffusion_config.yaml:2). The files of tasks serve both datasets (README.md:104). There is none for HDR.
+func dpsPublished() []Row {
+	var rows []Row
+	for _, preset := range []string{"ffhq", "imagenet"} {
+		row := func(task string, scale float64) {
+			rows = append(rows, publishedRow(preset, task, 1000, "scale", scale))
+		}
+		row(operator.SuperResolution, 0.3) // super_resolution_config.yaml:4
+		row(operator.InpaintBox, 0.5)      // inpainting_config.yaml:4
+		row(operator.InpaintRandom, 0.5)   // inpainting_config.yaml:4
+		row(operator.GaussianDeblur, 0.3)  // gaussian_deblur_config.yaml:4
+		row(operator.MotionDeblur, 0.3)    // motion_deblur_config.yaml:4
+		row(operator.PhaseRetrieval, 1)    // phase_retrieval_config.yaml:4
+		row(operator.NonlinearDeblur, 0.3) // nonlinear_deblur_config.yaml:4
+	}
+	return rows
 }

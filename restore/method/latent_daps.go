@@ -25,7 +25,6 @@ func LatentDAPS() Method { return latentDAPS{} }
 
 type latentDAPS struct{}
 
-// Info implements [Method].
 func (latentDAPS) Info() Info {
 	return Info{
 		Name: "latent_daps", About: "decoupled annealing posterior sampling with a latent prior",
@@ -55,29 +54,18 @@ func (latentDAPS) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (latentDAPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
-	n := s.Steps
-	steps, err := anneal(schedule, n, int(s.Number("ode_steps")), s.Number("sigma_max"), s.Number("sigma_min"), s.Number("ode_end"))
+	steps, err := anneal(schedule, s)
 	var out []Step
-	for i, a := range steps {
-		start := 1.0 // factor of the state, which starts with standard deviation 1
-		if i == 0 {
-			start = a.level
-		}
-		eta := s.Number("lr") * (1 + float64(i)/float64(n+1)*(s.Number("lr_ratio")-1))
-		out = append(out, Step{
-			Time: a.time, Times: map[string][]int{"ode": a.times}, Lists: a.lists(),
-			Scalars: map[string]float64{"sigma": a.level, "start": start, "root": math.Sqrt(eta), "precision": 1 / (a.level * a.level)},
-			Std: map[string]float64{
-				"noise": a.next, "velocity": 1, "chain": math.Sqrt(2 * (1 - s.Number("momentum"))),
-			},
-		})
+	for _, a := range steps {
+		st := a.step()
+		st.Scalars["precision"] = 1 / (a.level * a.level)
+		st.Std["velocity"], st.Std["chain"] = 1, math.Sqrt(2*(1-s.Number("momentum")))
+		out = append(out, st)
 	}
 	return out, err
 }
 
-// Step implements [Method].
 func (latentDAPS) Step(b *Builder, s Settings) (Next, error) {
 	v, err := b.flow(b.Mul(b.State("z"), b.Planned("start")), int(s.Number("ode_steps")))
 	if err != nil {
@@ -103,4 +91,24 @@ func (latentDAPS) Step(b *Builder, s Settings) (Next, error) {
 		State:  map[string]onnx.Value{"z": b.Add(chain[0], b.Draw("noise"))},
 		Curves: map[string]onnx.Value{"data_norm": chain[2], "primal_norm": b.Norm(b.Minus(chain[0], v))},
 	}, nil
+}
+
+// latentDAPSPublished are the sections ldm of the authors' code, github.com/zhangbingliang2019/DAPS at 098df6b, folder configs/task,
+// with 50 steps of two evaluations (commands/ldm_ffhq.sh:16 and commands/ldm_imagenet.sh:16). FFHQ and ImageNet have the same.
+func latentDAPSPublished() []Row {
+	var rows []Row
+	for _, preset := range []string{"ffhq", "imagenet"} {
+		row := func(task string, steps, lr, ratio, momentum float64) {
+			rows = append(rows, publishedRow(preset, task, 50, "chain_steps", steps, "lr", lr, "lr_ratio", ratio, "momentum", momentum, "tau", 0.01))
+		}
+		row(operator.SuperResolution, 24, 1.35e-4, 0.023, 0.86) // down_sampling.yaml:35
+		row(operator.InpaintBox, 15, 9.02e-6, 0.13, 0.74)       // inpainting.yaml:37
+		row(operator.InpaintRandom, 38, 8.40e-6, 0.013, 0.92)   // inpainting_rand.yaml:37
+		row(operator.GaussianDeblur, 35, 2.70e-6, 0.95, 0.95)   // gaussian_blur.yaml:35
+		row(operator.MotionDeblur, 49, 2.4e-5, 0.041, 0.45)     // motion_blur.yaml:35
+		row(operator.PhaseRetrieval, 65, 2.1e-5, 0.12, 0.41)    // phase_retrieval.yaml:33
+		row(operator.NonlinearDeblur, 80, 3.71e-6, 0.024, 0.91) // nonlinear_blur.yaml:33
+		row(operator.HDR, 38, 4.52e-6, 0.015, 0.58)             // hdr.yaml:33
+	}
+	return rows
 }

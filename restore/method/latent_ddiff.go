@@ -50,7 +50,6 @@ const (
 // pixelDual reports whether the dual variable is an image.
 func pixelDual(s Settings) bool { return s.Word("mode") == modePixelDC && s.Word("dual") == dualPixel }
 
-// Info implements [Method].
 func (latentDDiff) Info() Info {
 	return Info{
 		Name: "latent_ddiff", About: "Dual Ascent Diffusion with a latent prior", Citation: ddiffCitation, Latent: true,
@@ -80,7 +79,6 @@ func (latentDDiff) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (latentDDiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	steps, err := ddiff{noisy: true}.Plan(s, schedule, image)
 	for _, st := range steps {
@@ -103,7 +101,6 @@ type moved struct {
 	norm   onnx.Value // of the data term
 }
 
-// Step implements [Method].
 func (latentDDiff) Step(b *Builder, s Settings) (Next, error) {
 	zt := b.State("z")
 	z, err := b.Clean(zt)
@@ -218,50 +215,29 @@ func pixelDualStep(b *Builder, s Settings, z onnx.Value) (moved, error) {
 	return moved{x: x, clean: clean, dual: pull, growth: b.Minus(corrected, image), norm: norm}, nil
 }
 
-// latentDDiffRow is one column of the paper's tables.
-type latentDDiffRow struct {
-	task               string
-	gamma0, tGamma, t0 float64
-	a, b               float64
-	sigmaRule          string
-}
-
 // latentDDiffRows are the rows of LatentDDiff in the paper's tables for FFHQ and ImageNet (appendix "Hyperparameter
 // Choices"), for 256×256 images, 1000 steps and the VQ-f4 autoencoders. The paper states σ_t by task and not by table, and
 // has no values for phase retrieval. The authors' code (SoniaMinseoKim/ddiff-cvpr at ae3ce1f) has no latent mode. Its README states that the reported
 // experiments use the gradient divided by its length.
 func latentDDiffRows() []Row {
-	var rows []Row
-	for _, table := range []struct {
-		preset string
-		rows   []latentDDiffRow
-	}{
-		{"ffhq", []latentDDiffRow{
-			{operator.SuperResolution, 100, 90, 500, 3.3, 0.1, sigmaFull},
-			{operator.InpaintBox, 200, 600, 1, 25, 0.15, sigmaFull},
-			{operator.InpaintRandom, 400, 200, 800, 30, 0.1, sigmaFull},
-			{operator.GaussianDeblur, 60, 90, 200, 3.3, 0.1, sigmaDDPM},
-			{operator.MotionDeblur, 60, 150, 200, 3.3, 0.1, sigmaDDPM},
-			{operator.NonlinearDeblur, 500, 90, 200, 3.3, 0.1, sigmaDDPM},
-			{operator.HDR, 150, 600, 1, 30, 0.15, sigmaDDPM},
-		}},
-		{"imagenet", []latentDDiffRow{
-			{operator.SuperResolution, 150, 600, 1, 50, 0.15, sigmaFull},
-			{operator.InpaintBox, 400, 600, 1, 30, 0.1, sigmaFull},
-			{operator.InpaintRandom, 400, 600, 1, 50, 0.15, sigmaFull},
-			{operator.GaussianDeblur, 150, 600, 1, 50, 0.15, sigmaDDPM},
-			{operator.MotionDeblur, 100, 90, 200, 3.3, 0.1, sigmaDDPM},
-			{operator.NonlinearDeblur, 100, 90, 200, 3.3, 0.1, sigmaDDPM},
-			{operator.HDR, 250, 600, 200, 25, 0.15, sigmaDDPM},
-		}},
-	} {
-		for _, r := range table.rows {
-			rows = append(rows, Row{Preset: table.preset, Task: r.task, Steps: 1000, Values: map[string]parameter.Value{
-				"gamma0": parameter.Number(r.gamma0), "a": parameter.Number(r.a), "b": parameter.Number(r.b),
-				"t_gamma": parameter.Number(r.tGamma), "t0": parameter.Number(r.t0), "sigma_rule": parameter.Word(r.sigmaRule),
-				"gradient": parameter.Word(GradientUnit),
-			}})
-		}
+	row := func(preset, task string, gamma0, tGamma, t0, a, b float64, rule string) Row {
+		return publishedRow(preset, task, 1000, "gamma0", gamma0, "a", a, "b", b, "t_gamma", tGamma, "t0", t0, "sigma_rule", rule, "gradient", GradientUnit)
 	}
-	return rows
+	return []Row{
+		row("ffhq", operator.SuperResolution, 100, 90, 500, 3.3, 0.1, sigmaFull),
+		row("ffhq", operator.InpaintBox, 200, 600, 1, 25, 0.15, sigmaFull),
+		row("ffhq", operator.InpaintRandom, 400, 200, 800, 30, 0.1, sigmaFull),
+		row("ffhq", operator.GaussianDeblur, 60, 90, 200, 3.3, 0.1, sigmaDDPM),
+		row("ffhq", operator.MotionDeblur, 60, 150, 200, 3.3, 0.1, sigmaDDPM),
+		row("ffhq", operator.NonlinearDeblur, 500, 90, 200, 3.3, 0.1, sigmaDDPM),
+		row("ffhq", operator.HDR, 150, 600, 1, 30, 0.15, sigmaDDPM),
+
+		row("imagenet", operator.SuperResolution, 150, 600, 1, 50, 0.15, sigmaFull),
+		row("imagenet", operator.InpaintBox, 400, 600, 1, 30, 0.1, sigmaFull),
+		row("imagenet", operator.InpaintRandom, 400, 600, 1, 50, 0.15, sigmaFull),
+		row("imagenet", operator.GaussianDeblur, 150, 600, 1, 50, 0.15, sigmaDDPM),
+		row("imagenet", operator.MotionDeblur, 100, 90, 200, 3.3, 0.1, sigmaDDPM),
+		row("imagenet", operator.NonlinearDeblur, 100, 90, 200, 3.3, 0.1, sigmaDDPM),
+		row("imagenet", operator.HDR, 250, 600, 200, 25, 0.15, sigmaDDPM),
+	}
 }

@@ -41,7 +41,7 @@ func (b *Builder) moment(times string, i onnx.Value) Moment {
 func (b *Builder) Predict(xt onnx.Value, at Moment) (onnx.Value, error) {
 	predicted, err := b.run.Prior.Predict(b.Graph, xt, at.time)
 	if err == nil {
-		b.pass(passNetwork, xt, predicted)
+		b.pass(xt, predicted, Cost{Network: 1}, Cost{NetworkBackward: 1})
 	}
 	return predicted, err
 }
@@ -67,11 +67,9 @@ func (b *Builder) unclipped(xt onnx.Value, at Moment) (onnx.Value, error) {
 
 // UnclippedAt returns the prior's clean image of x_t at a time without its clip, and the noise that the network predicts.
 func (b *Builder) UnclippedAt(xt onnx.Value, at Moment) (clean, noise onnx.Value, err error) {
-	predicted, err := b.Predict(xt, at)
-	if err != nil {
+	if clean, err = b.unclipped(xt, at); err != nil {
 		return clean, noise, err
 	}
-	clean = b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction))
 	return clean, b.NoiseOf(xt, clean, at), nil
 }
 

@@ -29,7 +29,6 @@ const (
 	backAdjoint = "adjoint"
 )
 
-// Info implements [Method].
 func (psld) Info() Info {
 	return Info{
 		Name: "psld", About: "posterior sampling with latent diffusion: gradient steps through network and autoencoder",
@@ -68,7 +67,6 @@ func refuseNonlinear(task operator.Definition) string {
 	return ""
 }
 
-// Plan implements [Method].
 func (psld) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	var out []Step
@@ -85,7 +83,6 @@ func (psld) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	return out, err
 }
 
-// Step implements [Method].
 func (psld) Step(b *Builder, s Settings) (Next, error) {
 	zt := b.State("z")
 	z, err := b.Clean(zt)
@@ -131,8 +128,8 @@ func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map
 	gap := b.Minus(encoded, z)
 	dataNorm, glueNorm := b.Norm(r), b.Norm(gap)
 	// q and d are the gradients of the terms by the gap and by A(x̃), where they enter with a minus.
-	q := perImage(b, gap, b.Div(b.Scalar(float32(s.Number("gamma"))), b.Max(glueNorm, b.Scalar(1e-12))))
-	d := perImage(b, r, b.Div(b.Scalar(float32(s.Number("omega"))), b.Max(dataNorm, b.Scalar(1e-12))))
+	q := b.perImage(gap, b.Div(b.Scalar(float32(s.Number("gamma"))), b.Max(glueNorm, b.Scalar(tiny))))
+	d := b.perImage(r, b.Div(b.Scalar(float32(s.Number("omega"))), b.Max(dataNorm, b.Scalar(tiny))))
 	h, err := b.Gradient(encoded, glued, q)
 	if err != nil {
 		return pull, nil, err
@@ -142,7 +139,7 @@ func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map
 		return pull, nil, err
 	}
 	seed := b.run.Operator.Weighted(b.Graph, b.Add(returned, d), b.in.Mask)
-	b.backward(passOperator)
+	b.spend(Cost{Operator: 1})
 	byImage, err := a.Gradient(seed)
 	if err != nil {
 		return pull, nil, err
@@ -151,15 +148,6 @@ func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map
 		return pull, nil, err
 	}
 	return b.Add(pull, q), map[string]onnx.Value{"data_norm": dataNorm, "glue_norm": glueNorm}, nil
-}
-
-// perImage multiplies a batch by one factor for each image, of shape [N].
-func perImage(b *Builder, v, factor onnx.Value) onnx.Value {
-	shape := []int{v.Dims[0]}
-	for range v.Dims[1:] {
-		shape = append(shape, 1)
-	}
-	return b.Mul(v, b.Reshape(factor, shape...))
 }
 
 // linearBack is a linear map from measurements to images, and its transpose.
@@ -197,13 +185,35 @@ func nearest(m, n int) []float32 {
 func adjointBack(b *Builder, a operator.Applied) linearBack {
 	return linearBack{
 		apply: func(v onnx.Value) (onnx.Value, error) {
-			b.backward(passOperator)
+			b.spend(Cost{Operator: 1})
 			return a.Gradient(v)
 		},
 		transposed: func(v onnx.Value) (onnx.Value, error) {
 			applied, err := b.run.Operator.Apply(b.Graph, v, b.in.Mask)
-			b.pass(passOperator, v, applied.Y)
+			b.applied(v, applied.Y)
 			return applied.Y, err
 		},
+	}
+}
+
+// psldPublished are the settings of the authors' scripts, github.com/LituRout/PSLD at d734647b, folder stable-diffusion. The
+// scripts of run/*_ldm.sh use the latent prior for FFHQ at 256×256; the others use Stable Diffusion at 512×512, also for
+// ImageNet. No script sets the number of steps: scripts/inverse.py:130 has 1000.
+func psldPublished() []Row {
+	row := func(preset, task string, gamma, omega float64) Row {
+		return publishedRow(preset, task, 1000, "gamma", gamma, "omega", omega)
+	}
+	return []Row{
+		row("ffhq", operator.SuperResolution, 0.1, 0.9), // run/inverse_sr_ldm.sh:7
+		row("ffhq", operator.InpaintBox, 0.1, 0.1),      // run/inverse_bip_ldm.sh:7
+		row("ffhq", operator.InpaintRandom, 0.1, 0.1),   // run/inverse_rip_ldm.sh:7
+		row("ffhq", operator.GaussianDeblur, 0.1, 0.1),  // run/inverse_gb_ldm.sh:7
+		row("ffhq", operator.MotionDeblur, 0.1, 0.1),    // run/inverse_mb_ldm.sh:7
+
+		row("imagenet", operator.SuperResolution, 0.1, 1), // run/inverse.sh, defaults of scripts/inverse.py:265, 271
+		row("imagenet", operator.InpaintBox, 0.01, 0.1),   // run/inverse_bip.sh:7
+		row("imagenet", operator.InpaintRandom, 0.1, 1),   // run/inverse_rip.sh, defaults of scripts/inverse.py:265, 271
+		row("imagenet", operator.GaussianDeblur, 0.1, 1),  // run/inverse_gb.sh, defaults of scripts/inverse.py:265, 271
+		row("imagenet", operator.MotionDeblur, 0.1, 1),    // run/inverse_mb.sh, defaults of scripts/inverse.py:265, 271
 	}
 }

@@ -40,7 +40,6 @@ const (
 	doLatent = "latent optimisation"
 )
 
-// Info implements [Method].
 func (resample) Info() Info {
 	steps := func(name string, number float64, doc string) parameter.Parameter {
 		return parameter.Parameter{Name: name, Integer: true, Min: 1, Max: 10000, Default: number, Doc: doc}
@@ -82,7 +81,6 @@ func (resample) Info() Info {
 	}
 }
 
-// Plan implements [Method].
 func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
 	if err != nil {
@@ -160,7 +158,6 @@ func travelLists(st *Step, s Settings, levels []Level, i, travel int) {
 	}
 }
 
-// Step implements [Method].
 func (resample) Step(b *Builder, s Settings) (Next, error) {
 	zt := b.State("z")
 	clean, err := b.Clean(zt)
@@ -220,4 +217,96 @@ func travelStep(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
 		return nil, err
 	}
 	return final[1:], nil
+}
+
+// window is the number of iterations after which an optimisation of the latent must have lowered its loss, from the authors'
+// code.
+const window = 200
+
+// pixelOptimum returns E(x) for the image x with a small ‖y − A(x)‖², from x = D(z).
+func pixelOptimum(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
+	x, err := b.Decode(z)
+	if err != nil {
+		return nil, err
+	}
+	o := adam{float32(s.Number("pixel_lr")), float32(s.Number("weight_decay"))}
+	state := append(o.start(b, x), ones(b))
+	final, err := b.Repeat(int(s.Number("pixel_steps")), "", state, func(b *Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+		pull, loss, err := meanLoss(b, state[0], b.Pull)
+		if err != nil {
+			return nil, err
+		}
+		next := o.step(b, state, b.Neg(pull), asItems(b, state[5], 4))
+		return append(next, b.Mul(state[5], b.larger(loss, b.tolerance(s)))), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	z, err = b.Encode(final[0])
+	return []onnx.Value{z}, err
+}
+
+// latentOptimum returns the latent z with a small ‖y − A(D(z))‖². It ends for an image whose loss is not below that of
+// 200 iterations before.
+func latentOptimum(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
+	o := adam{float32(s.Number("latent_lr")), float32(s.Number("weight_decay"))}
+	n := z.Dims[0]
+	past := b.Expand(b.Scalar(3e38), n, window)
+	state := append(o.start(b, z), ones(b), past)
+	final, err := b.Repeat(int(s.Number("latent_steps")), "", state, func(b *Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+		pull, loss, err := meanLoss(b, state[0], b.PullLatent)
+		if err != nil {
+			return nil, err
+		}
+		next := o.step(b, state, b.Neg(pull), asItems(b, state[5], 4))
+		// 1 − larger(loss, old) is 1 if loss ≤ old.
+		falls := b.Minus(b.Scalar(1), b.larger(loss, b.Reshape(b.Slice(state[6], 1, 0, 1), n)))
+		active := b.Mul(state[5], b.Mul(falls, b.larger(loss, b.tolerance(s))))
+		recorded := b.Concat(1, b.Slice(state[6], 1, 1, window), b.Reshape(loss, n, 1))
+		return append(next, active, recorded), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return final[:1], nil
+}
+
+// meanLoss returns the step −∇ of the mean square residual and its value per image, [N].
+func meanLoss(b *Builder, v onnx.Value, pull func(v, gamma onnx.Value, gradient string) (onnx.Value, onnx.Value, error)) (step, loss onnx.Value, err error) {
+	share := b.Scalar(1 / float32(b.run.Operator.MeasurementSize()))
+	step, norm, err := pull(v, share, GradientSquared)
+	if err != nil {
+		return step, loss, err
+	}
+	return step, b.Mul(b.Mul(norm, norm), share), nil
+}
+
+// tolerance is the loss at which an optimisation ends.
+func (b *Builder) tolerance(s Settings) onnx.Value {
+	return b.Scalar(float32(s.Number("tolerance") * s.Number("tolerance")))
+}
+
+// ones returns a one for each image, [N].
+func ones(b *Builder) onnx.Value { return b.Add(b.Zeros(), b.Scalar(1)) }
+
+// resamplePublished are the settings of the authors' code for FFHQ, github.com/soominkwon/resample at 3e332b2: 500 steps
+// (sample_condition.py:33) and constants of ldm/models/diffusion/ddim.py, for all tasks of configs/tasks whose main sampler is
+// resample. The scale of these files is not read: ddim.py:260 passes its own.
+func resamplePublished() []Row {
+	var rows []Row
+	for _, task := range []string{operator.SuperResolution, operator.InpaintRandom, operator.GaussianDeblur, operator.MotionDeblur} {
+		rows = append(rows, publishedRow("ffhq", task, 500,
+			"guidance", 0.5, // ddim.py:260
+			"interval", 10, // ddim.py:273
+			"travel", 5, // ddim.py:206
+			"resample_scale", 40, // ddim.py:289
+			"pixel_steps", 2000, // ddim.py:337
+			"pixel_lr", 0.01, // ddim.py:353
+			"latent_steps", 500, // ddim.py:373
+			"latent_lr", 0.005, // ddim.py:394
+			"tolerance", 0.001, // ddim.py:337, 373
+		))
+
+	}
+	return rows
 }

@@ -133,23 +133,28 @@ func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, c
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	for i, t := range r.Info.State {
-		v, ok := next.State[t.Name]
-		if !ok {
-			return nil, nil, nil, fmt.Errorf("method %s: the step leaves out state tensor %q", r.Info.Name, t.Name)
+	// named returns a value of the step by its name.
+	named := func(kind, name string, from map[string]onnx.Value, dims []int) (onnx.Value, error) {
+		v, ok := from[name]
+		switch {
+		case !ok:
+			return v, fmt.Errorf("method %s: the step leaves out %s %q", r.Info.Name, kind, name)
+		case v.DType != onnx.Float || !slices.Equal(v.Dims, dims):
+			return v, fmt.Errorf("method %s: %s %q has shape %v after the step, want float32 of shape %v", r.Info.Name, kind, name, v.Dims, dims)
 		}
-		if err := wantShape(v, in.State[i].Dims); err != nil {
-			return nil, nil, nil, fmt.Errorf("method %s: state tensor %q %w", r.Info.Name, t.Name, err)
+		return v, nil
+	}
+	for i, t := range r.Info.State {
+		v, err := named("state tensor", t.Name, next.State, in.State[i].Dims)
+		if err != nil {
+			return nil, nil, nil, err
 		}
 		state = append(state, v)
 	}
 	for _, name := range r.Computed() {
-		v, ok := next.Curves[name]
-		if !ok {
-			return nil, nil, nil, fmt.Errorf("method %s: the step leaves out curve %q", r.Info.Name, name)
-		}
-		if err := wantShape(v, in.State[0].Dims[:1]); err != nil {
-			return nil, nil, nil, fmt.Errorf("method %s: curve %q %w", r.Info.Name, name, err)
+		v, err := named("curve", name, next.Curves, in.State[0].Dims[:1])
+		if err != nil {
+			return nil, nil, nil, err
 		}
 		curves = append(curves, v)
 	}
@@ -157,12 +162,4 @@ func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, c
 		return nil, nil, nil, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
 	}
 	return state, curves, b.tally.costs, nil
-}
-
-// wantShape returns an error unless v is a float32 value of the shape.
-func wantShape(v onnx.Value, dims []int) error {
-	if v.DType != onnx.Float || !slices.Equal(v.Dims, dims) {
-		return fmt.Errorf("has shape %v after the step, want float32 of shape %v", v.Dims, dims)
-	}
-	return nil
 }

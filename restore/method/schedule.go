@@ -7,19 +7,6 @@ import (
 	"ddiff/restore/prior"
 )
 
-// Respace picks n of the time indices 0..total−1, evenly from first to last, in the order of the reverse process
-// (descending): round(i·(total−1)/(n−1)), halves to even, as guided-diffusion does.
-func Respace(total, n int) ([]int, error) {
-	if n < 2 || n > total {
-		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the steps of the prior's schedule", ErrSetting, n, total)
-	}
-	out := make([]int, n)
-	for i := range out {
-		out[n-1-i] = int(math.RoundToEven(float64(i) * float64(total-1) / float64(n-1)))
-	}
-	return out, nil
-}
-
 // Level is the noise level of one step on a respaced schedule.
 type Level struct {
 	Time int
@@ -27,11 +14,16 @@ type Level struct {
 	Alpha, Next float64
 }
 
-// Levels respaces a schedule to n steps.
+// Levels respaces a schedule to n steps. Their times are spread evenly from the last to the first, round(i·(T−1)/(n−1)) for i = n−1 … 0, halves
+// to even, as in guided-diffusion. It returns ErrSetting unless 2 ≤ n ≤ T.
 func Levels(s prior.Schedule, n int) ([]Level, error) {
-	times, err := Respace(s.Steps(), n)
-	if err != nil {
-		return nil, err
+	total := s.Steps()
+	if n < 2 || n > total {
+		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the steps of the prior's schedule", ErrSetting, n, total)
+	}
+	times := make([]int, n)
+	for i := range times {
+		times[n-1-i] = int(math.RoundToEven(float64(i) * float64(total-1) / float64(n-1)))
 	}
 	return levelsAt(s, times), nil
 }

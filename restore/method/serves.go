@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
+	"ddiff/restore/tile"
 )
 
 // serves returns ErrSetting, with the reason, if the method refuses a task.
@@ -42,3 +43,62 @@ func (s Set) Serves(name string, task operator.Definition, c *prior.Card) error 
 	slices.Sort(able)
 	return fmt.Errorf("%w; methods that can: %s", err, strings.Join(able, ", "))
 }
+
+// needsGradient is [Info.Undivided] of the methods with a gradient through the network.
+const needsGradient = "needs the gradient of the network"
+
+// Kept returns the number of evaluations of the network whose values a step of these settings keeps for a gradient. It is 0 for a method
+// without a gradient through the network.
+func (i Info) Kept(s Settings) int {
+	switch {
+	case i.Undivided != needsGradient:
+		return 0
+	case i.PerStep == "":
+		return 1
+	}
+	return int(s.Number(i.PerStep))
+}
+
+// Undivided returns the first of the named methods with [Info.Undivided], and its value. Both are empty if there is none. Unknown names
+// are skipped.
+func (s Set) Undivided(names []string) (name, reason string) {
+	for _, name := range names {
+		if m, err := s.Find(name); err == nil && m.Info().Undivided != "" {
+			return name, m.Info().Undivided
+		}
+	}
+	return "", ""
+}
+
+// Tiled returns ErrSetting, with the reason, if a method cannot restore images in tiles.
+func (i Info) Tiled() error {
+	reason := i.Undivided
+	if i.Latent {
+		reason = "works on latents"
+	}
+	if reason == "" {
+		return nil
+	}
+	return fmt.Errorf("%w method: %s cannot restore images in tiles: it %s; remove tile, or choose another method", ErrSetting, i.Name, reason)
+}
+
+// Tile makes the network of the run predict in tiles, which are fused at every evaluation. All other parts of a step work on the whole image.
+// Images of one tile are not divided. It returns ErrSetting for a method that cannot do it, and tile.ErrTiling.
+func (r *Run) Tile(t tile.Tiling) error {
+	multiple := r.Prior.Card.MultipleOf
+	if err := t.Validate(multiple); err != nil {
+		return err
+	}
+	if image := r.Operator.Image; t.Divides(image.Height, image.Width) {
+		if err := r.Info.Tiled(); err != nil {
+			return err
+		}
+		var err error
+		r.grid, err = tile.New(t, image.Height, image.Width, multiple)
+		return err
+	}
+	return nil
+}
+
+// Grid is the division of the images into tiles, nil for images that are not divided.
+func (r *Run) Grid() *tile.Grid { return r.grid }

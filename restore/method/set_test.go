@@ -12,6 +12,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 )
 
 const total = 1000
@@ -144,7 +145,7 @@ func TestSettingsCheck(t *testing.T) {
 	}
 }
 
-func TestRespace(t *testing.T) {
+func TestLevels(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		total, n int
@@ -155,14 +156,18 @@ func TestRespace(t *testing.T) {
 		{1000, 5, []int{999, 749, 500, 250, 0}},
 		{11, 3, []int{10, 5, 0}},
 	} {
-		got, err := method.Respace(c.total, c.n)
+		levels, err := method.Levels(prior.Schedule{AlphaBar: make([]float64, c.total)}, c.n)
+		var got []int
+		for _, l := range levels {
+			got = append(got, l.Time)
+		}
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("Respace(%d, %d) = %v, %v; want %v", c.total, c.n, got, err, c.want)
+			t.Errorf("%d of %d times: %v, %v; want %v", c.n, c.total, got, err, c.want)
 		}
 	}
 	for _, n := range []int{0, 1, 1001} {
-		if _, err := method.Respace(1000, n); !errors.Is(err, method.ErrSetting) {
-			t.Errorf("Respace(1000, %d): error %v", n, err)
+		if _, err := method.Levels(prior.Schedule{AlphaBar: make([]float64, 1000)}, n); !errors.Is(err, method.ErrSetting) {
+			t.Errorf("%d of 1000 times: error %v", n, err)
 		}
 	}
 }

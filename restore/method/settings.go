@@ -60,35 +60,23 @@ func (s Settings) With(name string, v parameter.Value) Settings {
 
 // MarshalJSON writes the settings in their order.
 func (s Settings) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	out.WriteByte('{')
-	field := func(name string, value any) error {
-		key, err := json.Marshal(name)
-		if err != nil {
-			return err
-		}
-		data, err := json.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("%w %s: %w", ErrSetting, name, err)
-		}
-		if out.Len() > 1 {
-			out.WriteByte(',')
-		}
-		out.Write(key)
-		out.WriteByte(':')
-		out.Write(data)
-		return nil
-	}
-	if err := errors.Join(field("method", s.Method), field("steps", s.Steps)); err != nil {
-		return nil, err
-	}
+	names, values := []string{"method", "steps"}, []any{s.Method, s.Steps}
 	for _, v := range s.Values {
-		if err := field(v.Name, v.Value); err != nil {
-			return nil, err
-		}
+		names, values = append(names, v.Name), append(values, v.Value)
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	out := []byte("{")
+	for i, name := range names {
+		data, err := json.Marshal(values[i])
+		if err != nil {
+			return nil, fmt.Errorf("%w %s: %w", ErrSetting, name, err)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		key, _ := json.Marshal(name) // a string always has a JSON form
+		out = append(append(append(out, key...), ':'), data...)
+	}
+	return append(out, '}'), nil
 }
 
 // UnmarshalJSON reads the settings and keeps their order. Check tests the values.

@@ -31,7 +31,7 @@ func (s SVD) V(c onnx.Value) onnx.Value { return s.counted(c, s.d.V(s.b.Graph, c
 func (s SVD) Ut(y onnx.Value) onnx.Value { return s.counted(y, s.d.Ut(s.b.Graph, y)) }
 
 func (s SVD) counted(in, out onnx.Value) onnx.Value {
-	s.b.pass(passOperator, in, out)
+	s.b.applied(in, out)
 	return out
 }
 

@@ -11,6 +11,6 @@
 //     is not above their median.
 //
 // A patch has 4×4 pixels with all channels, which separates content from noise better than patches of single channels: content
-// has nearly the same edges in all channels, white noise is independent. docs/noise-level.md has the measured errors.
+// has nearly the same edges in all channels, white noise is independent. docs/noise.md has the measured errors.
 // The noise of a JPEG photograph is not white: it is low in the fine details of its colours, and so is its estimate.
 package noiselevel

@@ -92,7 +92,7 @@ func blurred(p noiselevel.Picture) noiselevel.Picture {
 }
 
 // TestPhotographs measures the estimate over the true level on the bundled photographs, and bounds the error so that a factor of
-// 1.3 is noticed. docs/noise-level.md has the log of
+// 1.3 is noticed. docs/data/noise-level.csv has the log of
 //
 //	go test ./restore/noiselevel -run TestPhotographs -v
 func TestPhotographs(t *testing.T) {

@@ -1,5 +1,7 @@
 package operator
 
+import "ddiff/restore/operator/axis"
+
 // SuperResolutionArea is the task of enlarging an image whose pixels were averaged.
 const SuperResolutionArea = "super_resolution_area"
 
@@ -11,8 +13,8 @@ func superResolutionArea() Definition {
 }
 
 // areaDown is R: the mean of each run of pixels.
-func areaDown(n, factor int) *band {
-	return newBand(n/factor, n, func(i int, add func(int, float32)) {
+func areaDown(n, factor int) *axis.Band {
+	return axis.NewBand(n/factor, n, func(i int, add func(int, float32)) {
 		for j := range factor {
 			add(i*factor+j, 1/float32(factor))
 		}

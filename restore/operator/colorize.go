@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -83,7 +84,7 @@ func weightedSVD(w []float64) *SVD {
 	floats.Scale(1/norm, n)
 	n[0]++
 	floats.Scale(1/floats.Norm(n, 2), n)
-	v := fill(colours, colours, func(i, j int) float64 {
+	v := axis.Fill(colours, colours, func(i, j int) float64 {
 		if i == j {
 			return 2*n[i]*n[j] - 1
 		}
@@ -92,7 +93,7 @@ func weightedSVD(w []float64) *SVD {
 	// −H is symmetric: V = Vᵀ.
 	mix := func(g *onnx.Graph, x onnx.Value) onnx.Value {
 		pixels := x.Dims[2] * x.Dims[3]
-		mixed := g.MatMul(v.value(g), g.Reshape(x, x.Dims[0], colours, pixels))
+		mixed := g.MatMul(v.Value(g), g.Reshape(x, x.Dims[0], colours, pixels))
 		return g.Reshape(mixed, x.Dims...)
 	}
 	first := func(g *onnx.Graph, value float64) onnx.Value {

@@ -14,7 +14,6 @@
 // dynamic range, DAPS. Lengths (kernel sizes, the box) are stated for images of 256 pixels
 // and scale with min(H, W)/256.
 //
-// Borders, resampling and Fourier transforms are products with small constant matrices.
-// Where the matrices are large, images are first split into an even and an odd part about
-// their centre, which halves every product (see parity.go).
+// Borders, resampling and Fourier transforms are products with small constant matrices, see
+// package axis.
 package operator

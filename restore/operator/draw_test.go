@@ -31,10 +31,7 @@ func TestDrawsNeverChange(t *testing.T) {
 		if c.task == "motion_deblur" && runtime.GOARCH != "amd64" {
 			continue
 		}
-		op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 256, Width: 256})
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, c.task, c.params, operator.Shape{Channels: 3, Height: 256, Width: 256})
 		h := sha256.New()
 		for i := range uint32(20) {
 			if err := binary.Write(h, binary.LittleEndian, op.Draw(noise.Key{i, 2, 3}).Data); err != nil {
@@ -51,10 +48,7 @@ func TestDrawsNeverChange(t *testing.T) {
 func TestMotionKernels(t *testing.T) {
 	t.Parallel()
 	for _, intensity := range []float64{0.1, 0.5, 1} {
-		op, err := operator.Builtin().New("motion_deblur", map[string]float64{"intensity": intensity}, operator.Shape{Channels: 3, Height: 256, Width: 256})
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, "motion_deblur", map[string]float64{"intensity": intensity}, operator.Shape{Channels: 3, Height: 256, Width: 256})
 		for i := range uint32(50) {
 			var row, col float64
 			for k, v := range op.Draw(noise.Key{i}).Data {

@@ -8,7 +8,6 @@ import (
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 
@@ -90,11 +89,7 @@ func TestForwardSizes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := operator.NewForward(onnxtest.Runtime(t), op)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := operator.Forwards(t, op)
 	for want, c := range map[string][2]int{
 		"input 1 has 63 elements, want 64": {63, 8}, "input 2 has 9 elements, want 8": {64, 9}, "": {64, 8},
 	} {

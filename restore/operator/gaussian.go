@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -27,8 +28,8 @@ func gaussianDeblur() Definition {
 			if err != nil {
 				return Expression{}, err
 			}
-			a := newSeparable(rows, cols)
-			return Expression{Forward: a.forward, Adjoint: a.adjoint()}, nil
+			a := axis.NewSeparable(rows, cols)
+			return Expression{Forward: a.Forward, Adjoint: a.Adjoint()}, nil
 		},
 		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
 			rows, cols, err := gaussianBlur(s, p)
@@ -57,7 +58,7 @@ func gaussianDeblurGiven() *Definition {
 }
 
 // gaussianBlur returns the blur along the axes.
-func gaussianBlur(s Shape, p map[string]float64) (rows, cols *band, err error) {
+func gaussianBlur(s Shape, p map[string]float64) (rows, cols *axis.Band, err error) {
 	k := gaussianTaps(s.odd(p["size"]), s.Length(p["std"]))
 	if err := fitsReflection(len(k), s, ErrShape); err != nil {
 		return nil, nil, err
@@ -94,8 +95,8 @@ func gaussianTaps(size int, std float64) []float64 {
 }
 
 // reflecting is the filter k on n samples.
-func reflecting(n int, k []float64) *band {
-	return newBand(n, n, func(i int, add func(int, float32)) {
+func reflecting(n int, k []float64) *axis.Band {
+	return axis.NewBand(n, n, func(i int, add func(int, float32)) {
 		for a, w := range k {
 			add(mirror(i+a-len(k)/2, n), float32(w))
 		}

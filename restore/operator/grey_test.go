@@ -42,10 +42,7 @@ func TestColorize(t *testing.T) {
 		{map[string]float64{"red": 0, "green": 0.5, "blue": 0}, 0, 1, 0},
 		{map[string]float64{"red": 0.25, "green": 0.25, "blue": 0}, 0.5, 0.5, 0},
 	} {
-		op, err := operator.Builtin().New(operator.Colorize, c.params, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, operator.Colorize, c.params, shape)
 		x := normal(shape.Size(), 3, 1)
 		y := measured(t, op, x)
 		wantClose(t, "grey", y, func(i int) float64 {
@@ -85,10 +82,7 @@ func TestDemosaic(t *testing.T) {
 	const h, w = 8, 10
 	shape := operator.Shape{Channels: 3, Height: h, Width: w}
 	for name, p := range patterns {
-		op, err := operator.Builtin().New(operator.Demosaic, map[string]float64{"red_row": p.row, "red_column": p.column}, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, operator.Demosaic, map[string]float64{"red_row": p.row, "red_column": p.column}, shape)
 		sample := func(i int) int { return p.first[i/w%2*2+i%w%2]*h*w + i }
 		x := normal(shape.Size(), 5, 1)
 		y := measured(t, op, x)
@@ -119,10 +113,7 @@ func TestDemosaic(t *testing.T) {
 		wantClose(t, name+", constant colours", op.Baseline(measured(t, op, flat)).Pix, func(i int) float64 { return float64(flat[i]) })
 	}
 	// The mean of the four red neighbours of the first blue pixel, and of the two of a green one.
-	op, err := operator.Builtin().New(operator.Demosaic, nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.Demosaic, nil, shape)
 	y := make([]float32, h*w)
 	y[0], y[2], y[2*w], y[2*w+2] = 1, 2, 4, 8
 	b := op.Baseline(y)
@@ -167,10 +158,7 @@ func TestGreySVD(t *testing.T) {
 		{operator.Demosaic, map[string]float64{"red_row": 1, "red_column": 0}},
 		{operator.Demosaic, map[string]float64{"red_row": 1, "red_column": 1}},
 	} {
-		op, err := operator.Builtin().New(c.task, c.params, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, c.task, c.params, shape)
 		checkSVD(t, op)
 	}
 }
@@ -180,10 +168,7 @@ func TestArea(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ factor, h, w int }{{2, 8, 12}, {3, 12, 18}, {5, 20, 30}, {4, 8, 1028}} {
 		shape := operator.Shape{Channels: 2, Height: c.h, Width: c.w}
-		op, err := operator.Builtin().New(operator.SuperResolutionArea, map[string]float64{"factor": float64(c.factor)}, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, operator.SuperResolutionArea, map[string]float64{"factor": float64(c.factor)}, shape)
 		x := normal(shape.Size(), 6, 1)
 		h, w := c.h/c.factor, c.w/c.factor
 		wantClose(t, "area", measured(t, op, x), func(i int) float64 {

@@ -1,20 +1,19 @@
-package operator
+package operator_test
 
 import (
 	"slices"
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
 )
 
 // A saturated entry has the gradient 0, so that one at the wrong end stays there. Recover passes it, with the factor of A, but not
 // where the residual is noise or leads outwards, and agrees with the gradient inside the range.
 func TestHDRRecover(t *testing.T) {
 	t.Parallel()
-	op, err := Builtin().New(HDR, nil, Shape{Channels: 1, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.HDR, nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
 	const limit = 0.2
 	x, y := make([]float32, 64), make([]float32, 64)
 	var gradient, recovered []float32
@@ -38,7 +37,7 @@ func TestHDRRecover(t *testing.T) {
 		want  []float32
 		limit float32
 	}{"gradient": {gradient, 0}, "recover": {recovered, limit}} {
-		got := evaluate(t, both, []int{2, 1, 8, 8}, func(g *onnx.Graph, v onnx.Value) onnx.Value {
+		got := evaluateGraph(t, both, []int{2, 1, 8, 8}, func(g *onnx.Graph, v onnx.Value) onnx.Value {
 			applied, err := op.Apply(g, g.Slice(v, 0, 0, 1), onnx.Value{})
 			if err != nil {
 				t.Fatal(err)
@@ -64,13 +63,10 @@ func TestHDRRecover(t *testing.T) {
 // An operator that does not saturate has the same gradient with and without Recover.
 func TestRecoverWithoutSaturation(t *testing.T) {
 	t.Parallel()
-	op, err := Builtin().New(Denoise, nil, Shape{Channels: 1, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.Denoise, nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
 	x := make([]float32, 64)
 	x[0] = 3
-	got := evaluate(t, x, op.Image.Dims(1), func(g *onnx.Graph, v onnx.Value) onnx.Value {
+	got := evaluateGraph(t, x, op.Image.Dims(1), func(g *onnx.Graph, v onnx.Value) onnx.Value {
 		applied, err := op.Apply(g, v, onnx.Value{})
 		if err != nil {
 			t.Fatal(err)
@@ -84,4 +80,12 @@ func TestRecoverWithoutSaturation(t *testing.T) {
 	if !slices.Equal(got, x) {
 		t.Errorf("%v, want the seed %v", got, x)
 	}
+}
+
+// evaluateGraph computes f of one value.
+func evaluateGraph(t *testing.T, v []float32, dims []int, f func(g *onnx.Graph, v onnx.Value) onnx.Value) []float32 {
+	t.Helper()
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	x := g.Input("x", onnx.Float, dims...)
+	return onnxtest.Compute(t, g, []onnx.Value{x}, []onnx.Value{f(g, x)}, v)[0]
 }

@@ -5,7 +5,9 @@ import (
 	"math"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
+	"ddiff/restore/raster"
 )
 
 // JPEG is the task of undoing JPEG compression.
@@ -58,14 +60,14 @@ func jpegTask() Definition {
 
 // jpegCodec is a JPEG encoder with a decoder, without the entropy coding.
 type jpegCodec struct {
-	luma, chroma *matrix // quantisation steps [8, 8], in levels of 255
-	down, across int     // factors between the samples of luma and of chroma
+	luma, chroma *axis.Matrix // quantisation steps [8, 8], in levels of 255
+	down, across int          // factors between the samples of luma and of chroma
 }
 
 func newJPEGCodec(quality, subsampling int) *jpegCodec {
 	luma, chroma := jpegTables(quality)
-	steps := func(table [block * block]uint8) *matrix {
-		return fill(block, block, func(i, j int) float64 { return float64(table[i*block+j]) })
+	steps := func(table [block * block]uint8) *axis.Matrix {
+		return axis.Fill(block, block, func(i, j int) float64 { return float64(table[i*block+j]) })
 	}
 	c := &jpegCodec{luma: steps(luma), chroma: steps(chroma), down: 1, across: 1}
 	if subsampling >= chroma422 {
@@ -78,7 +80,7 @@ func newJPEGCodec(quality, subsampling int) *jpegCodec {
 }
 
 // Matrices of JFIF (Rec. ITU-T T.871) between red, green, blue in [−1, 1] and luma, chroma in levels about 128.
-func jpegFromRGB() *matrix {
+func jpegFromRGB() *axis.Matrix {
 	const r, g, b = 0.299, 0.587, 0.114
 	return scaledMatrix(127.5, []float64{
 		r, g, b,
@@ -87,7 +89,7 @@ func jpegFromRGB() *matrix {
 	})
 }
 
-func jpegToRGB() *matrix {
+func jpegToRGB() *axis.Matrix {
 	const r, g, b = 0.299, 0.587, 0.114
 	return scaledMatrix(1/127.5, []float64{
 		1, 0, 2 - 2*r,
@@ -96,8 +98,8 @@ func jpegToRGB() *matrix {
 	})
 }
 
-func scaledMatrix(by float64, values []float64) *matrix {
-	return fill(3, 3, func(i, j int) float64 { return by * values[3*i+j] })
+func scaledMatrix(by float64, values []float64) *axis.Matrix {
+	return axis.Fill(3, 3, func(i, j int) float64 { return by * values[3*i+j] })
 }
 
 // lumaOffset is luma about 128 at x = 0, which is level 127.5.
@@ -111,7 +113,7 @@ func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Valu
 	}
 	offset := g.Const([]float32{lumaOffset, 0, 0}, 3, 1)
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
-	ycc := g.Reshape(g.Add(g.MatMul(jpegFromRGB().value(g), g.Reshape(x, n, 3, h*w)), offset), n, 3, h, w)
+	ycc := g.Reshape(g.Add(g.MatMul(jpegFromRGB().Value(g), g.Reshape(x, n, 3, h*w)), offset), n, 3, h, w)
 	if quantised {
 		ycc = rounded(g, ycc, 0.5)
 	}
@@ -121,7 +123,7 @@ func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Valu
 		luma, chroma = quantiseBlocks(g, luma, c.luma), quantiseBlocks(g, chroma, c.chroma)
 	}
 	ycc = g.Concat(1, luma, c.enlarge(g, chroma))
-	y := g.Reshape(g.MatMul(jpegToRGB().value(g), g.Minus(g.Reshape(ycc, n, 3, h*w), offset)), n, 3, h, w)
+	y := g.Reshape(g.MatMul(jpegToRGB().Value(g), g.Minus(g.Reshape(ycc, n, 3, h*w), offset)), n, 3, h, w)
 	if quantised {
 		y = toLevels(g, y)
 	}
@@ -148,8 +150,8 @@ func (c *jpegCodec) roundMeans(g *onnx.Graph, v onnx.Value) onnx.Value {
 		return v
 	}
 	w := v.Dims[3]
-	bias := fill(1, w, func(_, j int) float64 { return 0.25*float64(c.down-1) + float64(j%2)*0.5/float64(c.down) })
-	return g.Apply("Floor", v.DType, v.Dims, nil, g.Add(v, g.Const(bias.data, 1, 1, 1, w)))
+	bias := axis.Fill(1, w, func(_, j int) float64 { return 0.25*float64(c.down-1) + float64(j%2)*0.5/float64(c.down) })
+	return g.Apply("Floor", v.DType, v.Dims, nil, g.Add(v, g.Const(bias.Data, 1, 1, 1, w)))
 }
 
 // toLevels rounds x in [−1, 1] to 256 levels and limits it.
@@ -182,25 +184,25 @@ const tie = 0.5 + 1e-4
 
 // quantiseBlocks rounds the DCT coefficients of the blocks of v [N, C, H, W], and limits the samples to 8 bits. Incomplete blocks
 // are completed with copies of the last row and column.
-func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *matrix) onnx.Value {
+func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *axis.Matrix) onnx.Value {
 	h, w := v.Dims[2], v.Dims[3]
-	v = completed(g, completed(g, v, rowAxis), colAxis)
+	v = completed(g, completed(g, v, axis.Rows), axis.Cols)
 	dims := v.Dims
 	rows, cols, planes := dims[2], dims[3], dims[0]*dims[1]
-	basis := fill(block, block, func(k, i int) float64 {
+	basis := axis.Fill(block, block, func(k, i int) float64 {
 		scale := math.Sqrt(2. / block)
 		if k == 0 {
 			scale = math.Sqrt(1. / block)
 		}
 		return scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/block)
 	})
-	inverse := basis.transposed()
-	both := func(v onnx.Value, left, right *matrix) onnx.Value { // left·block·right
-		v = g.MatMul(left.value(g), g.Reshape(v, planes*rows/block, block, cols))
-		return g.MatMul(g.Reshape(v, planes*rows*cols/block, block), right.value(g))
+	inverse := basis.Transposed()
+	both := func(v onnx.Value, left, right *axis.Matrix) onnx.Value { // left·block·right
+		v = g.MatMul(left.Value(g), g.Reshape(v, planes*rows/block, block, cols))
+		return g.MatMul(g.Reshape(v, planes*rows*cols/block, block), right.Value(g))
 	}
 	tiles := []int{planes * rows / block, block, cols / block, block}
-	q := g.Const(steps.data, block, 1, block)
+	q := g.Const(steps.Data, block, 1, block)
 	f := g.Div(g.Reshape(both(v, basis, inverse), tiles...), q)
 	positive := func(f onnx.Value) onnx.Value { // f rounded where it is above 0, else 0
 		return g.Apply("Relu", f.DType, f.Dims, nil, rounded(g, f, tie))
@@ -208,7 +210,7 @@ func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *matrix) onnx.Value {
 	f = g.Minus(positive(f), positive(g.Neg(f))) // without Sign, which WebGPU does not compute
 	v = g.Reshape(both(g.Mul(f, q), inverse, basis), dims...)
 	v = g.Clip(rounded(g, v, 0.5), -128, 127)
-	return cropped(g, cropped(g, v, rowAxis, h), colAxis, w)
+	return cropped(g, cropped(g, v, axis.Rows, h), axis.Cols, w)
 }
 
 // completed repeats the end of an axis up to a multiple of the block.
@@ -229,4 +231,92 @@ func cropped(g *onnx.Graph, v onnx.Value, axis, n int) onnx.Value {
 		return v
 	}
 	return g.Slice(v, axis, 0, n)
+}
+
+// The tables of Rec. ITU-T T.81, annex K, row by row. They are those of quality 50.
+func annexK() (luma, chroma [block * block]int) {
+	luma = [block * block]int{
+		16, 11, 10, 16, 24, 40, 51, 61,
+		12, 12, 14, 19, 26, 58, 60, 55,
+		14, 13, 16, 24, 40, 57, 69, 56,
+		14, 17, 22, 29, 51, 87, 80, 62,
+		18, 22, 37, 56, 68, 109, 103, 77,
+		24, 35, 55, 64, 81, 104, 113, 92,
+		49, 64, 78, 87, 103, 121, 120, 101,
+		72, 92, 95, 98, 112, 100, 103, 99,
+	}
+	for i := range chroma {
+		chroma[i] = 99
+	}
+	for i, row := range [][]int{{17, 18, 24, 47}, {18, 21, 26, 66}, {24, 26, 56}, {47, 66}} {
+		copy(chroma[i*block:], row)
+	}
+	return luma, chroma
+}
+
+// jpegTables returns the quantisation tables of a quality from 1 to 100 as the Independent JPEG Group's encoder computes them, row
+// by row.
+func jpegTables(quality int) (luma, chroma [block * block]uint8) {
+	scale := 200 - 2*quality
+	if quality < 50 {
+		scale = 5000 / quality
+	}
+	l, c := annexK()
+	for i := range l {
+		luma[i] = uint8(min(max((l[i]*scale+50)/100, 1), 255))
+		chroma[i] = uint8(min(max((c[i]*scale+50)/100, 1), 255))
+	}
+	return luma, chroma
+}
+
+// statedByJPEG reads quality and subsampling of a JPEG file.
+func statedByJPEG(file []byte) (Stated, error) {
+	if !raster.IsJPEG(file) {
+		return Stated{}, nil
+	}
+	h, err := raster.ReadJPEGHeader(file)
+	if err != nil {
+		return Stated{}, fmt.Errorf("%w quality: %w", ErrParam, err)
+	}
+	quality, equal := nearestQuality(h.Luma, h.Chroma)
+	subsampling := chroma444
+	switch {
+	case h.Across == 1 && h.Down == 1:
+	case h.Across == 2 && h.Down == 1:
+		subsampling = chroma422
+	case h.Across == 2 && h.Down == 2:
+		subsampling = chroma420
+	default:
+		return Stated{}, fmt.Errorf("%w subsampling: the file has a chroma sample for %d×%d pixels, the task has 4:4:4, 4:2:2 and 4:2:0; give it as PNG with a quality", ErrParam, h.Across, h.Down)
+	}
+	s := Stated{Params: map[string]float64{"quality": float64(quality), "subsampling": float64(subsampling)}}
+	if !equal {
+		s.Inexact = fmt.Sprintf("the quantisation tables of the file are not those of a quality; the nearest is %d", quality)
+	}
+	return s, nil
+}
+
+// nearestQuality returns the quality whose tables are nearest to those of a file, by the mean absolute logarithm of the ratio of
+// entries, and whether they are equal. chroma is nil for a grey file. Of qualities with equal tables it is the highest.
+func nearestQuality(luma []uint16, chroma [][]uint16) (quality int, equal bool) {
+	least := math.Inf(1)
+	for q := 100; q >= 1; q-- {
+		l, c := jpegTables(q)
+		d := tableDistance(luma, l)
+		for _, table := range chroma {
+			d += tableDistance(table, c)
+		}
+		if d < least {
+			least, quality = d, q
+		}
+	}
+	return quality, least == 0
+}
+
+func tableDistance(a []uint16, b [block * block]uint8) float64 {
+	d := 0.0
+	for i, v := range a {
+		d += math.Abs(math.Log(float64(v) / float64(b[i])))
+	}
+	return d
 }

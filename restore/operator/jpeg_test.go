@@ -33,10 +33,7 @@ func decodeFile(t *testing.T, path string) *raster.Image {
 
 func jpegOperator(t *testing.T, shape operator.Shape, quality, subsampling int) *operator.Operator {
 	t.Helper()
-	op, err := operator.Builtin().New(operator.JPEG, map[string]float64{"quality": float64(quality), "subsampling": float64(subsampling)}, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.JPEG, map[string]float64{"quality": float64(quality), "subsampling": float64(subsampling)}, shape)
 	return op
 }
 

@@ -88,11 +88,7 @@ func TestGivenKernel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := operator.NewForward(onnxtest.Runtime(t), op)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
+			f := operator.Forwards(t, op)
 			x := normal(c.shape.Size(), 3, 1)
 			y, err := f.Apply(t.Context(), x, draw)
 			if err != nil {
@@ -135,10 +131,7 @@ func TestKernelOrientation(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := slices.Repeat([]float32{-1}, shape.Size()) // black
-			f, err := operator.NewForward(onnxtest.Runtime(t), op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := operator.Forwards(t, op)
 			dark, err := f.Apply(t.Context(), x, draw)
 			if err != nil {
 				t.Fatal(err)
@@ -148,7 +141,6 @@ func TestKernelOrientation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.Close()
 			var lit []int
 			for i := range y {
 				if y[i]-dark[i] > 0.02 {
@@ -180,7 +172,7 @@ func TestGivenDefinition(t *testing.T) {
 	if _, err := all.Definition("sharpen", true); !errors.Is(err, operator.ErrTask) || all.Optional("sharpen") {
 		t.Errorf("an unknown task: error %v", err)
 	}
-	if set.HasSVD(operator.GaussianDeblur) || !all.HasSVD(operator.GaussianDeblur) || !set.Linear(operator.GaussianDeblur) {
+	if set[0].SVD != nil || !set.Linear(operator.GaussianDeblur) {
 		t.Error("the properties of the operator with a kernel")
 	}
 	if _, err := set.Parameters(operator.GaussianDeblur, map[string]float64{"std": 3}); !errors.Is(err, operator.ErrParam) {

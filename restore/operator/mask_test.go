@@ -12,10 +12,7 @@ import (
 // own is the task inpaint for images of w×h pixels.
 func own(t *testing.T, w, h int) *operator.Operator {
 	t.Helper()
-	op, err := operator.Builtin().New(operator.Inpaint, nil, operator.Shape{Channels: 3, Height: h, Width: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.Inpaint, nil, operator.Shape{Channels: 3, Height: h, Width: w})
 	return op
 }
 
@@ -83,10 +80,7 @@ func TestScaleMaskRefusals(t *testing.T) {
 		t.Errorf("without an observed pixel: %v", err)
 	}
 	for _, task := range []string{operator.InpaintBox, operator.InpaintRandom, operator.MotionDeblur, operator.HDR} {
-		op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: 256, Width: 256})
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, task, nil, operator.Shape{Channels: 3, Height: 256, Width: 256})
 		if op.ScalesMask() || op.Required {
 			t.Errorf("%s: scales masks %v, needs a file %v", task, op.ScalesMask(), op.Required)
 		}

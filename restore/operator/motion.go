@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -35,7 +36,7 @@ func kernelExpression(s Shape, size, intensity float64) (Expression, error) {
 	if err != nil {
 		return Expression{}, err
 	}
-	return Expression{Forward: filter.apply, Variable: v, Spectrum: filter.spectrum()}, nil
+	return Expression{Forward: filter.Apply, Variable: v, Spectrum: filter.Spectrum()}, nil
 }
 
 func motionParameters(size float64) parameter.List {
@@ -47,11 +48,11 @@ func motionParameters(size float64) parameter.List {
 
 // kernelFilter correlates images with an encoded kernel per item. The border is reflected without repeating the edge.
 type kernelFilter interface {
-	apply(g *onnx.Graph, x, kernels onnx.Value) onnx.Value
-	encode(kernel []float32, size int) []float32
-	dims() []int
-	// spectrum is the number of values of the spectrum of a channel, 0 for filters of matrices.
-	spectrum() int
+	Apply(g *onnx.Graph, x, kernels onnx.Value) onnx.Value
+	Encode(kernel []float32, size int) []float32
+	Dims() []int
+	// Spectrum is the number of values of the spectrum of a channel, 0 for filters of matrices.
+	Spectrum() int
 }
 
 // newMotion makes the filter and the kernels of motion blur, whose side is in pixels at 256.
@@ -60,27 +61,26 @@ func newMotion(s Shape, side, intensity float64) (kernelFilter, *Variable, error
 	if err := fitsReflection(size, s, ErrShape); err != nil {
 		return nil, nil, err
 	}
-	if max(s.Height, s.Width) <= maxDenseSide {
-		return kernels(size, intensity, newReflectFilter(s), func(d *Draw) error { return checkKernel(d, s) })
+	var filter kernelFilter
+	long := max(s.Height, s.Width) > axis.MaxDense
+	if long {
+		filter = axis.NewFourierFilter(s.Height, s.Width, size/2)
+	} else {
+		filter = axis.NewReflectFilter(s.Height, s.Width)
 	}
-	return kernels(size, intensity, newFourierFilter(s, size/2), func(d *Draw) error {
-		if err := checkKernel(d, s); err != nil || d.Dims[0] <= size {
-			return err
-		}
-		return fmt.Errorf("%w kernel: it has %d pixels, the parameter size permits %d in an image of %d×%d; set size to %d or more", ErrParam,
-			d.Dims[0], size, s.Width, s.Height, int(math.Ceil(float64(d.Dims[0])*256/float64(min(s.Height, s.Width)))))
-	})
-}
-
-// kernels returns a filter with the draws of its kernels.
-func kernels(size int, intensity float64, filter kernelFilter, check func(d *Draw) error) (kernelFilter, *Variable, error) {
 	return filter, &Variable{
-		Dims: filter.dims(),
+		Dims: filter.Dims(),
 		Draw: func(r *noise.Stream) *Draw {
 			return &Draw{Name: "kernel", Dims: []int{size, size}, Data: motionKernel(r, size, intensity)}
 		},
-		Check:  check,
-		Encode: func(d *Draw) []float32 { return filter.encode(d.Data, d.Dims[0]) },
+		Check: func(d *Draw) error {
+			if err := checkKernel(d, s); err != nil || !long || d.Dims[0] <= size {
+				return err
+			}
+			return fmt.Errorf("%w kernel: it has %d pixels, the parameter size permits %d in an image of %d×%d; set size to %d or more", ErrParam,
+				d.Dims[0], size, s.Width, s.Height, int(math.Ceil(float64(d.Dims[0])*256/float64(min(s.Height, s.Width)))))
+		},
+		Encode: func(d *Draw) []float32 { return filter.Encode(d.Data, d.Dims[0]) },
 	}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
 
@@ -124,15 +123,8 @@ func TestPhotonsDependOnPositionAndKey(t *testing.T) {
 // TestMeasureWithPhotons: a simulated measurement has the noise of counts: multiples of 2/N above black.
 func TestMeasureWithPhotons(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New("denoise", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := operator.NewForward(onnxtest.Runtime(t), op)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	op := operator.Build(t, "denoise", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	f := operator.Forwards(t, op)
 	y, err := f.Measure(context.Background(), make([]float32, 3*16*16), nil, operator.Noise{Photons: 8}, noise.Key{1})
 	if err != nil {
 		t.Fatal(err)
@@ -158,10 +150,7 @@ func TestCheckNoise(t *testing.T) {
 		{"denoise", 0, true}, {"denoise", 30, true}, {"denoise", operator.MaxPhotons, true}, {"denoise", 2 * operator.MaxPhotons, false},
 		{"denoise", -1, false}, {"denoise", math.NaN(), false}, {"phase_retrieval", 0, true}, {"phase_retrieval", 30, false},
 	} {
-		op, err := operator.Builtin().New(c.task, nil, operator.Shape{Channels: 3, Height: 64, Width: 64})
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, c.task, nil, operator.Shape{Channels: 3, Height: 64, Width: 64})
 		if err := op.CheckNoise(operator.Noise{Photons: c.photons}); (err == nil) != c.ok {
 			t.Errorf("%s with %v photons: %v", c.task, c.photons, err)
 		}

@@ -41,11 +41,11 @@ func nonlinearDeblur() Definition {
 				scalar := func(v float64) onnx.Value { return g.Scalar(float32(v)) }
 				stored := g.Clip(g.Add(g.Mul(x, scalar(0.5)), scalar(0.5)), 0, 1)
 				light := g.Minus(g.Pow(g.Add(g.Mul(stored, scalar(span)), scalar(root)), float32(gamma)), scalar(toe))
-				exposed := g.Clip(g.Mul(filter.apply(g, light, k), scalar(p["gain"])), 0, 1)
+				exposed := g.Clip(g.Mul(filter.Apply(g, light, k), scalar(p["gain"])), 0, 1)
 				curve := g.Pow(g.Add(exposed, scalar(toe)), float32(1/gamma))
 				return g.Minus(g.Mul(curve, scalar(2/span)), scalar(1+2*root/span))
 			}
-			return Expression{Forward: forward, Variable: v, Spectrum: filter.spectrum()}, nil
+			return Expression{Forward: forward, Variable: v, Spectrum: filter.Spectrum()}, nil
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,13 +34,7 @@ type Operator struct {
 func (o *Operator) Definition() Definition { return o.definition }
 
 // MeasurementSize is the number of entries of y for one item.
-func (o *Operator) MeasurementSize() int {
-	n := 1
-	for _, d := range o.Measurement {
-		n *= d
-	}
-	return n
-}
+func (o *Operator) MeasurementSize() int { return elements(o.Measurement) }
 
 // MeasurementDims is the shape of y for n items.
 func (o *Operator) MeasurementDims(n int) []int { return append([]int{n}, o.Measurement...) }
@@ -86,6 +81,18 @@ func (o *Operator) Encode(d *Draw) ([]float32, error) {
 		return d.Data, nil
 	}
 	return v.Encode(d), nil
+}
+
+// CheckShape returns an error unless an array has the shape of y for one item. Leading dimensions of length 1 do not count.
+func (o *Operator) CheckShape(found []int) error {
+	if slices.Equal(significant(found), significant(o.Measurement)) {
+		return nil
+	}
+	text := fmt.Sprintf("its shape is %v, the task needs %v", found, o.Measurement)
+	if len(found) == 3 && slices.Equal([]int{found[2], found[0], found[1]}, o.Measurement) {
+		text += channelsFirst
+	}
+	return errors.New(text)
 }
 
 // Applied is A(x) in a graph.

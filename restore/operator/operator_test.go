@@ -3,7 +3,6 @@ package operator_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -52,44 +50,8 @@ func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []fl
 	if err != nil {
 		t.Fatal(err)
 	}
-	outs := []onnx.Value{a, j, d}
-	outNames := []string{"a", "j", "d"}
-	for i, o := range outs {
-		g.Output(outNames[i], o)
-	}
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, v := range in {
-		names = append(names, v.Name)
-	}
-	s, err := onnxtest.Runtime(t).NewSession(model, names, outNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := onnxruntime.NewTensors(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(x)
-	for i, d := range data {
-		if len(d) != len(x[i].F32) {
-			t.Fatalf("%s has %d elements, want %d", names[i], len(d), len(x[i].F32))
-		}
-		copy(x[i].F32, d)
-	}
-	res, err := onnxruntime.NewTensors(outs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(res)
-	if err := s.Run(context.Background(), x, res); err != nil {
-		t.Fatal(err)
-	}
-	return res[0].F32, res[1].F32, res[2].F32
+	res := onnxtest.Compute(t, g, in, []onnx.Value{a, j, d}, data...)
+	return res[0], res[1], res[2]
 }
 
 func readNPY(t *testing.T, dir, name string) *raster.Array {
@@ -150,10 +112,7 @@ func TestAgainstTorch(t *testing.T) {
 					c.Params[name] = x * 256 / float64(min(shape.Height, shape.Width))
 				}
 			}
-			op, err := operator.Builtin().New(c.Task, c.Params, shape)
-			if err != nil {
-				t.Fatal(err)
-			}
+			op := operator.Build(t, c.Task, c.Params, shape)
 			var draws []float32
 			for _, name := range []string{"mask", "kernel"} {
 				a := readNPY(t, dir, name)
@@ -247,10 +206,7 @@ func TestAdjoint(t *testing.T) {
 			t.Run(task, func(t *testing.T) {
 				t.Parallel()
 				shape := suited(task, shape)
-				op, err := operator.Builtin().New(task, nil, shape)
-				if err != nil {
-					t.Fatal(err)
-				}
+				op := operator.Build(t, task, nil, shape)
 				const n = 2
 				x := normal(n*shape.Size(), 1, 1)
 				w := normal(n*op.MeasurementSize(), 2, 1)
@@ -273,10 +229,7 @@ func TestFiniteDifferences(t *testing.T) {
 		t.Run(d.Name, func(t *testing.T) {
 			t.Parallel()
 			for _, shape := range shapes {
-				op, err := operator.Builtin().New(d.Name, nil, suited(d.Name, shape))
-				if err != nil {
-					t.Fatal(err)
-				}
+				op := operator.Build(t, d.Name, nil, suited(d.Name, shape))
 				r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t))
 				if err != nil || !(r.Error <= 2e-3) || !(r.Step > 0) || r.Directions != 5 {
 					t.Errorf("%v: %+v, %v", shape, r, err)
@@ -349,19 +302,12 @@ func TestForwardMatchesBatch(t *testing.T) {
 		t.Run(info.Name, func(t *testing.T) {
 			t.Parallel()
 			shape := shapes[0]
-			op, err := operator.Builtin().New(info.Name, nil, shape)
-			if err != nil {
-				t.Fatal(err)
-			}
+			op := operator.Build(t, info.Name, nil, shape)
 			x := normal(2*shape.Size(), 9, 0.3)
 			p := encoded(t, op, 2)
 			zero := make([]float32, 2*op.MeasurementSize())
 			want, _, _ := evaluate(t, op, 2, x, zero, zero, p)
-			f, err := operator.NewForward(onnxtest.Runtime(t), op)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
+			f := operator.Forwards(t, op)
 			var draw []float32
 			if p != nil {
 				draw = p[len(p)/2:]
@@ -456,18 +402,5 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
-	}
-}
-
-// TestMaskWithoutPixels: a mask that observes nothing is refused.
-func TestMaskWithoutPixels(t *testing.T) {
-	t.Parallel()
-	op, err := operator.Builtin().New("inpaint_box", nil, operator.Shape{Channels: 3, Height: 256, Width: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = op.Encode(&operator.Draw{Name: "mask", Dims: []int{256, 256}, Data: make([]float32, 256*256)})
-	if !errors.Is(err, operator.ErrParam) || !strings.Contains(err.Error(), "no pixel is observed") {
-		t.Errorf("error %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -59,7 +60,7 @@ type phase struct {
 // samples, for a transform of length m, [m/2+1, n/2] each.
 type fourierBasis struct {
 	m        int
-	cos, sin *matrix
+	cos, sin *axis.Matrix
 }
 
 func newFourierBasis(n, pad int) *fourierBasis {
@@ -70,8 +71,8 @@ func newFourierBasis(n, pad int) *fourierBasis {
 	}
 	return &fourierBasis{
 		m:   m,
-		cos: fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Cos(angle(k, i)) }),
-		sin: fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Sin(angle(k, i)) }),
+		cos: axis.Fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Cos(angle(k, i)) }),
+		sin: axis.Fill(m/2+1, n/2, func(k, i int) float64 { return norm * math.Sin(angle(k, i)) }),
 	}
 }
 
@@ -80,14 +81,14 @@ func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 		half := g.Scalar(0.5)
 		x = g.Add(g.Mul(x, half), half)
 	}
-	e, d := split(g, x, rowAxis)
+	e, d := axis.Split(g, x, axis.Rows)
 	// X(k, l) = (P − iQ)(C − iS) with the row transforms P (cosine) and Q (sine).
 	parts := func(v onnx.Value) (c, s onnx.Value) {
-		even, odd := split(g, v, colAxis)
-		return along(g, o.cols.cos, even, colAxis), along(g, o.cols.sin, odd, colAxis)
+		even, odd := axis.Split(g, v, axis.Cols)
+		return o.cols.cos.Along(g, even, axis.Cols), o.cols.sin.Along(g, odd, axis.Cols)
 	}
-	pc, ps := parts(along(g, o.rows.cos, e, rowAxis))
-	qc, qs := parts(along(g, o.rows.sin, d, rowAxis))
+	pc, ps := parts(o.rows.cos.Along(g, e, axis.Rows))
+	qc, qs := parts(o.rows.sin.Along(g, d, axis.Rows))
 	modulus := func(re, im onnx.Value) onnx.Value {
 		return g.Sqrt(g.Add(g.Mul(re, re), g.Mul(im, im)))
 	}
@@ -98,11 +99,11 @@ func (o *phase) forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	negative := func(v onnx.Value, axis, m int) onnx.Value { return g.Reverse(g.Slice(v, axis, 1, m/2+1), axis) }
 	positive := func(v onnx.Value, axis, m int) onnx.Value { return g.Slice(v, axis, 0, m/2) }
 	row := func(left, right onnx.Value) onnx.Value {
-		return g.Concat(colAxis, negative(left, colAxis, o.cols.m), positive(right, colAxis, o.cols.m))
+		return g.Concat(axis.Cols, negative(left, axis.Cols, o.cols.m), positive(right, axis.Cols, o.cols.m))
 	}
-	return g.Concat(rowAxis,
-		negative(row(same, cross), rowAxis, o.rows.m),
-		positive(row(cross, same), rowAxis, o.rows.m))
+	return g.Concat(axis.Rows,
+		negative(row(same, cross), axis.Rows, o.rows.m),
+		positive(row(cross, same), axis.Rows, o.rows.m))
 }
 
 // logarithmic compresses moduli into [−1, 1].

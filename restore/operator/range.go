@@ -119,27 +119,3 @@ func (s Set) PictureShape(name string, params map[string]float64, picture Shape,
 	}
 	return image, measurement, err
 }
-
-// Stated returns the reader of the parameters that the file of a measurement states, see [Definition]; nil for a task without one.
-func (s Set) Stated(task string) func(file []byte) (Stated, error) {
-	d, err := s.find(task)
-	if err != nil {
-		return nil
-	}
-	return d.Stated
-}
-
-// Grid reports whether a picture is the measurement of a task as its pixels lie in the file, see [Definition].
-func (s Set) Grid(task string) bool {
-	d, err := s.find(task)
-	return err == nil && d.Grid
-}
-
-// Input returns the name of the file that a row may give to a task: "mask", "kernel", or "" for a task without one.
-func (s Set) Input(task string) string {
-	d, err := s.find(task)
-	if err != nil {
-		return ""
-	}
-	return d.Input
-}

@@ -43,11 +43,8 @@ func TestCheckRange(t *testing.T) {
 		{"phase_retrieval", -0.1, 3, 0.05, false, ""},
 		{"phase_retrieval", 0, 3000, 0.05, false, "0 to 10.67"},
 	} {
-		op, err := operator.Builtin().New(c.task, nil, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = op.CheckRange(ramp(c.low, c.high, op.MeasurementSize()), nil, operator.Noise{Sigma: c.sigma}, c.stated)
+		op := operator.Build(t, c.task, nil, shape)
+		err := op.CheckRange(ramp(c.low, c.high, op.MeasurementSize()), nil, operator.Noise{Sigma: c.sigma}, c.stated)
 		if errors.Is(err, operator.ErrRange) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %g to %g, sigma %g: %v", c.task, c.low, c.high, c.sigma, err)
 		}
@@ -58,10 +55,7 @@ func TestCheckRange(t *testing.T) {
 // quarter of the range.
 func TestCheckRangeOfPhotons(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New("denoise", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "denoise", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	m := float64(op.MeasurementSize())
 	for _, n := range []operator.Noise{{Sigma: 0.1}, {Photons: 30}, {Sigma: 0.1, Photons: 30}, {Sigma: 0.3, Photons: 1000}} {
 		below := n.Sigma * math.Sqrt(2*math.Log(m))
@@ -104,10 +98,7 @@ func TestFactsOfTasks(t *testing.T) {
 // TestCheckRangeOfObserved: dropped pixels count for nothing.
 func TestCheckRangeOfObserved(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New("inpaint_random", nil, operator.Shape{Channels: 3, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "inpaint_random", nil, operator.Shape{Channels: 3, Height: 8, Width: 8})
 	y, mask := make([]float32, 192), make([]float32, 64)
 	y[0], y[1], y[2], mask[0], mask[1] = -1, 1, 200, 1, 1
 	if err := op.CheckRange(y, mask, operator.Noise{}, false); err != nil {
@@ -123,10 +114,7 @@ func TestCheckRangeOfObserved(t *testing.T) {
 func TestRescale(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 3, Height: 8, Width: 8}
-	op, err := operator.Builtin().New("hdr", nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "hdr", nil, shape)
 	y := []float32{0, 255, 127.5}
 	if err := op.Rescale(y, operator.Range{Low: 0, High: 255}); err != nil || y[0] != -1 || y[1] != 1 || math.Abs(float64(y[2])) > 1e-6 {
 		t.Errorf("%v, %v", y, err)
@@ -137,9 +125,7 @@ func TestRescale(t *testing.T) {
 			t.Errorf("black, white and a dark grey of %v: %v, %v", from, y, err)
 		}
 	}
-	if op, err = operator.Builtin().New("phase_retrieval", nil, shape); err != nil {
-		t.Fatal(err)
-	}
+	op = operator.Build(t, "phase_retrieval", nil, shape)
 	if err := op.Rescale(y, operator.Range{Low: 0, High: 255}); !errors.Is(err, operator.ErrParam) {
 		t.Error(err)
 	}

@@ -28,10 +28,7 @@ func TestMeasurementIsReproducible(t *testing.T) {
 	x := make([]float32, shape.Size())
 	noise.Normal(x, key, noise.Start, 0, 0.5)
 	for _, d := range operator.Builtin() {
-		op, err := operator.Builtin().New(d.Name, nil, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, d.Name, nil, shape)
 		draw, err := op.Encode(op.Draw(key))
 		if err != nil {
 			t.Fatal(err)

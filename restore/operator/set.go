@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -85,6 +87,12 @@ func (s Set) find(name string) (Definition, error) {
 	return Definition{}, fmt.Errorf("%w %q: see ddiff tasks", ErrTask, name)
 }
 
+// known returns the definition of a task, the zero Definition for an unknown one.
+func (s Set) known(name string) Definition {
+	d, _ := s.find(name)
+	return d
+}
+
 // Definition returns the definition of a task; with given, that of items that have a mask or a kernel from a file. It returns ErrTask.
 func (s Set) Definition(task string, given bool) (Definition, error) {
 	d, err := s.find(task)
@@ -95,25 +103,22 @@ func (s Set) Definition(task string, given bool) (Definition, error) {
 }
 
 // Optional reports whether items with a file have another operator than those without, see [Definition.Given].
-func (s Set) Optional(task string) bool {
-	d, err := s.find(task)
-	return err == nil && d.Given != nil
-}
+func (s Set) Optional(task string) bool { return s.known(task).Given != nil }
 
 // Label returns the task's name for people, and the name itself for an unknown task.
-func (s Set) Label(name string) string {
-	d, err := s.find(name)
-	if err != nil {
-		return name
-	}
-	return d.Label
-}
+func (s Set) Label(name string) string { return cmp.Or(s.known(name).Label, name) }
 
 // Linear reports whether the operators of a task are linear; an operator from a file is not known to be.
-func (s Set) Linear(task string) bool {
-	d, err := s.find(task)
-	return err == nil && d.Linear
-}
+func (s Set) Linear(task string) bool { return s.known(task).Linear }
+
+// Stated returns the reader of the parameters that the file of a measurement states, see [Definition]; nil for a task without one.
+func (s Set) Stated(task string) func(file []byte) (Stated, error) { return s.known(task).Stated }
+
+// Grid reports whether a picture is the measurement of a task as its pixels lie in the file, see [Definition].
+func (s Set) Grid(task string) bool { return s.known(task).Grid }
+
+// Input returns the name of the file that a row may give to a task: "mask", "kernel", or "" for a task without one.
+func (s Set) Input(task string) string { return s.known(task).Input }
 
 // Parameters returns the given parameters of a task with defaults for the missing ones. It
 // returns ErrTask for an unknown task and ErrParam for an unknown name or a value out of range.
@@ -141,17 +146,11 @@ const maxDense = 201_326_592 // 1.5·2·8192²
 
 // Constants returns the number of elements of the constant matrices of a task for images of one shape, see [Definition.Dense]. It is 0 for an unknown
 // task.
-func (s Set) Constants(task string, image Shape) float64 {
-	d, err := s.find(task)
-	if err != nil {
-		return 0
-	}
-	return d.constants(image)
-}
+func (s Set) Constants(task string, image Shape) float64 { return s.known(task).constants(image) }
 
 func (d Definition) constants(image Shape) float64 {
 	h, w := float64(image.Height), float64(image.Width)
-	if d.Long && max(h, w) > maxDenseSide {
+	if d.Long && max(h, w) > axis.MaxDense {
 		return 0
 	}
 	return d.Dense * (h*h + w*w)

@@ -49,6 +49,7 @@ func TestImageShape(t *testing.T) {
 		{"super_resolution_area", map[string]float64{"factor": 3}, []int{3, 8, 16}, operator.Shape{Channels: 3, Height: 24, Width: 48}, nil},
 		{"super_resolution", map[string]float64{"factor": 256}, []int{3, 1, 1}, operator.Shape{Channels: 3, Height: 256, Width: 256}, nil},
 		{"phase_retrieval", nil, []int{3, 385, 384}, operator.Shape{}, operator.ErrShape},
+		{"phase_retrieval", nil, []int{3, 16, 12}, operator.Shape{}, operator.ErrShape}, // sides 8, 10, 12, … have measurements of sides 12, 14, 18, …
 		{"hdr", nil, []int{3, 65, 64}, operator.Shape{}, operator.ErrShape},
 		{"hdr", nil, []int{64, 64}, operator.Shape{}, operator.ErrShape},
 		{"hdr", map[string]float64{"gain": 2}, []int{3, 64, 64}, operator.Shape{}, operator.ErrParam},
@@ -57,15 +58,6 @@ func TestImageShape(t *testing.T) {
 		if got, err := set.ImageShape(c.task, c.params, c.measurement); got != c.image || !errors.Is(err, c.cause) {
 			t.Errorf("%s %v: image %v of a measurement %v, want %v; error %v, want %v", c.task, c.params, got, c.measurement, c.image, err, c.cause)
 		}
-	}
-}
-
-// TestPhaseRetrievalWithoutImage: sides between those of two images are refused, not rounded.
-func TestPhaseRetrievalWithoutImage(t *testing.T) {
-	t.Parallel()
-	// Sides 8, 10, 12, ... have measurements of sides 12, 14, 18, ...
-	if _, err := operator.Builtin().ImageShape("phase_retrieval", nil, []int{3, 16, 12}); !errors.Is(err, operator.ErrShape) {
-		t.Errorf("error %v, want ErrShape", err)
 	}
 }
 
@@ -136,10 +128,7 @@ func TestLengths(t *testing.T) {
 		{256, 256, 128, 61}, {128, 256, 64, 31}, {512, 256, 128, 61}, {64, 64, 32, 15}, {128, 128, 64, 31}, {512, 512, 256, 123}, {24, 24, 12, 5},
 	} {
 		shape := operator.Shape{Channels: 1, Height: c.height, Width: c.width}
-		box, err := operator.Builtin().New("inpaint_box", nil, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		box := operator.Build(t, "inpaint_box", nil, shape)
 		hole := 0
 		for _, v := range box.Draw([3]uint32{1}).Data {
 			if v == 0 {
@@ -149,10 +138,7 @@ func TestLengths(t *testing.T) {
 		if hole != c.hole*c.hole {
 			t.Errorf("%v: a hole of %d pixels, want %d×%d", shape, hole, c.hole, c.hole)
 		}
-		motion, err := operator.Builtin().New("motion_deblur", nil, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		motion := operator.Build(t, "motion_deblur", nil, shape)
 		if d := motion.Draw([3]uint32{1}); !slices.Equal(d.Dims, []int{c.kernel, c.kernel}) {
 			t.Errorf("%v: a kernel of %v, want %d", shape, d.Dims, c.kernel)
 		}
@@ -163,10 +149,7 @@ func TestLengths(t *testing.T) {
 func TestHoleThatFits(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 1, Height: 256, Width: 512}
-	op, err := operator.Builtin().New("inpaint_box", map[string]float64{"size": 156, "margin": 50}, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "inpaint_box", map[string]float64{"size": 156, "margin": 50}, shape)
 	for i := range uint32(20) {
 		top, left, bottom, right, hole := 256, 512, -1, -1, 0
 		for k, v := range op.Draw([3]uint32{i}).Data {
@@ -195,14 +178,8 @@ func TestHoleThatFits(t *testing.T) {
 func TestEncodeRefuses(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 3, Height: 8, Width: 10}
-	mask, err := operator.Builtin().New("inpaint_random", nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kernel, err := operator.Builtin().New("motion_deblur", map[string]float64{"size": 96}, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mask := operator.Build(t, "inpaint_random", nil, shape)
+	kernel := operator.Build(t, "motion_deblur", map[string]float64{"size": 96}, shape)
 	ones := func(n int) []float32 { return slices.Repeat([]float32{1}, n) }
 	// point is a kernel with one weight.
 	point := func(n int, v float32) []float32 {
@@ -228,6 +205,7 @@ func TestEncodeRefuses(t *testing.T) {
 		"short mask":       {mask, &operator.Draw{Name: "mask", Dims: []int{7, 10}, Data: ones(70)}, "its shape is [7 10]"},
 		"narrow mask":      {mask, &operator.Draw{Name: "mask", Dims: []int{8, 9}, Data: ones(72)}, "its shape is [8 9]"},
 		"soft mask":        {mask, &operator.Draw{Name: "mask", Dims: []int{8, 10}, Data: half}, "element 7 is 0.5"},
+		"empty mask":       {mask, &operator.Draw{Name: "mask", Dims: []int{8, 10}, Data: make([]float32, 80)}, "no pixel is observed"},
 		"kernel":           {kernel, &operator.Draw{Name: "kernel", Dims: []int{3, 3}, Data: point(9, 1)}, ""},
 		"largest kernel":   {kernel, &operator.Draw{Name: "kernel", Dims: []int{15, 15}, Data: point(225, 1)}, ""},
 		"too large kernel": {kernel, &operator.Draw{Name: "kernel", Dims: []int{17, 17}, Data: point(289, 1)}, "17 pixels is wider than the reflection of 10×8"},
@@ -279,10 +257,7 @@ func TestBaseline(t *testing.T) {
 		"gaussian_deblur": func(y []float32) []float32 { return y },
 		"phase_retrieval": nil,
 	} {
-		op, err := operator.Builtin().New(task, nil, shape)
-		if err != nil {
-			t.Fatal(err)
-		}
+		op := operator.Build(t, task, nil, shape)
 		y := normal(op.MeasurementSize(), 4, 1)
 		b := op.Baseline(y)
 		if want == nil {
@@ -301,10 +276,7 @@ func TestBaseline(t *testing.T) {
 func TestEnlargement(t *testing.T) {
 	t.Parallel()
 	const factor = 4
-	op, err := operator.Builtin().New("super_resolution", nil, operator.Shape{Channels: 2, Height: 32, Width: 48})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "super_resolution", nil, operator.Shape{Channels: 2, Height: 32, Width: 48})
 	h, w := 8, 12
 	y := make([]float32, 2*h*w)
 	for i := range h * w {
@@ -346,10 +318,7 @@ func TestEnlargement(t *testing.T) {
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 1, Height: 16, Width: 16}
-	op, err := operator.Builtin().New("phase_retrieval", nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "phase_retrieval", nil, shape)
 	y := make([]float32, op.MeasurementSize())
 	y[0], y[1], y[2] = 5, 0.5, -1 // a noisy modulus may be negative
 	p := op.Picture(y)
@@ -370,19 +339,13 @@ func TestPictures(t *testing.T) {
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 2, Height: 8, Width: 8}
-	op, err := operator.Builtin().New("inpaint_random", nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, "inpaint_random", nil, shape)
 	mask, y := make([]float32, 64), normal(128, 1, 1)
 	mask[3], mask[60] = 1, 1
 	if got, want := op.Observed(y, mask), []float32{y[3], y[60], y[67], y[124]}; !slices.Equal(got, want) {
 		t.Errorf("observed %v, want %v", got, want)
 	}
-	blur, err := operator.Builtin().New("motion_deblur", nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	blur := operator.Build(t, "motion_deblur", nil, shape)
 	if got := blur.Observed(y, make([]float32, 256)); !slices.Equal(got, y) {
 		t.Error("a blur observes all entries")
 	}

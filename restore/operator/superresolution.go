@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
 )
 
@@ -22,7 +23,7 @@ func superResolution() Definition {
 
 // enlarging completes the definition of y = R·x·Rᵀ with the parameter factor. down makes R [n/factor, n] for a side of n pixels; it commutes
 // with the reflection of the side.
-func enlarging(d Definition, down func(n, factor int) *band) Definition {
+func enlarging(d Definition, down func(n, factor int) *axis.Band) Definition {
 	d.Linear = true
 	d.Parameters = parameter.List{
 		{Name: "factor", Default: 4, Min: 2, Max: maxFactor, Integer: true, Doc: "side of the image over that of the measurement"},
@@ -34,10 +35,10 @@ func enlarging(d Definition, down func(n, factor int) *band) Definition {
 			return Expression{}, fmt.Errorf("%w: %d×%d is not a multiple of the factor %d; choose a size that is one, such as --fit center_crop --size %d",
 				ErrShape, s.Width, s.Height, f, suitableSize(min(s.Height, s.Width), f))
 		}
-		a := newSeparable(down(s.Height, f), down(s.Width, f)) // [h, H] and [w, W]
+		a := axis.NewSeparable(down(s.Height, f), down(s.Width, f)) // [h, H] and [w, W]
 		return Expression{
-			Measurement: []int{s.Channels, a.rows.length(), a.cols.length()},
-			Forward:     a.forward, Adjoint: a.adjoint(),
+			Measurement: []int{s.Channels, s.Height / f, s.Width / f},
+			Forward:     a.Forward, Adjoint: a.Adjoint(),
 			Baseline: func(y []float32) []float32 { return enlarge(y, s, f) },
 		}, nil
 	}
@@ -62,12 +63,12 @@ func suitableSize(side, factor int) int {
 // enlarge enlarges y bicubically to images of shape s: U·y·Uᵀ.
 func enlarge(y []float32, s Shape, f int) []float32 {
 	h, w := s.Height/f, s.Width/f
-	rows, cols := bicubicUp(h, f).dense(), bicubicUp(w, f).dense()
+	rows, cols := bicubicUp(h, f).Dense(), bicubicUp(w, f).Dense()
 	var out []float32
 	for c := range s.Channels {
-		m := &matrix{h, w, y[c*h*w : (c+1)*h*w]}
+		m := &axis.Matrix{Rows: h, Cols: w, Data: y[c*h*w : (c+1)*h*w]}
 		// The factor with the zeros is on the left.
-		out = append(out, cols.times(rows.times(m).transposed()).transposed().data...)
+		out = append(out, cols.Times(rows.Times(m).Transposed()).Transposed().Data...)
 	}
 	return out
 }
@@ -86,14 +87,14 @@ func cubic(x float64) float64 {
 
 // bicubicDown is R: the cubic stretched by the factor (support 4·factor pixels), aligned at
 // pixel centres, normalised per output pixel, the border mirrored with its edge repeated.
-func bicubicDown(n, factor int) *band {
+func bicubicDown(n, factor int) *axis.Band {
 	f := float64(factor)
-	return newBand(n/factor, n, func(i int, add func(int, float32)) { interpolate(add, n, (float64(i)+0.5)*f-0.5, f) })
+	return axis.NewBand(n/factor, n, func(i int, add func(int, float32)) { interpolate(add, n, (float64(i)+0.5)*f-0.5, f) })
 }
 
 // bicubicUp enlarges n samples by the factor with the plain cubic.
-func bicubicUp(n, factor int) *band {
-	return newBand(n*factor, n, func(i int, add func(int, float32)) {
+func bicubicUp(n, factor int) *axis.Band {
+	return axis.NewBand(n*factor, n, func(i int, add func(int, float32)) {
 		interpolate(add, n, (float64(i)+0.5)/float64(factor)-0.5, 1)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/operator/axis"
 )
 
 // ErrNoSVD: the program has no singular value decomposition of the operator.
@@ -38,7 +39,7 @@ func diagonalSVD(s func(g *onnx.Graph, draws onnx.Value) onnx.Value) *SVD {
 }
 
 // newSVD decomposes y = rows·x·colsᵀ.
-func newSVD(rows, cols *matrix) (*SVD, error) {
+func newSVD(rows, cols *axis.Matrix) (*SVD, error) {
 	left, right, err := decomposeAxes(rows, cols)
 	if err != nil {
 		return nil, err
@@ -47,40 +48,40 @@ func newSVD(rows, cols *matrix) (*SVD, error) {
 }
 
 // decomposeAxes decomposes one matrix for axes of one length.
-func decomposeAxes(rows, cols *matrix) (left, right *axisSVD, err error) {
-	if err := fitsSVD(rows.cols, cols.cols); err != nil {
+func decomposeAxes(rows, cols *axis.Matrix) (left, right *axis.SVD, err error) {
+	if err := fitsSVD(rows.Cols, cols.Cols); err != nil {
 		return nil, nil, err
 	}
-	if left, err = decompose(rows); err != nil || rows.cols == cols.cols {
+	if left, err = axis.Decompose(rows); err != nil || rows.Cols == cols.Cols {
 		return left, left, err
 	}
-	right, err = decompose(cols)
+	right, err = axis.Decompose(cols)
 	return left, right, err
 }
 
 // separableSVD is the decomposition of products along the axes.
-func separableSVD(rows, cols *axisSVD) *SVD {
-	product := func(factor func(*axisSVD) *matrix) func(g *onnx.Graph, x onnx.Value) onnx.Value {
+func separableSVD(rows, cols *axis.SVD) *SVD {
+	product := func(factor func(*axis.SVD) *axis.Matrix) func(g *onnx.Graph, x onnx.Value) onnx.Value {
 		return func(g *onnx.Graph, x onnx.Value) onnx.Value {
-			return along(g, factor(cols), along(g, factor(rows), x, rowAxis), colAxis)
+			return factor(cols).Along(g, factor(rows).Along(g, x, axis.Rows), axis.Cols)
 		}
 	}
-	diagonal := func(g *onnx.Graph, number func(a *axisSVD, i int) float64) onnx.Value {
-		h, w := len(rows.s), len(cols.s)
-		m := fill(h, w, func(i, j int) float64 { return number(rows, i) * number(cols, j) })
-		return g.Const(m.data, 1, 1, h, w)
+	diagonal := func(g *onnx.Graph, number func(a *axis.SVD, i int) float64) onnx.Value {
+		h, w := len(rows.S), len(cols.S)
+		m := axis.Fill(h, w, func(i, j int) float64 { return number(rows, i) * number(cols, j) })
+		return g.Const(m.Data, 1, 1, h, w)
 	}
 	return &SVD{
-		v:  product(func(a *axisSVD) *matrix { return a.v }),
-		vt: product(func(a *axisSVD) *matrix { return a.v.transposed() }),
-		u:  product(func(a *axisSVD) *matrix { return a.ut.transposed() }),
-		ut: product(func(a *axisSVD) *matrix { return a.ut }),
+		v:  product(func(a *axis.SVD) *axis.Matrix { return a.V }),
+		vt: product(func(a *axis.SVD) *axis.Matrix { return a.V.Transposed() }),
+		u:  product(func(a *axis.SVD) *axis.Matrix { return a.Ut.Transposed() }),
+		ut: product(func(a *axis.SVD) *axis.Matrix { return a.Ut }),
 		values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
-			return diagonal(g, func(a *axisSVD, i int) float64 { return a.value(i, least) })
+			return diagonal(g, func(a *axis.SVD, i int) float64 { return a.Value(i, least) })
 		},
 		paired: func(g *onnx.Graph, _ onnx.Value) onnx.Value {
-			return diagonal(g, func(a *axisSVD, i int) float64 {
-				if i < a.ut.cols {
+			return diagonal(g, func(a *axis.SVD, i int) float64 {
+				if i < a.Ut.Cols {
 					return 1
 				}
 				return 0
@@ -98,20 +99,14 @@ func fitsSVD(height, width int) error {
 }
 
 // bandSVD is newSVD of bands.
-func bandSVD(rows, cols *band) (*SVD, error) {
-	if err := fitsSVD(rows.cols, cols.cols); err != nil {
+func bandSVD(rows, cols *axis.Band) (*SVD, error) {
+	if err := fitsSVD(rows.Cols, cols.Cols); err != nil {
 		return nil, err
 	}
-	return newSVD(rows.dense(), cols.dense())
+	return newSVD(rows.Dense(), cols.Dense())
 }
 
-// HasSVD reports whether the operators of a task have a singular value decomposition.
-func (s Set) HasSVD(task string) bool {
-	d, err := s.find(task)
-	return err == nil && d.SVD != nil
-}
-
-// SVD returns the singular value decomposition of A. It returns ErrNoSVD for a task without one, see [Set.HasSVD], and ErrShape
+// SVD returns the singular value decomposition of A. It returns ErrNoSVD for a task without one, see [Definition], and ErrShape
 // for an image with a side above 1024.
 func (o *Operator) SVD() (*SVD, error) {
 	d, err := o.svd()

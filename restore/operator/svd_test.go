@@ -3,10 +3,11 @@ package operator_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -26,10 +27,7 @@ func TestSVD(t *testing.T) {
 			t.Run(fmt.Sprint(task, shape), func(t *testing.T) {
 				t.Parallel()
 				shape := suited(task, shape)
-				op, err := operator.Builtin().New(task, nil, shape)
-				if err != nil {
-					t.Fatal(err)
-				}
+				op := operator.Build(t, task, nil, shape)
 				checkSVD(t, op)
 			})
 		}
@@ -82,44 +80,13 @@ func checkSVD(t *testing.T, op *operator.Operator) {
 // outputs evaluates values of a graph.
 func outputs(t *testing.T, g *onnx.Graph, in []onnx.Value, data [][]float32, want map[string]onnx.Value) map[string][]float32 {
 	t.Helper()
-	var inNames, outNames []string
-	var out []onnx.Value
-	for _, v := range in {
-		inNames = append(inNames, v.Name)
+	names, got := slices.Collect(maps.Keys(want)), map[string][]float32{}
+	var values []onnx.Value
+	for _, name := range names {
+		values = append(values, want[name])
 	}
-	for name, v := range want {
-		g.Output("out "+name, v)
-		outNames = append(outNames, "out "+name)
-		out = append(out, v)
-	}
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := onnxtest.Runtime(t).NewSession(model, inNames, outNames)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := onnxruntime.NewTensors(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(x)
-	y, err := onnxruntime.NewTensors(out...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(y)
-	for i := range x {
-		copy(x[i].F32, data[i])
-	}
-	if err := s.Run(t.Context(), x, y); err != nil {
-		t.Fatal(err)
-	}
-	got := map[string][]float32{}
-	for i, name := range outNames {
-		got[name[len("out "):]] = y[i].F32
+	for i, v := range onnxtest.Compute(t, g, in, values, data...) {
+		got[names[i]] = v
 	}
 	return got
 }
@@ -128,10 +95,7 @@ func outputs(t *testing.T, g *onnx.Graph, in []onnx.Value, data [][]float32, wan
 func TestSVDLimit(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 1, Height: 64, Width: 64}
-	op, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"std": 12}, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.GaussianDeblur, map[string]float64{"std": 12}, shape)
 	d, err := op.SVD()
 	if err != nil {
 		t.Fatal(err)
@@ -160,10 +124,7 @@ func TestSVDLimit(t *testing.T) {
 // Each value of y belongs to one place of the spectrum.
 func TestSVDPairs(t *testing.T) {
 	t.Parallel()
-	op, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 16, Width: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := operator.Build(t, operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 16, Width: 24})
 	d, err := op.SVD()
 	if err != nil {
 		t.Fatal(err)
@@ -183,28 +144,13 @@ func TestSVDPairs(t *testing.T) {
 func TestSVDRefusals(t *testing.T) {
 	t.Parallel()
 	for _, name := range operator.Builtin().Names() {
-		op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: 32, Width: 32})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := false
-		for _, d := range decomposed {
-			want = want || d == name
-		}
+		op := operator.Build(t, name, nil, operator.Shape{Channels: 3, Height: 32, Width: 32})
+		want := slices.Contains(decomposed, name)
 		if _, err := op.SVD(); (err == nil) != want || !want && !errors.Is(err, operator.ErrNoSVD) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := operator.Builtin().HasSVD(name); got != want {
-			t.Errorf("%s: HasSVD is %v", name, got)
-		}
 	}
-	if operator.Builtin().HasSVD("unknown") {
-		t.Error("an unknown task has a decomposition")
-	}
-	large, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 64, Width: 2048})
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := operator.Build(t, operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 64, Width: 2048})
 	if _, err := large.SVD(); !errors.Is(err, operator.ErrShape) {
 		t.Errorf("sides of 2048: %v", err)
 	}

@@ -18,7 +18,7 @@ type Stream struct {
 	Threads int // of an operation
 }
 
-// dividedPixels is the number of pixels of the network's input from which OpenVINO gets streams: see the times in docs/devices.md.
+// dividedPixels is the number of pixels of the network's input from which OpenVINO gets streams: docs/data/devices.csv has the times.
 const dividedPixels = 128 * 128
 
 // Streams divides a batch of n images of height×width pixels into parts that are computed beside each other, at most the given number. On processors,

@@ -13,6 +13,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
 
@@ -103,7 +104,7 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	t.Helper()
 	n, m := len(probs), op.Image.Size()
 	x, e, y := make([]float32, n*m), make([]float32, cfg.Steps*n*m), []float32(nil)
-	times, err := method.Respace(1000, cfg.Steps)
+	levels, err := method.Levels(prior.Schedule{AlphaBar: make([]float64, 1000)}, cfg.Steps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,8 +112,8 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	var draw *operator.Draw
 	for i, p := range probs {
 		noise.Normal(x[i*m:(i+1)*m], p.Key, noise.Start, 0, 1)
-		for k, time := range times {
-			noise.Normal(e[(k*n+i)*m:(k*n+i+1)*m], p.Key, noise.Step, uint32(time), 1)
+		for k, l := range levels {
+			noise.Normal(e[(k*n+i)*m:(k*n+i+1)*m], p.Key, noise.Step, uint32(l.Time), 1)
 		}
 		y = append(y, p.Y...)
 		if draw = op.Draw(p.Key); draw != nil {

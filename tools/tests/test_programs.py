@@ -24,8 +24,8 @@ pytestmark = pytest.mark.skipif(not EXPORTS, reason="DDIFF_EXPORTS names no expo
 
 
 def code_of(heading: str) -> str:
-    """Returns the Python code below a heading of docs/python.md."""
-    section = (REPO / "docs/python.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    """Returns the Python code below a heading of docs/scripting.md."""
+    section = (REPO / "docs/scripting.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     return "\n".join(re.findall(r"```python\n(.*?)```", section, re.S))
 
 

@@ -34,7 +34,7 @@ func newExportCommand() *cobra.Command {
 		Long: "Copy the pictures of outputs, directories or buckets, into folders with readable names:\n" +
 			"CELL/restored/NAME.png, CELL/truth/NAME.png and CELL/measurement/NAME.png, one CELL per problem and way to solve it, for\n" +
 			"tools that compare two folders of images, such as those for FID.\n" +
-			"For tables see: ddiff report --format csv, parquet. docs/python.md has recipes for other programs.",
+			"For tables see: ddiff report --format csv, parquet. docs/scripting.md has recipes for other programs.",
 		Example: "  ddiff export out/demo --out images",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

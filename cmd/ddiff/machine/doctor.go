@@ -34,7 +34,7 @@ func newDoctorCommand() *cobra.Command {
 		Short: "Check this machine's prerequisites, or check a GPU",
 		Long: "List the prerequisites of this machine: what is found, what is missing, and the remedy.\n\n" +
 			"With --gpu, check a device: differences from the CPU, speed, memory and signals. Write gpu-check.json, and\n" +
-			"end with one line for scripts. docs/gpu/README.md describes both.",
+			"end with one line for scripts. docs/devices.md describes both.",
 		Example: "  ddiff doctor\n" +
 			"  ddiff doctor --gpu\n" +
 			"  ddiff doctor --gpu --device webgpu --quick",

@@ -42,7 +42,7 @@ type Options struct {
 
 // AddMain adds the flags of a campaign that most people need.
 func (o *Options) AddMain(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.Tasks, "task", nil, "`tasks`, separated by commas, or all (without inpaint, which needs a mask); those of the campaign file keep its settings; see: ddiff tasks")
+	f.StringSliceVar(&o.Tasks, "task", nil, "`tasks`, separated by commas, or all (without inpaint, which needs a mask); a task of the campaign file has the settings of the file; see: ddiff tasks")
 	f.StringArrayVar(&o.OperatorFiles, "operator", nil, "ONNX `file` of an operator of your own, as a task named after the file; repeatable; see: ddiff operator check")
 	f.StringVarP(&o.Spec.Output, "out", "o", "", "`directory` for the results, or s3://bucket/prefix?endpoint=URL (default \"out\")")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
@@ -74,7 +74,7 @@ func (o *Options) AddSettings(f *pflag.FlagSet) {
 
 // AddPhotons adds the flag for the noise of photons.
 func AddPhotons(f *pflag.FlagSet, photons *float64) {
-	f.Float64Var(photons, "photons", 0, "mean `number` of photons of a white pixel, whose counts are noise beside sigma (default: no such noise)")
+	f.Float64Var(photons, "photons", 0, "mean photon `count` of a white pixel: adds shot noise to the noise of sigma (default: none)")
 }
 
 // AddParts adds the flags of the parts of a run.

@@ -2,6 +2,7 @@ package onnxtest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"ddiff/restore/noise"
@@ -56,6 +57,22 @@ func RunOn(tb testing.TB, rt *onnxruntime.Runtime, g *onnx.Graph, inputs, output
 		res = append(res, v.F32)
 	}
 	return res
+}
+
+// Compute evaluates values of a graph, which become its outputs.
+func Compute(tb testing.TB, g *onnx.Graph, inputs, values []onnx.Value, data ...[]float32) [][]float32 {
+	tb.Helper()
+	outputs := make([]onnx.Value, len(values))
+	for i, v := range values {
+		outputs[i] = onnx.Value{Name: fmt.Sprint("computed ", i), DType: v.DType, Dims: v.Dims}
+		g.Output(outputs[i].Name, v)
+	}
+	for i, d := range data {
+		if len(d) != inputs[i].Size() {
+			tb.Fatalf("input %s gets %d elements, want %d", inputs[i].Name, len(d), inputs[i].Size())
+		}
+	}
+	return Run(tb, g, inputs, outputs, data...)
 }
 
 // Random returns n numbers of the standard normal distribution.

@@ -1,0 +1,234 @@
+// Program size measures the repository: `make size` prints one line with its packages, lines, words and exported names, and
+// writes the lines and names of each package into the table of docs/architecture.md. Its test checks that table, and that
+// each package imports only packages of later rows.
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// page has the table of packages.
+const page = "docs/architecture.md"
+
+// house is the measured repository. Lines are lines of files, with blanks and comments, without generated files.
+type house struct {
+	packages  map[string]*room // by folder
+	lines     int
+	testLines int
+	words     int // of all Markdown files, without the marks of tables and lists
+}
+
+// room is a package: a folder with Go files outside tests.
+type room struct {
+	files   int // outside tests, not generated
+	lines   int
+	names   int             // exported constants, variables, types and functions, without methods; none of a program
+	imports map[string]bool // folders of the repository that files outside tests import
+}
+
+func main() {
+	root := flag.String("root", ".", "`folder` of the repository")
+	flag.Parse()
+	if err := run(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "size:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string) error {
+	h, err := measure(root)
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(root, page)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, []byte(h.fill(string(text))), 0o644); err != nil {
+		return err
+	}
+	fmt.Println(h)
+	return nil
+}
+
+// measure reads all files of the repository at root that git tracks.
+func measure(root string) (*house, error) {
+	list := exec.Command("git", "ls-files", "-z", "*.go", "*.md")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the files of %s: %w", root, err)
+	}
+	h := &house{packages: map[string]*room{}}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		switch {
+		case os.IsNotExist(err): // deleted, and not yet committed
+		case err != nil:
+			return nil, err
+		case path.Ext(name) == ".md":
+			h.words += words(string(content))
+		default:
+			if err := h.add(name, content); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return h, nil
+}
+
+// words counts the words of a text: what has a letter or a digit between spaces.
+func words(text string) int {
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// add counts a Go file.
+func (h *house) add(name string, content []byte) error {
+	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	lines := strings.Count(string(content), "\n")
+	if strings.HasSuffix(name, "_test.go") {
+		h.testLines += lines
+		return nil
+	}
+	dir := path.Dir(name)
+	p := h.packages[dir]
+	if p == nil {
+		p = &room{imports: map[string]bool{}}
+		h.packages[dir] = p
+	}
+	for _, spec := range file.Imports {
+		if to, ok := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "ddiff/"); ok {
+			p.imports[to] = true
+		}
+	}
+	if !ast.IsGenerated(file) {
+		h.lines += lines
+		p.files++
+		p.lines += lines
+	}
+	if file.Name.Name != "main" {
+		p.names += exported(file)
+	}
+	return nil
+}
+
+// exported counts the exported names that a file declares, without methods.
+func exported(file *ast.File) int {
+	n := 0
+	count := func(names ...*ast.Ident) {
+		for _, name := range names {
+			if name.IsExported() {
+				n++
+			}
+		}
+	}
+	for _, decl := range file.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				count(d.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					count(s.Name)
+				case *ast.ValueSpec:
+					count(s.Names...)
+				}
+			}
+		}
+	}
+	return n
+}
+
+func (h *house) String() string {
+	largest := slices.MaxFunc(slices.Collect(maps.Values(h.packages)), func(a, b *room) int { return cmp.Compare(a.files, b.files) })
+	names := 0
+	for _, p := range h.packages {
+		names += p.names
+	}
+	return fmt.Sprintf("packages=%d files_max=%d lines=%d test_lines=%d words=%d exported=%d",
+		len(h.packages), largest.files, h.lines, h.testLines, h.words, names)
+}
+
+// row is a row of the table: folder, lines, names, purpose.
+var row = regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| *(\\d+) \\| *(\\d+) \\|")
+
+// fill returns the page with the measured lines and names in the rows of its table.
+func (h *house) fill(text string) string {
+	return row.ReplaceAllStringFunc(text, func(old string) string {
+		dir := row.FindStringSubmatch(old)[1]
+		p := h.packages[dir]
+		if p == nil {
+			return old
+		}
+		return fmt.Sprintf("| `%s` | %d | %d |", dir, p.lines, p.names)
+	})
+}
+
+// mistakes compares the table with the code. The numbers may be a tenth off, so that not every commit changes the page.
+func (h *house) mistakes(text string) []string {
+	var found []string
+	position := map[string]int{}
+	for i, m := range row.FindAllStringSubmatch(text, -1) {
+		dir := m[1]
+		if _, twice := position[dir]; twice {
+			found = append(found, fmt.Sprintf("%s has two rows", dir))
+		}
+		position[dir] = i
+		p := h.packages[dir]
+		if p == nil {
+			found = append(found, fmt.Sprintf("%s has a row and is no package", dir))
+			continue
+		}
+		for column, is := range map[string]int{m[2]: p.lines, m[3]: p.names} {
+			if stated, err := strconv.Atoi(column); err != nil || !near(stated, is) {
+				found = append(found, fmt.Sprintf("%s: the table says %s, counted %d; run make size", dir, column, is))
+			}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(h.packages)) {
+		at, ok := position[dir]
+		if !ok {
+			found = append(found, fmt.Sprintf("%s has no row", dir))
+			continue
+		}
+		for _, to := range slices.Sorted(maps.Keys(h.packages[dir].imports)) {
+			if below, ok := position[to]; ok && below <= at {
+				found = append(found, fmt.Sprintf("%s imports %s, which stands above it: an arrow runs back up", dir, to))
+			}
+		}
+	}
+	return found
+}
+
+// near reports whether two counts differ by at most a tenth, or by ten.
+func near(a, b int) bool {
+	return max(a-b, b-a) <= max(10, b/10)
+}

@@ -1,0 +1,127 @@
+package method
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ddiff/restore/parameter"
+)
+
+// photographs returns the SHA-256 of the files of examples/images, with which the rows of natural for the paper's tasks were
+// chosen: those of DDiff with all of them, those of DiffPIR, RED-diff, DDRM and DCDP with the first three.
+func photographs() []string {
+	return []string{
+		"6920df7795cecc620fde643c0caa984e5f36cc657d580c50185f298e65c4332b", // astronaut
+		"e95e38df548e114e70bc4fd4186d96c46ff02e9cd11abec4594ee7055a8117e8", // chelsea
+		"36647fac1777795aab040d342976333e585b2864c59b2d26eac7df2886955d4d", // coffee
+		"83da0ec71ace69fc7fdc6e8974044d65d257b4aaf85002fea485418ea65f58a2", // hubble_deep_field
+		"a3c92a667c056e1c32c50ac8936e95cb8de693774c8c7cb5988f9010aea55fc2", // retina
+		"c6e4e452069a7a9f1dfa0722bd9c7f29d607e177739f0626b9479cb82707a831", // rocket
+	}
+}
+
+// tuningPhotographs returns the SHA-256 of the files that scripts/tuning-photographs.sh fetches, with which the rows of
+// natural for the other tasks were chosen: that of colorize with all of them, that of denoise with [fourPhotographs], the others
+// with the first six.
+func tuningPhotographs() []string {
+	return []string{
+		"8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91", // Dune.jpg
+		"d3095ee09d425ef23d27155412136cf14fc3c9af76ca58b452f55e23da324e78", // Garden.jpg
+		"e35a9a4126ef969c90b29c038058c5a575a20eadd84106a37bf1fa9931e7b61d", // LadyBird.jpg
+		"77ca53077831d3237f73393a91fc879158abc046d852941c26e90de336356957", // Storm.jpg
+		"f4a6bf48b97d97715413f9ebd2d8744bd46df0e492bc8326e2513d51084f2612", // castle-maintenon.jpg
+		"adb9e2834a8a3db40ca3817452b956ada527085e5aa2bd604c465651a3834ae4", // panther-chameleon-female.jpg
+		"5c30118205982da441bf7e6a1ada636a8a0be879408140b3148280c665ed6bce", // Aqua.jpg
+		"19c78500ac00a622e19907ab9cc7d06d46fe08c4a6142759a84195696150ec07", // Wood.jpg
+	}
+}
+
+// fourPhotographs returns Garden, Storm, castle-maintenon and panther-chameleon-female of [tuningPhotographs].
+func fourPhotographs() []string {
+	all := tuningPhotographs()
+	return []string{all[1], all[3], all[4], all[5]}
+}
+
+// ChosenOn returns the SHA-256 of the image files with which the values of a preset's row were chosen, if they are known
+// and the settings have a value of the row. Settings are assignments in one text, such as "steps=120;gamma0=8". Values of
+// the parameters in replaced do not count: they were chosen otherwise.
+func (s Set) ChosenOn(preset, method, task, settings string, replaced []string) []string {
+	have := strings.Split(settings, ";")
+	for _, m := range s.All() {
+		info := m.Info()
+		if info.Name != method {
+			continue
+		}
+		for _, row := range info.Rows {
+			if row.Preset != preset || row.Task != task {
+				continue
+			}
+			for name, v := range row.Values {
+				if !slices.Contains(replaced, name) && slices.Contains(have, name+"="+assigned(v)) {
+					return row.ChosenOn
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// assigned is a value as settings have it.
+func assigned(v parameter.Value) string {
+	if v.Word != "" {
+		return v.Word
+	}
+	return fmt.Sprint(v.Number)
+}
+
+// publishedRow is a row of a preset with values that are given as names, and numbers or words, in turn.
+func publishedRow(preset, task string, steps int, values ...any) Row {
+	row := Row{Preset: preset, Task: task, Steps: steps, Values: map[string]parameter.Value{}}
+	row.set(values...)
+	return row
+}
+
+// set replaces values, which are names, and numbers or words, in turn.
+func (r *Row) set(values ...any) {
+	for i := 0; i+1 < len(values); i += 2 {
+		name, _ := values[i].(string)
+		switch v := values[i+1].(type) {
+		case int:
+			r.Values[name] = parameter.Number(float64(v))
+		case float64:
+			r.Values[name] = parameter.Number(v)
+		case string:
+			r.Values[name] = parameter.Word(v)
+		}
+	}
+}
+
+// chosenRow is a row of natural with values that were chosen on photographs.
+func chosenRow(photographs []string, task string, steps int, values ...any) Row {
+	row := publishedRow("natural", task, steps, values...)
+	row.ChosenOn = photographs
+	return row
+}
+
+// searchedRow is a row of natural with the best settings of examples/methods/search.yaml, see docs/methods.md: those with the highest mean PSNR
+// of six at 64×64, sigma 0.05, and 99 or 100 evaluations of the network, on the three photographs of searchPhotographs.
+func searchedRow(task string, steps int, values ...any) Row {
+	return chosenRow(searchPhotographs(), task, steps, values...)
+}
+
+// searchedBeside is searchedRow for rows with further values, which were chosen with bundled photographs before the search.
+func searchedBeside(bundled []string, task string, steps int, values ...any) Row {
+	return chosenRow(union(bundled, searchPhotographs()), task, steps, values...)
+}
+
+// union returns a and the elements of b that a lacks.
+func union(a, b []string) []string {
+	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
+}
+
+// searchPhotographs returns Garden, LadyBird and castle-maintenon of [tuningPhotographs].
+func searchPhotographs() []string {
+	all := tuningPhotographs()
+	return []string{all[1], all[2], all[4]}
+}

@@ -1,0 +1,62 @@
+package axis
+
+import "ddiff/restore/onnx"
+
+// Matrix is a small dense constant, stored row by row.
+type Matrix struct {
+	Rows, Cols int
+	Data       []float32
+}
+
+func newMatrix(rows, cols int) *Matrix {
+	return &Matrix{rows, cols, make([]float32, rows*cols)}
+}
+
+// Fill returns a matrix. f sets every element from its row and column.
+func Fill(rows, cols int, f func(i, j int) float64) *Matrix {
+	m := newMatrix(rows, cols)
+	for i := range rows {
+		for j := range cols {
+			m.Data[i*cols+j] = float32(f(i, j))
+		}
+	}
+	return m
+}
+
+// Value adds the matrix to a graph.
+func (m *Matrix) Value(g *onnx.Graph) onnx.Value { return g.Const(m.Data, m.Rows, m.Cols) }
+
+// Transposed returns the transposed matrix.
+func (m *Matrix) Transposed() *Matrix {
+	return Fill(m.Cols, m.Rows, func(i, j int) float64 { return float64(m.Data[j*m.Cols+i]) })
+}
+
+// Times is the matrix product, accumulated in float64.
+func (m *Matrix) Times(b *Matrix) *Matrix {
+	out := newMatrix(m.Rows, b.Cols)
+	sum := make([]float64, b.Cols)
+	for i := range m.Rows {
+		clear(sum)
+		for k := range m.Cols {
+			a := float64(m.Data[i*m.Cols+k])
+			if a == 0 {
+				continue
+			}
+			for j := range b.Cols {
+				sum[j] += a * float64(b.Data[k*b.Cols+j])
+			}
+		}
+		for j, s := range sum {
+			out.Data[i*b.Cols+j] = float32(s)
+		}
+	}
+	return out
+}
+
+// Along multiplies an axis of a batch of images by the matrix: m·v for rows, v·mᵀ for columns.
+func (m *Matrix) Along(g *onnx.Graph, v onnx.Value, axis int) onnx.Value {
+	if axis == Rows {
+		return g.MatMul(m.Value(g), v)
+	}
+	return g.MatMul(v, m.Transposed().Value(g))
+}
