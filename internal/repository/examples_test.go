@@ -139,11 +139,11 @@ func TestPagesNameEverything(t *testing.T) {
 	t.Parallel()
 	fields := regexp.MustCompile(`(?m)^\t\t"(\w+)": +func\(n \*yaml\.Node`)
 	var names []string
-	for _, m := range fields.FindAllStringSubmatch(read(t, "manifest/spec_fields.go"), -1) {
+	for _, m := range fields.FindAllStringSubmatch(read(t, "manifest/yaml.go"), -1) {
 		names = append(names, m[1])
 	}
 	if len(names) == 0 {
-		t.Fatal("manifest/spec_fields.go declares no field")
+		t.Fatal("manifest/yaml.go declares no field")
 	}
 	wantNames(t, "docs/campaigns.md", names)
 

@@ -1,4 +1,4 @@
-// Program size measures the repository: `make size` prints one line with its packages, lines, words and exported names, and
+// Command size measures the repository: `make size` prints one line with its packages, lines, words and exported names, and
 // writes the lines and names of each package into the table of docs/architecture.md. Its test checks that table, and that
 // each package imports only packages of later rows.
 package main
