@@ -48,8 +48,8 @@ func TestRestoreOtherSettings(t *testing.T) {
 	wantCode(t, e, 0)
 	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1")
 	for _, c := range []struct{ args, message []string }{
-		{[]string{"--sigma", "0.1"}, []string{"sigma=0.02", "instead of", "sigma=0.1"}},
-		{[]string{"--sigma", "0.02", "--steps", "3"}, []string{"steps=2", "instead of", "steps=3"}},
+		{[]string{"--sigma", "0.1"}, []string{"σ 0.02", "instead of", "σ 0.1"}},
+		{[]string{"--sigma", "0.02", "--steps", "3"}, []string{"2", "instead of", "3"}},
 		{[]string{"--sigma", "0.02", "--seed", "7"}, []string{"other settings"}},
 	} {
 		e := ddiff(t, quick(append(c.args, a)...)...)

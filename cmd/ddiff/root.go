@@ -61,8 +61,8 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
 		Long: "ddiff solves image inverse problems y = A(x) + noise with a pretrained diffusion prior\n" +
 			"inside a linearised ADMM loop, over whole datasets.",
-		Example: "  ddiff restore small.jpg --task super_resolution     a picture that is degraded already\n" +
-			"  ddiff run photo.png --task super_resolution         degrade a photograph, restore it, compare\n" +
+		Example: "  ddiff restore small.jpg --task super_resolution   # degraded already\n" +
+			"  ddiff run photo.png --task super_resolution       # degrade, restore, compare\n" +
 			"  ddiff run campaign.yaml\n" +
 			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
 		Version:       cli.Version(),
