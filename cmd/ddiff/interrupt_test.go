@@ -32,6 +32,7 @@ func TestInterrupt(t *testing.T) {
 	}{
 		{"one by one", syscall.SIGINT, "1", 1, nil},
 		{"in a batch", syscall.SIGTERM, "2", 2, nil},
+		{"by a closed terminal", syscall.SIGHUP, "2", 2, nil},
 		{"with damaged checkpoints", syscall.SIGINT, "2", 2, damageAll},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,19 +6,43 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log" //nolint:depguard // to silence other packages
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
+
+	"ddiff/internal/cli"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // packages such as net/http write to it past --quiet
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	go func() {
 		<-ctx.Done()
 		stop() // a second signal ends the process immediately
 	}()
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	go endOnQuit()
+	stdout := cli.NewOutput(os.Stdout)
+	code := execute(ctx, os.Args[1:], stdout, os.Stderr)
+	if err := stdout.Err(); err != nil && code == cli.ExitDone {
+		fmt.Fprintln(os.Stderr, "ddiff: output is lost:", err)
+		code = cli.ExitUnexpected
+	}
+	os.Exit(code)
+}
+
+// endOnQuit ends the process at SIGQUIT with the stacks of all goroutines. Go's own exit code is that of a wrong flag.
+func endOnQuit() {
+	quit := make(chan os.Signal, 1)
+	signal.Notify(quit, syscall.SIGQUIT)
+	<-quit
+	_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2) // the process ends in any case
+	os.Exit(cli.ExitQuit)
 }

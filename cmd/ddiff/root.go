@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"ddiff/cmd/ddiff/bench"
 	"ddiff/cmd/ddiff/cluster"
@@ -60,8 +61,8 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		Short: "Restore whole datasets of images with Dual Ascent Diffusion (DDiff)",
 		Long: "ddiff solves image inverse problems y = A(x) + noise with a pretrained diffusion prior\n" +
 			"inside a linearised ADMM loop, over whole datasets.",
-		Example: "  ddiff run photo.png --task super_resolution\n" +
-			"  ddiff restore small.jpg --task super_resolution\n" +
+		Example: "  ddiff restore small.jpg --task super_resolution   # degraded already\n" +
+			"  ddiff run photo.png --task super_resolution       # degrade, restore, compare\n" +
 			"  ddiff run campaign.yaml\n" +
 			"  ddiff submit campaign.yaml --nats nats://host:4222 --watch",
 		Version:       cli.Version(),
@@ -130,11 +131,16 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 		cmd.Args = cobra.NoArgs
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
-	if check := cmd.Args; check != nil {
+	if check := cmd.Args; check != nil || cmd.Runnable() {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				_, name, _ := strings.Cut(cmd.CommandPath(), " ")
-				return cli.Usage(fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath()))
+			_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+			if check != nil {
+				if err := check(cmd, args); err != nil {
+					return cli.Usage(fmt.Errorf("%s: %s; see: %s --help", name, wrongArguments(cmd, args, err), cmd.CommandPath()))
+				}
+			}
+			if empty := emptyFlag(cmd); empty != "" {
+				return cli.Usage(fmt.Errorf("%s: --%s is empty: give a value, or leave the flag out for its default; is a variable unset?", name, empty))
 			}
 			return nil
 		}
@@ -144,6 +150,20 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 	for _, sub := range cmd.Commands() {
 		prepare(sub, c)
 	}
+}
+
+// emptyFlag returns the name of a given flag without a value, or with an empty value in its list: "" is not the default.
+func emptyFlag(cmd *cobra.Command) (name string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
+			name = f.Name
+		}
+	})
+	return name
 }
 
 // wrongArguments describes an error of cobra about arguments: an unknown verb, or the wrong number.

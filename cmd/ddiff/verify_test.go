@@ -224,10 +224,6 @@ func TestVerifyTampering(t *testing.T) {
 			[][]string{{restored + ": file: is missing", "run its campaign again"}},
 		},
 		{
-			"the result is missing", func(t *testing.T, dir string) { must(t, os.Remove(in(dir, "result.json"))) }, 1,
-			[][]string{{"result.json: file: is missing", "run its campaign again"}},
-		},
-		{
 			"the result is no JSON", func(t *testing.T, dir string) { write(t, in(dir, "result.json"), []byte("{")) }, 1,
 			[][]string{{"result.json: file: cannot be read", "remove it and run its campaign again"}},
 		},
@@ -279,9 +275,9 @@ func TestVerifyTampering(t *testing.T) {
 			dir := folderOf(t, copied, "inpaint_random")
 			c.change(t, dir)
 			e := ddiff(t, "verify", copied)
-			last, code := "checked=2 ok=2 wrong=0", 0
+			last, code := "checked=2 ok=2 wrong=0 unfinished=0", 0
 			if c.wrong > 0 {
-				last, code = "checked=2 ok=1 wrong=1", 3
+				last, code = "checked=2 ok=1 wrong=1 unfinished=0", 3
 				wantMessage(t, e, "ddiff: mismatch: 1 of 2 outputs do not match their passports")
 			}
 			wantCode(t, e, code)
@@ -294,6 +290,22 @@ func TestVerifyTampering(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVerifyUnfinished: what an interruption leaves of an item is no mismatch, and is counted.
+func TestVerifyUnfinished(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr,super_resolution")
+	dir := folderOf(t, out, "hdr")
+	must(t, os.Remove(filepath.Join(dir, "result.json")))
+	e := ddiff(t, "verify", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "note: is unfinished: there is no result.json, which is written last; run its campaign again")
+	wantLine(t, e, "checked=2 ok=1 wrong=0 unfinished=1")
+	must(t, os.Remove(filepath.Join(dir, "restored.png")))
+	e = ddiff(t, "verify", out, "--json")
+	wantCode(t, e, 0)
+	wantLine(t, e, `{"checked":2,"ok":1,"unfinished":1,"wrong":0}`)
 }
 
 // TestVerifySource changes, moves and forges the source photograph of an item.
@@ -314,7 +326,7 @@ func TestVerifySource(t *testing.T) {
 	e = ddiff(t, "verify", out)
 	wantCode(t, e, 3)
 	wantLine(t, e, photo+": item.image: has the SHA-256", "was made from", "put the original back")
-	wantLine(t, e, "checked=2 ok=0 wrong=2")
+	wantLine(t, e, "checked=2 ok=0 wrong=2 unfinished=0")
 }
 
 // TestVerifyForms names one item in every supported form, and copies of it elsewhere.
@@ -338,11 +350,11 @@ func TestVerifyForms(t *testing.T) {
 		code int
 		line string
 	}{
-		{"output", []string{out}, 0, "checked=1 ok=1 wrong=0"},
-		{"folder", []string{dir}, 0, "checked=1 ok=1 wrong=0"},
+		{"output", []string{out}, 0, "checked=1 ok=1 wrong=0 unfinished=0"},
+		{"folder", []string{dir}, 0, "checked=1 ok=1 wrong=0 unfinished=0"},
 		{"result", []string{filepath.Join(dir, "result.json")}, 0, "restored.png: ok"},
 		{"image", []string{filepath.Join(dir, "restored.png")}, 0, "restored.png: ok"},
-		{"all of them", []string{out, dir, filepath.Join(dir, "result.json")}, 0, "checked=3 ok=3 wrong=0"},
+		{"all of them", []string{out, dir, filepath.Join(dir, "result.json")}, 0, "checked=3 ok=3 wrong=0 unfinished=0"},
 		{"copy beside it", []string{beside}, 0, "copy.png: ok"},
 		{"copy elsewhere", []string{moved}, 0, "photo.png: note: verified by its passport alone: there is no result.json beside it"},
 		{"copy beside another result", []string{filepath.Join(strange, "photo.png")}, 0, "photo.png: note: verified by its passport alone: the result.json beside it is another item's"},

@@ -40,7 +40,7 @@ import (
 // The exit codes. exitClasses describes each of them.
 const (
 	ExitDone        = 0
-	exitUnexpected  = 1
+	ExitUnexpected  = 1
 	exitUsage       = 2
 	ExitIncomplete  = 3
 	exitRuntime     = 4
@@ -51,6 +51,7 @@ const (
 	exitNATS        = 9
 	exitHung        = 10
 	ExitInterrupted = 130
+	ExitQuit        = 131
 )
 
 // exitClass is one exit code with the errors that lead to it.
@@ -92,7 +93,8 @@ func exitClasses() []exitClass {
 		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
 			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, report.ErrArtifact, gpucheck.ErrBounds,
 		}},
-		{exitUnexpected, "an unexpected error", nil},
+		{ExitQuit, "ended by SIGQUIT, which prints what every goroutine does", nil},
+		{ExitUnexpected, "an unexpected error", nil},
 	}
 }
 
@@ -126,7 +128,7 @@ func ExitCode(err error) int {
 	if slices.ContainsFunc(wrongInputs(), func(target error) bool { return errors.Is(err, target) }) {
 		return exitUsage
 	}
-	return exitUnexpected
+	return ExitUnexpected
 }
 
 // untypedUsage recognises the usage error of cobra that has no type.

@@ -14,7 +14,7 @@ const LineEvery = 5 * time.Second
 
 // TerminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal.
 func TerminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}

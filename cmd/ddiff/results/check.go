@@ -32,11 +32,13 @@ func (p problem) String() string { return fmt.Sprintf("%s: %s: %s", p.File, p.Fi
 
 // output is a restored image with the problems found in it.
 type output struct {
-	File     string    `json:"file"`
-	Item     string    `json:"item,omitempty"`
-	OK       bool      `json:"ok"`
-	Problems []problem `json:"problems,omitempty"`
-	Notes    []string  `json:"notes,omitempty"`
+	File string `json:"file"`
+	Item string `json:"item,omitempty"`
+	OK   bool   `json:"ok"`
+	// Unfinished: an interruption left the folder of an item without a result.
+	Unfinished bool      `json:"unfinished,omitempty"`
+	Problems   []problem `json:"problems,omitempty"`
+	Notes      []string  `json:"notes,omitempty"`
 
 	from     origin              // where File and the files beside it are
 	image    *raster.Image       // nil when it cannot be decoded
@@ -67,13 +69,22 @@ func (o *output) folder() string {
 	return filepath.Base(dir)
 }
 
-// readOutput reads an image and its passport and checks that they match.
-func readOutput(ctx context.Context, t target) *output {
-	o, file := &output{File: t.path, from: t.origin}, t.path
+// isUnfinished reports whether the image belongs to the folder of an item without a result.
+func (o *output) isUnfinished(ctx context.Context) bool {
+	if o.folder() == "" || filepath.Base(o.File) != manifest.FileRestored {
+		return false
+	}
+	_, err := o.from.get(ctx, o.beside(manifest.FileResult))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// read reads the image and its passport and checks that they match.
+func (o *output) read(ctx context.Context) {
+	file := o.File
 	data, err := o.from.get(ctx, file)
 	if err != nil {
 		o.addProblem(file, "file", "%s", cannotRead(err))
-		return o
+		return
 	}
 	if o.image, err = raster.Decode(data); err != nil {
 		o.addProblem(file, "pixels", "%v; %s", err, remedy)
@@ -88,13 +99,12 @@ func readOutput(ctx context.Context, t target) *output {
 		o.passport, o.Item = &p, p.Item.ID
 		o.checkPassport()
 	}
-	return o
 }
 
 // cannotRead describes why a file of an output cannot be read, with the remedy.
 func cannotRead(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
-		return "is missing: the item is unfinished, or the file was removed; run its campaign again"
+		return "is missing; run its campaign again"
 	}
 	return fmt.Sprintf("cannot be read: %v", err)
 }

@@ -77,7 +77,8 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 		if out != nil {
 			return cli.Usage(fmt.Errorf("%s: has several images; name one of them", arg))
 		}
-		out = readOutput(ctx, t)
+		out = &output{File: t.path, from: t.origin}
+		out.read(ctx)
 	}
 	for _, p := range out.Problems {
 		fmt.Fprintln(stderr, "ddiff:", cli.Printable(fmt.Sprint(p)))

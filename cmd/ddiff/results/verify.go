@@ -25,7 +25,7 @@ func newVerifyCommand() *cobra.Command {
 			"result.json beside it with the digests of all files, and the source image where it still exists.\n" +
 			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
 			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +
-			"cause and remedy.",
+			"cause and remedy. An item without a result.json is unfinished, which is no problem.",
 		Example: "  ddiff verify out\n" +
 			"  ddiff verify photo.png\n" +
 			"  ddiff verify \"s3://results/demo?endpoint=https://host\"",
@@ -40,14 +40,17 @@ func newVerifyCommand() *cobra.Command {
 
 // verify checks the images that the arguments name, and prints the outcome.
 func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) error {
-	v, checked, wrong := verifier{digests: map[string]string{}}, 0, 0
+	v, checked, wrong, unfinished := verifier{digests: map[string]string{}}, 0, 0, 0
 	for _, arg := range args {
 		for t, err := range restoredImages(ctx, arg) {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err
 			}
 			o := v.verify(ctx, t)
-			if checked++; !o.OK {
+			switch checked++; {
+			case o.Unfinished:
+				unfinished++
+			case !o.OK:
 				wrong++
 			}
 			if err := o.print(stdout, asJSON); err != nil {
@@ -56,11 +59,11 @@ func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) e
 		}
 	}
 	if asJSON {
-		if err := json.NewEncoder(stdout).Encode(map[string]int{"checked": checked, "ok": checked - wrong, "wrong": wrong}); err != nil {
+		if err := json.NewEncoder(stdout).Encode(map[string]int{"checked": checked, "ok": checked - wrong - unfinished, "wrong": wrong, "unfinished": unfinished}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d\n", checked, checked-wrong, wrong)
+		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d unfinished=%d\n", checked, checked-wrong-unfinished, wrong, unfinished)
 	}
 	if wrong > 0 {
 		return fmt.Errorf("%w: %d of %d outputs do not match their passports", cli.ErrMismatch, wrong, checked)
@@ -79,7 +82,13 @@ type verifier struct {
 
 // verify checks one image, the files beside it and its source.
 func (v verifier) verify(ctx context.Context, t target) *output {
-	o := readOutput(ctx, t)
+	o := &output{File: t.path, from: t.origin}
+	if o.isUnfinished(ctx) {
+		o.Unfinished = true
+		o.addNote("is unfinished: there is no %s, which is written last; run its campaign again", manifest.FileResult)
+		return o
+	}
+	o.read(ctx)
 	o.checkSidecar(ctx)
 	if o.passport != nil {
 		v.checkSources(ctx, o)

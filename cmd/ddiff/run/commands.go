@@ -12,5 +12,5 @@ import (
 
 // Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
 func Commands(c shard.Catalogue) []*cobra.Command {
-	return []*cobra.Command{newRunCommand(c), newRestoreCommand(c)}
+	return []*cobra.Command{newRestoreCommand(c), newRunCommand(c)}
 }

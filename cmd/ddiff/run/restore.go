@@ -10,8 +10,10 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -84,7 +86,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 
 // run restores the files.
 func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	inputs, skipped, err := findPictures(args)
+	inputs, refused, skipped, err := findPictures(args)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("restore: %w", err))
 	}
@@ -105,6 +107,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	todo, err := w.choose(ctx, inputs)
 	if err != nil {
 		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		w.fail(name, refused[name])
 	}
 	if skipped > 0 && !o.JSON && !o.Quiet {
 		fmt.Fprintf(stderr, "skipped %d files that are neither pictures nor .npy\n", skipped)

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
@@ -28,11 +30,14 @@ type picture struct {
 	name string // as in the argument
 	path string // absolute
 	base string // begin of the name of its restored picture, without folder
+
+	restored *manifest.Item // of the existing restored picture; nil without one
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
-// pictures of a folder are no inputs. skipped counts other files.
-func findPictures(args []string) (inputs []*picture, skipped int, err error) {
+// pictures of a folder are no inputs. skipped counts other files of folders; an argument that is no measurement has its error in refused.
+func findPictures(args []string) (inputs []*picture, refused map[string]error, skipped int, err error) {
+	refused = map[string]error{}
 	seen, bases := map[string]bool{}, map[string]int{}
 	add := func(name string) error {
 		path, err := filepath.Abs(name)
@@ -48,11 +53,11 @@ func findPictures(args []string) (inputs []*picture, skipped int, err error) {
 		info, err := os.Stat(arg)
 		switch {
 		case err != nil:
-			return nil, 0, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
+			return nil, nil, 0, fmt.Errorf("%s: %w; give pictures, .npy files or folders of them", arg, errors.Unwrap(err))
 		case info.IsDir():
 			entries, err := os.ReadDir(arg)
 			if err != nil {
-				return nil, 0, fmt.Errorf("%s: %w", arg, errors.Unwrap(err))
+				return nil, nil, 0, fmt.Errorf("%s: %w", arg, errors.Unwrap(err))
 			}
 			for _, e := range entries {
 				name := e.Name()
@@ -62,22 +67,22 @@ func findPictures(args []string) (inputs []*picture, skipped int, err error) {
 					skipped++
 				default:
 					if err := add(filepath.Join(arg, name)); err != nil {
-						return nil, 0, err
+						return nil, nil, 0, err
 					}
 				}
 			}
 		case manifest.IsMeasurement(arg):
 			if err := add(arg); err != nil {
-				return nil, 0, err
+				return nil, nil, 0, err
 			}
 		case len(args) > 1:
-			skipped++
+			refused[arg] = errNoMeasurement
 		default:
-			return nil, 0, fmt.Errorf("%s is neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP or .npy files", arg)
+			return nil, nil, 0, fmt.Errorf("%s: %w", arg, errNoMeasurement)
 		}
 	}
 	if len(inputs) == 0 {
-		return nil, 0, errors.New("no picture found; give PNG, JPEG, TIFF, WebP or .npy files, or folders of them")
+		return nil, nil, 0, errors.New("no picture found; give PNG, JPEG, TIFF, WebP or .npy files, or folders of them")
 	}
 	// Pictures of one name and different extensions keep their extensions.
 	for _, in := range inputs {
@@ -88,8 +93,11 @@ func findPictures(args []string) (inputs []*picture, skipped int, err error) {
 			in.base = filepath.Base(in.path)
 		}
 	}
-	return inputs, skipped, nil
+	return inputs, refused, skipped, nil
 }
+
+// errNoMeasurement is the error of an argument in a format that is not read.
+var errNoMeasurement = errors.New("neither a picture nor a .npy file; give PNG, JPEG, TIFF, WebP or .npy files")
 
 // target returns the path of a restored picture in a folder, or beside the input. tail tells it from others of the input.
 func (p *picture) target(folder, tail string) string {
@@ -128,10 +136,16 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 			return nil, fmt.Errorf("%w: --out: %w", cli.ErrRestoredFile, err)
 		}
 	}
-	taken, writable := map[string]string{}, map[string]error{}
 	for _, in := range inputs {
 		w.inputs[in.name] = in
+	}
+	var restored []*picture // by the task, perhaps with other settings
+	taken, writable := map[string]string{}, map[string]error{}
+	for _, in := range inputs {
 		target := in.target(w.into, "")
+		if err := w.checkNoInput(in, target); err != nil {
+			return nil, cli.Usage(fmt.Errorf("restore: %w", err))
+		}
 		if other, ok := taken[resultname.Fold(target)]; ok {
 			return nil, cli.Usage(fmt.Errorf("restore: %s and %s have the same restored picture %s; restore them with different --out", other, in.name, target))
 		}
@@ -140,17 +154,22 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 		if _, known := writable[folder]; !known && w.into == "" {
 			writable[folder] = checkWritable(folder)
 		}
-		same, err := w.isRestored(ctx, in, target)
+		old, err := w.restorationOf(ctx, in, target)
+		same := old != nil
 		switch {
 		case writable[folder] != nil && (!same || !w.single() || w.force):
 			w.fail(in.name, writable[folder])
 		case w.force || !w.single() || errors.Is(err, fs.ErrNotExist):
 			todo = append(todo, in)
 		case same:
-			w.skipped++
+			in.restored = old
+			restored = append(restored, in)
 		default:
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration by task %s; give --force to replace it, or --out", target, w.spec.Tasks[0].Name))
 		}
+	}
+	if err := w.skipEqual(ctx, restored); err != nil {
+		return nil, err
 	}
 	if w.into != "" && len(todo) > 0 {
 		if err := checkWritable(w.into); err != nil {
@@ -160,18 +179,94 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 	return todo, nil
 }
 
-// isRestored reports whether a file is the restoration of an input by the task, by its passport.
-func (w *pictureWriter) isRestored(ctx context.Context, in *picture, target string) (bool, error) {
+// checkNoInput refuses a restored picture of in that would replace an input.
+func (w *pictureWriter) checkNoInput(in *picture, target string) error {
+	found, err := os.Stat(target)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is replaced
+	}
+	for _, other := range w.inputs {
+		if info, err := os.Stat(other.path); err == nil && os.SameFile(found, info) {
+			return fmt.Errorf("%s is an input, and would be the restored picture of %s; give --out DIR, or leave one of them out", other.name, in.name)
+		}
+	}
+	return nil
+}
+
+// restorationOf returns the item of a file that is the restoration of an input by the task, by its passport; otherwise nil.
+func (w *pictureWriter) restorationOf(ctx context.Context, in *picture, target string) (*manifest.Item, error) {
 	data, err := regular.Read(target, manifest.MaxFileBytes)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	p, err := gpuworker.ReadPassport(data)
 	if err != nil || p.Item.Measurement == nil || !w.hasTask(&p.Item) {
-		return false, nil //nolint:nilerr // a file of another origin
+		return nil, nil //nolint:nilerr,nilnil // a file of another origin
 	}
-	sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes)
-	return err == nil && sum == p.Item.Measurement.SHA256, nil
+	if sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes); err != nil || sum != p.Item.Measurement.SHA256 {
+		return nil, nil //nolint:nilerr,nilnil // of another input
+	}
+	return &p.Item, nil
+}
+
+// skipEqual skips the inputs whose restored pictures have the settings of this restoration. Other settings are an error of the input.
+func (w *pictureWriter) skipEqual(ctx context.Context, restored []*picture) error {
+	if len(restored) == 0 {
+		return nil
+	}
+	items, err := w.plannedItems(ctx, restored)
+	if err != nil {
+		return err
+	}
+	for _, in := range restored {
+		it, ok := items[in.name]
+		if !ok || it.ID == in.restored.ID {
+			w.skipped++
+			continue
+		}
+		before, after := differences(in.restored, &it)
+		w.fail(in.name, fmt.Errorf("%s exists, restored with %s instead of %s; give --force to replace it, or --out", in.target(w.into, ""), before, after))
+	}
+	return nil
+}
+
+// plannedItems returns the items that the campaign makes of inputs, by the name of the input. An unreadable one has none.
+func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (map[string]manifest.Item, error) {
+	p, err := cli.OpenPriorOf(w.spec, w.Catalogue)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := w.Sources.Open(w.spec.Output, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	defer sources.Close()
+	sharder, err := shard.New(shard.Config{Spec: w.spec, Prior: &p.Description, Sources: sources, Rows: pictureRows(inputs), Catalogue: w.Catalogue})
+	if err != nil {
+		return nil, err
+	}
+	items := map[string]manifest.Item{}
+	for window, err := range sharder.Windows(ctx, shard.Position{}) {
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range window.Items {
+			items[it.Name] = it
+		}
+	}
+	return items, nil
+}
+
+// differences names the settings in which two items of one picture differ.
+func differences(old, planned *manifest.Item) (before, after string) {
+	a, errA := report.CellOf(old)
+	b, errB := report.CellOf(planned)
+	if errA == nil && errB == nil {
+		if texts := report.Variants([]report.Cell{a, b}); texts[0] != texts[1] {
+			return texts[0], texts[1]
+		}
+	}
+	return "other settings", "those of this command" // such as the seed
 }
 
 // hasTask reports whether an item has the task of the restoration, with the same operator file.
@@ -242,6 +337,9 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	in := w.inputs[res.Item.Name]
 	target := in.target(w.into, tail)
 	data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
+	if err == nil {
+		err = w.checkNoInput(in, target) // the names of several restorations are known only now
+	}
 	if err == nil {
 		err = writeNew(target, data, w.force)
 	}

@@ -20,7 +20,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	o := campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}
 	cmd := &cobra.Command{
 		Use:   "run [CAMPAIGN.yaml | IMAGES...]",
-		Short: "Run a campaign on this machine",
+		Short: "Degrade images, restore them and compare: a campaign on this machine",
 		Long: "Run a campaign in this process: coordinator, JetStream queue and one worker. Rerun the same command\n" +
 			"after an interruption to resume; finished items are not computed again.\n\n" +
 			"The arguments are one campaign file (.yaml, .yml) or any number of images, directories, quoted globs,\n" +
