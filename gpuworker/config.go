@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/telemetry"
 )
 
@@ -42,7 +43,7 @@ type Config struct {
 	// Version is the program's version, for results.
 	Version string
 	// Tuner finds the batch size of assignments without one. Default: a new Tuner without a file.
-	Tuner *Tuner
+	Tuner *tuner.Tuner
 	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration
 	// Limits are the longest durations of the stages.

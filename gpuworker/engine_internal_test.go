@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/tuner"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/method"
@@ -23,6 +25,15 @@ import (
 )
 
 // engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
+func newTuner(t *testing.T, cfg tuner.Config) *tuner.Tuner {
+	t.Helper()
+	out, err := tuner.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func engineOf(t *testing.T) *restore.Engine {
 	t.Helper()
 	return engineWith(t, 0.1)
@@ -153,8 +164,9 @@ func TestSizeOfBatch(t *testing.T) {
 			tasks[i] = &task{assigned: in, plan: plan}
 		}
 		if tt.best > 0 {
-			c := w.cfg.Tuner.curve(tasks[0].workload())
-			c.Best, c.Points = tt.best, []point{{1, 1}}
+			for n, seconds := range []time.Duration{4, 2, 1, 1} {
+				w.cfg.Tuner.Record(tasks[0].workload(), 1<<n, seconds)
+			}
 		}
 		if got := (engineRestorer{w.core}).batchSize(tasks); got != tt.want {
 			t.Errorf("%+v: %d", tt, got)
@@ -176,7 +188,7 @@ func TestProgressOfBatch(t *testing.T) {
 		c.Now, c.Steps = func() time.Time { return now.now }, func(n int) { made += n }
 		c.Limits = Limits{Solve: 10 * time.Second, Compile: time.Hour}
 	})
-	w.cfg.Tuner.curve(tk.workload()).Points = []point{{1, 2}}
+	w.cfg.Tuner.Record(tk.workload(), 1, 2*time.Second)
 	a := w.watchdog.begin(t.Context(), stageCompile, time.Minute)
 	defer a.end()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0)
@@ -214,10 +226,10 @@ func TestProgressOfBatch(t *testing.T) {
 func TestPreflightOfShapes(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	tuner := tunerOf(t, TunerConfig{})
+	sizes := newTuner(t, tuner.Config{})
 	sample := []manifest.Item{sampleItem(t, e, 16, 16), sampleItem(t, e, 32, 16), sampleItem(t, e, 16, 16)}
 	for batch, want := range map[int]string{0: "3 models compiled", 1: "3 models compiled", 2: "6 models compiled"} {
-		p := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: batch}, 1, nil, 0), tuner: tuner, sample: sample}
+		p := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: batch}, 1, nil, 0), tuner: sizes, sample: sample}
 		if found, err := p.prior(t.Context()); err != nil || !strings.HasPrefix(found, "tiny, 3 channels") {
 			t.Errorf("%q, %v", found, err)
 		}
@@ -239,7 +251,7 @@ func TestPreflightOfShapes(t *testing.T) {
 			t.Error("a draining worker solves a chunk")
 		}
 	}
-	p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 1), tuner: tuner, sample: sample}
+	p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 1), tuner: sizes, sample: sample}
 	if _, err := p.gradient(t.Context()); !errors.Is(err, errMemory) {
 		t.Errorf("too large: %v", err)
 	}
@@ -332,7 +344,9 @@ func TestLoadOfItem(t *testing.T) {
 		return data
 	}
 	from := blobs{"wide": encode(40, 16), "square": encode(16, 16), "text": []byte("text"), "y": array(3, 4, 4), "small": array(3, 4, 2)}
-	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest(from[path])} }
+	src := func(path string) *manifest.Source {
+		return &manifest.Source{Path: path, SHA256: regular.SHA256(from[path])}
+	}
 	for name, tt := range map[string]struct {
 		image, measurement *manifest.Source
 		width, height      int
@@ -391,7 +405,7 @@ func TestLoadOfMask(t *testing.T) {
 				t.Fatal(err)
 			}
 			it.Task, it.Params, it.Image = operator.InpaintRandom, op.Params, nil
-			it.Mask, it.Measurement = &manifest.Source{Path: path, SHA256: digest(from[path])}, &manifest.Source{Path: "y", SHA256: digest(y)}
+			it.Mask, it.Measurement = &manifest.Source{Path: path, SHA256: regular.SHA256(from[path])}, &manifest.Source{Path: "y", SHA256: regular.SHA256(y)}
 		})
 		tk := planned(t, in, it)
 		if err := in.fetchDraw(t.Context(), tk); (err == nil) != good || good && (tk.problem.Draw[255] != 1 || tk.problem.Draw[0] != 0) {
@@ -421,7 +435,7 @@ func TestPreflightWithoutFiles(t *testing.T) {
 		if err := it.Identify(); err != nil {
 			t.Fatal(err)
 		}
-		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tunerOf(t, TunerConfig{}), sample: []manifest.Item{it}}
+		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: newTuner(t, tuner.Config{}), sample: []manifest.Item{it}}
 		if _, err := p.gradient(t.Context()); err != nil {
 			t.Fatal(err)
 		}

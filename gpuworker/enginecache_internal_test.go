@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
@@ -99,8 +100,8 @@ func TestFetchesOfPriors(t *testing.T) {
 		}
 
 		data := []byte("a file")
-		kept := manifest.PriorFile{SHA256: digest(data), Key: "priors/b", Name: "kept"}
-		if err := replaceFile(e.files.file(kept.SHA256), data); err != nil {
+		kept := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/b", Name: "kept"}
+		if err := regular.Replace(e.files.file(kept.SHA256), data); err != nil {
 			t.Fatal(err)
 		}
 		fetch(kept, false, nil, 2)

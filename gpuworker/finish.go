@@ -2,14 +2,13 @@ package gpuworker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/metric"
@@ -18,11 +17,6 @@ import (
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
 
 // finish scores an item and stores its artifacts and result.
 func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
@@ -133,14 +127,14 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	}
 	res.Artifacts = map[string]string{}
 	for _, f := range files {
-		res.Artifacts[f.name] = digest(f.data)
+		res.Artifacts[f.name] = regular.SHA256(f.data)
 	}
 	// The passport in the picture contains the digests of the other artifacts.
 	picture, err := encodeRestored(t.restored(), t.picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
-	res.Artifacts[manifest.FileRestored] = digest(picture)
+	res.Artifacts[manifest.FileRestored] = regular.SHA256(picture)
 	for _, f := range append(files, artifact{manifest.FileRestored, picture}) {
 		if err := t.put(ctx, f); err != nil {
 			return nil, err
@@ -185,7 +179,7 @@ func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, err
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
-	if digest(picture) != res.Artifacts[manifest.FileRestored] {
+	if regular.SHA256(picture) != res.Artifacts[manifest.FileRestored] {
 		return res, nil
 	}
 	return res, t.put(ctx, artifact{manifest.FileRestored, picture})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/operator"
@@ -196,7 +197,7 @@ func TestFirstResultIsKept(t *testing.T) {
 		largest := 0
 		for file, want := range first.Artifacts {
 			data, err := dir.Get(t.Context(), manifest.ItemKey("item", file))
-			if err != nil || digest(data) != want {
+			if err != nil || regular.SHA256(data) != want {
 				t.Errorf("%s: %v", file, err)
 			}
 			largest = max(largest, len(data))
@@ -209,7 +210,7 @@ func TestFirstResultIsKept(t *testing.T) {
 			t.Errorf("%s: the result of %s was kept", name, second.Worker)
 		}
 		data, err := dir.Get(t.Context(), manifest.ItemKey("item", manifest.FileRestored))
-		if err != nil || (digest(data) == first.Artifacts[manifest.FileRestored]) != tt.equal {
+		if err != nil || (regular.SHA256(data) == first.Artifacts[manifest.FileRestored]) != tt.equal {
 			t.Errorf("%s: the digest of the restored image is equal: %v, %v", name, !tt.equal, err)
 		}
 	}
@@ -349,7 +350,9 @@ func (f files) Get(_ context.Context, path string) ([]byte, error) { return []by
 // Only failures of the environment fail the test of the sources, and only with the last good item or the failed one.
 func TestProbeOfSources(t *testing.T) {
 	t.Parallel()
-	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest([]byte(path))} }
+	src := func(path string) *manifest.Source {
+		return &manifest.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
+	}
 	for name, tt := range map[string]struct {
 		item manifest.Item
 		fail bool
@@ -396,7 +399,9 @@ func TestProbeOfSources(t *testing.T) {
 // A preflight reads the files of an item: their number and size are counted, and the image is decoded.
 func TestPreflightOfFiles(t *testing.T) {
 	t.Parallel()
-	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest([]byte(path))} }
+	src := func(path string) *manifest.Source {
+		return &manifest.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
+	}
 	in := newAssigned(Assignment{Sources: files{"down": storage.ErrUnavailable}}, 1, raster.NewBudget(1<<30), 0)
 	p := &preflight{assigned: in}
 	if n, size, err := p.readFiles(t.Context(), manifest.Item{Measurement: src("four"), Mask: src("three")}); n != 2 || size != 9 || err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -77,7 +78,7 @@ type FleetConfig struct {
 	Engines   engines
 	Operators operatorFiles
 	// Tuner supplies the number of items to lease. Default: DefaultBatch items are leased.
-	Tuner *Tuner
+	Tuner *tuner.Tuner
 	// Batch, if above 0, is the number of items that are leased and solved together. It overrides the campaigns' sizes.
 	Batch int
 	// Precisions are those in which this worker computes a network: it leases no items of campaigns with another fixed
@@ -107,8 +108,8 @@ func (c FleetConfig) Validate() error {
 		return errors.New("Store is missing")
 	case c.Sources == nil:
 		return errors.New("Sources is missing")
-	case c.Batch < 0 || c.Batch > maxBatch:
-		return fmt.Errorf("Batch: %d is outside 0..%d", c.Batch, maxBatch)
+	case c.Batch < 0 || c.Batch > tuner.MaxBatch:
+		return fmt.Errorf("Batch: %d is outside 0..%d", c.Batch, tuner.MaxBatch)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -114,7 +115,7 @@ func TestFleetConfigNamesField(t *testing.T) {
 			t.Errorf("%s: a fleet was made", want)
 		}
 	}
-	for _, n := range []int{0, 1, maxBatch} {
+	for _, n := range []int{0, 1, tuner.MaxBatch} {
 		cfg := f.cfg
 		if cfg.Batch, cfg.Now, cfg.Logger = n, nil, nil; cfg.Validate() != nil {
 			t.Errorf("a batch of %d: %v", n, cfg.Validate())
@@ -551,15 +552,12 @@ func TestUpdateOfRecord(t *testing.T) {
 // The size of a lease is that of the worker, of the campaign, or of the tuner, or the default.
 func TestLeaseSize(t *testing.T) {
 	t.Parallel()
-	tuner, err := NewTuner(TunerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sizes := newTuner(t, tuner.Config{})
 	for _, tt := range []struct {
 		worker, campaign int
-		tuner            *Tuner
+		tuner            *tuner.Tuner
 		batch, lease     int
-	}{{0, 0, nil, DefaultBatch, DefaultBatch}, {3, 7, tuner, 3, 3}, {0, 7, tuner, 7, 7}, {0, 0, tuner, 0, 1}, {1, 7, nil, 1, 1}, {0, 1, nil, 1, 1}} {
+	}{{0, 0, nil, DefaultBatch, DefaultBatch}, {3, 7, sizes, 3, 3}, {0, 7, sizes, 7, 7}, {0, 0, sizes, 0, 1}, {1, 7, nil, 1, 1}, {0, 1, nil, 1, 1}} {
 		f, _, _ := fleetOf(t, func(c *FleetConfig) { c.Batch, c.Tuner = tt.worker, tt.tuner })
 		c := f.add(t, "a", func(r *manifest.Campaign) { r.Spec.Batch = tt.campaign })
 		if s := f.snapshotOf(c); f.batch(s) != tt.batch || f.leaseSize(s) != tt.lease {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -120,7 +121,7 @@ func TestFetchOfPrior(t *testing.T) {
 	reads := 0
 	s := faulty{Dir: dir, get: func(string) error { reads++; return nil }}
 	p := priorFiles{dir: t.TempDir(), store: s, kind: "prior", unusable: ErrPriorFile}
-	from := manifest.PriorFile{Key: "priors/a", SHA256: digest([]byte("model"))}
+	from := manifest.PriorFile{Key: "priors/a", SHA256: regular.SHA256([]byte("model"))}
 	for want := range 2 {
 		for range 2 {
 			if data, err := p.read(t.Context(), from); err != nil || string(data) != "model" || reads != want+1 {
@@ -131,7 +132,7 @@ func TestFetchOfPrior(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := digest([]byte("other"))
+	other := regular.SHA256([]byte("other"))
 	for name, bad := range map[string]manifest.PriorFile{
 		"digest": {Key: "priors/a", SHA256: other}, "no digest": {Key: "priors/a", SHA256: "x"},
 		"missing": {Key: "priors/b", SHA256: other}, "bad key": {Key: "../b", SHA256: other}, "bundled": {SHA256: other},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -191,7 +192,9 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 	publish(t, q, all...)
 	c.submit("tuned", func(r *manifest.Campaign) { r.Prior = p })
 	cfg := config(t, nil, nil)
-	cfg.Tuner = newTuner(t, gpuworker.TunerConfig{File: file, Max: 4})
+	sizes, err := tuner.New(tuner.Config{File: file, Max: 4})
+	must(t, err)
+	cfg.Tuner = sizes
 	e := c.engines()
 	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Tuner = e, 0, cfg.Tuner })
 	w := start(t, cfg)

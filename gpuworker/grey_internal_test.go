@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -71,7 +72,7 @@ func TestRangeOfPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tk := &task{op: op, item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: digest(data)}}}
+	tk := &task{op: op, item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
 	s := loader{sources: pictureSource(data)}
 	if err := s.measure(t.Context(), tk); err != nil {
 		t.Errorf("without a range: %v", err)

@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/tuner"
+	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/method"
+	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
-
-	"ddiff/manifest"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 func TestLimitsNameField(t *testing.T) {
@@ -168,7 +168,7 @@ func TestSingle(t *testing.T) {
 			t.Errorf("%v, want %s", bad.Validate(), want)
 		}
 	}
-	for batch, want := range map[int]int{0: DefaultBatch, 1: 1, maxBatch: maxBatch} {
+	for batch, want := range map[int]int{0: DefaultBatch, 1: 1, tuner.MaxBatch: tuner.MaxBatch} {
 		if s.Items.Batch = batch; s.Validate() != nil {
 			t.Errorf("batch %d: %v", batch, s.Validate())
 		}

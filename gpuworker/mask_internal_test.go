@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
@@ -160,7 +161,7 @@ func TestMeasureFromFile(t *testing.T) {
 	} {
 		u := shaped(t, operator.Inpaint, 16, 8)
 		data := values(c.high)
-		u.draw, u.item.Mask, u.item.Measurement = c.mask, &manifest.Source{Path: "mask.png"}, &manifest.Source{Path: "y.npy", SHA256: digest(data)}
+		u.draw, u.item.Mask, u.item.Measurement = c.mask, &manifest.Source{Path: "mask.png"}, &manifest.Source{Path: "y.npy", SHA256: regular.SHA256(data)}
 		err := loader{sources: pictureSource(data)}.measure(t.Context(), u)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
@@ -53,7 +54,7 @@ func PassportOf(res manifest.Result, img *raster.Image) (Passport, error) {
 		return Passport{}, fmt.Errorf("create passport: %w", err)
 	}
 	p := Passport{
-		Schema: passportSchema, Item: res.Item, Pixels: digest(samples), Data: map[string]string{},
+		Schema: passportSchema, Item: res.Item, Pixels: regular.SHA256(samples), Data: map[string]string{},
 		Metrics: res.Metrics, MetricIDs: res.MetricIDs, Batch: res.Batch, Runtime: res.Runtime,
 		Worker: res.Worker, Attempt: res.Attempt, TraceID: res.TraceID,
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/restore/check"
 	"ddiff/restore/onnx/onnxruntime"
@@ -112,7 +113,7 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 // preflight is the preflight of one campaign.
 type preflight struct {
 	*assigned
-	tuner  *Tuner
+	tuner  *tuner.Tuner
 	sample []manifest.Item
 	tasks  []*task // the sample with plans
 	// attempt is the number of the attempt, from 1.

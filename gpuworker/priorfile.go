@@ -55,9 +55,9 @@ func (p priorFiles) read(ctx context.Context, from manifest.PriorFile) ([]byte, 
 	}
 	if from.Key == "" {
 		data, err := prior.Read(prior.Bundled)
-		if err == nil && digest(data) != from.SHA256 {
+		if err == nil && regular.SHA256(data) != from.SHA256 {
 			err = fmt.Errorf("%w: the campaign uses the bundled prior %.12s, this version bundles %.12s; run the version that submitted it",
-				p.unusable, from.SHA256, digest(data))
+				p.unusable, from.SHA256, regular.SHA256(data))
 		}
 		return data, err
 	}
@@ -82,7 +82,7 @@ func (p priorFiles) file(sha string) string { return filepath.Join(p.dir, sha+".
 func (p priorFiles) cached(from manifest.PriorFile) ([]byte, error) {
 	file := p.file(from.SHA256)
 	data, err := regular.Read(file, modelfile.MaxFileBytes)
-	if err != nil || digest(data) == from.SHA256 {
+	if err != nil || regular.SHA256(data) == from.SHA256 {
 		return data, err
 	}
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,10 +100,10 @@ func (p priorFiles) fetch(ctx context.Context, from manifest.PriorFile) ([]byte,
 	if err != nil {
 		return nil, fmt.Errorf("fetch %s %s: %w", p.kind, from.Key, err)
 	}
-	if got := digest(data); got != from.SHA256 {
+	if got := regular.SHA256(data); got != from.SHA256 {
 		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again", p.unusable, from.Key, got, from.SHA256)
 	}
-	if err := replaceFile(p.file(from.SHA256), data); err != nil {
+	if err := regular.Replace(p.file(from.SHA256), data); err != nil {
 		return nil, fmt.Errorf("cache %s %s: %w", p.kind, from.Key, err)
 	}
 	return data, nil

@@ -1,10 +1,7 @@
 package gpuworker
 
 import (
-	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -155,35 +152,6 @@ func TestCountAfterPassedTest(t *testing.T) {
 		c := b.circuit("")
 		if b.passed(c); c.failures != want {
 			t.Errorf("%v: %d failures count, want %d", err, c.failures, want)
-		}
-	}
-}
-
-// Of two equally fast providers the first by name is used, in every process.
-func TestEquallyFastProviders(t *testing.T) {
-	t.Parallel()
-	c := choice{Seconds: map[string]float64{"own": 1, "b": 0.5, "c": 0.5, "a": 0.6}}
-	for range 20 {
-		if got := c.fastest("own"); got != "b" {
-			t.Fatalf("the provider %s is used", got)
-		}
-	}
-}
-
-// A damaged file of batch sizes is logged; a missing one is not.
-func TestLogOfTunerFile(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "sizes.json")
-	for _, damaged := range []bool{false, true} {
-		if damaged {
-			if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var log strings.Builder
-		tunerOf(t, TunerConfig{File: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if strings.Contains(log.String(), "skipped the file of batch sizes") != damaged {
-			t.Errorf("damaged %t: log %s", damaged, log.String())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/operator"
@@ -68,7 +69,7 @@ func Recompute(
 		return nil, err
 	}
 	for _, f := range files {
-		out.Artifacts[f.name] = digest(f.data)
+		out.Artifacts[f.name] = regular.SHA256(f.data)
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
@@ -205,7 +206,7 @@ type progress struct {
 }
 
 // newProgress begins with the first chunk after a step.
-func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w Workload, step int) *progress {
+func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w tuner.Workload, step int) *progress {
 	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now(), began: e.cfg.Now()}
 	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
 	first := e.cfg.Limits.firstChunk(p.n, expected)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ddiff/gpuworker/tuner"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -70,10 +72,10 @@ func (t *task) name() string {
 }
 
 // workload returns the key of the item's throughput curve.
-func (t *task) workload() Workload {
+func (t *task) workload() tuner.Workload {
 	e, image := t.assigned.Engine, t.plan.Image
 	rt := e.RuntimeFor(t.plan)
-	return Workload{
+	return tuner.Workload{
 		Prior: e.Prior().SHA256, Provider: rt.Provider(), Device: rt.Device(),
 		Runtime: runtimeDigest(e, t.plan), Channels: image.Channels, Height: image.Height, Width: image.Width, Operator: ownDigest(t.plan),
 	}
@@ -96,7 +98,7 @@ func runtimeDigest(e *restore.Engine, p restore.Plan) string {
 		settings = append(settings, p.Tiles)
 	}
 	data, _ := json.Marshal(settings)
-	return digest(data)[:12]
+	return regular.SHA256(data)[:12]
 }
 
 // loader loads and measures items. It needs neither queue nor store.
@@ -254,7 +256,7 @@ func (s loader) read(ctx context.Context, from manifest.Source) ([]byte, error) 
 	if err != nil {
 		return nil, readError(ctx, from, err)
 	}
-	if got := digest(data); got != from.SHA256 {
+	if got := regular.SHA256(data); got != from.SHA256 {
 		return nil, digestError(from, got)
 	}
 	return data, nil

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -74,7 +75,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	if cfg.Tuner == nil {
-		t, err := NewTuner(TunerConfig{Logger: cfg.Logger})
+		t, err := tuner.New(tuner.Config{Logger: cfg.Logger})
 		if err != nil {
 			return nil, fmt.Errorf("configure worker: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -40,7 +41,7 @@ type workerProcess struct {
 	auto       manifest.Precision
 	byDefault  manifest.Precision // of campaigns without one
 	fleet      *gpuworker.Fleet
-	tuner      *gpuworker.Tuner
+	tuner      *tuner.Tuner
 	simulation *gpuworker.Simulation
 	ackWait    time.Duration
 	connected  func() bool // to NATS
@@ -142,7 +143,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
 	cache := cli.UserCache(p.log)
 	var err error
-	p.tuner, err = gpuworker.NewTuner(gpuworker.TunerConfig{File: cli.BatchSizesFile(p.log), Logger: p.log})
+	p.tuner, err = tuner.New(tuner.Config{File: cli.BatchSizesFile(p.log), Logger: p.log})
 	if err != nil {
 		return nil, err
 	}

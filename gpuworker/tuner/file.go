@@ -1,4 +1,4 @@
-package gpuworker
+package tuner
 
 import (
 	"encoding/json"
@@ -57,7 +57,7 @@ func readCurves(file string) (f curvesFile, err error) {
 func (c *curve) valid() bool {
 	best := c.Best == 0
 	for i, p := range c.Points {
-		if p.Batch != 1<<i || p.Batch > maxBatch || p.Seconds <= 0 {
+		if p.Batch != 1<<i || p.Batch > MaxBatch || p.Seconds <= 0 {
 			return false
 		}
 		best = best || p.Batch == c.Best
@@ -81,21 +81,5 @@ func changeCurves(file string, change func(f *curvesFile)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return replaceFile(file, append(data, '\n'))
-}
-
-// replaceFile writes a file atomically: it writes a temporary file in the same directory and renames it.
-func replaceFile(target string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), target)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return regular.Replace(file, append(data, '\n'))
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
@@ -52,7 +53,7 @@ func TestChooseProvider(t *testing.T) {
 	}
 	// A stored choice needs no measurement, and is used.
 	other := e.Candidates(tk.plan)[1].Provider()
-	w.cfg.Tuner.choices[key] = choice{Workload: key, Seconds: map[string]float64{own: 2, other: 1}}
+	w.cfg.Tuner.RecordRace(key, own, map[string]time.Duration{own: 2, other: 1})
 	choose(ended)
 	if got := e.RuntimeFor(tk.plan).Provider(); got != other {
 		t.Errorf("with a stored choice: %s, want %s", got, other)

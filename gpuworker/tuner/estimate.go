@@ -1,4 +1,4 @@
-package gpuworker
+package tuner
 
 // Expectation is the time that a tuner's curves predict for items.
 type Expectation struct {

@@ -1,13 +1,9 @@
-package gpuworker
+package tuner
 
 import (
-	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
-
-	"ddiff/restore"
 )
 
 // choiceGain is the ratio of times below which the alternative of a runtime is used: a little gain is noise.
@@ -69,42 +65,4 @@ func (t *Tuner) RecordRace(w Workload, first string, times map[string]time.Durat
 		f.Choices = append(slices.DeleteFunc(f.Choices, func(k *choice) bool { return k.Workload == w }), &c)
 	})
 	return best
-}
-
-// raceWorkload is the key of a race: it has no provider, and the settings of all candidates.
-func raceWorkload(e *restore.Engine, p restore.Plan) Workload {
-	parts := []any{cmp.Or(string(p.Precision), string(e.Build(p).Precision))}
-	for _, rt := range e.Candidates(p) {
-		parts = append(parts, rt.Provider(), rt.Version(), rt.Threads(), rt.Settings())
-	}
-	data, _ := json.Marshal(parts) // strings, numbers and maps with sorted keys
-	return Workload{
-		Prior: e.Prior().SHA256, Runtime: digest(data)[:12],
-		Channels: p.Image.Channels, Height: p.Image.Height, Width: p.Image.Width,
-	}
-}
-
-// choose chooses the provider of a group of tasks, by a short measurement that is stored. A failed measurement is logged, and
-// the engine's own runtime is used.
-func (e engineRestorer) choose(tasks []*task) {
-	first := tasks[0]
-	engine, plan := first.assigned.Engine, first.plan
-	candidates := engine.Candidates(plan)
-	if len(candidates) < 2 {
-		return
-	}
-	w, own := raceWorkload(engine, plan), candidates[0].Provider()
-	provider, known := e.cfg.Tuner.Fastest(w, own)
-	if !known {
-		a := e.watchdog.begin(first.ctx, stageCompile, e.cfg.Limits.Compile, tasks...)
-		defer a.end()
-		times, err := engine.Race(a.ctx, plan)
-		if err != nil {
-			e.cfg.Logger.Warn("could not measure providers", "using", own, "reason", a.wrap(err))
-			engine.Choose(plan, own)
-			return
-		}
-		provider = e.cfg.Tuner.RecordRace(w, own, times)
-	}
-	engine.Choose(plan, provider)
 }

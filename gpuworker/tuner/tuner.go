@@ -1,4 +1,8 @@
-package gpuworker
+// Package tuner measures what is fastest on this machine, while a worker computes: the batch size ([Tuner.Size]) and the execution
+// provider ([Tuner.Fastest]) of each [Workload]. It owns the measured curves and their file between processes, and predicts the time of
+// items from them ([Tuner.Expect]). It computes nothing itself: the worker records the times. A setting of the runtime that changes speed
+// or memory belongs to the Workload.
+package tuner
 
 import (
 	"cmp"
@@ -11,15 +15,18 @@ import (
 	"time"
 )
 
+// MaxBatch is the largest number of items that are solved together.
+const MaxBatch = 1024
+
 const (
-	// defaultMax is the default of TunerConfig.Max.
+	// defaultMax is the default of Config.Max.
 	defaultMax = 32
 	// gain is the ratio of times per image below which a larger batch counts as faster.
 	gain = 0.95
 )
 
-// TunerConfig describes a Tuner. All fields have defaults.
-type TunerConfig struct {
+// Config describes a Tuner. All fields have defaults.
+type Config struct {
 	// File stores curves between processes, as JSON. Default: none.
 	File string
 	// Max is the largest batch size. Default: 32.
@@ -29,9 +36,9 @@ type TunerConfig struct {
 }
 
 // Validate names the first field that is out of range.
-func (c TunerConfig) Validate() error {
-	if c.Max < 0 || c.Max > maxBatch {
-		return fmt.Errorf("Max: %d is outside 0..%d", c.Max, maxBatch)
+func (c Config) Validate() error {
+	if c.Max < 0 || c.Max > MaxBatch {
+		return fmt.Errorf("Max: %d is outside 0..%d", c.Max, MaxBatch)
 	}
 	return nil
 }
@@ -43,7 +50,7 @@ func (c TunerConfig) Validate() error {
 // A size that exceeded the device's memory, and all larger sizes, are not tried again. All methods may be called
 // concurrently.
 type Tuner struct {
-	cfg TunerConfig
+	cfg Config
 
 	mu      sync.Mutex
 	curves  map[Workload]*curve
@@ -86,8 +93,8 @@ type point struct {
 	Seconds float64 `json:"seconds_per_image_step"`
 }
 
-// NewTuner loads the stored curves. An unreadable file is logged and skipped; its curves are measured again.
-func NewTuner(cfg TunerConfig) (*Tuner, error) {
+// New loads the stored curves. An unreadable file is logged and skipped; its curves are measured again.
+func New(cfg Config) (*Tuner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("make tuner: %w", err)
 	}
