@@ -56,9 +56,7 @@ func TestBeaconPublishes(t *testing.T) {
 		board, log := &memoryBoard{}, new(strings.Builder)
 		w := quietWorker(t, logTo(log))
 		b := &Beacon{Board: board, Worker: w, Provider: "cpu", Device: "a processor", Auto: "float32", Logger: w.cfg.Logger}
-		if err := b.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Start(t.Context()))
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
 		board.look(func() {

@@ -55,9 +55,7 @@ func TestStartsOfSuspect(t *testing.T) {
 	stored := func() []attemptStart {
 		t.Helper()
 		starts, err := suspectTask(t, l, s).readStarts(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return starts
 	}
 	begin := func() (*task, error) {
@@ -127,9 +125,7 @@ func TestForeignStarts(t *testing.T) {
 	q, s := internalQueue(t, queue.Config{MaxAttempts: 1}), emptyStore(t)
 	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
 	other := attemptStart{Worker: "other", Round: 1, Attempt: 2}
-	if err := task.writeStarts(t.Context(), []attemptStart{other, {Worker: "here"}, other}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, task.writeStarts(t.Context(), []attemptStart{other, {Worker: "here"}, other}))
 	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 1 || got[0].Worker != "here" {
 		t.Errorf("starts %+v, %v", got, err)
 	}
@@ -137,9 +133,7 @@ func TestForeignStarts(t *testing.T) {
 	if err := quietWorker(t).recordStart(t.Context(), task); !errors.As(err, new(crashError)) {
 		t.Errorf("a start with one attempt: %v", err)
 	}
-	if err := s.Put(t.Context(), startsKey(task.item.ID), []byte("[{")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(t.Context(), startsKey(task.item.ID), []byte("[{")))
 	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("a damaged record: %+v, %v", got, err)
 	}
@@ -160,9 +154,7 @@ func TestStartsThatCannotBeStored(t *testing.T) {
 	w := quietWorker(t, logTo(log))
 	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
 	w.recordStage(t.Context(), task, telemetry.StageRestore) // no start is recorded
-	if err := w.recordStart(t.Context(), task); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.recordStart(t.Context(), task))
 	w.recordStage(t.Context(), task, telemetry.StageRestore)
 	w.withdrawStart(t.Context(), task, false)
 	if log.Len() > 0 {
@@ -225,9 +217,7 @@ func TestAbandonedItems(t *testing.T) {
 	defer a.end()
 	w.watchdog.check(time.Minute)
 	tasks["item3"].claim()
-	if err := w.abandon(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.abandon(t.Context()))
 	attempts := map[string]int{}
 	for _, l := range leaseAgain(t, q, 3) {
 		attempts[l.ID()] = l.Attempt()
@@ -249,9 +239,7 @@ func TestAbandonedItems(t *testing.T) {
 	b := w.watchdog.begin(t.Context(), "solve", time.Minute, held)
 	defer b.end()
 	w.watchdog.check(time.Minute)
-	if err := w.abandon(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.abandon(t.Context()))
 	if pending, leased, err := q.Depth(t.Context()); err != nil || pending+leased != 3 {
 		t.Errorf("%d items remain, want 3: %v", pending+leased, err)
 	}

@@ -397,9 +397,7 @@ func TestReportOfFault(t *testing.T) {
 	limited, end := context.WithTimeout(t.Context(), 20*time.Second)
 	defer end()
 	for event, err := range q.Results(limited, 0) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var fault manifest.Fault
 		if err := json.Unmarshal(event.Payload, &fault); err != nil || event.ID != manifest.IDFault {
 			t.Fatalf("event %s: %v", event.ID, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -208,7 +209,7 @@ func (r refusedSource) Get(ctx context.Context, path string) ([]byte, error) {
 func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	all := map[string][]manifest.Item{"good": itemsFor(t, p, 6), "bad": itemsFor(t, p, 6)}
 	bad := t.TempDir()
 	for i, it := range all["bad"] {
@@ -252,7 +253,7 @@ func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	bad, good := itemsFor(t, p, 6), itemsFor(t, p, 6)
 	dir := t.TempDir()
 	for i, it := range bad {
@@ -332,7 +333,7 @@ func (h *hangingSource) Get(_ context.Context, path string) ([]byte, error) {
 func TestTestOfFilesThatHangs(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	source := &hangingSource{begun: make(chan struct{}, 100), end: make(chan struct{})}
 	defer close(source.end)
 	cfg, e := config(t, nil, nil), c.engines()

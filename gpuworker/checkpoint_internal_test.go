@@ -17,9 +17,7 @@ import (
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
 	good, err := checkpoint{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}}.encode("own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	empty := checksum("own", nil)
 	for name, c := range map[string]struct {
 		id     string
@@ -56,9 +54,7 @@ func TestLoadOfCheckpoints(t *testing.T) {
 	if err := load(cancelled); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read checkpoint") {
 		t.Errorf("an unreadable checkpoint: %v", err)
 	}
-	if err := s.Put(t.Context(), checkpointKey("own"), []byte("damaged")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(t.Context(), checkpointKey("own"), []byte("damaged")))
 	s.denied = true
 	if err := load(t.Context()); err != nil || strings.Count(log.String(), "could not delete a checkpoint") != 1 {
 		t.Errorf("a checkpoint that cannot be deleted: %v, log %s", err, log)

@@ -18,9 +18,7 @@ import (
 func TestChooseProvider(t *testing.T) {
 	plugin := onnxtest.OpenVINOPlugin(t)
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	e := restore.NewEngine(rt, engineOf(t).Prior(), restore.Config{})
 	defer func() {

@@ -92,9 +92,7 @@ func TestPauseAfterPass(t *testing.T) {
 					t.Fatalf("%d passes: calls %q in %v, want one", c.passes, work.calls, time.Since(begin))
 				}
 				suspended, err := time.ParseDuration(strings.TrimPrefix(work.calls[0], "suspend a "))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				begin = time.Now()
 				alone.pauseAfterPass(t.Context(), "a", leases)
 				least, most = min(least, suspended, time.Since(begin)), max(most, suspended, time.Since(begin))

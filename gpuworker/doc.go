@@ -8,7 +8,7 @@
 // highest priority with work come first; within a priority, campaigns take turns by weight. A Fleet remembers which
 // campaigns have no work and checks them at a limited rate, so that a lease costs the same beside a thousand idle
 // campaigns (fleet_empty.go). Priors come from the cluster's store and are cached on disk and in memory by digest
-// ([EngineCache]). A campaign that this worker cannot process (no queue, unusable prior, newer version) is logged once
+// (package enginecache). A campaign that this worker cannot process (no queue, unusable prior, newer version) is logged once
 // and does not block the others.
 //
 // # Stages

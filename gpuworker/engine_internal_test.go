@@ -2,7 +2,6 @@ package gpuworker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -10,30 +9,25 @@ import (
 	"time"
 
 	"ddiff/gpuworker/tuner"
+	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/method"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
-// engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
 func newTuner(t *testing.T, cfg tuner.Config) *tuner.Tuner {
 	t.Helper()
 	out, err := tuner.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
+// engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
 func engineOf(t *testing.T) *restore.Engine {
 	t.Helper()
 	return engineWith(t, 0.1)
@@ -42,65 +36,16 @@ func engineOf(t *testing.T) *restore.Engine {
 // engineWith returns an engine with a score model that predicts a multiple of the image as noise.
 func engineWith(t *testing.T, scale float32) *restore.Engine {
 	t.Helper()
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	g.Input("t", onnx.Int64, -1)
-	g.Output("eps", g.Mul(x, g.Scalar(scale)))
-	data, err := g.Marshal("tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := prior.Load("tiny.onnx", onnxtest.WithMetadata(t, data, map[string]string{
-		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
-		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: solver.Build{Chunk: 2}})
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
+	return workertest.Engine(t, workertest.Share(t, scale), solver.Build{Chunk: 2})
 }
 
-// sampleItem returns an item of super-resolution with five steps.
-func sampleItem(t *testing.T, e *restore.Engine, width, height int, change ...func(*manifest.Item)) manifest.Item {
-	t.Helper()
-	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: operator.SuperResolution, Steps: 5}, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	op, err := operator.Builtin().New(operator.SuperResolution, nil, operator.Shape{Channels: 3, Height: height, Width: width})
-	if err != nil {
-		t.Fatal(err)
-	}
-	it := manifest.Item{
-		Campaign: "test", Name: "a", Image: &manifest.Source{Path: "image", SHA256: strings.Repeat("0", 64)}, Width: width, Height: height,
-		Fit: manifest.FitCenterCrop, Task: operator.SuperResolution, Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: e.Prior().SHA256,
-	}
-	for _, c := range change {
-		c(&it)
-	}
-	if err := it.Identify(); err != nil {
-		t.Fatal(err)
-	}
-	return it
-}
+var sampleItem = workertest.Item
 
 // planned returns a planned task of an item.
 func planned(t *testing.T, in *assigned, it manifest.Item) *task {
 	t.Helper()
 	tk := &task{item: it, assigned: in, ctx: t.Context()}
-	if err := in.plan(tk); err != nil {
-		t.Fatal(err)
-	}
+	must(t, in.plan(tk))
 	return tk
 }
 
@@ -180,9 +125,7 @@ func TestProgressOfBatch(t *testing.T) {
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
 	s, err := e.Solver(tk.plan, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now, made := &clock{time.Unix(0, 0)}, 0
 	w, _ := workerOf(t, func(c *Config) {
 		c.Now, c.Steps = func() time.Time { return now.now }, func(n int) { made += n }
@@ -325,9 +268,7 @@ func TestLoadOfItem(t *testing.T) {
 	e := engineOf(t)
 	encode := func(width, height int) []byte {
 		data, err := raster.EncodePNG(raster.New(3, height, width))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	array := func(shape ...int) []byte {
@@ -338,9 +279,7 @@ func TestLoadOfItem(t *testing.T) {
 		values := make([]float32, n)
 		values[0] = -1 // zeros alone may be black
 		data, err := raster.EncodeNPY(shape, values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	from := blobs{"wide": encode(40, 16), "square": encode(16, 16), "text": []byte("text"), "y": array(3, 4, 4), "small": array(3, 4, 2)}
@@ -389,21 +328,15 @@ func TestLoadOfMask(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	one, err := raster.EncodeNPY([]int{16, 16}, append(make([]float32, 255), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	y, err := raster.EncodeNPY([]int{3, 16, 16}, make([]float32, 3*256))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	from := blobs{"mask": one, "text": []byte("text")}
 	in := newAssigned(Assignment{Engine: e, Sources: from}, 1, raster.NewBudget(1<<30), 0)
 	for path, good := range map[string]bool{"mask": true, "text": false} {
 		it := sampleItem(t, e, 16, 16, func(it *manifest.Item) {
 			op, err := operator.Builtin().New(operator.InpaintRandom, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			it.Task, it.Params, it.Image = operator.InpaintRandom, op.Params, nil
 			it.Mask, it.Measurement = &manifest.Source{Path: path, SHA256: regular.SHA256(from[path])}, &manifest.Source{Path: "y", SHA256: regular.SHA256(y)}
 		})
@@ -425,16 +358,12 @@ func TestPreflightWithoutFiles(t *testing.T) {
 	for task, own := range map[string]bool{operator.Inpaint: false, operator.GaussianDeblur: true} {
 		it := sampleItem(t, e, 16, 16)
 		d, err := operator.Builtin().Definition(task, own)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		it.Task, it.OwnKernel = task, own
 		if it.Params, err = d.Parameters.Complete(nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := it.Identify(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, it.Identify())
 		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: newTuner(t, tuner.Config{}), sample: []manifest.Item{it}}
 		if _, err := p.gradient(t.Context()); err != nil {
 			t.Fatal(err)

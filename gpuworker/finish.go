@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
@@ -130,7 +131,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 		res.Artifacts[f.name] = regular.SHA256(f.data)
 	}
 	// The passport in the picture contains the digests of the other artifacts.
-	picture, err := encodeRestored(t.restored(), t.picture(), *res)
+	picture, err := passport.Encode(t.restored(), t.picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
@@ -175,7 +176,7 @@ func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, err
 	if err != nil {
 		return nil, err
 	}
-	picture, err := encodeRestored(t.restored(), t.picture(), *res)
+	picture, err := passport.Encode(t.restored(), t.picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/enginecache"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -24,9 +25,7 @@ import (
 func solved(t *testing.T, name string, side int) *task {
 	t.Helper()
 	op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: side, Width: side})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	size := 1
 	for _, n := range op.Measurement {
 		size *= n
@@ -101,9 +100,7 @@ func TestArtifacts(t *testing.T) {
 	tk := solved(t, operator.SuperResolution, 32)
 	names := func() string {
 		files, err := tk.artifacts()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out := ""
 		for _, f := range files {
 			if len(f.data) == 0 {
@@ -118,11 +115,11 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("files %s", got)
 	}
 	tk.truth, tk.draw = nil, &operator.Draw{Name: drawMask, Dims: []int{1, 2}, Data: []float32{0, 1}}
-	if got := names(); strings.Contains(got, manifest.FileTruth) || !strings.Contains(got, fileMask) {
+	if got := names(); strings.Contains(got, manifest.FileTruth) || !strings.Contains(got, "mask.npy") {
 		t.Errorf("files %s", got)
 	}
 	tk.draw.Dims = []int{3}
-	if _, err := tk.artifacts(); err == nil || !strings.Contains(err.Error(), "encode "+fileMask) {
+	if _, err := tk.artifacts(); err == nil || !strings.Contains(err.Error(), "encode "+"mask.npy") {
 		t.Errorf("a mask of another size: %v", err)
 	}
 }
@@ -165,9 +162,7 @@ func TestFirstResultIsKept(t *testing.T) {
 		e := engineRestorer{w.core}
 		if !late {
 			res, err := e.write(t.Context(), tk, manifest.Metrics{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return res, tk
 		}
 		// The other worker created its result while this one wrote its files.
@@ -179,9 +174,7 @@ func TestFirstResultIsKept(t *testing.T) {
 			return nil
 		}}
 		res, err := e.write(t.Context(), tk, manifest.Metrics{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return res, tk
 	}
 	for name, tt := range map[string]struct {
@@ -231,18 +224,14 @@ func TestReadOfResult(t *testing.T) {
 	if _, err := tk.restoreExistingResult(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("a denied result: %v", err)
 	}
-	if err := tk.createResult(t.Context(), &manifest.Result{Worker: "w"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tk.createResult(t.Context(), &manifest.Result{Worker: "w"}))
 	if err := tk.createResult(t.Context(), &manifest.Result{}); !errors.Is(err, storage.ErrExists) {
 		t.Errorf("a second result: %v", err)
 	}
 	if res, err := tk.findResult(t.Context()); err != nil || res.Worker != "w" {
 		t.Errorf("%v, %v", res, err)
 	}
-	if err := dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")))
 	for name, read := range map[string]func(context.Context) (*manifest.Result, error){"find": tk.findResult, "existing": tk.readExisting} {
 		if res, err := read(t.Context()); res != nil || err == nil || !strings.Contains(err.Error(), "delete it and run again") {
 			t.Errorf("%s: %v, %v", name, res, err)
@@ -418,8 +407,8 @@ func TestPreflightOfFiles(t *testing.T) {
 	if _, err := p.sources(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, raster.ErrFormat) {
 		t.Errorf("the first error is %v", err)
 	}
-	p.EngineError = ErrPriorFile
-	if _, err := p.prior(t.Context()); !errors.Is(err, ErrPriorFile) {
+	p.EngineError = enginecache.ErrPriorFile
+	if _, err := p.prior(t.Context()); !errors.Is(err, enginecache.ErrPriorFile) {
 		t.Errorf("prior: %v", err)
 	}
 	p.EngineError, p.sample = nil, nil

@@ -34,7 +34,7 @@ const (
 	errorPause    = 5 * time.Second
 )
 
-// engines opens the priors of campaigns, see [EngineCache].
+// engines opens the priors of campaigns, see package enginecache.
 type engines interface {
 	// Fetch copies the prior to this machine in the background, and reports whether it is there.
 	Fetch(prior manifest.PriorFile) (ready bool, err error)
@@ -42,7 +42,7 @@ type engines interface {
 	Acquire(ctx context.Context, prior manifest.PriorFile) (*restore.Engine, func(), error)
 }
 
-// operatorFiles opens the operator files of campaigns, see [EngineCache].
+// operatorFiles opens the operator files of campaigns, see package enginecache.
 type operatorFiles interface {
 	// FetchOperator copies the file to this machine in the background, and reports whether it is there.
 	FetchOperator(file manifest.OperatorFile) (ready bool, err error)

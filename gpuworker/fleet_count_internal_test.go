@@ -85,9 +85,7 @@ func TestCountOfWorkers(t *testing.T) {
 		}
 		status := func(workers int) []byte {
 			data, err := json.Marshal(manifest.Status{Workers: workers})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return data
 		}
 		board.change(func() { board.answer = func(context.Context) ([]byte, error) { return nil, queue.ErrNoRecord } })

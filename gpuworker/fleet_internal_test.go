@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -45,9 +46,7 @@ func (*published) Watch(context.Context) iter.Seq2[string, error] {
 func fleetOf(t *testing.T, change ...func(*FleetConfig)) (*Fleet, *clock, *strings.Builder) {
 	t.Helper()
 	dir, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now, log := &clock{time.Unix(1e9, 0)}, &strings.Builder{}
 	cfg := FleetConfig{
 		Board: &queue.Board{}, Store: dir, Sources: manifest.Files{}, Logger: slog.New(slog.NewTextHandler(log, nil)),
@@ -58,9 +57,7 @@ func fleetOf(t *testing.T, change ...func(*FleetConfig)) (*Fleet, *clock, *strin
 		f(&cfg)
 	}
 	f, err := NewFleet(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f, now, log
 }
 
@@ -79,9 +76,7 @@ func (f *Fleet) add(t *testing.T, id string, change ...func(*manifest.Campaign))
 		c(&r)
 	}
 	data, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.update(queue.Change{Key: manifest.KeyCampaignPrefix + id, Data: data})
 	return f.campaigns[manifest.KeyCampaignPrefix+id]
 }
@@ -610,10 +605,10 @@ func TestFetchBeforeLease(t *testing.T) {
 		"no prior":                      {fetched{operators: true}, manifest.PhaseRunning, false, nil, fetchCheck, 2},
 		"no operator":                   {fetched{prior: true}, manifest.PhaseRunning, false, nil, fetchCheck, 2},
 		"store":                         {fetched{err: other}, manifest.PhasePreflight, false, nil, errorPause, 0},
-		"unusable prior":                {fetched{err: ErrPriorFile}, manifest.PhaseRunning, false, nil, errorPause, 0},
-		"unusable prior in preflight":   {fetched{err: ErrPriorFile}, manifest.PhasePreflight, true, ErrPriorFile, 0, 0},
-		"unusable operator":             {fetched{prior: true, operatorErr: ErrOperatorFile}, manifest.PhaseRunning, false, nil, errorPause, 1},
-		"unusable operator of a former": {fetched{prior: true, operatorErr: ErrOperatorFile}, manifest.PhasePreflight, true, ErrOperatorFile, 0, 1},
+		"unusable prior":                {fetched{err: enginecache.ErrPriorFile}, manifest.PhaseRunning, false, nil, errorPause, 0},
+		"unusable prior in preflight":   {fetched{err: enginecache.ErrPriorFile}, manifest.PhasePreflight, true, enginecache.ErrPriorFile, 0, 0},
+		"unusable operator":             {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhaseRunning, false, nil, errorPause, 1},
+		"unusable operator of a former": {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhasePreflight, true, enginecache.ErrOperatorFile, 0, 1},
 	} {
 		f, now, _ := fleetOf(t, func(c *FleetConfig) { c.Engines, c.Operators = &tt.cache, &tt.cache })
 		c := f.add(t, "a", func(r *manifest.Campaign) { r.Phase, r.Operators = tt.phase, make([]manifest.OperatorFile, 2) })

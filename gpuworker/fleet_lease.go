@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ddiff/gpuworker/enginecache"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -98,7 +99,7 @@ func (f *Fleet) fetch(c *campaign, s snapshot) (ready bool, unusable error) {
 
 // answers reports whether an error of the prior or of an operator is the answer to the campaign's preflight.
 func (s snapshot) answers(err error) bool {
-	return (errors.Is(err, ErrPriorFile) || errors.Is(err, ErrOperatorFile)) && s.Phase == manifest.PhasePreflight
+	return (errors.Is(err, enginecache.ErrPriorFile) || errors.Is(err, enginecache.ErrOperatorFile)) && s.Phase == manifest.PhasePreflight
 }
 
 // request requests leases from a campaign's queue. If it may wait, it waits for one item and then leases the other

@@ -3,15 +3,11 @@ package gpuworker
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 )
 
 // A lease with a wait takes the available items after the first; a released item of a cancelled campaign is dropped.
@@ -104,69 +100,7 @@ func TestNextSkipsCampaignsWithoutWork(t *testing.T) {
 			if err != nil || len(all) != 1 || assigned.Campaign != "b" {
 				t.Fatalf("%s, found empty before %v: %d items of campaign %q, %v", name, empty, len(all), assigned.Campaign, err)
 			}
-			if err := all[0].Ack(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, all[0].Ack(t.Context()))
 		}
-	}
-}
-
-// A file is fetched once, and again when its copy is damaged. A file that no retry could read is unusable.
-func TestFetchOfPrior(t *testing.T) {
-	t.Parallel()
-	_, dir := workerOf(t)
-	if err := dir.Put(t.Context(), "priors/a", []byte("model")); err != nil {
-		t.Fatal(err)
-	}
-	reads := 0
-	s := faulty{Dir: dir, get: func(string) error { reads++; return nil }}
-	p := priorFiles{dir: t.TempDir(), store: s, kind: "prior", unusable: ErrPriorFile}
-	from := manifest.PriorFile{Key: "priors/a", SHA256: regular.SHA256([]byte("model"))}
-	for want := range 2 {
-		for range 2 {
-			if data, err := p.read(t.Context(), from); err != nil || string(data) != "model" || reads != want+1 {
-				t.Errorf("%q, %v, %d reads", data, err, reads)
-			}
-		}
-		if err := os.WriteFile(p.file(from.SHA256), []byte("other"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	other := regular.SHA256([]byte("other"))
-	for name, bad := range map[string]manifest.PriorFile{
-		"digest": {Key: "priors/a", SHA256: other}, "no digest": {Key: "priors/a", SHA256: "x"},
-		"missing": {Key: "priors/b", SHA256: other}, "bad key": {Key: "../b", SHA256: other}, "bundled": {SHA256: other},
-	} {
-		if data, err := p.read(t.Context(), bad); data != nil && name != "bundled" || !errors.Is(err, ErrPriorFile) {
-			t.Errorf("%s: %d bytes, %v", name, len(data), err)
-		}
-	}
-	down := p
-	down.store, down.dir = faulty{Dir: dir, get: func(string) error { return storage.ErrUnavailable }}, t.TempDir()
-	if _, err := down.read(t.Context(), from); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, ErrPriorFile) {
-		t.Errorf("an unavailable store: %v", err)
-	}
-	// Another process holds the lock.
-	lock, err := storage.AcquireLock(filepath.Join(p.dir, "locks", other))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.lock(ended, other); !errors.Is(err, context.Canceled) {
-		t.Errorf("a held lock: %v", err)
-	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if lock, err = p.lock(t.Context(), other); err != nil || lock.Unlock() != nil {
-		t.Errorf("a free lock: %v", err)
-	}
-	if err := p.checkWritable(); err != nil {
-		t.Error(err)
-	}
-	p.dir = filepath.Join(p.file(from.SHA256), "below")
-	if err := p.checkWritable(); err == nil {
-		t.Error("a folder below a file is writable")
 	}
 }

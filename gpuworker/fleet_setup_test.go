@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -207,17 +209,26 @@ func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
 	return cfg
 }
 
-// engines returns a cache for priors from the cluster's store.
-func (c *cluster) engines(change ...func(*gpuworker.EngineCacheConfig)) *gpuworker.EngineCache {
+// prior stores a prior that predicts a share of the image as noise in the cluster's store, as a coordinator does.
+func (c *cluster) prior(data []byte) manifest.PriorFile {
 	c.t.Helper()
-	cfg := gpuworker.EngineCacheConfig{
+	p := manifest.PriorFile{SHA256: regular.SHA256(data), Name: "tiny", License: "CC0-1.0"}
+	p.Key = "priors/" + p.SHA256 + ".onnx"
+	must(c.t, c.store.Put(c.t.Context(), p.Key, data))
+	return p
+}
+
+// engines returns a cache for priors from the cluster's store.
+func (c *cluster) engines(change ...func(*enginecache.Config)) *enginecache.Cache {
+	c.t.Helper()
+	cfg := enginecache.Config{
 		Runtime: onnxtest.Runtime(c.t), Engine: restore.Config{Build: solver.Build{Chunk: 1}}, Store: c.store, Dir: c.t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(c.log, nil)),
 	}
 	for _, f := range change {
 		f(&cfg)
 	}
-	e, err := gpuworker.NewEngineCache(cfg)
+	e, err := enginecache.New(cfg)
 	must(c.t, err)
 	c.t.Cleanup(func() {
 		if err := e.Close(); err != nil {

@@ -14,36 +14,24 @@ import (
 func TestDeletedRecord(t *testing.T) {
 	t.Parallel()
 	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := queue.Setup(t.Context(), nc, queue.SetupConfig{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	board, err := queue.OpenBoard(t.Context(), nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	put := func(id string) {
 		data, err := json.Marshal(recordOf(id))
 		if err == nil {
 			err = board.Put(t.Context(), manifest.KeyCampaignPrefix+id, data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	put("a")
 	put("b")
 	f, _, _ := fleetOf(t, func(c *FleetConfig) { c.Board = board })
-	if err := f.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(t.Context()))
 	t.Cleanup(f.Stop)
 	wait := func(want ...string) {
 		t.Helper()
@@ -65,9 +53,7 @@ func TestDeletedRecord(t *testing.T) {
 	}
 	wait("a", "b")
 	a, b := f.byID("a"), f.byID("b")
-	if err := board.Delete(t.Context(), manifest.KeyCampaignPrefix+"a"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, board.Delete(t.Context(), manifest.KeyCampaignPrefix+"a"))
 	wait("b")
 	if a.lifetime.Err() == nil || b.lifetime.Err() != nil {
 		t.Errorf("the items of the deleted campaign: %v, of the other: %v", a.lifetime.Err(), b.lifetime.Err())

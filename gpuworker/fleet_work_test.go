@@ -13,6 +13,8 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/tuner"
+	"ddiff/gpuworker/workertest"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -48,9 +50,9 @@ func prefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed {
 func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	one, two := c.prior(priorBytes(t, 0.1)), c.prior(priorBytes(t, 0.2))
+	one, two := c.prior(workertest.Share(t, 0.1)), c.prior(workertest.Share(t, 0.2))
 	bad := one
-	bad.SHA256 = hexDigest([]byte("something else"))
+	bad.SHA256 = regular.SHA256([]byte("something else"))
 	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
 	for name, p := range map[string]manifest.PriorFile{"one": one, "two": two, "bad": bad} {
 		queues[name], all[name] = c.open(name, queue.Config{}), itemsFor(t, p, 3)
@@ -94,7 +96,7 @@ func (a *assignments) Next(ctx context.Context, wait time.Duration) (gpuworker.A
 func TestCancelNow(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	doomed, other := c.open("doomed", queue.Config{}), c.open("other", queue.Config{})
 	publish(t, doomed, itemsFor(t, p, 4)...)
 	c.submit("doomed", func(r *manifest.Campaign) { r.Prior = p })
@@ -149,7 +151,7 @@ func until(t *testing.T, holds func() bool) {
 func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	all := itemsFor(t, p, 3)
 	first := c.open("first", queue.Config{})
 	publish(t, first, all...)
@@ -186,7 +188,7 @@ func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 func TestWorkerTunesBatchSize(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p, file := c.prior(priorBytes(t, 0.1)), filepath.Join(t.TempDir(), "batch.json")
+	p, file := c.prior(workertest.Share(t, 0.1)), filepath.Join(t.TempDir(), "batch.json")
 	q := c.open("tuned", queue.Config{})
 	all := itemsFor(t, p, 24)
 	publish(t, q, all...)
@@ -248,7 +250,7 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 func TestDrainDoesNotCountAsAttempt(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	q := c.open("one", queue.Config{MaxAttempts: 1})
 	it := itemsFor(t, p, 1)[0]
 	publish(t, q, it)
@@ -278,7 +280,7 @@ func TestDrainDoesNotCountAsAttempt(t *testing.T) {
 func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	q := c.open("one", queue.Config{})
 	all := itemsFor(t, p, 2)
 	publish(t, q, all[0])

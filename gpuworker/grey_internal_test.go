@@ -18,9 +18,7 @@ func TestReadGreyPicture(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{operator.Colorize, operator.Demosaic} {
 		op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: 16, Width: 24})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		picture := raster.New(3, 11, 18)
 		for c := range 3 {
 			for i := range picture.Plane(c) {
@@ -28,13 +26,9 @@ func TestReadGreyPicture(t *testing.T) {
 			}
 		}
 		data, err := raster.EncodePicture(picture, raster.Picture{Grey: true, Bits: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tk := &task{op: op, item: manifest.Item{Task: name, Measurement: &manifest.Source{}}}
-		if err := tk.readPicture("y.png", data); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tk.readPicture("y.png", data))
 		if got, want := *tk.item.Picture, (manifest.Picture{Width: 18, Height: 11, Bits: 8}); got != want {
 			t.Errorf("%s: the restored picture is %+v, want %+v", name, got, want)
 		}
@@ -65,13 +59,9 @@ func (f pictureSource) Get(context.Context, string) ([]byte, error) { return f, 
 func TestRangeOfPicture(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Builtin().New(operator.HDR, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := raster.EncodePNG(raster.New(3, 16, 16))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tk := &task{op: op, item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
 	s := loader{sources: pictureSource(data)}
 	if err := s.measure(t.Context(), tk); err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -71,9 +69,7 @@ func TestLeaseThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	q := internalQueue(t, queue.Config{})
 	leases := leaseNew(t, q, 1)
-	if err := leases[0].Ack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leases[0].Ack(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	w := quietWorker(t, func(c *Config) { c.Work = oneLease{leases} })
@@ -111,29 +107,8 @@ func TestRequestThatWaits(t *testing.T) {
 			t.Errorf("%d items: %d leases, %v, log %s", n, len(leases), err, log)
 		}
 		for _, l := range leases {
-			if err := l.Ack(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Ack(t.Context()))
 		}
-	}
-}
-
-// The check of a directory leaves no file in it.
-func TestCheckOfDirectory(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := (priorFiles{dir: dir}).checkWritable(); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := (priorFiles{dir: file}).checkWritable(); err == nil {
-		t.Error("a file is a directory")
 	}
 }
 

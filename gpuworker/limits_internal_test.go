@@ -148,9 +148,7 @@ func (l leases) Lease(_ context.Context, n int, wait time.Duration) ([]*queue.Le
 func TestSingle(t *testing.T) {
 	t.Parallel()
 	dir, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var n int
 	var waited time.Duration
 	q := leases(func(size int, wait time.Duration) ([]*queue.Lease, error) {

@@ -16,9 +16,7 @@ import (
 func TestScaleMask(t *testing.T) {
 	t.Parallel()
 	data, err := raster.EncodePNG(raster.New(3, 6, 12)) // mirrored to 16×8
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		w, h int
 		want string
@@ -26,9 +24,7 @@ func TestScaleMask(t *testing.T) {
 		{12, 6, ""}, {6, 3, ""}, {120, 60, ""}, {16, 8, ""}, {8, 8, "refused"},
 	} {
 		op, err := operator.Builtin().New(operator.Inpaint, nil, operator.Shape{Channels: 3, Height: 8, Width: 16})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// The left half is observed.
 		mask := &operator.Draw{Name: drawMask, Dims: []int{c.h, c.w}, Data: make([]float32, c.w*c.h)}
 		for i := range mask.Data {
@@ -46,9 +42,7 @@ func TestScaleMask(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		half := 6
 		if c.w == 16 {
 			half = 8
@@ -73,9 +67,7 @@ func TestScaleTaskMask(t *testing.T) {
 		{"of a stored measurement", manifest.Item{FromTask: true, Measurement: &manifest.Source{Path: "y.npy"}}, "its shape is [4 8], the image is 16×8"},
 	} {
 		op, err := operator.Builtin().New(operator.InpaintBox, map[string]float64{"size": 64, "margin": 16}, operator.Shape{Channels: 3, Height: 8, Width: 16})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mask := &operator.Draw{Name: drawMask, Dims: []int{4, 8}, Data: slices.Repeat([]float32{1, 1, 1, 1, 0, 0, 0, 0}, 4)}
 		tk := &task{op: op, draw: mask, item: c.item}
 		tk.item.Image, tk.item.Mask = &manifest.Source{Path: "x.png"}, &manifest.Source{Path: "mask.png"}
@@ -97,9 +89,7 @@ func TestScaleTaskMask(t *testing.T) {
 func TestMissingMask(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Builtin().New(operator.Inpaint, nil, operator.Shape{Channels: 3, Height: 8, Width: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tk := &task{op: op, item: manifest.Item{Name: "a", Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png", SHA256: strings.Repeat("ab", 32)}}}
 	if err := tk.encodeDraw(); err == nil || !strings.Contains(err.Error(), "item a: task inpaint needs a file with its mask") {
 		t.Errorf("error %v", err)
@@ -110,9 +100,7 @@ func TestMissingMask(t *testing.T) {
 func TestDrawOfPicture(t *testing.T) {
 	t.Parallel()
 	data, err := raster.EncodePNG(raster.New(3, 16, 24))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := &manifest.Source{Path: "file"}
 	for name, c := range map[string]struct {
 		task         string
@@ -141,9 +129,7 @@ func TestMeasureFromFile(t *testing.T) {
 			y[i] = high * float32(i%2*2-1)
 		}
 		data, err := raster.EncodeNPY([]int{1, 3, 8, 16}, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	mask := func(w, h int) *operator.Draw {

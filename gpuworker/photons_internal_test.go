@@ -22,14 +22,10 @@ func TestResidualWithPhotons(t *testing.T) {
 			a[i] = 0.8 * float32(1-2*(i/16%2)) // grey of 0.1 and 0.9
 		}
 		y, err := e.Measure(t.Context(), tk.op, a, nil, tk.noise(), noise.Key{9})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tk.problem.Y, tk.applied, tk.solution.X = y, a, a
 		m, err := tk.score()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sigma := tk.item.Sigma
 		variance := sigma * sigma
 		if photons > 0 {

@@ -18,9 +18,7 @@ import (
 func shaped(t *testing.T, name string, w, h int) *task {
 	t.Helper()
 	op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: h, Width: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &task{op: op, item: manifest.Item{Name: "a", Task: name, Width: w, Height: h, Measurement: &manifest.Source{Path: "y.png"}}}
 }
 
@@ -36,9 +34,7 @@ func TestPictureSizes(t *testing.T) {
 		{48, 32, true, true}, {47, 32, true, false}, {48, 31, true, false},
 	} {
 		encoded, err := raster.EncodePNG(raster.New(3, c.h, c.w))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		jpeg := orientedJPEG(t, wave(c.w, c.h), 10, 1)
 		for name, of := range map[string]struct {
 			u     *task
@@ -122,9 +118,7 @@ func TestMirrorMask(t *testing.T) {
 		}
 		for size, fits := range map[image.Point]bool{{X: c.w, Y: c.h}: true, {X: c.w + 1, Y: c.h}: false, {X: c.w, Y: c.h + 1}: false} {
 			data, err := raster.EncodePNG(raster.New(3, size.Y, size.X))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			err = u.readPicture("y.png", data)
 			if want := fmt.Sprintf("read mask mask.png: it has 13×9 pixels, the measurement y.png has %d×%d", size.X, size.Y); fits != (err == nil) ||
 				err != nil && !strings.Contains(err.Error(), want) {

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/passport"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -28,7 +31,7 @@ func fixed(t *testing.T, all []manifest.Item, p manifest.Precision) []manifest.I
 // able configures a worker with a name that leases items of some precisions. Its own default is byDefault.
 func (c *cluster) able(name string, byDefault onnxruntime.Precision, precisions ...manifest.Precision) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
-	e := c.engines(func(e *gpuworker.EngineCacheConfig) { e.Engine.Build.Precision = byDefault })
+	e := c.engines(func(e *enginecache.Config) { e.Engine.Build.Precision = byDefault })
 	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Precisions = e, 2, precisions })
 	cfg.Name, cfg.TolerateQueueErrors = name, true
 	return cfg
@@ -40,7 +43,7 @@ func (c *cluster) able(name string, byDefault onnxruntime.Precision, precisions 
 func TestPrecisionsOfCampaigns(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	const n = 3
 	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
 	for name, precision := range map[string]manifest.Precision{"any": "", "full": "float32", "half": "float16", "brain": "bfloat16"} {
@@ -93,7 +96,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 		t.Errorf("%d items in bfloat16 remain, want %d", pending("brain"), n)
 	}
 	it := all["half"][0]
-	passport, err := gpuworker.ReadPassport(get(t, prefixed(t, c.store, "out/half"), it.ID, manifest.FileRestored))
+	passport, err := passport.Read(get(t, prefixed(t, c.store, "out/half"), it.ID, manifest.FileRestored))
 	if err != nil || passport.Runtime.Precision != "fp16" || passport.Item.Precision != manifest.PrecisionFloat16 {
 		t.Errorf("passport of %q, item of %q, %v", passport.Runtime.Precision, passport.Item.Precision, err)
 	}
@@ -103,7 +106,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 func TestPrecisionOverWorkersDefault(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	queues := map[manifest.Precision]*queue.Queue{}
 	for _, precision := range []manifest.Precision{"", "float32", "float16"} {
 		id := "in-" + string(precision)
@@ -127,7 +130,7 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 func TestItemsOfOtherPrecisionsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	reasons := map[string]string{"bfloat16": "it has the precision bfloat16", "int4": `"int4" is none of float32`}
 	queues := map[string]*queue.Queue{}
 	for precision := range reasons {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/operator"
@@ -71,7 +72,7 @@ var allChecks = []string{
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	tiny := c.prior(priorBytes(t, 0.1))
+	tiny := c.prior(workertest.Share(t, 0.1))
 	hungry := c.prior(hungryPrior(t, 4))
 	tall := c.prior(hungryAlong(t, 2, side, 1)) // its smallest size has memory
 	damaged := tiny
@@ -198,7 +199,7 @@ func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
 func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	tiny := c.prior(priorBytes(t, 0.1))
+	tiny := c.prior(workertest.Share(t, 0.1))
 	q := c.open("deadly", queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 2})
 	preflight(t, q, "deadly", sampleItems(t, tiny.SHA256)...)
 	for range 2 {

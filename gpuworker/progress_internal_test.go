@@ -21,9 +21,7 @@ import (
 func sums(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	t.Helper()
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &data))
 	out := map[string]float64{}
 	name := func(metric string, set attribute.Set) string {
 		return strings.TrimSpace(metric + " " + set.Encoded(attribute.DefaultEncoder()))
@@ -56,14 +54,10 @@ func TestMetricsOfBatch(t *testing.T) {
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
 	s, err := e.Solver(tk.plan, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := &clock{time.Unix(1000, 0)}
 	w, _ := workerOf(t, func(c *Config) {
 		c.Now, c.Instruments = func() time.Time { return now.now }, in
@@ -115,21 +109,15 @@ func TestEvaluationsWithoutBackward(t *testing.T) {
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
 	s, err := e.Solver(tk.plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reader := sdkmetric.NewManualReader()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, _ := workerOf(t, func(c *Config) { c.Instruments = in })
 	p := &progress{engineRestorer: engineRestorer{w.core}, ctx: t.Context(), solver: s, n: 1, cost: method.Cost{Network: 12}}
 	p.countEvaluations(5)
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &data))
 	points := 0
 	for _, m := range data.ScopeMetrics[0].Metrics {
 		if d, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "ddiff.network.evaluations" {

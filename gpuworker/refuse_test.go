@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -37,7 +38,7 @@ func (c *countedLeases) Next(ctx context.Context, wait time.Duration) (gpuworker
 func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	base := itemsFor(t, p, 1)[0]
 	encode := func(it manifest.Item) []byte {
 		t.Helper()

@@ -13,9 +13,7 @@ import (
 func TestResidualCountsObservedPixels(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Builtin().New(operator.InpaintRandom, nil, operator.Shape{Channels: 3, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const sigma, off = 0.05, 0.1
 	for name, hole := range map[string]float32{"zeros": 0, "ones": 1, "infinite": float32(math.Inf(1))} {
 		tk := &task{item: manifest.Item{Sigma: sigma}, op: op}

@@ -14,6 +14,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -26,13 +27,9 @@ import (
 func workerOf(t *testing.T, change ...func(*Config)) (*Worker, *storage.Dir) {
 	t.Helper()
 	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := Config{
 		Work: Single{Queue: leases(nil), Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}},
 		Name: "tester", Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
@@ -41,35 +38,17 @@ func workerOf(t *testing.T, change ...func(*Config)) (*Worker, *storage.Dir) {
 		f(&cfg)
 	}
 	w, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w, dir
 }
 
 // queueOf returns a queue of items with two attempts.
 func queueOf(t *testing.T) *queue.Queue {
 	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := queue.Open(t.Context(), nc, queue.Config{
-		Campaign: "test", MaxAttempts: 2, RetryBase: time.Millisecond, RetryMax: time.Millisecond, AckWait: time.Minute,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := workertest.Queue(t, queue.Config{MaxAttempts: 2})
 	// The numbers of results begin anywhere.
 	first := at(t, q, "first", 1, queue.Marks{})
-	if err := errors.Join(first.PublishResult(t.Context(), []byte("{}")), first.Ack(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(first.PublishResult(t.Context(), []byte("{}")), first.Ack(t.Context())))
 	return q
 }
 
@@ -78,13 +57,9 @@ func queueOf(t *testing.T) *queue.Queue {
 func fillQueue(t *testing.T, q *queue.Queue, ids ...string) {
 	t.Helper()
 	before, _, err := q.Depth(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, id := range ids {
-		if err := q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}))
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		pending, _, err := q.Depth(t.Context())
@@ -112,19 +87,13 @@ func leased(t *testing.T, q *queue.Queue) *queue.Lease {
 // at publishes an item and leases it for an attempt with marks.
 func at(t *testing.T, q *queue.Queue, id string, attempt int, m queue.Marks) *queue.Lease {
 	t.Helper()
-	if err := q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}))
 	l := leased(t, q)
 	for l.Attempt() < attempt {
-		if err := l.Retry(t.Context(), time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Retry(t.Context(), time.Millisecond))
 		l = leased(t, q)
 	}
-	if err := l.ReleaseMarked(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.ReleaseMarked(t.Context(), m))
 	return leased(t, q)
 }
 
@@ -132,18 +101,14 @@ func at(t *testing.T, q *queue.Queue, id string, attempt int, m queue.Marks) *qu
 func events(t *testing.T, q *queue.Queue) int {
 	t.Helper()
 	last, err := q.LastResult(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return int(last)
 }
 
 func buried(t *testing.T, q *queue.Queue) (n int) {
 	t.Helper()
 	for _, err := range q.DeadLetters(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n++
 	}
 	return n
@@ -253,9 +218,7 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 		w, dir := workerOf(t)
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
 		tk.item = manifest.Item{ID: id, Campaign: "test"}
-		if err := w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.item}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.item}))
 		if good := w.breaker.lastGood("test"); (good != nil) != (batch > 0) {
 			t.Errorf("%s: the last good item is %v", id, good)
 		}
@@ -294,9 +257,7 @@ func TestReleaseOfItems(t *testing.T) {
 			if err == nil {
 				err = dir.Put(t.Context(), manifest.ItemKey(id, manifest.FileResult), data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if tt.noID {
 			tk.item = manifest.Item{}
@@ -367,9 +328,7 @@ func TestSettleOnce(t *testing.T) {
 	w.leases.add([]*task{tk})
 	before := events(t, q)
 	for range 2 {
-		if err := w.settle(t.Context(), tk, outcome{failed, ErrInput}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.settle(t.Context(), tk, outcome{failed, ErrInput}, nil))
 	}
 	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.active() {
 		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q)-before, w.stats.settled.Load(), ended, w.leases.count())

@@ -21,9 +21,7 @@ import (
 func orientedJPEG(t *testing.T, src image.Image, quality int, orientation byte) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, src, &jpeg.Options{Quality: quality}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, jpeg.Encode(&buf, src, &jpeg.Options{Quality: quality}))
 	exif := append([]byte("Exif\x00\x00II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00"), orientation, 0, 0, 0, 0, 0, 0, 0)
 	segment := append(binary.BigEndian.AppendUint16([]byte{0xff, 0xe1}, uint16(len(exif)+2)), exif...)
 	return slices.Concat(buf.Bytes()[:2], segment, buf.Bytes()[2:])
@@ -43,9 +41,7 @@ func wave(w, h int) *image.RGBA {
 func storedTask(t *testing.T, w, h int, params map[string]float64) *task {
 	t.Helper()
 	op, err := operator.Builtin().New(operator.JPEG, params, operator.Shape{Channels: 3, Height: h, Width: w})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &task{op: op, item: manifest.Item{Name: "a", Task: operator.JPEG, Width: w, Height: h}}
 }
 
@@ -57,14 +53,10 @@ func TestStoredPicture(t *testing.T) {
 		for orientation := range byte(8) {
 			data := orientedJPEG(t, wave(size.X, size.Y), 10, orientation+1)
 			upright, err := raster.DecodePicture(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w, h := (size.X+31)/32*32, (size.Y+31)/32*32
 			u := storedTask(t, w, h, map[string]float64{"quality": 10, "subsampling": 2})
-			if err := u.readStored("a.jpg", data); err != nil {
-				t.Fatal(err)
-			}
+			must(t, u.readStored("a.jpg", data))
 			u.solution.X = u.problem.Y
 			got := u.restored()
 			if got.Width != upright.Image.Width || got.Height != upright.Image.Height || !slices.Equal(got.Pix, upright.Image.Pix) {
@@ -80,13 +72,9 @@ func TestStoredPicture(t *testing.T) {
 				continue
 			}
 			f, err := operator.NewForward(onnxtest.Runtime(t), u.op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			again, err := f.Apply(t.Context(), u.problem.Y, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
@@ -134,16 +122,12 @@ func TestMosaicOrientation(t *testing.T) {
 		grey.Pix[i] = byte(i * 37 % 251)
 	}
 	op, err := operator.Builtin().New(operator.Demosaic, nil, operator.Shape{Channels: 3, Height: 16, Width: 24})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := func(orientation byte) []byte { return orientedJPEG(t, grey, 100, orientation) }
 	var lying []float32
 	for orientation := byte(1); orientation <= 8; orientation++ {
 		u := &task{op: op, item: manifest.Item{Name: "a", Task: operator.Demosaic, Width: 24, Height: 16}}
-		if err := u.readPicture("a.jpg", file(orientation)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.readPicture("a.jpg", file(orientation)))
 		if lying == nil {
 			lying = u.problem.Y
 		}
@@ -151,9 +135,7 @@ func TestMosaicOrientation(t *testing.T) {
 			t.Errorf("orientation %d: the mosaic is turned", orientation)
 		}
 		upright, err := raster.DecodePicture(file(orientation))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u.solution.X = slices.Repeat(u.problem.Y, 3)
 		if got := u.restored(); got.Width != upright.Image.Width || !slices.Equal(got.Pix, upright.Image.Pix) {
 			t.Errorf("orientation %d: the restored picture of %d×%d pixels is not upright", orientation, got.Width, got.Height)

@@ -42,9 +42,7 @@ func TestWorkerAwaitsSuspect(t *testing.T) {
 	if err == nil {
 		err = q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: "item0", Payload: data}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := leaseAgain(t, q, 1)[0]
 	for _, alone := range []bool{false, true} {
 		if alone {
@@ -54,9 +52,7 @@ func TestWorkerAwaitsSuspect(t *testing.T) {
 		w.restorer = loaded{}
 		// The first wait is that for the next stage, which is ready; the second is that for the end of the suspect.
 		ctx := &hookedContext{Context: t.Context(), hook: func() { w.end(w.leases.unsettled()[0]) }}
-		if err := w.startLeases(ctx, Assignment{Campaign: "a", Store: emptyStore(t)}, []*queue.Lease{l}, out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.startLeases(ctx, Assignment{Campaign: "a", Store: emptyStore(t)}, []*queue.Lease{l}, out))
 		if held := w.leases.count(); len(out) != 1 || (held == 0) != alone {
 			t.Errorf("alone %t: %d groups, the worker holds %d items", alone, len(out), held)
 		}
@@ -68,9 +64,7 @@ func TestCountOfRedeliveries(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q := internalQueue(t, queue.Config{})
 	w := quietWorker(t, func(c *Config) { c.Instruments = in })
 	l := leaseNew(t, q, 1)[0]

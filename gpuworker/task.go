@@ -22,12 +22,10 @@ import (
 	"ddiff/restore/tile"
 )
 
-// Names of draws, see [operator.Draw], and of their files.
+// Names of draws, see [operator.Draw].
 const (
 	drawMask   = "mask"
 	drawKernel = "kernel"
-	fileMask   = drawMask + ".npy"
-	fileKernel = drawKernel + ".npy"
 )
 
 // task is a leased item in flight.

@@ -37,17 +37,13 @@ func TestItemInTiles(t *testing.T) {
 		t.Error("tiles change the noise")
 	}
 	s, err := e.Solver(divided.plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.Tiles() != 6 || s.Build().Form != solver.FormSingle {
 		t.Errorf("%d tiles in form %s", s.Tiles(), s.Build().Form)
 	}
 	problem := []solver.Problem{{Y: make([]float32, divided.op.MeasurementSize()), Key: noise.Key{1}}}
 	want, err := s.Solve(t.Context(), problem, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stop := errors.New("stop")
 	states, curves := []solver.State{s.Start(problem[0].Key)}, make([]solver.Curves, 1)
 	for states[0].Step < 4 {
@@ -55,18 +51,12 @@ func TestItemInTiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.item.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := decodeCheckpoint(data, divided)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		states[0], curves[0] = c.State, c.Curves
 	}
-	if err := s.Resume(t.Context(), problem, states, curves, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Resume(t.Context(), problem, states, curves, nil))
 	if !slices.Equal(states[0].Image(), want[0].X) {
 		t.Error("a result from checkpoints differs")
 	}
@@ -78,9 +68,7 @@ func TestItemInTiles(t *testing.T) {
 			if it.Method = s.Method; err == nil {
 				it.Solver, err = json.Marshal(s)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		},
 	} {
 		it := sampleItem(t, e, 64, 48, change)

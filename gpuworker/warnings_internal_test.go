@@ -151,9 +151,7 @@ func TestFewStepsWithoutRow(t *testing.T) {
 func TestIndependentEntries(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Builtin().New("hdr", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		picture *manifest.Picture
 		// width and height of y's own part, and its channels that differ

@@ -11,25 +11,30 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/workertest"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
+	"ddiff/restore/solver"
 )
 
 // endless configures a worker, and items, with a prior that loops without end.
 func endless(t *testing.T, q *queue.Queue, s store, n int) (gpuworker.Config, []manifest.Item) {
 	t.Helper()
-	p := newPrior(t, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+	p := workertest.Model(t, func(g *onnx.Graph, x onnx.Value) onnx.Value {
 		final, _ := g.Loop(g.Ints(math.MaxInt64), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 			return []onnx.Value{b.Mul(s[0], b.Scalar(0.5))}, nil
 		})
 		return final[0]
 	})
 	cfg := config(t, q, s)
-	single(&cfg, func(s *gpuworker.Single) { s.Items.Engine, s.Items.Batch = engineOf(t, p), 1 })
+	single(&cfg, func(s *gpuworker.Single) {
+		s.Items.Engine, s.Items.Batch = workertest.Engine(t, p, solver.Build{Chunk: 1}), 1
+	})
 	all := items(t, n)
 	for i := range all {
-		all[i].Prior = p.SHA256
+		all[i].Prior = regular.SHA256(p)
 		must(t, all[i].Identify())
 	}
 	publish(t, q, all...)

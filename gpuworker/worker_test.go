@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/method"
@@ -304,7 +305,7 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 func TestCompactResultEvents(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	q := c.open("compact", queue.Config{})
 	publish(t, q, itemsFor(t, p, 3)...)
 	c.submit("compact", func(r *manifest.Campaign) { r.Prior = p })

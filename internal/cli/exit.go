@@ -17,6 +17,7 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/dataset"
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -71,8 +72,8 @@ func exitClasses() []exitClass {
 			report.ErrVersions,
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
+			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, enginecache.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{ErrNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{

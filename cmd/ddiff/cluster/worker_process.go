@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/retry"
@@ -140,7 +141,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 }
 
 // device creates the tuner and the cache of engines.
-func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
+func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) {
 	cache := cli.UserCache(p.log)
 	var err error
 	p.tuner, err = tuner.New(tuner.Config{File: cli.BatchSizesFile(p.log), Logger: p.log})
@@ -155,7 +156,7 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 		return nil, err
 	}
 	p.byDefault = manifest.Precision(build.Precision.Name())
-	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
+	engines, err := enginecache.New(enginecache.Config{
 		Runtime: p.runtime, Engine: p.o.run.Engine(build), Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
 	})

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"ddiff/coordinator/report"
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
@@ -166,7 +166,7 @@ func (w *pictureWriter) isRestored(ctx context.Context, in *picture, target stri
 	if err != nil {
 		return false, err
 	}
-	p, err := gpuworker.ReadPassport(data)
+	p, err := passport.Read(data)
 	if err != nil || p.Item.Measurement == nil || !w.hasTask(&p.Item) {
 		return false, nil //nolint:nilerr // a file of another origin
 	}
@@ -284,7 +284,7 @@ func isItem(path, id string) bool {
 	if err != nil {
 		return false
 	}
-	p, err := gpuworker.ReadPassport(data)
+	p, err := passport.Read(data)
 	return err == nil && p.Item.ID == id
 }
 

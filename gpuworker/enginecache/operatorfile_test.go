@@ -1,4 +1,4 @@
-package gpuworker_test
+package enginecache
 
 import (
 	"context"
@@ -6,14 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/workertest"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 )
 
 // operatorFile stores an operator that multiplies an image, as a coordinator does.
-func (c *cluster) operatorFile(factor float32) manifest.OperatorFile {
+func (c *files) operatorFile(factor float32) manifest.OperatorFile {
 	c.t.Helper()
 	g := onnx.NewGraph(17)
 	x := g.Input("x", onnx.Float, 1, 3, 8, 8)
@@ -27,9 +28,9 @@ func (c *cluster) operatorFile(factor float32) manifest.OperatorFile {
 	return c.storedOperator(onnxtest.WithMetadata(c.t, data, map[string]string{"ddiff.kind": "operator"}))
 }
 
-func (c *cluster) storedOperator(data []byte) manifest.OperatorFile {
+func (c *files) storedOperator(data []byte) manifest.OperatorFile {
 	c.t.Helper()
-	f := manifest.OperatorFile{Path: "own.onnx", SHA256: hexDigest(data)}
+	f := manifest.OperatorFile{Path: "own.onnx", SHA256: regular.SHA256(data)}
 	f.Key = "operators/" + f.SHA256 + ".onnx"
 	must(c.t, c.store.Put(c.t.Context(), f.Key, data))
 	return f
@@ -38,7 +39,7 @@ func (c *cluster) storedOperator(data []byte) manifest.OperatorFile {
 // Four operator files stay in memory, the least recently used one goes first; a campaign with more files has them all.
 func TestOperatorsInMemory(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newFiles(t)
 	e := c.engines()
 	var all []manifest.OperatorFile
 	for i := range 6 {
@@ -67,31 +68,31 @@ func TestOperatorsInMemory(t *testing.T) {
 			}
 		}
 		if n := strings.Count(c.log.String(), "opened operator"); n != step.opened {
-			t.Fatalf("%d operators were opened, want %d:\n%s", n, step.opened, c.log)
+			t.Fatalf("%d operators were opened, want %d:\n%s", n, step.opened, c.log.String())
 		}
 	}
 }
 
 func TestUnusableOperators(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newFiles(t)
 	e := c.engines()
 	good := c.operatorFile(0.5)
 	missing := good
-	missing.Key, missing.SHA256 = "operators/none.onnx", hexDigest([]byte("none"))
+	missing.Key, missing.SHA256 = "operators/none.onnx", regular.SHA256([]byte("none"))
 	for name, f := range map[string]manifest.OperatorFile{
 		"not in store": missing,
-		"no operator":  c.storedOperator(priorBytes(t, 0.1)),
+		"no operator":  c.storedOperator(workertest.Share(t, 0.1)),
 		"no network":   c.storedOperator([]byte("text")),
 	} {
-		if got, err := e.Operators(t.Context(), []manifest.OperatorFile{good, f}); !errors.Is(err, gpuworker.ErrOperatorFile) || got != nil {
+		if got, err := e.Operators(t.Context(), []manifest.OperatorFile{good, f}); !errors.Is(err, ErrOperatorFile) || got != nil {
 			t.Errorf("%s: %v, error %v", name, got, err)
 		}
 	}
 	other := c.operatorFile(0.25)
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := e.Operators(ended, []manifest.OperatorFile{other}); err == nil || errors.Is(err, gpuworker.ErrOperatorFile) {
+	if _, err := e.Operators(ended, []manifest.OperatorFile{other}); err == nil || errors.Is(err, ErrOperatorFile) {
 		t.Errorf("an interrupted check: error %v", err)
 	}
 	_, err := e.Operators(t.Context(), []manifest.OperatorFile{other})

@@ -1,4 +1,4 @@
-package gpuworker
+package enginecache
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"ddiff/restore/operator"
 )
 
-// keptOperators is the number of operator files that an EngineCache keeps in memory without a user.
+// keptOperators is the number of operator files that an Cache keeps in memory without a user.
 const keptOperators = 4
 
 // sourceOf returns the operator file in the form in which files are fetched.
@@ -20,13 +20,13 @@ func sourceOf(f manifest.OperatorFile) manifest.PriorFile {
 }
 
 // FetchOperator is Fetch for an operator file of a campaign. The error is ErrOperatorFile when a retry would not help.
-func (c *EngineCache) FetchOperator(f manifest.OperatorFile) (ready bool, err error) {
+func (c *Cache) FetchOperator(f manifest.OperatorFile) (ready bool, err error) {
 	return c.fetch(c.operatorFiles, sourceOf(f))
 }
 
 // Operators returns the operators of a campaign by their digests. It runs each file once before its first use, see
 // [operator.File.Verify]. The error is ErrOperatorFile for a file that cannot be used.
-func (c *EngineCache) Operators(ctx context.Context, files []manifest.OperatorFile) (map[string]*operator.File, error) {
+func (c *Cache) Operators(ctx context.Context, files []manifest.OperatorFile) (map[string]*operator.File, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := map[string]*operator.File{}
@@ -49,7 +49,7 @@ func (c *EngineCache) Operators(ctx context.Context, files []manifest.OperatorFi
 }
 
 // loadOperator reads, parses and verifies an operator file.
-func (c *EngineCache) loadOperator(ctx context.Context, from manifest.OperatorFile) (*operator.File, error) {
+func (c *Cache) loadOperator(ctx context.Context, from manifest.OperatorFile) (*operator.File, error) {
 	data, err := c.operatorFiles.read(ctx, sourceOf(from))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,6 @@
-package gpuworker
+// Package passport records in a restored image how it was produced, and reads such records. A field of a result that explains the image
+// belongs to [Passport]; its order and times do not.
+package passport
 
 import (
 	"bytes"
@@ -13,15 +15,15 @@ import (
 
 // Errors of reading a passport.
 var (
-	// ErrNoPassport: the PNG file has no passport.
-	ErrNoPassport = errors.New("no passport")
-	// ErrPassport: the passport is damaged or has another version.
-	ErrPassport = errors.New("unreadable passport")
+	// ErrNone: the PNG file has no passport.
+	ErrNone = errors.New("no passport")
+	// ErrUnreadable: the passport is damaged or has another version.
+	ErrUnreadable = errors.New("unreadable passport")
 )
 
 const (
-	passportKeyword = "ddiff" // of the text chunk of restored.png
-	passportSchema  = 1       // version of Passport
+	keyword = "ddiff" // of the text chunk of restored.png
+	schema  = 1       // version of Passport
 )
 
 // Passport records how a restored image was produced. It is JSON in a text chunk of the image file, so that a copy of the
@@ -46,20 +48,20 @@ type Passport struct {
 	TraceID   string            `json:"trace_id,omitempty"`
 }
 
-// PassportOf returns the passport of a result with the restored image img. The result must have the digests of its
+// Of returns the passport of a result with the restored image img. The result must have the digests of its
 // arrays.
-func PassportOf(res manifest.Result, img *raster.Image) (Passport, error) {
+func Of(res manifest.Result, img *raster.Image) (Passport, error) {
 	samples, err := raster.RGB8(img)
 	if err != nil {
 		return Passport{}, fmt.Errorf("create passport: %w", err)
 	}
 	p := Passport{
-		Schema: passportSchema, Item: res.Item, Pixels: regular.SHA256(samples), Data: map[string]string{},
+		Schema: schema, Item: res.Item, Pixels: regular.SHA256(samples), Data: map[string]string{},
 		Metrics: res.Metrics, MetricIDs: res.MetricIDs, Batch: res.Batch, Runtime: res.Runtime,
 		Worker: res.Worker, Attempt: res.Attempt, TraceID: res.TraceID,
 	}
 	p.Item.Campaign, p.Item.Index, p.Item.Unclipped = "", 0, false
-	for _, name := range []string{manifest.FileData, fileMask, fileKernel} {
+	for _, name := range []string{manifest.FileData, "mask.npy", "kernel.npy"} {
 		if sum, ok := res.Artifacts[name]; ok {
 			p.Data[name] = sum
 		}
@@ -81,36 +83,36 @@ func (p Passport) MarshalJSON() ([]byte, error) {
 	}{subject{Item: p.Item}, plain(p)})
 }
 
-// ReadPassport reads the passport of a PNG file. It returns [ErrNoPassport] or [ErrPassport] if it cannot. It does not
+// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot. It does not
 // verify the contents.
-func ReadPassport(file []byte) (Passport, error) {
-	text, found, err := raster.PNGText(file, passportKeyword)
+func Read(file []byte) (Passport, error) {
+	text, found, err := raster.PNGText(file, keyword)
 	switch {
 	case err != nil:
-		return Passport{}, fmt.Errorf("%w: %w", ErrPassport, err)
+		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	case !found:
-		return Passport{}, ErrNoPassport
+		return Passport{}, ErrNone
 	}
 	// A newer version may have unknown fields.
 	var version struct{ Schema int }
 	if err := json.Unmarshal([]byte(text), &version); err != nil {
-		return Passport{}, fmt.Errorf("%w: %w", ErrPassport, err)
+		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	if version.Schema != passportSchema {
-		return Passport{}, fmt.Errorf("%w: schema %d, this program reads %d", ErrPassport, version.Schema, passportSchema)
+	if version.Schema != schema {
+		return Passport{}, fmt.Errorf("%w: schema %d, this program reads %d", ErrUnreadable, version.Schema, schema)
 	}
 	var p Passport
 	in := json.NewDecoder(bytes.NewReader([]byte(text)))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&p); err != nil {
-		return Passport{}, fmt.Errorf("%w: %w", ErrPassport, err)
+		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return p, nil
 }
 
-// encodeRestored returns restored.png: the image with the passport of the result.
-func encodeRestored(img *raster.Image, form raster.Picture, res manifest.Result) ([]byte, error) {
-	p, err := PassportOf(res, img)
+// Encode returns restored.png: the image with the passport of the result.
+func Encode(img *raster.Image, form raster.Picture, res manifest.Result) ([]byte, error) {
+	p, err := Of(res, img)
 	if err != nil {
 		return nil, err
 	}
@@ -122,5 +124,5 @@ func encodeRestored(img *raster.Image, form raster.Picture, res manifest.Result)
 	if err != nil {
 		return nil, err
 	}
-	return raster.SetPNGText(file, passportKeyword, string(text))
+	return raster.SetPNGText(file, keyword, string(text))
 }

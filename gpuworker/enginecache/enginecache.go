@@ -1,4 +1,7 @@
-package gpuworker
+// Package enginecache opens the priors and operator files of campaigns on a worker's machine. It owns their copies on the local disk,
+// which several processes may share, and the memory of their engines. A file that another kind of campaign needs gets a method beside
+// [Cache.Fetch] and a kind of priorFiles.
+package enginecache
 
 import (
 	"cmp"
@@ -22,14 +25,14 @@ const (
 	// memoryFactor is the assumed memory of an engine divided by the size of its prior's file: the network itself, and
 	// the compiled solvers that the engine caches.
 	memoryFactor = 4
-	// defaultEngineBytes is the default of EngineCacheConfig.Bytes.
+	// defaultEngineBytes is the default of Config.Bytes.
 	defaultEngineBytes int64 = 8 << 30
 	// fetchPause is the pause after a failed fetch of a prior.
 	fetchPause = 15 * time.Second
 )
 
-// EngineCacheConfig describes an EngineCache. Fields without a stated default are required.
-type EngineCacheConfig struct {
+// Config describes an Cache. Fields without a stated default are required.
+type Config struct {
 	Runtime *onnxruntime.Runtime
 	// Engine configures the engines.
 	Engine restore.Config
@@ -45,7 +48,7 @@ type EngineCacheConfig struct {
 }
 
 // Validate names the first field that is missing or out of range.
-func (c EngineCacheConfig) Validate() error {
+func (c Config) Validate() error {
 	switch {
 	case c.Runtime == nil:
 		return errors.New("Runtime is missing")
@@ -59,10 +62,10 @@ func (c EngineCacheConfig) Validate() error {
 	return nil
 }
 
-// EngineCache caches the engines of the most recently used priors. It never closes an engine in use. All methods may be
+// Cache caches the engines of the most recently used priors. It never closes an engine in use. All methods may be
 // called concurrently.
-type EngineCache struct {
-	cfg           EngineCacheConfig
+type Cache struct {
+	cfg           Config
 	files         priorFiles
 	operatorFiles priorFiles
 
@@ -85,14 +88,14 @@ type openEngine struct {
 	users  int
 }
 
-// NewEngineCache checks the configuration and that Dir can be written.
-func NewEngineCache(cfg EngineCacheConfig) (*EngineCache, error) {
+// New checks the configuration and that Dir can be written.
+func New(cfg Config) (*Cache, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure engines: %w", err)
 	}
 	cfg.Bytes = cmp.Or(cfg.Bytes, defaultEngineBytes)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &EngineCache{cfg: cfg, fetches: map[string]*fetch{}}
+	c := &Cache{cfg: cfg, fetches: map[string]*fetch{}}
 	c.files = priorFiles{cfg.Dir, cfg.Store, "prior", ErrPriorFile}
 	c.operatorFiles = priorFiles{cfg.Dir, cfg.Store, "operator", ErrOperatorFile}
 	if err := c.files.checkWritable(); err != nil {
@@ -104,9 +107,9 @@ func NewEngineCache(cfg EngineCacheConfig) (*EngineCache, error) {
 // Fetch starts to fetch a prior in the background, unless that has happened, and reports whether the prior is on this
 // machine. It returns the error of a failed fetch, and retries after a pause. The error is ErrPriorFile when a retry
 // would not help.
-func (c *EngineCache) Fetch(p manifest.PriorFile) (ready bool, err error) { return c.fetch(c.files, p) }
+func (c *Cache) Fetch(p manifest.PriorFile) (ready bool, err error) { return c.fetch(c.files, p) }
 
-func (c *EngineCache) fetch(files priorFiles, p manifest.PriorFile) (ready bool, err error) {
+func (c *Cache) fetch(files priorFiles, p manifest.PriorFile) (ready bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := files.kind + " " + p.SHA256 + " " + p.Key
@@ -134,7 +137,7 @@ func (c *EngineCache) fetch(files priorFiles, p manifest.PriorFile) (ready bool,
 }
 
 // Acquire returns the engine of a prior, and a function that the caller must call after use.
-func (c *EngineCache) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
+func (c *Cache) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := slices.IndexFunc(c.open, func(o *openEngine) bool { return o.sha == p.SHA256 })
@@ -153,7 +156,7 @@ func (c *EngineCache) Acquire(ctx context.Context, p manifest.PriorFile) (*resto
 }
 
 // load opens an engine. It closes unused engines first if memory requires it.
-func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngine, error) {
+func (c *Cache) load(ctx context.Context, p manifest.PriorFile) (*openEngine, error) {
 	data, err := c.files.read(ctx, p)
 	if err != nil {
 		return nil, err
@@ -175,7 +178,7 @@ func (c *EngineCache) load(ctx context.Context, p manifest.PriorFile) (*openEngi
 	return &openEngine{engine: engine, sha: p.SHA256, bytes: bytes}, nil
 }
 
-func (c *EngineCache) release(o *openEngine) {
+func (c *Cache) release(o *openEngine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.users--
@@ -183,7 +186,7 @@ func (c *EngineCache) release(o *openEngine) {
 }
 
 // shrink closes unused engines, the least recently used first, until the others fit into limit bytes.
-func (c *EngineCache) shrink(limit int64) {
+func (c *Cache) shrink(limit int64) {
 	sum := int64(0)
 	for _, o := range c.open {
 		sum += o.bytes
@@ -202,7 +205,7 @@ func (c *EngineCache) shrink(limit int64) {
 }
 
 // Close stops background fetches and closes all engines, none of which may be in use.
-func (c *EngineCache) Close() error {
+func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range c.fetches {
