@@ -14,7 +14,9 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
+	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/telemetry"
 )
@@ -153,7 +155,7 @@ func TestAdmission(t *testing.T) {
 		cfg.Work = work
 		cfg.Peers = func(context.Context) (int, error) { return 1, nil }
 	})
-	w.breaker.succeed(breakerTask(campaign, "good"))
+	w.breaker.Succeed(campaign, manifest.Item{ID: "good", Campaign: campaign})
 	all := leaseNew(t, q, 4)
 	// admit admits leases, and returns the released ones with the admitted ones.
 	admit := func(name, wantStart, wantReleased string, wantAlone bool, leases ...*queue.Lease) []*queue.Lease {
@@ -255,23 +257,23 @@ func TestStartOfLeasesThatAreReleased(t *testing.T) {
 
 	// The leases of a suspended campaign return before its files are tested.
 	l = remarked(t, q, leaseAgain(t, q, 1)[0], queue.Marks{})
-	for range failuresToSuspend {
-		w.breaker.fail("a", breakerTask("a", "1"), errItem)
+	for range guard.FailuresToSuspend {
+		failsNow(w, "a", errItem)
 	}
 	work.calls = nil
 	must(t, w.startLeases(t.Context(), a, []*queue.Lease{l}, nil))
-	if w.breaker.circuit("a") != nil || len(work.calls) != 0 || ended != 2 {
-		t.Errorf("suspended: %v, calls %q, %d ends", w.breaker.circuit("a") != nil, work.calls, ended)
+	if w.breaker.Circuit("a") != nil || len(work.calls) != 0 || ended != 2 {
+		t.Errorf("suspended: %v, calls %q, %d ends", w.breaker.Circuit("a") != nil, work.calls, ended)
 	}
 	if l = leaseAgain(t, q, 1)[0]; l.Attempt() != 1 || l.Marks().Passes != 0 {
 		t.Errorf("attempt %d with %+v", l.Attempt(), l.Marks())
 	}
 	// The circuit of a worker is not that of a campaign without a name.
-	for range failuresToSuspend {
-		w.breaker.fail("", breakerTask("", "1"), errItem)
+	for range guard.FailuresToSuspend {
+		failsNow(w, "", errItem)
 	}
 	a.Campaign = ""
-	if err := w.startLeases(t.Context(), a, nil, nil); err != nil || w.breaker.circuit("") == nil || ended != 3 {
+	if err := w.startLeases(t.Context(), a, nil, nil); err != nil || w.breaker.Circuit("") == nil || ended != 3 {
 		t.Errorf("%v, %d ends", err, ended)
 	}
 }

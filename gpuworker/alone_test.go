@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -83,7 +84,7 @@ func TestHangOfBatchBuriesNoItem(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
 	publish(t, h.queue, items(t, 2)...)
-	hung := h.begin(h.config("hung", onStore(h.store)), func(w *gpuworker.Worker) { w.FailSolves(gpuworker.Hang(2)) })
+	hung := h.begin(h.config("hung", onStore(h.store)), func(w *gpuworker.Worker) { w.FailSolves(&guard.HangError{Stage: "solve", Took: 1, Limit: 1, Items: 2}) })
 	waitUntil(t, "the batch did not hang", func() bool { return hung.Beat().Items >= 2 })
 	h.all[0].drain()
 	h.begin(h.config("healthy", onStore(h.store)))

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -120,10 +121,10 @@ func TestOutcomesOfPreflight(t *testing.T) {
 	}{
 		"passed":            {events: 1},
 		"failed":            {err: errItem, events: 1},
-		"hung":              {err: &hangError{limit: 1, items: 1}, next: 2},
+		"hung":              {err: &guard.HangError{Limit: 1, Items: 1}, next: 2},
 		"cancelled":         {err: errItem, lifetime: ended},
 		"draining":          {err: errItem, ctx: ended, released: true, next: 1},
-		"hung-draining":     {err: &hangError{limit: 1, items: 1}, ctx: ended, next: 2},
+		"hung-draining":     {err: &guard.HangError{Limit: 1, Items: 1}, ctx: ended, next: 2},
 		"unsupported":       {err: ErrUnsupported, events: 1},
 		"unsupported-fleet": {err: ErrUnsupported, refuses: true, next: 1},
 		"store":             {err: storage.ErrUnavailable, next: 1, left: queue.Marks{Faults: 1}},

@@ -213,9 +213,9 @@ func TestAbandonedItems(t *testing.T) {
 		tasks[l.ID()] = held
 		w.leases.add([]*task{held})
 	}
-	a := w.watchdog.begin(t.Context(), "solve", time.Minute, tasks["item0"], tasks["item1"])
-	defer a.end()
-	w.watchdog.check(time.Minute)
+	a := w.watchdog.Begin(t.Context(), "solve", time.Minute, tasks["item0"], tasks["item1"])
+	defer a.End()
+	w.watchdog.Check(time.Minute)
 	tasks["item3"].claim()
 	must(t, w.abandon(t.Context()))
 	attempts := map[string]int{}
@@ -236,9 +236,9 @@ func TestAbandonedItems(t *testing.T) {
 	l := retryOf(t, q, leases[3])
 	held := taskOf(t, l, Assignment{Store: emptyStore(t), Lifetime: lifetime})
 	w.leases.add([]*task{held})
-	b := w.watchdog.begin(t.Context(), "solve", time.Minute, held)
-	defer b.end()
-	w.watchdog.check(time.Minute)
+	b := w.watchdog.Begin(t.Context(), "solve", time.Minute, held)
+	defer b.End()
+	w.watchdog.Check(time.Minute)
 	must(t, w.abandon(t.Context()))
 	if pending, leased, err := q.Depth(t.Context()); err != nil || pending+leased != 3 {
 		t.Errorf("%d items remain, want 3: %v", pending+leased, err)

@@ -74,15 +74,15 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 // storeCheckpoints stores the states of a batch that was stopped after a chunk. An error is logged only: the next worker
 // then starts from the beginning. Seconds is the solver time of this attempt, for each item.
 func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves, seconds float64) {
-	a := e.watchdog.begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
-	defer a.end()
+	a := e.watchdog.Begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
+	defer a.End()
 	for i, t := range tasks {
 		if states[i].Step == 0 {
 			continue
 		}
 		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.plan).Precision, t.spent() + seconds}.encode(t.item.ID)
 		if err == nil {
-			err = t.assigned.Store.Put(a.ctx, checkpointKey(t.item.ID), data)
+			err = t.assigned.Store.Put(a.Ctx, checkpointKey(t.item.ID), data)
 		}
 		if err != nil {
 			e.log(t).Warn("could not store a checkpoint", "reason", err)

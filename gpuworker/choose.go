@@ -34,11 +34,11 @@ func (e engineRestorer) choose(tasks []*task) {
 	w, own := raceWorkload(engine, plan), candidates[0].Provider()
 	provider, known := e.cfg.Tuner.Fastest(w, own)
 	if !known {
-		a := e.watchdog.begin(first.ctx, stageCompile, e.cfg.Limits.Compile, tasks...)
-		defer a.end()
-		times, err := engine.Race(a.ctx, plan)
+		a := e.watchdog.Begin(first.ctx, stageCompile, e.cfg.Limits.Compile, tasks...)
+		defer a.End()
+		times, err := engine.Race(a.Ctx, plan)
 		if err != nil {
-			e.cfg.Logger.Warn("could not measure providers", "using", own, "reason", a.wrap(err))
+			e.cfg.Logger.Warn("could not measure providers", "using", own, "reason", a.Wrap(err))
 			engine.Choose(plan, own)
 			return
 		}

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/telemetry"
 )
@@ -47,7 +48,7 @@ type Config struct {
 	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration
 	// Limits are the longest durations of the stages.
-	Limits Limits
+	Limits guard.Limits
 	// Idle is how long one lease request waits for work. Default: 1 s.
 	Idle time.Duration
 	// Once, if above 0, makes Run return after this time without work.

@@ -30,7 +30,7 @@ const (
 // leavesToOthers reports whether another worker should take an item that this worker disputed.
 func (w *Worker) leavesToOthers(ctx context.Context, campaign string, l *queue.Lease) bool {
 	m, limit := l.Marks(), maxPasses
-	if w.breaker.lastGood(campaign) == nil {
+	if w.breaker.LastGood(campaign) == nil {
 		limit = unprovenPasses
 	}
 	if w.cfg.Peers == nil || !slices.Contains(m.Disputed, w.cfg.Name) || w.cfg.Now().Before(w.passAgain) {

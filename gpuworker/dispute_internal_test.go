@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ddiff/manifest"
 	"ddiff/queue"
 )
 
@@ -46,7 +47,7 @@ func TestItemsLeftToOthers(t *testing.T) {
 			}
 		})
 		if c.proven {
-			w.breaker.succeed(breakerTask("a", "good"))
+			w.breaker.Succeed("a", manifest.Item{ID: "good", Campaign: "a"})
 		}
 		if got := w.leavesToOthers(t.Context(), "a", l); got != c.want {
 			t.Errorf("%s: left to others: %v", c.name, got)

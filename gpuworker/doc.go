@@ -20,8 +20,8 @@
 //
 // The stages call a restorer. It computes with an engine, or waits ([Simulation]); the rest of the worker is the same.
 //
-// Leases are extended while a stage runs. A watchdog limits each stage, see [Limits]: at its limit a stage is interrupted,
-// the attempt at its items counts, the worker releases all other items and ends with [ErrHung]. The limits of chunks follow
+// Leases are extended while a stage runs. A watchdog limits each stage, see [guard.Limits]: at its limit a stage is interrupted,
+// the attempt at its items counts, the worker releases all other items and ends with [guard.ErrHung]. The limits of chunks follow
 // the measured durations, so that a slow machine is not taken for a hung one. The leases of a process that does not run
 // expire, and another worker takes over.
 //
@@ -33,7 +33,7 @@
 //
 // An item whose earlier attempt ended without an answer runs alone (alone.go), and its start is recorded in the store
 // (blame.go): it is dead after it has ended workers that held nothing else. Failures of the environment use no attempt
-// and suspend the worker until a test passes (breaker.go, probe.go). A result that may be the worker's fault gets a second
+// and suspend the worker until a test passes (package guard, suspend.go, probe.go). A result that may be the worker's fault gets a second
 // opinion (dispute.go).
 //
 // Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
@@ -43,6 +43,6 @@
 //
 // When the context of Run ends, the worker drains: it leases nothing more, stops after the current chunk of steps,
 // saves checkpoints of unfinished items, releases these items to the queue, and returns. A chunk that takes longer than
-// [Limits].Drain is interrupted; the checkpoint is then that of the chunk before. A campaign that is cancelled immediately
+// [guard.Limits].Drain is interrupted; the checkpoint is then that of the chunk before. A campaign that is cancelled immediately
 // interrupts the current chunk; its unfinished items are dropped without checkpoints.
 package gpuworker

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
@@ -129,14 +130,14 @@ func TestProgressOfBatch(t *testing.T) {
 	now, made := &clock{time.Unix(0, 0)}, 0
 	w, _ := workerOf(t, func(c *Config) {
 		c.Now, c.Steps = func() time.Time { return now.now }, func(n int) { made += n }
-		c.Limits = Limits{Solve: 10 * time.Second, Compile: time.Hour}
+		c.Limits = guard.Limits{Solve: 10 * time.Second, Compile: time.Hour}
 	})
 	w.cfg.Tuner.Record(tk.workload(), 1, 2*time.Second)
-	a := w.watchdog.begin(t.Context(), stageCompile, time.Minute)
-	defer a.end()
+	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
+	defer a.End()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0)
-	if a.limit != chunkFactor*2*2*2*time.Second || !a.interruptible || a.stage != stageSolve || p.stepPerImage() != 0 {
-		t.Errorf("the first chunk: limit %v, %v per step", a.limit, p.stepPerImage())
+	if stage, limit, interruptible := a.Stage(); limit != 160*time.Second || !interruptible || stage != stageSolve || p.stepPerImage() != 0 {
+		t.Errorf("the first chunk: limit %v, %v per step", limit, p.stepPerImage())
 	}
 	for _, tt := range []struct {
 		step     int
@@ -150,8 +151,8 @@ func TestProgressOfBatch(t *testing.T) {
 	} {
 		now.pass(tt.took)
 		p.update(tt.step)
-		if p.stepPerImage() != tt.perImage || a.limit != tt.limit || made != 2*tt.step {
-			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), a.limit, made)
+		if _, limit, _ := a.Stage(); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
+			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)
 		}
 	}
 	if rt := RuntimeOf(e, tk.plan, "v"); rt.K != 2 || rt.Version != "v" || rt.Provider == "" {

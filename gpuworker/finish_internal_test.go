@@ -362,19 +362,19 @@ func TestProbeOfSources(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		// A test of the worker without sources, and with the item of a preflight.
-		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.active() {
+		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.Active() {
 			t.Errorf("%s without sources: %v", name, err)
 		}
 		check := &task{preflight: &manifest.Preflight{Items: []manifest.Item{tt.item}}, assigned: in, ctx: t.Context()}
 		if err := w.test(t.Context(), check, true); (err != nil) != tt.fail {
 			t.Errorf("%s in a preflight: %v", name, err)
 		}
-		w.breaker.succeed(&task{item: manifest.Item{Campaign: "c", Image: src("a")}, assigned: in})
+		w.breaker.Succeed("c", manifest.Item{Campaign: "c", Image: src("a")})
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s after a good item: %v", name, err)
 		}
 		in.sources, in.Sources = nil, nil
-		w.breaker.good = nil
+		w.breaker.Succeed("c", manifest.Item{})
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s without files: %v", name, err)
 		}

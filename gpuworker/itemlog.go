@@ -27,10 +27,10 @@ const (
 )
 
 // log returns a logger with the attributes of an attempt.
-func (c *core) log(t *task) *slog.Logger { return t.logger(c.cfg.Logger) }
+func (c *core) log(t *task) *slog.Logger { return t.Logger(c.cfg.Logger) }
 
-// logger adds the attributes of the attempt to a logger.
-func (t *task) logger(log *slog.Logger) *slog.Logger {
+// Logger adds the attributes of the attempt to a logger.
+func (t *task) Logger(log *slog.Logger) *slog.Logger {
 	span := trace.SpanContextFromContext(t.ctx)
 	log = log.With(keyCampaign, t.assigned.Campaign, keyID, t.lease.ID(), keyItem, t.name(), keyAttempt, t.lease.Attempt())
 	if t.item.Task != "" {

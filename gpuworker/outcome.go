@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -59,7 +60,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{kind: done}
 	case t.assigned.cancelled():
 		return outcome{cancelled, err}
-	case errors.Is(err, ErrHung):
+	case errors.Is(err, guard.ErrHung):
 		return outcome{retried, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
@@ -70,7 +71,7 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite),
 		errors.Is(err, raster.ErrBudget), errors.Is(err, errMemory):
 		return outcome{disputed, err}
-	case environmental(err):
+	case guard.Environmental(err):
 		return outcome{faulted, err}
 	case fromSource(err): // a file may be missing on this worker only
 		return outcome{disputed, err}
@@ -97,4 +98,15 @@ func unsupported(err error) error {
 // inputError marks an error as an input error.
 func inputError(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
+}
+
+// sourceError is an error of reading a file of a dataset. Its text is that of the cause.
+type sourceError struct{ error }
+
+func (e sourceError) Unwrap() error { return e.error }
+
+// fromSource reports whether an error comes from the files of a dataset.
+func fromSource(err error) bool {
+	var s sourceError
+	return errors.As(err, &s)
 }

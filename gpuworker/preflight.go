@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/restore/check"
@@ -55,7 +56,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 		switch {
 		case t.assigned.cancelled():
 			o = outcome{cancelled, errCancelled}
-		case errors.Is(err, ErrHung):
+		case errors.Is(err, guard.ErrHung):
 			o = outcome{retried, err}
 		case ctx.Err() != nil:
 			o = outcome{released, err}
@@ -63,7 +64,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 			o = outcome{refused, err}
 		case (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess)) && t.lease.Marks().Faults < maxFaults:
 			o = outcome{faulted, err} // an unavailable store and refused keys are no properties of the campaign
-		case environmental(err):
+		case guard.Environmental(err):
 			o = outcome{disputed, err}
 		}
 		t.checked = &c
@@ -87,17 +88,17 @@ func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, e
 		{CheckMemory, p.memory}, {CheckSources, p.sources}, {CheckStore, p.store},
 	} {
 		limit := e.cfg.Limits.Compile + e.cfg.Limits.Solve
-		a := e.watchdog.begin(ctx, "preflight", limit, t)
-		a.next("preflight: "+check.name, limit, check.name == CheckMemory)
-		found, err := check.run(a.ctx)
-		err = a.wrap(err)
-		a.end()
+		a := e.watchdog.Begin(ctx, "preflight", limit, t)
+		a.Next("preflight: "+check.name, limit, check.name == CheckMemory)
+		found, err := check.run(a.Ctx)
+		err = a.Wrap(err)
+		a.End()
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			c.Failed, c.Reason = check.name, oneLine(err)
-			if ctx.Err() == nil && !errors.Is(err, ErrHung) {
+			if ctx.Err() == nil && !errors.Is(err, guard.ErrHung) {
 				e.cfg.Logger.Error("campaign failed a preflight check", "campaign", t.assigned.Campaign, "check", check.name, "reason", err)
 			}
 			return c, err

@@ -43,7 +43,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 	if t.assigned.cancelled() {
 		return nil, errCancelled
 	}
-	if w.breaker.circuit("") != nil {
+	if w.breaker.Circuit("") != nil {
 		return nil, errSuspended
 	}
 	if t.lease.Class() == manifest.ClassPreflight {
@@ -97,7 +97,7 @@ func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result,
 	if err != nil || res != nil {
 		return res, err
 	}
-	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.measure(), func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
+	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.Measure(), func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
 	if err == nil {
 		e.recordStage(t.ctx, t, telemetry.StageRestore)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/restore/solver"
 )
@@ -21,17 +22,17 @@ const (
 
 // test tests the environment of a failed item: store, with sources the files of the dataset, and a solve of one chunk.
 func (w *Worker) test(ctx context.Context, t *task, sources bool) error {
-	a := w.watchdog.begin(ctx, "probe", w.cfg.Limits.Compile)
-	defer a.end()
-	if err := testStore(a.ctx, t); err != nil {
-		return a.wrap(fmt.Errorf("store: %w", err))
+	a := w.watchdog.Begin(ctx, "probe", w.cfg.Limits.Compile)
+	defer a.End()
+	if err := testStore(a.Ctx, t); err != nil {
+		return a.Wrap(fmt.Errorf("store: %w", err))
 	}
 	if sources {
-		if err := w.testSources(a.ctx, t); err != nil {
-			return a.wrap(err)
+		if err := w.testSources(a.Ctx, t); err != nil {
+			return a.Wrap(err)
 		}
 	}
-	return a.wrap(w.restorer.probe(a.ctx, t, w.breaker.lastGood(t.assigned.Campaign)))
+	return a.Wrap(w.restorer.probe(a.Ctx, t, w.breaker.LastGood(t.assigned.Campaign)))
 }
 
 // testStore writes, reads and deletes an object below the campaign's results.
@@ -52,12 +53,12 @@ func testStore(ctx context.Context, t *task) (err error) {
 // testSources reads the files of the campaign's last good item, or of the failed item. Only failures of the environment
 // are errors: a missing or damaged file concerns its item.
 func (w *Worker) testSources(ctx context.Context, t *task) error {
-	it := cmp.Or(w.breaker.lastGood(t.assigned.Campaign), t.sample())
+	it := cmp.Or(w.breaker.LastGood(t.assigned.Campaign), t.sample())
 	for _, s := range []*manifest.Source{it.Image, it.Measurement, it.Mask, it.Kernel} {
 		if s == nil || t.assigned.Sources == nil {
 			continue
 		}
-		if _, err := t.assigned.read(ctx, *s); err != nil && environmental(err) {
+		if _, err := t.assigned.read(ctx, *s); err != nil && guard.Environmental(err) {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/restore/method"
 	"ddiff/telemetry"
 )
@@ -62,18 +63,19 @@ func TestMetricsOfBatch(t *testing.T) {
 	w, _ := workerOf(t, func(c *Config) {
 		c.Now, c.Instruments = func() time.Time { return now.now }, in
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
-		c.Limits = Limits{Solve: time.Minute}
+		c.Limits = guard.Limits{Solve: time.Minute}
 	})
-	a := w.watchdog.begin(t.Context(), stageCompile, time.Minute)
-	defer a.end()
+	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
+	defer a.End()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1)
-	if a.limit != 2*time.Minute {
-		t.Errorf("the limit of the first chunk of two images is %v", a.limit)
+	if _, limit, _ := a.Stage(); limit != 2*time.Minute {
+		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
 	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
 	now.pass(4 * time.Second)
-	if p.update(3); a.limit != chunkFactor*4*time.Second { // the rest is a whole chunk, which compiles nothing
-		t.Errorf("the limit of the last chunk is %v", a.limit)
+	p.update(3)
+	if _, limit, _ := a.Stage(); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
+		t.Errorf("the limit of the last chunk is %v", limit)
 	}
 	got := sums(t, reader)
 	want := map[string]float64{
@@ -126,20 +128,5 @@ func TestEvaluationsWithoutBackward(t *testing.T) {
 	}
 	if got := sums(t, reader); points != 1 || got["ddiff.network.evaluations pass=forward"] != 12 {
 		t.Errorf("%d series, %v", points, got)
-	}
-}
-
-// After a passed test, one more failure of the environment is missing to the next suspension, or three other ones.
-func TestCountAfterPassedTest(t *testing.T) {
-	t.Parallel()
-	for err, want := range map[error]int{errStore: failuresToSuspend - 1, errItem: 0} {
-		b := newBreaker(time.Now, time.Second)
-		for range failuresToSuspend {
-			b.fail("", breakerTask("a", "1"), err)
-		}
-		c := b.circuit("")
-		if b.passed(c); c.failures != want {
-			t.Errorf("%v: %d failures count, want %d", err, c.failures, want)
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -35,9 +36,9 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.R
 	// A finished item is settled even while the worker drains.
 	ctx, cancel := w.shutdownContext(trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx)))
 	defer cancel()
-	a := w.watchdog.begin(ctx, telemetry.StageSettle, w.cfg.Limits.Finish, t)
-	defer a.end()
-	ctx, end := w.cfg.Instruments.Stage(a.ctx, w.cfg.Tracer, telemetry.StageSettle)
+	a := w.watchdog.Begin(ctx, telemetry.StageSettle, w.cfg.Limits.Finish, t)
+	defer a.End()
+	ctx, end := w.cfg.Instruments.Stage(a.Ctx, w.cfg.Tracer, telemetry.StageSettle)
 	w.describe(t, o)
 	err := w.report(ctx, t, o, res)
 	end(err)
@@ -95,8 +96,8 @@ func (w *Worker) releaseAll(ctx context.Context) error {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
 	tasks := w.leases.takeReleased()
-	a := w.watchdog.begin(ctx, "release", w.cfg.Limits.Finish)
-	defer a.end()
+	a := w.watchdog.Begin(ctx, "release", w.cfg.Limits.Finish)
+	defer a.End()
 	return inParallel(tasks, func(t *task) error {
 		if !t.claim() {
 			return nil
@@ -106,7 +107,7 @@ func (w *Worker) releaseAll(ctx context.Context) error {
 			o = outcome{faulted, t.fault}
 		}
 		w.describe(t, o)
-		err := w.releaseItem(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(t.ctx)), t)
+		err := w.releaseItem(trace.ContextWithSpan(a.Ctx, trace.SpanFromContext(t.ctx)), t)
 		w.end(t)
 		return w.ignoreTransient("release", t, err)
 	})
@@ -169,7 +170,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case retried:
 		// The items of a batch that hung run alone next.
-		if inCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
+		if guard.InCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
 			w.cfg.Instruments.Retries.Add(ctx, 1)
@@ -199,7 +200,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			return w.answer(ctx, t)
 		}
 		if t.batch > 0 { // not a result that was found
-			w.breaker.succeed(t)
+			w.breaker.Succeed(t.assigned.Campaign, t.item)
 		}
 		log.Info("restored item", "seconds", t.seconds)
 	}

@@ -14,6 +14,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -144,8 +145,8 @@ func TestReportOfOutcomes(t *testing.T) {
 		"disputed-check": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
 		"retried":        {outcome: outcome{retried, other}, next: 2},
 		"retried-last":   {outcome: outcome{retried, other}, attempt: 2, events: 1, dead: 1},
-		"retried-group":  {outcome: outcome{retried, &hangError{limit: 1, items: 2}}, attempt: 2, next: 3},
-		"retried-alone":  {outcome: outcome{retried, &hangError{limit: 1, items: 1}}, attempt: 2, events: 1, dead: 1},
+		"retried-group":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 2}}, attempt: 2, next: 3},
+		"retried-alone":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 1}}, attempt: 2, events: 1, dead: 1},
 		"refused":        {outcome: outcome{refused, other}, next: 1, refused: true},
 		"failed":         {outcome: outcome{failed, other}, events: 1},
 		"cancelled":      {outcome: outcome{cancelled, other}},
@@ -219,7 +220,7 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
 		tk.item = manifest.Item{ID: id, Campaign: "test"}
 		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.item}))
-		if good := w.breaker.lastGood("test"); (good != nil) != (batch > 0) {
+		if good := w.breaker.LastGood("test"); (good != nil) != (batch > 0) {
 			t.Errorf("%s: the last good item is %v", id, good)
 		}
 	}
@@ -330,7 +331,7 @@ func TestSettleOnce(t *testing.T) {
 	for range 2 {
 		must(t, w.settle(t.Context(), tk, outcome{failed, ErrInput}, nil))
 	}
-	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.active() {
+	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.Active() {
 		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q)-before, w.stats.settled.Load(), ended, w.leases.count())
 	}
 	late := &task{lease: &queue.Lease{}, assigned: in, ctx: t.Context()}

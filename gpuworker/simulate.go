@@ -105,10 +105,10 @@ func (s *simulator) solve(drain context.Context, tasks []*task) (int, error) {
 	}
 	ctx, stop := tasks[0].assigned.withLifetime(drain)
 	defer stop()
-	a := s.watchdog.begin(ctx, telemetry.StageRestore, hold+s.cfg.Limits.Solve, tasks[:n]...)
-	defer a.end()
+	a := s.watchdog.Begin(ctx, telemetry.StageRestore, hold+s.cfg.Limits.Solve, tasks[:n]...)
+	defer a.End()
 	begin := s.cfg.Now()
-	if err := retry.Sleep(a.ctx, hold); err != nil {
+	if err := retry.Sleep(a.Ctx, hold); err != nil {
 		return n, err
 	}
 	end := s.cfg.Now()

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
@@ -54,7 +55,7 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 		return fmt.Errorf("solve: %w", reason)
 	}
 	o, size := outcomeOf(ctx, failed[0], reason), 1
-	if len(failed) == 1 || o.kind == released || o.kind == cancelled || errors.Is(reason, ErrHung) {
+	if len(failed) == 1 || o.kind == released || o.kind == cancelled || errors.Is(reason, guard.ErrHung) {
 		var errs error
 		for _, t := range failed {
 			errs = errors.Join(errs, w.settle(ctx, t, o, nil))
@@ -103,15 +104,15 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	// Draining does not interrupt a chunk at once; the cancellation of the campaign does.
 	lifetime, stop := first.assigned.withLifetime(context.WithoutCancel(drain))
 	defer stop()
-	a := e.watchdog.begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
-	defer a.end()
+	a := e.watchdog.Begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
+	defer a.End()
 	s, err := first.assigned.Engine.Solver(first.plan, n)
 	if err != nil {
-		return a.wrap(err)
+		return a.Wrap(err)
 	}
 	cost, err := s.Cost()
 	if err != nil {
-		return a.wrap(err)
+		return a.Wrap(err)
 	}
 	// A batch without a configured size counts as full.
 	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
@@ -126,7 +127,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	begin := e.cfg.Now()
 	share := func() float64 { return e.cfg.Now().Sub(begin).Seconds() / float64(n) }
-	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
+	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.Ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
 		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
@@ -140,11 +141,11 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 		return drain.Err()
 	})
-	err = a.wrap(err)
+	err = a.Wrap(err)
 	endStage(err)
 	e.traceOthers(ctx, tasks[1:], p.began, err)
 	if err != nil {
-		a.end()
+		a.End()
 		if drain.Err() != nil && !first.assigned.cancelled() {
 			e.storeCheckpoints(drain, tasks, states, curves, share())
 		}
@@ -152,13 +153,13 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
 	if e.cfg.TimeNetwork {
-		a.next(stageCompile, e.cfg.Limits.Compile, false)
-		e.addNetworkTime(a.ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
+		a.Next(stageCompile, e.cfg.Limits.Compile, false)
+		e.addNetworkTime(a.Ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
 	}
-	a.next(stageApply, e.cfg.Limits.Finish, false)
-	answers, err := s.Answers(a.ctx, states)
+	a.Next(stageApply, e.cfg.Limits.Finish, false)
+	answers, err := s.Answers(a.Ctx, states)
 	if err != nil {
-		return a.wrap(err)
+		return a.Wrap(err)
 	}
 	seconds := share()
 	for i, t := range tasks {
@@ -192,7 +193,7 @@ const (
 type progress struct {
 	engineRestorer
 	ctx      context.Context
-	activity *activity
+	activity *guard.Activity[*task]
 	solver   *solver.Solver
 	n        int // images
 	cost     method.Cost
@@ -206,12 +207,12 @@ type progress struct {
 }
 
 // newProgress begins with the first chunk after a step.
-func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w tuner.Workload, step int) *progress {
+func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int) *progress {
 	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now(), began: e.cfg.Now()}
 	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
-	first := e.cfg.Limits.firstChunk(p.n, expected)
+	first := e.cfg.Limits.FirstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
-		first = e.cfg.Limits.firstStep(tiles, expected)
+		first = e.cfg.Limits.FirstStep(tiles, expected)
 	}
 	p.limit(step, first)
 	return p
@@ -222,7 +223,7 @@ func (p *progress) limit(step int, limit time.Duration) {
 	if p.solver.Steps()-step < p.solver.Build().Chunk {
 		limit += p.cfg.Limits.Compile
 	}
-	p.activity.next(stageSolve, limit, true)
+	p.activity.Next(stageSolve, limit, true)
 }
 
 // update is called after every chunk with the number of steps since the start of the item.
@@ -230,7 +231,7 @@ func (p *progress) update(step int) {
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
 	p.longest = max(p.longest, took)
-	p.limit(step, p.cfg.Limits.nextChunk(p.longest))
+	p.limit(step, p.cfg.Limits.NextChunk(p.longest))
 	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
 		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))

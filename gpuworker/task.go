@@ -61,6 +61,11 @@ type task struct {
 	checked   *manifest.Checked
 }
 
+// withoutImages returns a copy of the task for tests of the environment.
+func (t *task) withoutImages() *task {
+	return &task{lease: t.lease, assigned: t.assigned, ctx: t.ctx, item: t.item, preflight: t.preflight, written: t.written}
+}
+
 // claim reports whether the caller may settle the item: it returns true once.
 func (t *task) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 

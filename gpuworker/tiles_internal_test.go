@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ddiff/manifest"
 	"ddiff/restore/method"
@@ -74,21 +73,6 @@ func TestItemInTiles(t *testing.T) {
 		it := sampleItem(t, e, 64, 48, change)
 		if err := in.plan(&task{item: it}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// TestLimitOfFirstStep: the limit of an unmeasured step grows with the tiles, and that of a measured one with its duration.
-func TestLimitOfFirstStep(t *testing.T) {
-	t.Parallel()
-	l := Limits{Solve: time.Minute}
-	for _, c := range []struct {
-		tiles    int
-		expected time.Duration
-		want     time.Duration
-	}{{4, 0, time.Minute}, {10, 0, 2 * time.Minute}, {352, 0, 36 * time.Minute}, {4, time.Minute, 20 * time.Minute}} {
-		if got := l.firstStep(c.tiles, c.expected); got != c.want {
-			t.Errorf("%d tiles, expected %v: %v, want %v", c.tiles, c.expected, got, c.want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -76,16 +77,16 @@ func TestEndlessPriorIsBuried(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
 	cfg, _ := endless(t, q, s, 3)
-	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond}
-	reason := start(t, cfg).waitFor(t, gpuworker.ErrHung)
-	if !strings.Contains(reason, "stage solve took ") || strings.Contains(reason, gpuworker.ErrStuck.Error()) {
+	cfg.Limits = guard.Limits{Solve: 100 * time.Millisecond}
+	reason := start(t, cfg).waitFor(t, guard.ErrHung)
+	if !strings.Contains(reason, "stage solve took ") || strings.Contains(reason, guard.ErrStuck.Error()) {
 		t.Errorf("Run returned %q", reason)
 	}
 	if n := attempts(t, q, 3); !slices.Equal(n, []int{1, 1, 2}) {
 		t.Errorf("attempts %v, want 1, 1, 2", n)
 	}
 	for range 2*3 - 1 { // each ends with one attempt
-		start(t, cfg).waitFor(t, gpuworker.ErrHung)
+		start(t, cfg).waitFor(t, guard.ErrHung)
 	}
 	buried := letters(t, q)
 	if len(buried) != 3 {
@@ -104,14 +105,14 @@ func TestHungBatchRunsAlone(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 1}), newStore(t)
 	cfg, _ := endless(t, q, s, 2)
-	cfg.Limits = gpuworker.Limits{Solve: 50 * time.Millisecond}
+	cfg.Limits = guard.Limits{Solve: 50 * time.Millisecond}
 	batchOf(&cfg, 2)
-	start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	start(t, cfg).waitFor(t, guard.ErrHung)
 	if n := attempts(t, q, 2); !slices.Equal(n, []int{2, 2}) || len(letters(t, q)) > 0 {
 		t.Errorf("attempts %v, dead letters %v", n, letters(t, q))
 	}
 	for range 2 {
-		start(t, cfg).waitFor(t, gpuworker.ErrHung)
+		start(t, cfg).waitFor(t, guard.ErrHung)
 	}
 	if n := len(letters(t, q)); n != 2 {
 		t.Errorf("%d dead letters, want 2", n)
@@ -143,7 +144,7 @@ func TestCancelEndsStuckWorker(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), newStore(t)
 	cfg, p := config(t, q, s), newPace()
-	cfg.Steps, cfg.Limits = p.steps, gpuworker.Limits{Stop: 50 * time.Millisecond}
+	cfg.Steps, cfg.Limits = p.steps, guard.Limits{Stop: 50 * time.Millisecond}
 	lifetime, cancel := context.WithCancel(context.Background())
 	work := cfg.Work.(gpuworker.Single)
 	work.Items.Lifetime, work.Items.Batch = lifetime, 1
@@ -152,7 +153,7 @@ func TestCancelEndsStuckWorker(t *testing.T) {
 	w := start(t, cfg)
 	<-p.made // the device hangs here
 	cancel()
-	if reason := w.waitFor(t, gpuworker.ErrStuck); !strings.Contains(reason, "stage solve did not end within") {
+	if reason := w.waitFor(t, guard.ErrStuck); !strings.Contains(reason, "stage solve did not end within") {
 		t.Errorf("Run returned %q", reason)
 	}
 	wantEmpty(t, q)
@@ -208,7 +209,7 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	all := items(t, 3)
 	cfg, p := config(t, q, s), newPace()
 	cfg.Name, cfg.Steps = "stuck", p.steps
-	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
+	cfg.Limits = guard.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
 	// No stage reaches its limit before the device hangs.
 	begin, hangs := time.Now(), atomic.Bool{}
 	cfg.Now = func() time.Time {
@@ -227,8 +228,8 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	go func() { ended <- w.Run(context.Background()) }()
 	<-p.made // the device hangs here
 	hangs.Store(true)
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), gpuworker.ErrStuck.Error()) {
-		t.Errorf("Run returned %v, want %v", err, gpuworker.ErrStuck)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), guard.ErrStuck.Error()) {
+		t.Errorf("Run returned %v, want %v", err, guard.ErrStuck)
 	}
 	if beat := w.Beat(); w.Health() == nil || !strings.Contains(beat.Hung, "stage solve took") {
 		t.Errorf("health %v, beat %+v", w.Health(), beat)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
@@ -25,7 +26,7 @@ type Worker struct {
 	checker  checker
 	stats    stats
 	settled  chan struct{} // receives after an item ended
-	breaker  *breaker
+	breaker  *guard.Breaker[*task]
 	decoding *raster.Budget
 	// passAgain ends a time without passing disputed items to others. Only the goroutine that leases uses it.
 	passAgain time.Time
@@ -37,7 +38,7 @@ type Worker struct {
 type core struct {
 	cfg      Config
 	leases   *leaseSet
-	watchdog *watchdog
+	watchdog *guard.Watchdog[*task]
 	network  networkTimer
 }
 
@@ -81,10 +82,10 @@ func New(cfg Config) (*Worker, error) {
 		}
 		cfg.Tuner = t
 	}
-	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
+	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	w.passed = map[string]bool{}
-	w.breaker, w.decoding = newBreaker(cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
+	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
 		w.work, w.restorer, w.checker = s, s, s
@@ -99,27 +100,27 @@ func (w *Worker) Held() int { return w.leases.count() }
 // Run processes items until ctx ends, which drains the worker, or until Config.Once has passed without work, or until
 // the queue or the device fails permanently. After a drain all leases are settled or released, and Run returns nil.
 //
-// When a stage hangs, the worker drains and Run returns ErrHung, or ErrStuck if the stage still runs. See Limits. A Worker
+// When a stage hangs, the worker drains and Run returns guard.ErrHung, or ErrStuck if the stage still runs. See Limits. A Worker
 // runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
-	w.watchdog.drain = drain
+	w.watchdog.OnHang(drain)
 	defer context.AfterFunc(ctx, func() {
 		w.stats.draining.Store(true)
-		w.watchdog.setDraining()
+		w.watchdog.SetDraining()
 	})()
 	// Leases are extended until the last one is released.
 	beside := context.WithoutCancel(ctx)
-	defer lifecycle.Go(beside, func(ctx context.Context) error { return w.leases.run(ctx, w.watchdog.active) }).Stop()
-	defer lifecycle.Go(beside, w.watchdog.run).Stop()
+	defer lifecycle.Go(beside, func(ctx context.Context) error { return w.leases.run(ctx, w.watchdog.Active) }).Stop()
+	defer lifecycle.Go(beside, w.watchdog.Run).Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- w.runStages(ctx) }() // ends before Run, unless a stage is stuck
 	select {
 	case err := <-ended:
-		return errors.Join(err, w.watchdog.failure())
-	case <-w.watchdog.stuck:
-		return fmt.Errorf("%w: %w", ErrStuck, errors.Join(w.watchdog.failure(), w.abandon(ctx)))
+		return errors.Join(err, w.watchdog.Failure())
+	case <-w.watchdog.Stuck:
+		return fmt.Errorf("%w: %w", guard.ErrStuck, errors.Join(w.watchdog.Failure(), w.abandon(ctx)))
 	}
 }
 
@@ -156,7 +157,7 @@ func (w *Worker) runStages(ctx context.Context) error {
 
 // lease leases items, prepares them, and sends them to out in groups.
 func (w *Worker) lease(ctx context.Context, out chan<- []*task) error {
-	defer w.breaker.stop()
+	defer w.breaker.Stop()
 	busy := w.cfg.Now()
 	for ctx.Err() == nil {
 		if err := w.awaitEnvironment(ctx); err != nil {
@@ -256,10 +257,10 @@ func (w *Worker) release(tasks []*task) {
 
 // stage runs one stage of an item in a span of its trace, within a limit.
 func (c *core) stage(t *task, name string, limit time.Duration, run func(ctx context.Context) error) error {
-	a := c.watchdog.begin(t.ctx, name, limit, t)
-	defer a.end()
-	ctx, end := c.cfg.Instruments.Stage(a.ctx, c.cfg.Tracer, name)
-	err := a.wrap(run(ctx))
+	a := c.watchdog.Begin(t.ctx, name, limit, t)
+	defer a.End()
+	ctx, end := c.cfg.Instruments.Stage(a.Ctx, c.cfg.Tracer, name)
+	err := a.Wrap(run(ctx))
 	end(err)
 	return err
 }

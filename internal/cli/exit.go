@@ -16,8 +16,8 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/dataset"
-	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/guard"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -65,7 +65,7 @@ type exitClass struct {
 func exitClasses() []exitClass {
 	return []exitClass{
 		{ExitDone, "everything is done", nil},
-		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
+		{exitHung, "a stage of the worker hung; a new process can continue", []error{guard.ErrHung}},
 		{ExitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
 			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
@@ -137,7 +137,7 @@ func untypedUsage(err error) bool {
 
 // Message is the text of an error for people, one line for each of its causes.
 func Message(err error) string {
-	if errors.Is(err, gpuworker.ErrHung) {
+	if errors.Is(err, guard.ErrHung) {
 		return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) + "; if the machine is only slow, raise --stage-timeout"
 	}
 	if errors.Is(err, context.Canceled) {

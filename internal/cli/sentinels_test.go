@@ -26,7 +26,7 @@ var withoutCode = map[string]string{
 	"queue.ErrConflict":          "the coordinator repeats the change",
 	"passport.ErrNone":           "ddiff verify prints it as a problem",
 	"passport.ErrUnreadable":     "ddiff verify prints it as a problem",
-	"gpuworker.ErrStuck":         "accompanies ErrHung",
+	"guard.ErrStuck":         "accompanies ErrHung",
 	"gpuworker.ErrInput":         "ends an item, not a command",
 	"gpuworker.ErrUnsupported":   "the worker refuses the campaign",
 	"storage.ErrNotFound":        "each command knows what is missing",

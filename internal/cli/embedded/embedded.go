@@ -20,6 +20,7 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -117,7 +118,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return errors.Join(cli.PriorError(err), rt.Close())
 	}
 	defer func() {
-		if !errors.Is(err, gpuworker.ErrStuck) { // the engine is in use
+		if !errors.Is(err, guard.ErrStuck) { // the engine is in use
 			err = errors.Join(err, engine.Close(), rt.Close())
 		}
 	}()
@@ -229,7 +230,7 @@ type Machine struct {
 	operators   map[string]*operator.File // by SHA-256
 	Store       storage.Store
 	simulate    *gpuworker.Simulation
-	limits      gpuworker.Limits
+	limits      guard.Limits
 	memoryShare float64 // of the machine, for solving
 	tel         *telemetry.Telemetry
 	progress    func() *Progress

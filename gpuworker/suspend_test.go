@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -339,7 +340,7 @@ func TestTestOfFilesThatHangs(t *testing.T) {
 	cfg, e := config(t, nil, nil), c.engines()
 	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Sources = e, 2, source })
 	cfg.ProbePause, cfg.TolerateQueueErrors = 300*time.Millisecond, true
-	cfg.Limits = gpuworker.Limits{Prepare: time.Second, Stop: 500 * time.Millisecond}
+	cfg.Limits = guard.Limits{Prepare: time.Second, Stop: 500 * time.Millisecond}
 	q := c.open("bad", queue.Config{MaxAttempts: 1})
 	publish(t, q, itemsFor(t, p, 6)...)
 	c.submit("bad", func(r *manifest.Campaign) { r.Prior = p })
@@ -357,5 +358,5 @@ func TestTestOfFilesThatHangs(t *testing.T) {
 		must(t, err)
 		return leased == 0
 	})
-	r.waitFor(t, gpuworker.ErrStuck)
+	r.waitFor(t, guard.ErrStuck)
 }

@@ -1,4 +1,4 @@
-package gpuworker
+package guard
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ const (
 )
 
 // Limits are the longest durations of the stages of a worker. A stage that exceeds its limit has hung: it is interrupted,
-// the attempt at its items counts, and Run returns ErrHung. The time while the process is suspended does not count.
+// the attempt at its items counts, and the worker ends with ErrHung. The time while the process is suspended does not count.
 type Limits struct {
 	// Prepare limits reading an item's files, and measuring, beside the wait for a chunk of the solver on the same device.
 	// Default: 30 min.
@@ -35,7 +35,7 @@ type Limits struct {
 	Finish time.Duration
 	// Drain is the time for a chunk to end after the worker begins to drain. Then the chunk is interrupted. Default: 5 s.
 	Drain time.Duration
-	// Stop is the time for an interrupted stage to return. Then Run returns ErrStuck. Default: 10 s.
+	// Stop is the time for an interrupted stage to return. Then the worker ends with ErrStuck. Default: 10 s.
 	Stop time.Duration
 }
 
@@ -63,22 +63,22 @@ func (l Limits) WithDefaults() Limits {
 	}
 }
 
-// measure returns the limit of measuring. A call of the runtime may wait for a chunk of the solver, which has a limit of its
+// Measure returns the limit of measuring. A call of the runtime may wait for a chunk of the solver, which has a limit of its
 // own.
-func (l Limits) measure() time.Duration { return l.Prepare + maxImages*l.Solve }
+func (l Limits) Measure() time.Duration { return l.Prepare + maxImages*l.Solve }
 
-// firstChunk returns the limit of the first chunk of a batch, of which expected is the duration, or 0.
-func (l Limits) firstChunk(images int, expected time.Duration) time.Duration {
+// FirstChunk returns the limit of the first chunk of a batch, of which expected is the duration, or 0.
+func (l Limits) FirstChunk(images int, expected time.Duration) time.Duration {
 	return max(l.Solve*time.Duration(min(images, maxImages)), chunkFactor*expected)
 }
 
-// firstStep returns the limit of the first step of an image in tiles, of which expected is the duration, or 0. An image has as long for a step in
+// FirstStep returns the limit of the first step of an image in tiles, of which expected is the duration, or 0. An image has as long for a step in
 // ten tiles as for ten steps.
-func (l Limits) firstStep(tiles int, expected time.Duration) time.Duration {
+func (l Limits) FirstStep(tiles int, expected time.Duration) time.Duration {
 	return max(l.Solve*time.Duration(1+tiles/solver.DefaultChunk), chunkFactor*expected)
 }
 
-// nextChunk returns the limit of another chunk after the longest one.
-func (l Limits) nextChunk(longest time.Duration) time.Duration {
+// NextChunk returns the limit of another chunk after the longest one.
+func (l Limits) NextChunk(longest time.Duration) time.Duration {
 	return max(l.Solve/chunkFloor, chunkFactor*longest)
 }
