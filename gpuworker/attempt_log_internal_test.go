@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -63,7 +64,7 @@ func TestStoredLogOfAttempt(t *testing.T) {
 	} {
 		s := emptyStore(t)
 		tk := taskOf(t, l, Assignment{Campaign: "a", Store: s})
-		tk.item.Name, tk.item.Task, tk.end = "image", "hdr", manifest.AttemptRetried
+		tk.Item.Name, tk.Item.Task, tk.end = "image", "hdr", manifest.AttemptRetried
 		own := worker()
 		own.cfg.Logger.Info("a line", "id", l.ID())
 		tt.change(own, tk)
@@ -125,8 +126,8 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		"cancelled":         {err: errItem, lifetime: ended},
 		"draining":          {err: errItem, ctx: ended, released: true, next: 1},
 		"hung-draining":     {err: &guard.HangError{Limit: 1, Items: 1}, ctx: ended, next: 2},
-		"unsupported":       {err: ErrUnsupported, events: 1},
-		"unsupported-fleet": {err: ErrUnsupported, refuses: true, next: 1},
+		"unsupported":       {err: job.ErrUnsupported, events: 1},
+		"unsupported-fleet": {err: job.ErrUnsupported, refuses: true, next: 1},
 		"store":             {err: storage.ErrUnavailable, next: 1, left: queue.Marks{Faults: 1}},
 		"keys":              {err: storage.ErrAccess, next: 1, left: queue.Marks{Faults: 1}},
 		"store-often":       {err: storage.ErrUnavailable, faults: maxFaults - 1, next: 1, left: queue.Marks{Faults: maxFaults}},

@@ -27,7 +27,7 @@ type Beacon struct {
 	Worker *Worker
 	// Provider and Device describe where the worker computes.
 	Provider, Device string
-	// Precisions and Auto are those of [Offer].
+	// Precisions and Auto are those of [job.Offer].
 	Precisions []manifest.Precision
 	Auto       manifest.Precision
 	Logger     *slog.Logger

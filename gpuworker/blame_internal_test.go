@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -43,7 +44,7 @@ func suspectTask(t *testing.T, l *queue.Lease, s store) *task {
 // taskOf is a task of a lease and an assignment.
 func taskOf(t *testing.T, l *queue.Lease, a Assignment) *task {
 	t.Helper()
-	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), item: manifest.Item{ID: l.ID()}}
+	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: l.ID()}}}
 }
 
 // The starts of a suspect have no answer until they are withdrawn, and count in one round only.
@@ -108,7 +109,7 @@ func TestStartsOfSuspect(t *testing.T) {
 		t.Error("a worker withdrew the start of another one")
 	}
 	unread := suspectTask(t, l, s)
-	unread.item.ID = ""
+	unread.Item.ID = ""
 	w.withdrawStart(t.Context(), unread, true)
 	if len(stored()) != 1 {
 		t.Error("a task without an item withdrew a start")
@@ -133,7 +134,7 @@ func TestForeignStarts(t *testing.T) {
 	if err := quietWorker(t).recordStart(t.Context(), task); !errors.As(err, new(crashError)) {
 		t.Errorf("a start with one attempt: %v", err)
 	}
-	must(t, s.Put(t.Context(), startsKey(task.item.ID), []byte("[{")))
+	must(t, s.Put(t.Context(), startsKey(task.Item.ID), []byte("[{")))
 	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("a damaged record: %+v, %v", got, err)
 	}

@@ -26,7 +26,7 @@ func raceWorkload(e *restore.Engine, p restore.Plan) tuner.Workload {
 // the engine's own runtime is used.
 func (e engineRestorer) choose(tasks []*task) {
 	first := tasks[0]
-	engine, plan := first.assigned.Engine, first.plan
+	engine, plan := first.assigned.Engine, first.Plan
 	candidates := engine.Candidates(plan)
 	if len(candidates) < 2 {
 		return

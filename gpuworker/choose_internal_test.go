@@ -29,8 +29,8 @@ func TestChooseProvider(t *testing.T) {
 	var log bytes.Buffer
 	w, _ := workerOf(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 16, 16))
-	own := e.Candidates(tk.plan)[0].Provider()
-	key := raceWorkload(e, tk.plan)
+	own := e.Candidates(tk.Plan)[0].Provider()
+	key := raceWorkload(e, tk.Plan)
 	choose := func(ctx context.Context) {
 		tk.ctx = ctx
 		engineRestorer{w.core}.choose([]*task{tk})
@@ -38,7 +38,7 @@ func TestChooseProvider(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	choose(ended)
-	if got := e.RuntimeFor(tk.plan).Provider(); got != own {
+	if got := e.RuntimeFor(tk.Plan).Provider(); got != own {
 		t.Errorf("after a failed measurement: %s, want %s", got, own)
 	}
 	if _, known := w.cfg.Tuner.Fastest(key, own); known || !strings.Contains(log.String(), "could not measure providers") {
@@ -46,14 +46,14 @@ func TestChooseProvider(t *testing.T) {
 	}
 	choose(t.Context())
 	provider, known := w.cfg.Tuner.Fastest(key, own)
-	if got := e.RuntimeFor(tk.plan).Provider(); !known || got != provider {
+	if got := e.RuntimeFor(tk.Plan).Provider(); !known || got != provider {
 		t.Errorf("after a measurement: %s, want %s, known %v", got, provider, known)
 	}
 	// A stored choice needs no measurement, and is used.
-	other := e.Candidates(tk.plan)[1].Provider()
+	other := e.Candidates(tk.Plan)[1].Provider()
 	w.cfg.Tuner.RecordRace(key, own, map[string]time.Duration{own: 2, other: 1})
 	choose(ended)
-	if got := e.RuntimeFor(tk.plan).Provider(); got != other {
+	if got := e.RuntimeFor(tk.Plan).Provider(); got != other {
 		t.Errorf("with a stored choice: %s, want %s", got, other)
 	}
 }

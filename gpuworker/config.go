@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/telemetry"
 )
@@ -68,7 +69,7 @@ type Config struct {
 	// that has too little memory too. Default: SolveShare of the memory of the machine or its container; no limit if that
 	// is unknown.
 	SolveMemory int64
-	// SolveShare is the share of the memory for SolveMemory, at most 1. Default: DefaultSolveShare.
+	// SolveShare is the share of the memory for SolveMemory, at most 1. Default: job.DefaultSolveShare.
 	SolveShare float64
 	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
 	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
@@ -146,10 +147,10 @@ func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()
 	c.Idle = cmp.Or(c.Idle, time.Second)
 	if c.DecodeMemory == 0 {
-		c.DecodeMemory = decodeMemory(machineMemory())
+		c.DecodeMemory = job.DecodeMemory()
 	}
 	if c.SolveMemory == 0 {
-		c.SolveMemory = solveMemory(machineMemory(), cmp.Or(c.SolveShare, DefaultSolveShare))
+		c.SolveMemory = job.SolveMemory(cmp.Or(c.SolveShare, job.DefaultSolveShare))
 	}
 	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
 	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)

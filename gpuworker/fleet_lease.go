@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -213,7 +214,7 @@ func (f *Fleet) Refused() map[string]string {
 		if len(out) == maxRefused {
 			break
 		}
-		out[strings.TrimPrefix(key, manifest.KeyCampaignPrefix)] = unsupported(fmt.Errorf(
+		out[strings.TrimPrefix(key, manifest.KeyCampaignPrefix)] = job.Unsupported(fmt.Errorf(
 			"%w: the record is newer than schema %d", manifest.ErrNewer, manifest.RecordSchema)).Error()
 	}
 	return out
@@ -232,4 +233,24 @@ func (f *Fleet) release(ctx context.Context, s snapshot, leases []*queue.Lease) 
 			f.cfg.Logger.Debug("could not release item", "campaign", s.ID, "reason", err)
 		}
 	}
+}
+
+// lacks returns the reason why this worker leases no items of a campaign: it does not compute in the campaign's precision,
+// or not all its methods. It is nil otherwise.
+func (f *Fleet) lacks(c *manifest.Campaign) error {
+	need, ok := c.Needs()
+	whose := "the campaign's"
+	if need == "" {
+		need, whose = f.cfg.Default, "its default"
+	}
+	if !ok || need == "" {
+		return nil
+	}
+	if f.cfg.Precisions != nil && !slices.Contains(f.cfg.Precisions, need) {
+		return job.MissingPrecision(need, f.cfg.Precisions)
+	}
+	if name, reason := f.cfg.Methods.Undivided(c.Spec.Methods); name != "" && f.cfg.Whole != nil && !slices.Contains(f.cfg.Whole, need) {
+		return fmt.Errorf("%w: its method %s %s, which this worker cannot do in %s precision %s", job.ErrUnsupported, name, reason, whose, need)
+	}
+	return nil
 }

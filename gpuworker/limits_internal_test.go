@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -88,19 +89,19 @@ func TestOutcomes(t *testing.T) {
 		{ended, running(), context.Canceled, released},
 		{ended, running(), other, retried},
 		{t.Context(), running(), context.Canceled, retried},
-		{t.Context(), refusing, ErrUnsupported, refused},
-		{t.Context(), running(), ErrUnsupported, failed},
+		{t.Context(), refusing, job.ErrUnsupported, refused},
+		{t.Context(), running(), job.ErrUnsupported, failed},
 		{t.Context(), running(), errSuspended, suspended},
-		{t.Context(), running(), errDigest, disputed},
+		{t.Context(), running(), job.ErrDigest, disputed},
 		{t.Context(), running(), solver.ErrDiverged, disputed},
 		{t.Context(), running(), raster.ErrNotFinite, disputed},
 		{t.Context(), running(), raster.ErrBudget, disputed},
-		{t.Context(), running(), errMemory, disputed},
+		{t.Context(), running(), job.ErrMemory, disputed},
 		{t.Context(), running(), storage.ErrUnavailable, faulted},
 		{t.Context(), running(), onnxruntime.ErrMemory, faulted},
-		{t.Context(), running(), sourceError{storage.ErrUnavailable}, faulted},
-		{t.Context(), running(), sourceError{other}, disputed},
-		{t.Context(), running(), ErrInput, failed},
+		{t.Context(), running(), job.SourceError{Err: storage.ErrUnavailable}, faulted},
+		{t.Context(), running(), job.SourceError{Err: other}, disputed},
+		{t.Context(), running(), job.ErrInput, failed},
 		{t.Context(), running(), other, retried},
 	} {
 		if tt.err != nil {
@@ -111,7 +112,7 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		ErrInput, ErrUnsupported, errMemory, raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrBudget, raster.ErrShape,
+		job.ErrInput, job.ErrUnsupported, job.ErrMemory, raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrBudget, raster.ErrShape,
 		raster.ErrNotFinite, operator.ErrTask, operator.ErrParam, operator.ErrShape, method.ErrSetting, solver.ErrConfig, solver.ErrDiverged,
 	} {
 		if !inputFailure(fmt.Errorf("wrapped: %w", err)) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -137,7 +137,7 @@ func TestRecompute(t *testing.T) {
 	work(t, s, "tester", it)
 	r, e := wantStored(t, s, it.ID), engine(t)
 
-	check := func(t *testing.T, got *gpuworker.Recomputed) {
+	check := func(t *testing.T, got *job.Recomputed) {
 		t.Helper()
 		rgb, err := raster.RGB8(got.Image)
 		must(t, err)
@@ -150,7 +150,7 @@ func TestRecompute(t *testing.T) {
 			}
 		}
 	}
-	got, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, it, nil)
+	got, err := job.Recompute(t.Context(), e, manifest.Files{}, it, nil)
 	must(t, err)
 	check(t, got)
 	if !reflect.DeepEqual(got.Metrics, r.Metrics) || len(got.Artifacts) != len(r.Artifacts)-1 {
@@ -159,10 +159,10 @@ func TestRecompute(t *testing.T) {
 
 	gone := it
 	gone.Image = &manifest.Source{Path: "nowhere.png", SHA256: it.Image.SHA256}
-	if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
+	if _, err := job.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
 		t.Errorf("a missing image: error %v", err)
 	}
-	got, err = gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, &gpuworker.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
+	got, err = job.Recompute(t.Context(), e, manifest.Files{}, gone, &job.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
 	must(t, err)
 	check(t, got)
 	if got.Metrics.PSNR != nil {
@@ -180,15 +180,15 @@ func TestRecompute(t *testing.T) {
 	} {
 		bad := it
 		change(&bad)
-		if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, bad, nil); err == nil {
+		if _, err := job.Recompute(t.Context(), e, manifest.Files{}, bad, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for name, stored := range map[string]gpuworker.Stored{
+	for name, stored := range map[string]job.Stored{
 		"nothing":     {},
 		"other shape": {Measurement: other(t)},
 	} {
-		if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), manifest.FileData) {
+		if _, err := job.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), manifest.FileData) {
 			t.Errorf("stored %s: error %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/passport"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
@@ -194,7 +195,7 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 // The offer of a runtime are the names of its precisions.
 func TestOffer(t *testing.T) {
 	rt := onnxtest.Runtime(t)
-	all, whole, auto := gpuworker.Offer(rt)
+	all, whole, auto := job.Offer(rt)
 	got, err := json.Marshal(manifest.Beat{Precisions: all, Auto: auto})
 	must(t, err)
 	for i, p := range rt.Precisions() {

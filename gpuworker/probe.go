@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/restore/solver"
 )
@@ -58,7 +59,7 @@ func (w *Worker) testSources(ctx context.Context, t *task) error {
 		if s == nil || t.assigned.Sources == nil {
 			continue
 		}
-		if _, err := t.assigned.read(ctx, *s); err != nil && guard.Environmental(err) {
+		if _, err := t.assigned.loader.Read(ctx, *s); err != nil && guard.Environmental(err) {
 			return err
 		}
 	}
@@ -70,20 +71,20 @@ func (t *task) sample() *manifest.Item {
 	if t.preflight != nil && len(t.preflight.Items) > 0 {
 		return &t.preflight.Items[0]
 	}
-	return &t.item
+	return &t.Item
 }
 
 // probe implements restorer. It solves one chunk of the last good item, or of the failed item, whose divergence may be
 // its own.
 func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.Item) error {
-	t := &task{item: *cmp.Or(good, failed.sample()), assigned: failed.assigned}
-	if t.assigned.Engine == nil || t.item.ID == "" {
+	t := &task{Job: job.Job{Item: *cmp.Or(good, failed.sample())}, assigned: failed.assigned}
+	if t.assigned.Engine == nil || t.Item.ID == "" {
 		return nil
 	}
-	if err := t.assigned.plan(t); err != nil {
+	if err := t.assigned.loader.Plan(&t.Job); err != nil {
 		return nil //nolint:nilerr // the item is at fault
 	}
-	err := t.assigned.solveChunk(ctx, t)
+	err := t.assigned.loader.SolveChunk(ctx, &t.Job)
 	if good == nil && errors.Is(err, solver.ErrDiverged) {
 		return nil
 	}
@@ -92,32 +93,3 @@ func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.
 
 // probe implements restorer.
 func (s *simulator) probe(context.Context, *task, *manifest.Item) error { return nil }
-
-// errFirstChunk ends a run after its first chunk.
-var errFirstChunk = errors.New("the first chunk is complete")
-
-// solveChunk solves one chunk of a planned item with a grey image.
-func (a *assigned) solveChunk(ctx context.Context, planned *task) error {
-	t := &task{item: planned.item, assigned: a, op: planned.op, plan: planned.plan, problem: solver.Problem{Key: planned.problem.Key}}
-	t.draw = t.op.Draw(t.problem.Key) // a random mask or kernel takes as much memory as that of a file
-	if err := t.encodeDraw(); err != nil {
-		return err
-	}
-	var err error
-	grey := make([]float32, t.op.Image.Size())
-	if t.problem.Y, err = a.Engine.Measure(ctx, t.op, grey, t.problem.Draw, t.noise(), t.problem.Key); err != nil {
-		return err
-	}
-	s, err := a.Engine.Solver(t.plan, 1)
-	if err != nil {
-		return err
-	}
-	_, err = s.Solve(ctx, []solver.Problem{t.problem}, func(int) error { return errFirstChunk })
-	if errors.Is(err, errFirstChunk) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("solve %s at %d×%d: %w", t.plan.Task, t.item.Width, t.item.Height, err)
-	}
-	return nil
-}

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -119,7 +120,7 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 	if t.assigned.cancelled() {
 		return t.lease.Ack(ctx)
 	}
-	if t.lease.Attempt() > 1 && t.item.ID != "" {
+	if t.lease.Attempt() > 1 && t.Item.ID != "" {
 		// The other worker may have died before it published its outcome.
 		if res, err := t.readResult(ctx); err == nil {
 			if err := w.publishResult(ctx, t, res); err != nil {
@@ -139,7 +140,7 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 // report maps an outcome to calls of the queue.
 func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	log := w.log(t)
-	if o.kind == faulted && w.cfg.Patience > 0 && fromSource(o.err) {
+	if o.kind == faulted && w.cfg.Patience > 0 && job.FromSource(o.err) {
 		o.kind = retried
 	}
 	defer func() { w.storeLog(ctx, t, o.err) }()
@@ -200,7 +201,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			return w.answer(ctx, t)
 		}
 		if t.batch > 0 { // not a result that was found
-			w.breaker.Succeed(t.assigned.Campaign, t.item)
+			w.breaker.Succeed(t.assigned.Campaign, t.Item)
 		}
 		log.Info("restored item", "seconds", t.seconds)
 	}
@@ -226,7 +227,7 @@ func (w *Worker) answer(ctx context.Context, t *task) error {
 func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) error {
 	w.noteFailure(t, reason)
 	// A store that refuses the results of one item refuses those of others too.
-	ofItem := t.preflight == nil && (fromSource(reason) || errors.Is(reason, onnxruntime.ErrMemory))
+	ofItem := t.preflight == nil && (job.FromSource(reason) || errors.Is(reason, onnxruntime.ErrMemory))
 	return w.releaseFaulted(ctx, t, reason, func() bool { return ofItem && w.test(ctx, t, true) == nil })
 }
 
@@ -283,7 +284,7 @@ func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Resul
 	if err != nil || !isNew {
 		return err
 	}
-	attrs := metric.WithAttributes(telemetry.TaskKey.String(taskLabel(&t.item)), telemetry.OutcomeKey.String(string(res.Outcome)))
+	attrs := metric.WithAttributes(telemetry.TaskKey.String(taskLabel(&t.Item)), telemetry.OutcomeKey.String(string(res.Outcome)))
 	w.cfg.Instruments.Items.Add(ctx, 1, attrs)
 	w.cfg.Instruments.ItemDuration.Record(ctx, w.cfg.Now().Sub(t.leased).Seconds(), attrs)
 	return nil

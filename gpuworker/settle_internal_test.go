@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -134,13 +135,13 @@ func TestReportOfOutcomes(t *testing.T) {
 		"suspended":      {outcome: outcome{kind: suspended}, next: 1},
 		"faulted":        {outcome: outcome{faulted, storage.ErrUnavailable}, next: 1, left: queue.Marks{Faults: 1}},
 		"faulted-last":   {outcome: outcome{faulted, storage.ErrUnavailable}, marks: queue.Marks{Faults: maxFaults}, next: 1, left: queue.Marks{Faults: maxFaults + 1}},
-		"faulted-blame":  {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1},
-		"faulted-below":  {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
-		"source-wait":    {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
-		"source-patient": {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, patience: time.Hour, next: 2},
+		"faulted-blame":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1},
+		"faulted-below":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
+		"source-wait":    {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
+		"source-patient": {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, patience: time.Hour, next: 2},
 		"store-patient":  {outcome: outcome{faulted, storage.ErrUnavailable}, patience: time.Hour, next: 1, left: queue.Marks{Faults: 1}},
 		"disputed":       {outcome: outcome{disputed, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
-		"disputed-input": {outcome: outcome{disputed, ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1},
+		"disputed-input": {outcome: outcome{disputed, job.ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1},
 		"disputed-other": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, dead: 1},
 		"disputed-check": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
 		"retried":        {outcome: outcome{retried, other}, next: 2},
@@ -156,12 +157,12 @@ func TestReportOfOutcomes(t *testing.T) {
 		w, dir := workerOf(t, func(c *Config) { c.Patience = tt.patience })
 		refusals := 0
 		in := newAssigned(Assignment{Campaign: "test", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
-		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), item: manifest.Item{ID: id, Campaign: "test"}}
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: id, Campaign: "test"}}}
 		if tt.checked {
 			tk.checked = &manifest.Checked{}
 		}
 		before, dead := events(t, q), buried(t, q)
-		if err := w.report(t.Context(), tk, tt.outcome, &manifest.Result{Item: tk.item, Outcome: manifest.OutcomeDone}); err != nil {
+		if err := w.report(t.Context(), tk, tt.outcome, &manifest.Result{Item: tk.Item, Outcome: manifest.OutcomeDone}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
@@ -202,7 +203,7 @@ func TestDropOfCancelledItem(t *testing.T) {
 	w, dir := workerOf(t, func(c *Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), item: manifest.Item{ID: "a", Campaign: "test"}}
+	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a", Campaign: "test"}}}
 	tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0)
 	for _, again := range []bool{false, true} {
 		if err := w.report(t.Context(), tk, outcome{cancelled, errCancelled}, nil); err != nil || strings.Contains(log.String(), "could not acknowledge") != again {
@@ -218,8 +219,8 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 	for batch, id := range []string{"found", "computed"} {
 		w, dir := workerOf(t)
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
-		tk.item = manifest.Item{ID: id, Campaign: "test"}
-		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.item}))
+		tk.Item = manifest.Item{ID: id, Campaign: "test"}
+		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.Item}))
 		if good := w.breaker.LastGood("test"); (good != nil) != (batch > 0) {
 			t.Errorf("%s: the last good item is %v", id, good)
 		}
@@ -251,17 +252,17 @@ func TestReleaseOfItems(t *testing.T) {
 		"faulted":         {fault: errors.New("device"), next: 1, faults: 1},
 	} {
 		w, dir := workerOf(t)
-		tk := &task{lease: at(t, q, id, tt.attempt, queue.Marks{}), ctx: t.Context(), fault: tt.fault, item: manifest.Item{ID: id}}
+		tk := &task{lease: at(t, q, id, tt.attempt, queue.Marks{}), ctx: t.Context(), fault: tt.fault, Job: job.Job{Item: manifest.Item{ID: id}}}
 		tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir, Lifetime: tt.lifetime}, 1, nil, 0)
 		if tt.finished {
-			data, err := json.Marshal(manifest.Result{Item: tk.item})
+			data, err := json.Marshal(manifest.Result{Item: tk.Item})
 			if err == nil {
 				err = dir.Put(t.Context(), manifest.ItemKey(id, manifest.FileResult), data)
 			}
 			must(t, err)
 		}
 		if tt.noID {
-			tk.item = manifest.Item{}
+			tk.Item = manifest.Item{}
 		}
 		before := events(t, q)
 		if err := w.releaseItem(t.Context(), tk); err != nil {
@@ -287,7 +288,7 @@ func TestReleaseOfItems(t *testing.T) {
 // Errors of the queue are tolerated if the worker is configured so, except for a closed queue.
 func TestTransientErrorsOfQueue(t *testing.T) {
 	t.Parallel()
-	tk := &task{item: manifest.Item{Name: "a"}, lease: &queue.Lease{}}
+	tk := &task{Job: job.Job{Item: manifest.Item{Name: "a"}}, lease: &queue.Lease{}}
 	for _, tolerates := range []bool{false, true} {
 		w, _ := workerOf(t, func(c *Config) { c.TolerateQueueErrors, c.Idle = tolerates, time.Millisecond })
 		if err := w.ignoreTransient("settle", tk, nil); err != nil {
@@ -325,11 +326,11 @@ func TestSettleOnce(t *testing.T) {
 	q := queueOf(t)
 	ended := 0
 	in := newAssigned(Assignment{Campaign: "test", Store: dir, Done: func() { ended++ }}, 1, nil, 0)
-	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), item: manifest.Item{ID: "a"}}
+	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a"}}}
 	w.leases.add([]*task{tk})
 	before := events(t, q)
 	for range 2 {
-		must(t, w.settle(t.Context(), tk, outcome{failed, ErrInput}, nil))
+		must(t, w.settle(t.Context(), tk, outcome{failed, job.ErrInput}, nil))
 	}
 	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.Active() {
 		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q)-before, w.stats.settled.Load(), ended, w.leases.count())
@@ -346,7 +347,7 @@ func TestGroups(t *testing.T) {
 	a, b := &task{}, &task{}
 	c, d := &task{checkpoint: &checkpoint{}}, &task{}
 	c.checkpoint.State.Step = 3
-	d.plan.Task = "other"
+	d.Plan.Task = "other"
 	p := &task{preflight: &manifest.Preflight{}}
 	got := group([]*task{a, c, d, p, b, p})
 	want := [][]*task{{a, b}, {c}, {d}, {p, p}}

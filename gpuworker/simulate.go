@@ -101,7 +101,7 @@ func (s *simulator) prepare(ctx context.Context, t *task) (*manifest.Result, err
 func (s *simulator) solve(drain context.Context, tasks []*task) (int, error) {
 	n, hold := len(tasks), time.Duration(0)
 	for _, t := range tasks {
-		hold += s.simulation.duration(t.item.ID)
+		hold += s.simulation.duration(t.Item.ID)
 	}
 	ctx, stop := tasks[0].assigned.withLifetime(drain)
 	defer stop()

@@ -95,7 +95,7 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 	if a.Batch == 0 {
 		n = 1 << (bits.Len(uint(n)) - 1)
 	}
-	return a.fitting(tasks[0].plan, n)
+	return a.loader.Fitting(tasks[0].Plan, n)
 }
 
 // solveBatch solves a batch chunk by chunk, and applies A to the restored images.
@@ -106,7 +106,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	defer stop()
 	a := e.watchdog.Begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
 	defer a.End()
-	s, err := first.assigned.Engine.Solver(first.plan, n)
+	s, err := first.assigned.Engine.Solver(first.Plan, n)
 	if err != nil {
 		return a.Wrap(err)
 	}
@@ -118,8 +118,8 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
 	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
 	for i, t := range tasks {
-		if problems[i] = t.problem; t.checkpoint == nil {
-			states[i] = s.Start(t.problem.Key)
+		if problems[i] = t.Problem; t.checkpoint == nil {
+			states[i] = s.Start(t.Problem.Key)
 			continue
 		}
 		// The solver works in place, and the items of a failed batch are retried from their checkpoints.
@@ -128,7 +128,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	begin := e.cfg.Now()
 	share := func() float64 { return e.cfg.Now().Sub(begin).Seconds() / float64(n) }
 	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.Ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
-		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
+		attribute.String("ddiff.task", first.Plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
@@ -163,9 +163,8 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	seconds := share()
 	for i, t := range tasks {
-		t.solution, t.seconds, t.batch, t.cost = solver.Solution{X: answers[i], Curves: curves[i]}, t.spent()+seconds, n, cost
-		t.matchPicture()
-		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, answers[i], t.problem.Draw); err != nil {
+		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
+		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i]}); err != nil {
 			return err
 		}
 	}
@@ -174,7 +173,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 
 // addNetworkTime adds the estimated time of a number of forward passes of the score network for a batch of n to the metrics.
 func (e engineRestorer) addNetworkTime(ctx context.Context, t *task, passes, n int) {
-	seconds, err := e.network.time(ctx, t.assigned.Engine, t.plan, t.workload(), n)
+	seconds, err := e.network.time(ctx, t.assigned.Engine, t.Plan, t.workload(), n)
 	if err != nil {
 		e.cfg.Logger.Warn("could not time the score network", "reason", err)
 		return

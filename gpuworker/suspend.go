@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
@@ -26,7 +27,7 @@ type suspender interface {
 func (w *Worker) noteFailure(t *task, err error) {
 	key := ""
 	s, ok := w.cfg.Work.(suspender)
-	if ok && fromSource(err) {
+	if ok && job.FromSource(err) {
 		key = t.assigned.Campaign
 	}
 	opened := w.breaker.Fail(key, err, func() (*task, func()) {

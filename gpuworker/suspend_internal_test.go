@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -29,7 +30,7 @@ func newStoppedClock() *stoppedClock {
 // breakerTask is a task of a campaign.
 func breakerTask(campaign, item string) *task {
 	a := newAssigned(Assignment{Campaign: campaign}, 1, nil, 0)
-	return &task{assigned: a, item: manifest.Item{ID: item, Campaign: campaign}, ctx: context.Background(), written: 7}
+	return &task{assigned: a, Job: job.Job{Item: manifest.Item{ID: item, Campaign: campaign}}, ctx: context.Background(), written: 7}
 }
 
 var (
@@ -45,7 +46,7 @@ func failsNow(w *Worker, key string, err error) {
 // Unreadable files suspend their campaign if the dispatcher can skip it. All other failures suspend the worker.
 func TestFailuresSuspendWorkerOrCampaign(t *testing.T) {
 	t.Parallel()
-	file := sourceError{errItem}
+	file := job.SourceError{Err: errItem}
 	for _, c := range []struct {
 		name        string
 		work        dispatcher
@@ -180,10 +181,10 @@ func TestTestOfSuspendedCampaign(t *testing.T) {
 	denied.Store(true)
 	w := quietWorker(t, func(cfg *Config) { cfg.Work = work })
 	task := breakerTask("a", "1")
-	task.item.Image = &manifest.Source{Path: "image.png"}
-	task.assigned.Sources, task.assigned.sources = oneFile{denied}, oneFile{denied}
+	task.Item.Image = &manifest.Source{Path: "image.png"}
+	task.assigned.Sources, task.assigned.loader.Sources = oneFile{denied}, oneFile{denied}
 	for range guard.FailuresToSuspend {
-		w.noteFailure(task, sourceError{errItem})
+		w.noteFailure(task, job.SourceError{Err: errItem})
 	}
 	work.calls = nil
 	w.testCampaign(t.Context(), "a", w.breaker.Circuit("a"))

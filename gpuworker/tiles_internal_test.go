@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
@@ -26,21 +27,21 @@ func TestItemInTiles(t *testing.T) {
 	e := engineOf(t)
 	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
 	whole, divided := planned(t, in, sampleItem(t, e, 64, 48)), planned(t, in, sampleItem(t, e, 64, 48, tiles(32, 8)))
-	if divided.plan.Tiles != (tile.Tiling{Side: 32, Overlap: 8}) || !divided.plan.Divided() || whole.plan.Divided() {
-		t.Errorf("plans: %+v, %+v", divided.plan, whole.plan)
+	if divided.Plan.Tiles != (tile.Tiling{Side: 32, Overlap: 8}) || !divided.Plan.Divided() || whole.Plan.Divided() {
+		t.Errorf("plans: %+v, %+v", divided.Plan, whole.Plan)
 	}
-	if divided.workload() == whole.workload() || in.fitting(divided.plan, 8) != 1 || in.fitting(whole.plan, 8) != 8 {
+	if divided.workload() == whole.workload() || in.loader.Fitting(divided.Plan, 8) != 1 || in.loader.Fitting(whole.Plan, 8) != 8 {
 		t.Error("an item in tiles has the workload or the batch of one without")
 	}
-	if !slices.Equal(divided.problem.Key[:], whole.problem.Key[:]) {
+	if !slices.Equal(divided.Problem.Key[:], whole.Problem.Key[:]) {
 		t.Error("tiles change the noise")
 	}
-	s, err := e.Solver(divided.plan, 1)
+	s, err := e.Solver(divided.Plan, 1)
 	must(t, err)
 	if s.Tiles() != 6 || s.Build().Form != solver.FormSingle {
 		t.Errorf("%d tiles in form %s", s.Tiles(), s.Build().Form)
 	}
-	problem := []solver.Problem{{Y: make([]float32, divided.op.MeasurementSize()), Key: noise.Key{1}}}
+	problem := []solver.Problem{{Y: make([]float32, divided.Op.MeasurementSize()), Key: noise.Key{1}}}
 	want, err := s.Solve(t.Context(), problem, nil)
 	must(t, err)
 	stop := errors.New("stop")
@@ -49,7 +50,7 @@ func TestItemInTiles(t *testing.T) {
 		if err := s.Resume(t.Context(), problem, states, curves, func(int) error { return stop }); !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
-		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.item.ID)
+		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.Item.ID)
 		must(t, err)
 		c, err := decodeCheckpoint(data, divided)
 		must(t, err)
@@ -71,7 +72,7 @@ func TestItemInTiles(t *testing.T) {
 		},
 	} {
 		it := sampleItem(t, e, 64, 48, change)
-		if err := in.plan(&task{item: it}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		if err := in.loader.Plan(&job.Job{Item: it}); !errors.Is(err, job.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

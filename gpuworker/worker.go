@@ -230,7 +230,7 @@ func group(tasks []*task) [][]*task {
 	var out [][]*task
 	index := map[string]int{}
 	for _, t := range tasks {
-		key, _ := t.plan.Key() // marshalling cannot fail: an operator was made from the plan
+		key, _ := t.Plan.Key() // marshalling cannot fail: an operator was made from the plan
 		switch {
 		case t.preflight != nil:
 			key = "preflight"

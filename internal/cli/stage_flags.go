@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/gpuworker"
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 )
 
 // StageFlags are the limits of a worker's stages.
@@ -22,7 +22,7 @@ func (s *StageFlags) Add(f *pflag.FlagSet) {
 	l := guard.Limits{}.WithDefaults()
 	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("longest `[STAGE=]DURATION` of one stage or all, after which the process ends with exit code %d;"+
 		" repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
-	f.Float64Var(&s.MemoryShare, "memory-share", gpuworker.DefaultSolveShare, "largest `share` of the machine's memory for solving a batch, by an estimate; an image that needs more fails")
+	f.Float64Var(&s.MemoryShare, "memory-share", job.DefaultSolveShare, "largest `share` of the machine's memory for solving a batch, by an estimate; an image that needs more fails")
 }
 
 // Limits parses the flags. Later flags override earlier ones.

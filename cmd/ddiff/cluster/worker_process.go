@@ -14,6 +14,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/retry"
@@ -130,7 +131,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 			return err
 		}
 		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
-		p.precisions, cfg.Whole, p.auto = gpuworker.Offer(p.runtime)
+		p.precisions, cfg.Whole, p.auto = job.Offer(p.runtime)
 		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.Catalogue.Methods
 	}
 	if p.simulation != nil { // it computes nothing

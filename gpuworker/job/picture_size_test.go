@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"errors"
@@ -15,11 +15,11 @@ import (
 )
 
 // shaped is a task of an image of w×h pixels.
-func shaped(t *testing.T, name string, w, h int) *task {
+func shaped(t *testing.T, name string, w, h int) *Job {
 	t.Helper()
 	op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: h, Width: w})
 	must(t, err)
-	return &task{op: op, item: manifest.Item{Name: "a", Task: name, Width: w, Height: h, Measurement: &manifest.Source{Path: "y.png"}}}
+	return &Job{Op: op, Item: manifest.Item{Name: "a", Task: name, Width: w, Height: h, Measurement: &manifest.Source{Path: "y.png"}}}
 }
 
 // TestPictureSizes: a picture may be smaller than the measurement of its task, but by less than half a side, since one reflection fills the
@@ -37,7 +37,7 @@ func TestPictureSizes(t *testing.T) {
 		must(t, err)
 		jpeg := orientedJPEG(t, wave(c.w, c.h), 10, 1)
 		for name, of := range map[string]struct {
-			u     *task
+			u     *Job
 			data  []byte
 			scale int
 		}{
@@ -60,7 +60,7 @@ func TestPictureSizes(t *testing.T) {
 				t.Errorf("%s: %v", about, err)
 				continue
 			}
-			if got := of.u.item.Picture; got.Width != c.w*of.scale || got.Height != c.h*of.scale {
+			if got := of.u.Item.Picture; got.Width != c.w*of.scale || got.Height != c.h*of.scale {
 				t.Errorf("%s: the restored picture has %d×%d pixels", about, got.Width, got.Height)
 			}
 			if got := of.u.shown(); got.Width != c.w || got.Height != c.h {
@@ -85,7 +85,7 @@ func TestMirrorMask(t *testing.T) {
 		name     string
 		w, h     int
 		mirrored bool
-		change   func(u *task)
+		change   func(u *Job)
 	}{
 		{"smaller", 13, 9, true, nil},
 		{"half as wide", 12, 9, false, nil},
@@ -93,14 +93,14 @@ func TestMirrorMask(t *testing.T) {
 		{"wider", 25, 16, false, nil},
 		{"higher", 24, 17, false, nil},
 		{"of the image's size", 24, 16, false, nil},
-		{"beside an image", 13, 9, false, func(u *task) { u.item.Image = &manifest.Source{} }},
-		{"without a measurement", 13, 9, false, func(u *task) { u.item.Measurement = nil }},
-		{"a kernel", 13, 9, false, func(u *task) { u.draw.Name = drawKernel }},
-		{"fewer values than its shape", 13, 9, false, func(u *task) { u.draw.Data = u.draw.Data[1:] }},
-		{"of three dimensions", 13, 9, false, func(u *task) { u.draw.Dims = []int{1, 9, 13} }},
+		{"beside an image", 13, 9, false, func(u *Job) { u.Item.Image = &manifest.Source{} }},
+		{"without a measurement", 13, 9, false, func(u *Job) { u.Item.Measurement = nil }},
+		{"a kernel", 13, 9, false, func(u *Job) { u.draw.Name = drawKernel }},
+		{"fewer values than its shape", 13, 9, false, func(u *Job) { u.draw.Data = u.draw.Data[1:] }},
+		{"of three dimensions", 13, 9, false, func(u *Job) { u.draw.Dims = []int{1, 9, 13} }},
 	} {
 		u := shaped(t, operator.InpaintRandom, 24, 16)
-		u.item.Mask, u.draw = &manifest.Source{Path: "mask.png"}, mask(c.w, c.h)
+		u.Item.Mask, u.draw = &manifest.Source{Path: "mask.png"}, mask(c.w, c.h)
 		if c.change != nil {
 			c.change(u)
 		}
@@ -140,7 +140,7 @@ func TestMatchGrey(t *testing.T) {
 		"a grey picture":   {&manifest.Picture{Grey: true}, []float32{5.5 / 3, 10.25 / 3}},
 	} {
 		u := shaped(t, operator.Denoise, 24, 16)
-		u.item.Picture = c.picture
+		u.Item.Picture = c.picture
 		n := 24 * 16
 		u.solution.X = make([]float32, 3*n)
 		own := []float32{1, 2, 4, 8, 0.5, 0.25} // two pixels of three channels: the last two of the image
@@ -176,15 +176,15 @@ func TestRangeRemedies(t *testing.T) {
 		"from 0 to 255, stated as 0,1": {0, 255, &manifest.ValueRange{0, 1}, "needs -1 to 1: after black and white at 0 and 1; correct --measurement-range"},
 	} {
 		u := shaped(t, operator.Denoise, 24, 16)
-		u.problem.Y = make([]float32, u.op.MeasurementSize())
-		for i := range u.problem.Y {
-			u.problem.Y[i] = c.low + (c.high-c.low)*float32(i%2)
+		u.Problem.Y = make([]float32, u.Op.MeasurementSize())
+		for i := range u.Problem.Y {
+			u.Problem.Y[i] = c.low + (c.high-c.low)*float32(i%2)
 		}
-		u.item.MeasurementRange = c.stated
+		u.Item.MeasurementRange = c.stated
 		err := u.checkRange("y.npy")
 		if c.want == "" {
-			if err != nil || slices.Min(u.problem.Y) != -1 || slices.Max(u.problem.Y) != 1 {
-				t.Errorf("%s: %v, y from %g to %g", name, err, slices.Min(u.problem.Y), slices.Max(u.problem.Y))
+			if err != nil || slices.Min(u.Problem.Y) != -1 || slices.Max(u.Problem.Y) != 1 {
+				t.Errorf("%s: %v, y from %g to %g", name, err, slices.Min(u.Problem.Y), slices.Max(u.Problem.Y))
 			}
 			continue
 		}
@@ -194,7 +194,7 @@ func TestRangeRemedies(t *testing.T) {
 	}
 	// Of a measurement that is no picture the range is that of A(x).
 	u := shaped(t, operator.PhaseRetrieval, 24, 16)
-	u.problem.Y = slices.Repeat([]float32{-1e6}, u.op.MeasurementSize())
+	u.Problem.Y = slices.Repeat([]float32{-1e6}, u.Op.MeasurementSize())
 	if err := u.checkRange("y.npy"); err == nil || !strings.HasSuffix(err.Error(), ": give the values of A(x)") {
 		t.Errorf("phase retrieval: %v", err)
 	}

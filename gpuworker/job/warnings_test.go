@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"math"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
@@ -19,8 +20,8 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	const side, sigma = 256, 0.05
-	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
-	base := planned(t, in, sampleItem(t, e, side, side))
+	in := Loader{Engine: e}
+	base := planned(t, in, workertest.Item(t, e, side, side))
 	stripes := func(n int, contrast float32) []float32 {
 		out := make([]float32, n)
 		for i := range out {
@@ -59,18 +60,18 @@ func TestWarnings(t *testing.T) {
 		"unknown preset":          {1, nil, nil, 0.3, 0.3, "of tomorrow", 5, true, ""},
 		"all":                     {16, p(1), p(2), 0, 0.3, "natural", 5, true, "residual;worse;flat;steps;preset"},
 	} {
-		tk := &task{item: base.item, assigned: in, op: base.op, plan: base.plan}
-		tk.item.Sigma, tk.item.Preset, tk.plan.Solver.Steps = sigma, c.preset, c.steps
+		tk := &Job{Item: base.Item, Op: base.Op, Plan: base.Plan}
+		tk.Item.Sigma, tk.Item.Preset, tk.Plan.Solver.Steps = sigma, c.preset, c.steps
 		if !c.values {
-			tk.plan.Solver = tk.plan.Solver.With("gamma0", parameter.Number(1))
+			tk.Plan.Solver = tk.Plan.Solver.With("gamma0", parameter.Number(1))
 		}
-		tk.problem.Y, tk.solution.X = stripes(tk.op.MeasurementSize(), c.y), stripes(tk.op.Image.Size(), c.x)
+		tk.Problem.Y, tk.solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
 		residual := (c.ratio - 1) * sigma * sigma
-		tk.warn(manifest.Metrics{Residual: &residual, PSNR: c.psnr, BaselinePSNR: c.baseline})
-		if got := manifest.WarningCodes(tk.warnings); got != c.want {
+		tk.Warn(e, manifest.Metrics{Residual: &residual, PSNR: c.psnr, BaselinePSNR: c.baseline})
+		if got := manifest.WarningCodes(tk.Warnings); got != c.want {
 			t.Errorf("%s: warnings %q, want %q", name, got, c.want)
 		}
-		for _, w := range tk.warnings {
+		for _, w := range tk.Warnings {
 			if w.Text == "" || strings.Contains(w.Text, "\n") {
 				t.Errorf("%s: text %q", name, w.Text)
 			}
@@ -82,9 +83,9 @@ func TestWarnings(t *testing.T) {
 func TestFlatWithoutPicture(t *testing.T) {
 	t.Parallel()
 	tk := shaped(t, operator.PhaseRetrieval, 16, 16)
-	tk.problem.Y = make([]float32, tk.op.MeasurementSize())
+	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
 	for contrast, flat := range map[float32]bool{0.019: true, 0.021: false} {
-		tk.solution.X = make([]float32, tk.op.Image.Size())
+		tk.solution.X = make([]float32, tk.Op.Image.Size())
 		for i := range tk.solution.X {
 			tk.solution.X[i] = 0.5 + contrast*float32(1-2*(i%2))
 		}
@@ -99,8 +100,8 @@ func TestResidualOfJPEG(t *testing.T) {
 	t.Parallel()
 	for ratio, want := range map[float64]string{0: "", 0.01: "", 1: "", 1.6: manifest.WarnResidual} {
 		tk := storedTask(t, 256, 256, nil)
-		tk.item.Sigma, tk.problem.Y = 0.05, make([]float32, tk.op.MeasurementSize())
-		residual := (ratio - 1) * tk.item.Sigma * tk.item.Sigma
+		tk.Item.Sigma, tk.Problem.Y = 0.05, make([]float32, tk.Op.MeasurementSize())
+		residual := (ratio - 1) * tk.Item.Sigma * tk.Item.Sigma
 		got := ""
 		if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w != nil {
 			got = w.Code
@@ -115,7 +116,7 @@ func TestResidualOfJPEG(t *testing.T) {
 func TestPresetsOfPriors(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	plan := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32)).plan
+	plan := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32)).Plan
 	natural, err := e.Preset(plan, "natural", 0.05)
 	if err != nil || !natural.Foreign || natural.Steps != 75 {
 		t.Errorf("natural: %+v, %v", natural, err)
@@ -135,14 +136,14 @@ func TestPresetsOfPriors(t *testing.T) {
 func TestFewStepsWithoutRow(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	tk.item.Preset, tk.plan.Task = "ffhq", operator.Denoise
-	tk.problem.Y = make([]float32, tk.op.MeasurementSize())
-	tk.solution.X = make([]float32, tk.op.Image.Size())
-	tk.warn(manifest.Metrics{})
+	tk := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32))
+	tk.Item.Preset, tk.Plan.Task = "ffhq", operator.Denoise
+	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
+	tk.solution.X = make([]float32, tk.Op.Image.Size())
+	tk.Warn(e, manifest.Metrics{})
 	const want = "5 steps, the default of ddiff is 100; the preset ffhq has no settings of it for this task"
-	if !slices.ContainsFunc(tk.warnings, func(w manifest.Warning) bool { return w.Code == manifest.WarnSteps && w.Text == want }) {
-		t.Errorf("warnings %+v, want %q", tk.warnings, want)
+	if !slices.ContainsFunc(tk.Warnings, func(w manifest.Warning) bool { return w.Code == manifest.WarnSteps && w.Text == want }) {
+		t.Errorf("warnings %+v, want %q", tk.Warnings, want)
 	}
 }
 
@@ -163,8 +164,8 @@ func TestIndependentEntries(t *testing.T) {
 		"mirrored": {&manifest.Picture{Width: 9, Height: 12}, 9, 12, 3},
 		"both":     {&manifest.Picture{Width: 10, Height: 16, Grey: true}, 10, 16, 1},
 	} {
-		tk := &task{op: op}
-		tk.item.Picture, tk.problem.Y = c.picture, make([]float32, tk.op.MeasurementSize())
+		tk := &Job{Op: op}
+		tk.Item.Picture, tk.Problem.Y = c.picture, make([]float32, tk.Op.MeasurementSize())
 		const draws = 4000
 		sum, square := 0.0, 0.0
 		for i := range uint32(draws) {

@@ -1,8 +1,7 @@
-package gpuworker
+package job
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"ddiff/manifest"
@@ -24,46 +23,26 @@ func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manif
 
 // precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
 // the device does not compute in it.
-func (s loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
+func (s Loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
 	if it.Precision == "" {
 		return "", nil
 	}
 	p, err := onnxruntime.ParsePrecision(string(it.Precision))
 	if err != nil {
-		return "", unsupported(fmt.Errorf("item %s: %w", it.Name, err))
+		return "", Unsupported(fmt.Errorf("item %s: %w", it.Name, err))
 	}
-	if rt := s.engine.Runtime(); !rt.Computes(p) {
+	if rt := s.Engine.Runtime(); !rt.Computes(p) {
 		all, _, _ := Offer(rt)
-		return "", missingPrecision(it.Precision, all)
+		return "", MissingPrecision(it.Precision, all)
 	}
 	return p, nil
 }
 
-// missingPrecision is the ErrUnsupported of a worker that computes in other precisions.
-func missingPrecision(need manifest.Precision, offered []manifest.Precision) error {
+// MissingPrecision is the ErrUnsupported of a worker that computes in other precisions.
+func MissingPrecision(need manifest.Precision, offered []manifest.Precision) error {
 	var names []string
 	for _, p := range offered {
 		names = append(names, string(p))
 	}
 	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, strings.Join(names, " and "))
-}
-
-// lacks returns the reason why this worker leases no items of a campaign: it does not compute in the campaign's precision,
-// or not all its methods. It is nil otherwise.
-func (f *Fleet) lacks(c *manifest.Campaign) error {
-	need, ok := c.Needs()
-	whose := "the campaign's"
-	if need == "" {
-		need, whose = f.cfg.Default, "its default"
-	}
-	if !ok || need == "" {
-		return nil
-	}
-	if f.cfg.Precisions != nil && !slices.Contains(f.cfg.Precisions, need) {
-		return missingPrecision(need, f.cfg.Precisions)
-	}
-	if name, reason := f.cfg.Methods.Undivided(c.Spec.Methods); name != "" && f.cfg.Whole != nil && !slices.Contains(f.cfg.Whole, need) {
-		return fmt.Errorf("%w: its method %s %s, which this worker cannot do in %s precision %s", ErrUnsupported, name, reason, whose, need)
-	}
-	return nil
 }

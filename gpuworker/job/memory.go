@@ -1,9 +1,8 @@
-package gpuworker
+package job
 
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +18,9 @@ const (
 	minDecodeMemory = 64 << 20
 )
 
+// DecodeMemory returns the default memory for decoding, in bytes.
+func DecodeMemory() int64 { return decodeMemory(machineMemory()) }
+
 // decodeMemory returns the default memory for decoding: half of the memory of the process, in bytes.
 func decodeMemory(machine int64) int64 {
 	if machine == 0 {
@@ -27,36 +29,33 @@ func decodeMemory(machine int64) int64 {
 	return min(max(machine/2, minDecodeMemory), maxDecodeMemory)
 }
 
-// DefaultSolveShare is the default of Config.SolveShare.
+// DefaultSolveShare is the default share of the memory of the machine for solving.
 const DefaultSolveShare = 0.5
 
-// solveMemory returns the default memory for solving: a share of the memory of the process, in bytes. 0: it is unknown.
-func solveMemory(machine int64, share float64) int64 { return int64(share * float64(machine)) }
+// SolveMemory returns the default memory for solving: a share of the memory of the process, in bytes. 0: it is unknown.
+func SolveMemory(share float64) int64 { return int64(share * float64(machineMemory())) }
 
-// errMemory: solving the item needs more memory than this worker permits. A machine with more memory may restore it.
-var errMemory = errors.New("needs too much memory")
-
-// checkMemory returns errMemory if solving an item alone exceeds the limit.
-func (s loader) checkMemory(t *task) error {
-	need := s.engine.Memory(t.plan, 1)
-	if s.memory == 0 || need <= s.memory {
+// checkMemory returns ErrMemory if solving an item alone exceeds the limit.
+func (s Loader) checkMemory(j *Job) error {
+	need := s.Engine.Memory(j.Plan, 1)
+	if s.Memory == 0 || need <= s.Memory {
 		return nil
 	}
 	remedy := "use --fit center_crop or resize"
-	if side := s.engine.Prior().Card.TileSide(); t.plan.Tiles.Side == 0 && max(t.item.Width, t.item.Height) > side {
+	if side := s.Engine.Prior().Card.TileSide(); j.Plan.Tiles.Side == 0 && max(j.Item.Width, j.Item.Height) > side {
 		remedy = "use --tile auto, --fit center_crop or resize"
 	}
 	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; %s, or a worker with more memory or a larger --memory-share",
-		t.item.Width, t.item.Height, errMemory, need>>20, s.memory>>20, remedy)
+		j.Item.Width, j.Item.Height, ErrMemory, need>>20, s.Memory>>20, remedy)
 }
 
-// fitting returns the largest batch of at most n images of a plan within the limit, at least 1. Images in tiles are solved one after the other:
+// Fitting returns the largest batch of at most n images of a plan within the limit, at least 1. Images in tiles are solved one after the other:
 // their tiles are batches already.
-func (s loader) fitting(plan restore.Plan, n int) int {
+func (s Loader) Fitting(plan restore.Plan, n int) int {
 	if plan.Divided() {
 		return 1
 	}
-	for s.memory > 0 && n > 1 && s.engine.Memory(plan, n) > s.memory {
+	for s.Memory > 0 && n > 1 && s.Engine.Memory(plan, n) > s.Memory {
 		n /= 2
 	}
 	return n

@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"bytes"
@@ -38,11 +38,11 @@ func wave(w, h int) *image.RGBA {
 	return img
 }
 
-func storedTask(t *testing.T, w, h int, params map[string]float64) *task {
+func storedTask(t *testing.T, w, h int, params map[string]float64) *Job {
 	t.Helper()
 	op, err := operator.Builtin().New(operator.JPEG, params, operator.Shape{Channels: 3, Height: h, Width: w})
 	must(t, err)
-	return &task{op: op, item: manifest.Item{Name: "a", Task: operator.JPEG, Width: w, Height: h}}
+	return &Job{Op: op, Item: manifest.Item{Name: "a", Task: operator.JPEG, Width: w, Height: h}}
 }
 
 // TestStoredPicture: y of a JPEG file has the blocks of the file, also where sides are no multiples of 16 and the file is turned or
@@ -57,30 +57,30 @@ func TestStoredPicture(t *testing.T) {
 			w, h := (size.X+31)/32*32, (size.Y+31)/32*32
 			u := storedTask(t, w, h, map[string]float64{"quality": 10, "subsampling": 2})
 			must(t, u.readStored("a.jpg", data))
-			u.solution.X = u.problem.Y
-			got := u.restored()
+			u.solution.X = u.Problem.Y
+			got := u.Restored()
 			if got.Width != upright.Image.Width || got.Height != upright.Image.Height || !slices.Equal(got.Pix, upright.Image.Pix) {
 				t.Fatalf("%v, orientation %d: the restored picture is not the decoded one: %d×%d", size, orientation+1, got.Width, got.Height)
 			}
 			if shown := u.shown(); shown.Width != got.Width || !slices.Equal(shown.Pix, got.Pix) {
 				t.Errorf("%v, orientation %d: the shown measurement is not upright", size, orientation+1)
 			}
-			if rw, rh := u.item.RestoredSize(); rw != got.Width || rh != got.Height {
+			if rw, rh := u.Item.RestoredSize(); rw != got.Width || rh != got.Height {
 				t.Errorf("%v, orientation %d: the item has a restored picture of %d×%d", size, orientation+1, rw, rh)
 			}
 			if orientation > 0 {
 				continue
 			}
-			f, err := operator.NewForward(onnxtest.Runtime(t), u.op)
+			f, err := operator.NewForward(onnxtest.Runtime(t), u.Op)
 			must(t, err)
-			again, err := f.Apply(t.Context(), u.problem.Y, nil)
+			again, err := f.Apply(t.Context(), u.Problem.Y, nil)
 			must(t, err)
 			if err := f.Close(); err != nil {
 				t.Error(err)
 			}
 			sum := 0.0
 			for i, v := range again {
-				sum += math.Pow(127.5*float64(v-u.problem.Y[i]), 2)
+				sum += math.Pow(127.5*float64(v-u.Problem.Y[i]), 2)
 			}
 			if rms := math.Sqrt(sum / float64(len(again))); !(rms <= 2) {
 				t.Errorf("%v: A(y) differs from y by %.2g levels", size, rms)
@@ -101,9 +101,9 @@ func TestStoredPictureQuality(t *testing.T) {
 	changed := bytes.Clone(data)
 	changed[at+5] = 200 // the DC step of luma
 	u := storedTask(t, 32, 32, map[string]float64{"quality": 30, "subsampling": 2})
-	if err := u.readStored("a.jpg", changed); err != nil || len(u.warnings) != 1 || u.warnings[0].Code != manifest.WarnTables ||
-		!strings.Contains(u.warnings[0].Text, "the nearest is 30, 30 is in use") {
-		t.Errorf("%v, warnings %+v", err, u.warnings)
+	if err := u.readStored("a.jpg", changed); err != nil || len(u.Warnings) != 1 || u.Warnings[0].Code != manifest.WarnTables ||
+		!strings.Contains(u.Warnings[0].Text, "the nearest is 30, 30 is in use") {
+		t.Errorf("%v, warnings %+v", err, u.Warnings)
 	}
 	u = storedTask(t, 32, 32, map[string]float64{"quality": 30, "subsampling": 2})
 	u.truth = &raster.Image{}
@@ -126,18 +126,18 @@ func TestMosaicOrientation(t *testing.T) {
 	file := func(orientation byte) []byte { return orientedJPEG(t, grey, 100, orientation) }
 	var lying []float32
 	for orientation := byte(1); orientation <= 8; orientation++ {
-		u := &task{op: op, item: manifest.Item{Name: "a", Task: operator.Demosaic, Width: 24, Height: 16}}
+		u := &Job{Op: op, Item: manifest.Item{Name: "a", Task: operator.Demosaic, Width: 24, Height: 16}}
 		must(t, u.readPicture("a.jpg", file(orientation)))
 		if lying == nil {
-			lying = u.problem.Y
+			lying = u.Problem.Y
 		}
-		if !slices.Equal(u.problem.Y, lying) {
+		if !slices.Equal(u.Problem.Y, lying) {
 			t.Errorf("orientation %d: the mosaic is turned", orientation)
 		}
 		upright, err := raster.DecodePicture(file(orientation))
 		must(t, err)
-		u.solution.X = slices.Repeat(u.problem.Y, 3)
-		if got := u.restored(); got.Width != upright.Image.Width || !slices.Equal(got.Pix, upright.Image.Pix) {
+		u.solution.X = slices.Repeat(u.Problem.Y, 3)
+		if got := u.Restored(); got.Width != upright.Image.Width || !slices.Equal(got.Pix, upright.Image.Pix) {
 			t.Errorf("orientation %d: the restored picture of %d×%d pixels is not upright", orientation, got.Width, got.Height)
 		}
 		u.truth = &raster.Image{}

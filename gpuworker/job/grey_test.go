@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"context"
@@ -27,12 +27,12 @@ func TestReadGreyPicture(t *testing.T) {
 		}
 		data, err := raster.EncodePicture(picture, raster.Picture{Grey: true, Bits: 8})
 		must(t, err)
-		tk := &task{op: op, item: manifest.Item{Task: name, Measurement: &manifest.Source{}}}
+		tk := &Job{Op: op, Item: manifest.Item{Task: name, Measurement: &manifest.Source{}}}
 		must(t, tk.readPicture("y.png", data))
-		if got, want := *tk.item.Picture, (manifest.Picture{Width: 18, Height: 11, Bits: 8}); got != want {
+		if got, want := *tk.Item.Picture, (manifest.Picture{Width: 18, Height: 11, Bits: 8}); got != want {
 			t.Errorf("%s: the restored picture is %+v, want %+v", name, got, want)
 		}
-		for i, v := range tk.problem.Y {
+		for i, v := range tk.Problem.Y {
 			if want := picture.Pix[i/24%2*18+i%24%2]; !(math.Abs(float64(v-want)) <= 2./255) { // 8 bits
 				t.Fatalf("%s: value %d is %g, want %g", name, i, v, want)
 			}
@@ -62,13 +62,13 @@ func TestRangeOfPicture(t *testing.T) {
 	must(t, err)
 	data, err := raster.EncodePNG(raster.New(3, 16, 16))
 	must(t, err)
-	tk := &task{op: op, item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
-	s := loader{sources: pictureSource(data)}
-	if err := s.measure(t.Context(), tk); err != nil {
+	tk := &Job{Op: op, Item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
+	s := Loader{Sources: pictureSource(data)}
+	if err := s.Measure(t.Context(), tk); err != nil {
 		t.Errorf("without a range: %v", err)
 	}
-	tk.item.MeasurementRange = &manifest.ValueRange{0, 255}
-	if err := s.measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
+	tk.Item.MeasurementRange = &manifest.ValueRange{0, 255}
+	if err := s.Measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
 		t.Errorf("error %v", err)
 	}
 }

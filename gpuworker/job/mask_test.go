@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func TestScaleMask(t *testing.T) {
 				mask.Data[i] = 1
 			}
 		}
-		tk := &task{op: op, draw: mask, item: manifest.Item{
+		tk := &Job{Op: op, draw: mask, Item: manifest.Item{
 			Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png"}, Mask: &manifest.Source{Path: "mask.png"},
 		}}
 		err = tk.readPicture("y.png", data)
@@ -48,7 +48,7 @@ func TestScaleMask(t *testing.T) {
 			half = 8
 		}
 		row := slices.Concat(slices.Repeat([]float32{1}, half), slices.Repeat([]float32{0}, 16-half))
-		if got := tk.problem.Draw; len(got) != 16*8 || !slices.Equal(got, slices.Repeat(row, 8)) {
+		if got := tk.Problem.Draw; len(got) != 16*8 || !slices.Equal(got, slices.Repeat(row, 8)) {
 			t.Errorf("%d×%d: the first row of the mask is %v, want %v", c.w, c.h, got[:min(len(got), 16)], row)
 		}
 	}
@@ -69,8 +69,8 @@ func TestScaleTaskMask(t *testing.T) {
 		op, err := operator.Builtin().New(operator.InpaintBox, map[string]float64{"size": 64, "margin": 16}, operator.Shape{Channels: 3, Height: 8, Width: 16})
 		must(t, err)
 		mask := &operator.Draw{Name: drawMask, Dims: []int{4, 8}, Data: slices.Repeat([]float32{1, 1, 1, 1, 0, 0, 0, 0}, 4)}
-		tk := &task{op: op, draw: mask, item: c.item}
-		tk.item.Image, tk.item.Mask = &manifest.Source{Path: "x.png"}, &manifest.Source{Path: "mask.png"}
+		tk := &Job{Op: op, draw: mask, Item: c.item}
+		tk.Item.Image, tk.Item.Mask = &manifest.Source{Path: "x.png"}, &manifest.Source{Path: "mask.png"}
 		err = tk.fitMask(16, 8)
 		if err == nil {
 			err = tk.encodeDraw()
@@ -79,8 +79,8 @@ func TestScaleTaskMask(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		row := slices.Concat(slices.Repeat([]float32{1}, 8), slices.Repeat([]float32{0}, 8))
-		if c.want == "" && !slices.Equal(tk.problem.Draw, slices.Repeat(row, 8)) {
-			t.Errorf("%s: mask %v", c.name, tk.problem.Draw)
+		if c.want == "" && !slices.Equal(tk.Problem.Draw, slices.Repeat(row, 8)) {
+			t.Errorf("%s: mask %v", c.name, tk.Problem.Draw)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestMissingMask(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Builtin().New(operator.Inpaint, nil, operator.Shape{Channels: 3, Height: 8, Width: 16})
 	must(t, err)
-	tk := &task{op: op, item: manifest.Item{Name: "a", Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png", SHA256: strings.Repeat("ab", 32)}}}
+	tk := &Job{Op: op, Item: manifest.Item{Name: "a", Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png", SHA256: strings.Repeat("ab", 32)}}}
 	if err := tk.encodeDraw(); err == nil || !strings.Contains(err.Error(), "item a: task inpaint needs a file with its mask") {
 		t.Errorf("error %v", err)
 	}
@@ -113,7 +113,7 @@ func TestDrawOfPicture(t *testing.T) {
 		"kernel":    {operator.MotionDeblur, nil, file, ""},
 	} {
 		u := shaped(t, c.task, 24, 16)
-		u.item.Mask, u.item.Kernel, u.draw = c.mask, c.kernel, u.op.Draw(noise.Key{1})
+		u.Item.Mask, u.Item.Kernel, u.draw = c.mask, c.kernel, u.Op.Draw(noise.Key{1})
 		if err := u.readPicture("y.png", data); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -147,13 +147,13 @@ func TestMeasureFromFile(t *testing.T) {
 	} {
 		u := shaped(t, operator.Inpaint, 16, 8)
 		data := values(c.high)
-		u.draw, u.item.Mask, u.item.Measurement = c.mask, &manifest.Source{Path: "mask.png"}, &manifest.Source{Path: "y.npy", SHA256: regular.SHA256(data)}
-		err := loader{sources: pictureSource(data)}.measure(t.Context(), u)
+		u.draw, u.Item.Mask, u.Item.Measurement = c.mask, &manifest.Source{Path: "mask.png"}, &manifest.Source{Path: "y.npy", SHA256: regular.SHA256(data)}
+		err := Loader{Sources: pictureSource(data)}.Measure(t.Context(), u)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
-		if err == nil && (len(u.problem.Y) != 3*8*16 || len(u.problem.Draw) != 8*16) {
-			t.Errorf("%s: %d values and a mask of %d", name, len(u.problem.Y), len(u.problem.Draw))
+		if err == nil && (len(u.Problem.Y) != 3*8*16 || len(u.Problem.Draw) != 8*16) {
+			t.Errorf("%s: %d values and a mask of %d", name, len(u.Problem.Y), len(u.Problem.Draw))
 		}
 	}
 }

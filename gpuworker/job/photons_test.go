@@ -1,10 +1,11 @@
-package gpuworker
+package job
 
 import (
 	"math"
 	"strings"
 	"testing"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/restore/noise"
 )
@@ -14,19 +15,19 @@ import (
 func TestResidualWithPhotons(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
+	in := Loader{Engine: e}
 	for _, photons := range []float64{0, 10, 100, 1e4} {
-		tk := planned(t, in, sampleItem(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "denoise", nil, photons }))
-		a := make([]float32, tk.op.MeasurementSize())
+		tk := planned(t, in, workertest.Item(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "denoise", nil, photons }))
+		a := make([]float32, tk.Op.MeasurementSize())
 		for i := range a {
 			a[i] = 0.8 * float32(1-2*(i/16%2)) // grey of 0.1 and 0.9
 		}
-		y, err := e.Measure(t.Context(), tk.op, a, nil, tk.noise(), noise.Key{9})
+		y, err := e.Measure(t.Context(), tk.Op, a, nil, tk.noise(), noise.Key{9})
 		must(t, err)
-		tk.problem.Y, tk.applied, tk.solution.X = y, a, a
-		m, err := tk.score()
+		tk.Problem.Y, tk.applied, tk.solution.X = y, a, a
+		m, err := tk.Score()
 		must(t, err)
-		sigma := tk.item.Sigma
+		sigma := tk.Item.Sigma
 		variance := sigma * sigma
 		if photons > 0 {
 			variance += 2 / photons // 4·p/N with a mean p of a half
@@ -58,10 +59,9 @@ func TestResidualWithPhotons(t *testing.T) {
 func TestPhotonsOfNoPicture(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
-	it := sampleItem(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "phase_retrieval", nil, 30 })
-	tk := &task{item: it, assigned: in}
-	err := loader{engine: e}.plan(tk)
+	it := workertest.Item(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "phase_retrieval", nil, 30 })
+	tk := &Job{Item: it}
+	err := Loader{Engine: e}.Plan(tk)
 	if err == nil || !strings.Contains(err.Error(), "photons: its measurement is no picture") {
 		t.Errorf("error %v", err)
 	}

@@ -1,10 +1,11 @@
-package gpuworker
+package job
 
 import (
 	"fmt"
 	"math"
 
 	"ddiff/manifest"
+	"ddiff/restore"
 	"ddiff/restore/metric"
 )
 
@@ -24,50 +25,50 @@ const (
 	fewSteps = 0.5
 )
 
-// warn appends the warnings of a scored item.
-func (t *task) warn(m manifest.Metrics) {
-	for _, w := range []*manifest.Warning{t.warnResidual(m), warnWorse(m), t.warnFlat()} {
+// Warn appends the warnings of a scored item, for which e was used.
+func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
+	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnFlat()} {
 		if w != nil {
-			t.warnings = append(t.warnings, *w)
+			j.Warnings = append(j.Warnings, *w)
 		}
 	}
-	p, err := t.assigned.Engine.Preset(t.plan, t.item.Preset, t.noise().Level())
+	p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level())
 	if err != nil {
 		return // this version does not know the preset, whose name is not part of the identity
 	}
-	if steps := t.plan.Solver.Steps; float64(steps) < fewSteps*float64(p.Steps) {
-		text := fmt.Sprintf("%d steps, the preset %s has %d", steps, t.item.Preset, p.Steps)
+	if steps := j.Plan.Solver.Steps; float64(steps) < fewSteps*float64(p.Steps) {
+		text := fmt.Sprintf("%d steps, the preset %s has %d", steps, j.Item.Preset, p.Steps)
 		if !p.Row {
-			text = fmt.Sprintf("%d steps, the default of %s is %d; the preset %s has no settings of it for this task", steps, t.plan.Solver.Method, p.Steps, t.item.Preset)
+			text = fmt.Sprintf("%d steps, the default of %s is %d; the preset %s has no settings of it for this task", steps, j.Plan.Solver.Method, p.Steps, j.Item.Preset)
 		}
-		t.warnings = append(t.warnings, manifest.Warning{Code: manifest.WarnSteps, Text: text})
+		j.Warnings = append(j.Warnings, manifest.Warning{Code: manifest.WarnSteps, Text: text})
 	}
 	if p.Foreign {
-		t.warnings = append(t.warnings, manifest.Warning{
-			Code: manifest.WarnPreset, Text: fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", t.item.Preset),
+		j.Warnings = append(j.Warnings, manifest.Warning{
+			Code: manifest.WarnPreset, Text: fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", j.Item.Preset),
 		})
 	}
 }
 
 // warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
 // the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0.
-func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
-	seen := t.op.Observed(t.problem.Y, t.problem.Draw)
-	variance, name := t.noise().Variance(seen), "sigma²"
+func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
+	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
+	variance, name := j.noise().Variance(seen), "sigma²"
 	if m.Residual == nil || variance == 0 {
 		return nil
 	}
-	if t.item.Photons > 0 {
+	if j.Item.Photons > 0 {
 		name = "the variance of the noise"
 	}
-	entries := t.independentEntries()
-	ratio, spread := *m.Residual/variance+1, t.noise().Spread(seen)*math.Sqrt(float64(len(seen))/entries)
+	entries := j.independentEntries()
+	ratio, spread := *m.Residual/variance+1, j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/entries)
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
-	case !t.op.Coloured && ratio < smallestMisfit-spreads*spread:
+	case !j.Op.Coloured && ratio < smallestMisfit-spreads*spread:
 		cause = "the restored image fits the noise, or sigma is too large"
-		if t.item.Photons > 0 {
+		if j.Item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"
 		}
 	default:
@@ -81,9 +82,9 @@ func (t *task) warnResidual(m manifest.Metrics) *manifest.Warning {
 
 // independentEntries returns the number m of independent entries whose mean square has the variance of that of the observed entries,
 // 2·sigma⁴/m. The channels of a grey picture are equal, and mirrored pixels repeat others: with the multiplicities c of n entries, m is n²/Σc².
-func (t *task) independentEntries() float64 {
-	entries := float64(len(t.op.Observed(t.problem.Y, t.problem.Draw)))
-	p, dims := t.item.Picture, t.op.Measurement
+func (j *Job) independentEntries() float64 {
+	entries := float64(len(j.Op.Observed(j.Problem.Y, j.Problem.Draw)))
+	p, dims := j.Item.Picture, j.Op.Measurement
 	if p == nil || len(dims) != 3 {
 		return entries
 	}
@@ -92,7 +93,7 @@ func (t *task) independentEntries() float64 {
 	}
 	// Of an axis of n entries the mirrored ones, n minus own, occur twice.
 	mirrored := func(n, own int) float64 { return float64(n) / float64(3*n-2*own) }
-	return entries * mirrored(dims[1], p.Height*dims[1]/t.op.Image.Height) * mirrored(dims[2], p.Width*dims[2]/t.op.Image.Width)
+	return entries * mirrored(dims[1], p.Height*dims[1]/j.Op.Image.Height) * mirrored(dims[2], p.Width*dims[2]/j.Op.Image.Width)
 }
 
 func warnWorse(m manifest.Metrics) *manifest.Warning {
@@ -104,10 +105,10 @@ func warnWorse(m manifest.Metrics) *manifest.Warning {
 
 // warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as
 // contrast it says nothing.
-func (t *task) warnFlat() *manifest.Warning {
-	img := t.restored()
+func (j *Job) warnFlat() *manifest.Warning {
+	img := j.Restored()
 	found := metric.Contrast(img.Pix, img.Channels)
-	base := t.op.Baseline(t.problem.Y)
+	base := j.Op.Baseline(j.Problem.Y)
 	if base == nil {
 		if found >= flatContrast {
 			return nil
@@ -115,11 +116,11 @@ func (t *task) warnFlat() *manifest.Warning {
 		return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g", found)}
 	}
 	seen := base.Pix
-	if len(seen) == len(t.problem.Y) {
-		seen = t.op.Observed(seen, t.problem.Draw)
+	if len(seen) == len(j.Problem.Y) {
+		seen = j.Op.Observed(seen, j.Problem.Draw)
 	}
 	want := metric.Contrast(seen, base.Channels)
-	variance := t.noise().Variance(seen)
+	variance := j.noise().Variance(seen)
 	clean := math.Sqrt(max(0, want*want-variance))
 	if clean*clean < variance || found >= flatShare*clean {
 		return nil

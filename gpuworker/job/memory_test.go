@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"testing"
@@ -41,7 +41,7 @@ func TestDecodeMemory(t *testing.T) {
 			t.Errorf("%d bytes of memory: %d for decoding, want %d", machine, got, want)
 		}
 	}
-	if got := solveMemory(8<<30, 0.25); got != 2<<30 {
-		t.Errorf("%d bytes for solving", got)
+	if whole, quarter := SolveMemory(1), SolveMemory(0.25); whole != machineMemory() || quarter != int64(0.25*float64(whole)) {
+		t.Errorf("%d and %d bytes for solving", whole, quarter)
 	}
 }

@@ -1,4 +1,4 @@
-package gpuworker
+package job
 
 import (
 	"context"
@@ -40,63 +40,61 @@ func Recompute(
 	if err := item.Identify(); err != nil {
 		return nil, err
 	}
-	s, t := loader{engine: engine, sources: from, memory: solveMemory(machineMemory(), DefaultSolveShare), operators: map[string]*operator.File{}}, &task{item: item}
+	s, j := Loader{Engine: engine, Sources: from, Memory: SolveMemory(DefaultSolveShare), Operators: map[string]*operator.File{}}, &Job{Item: item}
 	for _, f := range own {
-		s.operators[f.SHA256] = f
+		s.Operators[f.SHA256] = f
 	}
-	if err := s.load(ctx, t, stored); err != nil {
+	if err := s.load(ctx, j, stored); err != nil {
 		return nil, err
 	}
-	sv, err := engine.Solver(t.plan, 1)
+	sv, err := engine.Solver(j.Plan, 1)
 	if err != nil {
 		return nil, err
 	}
-	solutions, err := sv.Solve(ctx, []solver.Problem{t.problem}, nil)
+	solutions, err := sv.Solve(ctx, []solver.Problem{j.Problem}, nil)
 	if err != nil {
 		return nil, err
 	}
-	t.solution = solutions[0]
-	t.matchPicture()
-	if t.applied, err = engine.Apply(ctx, t.op, t.solution.X, t.problem.Draw); err != nil {
+	if err := j.Solved(ctx, engine, solutions[0]); err != nil {
 		return nil, err
 	}
-	out := &Recomputed{Image: t.restored(), Artifacts: map[string]string{}}
-	if out.Metrics, err = t.score(); err != nil {
+	out := &Recomputed{Image: j.Restored(), Artifacts: map[string]string{}}
+	if out.Metrics, err = j.Score(); err != nil {
 		return nil, err
 	}
-	files, err := t.artifacts()
+	files, err := j.Artifacts()
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		out.Artifacts[f.name] = regular.SHA256(f.data)
+		out.Artifacts[f.Name] = regular.SHA256(f.Data)
 	}
 	return out, nil
 }
 
 // load prepares an item for the solver.
-func (s loader) load(ctx context.Context, t *task, stored *Stored) error {
-	if err := s.plan(t); err != nil {
+func (s Loader) load(ctx context.Context, j *Job, stored *Stored) error {
+	if err := s.Plan(j); err != nil {
 		return err
 	}
 	if stored == nil {
-		if err := s.fetch(ctx, t); err != nil {
+		if err := s.Fetch(ctx, j); err != nil {
 			return err
 		}
-		return s.measure(ctx, t)
+		return s.Measure(ctx, j)
 	}
 	var err error
 	switch {
-	case t.item.Kernel != nil:
-		t.draw, err = operator.ReadDraw(drawKernel, stored.Draw)
-	case t.item.Mask != nil:
-		t.draw, err = operator.ReadDraw(drawMask, stored.Draw)
+	case j.Item.Kernel != nil:
+		j.draw, err = operator.ReadDraw(drawKernel, stored.Draw)
+	case j.Item.Mask != nil:
+		j.draw, err = operator.ReadDraw(drawMask, stored.Draw)
 	}
 	if err != nil {
 		return fmt.Errorf("read stored mask or kernel: %w", err)
 	}
-	if err := t.encodeDraw(); err != nil {
+	if err := j.encodeDraw(); err != nil {
 		return err
 	}
-	return t.readArray(manifest.FileData, stored.Measurement)
+	return j.readArray(manifest.FileData, stored.Measurement)
 }
