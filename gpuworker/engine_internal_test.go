@@ -85,9 +85,9 @@ func TestProgressOfBatch(t *testing.T) {
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
 	s, err := e.Solver(tk.Plan, 2)
 	must(t, err)
-	now, made := &clock{time.Unix(0, 0)}, 0
+	now, made := &stoppedClock{time.Unix(0, 0)}, 0
 	w, _ := workerOf(t, func(c *Config) {
-		c.Now, c.Steps = func() time.Time { return now.now }, func(n int) { made += n }
+		c.Now, c.Steps = func() time.Time { return now.time }, func(n int) { made += n }
 		c.Limits = guard.Limits{Solve: 10 * time.Second, Compile: time.Hour}
 	})
 	w.cfg.Tuner.Record(tk.workload(), 1, 2*time.Second)
@@ -107,7 +107,7 @@ func TestProgressOfBatch(t *testing.T) {
 		{4, 4 * time.Second, time.Second, 160*time.Second + time.Hour},
 		{5, 4 * time.Second, 8 * time.Second / 6, 160*time.Second + time.Hour},
 	} {
-		now.pass(tt.took)
+		now.time = now.time.Add(tt.took)
 		p.update(tt.step)
 		if _, limit, _ := a.Stage(); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
 			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)

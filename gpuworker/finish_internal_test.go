@@ -337,7 +337,7 @@ func TestPreflightOfFiles(t *testing.T) {
 // A simulated worker holds items for the sum of their times, and records the times of requests that returned items.
 func TestSimulatedWorker(t *testing.T) {
 	t.Parallel()
-	now, n := &clock{time.Unix(0, 0)}, 0
+	now, n := &stoppedClock{time.Unix(0, 0)}, 0
 	sim := &Simulation{Mean: time.Hour}
 	for id := range 100 {
 		d := sim.duration(fmt.Sprint(id))
@@ -350,7 +350,7 @@ func TestSimulatedWorker(t *testing.T) {
 	}
 	sim.Mean = 0
 	w, _ := workerOf(t, func(c *Config) {
-		c.Simulate, c.Now = sim, func() time.Time { now.pass(time.Second); return now.now }
+		c.Simulate, c.Now = sim, func() time.Time { now.time = now.time.Add(time.Second); return now.time }
 		c.Work = Single{Queue: leases(func(int, time.Duration) ([]*queue.Lease, error) { return make([]*queue.Lease, n), nil }), Items: c.Work.(Single).Items}
 	})
 	s := w.restorer.(*simulator)
@@ -367,7 +367,7 @@ func TestSimulatedWorker(t *testing.T) {
 		t.Errorf("%d items, %v, %g s", m, err, tasks[3].seconds)
 	}
 	other := &simulator{core: s.core, simulation: sim}
-	begin := now.now
+	begin := now.time
 	other.record(begin, begin.Add(2*time.Second), 1)
 	other.record(begin.Add(6*time.Second), begin.Add(8*time.Second), 2)
 	if r := sim.Report(); r.Workers != 2 || r.Items != 7 || !(math.Abs(r.Busy-5.0/9) <= 1e-9) {

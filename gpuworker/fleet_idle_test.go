@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -33,10 +33,10 @@ func (c *cluster) workers(n, live int) {
 }
 
 // requests counts the messages that a fleet on its own connection sends.
-func (c *cluster) requests() (fleet *gpuworker.Fleet, sent func() int) {
+func (c *cluster) requests() (f *fleet.Fleet, sent func() int) {
 	c.t.Helper()
 	nc := c.connect()
-	f := c.fleet(func(cfg *gpuworker.FleetConfig) {
+	f = c.fleet(func(cfg *fleet.Config) {
 		cfg.Hints = queue.NewHints(nc)
 		cfg.Attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
 			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
@@ -114,7 +114,7 @@ func TestIdleFleetSendsFewRequests(t *testing.T) {
 }
 
 // leaseFrom calls Next until it leases items of a campaign, acknowledges them, and returns the number of calls.
-func leaseFrom(t *testing.T, f *gpuworker.Fleet, campaign string) int {
+func leaseFrom(t *testing.T, f *fleet.Fleet, campaign string) int {
 	t.Helper()
 	for calls, begin := 1, time.Now(); time.Since(begin) < patience; calls++ {
 		a, leases, err := f.Next(t.Context(), time.Second)
@@ -131,7 +131,7 @@ func leaseFrom(t *testing.T, f *gpuworker.Fleet, campaign string) int {
 }
 
 // settleDown calls Next until the fleet has found n campaigns empty, for longer than hintAfter.
-func settleDown(t *testing.T, f *gpuworker.Fleet, sent func() int, n int) {
+func settleDown(t *testing.T, f *fleet.Fleet, sent func() int, n int) {
 	t.Helper()
 	begin := time.Now()
 	for known := begin; time.Since(known) < 1500*time.Millisecond; {

@@ -13,6 +13,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/fleet"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -29,7 +30,7 @@ type cluster struct {
 	board   *queue.Board
 	store   *recorder
 	connect func() *queue.Conn
-	fleet   func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet
+	fleet   func(change ...func(*fleet.Config)) *fleet.Fleet
 	log     *lockedBuffer
 }
 
@@ -139,9 +140,9 @@ func newCluster(t *testing.T) *cluster {
 		must(t, err)
 		return q
 	}
-	c.fleet = func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet {
+	c.fleet = func(change ...func(*fleet.Config)) *fleet.Fleet {
 		t.Helper()
-		cfg := gpuworker.FleetConfig{
+		cfg := fleet.Config{
 			Board: c.board, Store: c.store, Sources: manifest.Files{}, Batch: 1,
 			Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
 				return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
@@ -151,7 +152,7 @@ func newCluster(t *testing.T) *cluster {
 		for _, f := range change {
 			f(&cfg)
 		}
-		f, err := gpuworker.NewFleet(cfg)
+		f, err := fleet.New(cfg)
 		must(t, err)
 		must(t, f.Start(context.Background()))
 		t.Cleanup(f.Stop)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/gpuworker/tuner"
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
@@ -34,7 +35,7 @@ func itemsFor(t *testing.T, p manifest.PriorFile, n int) []manifest.Item {
 func (c *cluster) worker(n int) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
 	e := c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch = e, n })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch = e, n })
 	cfg.TolerateQueueErrors = true
 	return cfg
 }
@@ -80,7 +81,7 @@ func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 
 // assignments is a dispatcher that records the last assignment.
 type assignments struct {
-	*gpuworker.Fleet
+	*fleet.Fleet
 	last atomic.Pointer[gpuworker.Assignment]
 }
 
@@ -101,7 +102,7 @@ func TestCancelNow(t *testing.T) {
 	publish(t, doomed, itemsFor(t, p, 4)...)
 	c.submit("doomed", func(r *manifest.Campaign) { r.Prior = p })
 	cfg, pace := c.worker(2), newPace()
-	work := &assignments{Fleet: cfg.Work.(*gpuworker.Fleet)}
+	work := &assignments{Fleet: cfg.Work.(*fleet.Fleet)}
 	cfg.Work = work
 	var paced atomic.Bool
 	paced.Store(true)
@@ -198,7 +199,7 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 	must(t, err)
 	cfg.Tuner = sizes
 	e := c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Tuner = e, 0, cfg.Tuner })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch, f.Tuner = e, 0, cfg.Tuner })
 	w := start(t, cfg)
 	got := results(t, q, 24)
 	w.stop(t)

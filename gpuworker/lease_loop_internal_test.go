@@ -3,8 +3,6 @@ package gpuworker
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,36 +79,6 @@ func TestLeaseThatCannotBeSettled(t *testing.T) {
 
 // refusing is a restorer that cannot load any item.
 type refusing struct{ restorer }
-
-// A request that waits for one item leases the others too, and says nothing about it.
-func TestRequestThatWaits(t *testing.T) {
-	t.Parallel()
-	q, log := internalQueue(t, queue.Config{}), &strings.Builder{}
-	f, _, _ := fleetOf(t, func(c *FleetConfig) {
-		c.Batch, c.Logger = 4, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
-	})
-	c := f.add(t, "a")
-	for _, n := range []int{0, 3, 5} {
-		log.Reset()
-		var ids []string
-		for i := range n {
-			ids = append(ids, string(rune('a'+n))+string(rune('a'+i)))
-		}
-		fillQueue(t, q, ids...)
-		wait := time.Millisecond
-		if n > 0 {
-			wait = time.Minute // the items end it
-		}
-		leases, err := f.request(t.Context(), c, f.snapshotOf(c), wait)
-		if err != nil || len(leases) != min(n, 4) || log.Len() > 0 {
-			t.Errorf("%d items: %d leases, %v, log %s", n, len(leases), err, log)
-		}
-		for _, l := range leases {
-			must(t, l.Ack(t.Context()))
-		}
-	}
-}
 
 // The measured time of the network is in seconds.
 func TestTimeOfNetwork(t *testing.T) {

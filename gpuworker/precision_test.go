@@ -10,6 +10,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/fleet"
 	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/passport"
 	"ddiff/gpuworker/workertest"
@@ -33,7 +34,7 @@ func fixed(t *testing.T, all []manifest.Item, p manifest.Precision) []manifest.I
 func (c *cluster) able(name string, byDefault onnxruntime.Precision, precisions ...manifest.Precision) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
 	e := c.engines(func(e *enginecache.Config) { e.Engine.Build.Precision = byDefault })
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Precisions = e, 2, precisions })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch, f.Precisions = e, 2, precisions })
 	cfg.Name, cfg.TolerateQueueErrors = name, true
 	return cfg
 }
@@ -60,7 +61,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	}
 
 	cfg := c.able("plain", "", manifest.PrecisionFloat32)
-	leased := &countedLeases{Fleet: cfg.Work.(*gpuworker.Fleet), leased: map[string]int{}}
+	leased := &countedLeases{Fleet: cfg.Work.(*fleet.Fleet), leased: map[string]int{}}
 	cfg.Work = leased
 	plain := start(t, cfg)
 	for _, name := range []string{"any", "full"} {
@@ -140,12 +141,12 @@ func TestItemsOfOtherPrecisionsAreRefused(t *testing.T) {
 		c.submit(precision, func(r *manifest.Campaign) { r.Prior = p })
 	}
 	cfg := c.able("plain", "")
-	fleet := cfg.Work.(*gpuworker.Fleet)
+	leaser := cfg.Work.(*fleet.Fleet)
 	w := start(t, cfg)
-	until(t, func() bool { return len(fleet.Refused()) == len(reasons) })
+	until(t, func() bool { return len(leaser.Refused()) == len(reasons) })
 	w.stop(t)
 	for precision, want := range reasons {
-		if got := fleet.Refused()[precision]; !strings.Contains(got, want) {
+		if got := leaser.Refused()[precision]; !strings.Contains(got, want) {
 			t.Errorf("%s is refused with %q, want %q", precision, got, want)
 		}
 		leases, err := queues[precision].Lease(t.Context(), 1, patience)

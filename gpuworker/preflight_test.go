@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -111,7 +112,7 @@ func TestPreflight(t *testing.T) {
 		c.submit(k.name, func(r *manifest.Campaign) { r.Prior, r.Phase = k.prior, manifest.PhasePreflight })
 	}
 	cfg := config(t, nil, nil)
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Store = e, &replacing{c.store} })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Store = e, &replacing{c.store} })
 	w := start(t, cfg)
 	for _, k := range cases {
 		got := checked(t, queues[k.name])
@@ -168,7 +169,7 @@ func TestPreflightAboveMemory(t *testing.T) {
 	}
 	cfg := config(t, nil, nil)
 	cfg.SolveMemory = limit
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines = e })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines = e })
 	w := start(t, cfg)
 	for _, k := range cases {
 		got := checked(t, queues[k.name])
@@ -212,7 +213,7 @@ func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	c.submit("deadly", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
 	cfg := config(t, nil, nil)
 	e := c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines = e })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines = e })
 	w := start(t, cfg)
 	got := checked(t, q)
 	w.stop(t)

@@ -59,9 +59,9 @@ func TestMetricsOfBatch(t *testing.T) {
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
 	must(t, err)
-	now := &clock{time.Unix(1000, 0)}
+	now := &stoppedClock{time.Unix(1000, 0)}
 	w, _ := workerOf(t, func(c *Config) {
-		c.Now, c.Instruments = func() time.Time { return now.now }, in
+		c.Now, c.Instruments = func() time.Time { return now.time }, in
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
 		c.Limits = guard.Limits{Solve: time.Minute}
 	})
@@ -72,7 +72,7 @@ func TestMetricsOfBatch(t *testing.T) {
 		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
 	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
-	now.pass(4 * time.Second)
+	now.time = now.time.Add(4 * time.Second)
 	p.update(3)
 	if _, limit, _ := a.Stage(); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
 		t.Errorf("the limit of the last chunk is %v", limit)
@@ -86,7 +86,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("metrics %v, want %v", got, want)
 	}
-	now.pass(time.Second)
+	now.time = now.time.Add(time.Second)
 	p.update(5)
 	got = sums(t, reader)
 	if f, b := got["ddiff.network.evaluations pass=forward"], got["ddiff.network.evaluations pass=backward"]; f != 2*(12-2) || b != 2*(7-1) {

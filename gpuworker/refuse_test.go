@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -23,7 +24,7 @@ func publishPayload(t *testing.T, q *queue.Queue, class, id string, payload []by
 
 // countedLeases is a dispatcher that counts the leases of each campaign. It is read after the end of the worker.
 type countedLeases struct {
-	*gpuworker.Fleet
+	*fleet.Fleet
 	leased map[string]int
 }
 
@@ -91,7 +92,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	c.submit("known", func(r *manifest.Campaign) { r.Prior = p })
 
 	cfg := c.worker(1)
-	work := &countedLeases{Fleet: cfg.Work.(*gpuworker.Fleet), leased: map[string]int{}}
+	work := &countedLeases{Fleet: cfg.Work.(*fleet.Fleet), leased: map[string]int{}}
 	cfg.Work = work
 	w, err := gpuworker.New(cfg)
 	must(t, err)

@@ -54,28 +54,6 @@ func queueOf(t *testing.T) *queue.Queue {
 	return q
 }
 
-// fillQueue publishes items, and returns when a lease without a wait gets them: the consumer learns of an item later than
-// the stream.
-func fillQueue(t *testing.T, q *queue.Queue, ids ...string) {
-	t.Helper()
-	before, _, err := q.Depth(t.Context())
-	must(t, err)
-	for _, id := range ids {
-		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}))
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		pending, _, err := q.Depth(t.Context())
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case pending == before+uint64(len(ids)):
-			return
-		case time.Now().After(deadline):
-			t.Fatalf("%d items wait in the queue, want %d more than %d", pending, len(ids), before)
-		}
-	}
-}
-
 // leased leases one item.
 func leased(t *testing.T, q *queue.Queue) *queue.Lease {
 	t.Helper()

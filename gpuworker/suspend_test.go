@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
@@ -223,7 +224,7 @@ func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 	denied := new(atomic.Bool)
 	denied.Store(true)
 	cfg, e := config(t, nil, nil), c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) {
+	cfg.Work = c.fleet(func(f *fleet.Config) {
 		f.Engines, f.Batch, f.Sources = e, 2, refusedSource{dir: bad, denied: denied}
 	})
 	cfg.ProbePause, cfg.TolerateQueueErrors = 10*time.Millisecond, true
@@ -267,7 +268,7 @@ func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	denied, unwritable := new(atomic.Bool), &unwritable{Store: c.store}
 	unwritable.denied.Store(true)
 	cfg, e := config(t, nil, nil), c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) {
+	cfg.Work = c.fleet(func(f *fleet.Config) {
 		f.Engines, f.Batch, f.Sources, f.Store = e, 2, refusedSource{dir: dir, denied: denied}, unwritable
 	})
 	cfg.ProbePause, cfg.TolerateQueueErrors = 10*time.Millisecond, true
@@ -338,7 +339,7 @@ func TestTestOfFilesThatHangs(t *testing.T) {
 	source := &hangingSource{begun: make(chan struct{}, 100), end: make(chan struct{})}
 	defer close(source.end)
 	cfg, e := config(t, nil, nil), c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Sources = e, 2, source })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch, f.Sources = e, 2, source })
 	cfg.ProbePause, cfg.TolerateQueueErrors = 300*time.Millisecond, true
 	cfg.Limits = guard.Limits{Prepare: time.Second, Stop: 500 * time.Millisecond}
 	q := c.open("bad", queue.Config{MaxAttempts: 1})

@@ -14,6 +14,7 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/fleet"
 	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
@@ -42,7 +43,7 @@ type workerProcess struct {
 	precisions []manifest.Precision // of the runtime
 	auto       manifest.Precision
 	byDefault  manifest.Precision // of campaigns without one
-	fleet      *gpuworker.Fleet
+	fleet      *fleet.Fleet
 	tuner      *tuner.Tuner
 	simulation *gpuworker.Simulation
 	ackWait    time.Duration
@@ -118,7 +119,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	from.Transfer = transfer
 	p.onClose(func() error { from.Close(); return nil })
 
-	cfg := gpuworker.FleetConfig{
+	cfg := fleet.Config{
 		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
 		Hints: queue.NewHints(nc),
 		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
@@ -137,7 +138,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if p.simulation != nil { // it computes nothing
 		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32
 	}
-	p.fleet, err = gpuworker.NewFleet(cfg)
+	p.fleet, err = fleet.New(cfg)
 	return err
 }
 
@@ -219,7 +220,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers := &gpuworker.Peers{Board: p.board}
+	peers := &fleet.Peers{Board: p.board}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		log := p.log

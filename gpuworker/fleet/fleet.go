@@ -1,4 +1,8 @@
-package gpuworker
+// Package fleet dispatches the work of a cluster to workers: a [Fleet] watches the campaigns on the board and leases from the runnable
+// ones. Campaigns of the highest priority with work come first; within a priority, campaigns take turns by weight (rotation.go). A Fleet
+// remembers which campaigns have no work and checks them at a limited rate, so that a lease costs the same beside a thousand idle
+// campaigns (empty.go). A reason for which a worker leases nothing of a campaign belongs to Fleet.lacks (lease.go).
+package fleet
 
 import (
 	"cmp"
@@ -34,6 +38,11 @@ const (
 	errorPause    = 5 * time.Second
 )
 
+// sources reads the files of datasets.
+type sources interface {
+	Get(ctx context.Context, path string) ([]byte, error)
+}
+
 // engines opens the priors of campaigns, see package enginecache.
 type engines interface {
 	// Fetch copies the prior to this machine in the background, and reports whether it is there.
@@ -62,8 +71,8 @@ type hints interface {
 	Watch(ctx context.Context) iter.Seq2[string, error]
 }
 
-// FleetConfig describes a Fleet. Fields without a stated default are required.
-type FleetConfig struct {
+// Config describes a Fleet. Fields without a stated default are required.
+type Config struct {
 	// Board holds the records of campaigns.
 	Board board
 	// Hints announces work of campaigns that had none. Default: nil, workers find such work by their checks only.
@@ -77,7 +86,7 @@ type FleetConfig struct {
 	// Engines opens priors, Operators the operator files of campaigns. They are nil only for simulated workers.
 	Engines   engines
 	Operators operatorFiles
-	// Tuner supplies the number of items to lease. Default: DefaultBatch items are leased.
+	// Tuner supplies the number of items to lease. Default: gpuworker.DefaultBatch items are leased.
 	Tuner *tuner.Tuner
 	// Batch, if above 0, is the number of items that are leased and solved together. It overrides the campaigns' sizes.
 	Batch int
@@ -98,7 +107,7 @@ type FleetConfig struct {
 }
 
 // Validate names the first field that is missing or out of range.
-func (c FleetConfig) Validate() error {
+func (c Config) Validate() error {
 	switch {
 	case c.Board == nil:
 		return errors.New("Board is missing")
@@ -117,9 +126,9 @@ func (c FleetConfig) Validate() error {
 // Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Preflights come first, then
 // campaigns of the highest priority with work; within a priority campaigns take turns by weight, see rotation. Campaigns
 // without work cost almost nothing, see emptiness. Several workers may share a Fleet. It is a service of package
-// lifecycle; workers find campaigns only while it runs. Create it with NewFleet.
+// lifecycle; workers find campaigns only while it runs. Create it with New.
 type Fleet struct {
-	cfg     FleetConfig
+	cfg     Config
 	service lifecycle.Service
 
 	mu        sync.Mutex
@@ -152,8 +161,8 @@ type campaign struct {
 	refused   string // why this worker cannot process the campaign
 }
 
-// NewFleet checks the configuration.
-func NewFleet(cfg FleetConfig) (*Fleet, error) {
+// New checks the configuration.
+func New(cfg Config) (*Fleet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure fleet: %w", err)
 	}

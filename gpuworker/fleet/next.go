@@ -1,4 +1,4 @@
-package gpuworker
+package fleet
 
 import (
 	"cmp"
@@ -6,14 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
 
-// Next implements the dispatcher of a [Worker]. It requests leases of the campaigns that may have work, in their order:
+// Next implements the dispatcher of a worker. It requests leases of the campaigns that may have work, in their order:
 // first those that wait for their preflight, then by priority and rotation. If none has work, it waits for work in one
 // empty campaign, a different one each time, for at most wait, see emptiness.
-func (f *Fleet) Next(ctx context.Context, wait time.Duration) (Assignment, []*queue.Lease, error) {
+func (f *Fleet) Next(ctx context.Context, wait time.Duration) (gpuworker.Assignment, []*queue.Lease, error) {
 	open, changed := f.open()
 	if a, leases, err := f.leasePreflight(ctx, open.preflight); err != nil || len(leases) > 0 {
 		return a, leases, err
@@ -25,13 +26,13 @@ func (f *Fleet) Next(ctx context.Context, wait time.Duration) (Assignment, []*qu
 	}
 	if len(open.all) == 0 {
 		f.waitForChange(ctx, changed, wait)
-		return Assignment{}, nil, ctx.Err()
+		return gpuworker.Assignment{}, nil, ctx.Err()
 	}
 	wait = min(wait, f.waitSlice())
 	next := f.nextWait(open.all)
 	if next == nil {
 		f.waitForChange(ctx, changed, wait)
-		return Assignment{}, nil, ctx.Err()
+		return gpuworker.Assignment{}, nil, ctx.Err()
 	}
 	a, leases, err := f.lease(ctx, next, wait)
 	f.charge(next, len(leases), []*campaign{next})
@@ -40,7 +41,7 @@ func (f *Fleet) Next(ctx context.Context, wait time.Duration) (Assignment, []*qu
 
 // leaseClass leases items of one campaign of a class. Empty campaigns whose check is due come first, and then the
 // campaigns that may have work, in the order of the rotation.
-func (f *Fleet) leaseClass(ctx context.Context, class []*campaign) (Assignment, []*queue.Lease, error) {
+func (f *Fleet) leaseClass(ctx context.Context, class []*campaign) (gpuworker.Assignment, []*queue.Lease, error) {
 	working := f.working(class)
 	for _, c := range f.due(class) {
 		if a, leases, err := f.lease(ctx, c, 0); err != nil || len(leases) > 0 {
@@ -56,14 +57,14 @@ func (f *Fleet) leaseClass(ctx context.Context, class []*campaign) (Assignment, 
 		}
 		working = slices.DeleteFunc(slices.Clone(working), func(other *campaign) bool { return other == c })
 	}
-	return Assignment{}, nil, nil
+	return gpuworker.Assignment{}, nil, nil
 }
 
 // leasePreflight leases the preflight of one campaign, whatever its priority: otherwise a higher class with work would
 // keep the campaign from starting. A campaign has one preflight, and at most every second call leases one.
-func (f *Fleet) leasePreflight(ctx context.Context, waiting []*campaign) (Assignment, []*queue.Lease, error) {
+func (f *Fleet) leasePreflight(ctx context.Context, waiting []*campaign) (gpuworker.Assignment, []*queue.Lease, error) {
 	if f.setSkipPreflight(false) {
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	}
 	for _, c := range append(f.due(waiting), f.working(waiting)...) {
 		a, leases, err := f.lease(ctx, c, 0)
@@ -74,7 +75,7 @@ func (f *Fleet) leasePreflight(ctx context.Context, waiting []*campaign) (Assign
 			return a, leases, err
 		}
 	}
-	return Assignment{}, nil, nil
+	return gpuworker.Assignment{}, nil, nil
 }
 
 // setSkipPreflight sets whether the next call of Next leases no preflight, and returns the previous value.

@@ -1,11 +1,14 @@
-package gpuworker
+package fleet
 
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -13,13 +16,14 @@ import (
 // A lease with a wait takes the available items after the first; a released item of a cancelled campaign is dropped.
 func TestLeaseAndReleaseOfItems(t *testing.T) {
 	t.Parallel()
-	q, attached := queueOf(t), 0
-	f, _, _ := fleetOf(t, func(c *FleetConfig) {
+	q, attached, log := workertest.Queue(t, queue.Config{}), 0, &strings.Builder{}
+	f, _, _ := fleetOf(t, func(c *Config) {
+		c.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		c.Attach = func(context.Context, string) (*queue.Queue, error) { attached++; return q, nil }
 		c.Batch = 4
 	})
 	c := f.add(t, "test")
-	fill := func(ids ...string) { fillQueue(t, q, ids...) }
+	fill := func(ids ...string) { workertest.Fill(t, q, ids...) }
 	fill("a", "b", "c", "d", "e", "f")
 	for _, want := range []int{4, 2, 0} {
 		all, err := f.request(t.Context(), c, f.snapshotOf(c), 50*time.Millisecond)
@@ -31,6 +35,9 @@ func TestLeaseAndReleaseOfItems(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("log: %s", log)
 	}
 	for id, tt := range map[string]struct {
 		wanted manifest.Wanted
@@ -82,8 +89,8 @@ func TestNextSkipsCampaignsWithoutWork(t *testing.T) {
 		"running":   func(*manifest.Campaign) {},
 		"preflight": func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight },
 	} {
-		queues := map[string]*queue.Queue{"a": queueOf(t), "b": queueOf(t)}
-		f, now, _ := fleetOf(t, func(c *FleetConfig) {
+		queues := map[string]*queue.Queue{"a": workertest.Queue(t, queue.Config{MaxAttempts: 2}), "b": workertest.Queue(t, queue.Config{MaxAttempts: 2})}
+		f, now, _ := fleetOf(t, func(c *Config) {
 			c.Attach = func(_ context.Context, campaign string) (*queue.Queue, error) { return queues[campaign], nil }
 		})
 		a, b := f.add(t, "a", change), f.add(t, "b", change)
@@ -95,7 +102,7 @@ func TestNextSkipsCampaignsWithoutWork(t *testing.T) {
 			} else {
 				a.empty, b.empty = emptiness{}, emptiness{}
 			}
-			fillQueue(t, queues["b"], id)
+			workertest.Fill(t, queues["b"], id)
 			assigned, all, err := f.Next(t.Context(), 0)
 			if err != nil || len(all) != 1 || assigned.Campaign != "b" {
 				t.Fatalf("%s, found empty before %v: %d items of campaign %q, %v", name, empty, len(all), assigned.Campaign, err)

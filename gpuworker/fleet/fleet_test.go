@@ -1,4 +1,4 @@
-package gpuworker
+package fleet
 
 import (
 	"context"
@@ -13,14 +13,17 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/tuner"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/operator"
-	"ddiff/storage"
 )
+
+var must = workertest.Must
 
 // clock is a clock that a test sets.
 type clock struct{ now time.Time }
@@ -43,20 +46,18 @@ func (*published) Watch(context.Context) iter.Seq2[string, error] {
 }
 
 // fleetOf returns a fleet that does not watch its board, and its clock and log.
-func fleetOf(t *testing.T, change ...func(*FleetConfig)) (*Fleet, *clock, *strings.Builder) {
+func fleetOf(t *testing.T, change ...func(*Config)) (*Fleet, *clock, *strings.Builder) {
 	t.Helper()
-	dir, err := storage.NewDir(t.TempDir())
-	must(t, err)
 	now, log := &clock{time.Unix(1e9, 0)}, &strings.Builder{}
-	cfg := FleetConfig{
-		Board: &queue.Board{}, Store: dir, Sources: manifest.Files{}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	cfg := Config{
+		Board: &queue.Board{}, Store: workertest.Store(t), Sources: manifest.Files{}, Logger: slog.New(slog.NewTextHandler(log, nil)),
 		Attach: func(context.Context, string) (*queue.Queue, error) { return nil, queue.ErrNotReady },
 		Now:    func() time.Time { return now.now },
 	}
 	for _, f := range change {
 		f(&cfg)
 	}
-	f, err := NewFleet(cfg)
+	f, err := New(cfg)
 	must(t, err)
 	return f, now, log
 }
@@ -93,20 +94,20 @@ func names(all []*campaign) string {
 func TestFleetConfigNamesField(t *testing.T) {
 	t.Parallel()
 	f, _, _ := fleetOf(t)
-	for want, change := range map[string]func(*FleetConfig){
-		"Board is missing":              func(c *FleetConfig) { c.Board = nil },
-		"Attach is missing":             func(c *FleetConfig) { c.Attach = nil },
-		"Store is missing":              func(c *FleetConfig) { c.Store = nil },
-		"Sources is missing":            func(c *FleetConfig) { c.Sources = nil },
-		"Batch: -1 is outside 0..1024":  func(c *FleetConfig) { c.Batch = -1 },
-		"Batch: 1025 is outside 0..102": func(c *FleetConfig) { c.Batch = 1025 },
+	for want, change := range map[string]func(*Config){
+		"Board is missing":              func(c *Config) { c.Board = nil },
+		"Attach is missing":             func(c *Config) { c.Attach = nil },
+		"Store is missing":              func(c *Config) { c.Store = nil },
+		"Sources is missing":            func(c *Config) { c.Sources = nil },
+		"Batch: -1 is outside 0..1024":  func(c *Config) { c.Batch = -1 },
+		"Batch: 1025 is outside 0..102": func(c *Config) { c.Batch = 1025 },
 	} {
 		cfg := f.cfg
 		change(&cfg)
 		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if made, err := NewFleet(cfg); err == nil || made != nil {
+		if made, err := New(cfg); err == nil || made != nil {
 			t.Errorf("%s: a fleet was made", want)
 		}
 	}
@@ -115,7 +116,7 @@ func TestFleetConfigNamesField(t *testing.T) {
 		if cfg.Batch, cfg.Now, cfg.Logger = n, nil, nil; cfg.Validate() != nil {
 			t.Errorf("a batch of %d: %v", n, cfg.Validate())
 		}
-		if made, err := NewFleet(cfg); err != nil || made.cfg.Now == nil || made.cfg.Logger == nil {
+		if made, err := New(cfg); err != nil || made.cfg.Now == nil || made.cfg.Logger == nil {
 			t.Errorf("defaults: %v", err)
 		}
 	}
@@ -204,7 +205,7 @@ func TestRatesFollowWorkers(t *testing.T) {
 func TestWorkIsAnnounced(t *testing.T) {
 	t.Parallel()
 	hints, log := &published{}, &strings.Builder{}
-	f, now, _ := fleetOf(t, func(c *FleetConfig) {
+	f, now, _ := fleetOf(t, func(c *Config) {
 		c.Hints, c.Logger = hints, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	c := f.add(t, "a")
@@ -488,7 +489,7 @@ func TestRefusedIsLimited(t *testing.T) {
 // A record that cannot be read, or moved to another folder, does not replace a campaign; a moved one changes the store.
 func TestUpdateOfRecord(t *testing.T) {
 	t.Parallel()
-	f, _, log := fleetOf(t, func(c *FleetConfig) { c.Precisions = []manifest.Precision{"fp32"} })
+	f, _, log := fleetOf(t, func(c *Config) { c.Precisions = []manifest.Precision{"fp32"} })
 	c := f.add(t, "a")
 	store := c.store
 	if f.add(t, "a", func(r *manifest.Campaign) { r.Weight = 2 }); c.store != store || c.record.Weight != 2 {
@@ -547,13 +548,14 @@ func TestUpdateOfRecord(t *testing.T) {
 // The size of a lease is that of the worker, of the campaign, or of the tuner, or the default.
 func TestLeaseSize(t *testing.T) {
 	t.Parallel()
-	sizes := newTuner(t, tuner.Config{})
+	sizes, err := tuner.New(tuner.Config{})
+	must(t, err)
 	for _, tt := range []struct {
 		worker, campaign int
 		tuner            *tuner.Tuner
 		batch, lease     int
-	}{{0, 0, nil, DefaultBatch, DefaultBatch}, {3, 7, sizes, 3, 3}, {0, 7, sizes, 7, 7}, {0, 0, sizes, 0, 1}, {1, 7, nil, 1, 1}, {0, 1, nil, 1, 1}} {
-		f, _, _ := fleetOf(t, func(c *FleetConfig) { c.Batch, c.Tuner = tt.worker, tt.tuner })
+	}{{0, 0, nil, gpuworker.DefaultBatch, gpuworker.DefaultBatch}, {3, 7, sizes, 3, 3}, {0, 7, sizes, 7, 7}, {0, 0, sizes, 0, 1}, {1, 7, nil, 1, 1}, {0, 1, nil, 1, 1}} {
+		f, _, _ := fleetOf(t, func(c *Config) { c.Batch, c.Tuner = tt.worker, tt.tuner })
 		c := f.add(t, "a", func(r *manifest.Campaign) { r.Spec.Batch = tt.campaign })
 		if s := f.snapshotOf(c); f.batch(s) != tt.batch || f.leaseSize(s) != tt.lease {
 			t.Errorf("%+v: batch %d, lease of %d", tt, f.batch(s), f.leaseSize(s))
@@ -610,7 +612,7 @@ func TestFetchBeforeLease(t *testing.T) {
 		"unusable operator":             {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhaseRunning, false, nil, errorPause, 1},
 		"unusable operator of a former": {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhasePreflight, true, enginecache.ErrOperatorFile, 0, 1},
 	} {
-		f, now, _ := fleetOf(t, func(c *FleetConfig) { c.Engines, c.Operators = &tt.cache, &tt.cache })
+		f, now, _ := fleetOf(t, func(c *Config) { c.Engines, c.Operators = &tt.cache, &tt.cache })
 		c := f.add(t, "a", func(r *manifest.Campaign) { r.Phase, r.Operators = tt.phase, make([]manifest.OperatorFile, 2) })
 		c.retryAt = now.now
 		ready, unusable := f.fetch(c, f.snapshotOf(c))
@@ -621,7 +623,7 @@ func TestFetchBeforeLease(t *testing.T) {
 			continue
 		}
 		a, err := f.assign(t.Context(), f.snapshotOf(c), unusable)
-		if err != nil || !errors.Is(a.EngineError, tt.unusable) || (tt.cache.opened > 0) != (unusable == nil) || a.Batch != DefaultBatch || a.Campaign != "a" {
+		if err != nil || !errors.Is(a.EngineError, tt.unusable) || (tt.cache.opened > 0) != (unusable == nil) || a.Batch != gpuworker.DefaultBatch || a.Campaign != "a" {
 			t.Errorf("%s: assignment %+v, %v", name, a, err)
 		}
 		if want := 2; (tt.cache.read == want) != (unusable == nil) {
@@ -630,7 +632,7 @@ func TestFetchBeforeLease(t *testing.T) {
 	}
 	// Without a cache for operators, and without caches.
 	cache := &fetched{prior: true}
-	f, _, _ := fleetOf(t, func(c *FleetConfig) { c.Engines = cache })
+	f, _, _ := fleetOf(t, func(c *Config) { c.Engines = cache })
 	c := f.add(t, "a", func(r *manifest.Campaign) { r.Operators = make([]manifest.OperatorFile, 2) })
 	if ready, err := f.fetch(c, f.snapshotOf(c)); !ready || err != nil || cache.calls != 0 {
 		t.Errorf("without operators: %v, %v", ready, err)
@@ -659,7 +661,7 @@ func TestErrorsOfLease(t *testing.T) {
 		"not ready": {queue.ErrNotReady, nil, notReadyPause}, "unavailable": {queue.ErrUnavailable, nil, notReadyPause},
 		"other": {errors.New("other"), nil, errorPause}, "closed": {queue.ErrClosed, queue.ErrClosed, 0},
 	} {
-		f, now, log := fleetOf(t, func(c *FleetConfig) {
+		f, now, log := fleetOf(t, func(c *Config) {
 			c.Attach = func(context.Context, string) (*queue.Queue, error) { return nil, tt.err }
 		})
 		c := f.add(t, "a")

@@ -1,4 +1,4 @@
-package gpuworker
+package fleet
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ func TestDeletedRecord(t *testing.T) {
 	}
 	put("a")
 	put("b")
-	f, _, _ := fleetOf(t, func(c *FleetConfig) { c.Board = board })
+	f, _, _ := fleetOf(t, func(c *Config) { c.Board = board })
 	must(t, f.Start(t.Context()))
 	t.Cleanup(f.Stop)
 	wait := func(want ...string) {

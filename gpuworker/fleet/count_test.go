@@ -1,4 +1,4 @@
-package gpuworker
+package fleet
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -52,7 +53,7 @@ func TestWatchIsRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		board := &answeringBoard{watch: errors.New("no responders")}
-		f, _, log := fleetOf(t, func(c *FleetConfig) { c.Board = board })
+		f, _, log := fleetOf(t, func(c *Config) { c.Board = board })
 		ctx, cancel := context.WithTimeout(t.Context(), 3*notReadyPause-1)
 		defer cancel()
 		if err := f.run(ctx, func() {}); !errors.Is(err, context.DeadlineExceeded) {
@@ -71,7 +72,7 @@ func TestCountOfWorkers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		board, log := &answeringBoard{keys: map[string]bool{}}, &strings.Builder{}
-		f, _, _ := fleetOf(t, func(c *FleetConfig) {
+		f, _, _ := fleetOf(t, func(c *Config) {
 			c.Board, c.Logger = board, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -179,7 +180,7 @@ func TestHintsWakeEmptyCampaigns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hints := &hintList{hints: []string{"unknown", "empty", "working"}}
-		f, now, log := fleetOf(t, func(c *FleetConfig) { c.Hints = hints })
+		f, now, log := fleetOf(t, func(c *Config) { c.Hints = hints })
 		empty, working, other := f.add(t, "empty"), f.add(t, "working"), f.add(t, "other")
 		for _, c := range []*campaign{empty, other} {
 			f.recordEmpty(c, f.snapshotOf(c))
@@ -233,7 +234,7 @@ func TestNextPassesOverCampaignsThatAreNotReady(t *testing.T) {
 		"empty class":         {func(*manifest.Campaign) {}, func(*manifest.Campaign) {}, empty},
 	} {
 		asked := ""
-		f, now, _ := fleetOf(t, func(c *FleetConfig) {
+		f, now, _ := fleetOf(t, func(c *Config) {
 			c.Attach = func(_ context.Context, id string) (*queue.Queue, error) {
 				if asked += id; id == "b" {
 					return nil, queue.ErrClosed
@@ -248,7 +249,7 @@ func TestNextPassesOverCampaignsThatAreNotReady(t *testing.T) {
 		}
 		next := f.Next
 		if strings.HasSuffix(name, "preflights") {
-			next = func(ctx context.Context, _ time.Duration) (Assignment, []*queue.Lease, error) {
+			next = func(ctx context.Context, _ time.Duration) (gpuworker.Assignment, []*queue.Lease, error) {
 				return f.leasePreflight(ctx, []*campaign{a, b})
 			}
 		}

@@ -1,4 +1,4 @@
-package gpuworker
+package fleet
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package gpuworker
+package fleet
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/job"
 	"ddiff/manifest"
@@ -18,42 +19,42 @@ import (
 
 // lease leases items of one campaign, and records whether the campaign has work. It returns neither items nor an error
 // when the campaign has no work or cannot be processed now, and an error when no campaign can be processed.
-func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (Assignment, []*queue.Lease, error) {
+func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (gpuworker.Assignment, []*queue.Lease, error) {
 	if ctx.Err() != nil || !f.usable(c) {
-		return Assignment{}, nil, ctx.Err()
+		return gpuworker.Assignment{}, nil, ctx.Err()
 	}
 	s := f.snapshotOf(c)
 	ready, unusable := f.fetch(c, s)
 	if !ready {
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	}
 	leases, err := f.request(ctx, c, s, wait)
 	switch {
 	case errors.Is(err, queue.ErrClosed):
-		return Assignment{}, nil, err
+		return gpuworker.Assignment{}, nil, err
 	case errors.Is(err, queue.ErrNotReady), errors.Is(err, queue.ErrUnavailable):
 		f.postpone(c, notReadyPause, nil)
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	case err != nil:
 		f.postpone(c, errorPause, err)
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	}
 	if len(leases) == 0 {
 		f.recordEmpty(c, s)
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	}
 	f.recordWork(c)
 	// The campaign may have been paused during the request.
 	if !f.usable(c) {
 		f.release(ctx, f.snapshotOf(c), leases)
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	}
 	a, err := f.assign(ctx, s, unusable)
 	a.Refuse = func(reason error) { f.refuse(c, reason) }
 	if err != nil {
 		f.release(ctx, s, leases)
 		f.postpone(c, errorPause, err)
-		return Assignment{}, nil, nil
+		return gpuworker.Assignment{}, nil, nil
 	}
 	return a, leases, nil
 }
@@ -149,7 +150,7 @@ func (f *Fleet) batch(s snapshot) int {
 	case s.Spec.Batch > 0:
 		return s.Spec.Batch
 	case f.cfg.Tuner == nil:
-		return DefaultBatch
+		return gpuworker.DefaultBatch
 	}
 	return 0
 }
@@ -166,8 +167,8 @@ func (f *Fleet) leaseSize(s snapshot) int {
 }
 
 // assign creates the assignment of a campaign's items.
-func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (Assignment, error) {
-	a := Assignment{
+func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (gpuworker.Assignment, error) {
+	a := gpuworker.Assignment{
 		Campaign: s.ID, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
 	if f.cfg.Engines == nil || unusable != nil {
