@@ -38,13 +38,13 @@ type tail interface {
 
 // Config describes a worker. Fields without a stated default are required.
 type Config struct {
-	// Work leases items: [Single] or [Fleet].
+	// Work leases items: [Single] or a fleet.
 	Work dispatcher
 	// Name identifies the worker in results. Default: "worker".
 	Name string
 	// Version is the program's version, for results.
 	Version string
-	// Tuner finds the batch size of assignments without one. Default: a new Tuner without a file.
+	// Tuner finds the batch size of assignments without one. Default: a new tuner without a file.
 	Tuner *tuner.Tuner
 	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration

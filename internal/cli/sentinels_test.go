@@ -26,6 +26,7 @@ var withoutCode = map[string]string{
 	"queue.ErrConflict":          "the coordinator repeats the change",
 	"passport.ErrNone":           "ddiff verify prints it as a problem",
 	"passport.ErrUnreadable":     "ddiff verify prints it as a problem",
+	"job.ErrMemory":              "ends an item, not a command",
 	"guard.ErrStuck":             "accompanies ErrHung",
 	"job.ErrInput":               "ends an item, not a command",
 	"job.ErrUnsupported":         "the worker refuses the campaign",
