@@ -28,10 +28,7 @@ type Worker struct {
 	settled  chan struct{} // receives after an item ended
 	breaker  *guard.Breaker[*task]
 	decoding *raster.Budget
-	// passAgain ends a time without passing disputed items to others. Only the goroutine that leases uses it.
-	passAgain time.Time
-	// passed are the items that the worker has passed to others since its last pause. The same goroutine uses it.
-	passed map[string]bool
+	passes   *guard.Passes // of the goroutine that leases
 }
 
 // core is the part of a Worker that it shares with its restorer and checker.
@@ -84,7 +81,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
-	w.passed = map[string]bool{}
+	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}

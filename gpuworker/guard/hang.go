@@ -1,6 +1,7 @@
-// Package guard tells when a worker must stop: it knows stages, failures and times, and no queue, store or engine. A reason for which a
-// worker suspends itself, or skips a campaign, is a key of [Breaker] (breaker.go); an error that says nothing about its item is in
-// environment.go; a stage with a limit is a field of [Limits], which a [Watchdog] observes. The worker does what a guard decides.
+// Package guard decides when a worker must stop, from stages, failures and times alone: it knows no queue, store or engine. A reason for
+// which a worker suspends itself, or skips a campaign, is a failure that [Breaker] counts (breaker.go), and an error that says nothing about
+// its item is in environment.go. A stage with a limit is a field of [Limits], which a [Watchdog] observes. [Passes] limits how often a worker
+// leaves a disputed item to others.
 package guard
 
 import (
