@@ -111,24 +111,22 @@ func (c Config) Validate() error {
 		return errors.New("Tracer is missing")
 	case c.Instruments == nil:
 		return errors.New("Instruments is missing")
-	case c.AckWait < 0:
-		return fmt.Errorf("AckWait: %v is negative", c.AckWait)
-	case c.Idle < 0:
-		return fmt.Errorf("Idle: %v is negative", c.Idle)
-	case c.Once < 0:
-		return fmt.Errorf("Once: %v is negative", c.Once)
+	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
+		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
 	case c.DecodeMemory < 0:
 		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
 	case c.SolveMemory < 0:
 		return fmt.Errorf("SolveMemory: %d is negative", c.SolveMemory)
-	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
-		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
-	case c.Patience < 0:
-		return fmt.Errorf("Patience: %v is negative", c.Patience)
-	case c.ProbePause < 0:
-		return fmt.Errorf("ProbePause: %v is negative", c.ProbePause)
-	case c.PauseAfter < 0:
-		return fmt.Errorf("PauseAfter: %v is negative", c.PauseAfter)
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"AckWait", c.AckWait}, {"Idle", c.Idle}, {"Once", c.Once}, {"Patience", c.Patience}, {"ProbePause", c.ProbePause}, {"PauseAfter", c.PauseAfter},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s: %v is negative", f.name, f.value)
+		}
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("Limits: %w", err)

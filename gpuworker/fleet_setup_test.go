@@ -178,8 +178,6 @@ func (c *cluster) submit(id string, change ...func(*manifest.Campaign)) manifest
 	return r
 }
 
-func weight(n int) func(*manifest.Campaign) { return func(r *manifest.Campaign) { r.Weight = n } }
-
 func priority(p manifest.Priority) func(*manifest.Campaign) {
 	return func(r *manifest.Campaign) { r.Priority = p }
 }

@@ -136,18 +136,6 @@ func TestCancelNow(t *testing.T) {
 	}
 }
 
-// until waits for a condition.
-func until(t *testing.T, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); !holds(); <-tick.C {
-		if time.Since(begin) > patience {
-			t.Fatal("timeout")
-		}
-	}
-}
-
 // Items that have results are published again: they are settled although their files are deleted.
 func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 	t.Parallel()
@@ -297,13 +285,13 @@ func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	}()
 	close(pace.next)
 	s := prefixed(t, c.store, "out/one")
-	until(t, func() bool {
+	waitUntil(t, "the condition does not hold", func() bool {
 		_, err := s.Get(context.Background(), manifest.ItemKey(all[0].ID, manifest.FileResult))
 		return err == nil
 	})
 	q = c.open("one", queue.Config{})
 	publish(t, q, all...)
-	until(t, func() bool {
+	waitUntil(t, "the condition does not hold", func() bool {
 		_, err := s.Get(context.Background(), manifest.ItemKey(all[1].ID, manifest.FileResult))
 		return err == nil
 	})

@@ -1,7 +1,6 @@
 package gpuworker_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -65,14 +64,7 @@ func (h *host) start(name, poison string, change ...func(*gpuworker.Config)) (r 
 // begin creates and starts a worker.
 func (h *host) begin(cfg gpuworker.Config, change ...func(*gpuworker.Worker)) *gpuworker.Worker {
 	h.t.Helper()
-	w, err := gpuworker.New(cfg)
-	must(h.t, err)
-	for _, f := range change {
-		f(w)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{cancel, make(chan error, 1)}
-	go func() { r.ended <- w.Run(ctx) }()
+	w, r := begin(h.t, cfg, change...)
 	h.all = append(h.all, r)
 	return w
 }
@@ -90,18 +82,6 @@ func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.
 		f(&cfg)
 	}
 	return cfg
-}
-
-// waitUntil waits for a condition.
-func waitUntil(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); !ok(); <-tick.C {
-		if time.Since(begin) > patience {
-			t.Fatalf("timeout: %s", what)
-		}
-	}
 }
 
 // wantDone checks that all items are done at their first attempt.

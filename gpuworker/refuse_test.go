@@ -94,18 +94,13 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	cfg := c.worker(1)
 	work := &countedLeases{Fleet: cfg.Work.(*fleet.Fleet), leased: map[string]int{}}
 	cfg.Work = work
-	w, err := gpuworker.New(cfg)
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	running := &running{cancel, make(chan error, 1)}
-	go func() { running.ended <- w.Run(ctx) }()
+	w, running := begin(t, cfg)
 	for name, r := range results(t, known, 2) {
 		if r.Outcome != manifest.OutcomeDone {
 			t.Errorf("item %s is %s: %s", name, r.Outcome, r.Reason)
 		}
 	}
-	until(t, func() bool { return len(w.Beat().Refused) == len(queues)+1 })
+	waitUntil(t, "the condition does not hold", func() bool { return len(w.Beat().Refused) == len(queues)+1 })
 	refused := w.Beat().Refused
 	if !strings.Contains(refused["record"], "newer") {
 		t.Errorf("the heartbeat says %q of a record of a newer version", refused["record"])
@@ -120,7 +115,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		if n := strings.Count(c.log.String(), fmt.Sprintf("cannot process campaign\" campaign=%s ", id)); n != 1 {
 			t.Errorf("campaign %s is logged %d times, want once:\n%s", id, n, c.log)
 		}
-		until(t, func() bool { // the consumer learns of the released copy later than the stream
+		waitUntil(t, "the condition does not hold", func() bool { // the consumer learns of the released copy later than the stream
 			pending, _, err := q.Depth(t.Context())
 			must(t, err)
 			return pending > 0

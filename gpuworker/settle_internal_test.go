@@ -11,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/workertest"
@@ -22,26 +19,16 @@ import (
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
-	"ddiff/telemetry"
 )
 
 // workerOf returns a worker that does not run, and its store.
 func workerOf(t *testing.T, change ...func(*Config)) (*Worker, *storage.Dir) {
 	t.Helper()
-	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
-	must(t, err)
-	dir, err := storage.NewDir(t.TempDir())
-	must(t, err)
-	cfg := Config{
-		Work: Single{Queue: leases(nil), Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}},
-		Name: "tester", Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
+	dir := emptyStore(t)
+	work := func(c *Config) {
+		c.Work = Single{Queue: leases(nil), Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}}
 	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	w, err := New(cfg)
-	must(t, err)
-	return w, dir
+	return quietWorker(t, append([]func(*Config){work}, change...)...), dir
 }
 
 // queueOf returns a queue of items with two attempts.

@@ -45,9 +45,10 @@ const (
 const patience = workertest.Patience
 
 var (
-	must     = workertest.Must
-	newQueue = workertest.Queue
-	newStore = workertest.Store
+	must      = workertest.Must
+	newQueue  = workertest.Queue
+	newStore  = workertest.Store
+	waitUntil = workertest.Until
 )
 
 // engine predicts a tenth of the image as noise. It solves one step per call, so that a worker can stop after each step.
@@ -186,13 +187,23 @@ type running struct {
 
 func start(t *testing.T, cfg gpuworker.Config) *running {
 	t.Helper()
+	_, r := begin(t, cfg)
+	return r
+}
+
+// begin starts a worker that the test also observes.
+func begin(t *testing.T, cfg gpuworker.Config, change ...func(*gpuworker.Worker)) (*gpuworker.Worker, *running) {
+	t.Helper()
 	w, err := gpuworker.New(cfg)
 	must(t, err)
+	for _, f := range change {
+		f(w)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{cancel, make(chan error, 1)}
 	go func() { r.ended <- w.Run(ctx) }()
 	t.Cleanup(cancel)
-	return r
+	return w, r
 }
 
 // wait waits for Run to return nil.

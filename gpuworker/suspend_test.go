@@ -207,20 +207,25 @@ func (r refusedSource) Get(ctx context.Context, path string) ([]byte, error) {
 	return r.Files.Get(ctx, path)
 }
 
+// moveFiles moves the images of items to the campaign bad, and returns their folder.
+func moveFiles(t *testing.T, all []manifest.Item) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for i, it := range all {
+		path := filepath.Join(dir, fmt.Sprint(i))
+		must(t, os.Rename(it.Image.Path, path))
+		all[i].Campaign, all[i].Image.Path = "bad", path
+	}
+	return dir
+}
+
 // TestRefusedFilesSuspendOneCampaign: a worker cannot read the files of one campaign, and restores another.
 func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	p := c.prior(workertest.Share(t, 0.1))
 	all := map[string][]manifest.Item{"good": itemsFor(t, p, 6), "bad": itemsFor(t, p, 6)}
-	bad := t.TempDir()
-	for i, it := range all["bad"] {
-		data, err := os.ReadFile(it.Image.Path)
-		must(t, err)
-		path := filepath.Join(bad, fmt.Sprint(i))
-		must(t, os.WriteFile(path, data, 0o644))
-		all["bad"][i].Campaign, all["bad"][i].Image.Path = "bad", path
-	}
+	bad := moveFiles(t, all["bad"])
 	denied := new(atomic.Bool)
 	denied.Store(true)
 	cfg, e := config(t, nil, nil), c.engines()
@@ -236,11 +241,7 @@ func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
 	for name := range all {
 		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
 	}
-	w, err := gpuworker.New(cfg)
-	must(t, err)
-	ctx, drain := context.WithCancel(context.Background())
-	r := &running{drain, make(chan error, 1)}
-	go func() { r.ended <- w.Run(ctx) }()
+	w, r := begin(t, cfg)
 	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
 	publish(t, queues["good"], all["good"]...)
 	wantDone(t, results(t, queues["good"], 6))
@@ -257,14 +258,7 @@ func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	c := newCluster(t)
 	p := c.prior(workertest.Share(t, 0.1))
 	bad, good := itemsFor(t, p, 6), itemsFor(t, p, 6)
-	dir := t.TempDir()
-	for i, it := range bad {
-		data, err := os.ReadFile(it.Image.Path)
-		must(t, err)
-		path := filepath.Join(dir, fmt.Sprint(i))
-		must(t, os.WriteFile(path, data, 0o644))
-		bad[i].Campaign, bad[i].Image.Path = "bad", path
-	}
+	dir := moveFiles(t, bad)
 	denied, unwritable := new(atomic.Bool), &unwritable{Store: c.store}
 	unwritable.denied.Store(true)
 	cfg, e := config(t, nil, nil), c.engines()
@@ -277,12 +271,7 @@ func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	for name := range queues {
 		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
 	}
-	w, err := gpuworker.New(cfg)
-	must(t, err)
-	ctx, drain := context.WithCancel(context.Background())
-	r := &running{drain, make(chan error, 1)}
-	go func() { r.ended <- w.Run(ctx) }()
-	t.Cleanup(drain)
+	w, r := begin(t, cfg)
 	waitUntil(t, "the worker is not suspended", func() bool { b := w.Beat(); return b.Suspended != "" && b.SuspendedCampaign == "" })
 	denied.Store(true)
 	unwritable.denied.Store(false)
@@ -345,12 +334,7 @@ func TestTestOfFilesThatHangs(t *testing.T) {
 	q := c.open("bad", queue.Config{MaxAttempts: 1})
 	publish(t, q, itemsFor(t, p, 6)...)
 	c.submit("bad", func(r *manifest.Campaign) { r.Prior = p })
-	w, err := gpuworker.New(cfg)
-	must(t, err)
-	ctx, drain := context.WithCancel(context.Background())
-	defer drain()
-	r := &running{drain, make(chan error, 1)}
-	go func() { r.ended <- w.Run(ctx) }()
+	w, r := begin(t, cfg)
 	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
 	source.hangs.Store(true)
 	<-source.begun

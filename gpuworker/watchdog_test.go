@@ -59,18 +59,6 @@ func attempts(t *testing.T, q *queue.Queue, n int) []int {
 	return found
 }
 
-// await waits for a condition.
-func await(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); !met(); <-tick.C {
-		if time.Since(begin) > patience {
-			t.Fatalf("timeout: %s", what)
-		}
-	}
-}
-
 // A prior loops without end. Each worker interrupts the call and ends; the item in the solver counts an attempt, the other
 // leased items count none, and the item is dead after its attempts, with the stage and its duration.
 func TestEndlessPriorIsBuried(t *testing.T) {
@@ -129,7 +117,7 @@ func TestCancelInterruptsEndlessPrior(t *testing.T) {
 	work.Items.Lifetime = lifetime
 	cfg.Work = work
 	w := start(t, cfg)
-	await(t, "an item is leased", func() bool {
+	waitUntil(t, "an item is leased", func() bool {
 		_, inFlight, err := q.Depth(t.Context())
 		must(t, err)
 		return inFlight > 0
@@ -167,7 +155,7 @@ func TestDrainInterruptsEndlessPrior(t *testing.T) {
 	cfg, _ := endless(t, q, s, 1)
 	cfg.Limits.Drain = 100 * time.Millisecond
 	w := start(t, cfg)
-	await(t, "the item is leased", func() bool {
+	waitUntil(t, "the item is leased", func() bool {
 		_, inFlight, err := q.Depth(t.Context())
 		must(t, err)
 		return inFlight > 0
@@ -186,7 +174,7 @@ func TestLongChunkExtendsLease(t *testing.T) {
 		cfg, _ := endless(t, q, s, 1)
 		cfg.AckWait, cfg.Limits.Drain = ackWait, time.Millisecond
 		w := start(t, cfg)
-		await(t, "the item is leased", func() bool {
+		waitUntil(t, "the item is leased", func() bool {
 			_, inFlight, err := q.Depth(t.Context())
 			must(t, err)
 			return inFlight > 0
@@ -211,26 +199,21 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	cfg.Name, cfg.Steps = "stuck", p.steps
 	cfg.Limits = guard.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
 	// No stage reaches its limit before the device hangs.
-	begin, hangs := time.Now(), atomic.Bool{}
+	still, hangs := time.Now(), atomic.Bool{}
 	cfg.Now = func() time.Time {
 		if hangs.Load() {
 			return time.Now()
 		}
-		return begin
+		return still
 	}
 	batchOf(&cfg, 1)
 	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, all[0])
 	publish(t, q, all...)
-	w, err := gpuworker.New(cfg)
-	must(t, err)
+	w, r := begin(t, cfg)
 	must(t, w.Health())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(context.Background()) }()
 	<-p.made // the device hangs here
 	hangs.Store(true)
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), guard.ErrStuck.Error()) {
-		t.Errorf("Run returned %v, want %v", err, guard.ErrStuck)
-	}
+	r.waitFor(t, guard.ErrStuck)
 	if beat := w.Beat(); w.Health() == nil || !strings.Contains(beat.Hung, "stage solve took") {
 		t.Errorf("health %v, beat %+v", w.Health(), beat)
 	}

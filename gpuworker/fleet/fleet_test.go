@@ -510,6 +510,11 @@ func TestUpdateOfRecord(t *testing.T) {
 			t.Errorf("%s: a campaign of a wrong record", name)
 		}
 	}
+	for _, forged := range []string{"", `{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`} { // an answer of the server
+		if f.update(queue.Change{Key: manifest.KeyCampaignPrefix + "a", Data: []byte(forged)}); c.record.Weight != 1 || c.lifetime.Err() != nil {
+			t.Errorf("%q was used, or drops the leased items: %+v", forged, c.record)
+		}
+	}
 	half := f.add(t, "half", func(r *manifest.Campaign) { r.Spec.Precision = "fp16" })
 	full := f.add(t, "full", func(r *manifest.Campaign) { r.Spec.Precision = "fp32" })
 	free := f.add(t, "any")

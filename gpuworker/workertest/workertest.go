@@ -139,3 +139,15 @@ func Fill(t *testing.T, q *queue.Queue, ids ...string) {
 		}
 	}
 }
+
+// Until waits for a condition.
+func Until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begin := time.Now(); !ok(); <-tick.C {
+		if time.Since(begin) > Patience {
+			t.Fatalf("timeout: %s", what)
+		}
+	}
+}
