@@ -235,35 +235,6 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 	}
 }
 
-// A draining worker releases an unfinished item, which does not count as an attempt, and the next worker resumes it.
-func TestDrainDoesNotCountAsAttempt(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	p := c.prior(workertest.Share(t, 0.1))
-	q := c.open("one", queue.Config{MaxAttempts: 1})
-	it := itemsFor(t, p, 1)[0]
-	publish(t, q, it)
-	c.submit("one", func(r *manifest.Campaign) { r.Prior = p })
-	for range 3 {
-		cfg, pace := c.worker(1), newPace()
-		cfg.Steps = pace.steps
-		w := start(t, cfg)
-		<-pace.made
-		w.drain()
-		close(pace.next)
-		w.wait(t)
-	}
-	made := 0
-	cfg := c.worker(1)
-	cfg.Steps = func(n int) { made += n }
-	w := start(t, cfg)
-	r := results(t, q, 1)[it.Name]
-	w.stop(t)
-	if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 || made != steps-3 {
-		t.Errorf("the item is %s at attempt %d after %d more steps: %s", r.Outcome, r.Attempt, made, r.Reason)
-	}
-}
-
 // The queue is removed while a worker solves an item: the result is kept, and the worker continues after the queue is
 // created again.
 func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {

@@ -84,28 +84,6 @@ func TestRefusedWorkerStopsLeasing(t *testing.T) {
 	waitUntil(t, "the worker stays suspended", func() bool { return sick.Beat().Suspended == "" })
 }
 
-// TestOutageOfStoreUsesNoAttempts refuses the writes of all workers for a while, with one attempt.
-func TestOutageOfStoreUsesNoAttempts(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
-	shared := &refusing{store: h.store}
-	shared.denied.Store(true)
-	publish(t, h.queue, items(t, 12)...)
-	var workers []*gpuworker.Worker
-	for i := range 3 {
-		workers = append(workers, h.begin(h.config(fmt.Sprintf("w%d", i), onStore(shared))))
-	}
-	for _, w := range workers {
-		waitUntil(t, "a worker is not suspended", func() bool { return w.Beat().Suspended != "" })
-	}
-	shared.denied.Store(false)
-	wantDone(t, results(t, h.queue, 12))
-	wantEmpty(t, h.queue)
-	if n := len(letters(t, h.queue)); n != 0 {
-		t.Errorf("%d dead letters", n)
-	}
-}
-
 // TestFileThatIsAlwaysRefusedIsBuried: one file is refused, and the environment passes its tests.
 func TestFileThatIsAlwaysRefusedIsBuried(t *testing.T) {
 	t.Parallel()

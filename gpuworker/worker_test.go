@@ -153,35 +153,6 @@ func TestTwoWorkersSolveEachItemOnce(t *testing.T) {
 	}
 }
 
-// An item with a result is published again: its files remain unchanged, and the event has the stored result.
-func TestExistingResultIsKept(t *testing.T) {
-	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), newStore(t)
-	it := items(t, 1)[0]
-	publish(t, q, it)
-	w := start(t, config(t, q, s))
-	first := results(t, q, 1)[it.Name]
-	w.stop(t)
-	// Mark the file: the late worker would write other bytes.
-	mark := append(get(t, s, it.ID, manifest.FileRestored), 0)
-	must(t, s.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileRestored), mark))
-
-	must(t, q.Reset(t.Context()))
-	publish(t, q, it)
-	cfg := config(t, q, s)
-	cfg.Name = "late"
-	w = start(t, cfg)
-	second := results(t, q, 1)[it.Name]
-	w.stop(t)
-	wantEmpty(t, q)
-	if !bytes.Equal(get(t, s, it.ID, manifest.FileRestored), mark) {
-		t.Error("the late worker replaced an artifact of a finished item")
-	}
-	if second.Worker != "tester" || !second.Finished.Equal(first.Finished) {
-		t.Errorf("the event has %+v, the stored result is %+v", second, first)
-	}
-}
-
 func TestItemsThatCannotBeRestored(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
