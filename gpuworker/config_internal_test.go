@@ -73,7 +73,7 @@ func TestRangesOfConfig(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := New(bad); err == nil || !strings.Contains(err.Error(), "configure worker: "+name) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
