@@ -43,7 +43,7 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 	go func() { ended <- results(t, h.queue, len(all)) }()
 	var got map[string]manifest.Result
 	for n := 1; got == nil; n++ {
-		_, died := h.start(fmt.Sprintf("w%d", n), poison.Image.Path)
+		died := h.start(fmt.Sprintf("w%d", n), poison.Image.Path)
 		select {
 		case <-died:
 		case got = <-ended:

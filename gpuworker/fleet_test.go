@@ -1,6 +1,7 @@
 package gpuworker_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +26,7 @@ func TestSmallAndLargeCampaignShareEqually(t *testing.T) {
 	c.submit("small")
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "small") == 10 })
 	w.stop(t)
-	first := 0
-	for created[first] != "small" {
-		first++
-	}
+	first := slices.Index(created, "small")
 	// From the first to the last item of the small campaign, the campaigns alternate.
 	if large := count(created[first:], "large"); large < 9-inFlight || large > 9+inFlight {
 		t.Errorf("%d items of the large campaign were done during 10 of the small campaign", large)
@@ -49,10 +47,7 @@ func TestHigherPriorityRunsFirst(t *testing.T) {
 	c.submit("high", priority(manifest.PriorityHigh))
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "high") == 40 })
 	w.stop(t)
-	first := 0
-	for created[first] != "high" {
-		first++
-	}
+	first := slices.Index(created, "high")
 	if low := count(created[first:], "low"); low > inFlight {
 		t.Errorf("%d items of the lower priority were done while the higher priority had work", low)
 	}
@@ -111,10 +106,7 @@ func TestPauseAndResume(t *testing.T) {
 	c.fill("two", 10)
 	c.submit("two")
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "two") == 10 })
-	first := 0
-	for created[first] != "two" {
-		first++
-	}
+	first := slices.Index(created, "two")
 	if more := count(created[first:], "one"); more > inFlight {
 		t.Errorf("%d items of the paused campaign were done", more)
 	}

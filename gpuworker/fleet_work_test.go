@@ -256,16 +256,17 @@ func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	}()
 	close(pace.next)
 	s := prefixed(t, c.store, "out/one")
-	waitUntil(t, "the condition does not hold", func() bool {
-		_, err := s.Get(context.Background(), manifest.ItemKey(all[0].ID, manifest.FileResult))
-		return err == nil
-	})
+	wantResult := func(it manifest.Item) {
+		t.Helper()
+		waitUntil(t, "an item has no result", func() bool {
+			_, err := s.Get(context.Background(), manifest.ItemKey(it.ID, manifest.FileResult))
+			return err == nil
+		})
+	}
+	wantResult(all[0])
 	q = c.open("one", queue.Config{})
 	publish(t, q, all...)
-	waitUntil(t, "the condition does not hold", func() bool {
-		_, err := s.Get(context.Background(), manifest.ItemKey(all[1].ID, manifest.FileResult))
-		return err == nil
-	})
+	wantResult(all[1])
 	wantEmpty(t, q)
 	w.stop(t)
 	close(pace.made)

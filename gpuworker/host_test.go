@@ -43,22 +43,13 @@ func newHost(t *testing.T, s store, cfg queue.Config) *host {
 }
 
 // start starts a worker. died is closed when the worker reads the poison.
-func (h *host) start(name, poison string, change ...func(*gpuworker.Config)) (r *running, died chan struct{}) {
+func (h *host) start(name, poison string) (died chan struct{}) {
 	h.t.Helper()
-	nc, err := h.server.Connect()
-	must(h.t, err)
-	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
-	must(h.t, err)
+	nc, cfg := h.connected(name)
 	m := &mortal{poison: poison, kill: nc.Close, died: make(chan struct{}), end: h.end}
-	cfg := config(h.t, q, h.store)
-	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = m, 8 })
-	for _, f := range change {
-		f(&cfg)
-	}
-	r = start(h.t, cfg)
-	h.all = append(h.all, r)
-	return r, m.died
+	h.begin(cfg)
+	return m.died
 }
 
 // begin creates and starts a worker.
@@ -69,8 +60,8 @@ func (h *host) begin(cfg gpuworker.Config, change ...func(*gpuworker.Worker)) *g
 	return w
 }
 
-// config configures a worker with a connection of its own.
-func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.Config {
+// connected configures a worker with a connection of its own.
+func (h *host) connected(name string) (*queue.Conn, gpuworker.Config) {
 	h.t.Helper()
 	nc, err := h.server.Connect()
 	must(h.t, err)
@@ -78,6 +69,12 @@ func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.
 	must(h.t, err)
 	cfg := config(h.t, q, h.store)
 	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
+	return nc, cfg
+}
+
+func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.Config {
+	h.t.Helper()
+	_, cfg := h.connected(name)
 	for _, f := range change {
 		f(&cfg)
 	}

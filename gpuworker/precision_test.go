@@ -143,7 +143,7 @@ func TestItemsOfOtherPrecisionsAreRefused(t *testing.T) {
 	cfg := c.able("plain", "")
 	leaser := cfg.Work.(*fleet.Fleet)
 	w := start(t, cfg)
-	waitUntil(t, "the condition does not hold", func() bool { return len(leaser.Refused()) == len(reasons) })
+	waitUntil(t, "a campaign is not refused", func() bool { return len(leaser.Refused()) == len(reasons) })
 	w.stop(t)
 	for precision, want := range reasons {
 		if got := leaser.Refused()[precision]; !strings.Contains(got, want) {

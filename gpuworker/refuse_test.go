@@ -100,7 +100,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 			t.Errorf("item %s is %s: %s", name, r.Outcome, r.Reason)
 		}
 	}
-	waitUntil(t, "the condition does not hold", func() bool { return len(w.Beat().Refused) == len(queues)+1 })
+	waitUntil(t, "a campaign is not refused", func() bool { return len(w.Beat().Refused) == len(queues)+1 })
 	refused := w.Beat().Refused
 	if !strings.Contains(refused["record"], "newer") {
 		t.Errorf("the heartbeat says %q of a record of a newer version", refused["record"])
@@ -115,7 +115,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		if n := strings.Count(c.log.String(), fmt.Sprintf("cannot process campaign\" campaign=%s ", id)); n != 1 {
 			t.Errorf("campaign %s is logged %d times, want once:\n%s", id, n, c.log)
 		}
-		waitUntil(t, "the condition does not hold", func() bool { // the consumer learns of the released copy later than the stream
+		waitUntil(t, "no item is left", func() bool { // the consumer learns of the released copy later than the stream
 			pending, _, err := q.Depth(t.Context())
 			must(t, err)
 			return pending > 0
