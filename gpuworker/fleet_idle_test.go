@@ -224,23 +224,3 @@ func TestRedeliveredItemsAreFoundAmongIdleCampaigns(t *testing.T) {
 	}
 	must(t, l.Ack(t.Context()))
 }
-
-// The worker that finds items in an empty campaign tells the other workers, which would check it much later.
-func TestHintWakesOtherWorkers(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.idle(60)
-	c.workers(60, 5000)
-	second, sent := c.requests() // it rarely checks
-	settleDown(t, second, sent, 60)
-	c.workers(60, 1)
-	first, sent := c.requests()
-	settleDown(t, first, sent, 60)
-	c.fill("idle-0030", 20) // without a change of the record
-	leaseFrom(t, first, "idle-0030")
-	leaseFrom(t, first, "idle-0030")
-	// The hint may arrive during the first calls, which wait in other campaigns.
-	if calls := leaseFrom(t, second, "idle-0030"); calls > 6 {
-		t.Errorf("the other worker leases an item by call %d of Next", calls)
-	}
-}

@@ -101,27 +101,6 @@ func TestFileThatIsAlwaysRefusedIsBuried(t *testing.T) {
 	waitUntil(t, "the worker stays suspended", func() bool { return w.Beat().Suspended == "" })
 }
 
-// TestWorkerReportsLastingFault: a worker whose files are refused for long reports this once, and buries nothing.
-func TestWorkerReportsLastingFault(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
-	it := items(t, 1)[0]
-	publish(t, h.queue, it)
-	h.begin(h.config("w", from(lying{denied: map[string]bool{it.Image.Path: true}}, 0), func(cfg *gpuworker.Config) {
-		cfg.PauseAfter = 200 * time.Millisecond
-	}))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for event, err := range h.queue.Results(ctx, 0) {
-		must(t, err)
-		if event.ID != manifest.IDFault || !strings.Contains(string(event.Payload), "permission denied") {
-			t.Errorf("event %s: %s", event.ID, event.Payload)
-		}
-		return
-	}
-	t.Error("no report")
-}
-
 // TestItemsThatFailDespitePassedTests: the store refuses results, but not the objects of tests. No item is dead.
 func TestItemsThatFailDespitePassedTests(t *testing.T) {
 	t.Parallel()

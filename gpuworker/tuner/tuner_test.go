@@ -217,7 +217,7 @@ func TestChangeOfCurvesFile(t *testing.T) {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}
-	for _, bad := range []string{"", `{"schema":1,"curves":[null]}`, `{"schema":1,"curves":[{"ceiling":-1}]}`, `{"schema":0}`, `{"schema":1,"choices":[null]}`} {
+	for _, bad := range []string{"", `{"schema":1,"curves":[null]}`, `{"schema":1,"curves":[{"ceiling":-1}]}`, `{"schema":0}`, `{"schema":9}`, `{"schema":1,"choices":[null]}`, `{"schema":1,"choices":[{"prior":"p"}]}`} {
 		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -341,19 +341,6 @@ func TestTunerStoresCurves(t *testing.T) {
 	if len(content.Curves) != 2 || len(content.Curves[0].Points) != 3 {
 		t.Errorf("the file holds %s", data)
 	}
-	for _, bad := range []string{"{", `{"schema":9}`, strings.Replace(string(data), `"batch": 2`, `"batch": 3`, 1)} {
-		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		fresh := tunerOf(t, Config{File: file})
-		if n := fresh.Size("c", a, 0); n != 1 {
-			t.Errorf("with a bad file %q Size is %d, want 1", bad, n)
-		}
-		fresh.Record(a, 1, time.Second) // replaces the bad file
-		if got := tunerOf(t, Config{File: file}).Size("c", a, 0); got != 2 {
-			t.Errorf("Size after a bad file is %d, want 2", got)
-		}
-	}
 }
 
 // The measurement of a race is kept beside the curves. A small gain does not change the provider, nor does a damaged file.
@@ -401,20 +388,5 @@ func TestTunerRace(t *testing.T) {
 	again := tunerOf(t, Config{File: file})
 	if _, known := again.Fastest(Workload{Prior: "faster", Height: 64, Width: 64}, "cpu"); !known || again.Size("c", curve, 0) != 2 {
 		t.Errorf("choice known %v, size %d", known, again.Size("c", curve, 0))
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, bad := range []string{strings.Replace(string(data), `"cpu": 0.1`, `"cpu": -1`, 1), strings.Replace(string(data), `"cpu": 0.1`, `"cpu": 0`, 1), strings.Replace(string(data), `"choices": [`, `"choices": [null,`, 1)} {
-		if bad == string(data) {
-			t.Fatal("the file was not damaged")
-		}
-		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, known := tunerOf(t, Config{File: file}).Fastest(Workload{Prior: "last"}, "cpu"); known {
-			t.Errorf("a damaged file was used: %s", bad)
-		}
 	}
 }
