@@ -37,7 +37,7 @@ func inParallel(tasks []*task, settle func(t *task) error) error {
 func (w *Worker) abandon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	hung := w.watchdog.hung()
+	hung := w.watchdog.Hung()
 	return inParallel(w.leases.unsettled(), func(t *task) error {
 		if !t.claim() {
 			return nil

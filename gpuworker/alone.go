@@ -27,7 +27,7 @@ type oneLeaser interface {
 
 // startLeases starts the admitted leases of one assignment, and waits for the end of a suspect.
 func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
-	if c := w.breaker.circuit(a.Campaign); c != nil && a.Campaign != "" {
+	if c := w.breaker.Circuit(a.Campaign); c != nil && a.Campaign != "" {
 		w.releaseEach(ctx, leases, unchanged) // the test may take longer than a lease
 		leases = nil
 		w.testCampaign(ctx, a.Campaign, c)

@@ -14,8 +14,10 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/workertest"
+	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
@@ -46,9 +48,7 @@ func (r *recordingWork) LeaseFirst(campaign string) { r.calls = append(r.calls, 
 func quietWorker(t *testing.T, changes ...func(*Config)) *Worker {
 	t.Helper()
 	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := Config{
 		Work: plainWork{}, Name: "tester", Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
 	}
@@ -56,9 +56,7 @@ func quietWorker(t *testing.T, changes ...func(*Config)) *Worker {
 		change(&cfg)
 	}
 	w, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
@@ -66,33 +64,16 @@ func logTo(out io.Writer) func(*Config) {
 	return func(cfg *Config) { cfg.Logger = slog.New(slog.NewTextHandler(out, nil)) }
 }
 
-func emptyStore(t *testing.T) *storage.Dir {
-	t.Helper()
-	s, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+var (
+	must       = workertest.Must
+	emptyStore = workertest.Store
+)
 
 // internalQueue returns a queue on its own server.
 func internalQueue(t *testing.T, cfg queue.Config) *queue.Queue {
 	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Campaign, cfg.RetryBase, cfg.RetryMax, cfg.AckWait = "a", time.Millisecond, time.Millisecond, time.Minute
-	q, err := queue.Open(t.Context(), nc, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	cfg.Campaign = "a"
+	return workertest.Queue(t, cfg)
 }
 
 // leaseNew publishes items, and leases them.
@@ -102,9 +83,7 @@ func leaseNew(t *testing.T, q *queue.Queue, n int) []*queue.Lease {
 	for i := range work {
 		work[i] = queue.Work{Class: "class", ID: fmt.Sprint("item", i), Payload: []byte("{}")}
 	}
-	if err := q.PublishBatch(t.Context(), work); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.PublishBatch(t.Context(), work))
 	return leaseAgain(t, q, n)
 }
 
@@ -121,18 +100,14 @@ func leaseAgain(t *testing.T, q *queue.Queue, n int) []*queue.Lease {
 // remarked releases an item with marks, and leases it again.
 func remarked(t *testing.T, q *queue.Queue, l *queue.Lease, m queue.Marks) *queue.Lease {
 	t.Helper()
-	if err := l.ReleaseMarked(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.ReleaseMarked(t.Context(), m))
 	return leaseAgain(t, q, 1)[0]
 }
 
 // retryOf uses an attempt of an item, and leases it again.
 func retryOf(t *testing.T, q *queue.Queue, l *queue.Lease) *queue.Lease {
 	t.Helper()
-	if err := l.Retry(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Retry(t.Context(), 0))
 	return leaseAgain(t, q, 1)[0]
 }
 
@@ -180,7 +155,7 @@ func TestAdmission(t *testing.T) {
 		cfg.Work = work
 		cfg.Peers = func(context.Context) (int, error) { return 1, nil }
 	})
-	w.breaker.succeed(breakerTask(campaign, "good"))
+	w.breaker.Succeed(campaign, manifest.Item{ID: "good", Campaign: campaign})
 	all := leaseNew(t, q, 4)
 	// admit admits leases, and returns the released ones with the admitted ones.
 	admit := func(name, wantStart, wantReleased string, wantAlone bool, leases ...*queue.Lease) []*queue.Lease {
@@ -275,34 +250,30 @@ func TestStartOfLeasesThatAreReleased(t *testing.T) {
 	ended := 0
 	a := Assignment{Campaign: "a", Done: func() { ended++ }}
 	l := remarked(t, q, leaseNew(t, q, 1)[0], queue.Marks{Disputed: []string{"tester"}})
-	if err := w.startLeases(t.Context(), a, []*queue.Lease{l}, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.startLeases(t.Context(), a, []*queue.Lease{l}, nil))
 	if got := strings.Join(work.calls, "; "); got != "one a true" || ended != 1 {
 		t.Errorf("calls %q, %d ends", got, ended)
 	}
 
 	// The leases of a suspended campaign return before its files are tested.
 	l = remarked(t, q, leaseAgain(t, q, 1)[0], queue.Marks{})
-	for range failuresToSuspend {
-		w.breaker.fail("a", breakerTask("a", "1"), errItem)
+	for range guard.FailuresToSuspend {
+		failsNow(w, "a", errItem)
 	}
 	work.calls = nil
-	if err := w.startLeases(t.Context(), a, []*queue.Lease{l}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if w.breaker.circuit("a") != nil || len(work.calls) != 0 || ended != 2 {
-		t.Errorf("suspended: %v, calls %q, %d ends", w.breaker.circuit("a") != nil, work.calls, ended)
+	must(t, w.startLeases(t.Context(), a, []*queue.Lease{l}, nil))
+	if w.breaker.Circuit("a") != nil || len(work.calls) != 0 || ended != 2 {
+		t.Errorf("suspended: %v, calls %q, %d ends", w.breaker.Circuit("a") != nil, work.calls, ended)
 	}
 	if l = leaseAgain(t, q, 1)[0]; l.Attempt() != 1 || l.Marks().Passes != 0 {
 		t.Errorf("attempt %d with %+v", l.Attempt(), l.Marks())
 	}
 	// The circuit of a worker is not that of a campaign without a name.
-	for range failuresToSuspend {
-		w.breaker.fail("", breakerTask("", "1"), errItem)
+	for range guard.FailuresToSuspend {
+		failsNow(w, "", errItem)
 	}
 	a.Campaign = ""
-	if err := w.startLeases(t.Context(), a, nil, nil); err != nil || w.breaker.circuit("") == nil || ended != 3 {
+	if err := w.startLeases(t.Context(), a, nil, nil); err != nil || w.breaker.Circuit("") == nil || ended != 3 {
 		t.Errorf("%v, %d ends", err, ended)
 	}
 }
@@ -313,9 +284,7 @@ func TestReleaseThatFails(t *testing.T) {
 	q, log := internalQueue(t, queue.Config{}), new(strings.Builder)
 	w := quietWorker(t, logTo(log))
 	leases := leaseNew(t, q, 2)
-	if err := leases[0].Ack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leases[0].Ack(t.Context()))
 	w.releaseEach(t.Context(), leases[1:], unchanged)
 	if log.Len() > 0 {
 		t.Errorf("log: %s", log)

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -44,7 +43,7 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 	go func() { ended <- results(t, h.queue, len(all)) }()
 	var got map[string]manifest.Result
 	for n := 1; got == nil; n++ {
-		_, died := h.start(fmt.Sprintf("w%d", n), poison.Image.Path)
+		died := h.start(fmt.Sprintf("w%d", n), poison.Image.Path)
 		select {
 		case <-died:
 		case got = <-ended:
@@ -76,23 +75,6 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 			t.Errorf("the record of starts of item %s remains", it.Name)
 		}
 	}
-}
-
-// TestHangOfBatchBuriesNoItem: a batch of two items hangs, with one attempt. Each item then runs alone.
-func TestHangOfBatchBuriesNoItem(t *testing.T) {
-	t.Parallel()
-	h := newHost(t, newStore(t), queue.Config{AckWait: patience, MaxAttempts: 1})
-	publish(t, h.queue, items(t, 2)...)
-	hung := h.begin(h.config("hung", onStore(h.store)), func(w *gpuworker.Worker) { w.FailSolves(gpuworker.Hang(2)) })
-	waitUntil(t, "the batch did not hang", func() bool { return hung.Beat().Items >= 2 })
-	h.all[0].drain()
-	h.begin(h.config("healthy", onStore(h.store)))
-	for name, r := range results(t, h.queue, 2) {
-		if r.Outcome != manifest.OutcomeDone || r.Batch != 1 {
-			t.Errorf("item %s is %s in a batch of %d: %s", name, r.Outcome, r.Batch, r.Reason)
-		}
-	}
-	wantEmpty(t, h.queue)
 }
 
 // TestSuspectsAreNotStarvedByAnotherCampaign: one campaign has only items on their second attempt, another one of the same

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ddiff/gpuworker/job"
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/operator"
@@ -44,7 +45,7 @@ type dispatcher interface {
 // assigned is an assignment in flight.
 type assigned struct {
 	Assignment
-	loader
+	loader    job.Loader
 	unsettled atomic.Int32 // number of items
 }
 
@@ -52,7 +53,7 @@ func newAssigned(a Assignment, items int, decoding *raster.Budget, memory int64)
 	if a.Lifetime == nil {
 		a.Lifetime = context.Background()
 	}
-	out := &assigned{Assignment: a, loader: loader{a.Engine, a.Operators, a.Sources, decoding, memory}}
+	out := &assigned{Assignment: a, loader: job.Loader{Engine: a.Engine, Operators: a.Operators, Sources: a.Sources, Budget: decoding, Memory: memory}}
 	out.unsettled.Store(int32(items))
 	return out
 }

@@ -10,6 +10,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -20,13 +22,9 @@ import (
 func storedLogs(t *testing.T, s *storage.Dir) (all []manifest.AttemptLog) {
 	t.Helper()
 	for info, err := range s.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := s.Get(t.Context(), info.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var a manifest.AttemptLog
 		if err := json.Unmarshal(data, &a); err != nil || a.Key("a") != info.Key {
 			t.Fatalf("%s has %s, %v", info.Key, data, err)
@@ -45,9 +43,7 @@ func TestStoredLogOfAttempt(t *testing.T) {
 		return quietWorker(t, func(c *Config) { c.Log, c.Logger, c.Now = tail, slog.New(tail), clock.now })
 	}
 	l := leaseNew(t, q, 1)[0]
-	if err := q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}}))
 	check := leaseAgain(t, q, 1)[0]
 	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}})
 	for name, tt := range map[string]struct {
@@ -68,7 +64,7 @@ func TestStoredLogOfAttempt(t *testing.T) {
 	} {
 		s := emptyStore(t)
 		tk := taskOf(t, l, Assignment{Campaign: "a", Store: s})
-		tk.item.Name, tk.item.Task, tk.end = "image", "hdr", manifest.AttemptRetried
+		tk.Item.Name, tk.Item.Task, tk.end = "image", "hdr", manifest.AttemptRetried
 		own := worker()
 		own.cfg.Logger.Info("a line", "id", l.ID())
 		tt.change(own, tk)
@@ -126,12 +122,12 @@ func TestOutcomesOfPreflight(t *testing.T) {
 	}{
 		"passed":            {events: 1},
 		"failed":            {err: errItem, events: 1},
-		"hung":              {err: &hangError{limit: 1, items: 1}, next: 2},
+		"hung":              {err: &guard.HangError{Limit: 1, Items: 1}, next: 2},
 		"cancelled":         {err: errItem, lifetime: ended},
 		"draining":          {err: errItem, ctx: ended, released: true, next: 1},
-		"hung-draining":     {err: &hangError{limit: 1, items: 1}, ctx: ended, next: 2},
-		"unsupported":       {err: ErrUnsupported, events: 1},
-		"unsupported-fleet": {err: ErrUnsupported, refuses: true, next: 1},
+		"hung-draining":     {err: &guard.HangError{Limit: 1, Items: 1}, ctx: ended, next: 2},
+		"unsupported":       {err: job.ErrUnsupported, events: 1},
+		"unsupported-fleet": {err: job.ErrUnsupported, refuses: true, next: 1},
 		"store":             {err: storage.ErrUnavailable, next: 1, left: queue.Marks{Faults: 1}},
 		"keys":              {err: storage.ErrAccess, next: 1, left: queue.Marks{Faults: 1}},
 		"store-often":       {err: storage.ErrUnavailable, faults: maxFaults - 1, next: 1, left: queue.Marks{Faults: maxFaults}},
@@ -157,9 +153,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		if released := w.leases.takeReleased(); (len(released) == 1) != tt.released {
 			t.Errorf("%s: %d released", id, len(released))
 		} else if tt.released {
-			if err := tk.lease.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tk.lease.Release(t.Context()))
 		}
 		if n := events(t, q) - before; n != tt.events || (refusals > 0) != tt.refuses {
 			t.Errorf("%s: %d events, %d refusals", id, n, refusals)
@@ -180,9 +174,7 @@ func TestPreflightThatCannotBeSettled(t *testing.T) {
 		tk.preflight = &manifest.Preflight{}
 		tasks = append(tasks, tk)
 	}
-	if err := tasks[1].lease.Ack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tasks[1].lease.Ack(t.Context()))
 	if err := w.preflight(t.Context(), tasks); err == nil || !strings.Contains(err.Error(), "settle item") {
 		t.Errorf("error %v", err)
 	}

@@ -27,7 +27,7 @@ type Beacon struct {
 	Worker *Worker
 	// Provider and Device describe where the worker computes.
 	Provider, Device string
-	// Precisions and Auto are those of [Offer].
+	// Precisions and Auto are those of [job.Offer].
 	Precisions []manifest.Precision
 	Auto       manifest.Precision
 	Logger     *slog.Logger
@@ -89,7 +89,7 @@ func (b *Beacon) publish(ctx context.Context, key string) error {
 }
 
 // Health returns the ErrHung of a worker with a stage that exceeded its limit, and nil otherwise.
-func (w *Worker) Health() error { return w.watchdog.failure() }
+func (w *Worker) Health() error { return w.watchdog.Failure() }
 
 // Beat returns the worker's heartbeat without provider and device.
 func (w *Worker) Beat() manifest.Beat {
@@ -101,7 +101,11 @@ func (w *Worker) Beat() manifest.Beat {
 	if work, ok := w.cfg.Work.(interface{ Refused() map[string]string }); ok {
 		refused = work.Refused()
 	}
-	campaign, reason := w.breaker.suspension()
+	reason := ""
+	campaign, cause := w.breaker.Suspension()
+	if cause != nil {
+		reason = oneLine(cause)
+	}
 	return manifest.Beat{
 		Name: w.cfg.Name, Version: w.cfg.Version, Schema: manifest.RecordSchema,
 		Held: w.Held(), Campaign: w.stats.campaign.Load().(string), Items: int(w.stats.settled.Load()),

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -56,9 +57,7 @@ func TestBeaconPublishes(t *testing.T) {
 		board, log := &memoryBoard{}, new(strings.Builder)
 		w := quietWorker(t, logTo(log))
 		b := &Beacon{Board: board, Worker: w, Provider: "cpu", Device: "a processor", Auto: "float32", Logger: w.cfg.Logger}
-		if err := b.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Start(t.Context()))
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
 		board.look(func() {
@@ -103,20 +102,20 @@ func TestBeaconOfHungWorker(t *testing.T) {
 		!beat.At.Equal(clock.time) {
 		t.Errorf("heartbeat %+v", beat)
 	}
-	for range failuresToSuspend {
-		w.breaker.fail("a", breakerTask("a", "1"), errStore)
+	for range guard.FailuresToSuspend {
+		failsNow(w, "a", errStore)
 	}
 	if beat := w.Beat(); beat.SuspendedCampaign != "a" || beat.Suspended != oneLine(errStore) {
 		t.Errorf("heartbeat %+v", beat)
 	}
-	a := w.watchdog.begin(t.Context(), "solve", time.Minute)
-	defer a.end()
-	w.watchdog.check(time.Minute)
+	a := w.watchdog.Begin(t.Context(), "solve", time.Minute)
+	defer a.End()
+	w.watchdog.Check(time.Minute)
 	b.finish(t.Context(), "workers/tester")
 	if log.Len() > 0 {
 		t.Errorf("log %s", log)
 	}
-	if !errors.Is(w.Health(), ErrHung) || len(board.calls) != 1 || !strings.HasPrefix(board.calls[0], "put") || !strings.Contains(board.last.Hung, "stage solve took 1m0s") {
+	if !errors.Is(w.Health(), guard.ErrHung) || len(board.calls) != 1 || !strings.HasPrefix(board.calls[0], "put") || !strings.Contains(board.last.Hung, "stage solve took 1m0s") {
 		t.Errorf("%v, calls %q, record %+v", w.Health(), board.calls, board.last)
 	}
 	board.err = errStore

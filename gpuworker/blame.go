@@ -45,7 +45,7 @@ func startsKey(id string) string { return checkpointKey(id) + ".starts" }
 
 // readStarts returns the starts of an item in its present round.
 func (t *task) readStarts(ctx context.Context) ([]attemptStart, error) {
-	data, err := t.assigned.Store.Get(ctx, startsKey(t.item.ID))
+	data, err := t.assigned.Store.Get(ctx, startsKey(t.Item.ID))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
 	}
@@ -67,13 +67,13 @@ func (t *task) readStarts(ctx context.Context) ([]attemptStart, error) {
 // writeStarts stores the starts of an item. Without starts it deletes the record.
 func (t *task) writeStarts(ctx context.Context, starts []attemptStart) error {
 	if len(starts) == 0 {
-		return t.assigned.Store.Delete(ctx, startsKey(t.item.ID))
+		return t.assigned.Store.Delete(ctx, startsKey(t.Item.ID))
 	}
 	data, err := json.Marshal(starts)
 	if err != nil {
 		return err
 	}
-	return t.assigned.Store.Put(ctx, startsKey(t.item.ID), data)
+	return t.assigned.Store.Put(ctx, startsKey(t.Item.ID), data)
 }
 
 // recordStart records the start of a suspect. It returns a crashError when no attempts are left and the item has ended
@@ -113,7 +113,7 @@ func (c *core) recordStage(ctx context.Context, t *task, stage string) {
 
 // withdrawStart removes the record of this attempt, which has an answer. A settled item needs no record at all.
 func (c *core) withdrawStart(ctx context.Context, t *task, settled bool) {
-	if !suspect(t.lease) || t.item.ID == "" {
+	if !suspect(t.lease) || t.Item.ID == "" {
 		return
 	}
 	var left []attemptStart

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -43,7 +44,7 @@ func suspectTask(t *testing.T, l *queue.Lease, s store) *task {
 // taskOf is a task of a lease and an assignment.
 func taskOf(t *testing.T, l *queue.Lease, a Assignment) *task {
 	t.Helper()
-	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), item: manifest.Item{ID: l.ID()}}
+	return &task{lease: l, assigned: newAssigned(a, 1, nil, 0), ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: l.ID()}}}
 }
 
 // The starts of a suspect have no answer until they are withdrawn, and count in one round only.
@@ -55,9 +56,7 @@ func TestStartsOfSuspect(t *testing.T) {
 	stored := func() []attemptStart {
 		t.Helper()
 		starts, err := suspectTask(t, l, s).readStarts(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return starts
 	}
 	begin := func() (*task, error) {
@@ -110,7 +109,7 @@ func TestStartsOfSuspect(t *testing.T) {
 		t.Error("a worker withdrew the start of another one")
 	}
 	unread := suspectTask(t, l, s)
-	unread.item.ID = ""
+	unread.Item.ID = ""
 	w.withdrawStart(t.Context(), unread, true)
 	if len(stored()) != 1 {
 		t.Error("a task without an item withdrew a start")
@@ -127,9 +126,7 @@ func TestForeignStarts(t *testing.T) {
 	q, s := internalQueue(t, queue.Config{MaxAttempts: 1}), emptyStore(t)
 	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
 	other := attemptStart{Worker: "other", Round: 1, Attempt: 2}
-	if err := task.writeStarts(t.Context(), []attemptStart{other, {Worker: "here"}, other}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, task.writeStarts(t.Context(), []attemptStart{other, {Worker: "here"}, other}))
 	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 1 || got[0].Worker != "here" {
 		t.Errorf("starts %+v, %v", got, err)
 	}
@@ -137,9 +134,7 @@ func TestForeignStarts(t *testing.T) {
 	if err := quietWorker(t).recordStart(t.Context(), task); !errors.As(err, new(crashError)) {
 		t.Errorf("a start with one attempt: %v", err)
 	}
-	if err := s.Put(t.Context(), startsKey(task.item.ID), []byte("[{")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(t.Context(), startsKey(task.Item.ID), []byte("[{")))
 	if got, err := task.readStarts(t.Context()); err != nil || len(got) != 0 {
 		t.Errorf("a damaged record: %+v, %v", got, err)
 	}
@@ -160,9 +155,7 @@ func TestStartsThatCannotBeStored(t *testing.T) {
 	w := quietWorker(t, logTo(log))
 	task := suspectTask(t, retryOf(t, q, leaseNew(t, q, 1)[0]), s)
 	w.recordStage(t.Context(), task, telemetry.StageRestore) // no start is recorded
-	if err := w.recordStart(t.Context(), task); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.recordStart(t.Context(), task))
 	w.recordStage(t.Context(), task, telemetry.StageRestore)
 	w.withdrawStart(t.Context(), task, false)
 	if log.Len() > 0 {
@@ -221,13 +214,11 @@ func TestAbandonedItems(t *testing.T) {
 		tasks[l.ID()] = held
 		w.leases.add([]*task{held})
 	}
-	a := w.watchdog.begin(t.Context(), "solve", time.Minute, tasks["item0"], tasks["item1"])
-	defer a.end()
-	w.watchdog.check(time.Minute)
+	a := w.watchdog.Begin(t.Context(), "solve", time.Minute, tasks["item0"], tasks["item1"])
+	defer a.End()
+	w.watchdog.Check(time.Minute)
 	tasks["item3"].claim()
-	if err := w.abandon(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.abandon(t.Context()))
 	attempts := map[string]int{}
 	for _, l := range leaseAgain(t, q, 3) {
 		attempts[l.ID()] = l.Attempt()
@@ -246,12 +237,10 @@ func TestAbandonedItems(t *testing.T) {
 	l := retryOf(t, q, leases[3])
 	held := taskOf(t, l, Assignment{Store: emptyStore(t), Lifetime: lifetime})
 	w.leases.add([]*task{held})
-	b := w.watchdog.begin(t.Context(), "solve", time.Minute, held)
-	defer b.end()
-	w.watchdog.check(time.Minute)
-	if err := w.abandon(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b := w.watchdog.Begin(t.Context(), "solve", time.Minute, held)
+	defer b.End()
+	w.watchdog.Check(time.Minute)
+	must(t, w.abandon(t.Context()))
 	if pending, leased, err := q.Depth(t.Context()); err != nil || pending+leased != 3 {
 		t.Errorf("%d items remain, want 3: %v", pending+leased, err)
 	}

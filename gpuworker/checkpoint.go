@@ -51,21 +51,21 @@ func checksum(id string, body []byte) [sha256.Size]byte {
 
 // decodeCheckpoint is the inverse of encode. It returns an error when the checkpoint does not fit the item.
 func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
-	if len(data) < sha256.Size || checksum(t.item.ID, data[sha256.Size:]) != [sha256.Size]byte(data) {
+	if len(data) < sha256.Size || checksum(t.Item.ID, data[sha256.Size:]) != [sha256.Size]byte(data) {
 		return nil, errors.New("wrong checksum")
 	}
 	var c checkpoint
 	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&c); err != nil {
 		return nil, err
 	}
-	run, err := t.assigned.Engine.Run(t.plan)
+	run, err := t.assigned.Engine.Run(t.Plan)
 	if err != nil {
 		return nil, err
 	}
 	if !solver.Fits(run, c.State, c.Curves) {
 		return nil, errors.New("the checkpoint belongs to another problem")
 	}
-	if now := t.assigned.Engine.Build(t.plan).Precision; c.Precision != "" && c.Precision != now {
+	if now := t.assigned.Engine.Build(t.Plan).Precision; c.Precision != "" && c.Precision != now {
 		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", c.Precision.Name(), now.Name())
 	}
 	return &c, nil
@@ -74,15 +74,15 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 // storeCheckpoints stores the states of a batch that was stopped after a chunk. An error is logged only: the next worker
 // then starts from the beginning. Seconds is the solver time of this attempt, for each item.
 func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves, seconds float64) {
-	a := e.watchdog.begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
-	defer a.end()
+	a := e.watchdog.Begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)
+	defer a.End()
 	for i, t := range tasks {
 		if states[i].Step == 0 {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.plan).Precision, t.spent() + seconds}.encode(t.item.ID)
+		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.Plan).Precision, t.spent() + seconds}.encode(t.Item.ID)
 		if err == nil {
-			err = t.assigned.Store.Put(a.ctx, checkpointKey(t.item.ID), data)
+			err = t.assigned.Store.Put(a.Ctx, checkpointKey(t.Item.ID), data)
 		}
 		if err != nil {
 			e.log(t).Warn("could not store a checkpoint", "reason", err)
@@ -95,7 +95,7 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 // loadCheckpoint loads the checkpoint of an item, if there is one. It deletes a damaged checkpoint or one that does not
 // fit; the item then starts from the beginning.
 func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
-	data, err := t.assigned.Store.Get(ctx, checkpointKey(t.item.ID))
+	data, err := t.assigned.Store.Get(ctx, checkpointKey(t.Item.ID))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (e engineRestorer) loadCheckpoint(ctx context.Context, t *task) error {
 }
 
 func (e engineRestorer) deleteCheckpoint(ctx context.Context, t *task) {
-	if err := t.assigned.Store.Delete(ctx, checkpointKey(t.item.ID)); err != nil {
+	if err := t.assigned.Store.Delete(ctx, checkpointKey(t.Item.ID)); err != nil {
 		e.log(t).Warn("could not delete a checkpoint", "reason", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/solver"
@@ -17,9 +18,7 @@ import (
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
 	good, err := checkpoint{State: solver.State{Step: 2, Tensors: []solver.Tensor{{Name: "x", Data: []float32{1, 2}}}}}.encode("own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	empty := checksum("own", nil)
 	for name, c := range map[string]struct {
 		id     string
@@ -45,7 +44,7 @@ func TestLoadOfCheckpoints(t *testing.T) {
 	t.Parallel()
 	s, log := &readOnlyStore{Dir: emptyStore(t)}, new(strings.Builder)
 	e := engineRestorer{quietWorker(t, logTo(log)).core}
-	tasks := []*task{{lease: new(queue.Lease), assigned: newAssigned(Assignment{Store: s}, 1, nil, 0), item: manifest.Item{ID: "own", Name: "own"}}}
+	tasks := []*task{{lease: new(queue.Lease), assigned: newAssigned(Assignment{Store: s}, 1, nil, 0), Job: job.Job{Item: manifest.Item{ID: "own", Name: "own"}}}}
 	task := tasks[0]
 	load := func(ctx context.Context) error { return e.loadCheckpoint(ctx, task) }
 	if err := load(t.Context()); err != nil || task.checkpoint != nil || log.Len() > 0 {
@@ -56,9 +55,7 @@ func TestLoadOfCheckpoints(t *testing.T) {
 	if err := load(cancelled); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read checkpoint") {
 		t.Errorf("an unreadable checkpoint: %v", err)
 	}
-	if err := s.Put(t.Context(), checkpointKey("own"), []byte("damaged")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(t.Context(), checkpointKey("own"), []byte("damaged")))
 	s.denied = true
 	if err := load(t.Context()); err != nil || strings.Count(log.String(), "could not delete a checkpoint") != 1 {
 		t.Errorf("a checkpoint that cannot be deleted: %v, log %s", err, log)

@@ -10,6 +10,9 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/tuner"
 	"ddiff/telemetry"
 )
 
@@ -35,18 +38,18 @@ type tail interface {
 
 // Config describes a worker. Fields without a stated default are required.
 type Config struct {
-	// Work leases items: [Single] or [Fleet].
+	// Work leases items: [Single] or a fleet.
 	Work dispatcher
 	// Name identifies the worker in results. Default: "worker".
 	Name string
 	// Version is the program's version, for results.
 	Version string
-	// Tuner finds the batch size of assignments without one. Default: a new Tuner without a file.
-	Tuner *Tuner
+	// Tuner finds the batch size of assignments without one. Default: a new tuner without a file.
+	Tuner *tuner.Tuner
 	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration
 	// Limits are the longest durations of the stages.
-	Limits Limits
+	Limits guard.Limits
 	// Idle is how long one lease request waits for work. Default: 1 s.
 	Idle time.Duration
 	// Once, if above 0, makes Run return after this time without work.
@@ -66,7 +69,7 @@ type Config struct {
 	// that has too little memory too. Default: SolveShare of the memory of the machine or its container; no limit if that
 	// is unknown.
 	SolveMemory int64
-	// SolveShare is the share of the memory for SolveMemory, at most 1. Default: DefaultSolveShare.
+	// SolveShare is the share of the memory for SolveMemory, at most 1. Default: job.DefaultSolveShare.
 	SolveShare float64
 	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
 	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
@@ -108,24 +111,22 @@ func (c Config) Validate() error {
 		return errors.New("Tracer is missing")
 	case c.Instruments == nil:
 		return errors.New("Instruments is missing")
-	case c.AckWait < 0:
-		return fmt.Errorf("AckWait: %v is negative", c.AckWait)
-	case c.Idle < 0:
-		return fmt.Errorf("Idle: %v is negative", c.Idle)
-	case c.Once < 0:
-		return fmt.Errorf("Once: %v is negative", c.Once)
+	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
+		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
 	case c.DecodeMemory < 0:
 		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
 	case c.SolveMemory < 0:
 		return fmt.Errorf("SolveMemory: %d is negative", c.SolveMemory)
-	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
-		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
-	case c.Patience < 0:
-		return fmt.Errorf("Patience: %v is negative", c.Patience)
-	case c.ProbePause < 0:
-		return fmt.Errorf("ProbePause: %v is negative", c.ProbePause)
-	case c.PauseAfter < 0:
-		return fmt.Errorf("PauseAfter: %v is negative", c.PauseAfter)
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"AckWait", c.AckWait}, {"Idle", c.Idle}, {"Once", c.Once}, {"Patience", c.Patience}, {"ProbePause", c.ProbePause}, {"PauseAfter", c.PauseAfter},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s: %v is negative", f.name, f.value)
+		}
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("Limits: %w", err)
@@ -144,10 +145,10 @@ func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()
 	c.Idle = cmp.Or(c.Idle, time.Second)
 	if c.DecodeMemory == 0 {
-		c.DecodeMemory = decodeMemory(machineMemory())
+		c.DecodeMemory = job.DecodeMemory()
 	}
 	if c.SolveMemory == 0 {
-		c.SolveMemory = solveMemory(machineMemory(), cmp.Or(c.SolveShare, DefaultSolveShare))
+		c.SolveMemory = job.SolveMemory(cmp.Or(c.SolveShare, job.DefaultSolveShare))
 	}
 	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
 	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ddiff/gpuworker/job"
 )
 
 func TestDefaultsOfConfig(t *testing.T) {
@@ -17,7 +19,7 @@ func TestDefaultsOfConfig(t *testing.T) {
 	if c.Name != "worker" || c.AckWait != 30*time.Second || c.Idle != time.Second || c.ProbePause != time.Second || c.PauseAfter != 15*time.Minute {
 		t.Errorf("defaults %+v", c)
 	}
-	if c.DecodeMemory != decodeMemory(machineMemory()) || c.SolveMemory != solveMemory(machineMemory(), DefaultSolveShare) {
+	if c.DecodeMemory != job.DecodeMemory() || c.SolveMemory != job.SolveMemory(job.DefaultSolveShare) {
 		t.Errorf("%d bytes for decoding, %d for solving", c.DecodeMemory, c.SolveMemory)
 	}
 	stepped, now := 0, newStoppedClock()
@@ -71,7 +73,7 @@ func TestRangesOfConfig(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := New(bad); err == nil || !strings.Contains(err.Error(), "configure worker: "+name) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

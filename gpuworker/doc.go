@@ -1,27 +1,34 @@
 // Package gpuworker processes work items: it leases them from the queue, loads their images, simulates or loads the
 // measurements, restores items in batches, scores and stores the results, and settles the leases.
 //
+// # Packages and files
+//
+// The parts that need no lease are packages of their own: job plans, measures, scores and encodes one item; guard limits stages and decides
+// when a worker suspends itself; tuner measures batch sizes and providers; enginecache keeps priors and operators on this machine; passport
+// explains a restored image; fleet leases from the campaigns of a cluster. This package has [Config], [Worker] and what connects them:
+//
+//   - lease: single.go, assignment.go, leases.go (extension), alone.go (items that run alone), dispute.go (second opinions)
+//   - stages: prepare.go, solve.go with choose.go and network_time.go, finish.go; checkpoint.go; preflight.go; simulate.go
+//   - end of an attempt: outcome.go (its class), settle.go (what the queue is told), blame.go (starts without an answer), abandon.go
+//   - failing environment: suspend.go, probe.go (its test)
+//   - what others see: beacon.go (heartbeat), itemlog.go, tail.go
+//
 // # Dispatch
 //
-// A dispatcher leases items and supplies the store and the engine for them. [Single] serves a run in one process.
-// [Fleet] serves a cluster: it watches the campaigns on the board and leases from the runnable ones. Campaigns of the
-// highest priority with work come first; within a priority, campaigns take turns by weight. A Fleet remembers which
-// campaigns have no work and checks them at a limited rate, so that a lease costs the same beside a thousand idle
-// campaigns (fleet_empty.go). Priors come from the cluster's store and are cached on disk and in memory by digest
-// ([EngineCache]). A campaign that this worker cannot process (no queue, unusable prior, newer version) is logged once
-// and does not block the others.
+// A dispatcher leases items and supplies the store and the engine for them. [Single] serves a run in one process, a fleet a cluster. A
+// campaign that this worker cannot process (no queue, unusable prior, newer version) is logged once and does not block the others.
 //
 // # Stages
 //
 // Three stages run concurrently, so that the device never waits for a disk: while one batch is on the device, the next
 // batch is loaded and measured, and the previous batch is scored and stored. An item that already has a result is
-// settled before its files are read. The campaign sets the batch size, or [Tuner] measures the best one. A batch that
+// settled before its files are read. The campaign sets the batch size, or package tuner measures the best one. A batch that
 // exceeds memory is halved, and no item fails because of it.
 //
 // The stages call a restorer. It computes with an engine, or waits ([Simulation]); the rest of the worker is the same.
 //
-// Leases are extended while a stage runs. A watchdog limits each stage, see [Limits]: at its limit a stage is interrupted,
-// the attempt at its items counts, the worker releases all other items and ends with [ErrHung]. The limits of chunks follow
+// Leases are extended while a stage runs. A watchdog limits each stage, see [guard.Limits]: at its limit a stage is interrupted,
+// the attempt at its items counts, the worker releases all other items and ends with [guard.ErrHung]. The limits of chunks follow
 // the measured durations, so that a slow machine is not taken for a hung one. The leases of a process that does not run
 // expire, and another worker takes over.
 //
@@ -33,7 +40,7 @@
 //
 // An item whose earlier attempt ended without an answer runs alone (alone.go), and its start is recorded in the store
 // (blame.go): it is dead after it has ended workers that held nothing else. Failures of the environment use no attempt
-// and suspend the worker until a test passes (breaker.go, probe.go). A result that may be the worker's fault gets a second
+// and suspend the worker until a test passes (package guard, suspend.go, probe.go). A result that may be the worker's fault gets a second
 // opinion (dispute.go).
 //
 // Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
@@ -43,6 +50,6 @@
 //
 // When the context of Run ends, the worker drains: it leases nothing more, stops after the current chunk of steps,
 // saves checkpoints of unfinished items, releases these items to the queue, and returns. A chunk that takes longer than
-// [Limits].Drain is interrupted; the checkpoint is then that of the chunk before. A campaign that is cancelled immediately
+// [guard.Limits].Drain is interrupted; the checkpoint is then that of the chunk before. A campaign that is cancelled immediately
 // interrupts the current chunk; its unfinished items are dropped without checkpoints.
 package gpuworker

@@ -12,6 +12,3 @@ func (f failingSolver) solve(_ context.Context, tasks []*task) (int, error) { re
 
 // FailSolves makes every solve of a worker return an error.
 func (w *Worker) FailSolves(err error) { w.restorer = failingSolver{w.restorer, err} }
-
-// Hang returns the error of a solve with a number of items that hung.
-func Hang(items int) error { return &hangError{stage: "solve", took: 1, limit: 1, items: items} }

@@ -2,35 +2,29 @@ package gpuworker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/passport"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/metric"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
 
 // finish scores an item and stores its artifacts and result.
 func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 	e.recordStage(t.ctx, t, telemetry.StageScore)
 	var scores manifest.Metrics
 	err := e.stage(t, telemetry.StageScore, e.cfg.Limits.Finish, func(context.Context) (err error) {
-		if scores, err = t.score(); err == nil {
-			t.warn(scores)
+		if scores, err = t.Score(); err == nil {
+			t.Warn(t.assigned.Engine, scores)
 		}
 		return err
 	})
@@ -48,71 +42,6 @@ func (e engineRestorer) finish(t *task) (*manifest.Result, error) {
 	return res, err
 }
 
-// score computes the item's metrics.
-func (t *task) score() (manifest.Metrics, error) {
-	var m manifest.Metrics
-	observed := func(v []float32) []float32 { return t.op.Observed(v, t.problem.Draw) }
-	seen := observed(t.problem.Y)
-	variance := t.noise().Variance(seen)
-	residual, err := metric.Residual(seen, observed(t.applied), variance)
-	if err != nil {
-		return m, fmt.Errorf("score residual: %w", err)
-	}
-	m.Residual = &residual
-	if t.item.Photons > 0 {
-		m.NoiseVariance = &variance
-	}
-	if t.truth == nil {
-		return m, nil
-	}
-	if m.PSNR, m.SSIM, err = compare(t.truth, t.restored()); err != nil {
-		return m, err
-	}
-	if m.PSNRLuma, m.HaarPSI, err = perceptual(t.truth, t.restored()); err != nil {
-		return m, err
-	}
-	if base := t.op.Baseline(t.problem.Y); base != nil {
-		if m.BaselinePSNR, m.BaselineSSIM, err = compare(t.truth, base); err != nil {
-			return m, err
-		}
-	}
-	return m, nil
-}
-
-// compare returns PSNR and SSIM of an image. SSIM is nil when the image is smaller than the window of the metric.
-func compare(truth, other *raster.Image) (psnr, ssim *float64, err error) {
-	p, err := metric.PSNR(truth, other)
-	if err != nil {
-		return nil, nil, fmt.Errorf("score PSNR: %w", err)
-	}
-	s, err := metric.SSIM(truth, other)
-	if errors.Is(err, metric.ErrTooSmall) {
-		return &p, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("score SSIM: %w", err)
-	}
-	return &p, &s, nil
-}
-
-// perceptual returns the PSNR of the luma and HaarPSI. Each is nil for an image to which the metric does not apply.
-func perceptual(truth, other *raster.Image) (luma, haarPSI *float64, err error) {
-	for _, m := range []struct {
-		name  string
-		score func(x, y *raster.Image) (float64, error)
-		into  **float64
-	}{{"PSNR of the luma", metric.PSNRLuma, &luma}, {"HaarPSI", metric.HaarPSI, &haarPSI}} {
-		v, err := m.score(truth, other)
-		switch {
-		case err == nil:
-			*m.into = &v
-		case !errors.Is(err, metric.ErrTooSmall) && !errors.Is(err, metric.ErrShape):
-			return nil, nil, fmt.Errorf("score %s: %w", m.name, err)
-		}
-	}
-	return luma, haarPSI, nil
-}
-
 // write stores the artifacts, and then the result, create-only. Two workers that finish the same item write the same
 // keys. The first result is kept, and write returns it.
 func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) (*manifest.Result, error) {
@@ -121,27 +50,27 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 		return res, err
 	}
 	res := e.result(t, manifest.OutcomeDone, "")
-	res.Metrics, res.Warnings = m, t.warnings
+	res.Metrics, res.Warnings = m, t.Warnings
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
-	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
+	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.Plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
 	if e.cfg.Log != nil {
-		res.Log = e.cfg.Log.Own(t.item.ID)
+		res.Log = e.cfg.Log.Own(t.Item.ID)
 	}
-	files, err := t.artifacts()
+	files, err := t.Artifacts()
 	if err != nil {
 		return nil, err
 	}
 	res.Artifacts = map[string]string{}
 	for _, f := range files {
-		res.Artifacts[f.name] = digest(f.data)
+		res.Artifacts[f.Name] = regular.SHA256(f.Data)
 	}
 	// The passport in the picture contains the digests of the other artifacts.
-	picture, err := encodeRestored(t.restored(), t.picture(), *res)
+	picture, err := passport.Encode(t.Restored(), t.Picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
-	res.Artifacts[manifest.FileRestored] = digest(picture)
-	for _, f := range append(files, artifact{manifest.FileRestored, picture}) {
+	res.Artifacts[manifest.FileRestored] = regular.SHA256(picture)
+	for _, f := range append(files, job.Artifact{Name: manifest.FileRestored, Data: picture}) {
 		if err := t.put(ctx, f); err != nil {
 			return nil, err
 		}
@@ -153,10 +82,10 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	return res, err
 }
 
-func (t *task) put(ctx context.Context, f artifact) error {
-	t.written = max(t.written, len(f.data))
-	if err := t.assigned.Store.Put(ctx, manifest.ItemKey(t.item.ID, f.name), f.data); err != nil {
-		return fmt.Errorf("write %s: %w", f.name, err)
+func (t *task) put(ctx context.Context, f job.Artifact) error {
+	t.written = max(t.written, len(f.Data))
+	if err := t.assigned.Store.Put(ctx, manifest.ItemKey(t.Item.ID, f.Name), f.Data); err != nil {
+		return fmt.Errorf("write %s: %w", f.Name, err)
 	}
 	return nil
 }
@@ -165,7 +94,7 @@ func (t *task) put(ctx context.Context, f artifact) error {
 func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
 	data, err := manifest.EncodeResult(res)
 	if err == nil {
-		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.item.ID, manifest.FileResult), data)
+		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.Item.ID, manifest.FileResult), data)
 	}
 	if err != nil {
 		return fmt.Errorf("write result: %w", err)
@@ -181,19 +110,19 @@ func (t *task) restoreExistingResult(ctx context.Context) (*manifest.Result, err
 	if err != nil {
 		return nil, err
 	}
-	picture, err := encodeRestored(t.restored(), t.picture(), *res)
+	picture, err := passport.Encode(t.Restored(), t.Picture(), *res)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
 	}
-	if digest(picture) != res.Artifacts[manifest.FileRestored] {
+	if regular.SHA256(picture) != res.Artifacts[manifest.FileRestored] {
 		return res, nil
 	}
-	return res, t.put(ctx, artifact{manifest.FileRestored, picture})
+	return res, t.put(ctx, job.Artifact{Name: manifest.FileRestored, Data: picture})
 }
 
 // readResult reads the stored result of an item.
 func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
-	key := manifest.ItemKey(t.item.ID, manifest.FileResult)
+	key := manifest.ItemKey(t.Item.ID, manifest.FileResult)
 	data, err := t.assigned.Store.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("read existing result: %w", err)
@@ -228,10 +157,10 @@ func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
 func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Result {
 	runtime := manifest.Runtime{Version: c.cfg.Version}
 	if t.assigned.Engine != nil {
-		runtime = RuntimeOf(t.assigned.Engine, t.plan, c.cfg.Version)
+		runtime = RuntimeOf(t.assigned.Engine, t.Plan, c.cfg.Version)
 	}
 	return &manifest.Result{
-		Schema: manifest.SchemaVersion, Item: t.item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
+		Schema: manifest.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
 		Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),
@@ -250,55 +179,4 @@ func RuntimeOf(e *restore.Engine, p restore.Plan, version string) manifest.Runti
 		Options: e.Settings(p), Precision: string(build.Precision), Form: string(build.Form), K: k, Version: version,
 		Streams: build.Streams,
 	}
-}
-
-// artifact is a file beside a result.
-type artifact struct {
-	name string
-	data []byte
-}
-
-// artifacts encodes the files beside a result, except for the restored image.
-func (t *task) artifacts() ([]artifact, error) {
-	var out []artifact
-	add := func(name string, data []byte, err error) error {
-		if err != nil {
-			return fmt.Errorf("encode %s: %w", name, err)
-		}
-		out = append(out, artifact{name, data})
-		return nil
-	}
-	png := func(name string, img *raster.Image) error {
-		data, err := raster.EncodePNG(img)
-		return add(name, data, err)
-	}
-	npy := func(name string, dims []int, values []float32) error {
-		data, err := raster.EncodeNPY(dims, values)
-		return add(name, data, err)
-	}
-	var errs []error
-	if t.truth != nil {
-		errs = append(errs, png(manifest.FileTruth, t.truth))
-	}
-	errs = append(errs,
-		npy(manifest.FileData, t.op.Measurement, t.problem.Y),
-		png(manifest.FileMeasurement, t.shown()))
-	if t.draw != nil {
-		errs = append(errs, npy(t.draw.Name+".npy", t.draw.Dims, t.draw.Data))
-	}
-	if t.item.Unclipped {
-		img := t.restored()
-		errs = append(errs, npy(manifest.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
-	}
-	curves, err := json.Marshal(traceOf(t.solution.Curves))
-	errs = append(errs, add(manifest.FileTrace, curves, err))
-	return out, errors.Join(errs...)
-}
-
-func traceOf(c solver.Curves) manifest.Trace {
-	t := manifest.Trace{Timestep: c.Time}
-	for _, curve := range c.Curves {
-		t.Curves = append(t.Curves, manifest.Curve(curve))
-	}
-	return t
 }

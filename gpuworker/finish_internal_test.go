@@ -6,124 +6,40 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/job"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
-// solved returns a task with a solution, and a ground truth that differs from it.
-func solved(t *testing.T, name string, side int) *task {
+// blobs are sources by path.
+type blobs map[string][]byte
+
+func (b blobs) Get(_ context.Context, path string) ([]byte, error) { return b[path], nil }
+
+// solved returns a solved task of a black image, whose first value is brighter.
+func solved(t *testing.T, brighter float32) *task {
 	t.Helper()
-	op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: side, Width: side})
-	if err != nil {
-		t.Fatal(err)
-	}
-	size := 1
-	for _, n := range op.Measurement {
-		size *= n
-	}
-	tk := &task{
-		op: op, truth: raster.New(3, side, side), applied: make([]float32, size), ctx: t.Context(), lease: &queue.Lease{},
-		problem: solver.Problem{Y: make([]float32, size)}, solution: solver.Solution{X: make([]float32, 3*side*side)},
-		item: manifest.Item{ID: "item", Name: "a", Sigma: 0.1, Width: side, Height: side},
-	}
-	for i := range tk.truth.Pix {
-		tk.truth.Pix[i] = float32(i%17)/17 - 0.5
-		tk.solution.X[i] = tk.truth.Pix[i] + 0.01*float32(i%3)
-	}
-	for i := range tk.problem.Y {
-		tk.problem.Y[i] = float32(i%5) / 10
-		tk.applied[i] = tk.problem.Y[i] + 0.2
-	}
+	e := engineOf(t)
+	data, err := raster.EncodePNG(raster.New(3, 16, 16))
+	must(t, err)
+	in := newAssigned(Assignment{Engine: e, Sources: blobs{"x": data}}, 1, nil, 0)
+	tk := planned(t, in, sampleItem(t, e, 16, 16, func(it *manifest.Item) { it.Image = &manifest.Source{Path: "x", SHA256: regular.SHA256(data)} }))
+	must(t, in.loader.Fetch(t.Context(), &tk.Job))
+	must(t, in.loader.Measure(t.Context(), &tk.Job))
+	x := make([]float32, tk.Op.Image.Size())
+	x[0] = brighter
+	must(t, tk.Solved(t.Context(), e, solver.Solution{X: x}))
+	tk.Item.ID, tk.lease = "item", &queue.Lease{}
 	return tk
-}
-
-// An image has the scores that its size, its operator and its ground truth permit.
-func TestScores(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name                        string
-		side                        int
-		truth, ssim, haar, baseline bool
-	}{
-		{operator.SuperResolution, 32, true, true, true, true},
-		{operator.SuperResolution, 8, true, false, false, true},
-		{operator.SuperResolution, 32, false, false, false, false},
-		{operator.PhaseRetrieval, 32, true, true, true, false},
-	} {
-		tk := solved(t, tt.name, tt.side)
-		if !tt.truth {
-			tk.truth = nil
-		}
-		m, err := tk.score()
-		if err != nil {
-			t.Errorf("%s of %d pixels: %v", tt.name, tt.side, err)
-			continue
-		}
-		if !(math.Abs(*m.Residual-0.03) <= 1e-6) {
-			t.Errorf("%s: residual %g", tt.name, *m.Residual)
-		}
-		has := []bool{m.PSNR != nil, m.PSNRLuma != nil, m.SSIM != nil, m.HaarPSI != nil, m.BaselinePSNR != nil, m.BaselineSSIM != nil}
-		if want := []bool{tt.truth, tt.truth, tt.ssim, tt.haar, tt.baseline, tt.baseline && tt.ssim}; !slices.Equal(has, want) {
-			t.Errorf("%s of %d pixels: scores %v, want %v", tt.name, tt.side, has, want)
-		}
-		if m.BaselinePSNR != nil && !(*m.PSNR > *m.BaselinePSNR+5) {
-			t.Errorf("%s: the scores are %g and %g dB", tt.name, *m.PSNR, *m.BaselinePSNR)
-		}
-	}
-	nan := float32(math.NaN())
-	for name, change := range map[string]func(*task){
-		"score residual": func(tk *task) { tk.applied = tk.applied[1:] },
-		"score PSNR":     func(tk *task) { tk.solution.X[0] = nan },
-		"shape":          func(tk *task) { tk.truth = raster.New(3, 16, 16) },
-		"baseline":       func(tk *task) { tk.problem.Y[7] = nan },
-	} {
-		tk := solved(t, operator.SuperResolution, 32)
-		change(tk)
-		if m, err := tk.score(); err == nil {
-			t.Errorf("%s: no error, scores %+v", name, m)
-		}
-	}
-}
-
-// The files beside a result are those that the item has.
-func TestArtifacts(t *testing.T) {
-	t.Parallel()
-	tk := solved(t, operator.SuperResolution, 32)
-	names := func() string {
-		files, err := tk.artifacts()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := ""
-		for _, f := range files {
-			if len(f.data) == 0 {
-				t.Errorf("%s is empty", f.name)
-			}
-			out += f.name + " "
-		}
-		return out
-	}
-	all := fmt.Sprintln(manifest.FileTruth, manifest.FileData, manifest.FileMeasurement, manifest.FileTrace)
-	if got := names(); strings.TrimSpace(got) != strings.TrimSpace(all) {
-		t.Errorf("files %s", got)
-	}
-	tk.truth, tk.draw = nil, &operator.Draw{Name: drawMask, Dims: []int{1, 2}, Data: []float32{0, 1}}
-	if got := names(); strings.Contains(got, manifest.FileTruth) || !strings.Contains(got, fileMask) {
-		t.Errorf("files %s", got)
-	}
-	tk.draw.Dims = []int{3}
-	if _, err := tk.artifacts(); err == nil || !strings.Contains(err.Error(), "encode "+fileMask) {
-		t.Errorf("a mask of another size: %v", err)
-	}
 }
 
 // faulty is a store that fails for some keys.
@@ -157,16 +73,13 @@ func TestFirstResultIsKept(t *testing.T) {
 	write := func(name string, dir store, brighter float32, late bool) (*manifest.Result, *task) {
 		t.Helper()
 		w, _ := workerOf(t, func(c *Config) { c.Name = name })
-		tk := solved(t, operator.SuperResolution, 16)
-		tk.solution.X[0] += brighter
-		tk.batch, tk.seconds, tk.plan.Solver.Steps = 3, 1.5, 7
+		tk := solved(t, brighter)
+		tk.batch, tk.seconds, tk.Plan.Solver.Steps = 3, 1.5, 7
 		tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
 		e := engineRestorer{w.core}
 		if !late {
 			res, err := e.write(t.Context(), tk, manifest.Metrics{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return res, tk
 		}
 		// The other worker created its result while this one wrote its files.
@@ -178,9 +91,7 @@ func TestFirstResultIsKept(t *testing.T) {
 			return nil
 		}}
 		res, err := e.write(t.Context(), tk, manifest.Metrics{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return res, tk
 	}
 	for name, tt := range map[string]struct {
@@ -196,7 +107,7 @@ func TestFirstResultIsKept(t *testing.T) {
 		largest := 0
 		for file, want := range first.Artifacts {
 			data, err := dir.Get(t.Context(), manifest.ItemKey("item", file))
-			if err != nil || digest(data) != want {
+			if err != nil || regular.SHA256(data) != want {
 				t.Errorf("%s: %v", file, err)
 			}
 			largest = max(largest, len(data))
@@ -209,7 +120,7 @@ func TestFirstResultIsKept(t *testing.T) {
 			t.Errorf("%s: the result of %s was kept", name, second.Worker)
 		}
 		data, err := dir.Get(t.Context(), manifest.ItemKey("item", manifest.FileRestored))
-		if err != nil || (digest(data) == first.Artifacts[manifest.FileRestored]) != tt.equal {
+		if err != nil || (regular.SHA256(data) == first.Artifacts[manifest.FileRestored]) != tt.equal {
 			t.Errorf("%s: the digest of the restored image is equal: %v, %v", name, !tt.equal, err)
 		}
 	}
@@ -219,7 +130,7 @@ func TestFirstResultIsKept(t *testing.T) {
 func TestReadOfResult(t *testing.T) {
 	t.Parallel()
 	_, dir := workerOf(t)
-	tk := solved(t, operator.SuperResolution, 16)
+	tk := solved(t, 0)
 	tk.assigned = newAssigned(Assignment{Store: dir}, 1, nil, 0)
 	if res, err := tk.findResult(t.Context()); res != nil || err != nil {
 		t.Errorf("no result: %v, %v", res, err)
@@ -230,18 +141,14 @@ func TestReadOfResult(t *testing.T) {
 	if _, err := tk.restoreExistingResult(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("a denied result: %v", err)
 	}
-	if err := tk.createResult(t.Context(), &manifest.Result{Worker: "w"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tk.createResult(t.Context(), &manifest.Result{Worker: "w"}))
 	if err := tk.createResult(t.Context(), &manifest.Result{}); !errors.Is(err, storage.ErrExists) {
 		t.Errorf("a second result: %v", err)
 	}
 	if res, err := tk.findResult(t.Context()); err != nil || res.Worker != "w" {
 		t.Errorf("%v, %v", res, err)
 	}
-	if err := dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dir.Put(t.Context(), manifest.ItemKey("item", manifest.FileResult), []byte("{")))
 	for name, read := range map[string]func(context.Context) (*manifest.Result, error){"find": tk.findResult, "existing": tk.readExisting} {
 		if res, err := read(t.Context()); res != nil || err == nil || !strings.Contains(err.Error(), "delete it and run again") {
 			t.Errorf("%s: %v, %v", name, res, err)
@@ -349,7 +256,9 @@ func (f files) Get(_ context.Context, path string) ([]byte, error) { return []by
 // Only failures of the environment fail the test of the sources, and only with the last good item or the failed one.
 func TestProbeOfSources(t *testing.T) {
 	t.Parallel()
-	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest([]byte(path))} }
+	src := func(path string) *manifest.Source {
+		return &manifest.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
+	}
 	for name, tt := range map[string]struct {
 		item manifest.Item
 		fail bool
@@ -365,30 +274,30 @@ func TestProbeOfSources(t *testing.T) {
 		w, dir := workerOf(t)
 		from := files{"down": storage.ErrUnavailable, "missing": storage.ErrNotFound}
 		in := newAssigned(Assignment{Campaign: "c", Store: dir, Sources: from}, 1, nil, 0)
-		tk := &task{item: tt.item, assigned: in, ctx: t.Context()}
+		tk := &task{Job: job.Job{Item: tt.item}, assigned: in, ctx: t.Context()}
 		if err := w.testSources(t.Context(), tk); errors.Is(err, storage.ErrUnavailable) != tt.fail || (err != nil) != tt.fail {
 			t.Errorf("%s: %v", name, err)
 		}
 		// A test of the worker without sources, and with the item of a preflight.
-		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.active() {
+		if err := w.test(t.Context(), tk, false); err != nil || w.watchdog.Active() {
 			t.Errorf("%s without sources: %v", name, err)
 		}
 		check := &task{preflight: &manifest.Preflight{Items: []manifest.Item{tt.item}}, assigned: in, ctx: t.Context()}
 		if err := w.test(t.Context(), check, true); (err != nil) != tt.fail {
 			t.Errorf("%s in a preflight: %v", name, err)
 		}
-		w.breaker.succeed(&task{item: manifest.Item{Campaign: "c", Image: src("a")}, assigned: in})
+		w.breaker.Succeed("c", manifest.Item{Campaign: "c", Image: src("a")})
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s after a good item: %v", name, err)
 		}
-		in.sources, in.Sources = nil, nil
-		w.breaker.good = nil
+		in.loader.Sources, in.Sources = nil, nil
+		w.breaker.Succeed("c", manifest.Item{})
 		if err := w.testSources(t.Context(), tk); err != nil {
 			t.Errorf("%s without files: %v", name, err)
 		}
 	}
-	tk := &task{item: manifest.Item{ID: "own"}, preflight: &manifest.Preflight{}}
-	if tk.sample() != &tk.item {
+	tk := &task{Job: job.Job{Item: manifest.Item{ID: "own"}}, preflight: &manifest.Preflight{}}
+	if tk.sample() != &tk.Item {
 		t.Error("a preflight without items")
 	}
 }
@@ -396,7 +305,9 @@ func TestProbeOfSources(t *testing.T) {
 // A preflight reads the files of an item: their number and size are counted, and the image is decoded.
 func TestPreflightOfFiles(t *testing.T) {
 	t.Parallel()
-	src := func(path string) *manifest.Source { return &manifest.Source{Path: path, SHA256: digest([]byte(path))} }
+	src := func(path string) *manifest.Source {
+		return &manifest.Source{Path: path, SHA256: regular.SHA256([]byte(path))}
+	}
 	in := newAssigned(Assignment{Sources: files{"down": storage.ErrUnavailable}}, 1, raster.NewBudget(1<<30), 0)
 	p := &preflight{assigned: in}
 	if n, size, err := p.readFiles(t.Context(), manifest.Item{Measurement: src("four"), Mask: src("three")}); n != 2 || size != 9 || err != nil {
@@ -413,8 +324,8 @@ func TestPreflightOfFiles(t *testing.T) {
 	if _, err := p.sources(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, raster.ErrFormat) {
 		t.Errorf("the first error is %v", err)
 	}
-	p.EngineError = ErrPriorFile
-	if _, err := p.prior(t.Context()); !errors.Is(err, ErrPriorFile) {
+	p.EngineError = enginecache.ErrPriorFile
+	if _, err := p.prior(t.Context()); !errors.Is(err, enginecache.ErrPriorFile) {
 		t.Errorf("prior: %v", err)
 	}
 	p.EngineError, p.sample = nil, nil
@@ -426,7 +337,7 @@ func TestPreflightOfFiles(t *testing.T) {
 // A simulated worker holds items for the sum of their times, and records the times of requests that returned items.
 func TestSimulatedWorker(t *testing.T) {
 	t.Parallel()
-	now, n := &clock{time.Unix(0, 0)}, 0
+	now, n := &stoppedClock{time.Unix(0, 0)}, 0
 	sim := &Simulation{Mean: time.Hour}
 	for id := range 100 {
 		d := sim.duration(fmt.Sprint(id))
@@ -439,7 +350,7 @@ func TestSimulatedWorker(t *testing.T) {
 	}
 	sim.Mean = 0
 	w, _ := workerOf(t, func(c *Config) {
-		c.Simulate, c.Now = sim, func() time.Time { now.pass(time.Second); return now.now }
+		c.Simulate, c.Now = sim, func() time.Time { now.time = now.time.Add(time.Second); return now.time }
 		c.Work = Single{Queue: leases(func(int, time.Duration) ([]*queue.Lease, error) { return make([]*queue.Lease, n), nil }), Items: c.Work.(Single).Items}
 	})
 	s := w.restorer.(*simulator)
@@ -456,7 +367,7 @@ func TestSimulatedWorker(t *testing.T) {
 		t.Errorf("%d items, %v, %g s", m, err, tasks[3].seconds)
 	}
 	other := &simulator{core: s.core, simulation: sim}
-	begin := now.now
+	begin := now.time
 	other.record(begin, begin.Add(2*time.Second), 1)
 	other.record(begin.Add(6*time.Second), begin.Add(8*time.Second), 2)
 	if r := sim.Report(); r.Workers != 2 || r.Items != 7 || !(math.Abs(r.Busy-5.0/9) <= 1e-9) {
@@ -471,7 +382,7 @@ func TestSimulatedWorker(t *testing.T) {
 	if c, err := s.check(t.Context(), nil); err != nil || len(c.Checks) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	tk := solved(t, operator.SuperResolution, 16)
+	tk := solved(t, 0)
 	_, dir := workerOf(t)
 	tk.assigned, tk.batch = newAssigned(Assignment{Store: dir}, 1, nil, 0), 2
 	for range 2 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -33,10 +33,10 @@ func (c *cluster) workers(n, live int) {
 }
 
 // requests counts the messages that a fleet on its own connection sends.
-func (c *cluster) requests() (fleet *gpuworker.Fleet, sent func() int) {
+func (c *cluster) requests() (f *fleet.Fleet, sent func() int) {
 	c.t.Helper()
 	nc := c.connect()
-	f := c.fleet(func(cfg *gpuworker.FleetConfig) {
+	f = c.fleet(func(cfg *fleet.Config) {
 		cfg.Hints = queue.NewHints(nc)
 		cfg.Attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
 			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
@@ -114,7 +114,7 @@ func TestIdleFleetSendsFewRequests(t *testing.T) {
 }
 
 // leaseFrom calls Next until it leases items of a campaign, acknowledges them, and returns the number of calls.
-func leaseFrom(t *testing.T, f *gpuworker.Fleet, campaign string) int {
+func leaseFrom(t *testing.T, f *fleet.Fleet, campaign string) int {
 	t.Helper()
 	for calls, begin := 1, time.Now(); time.Since(begin) < patience; calls++ {
 		a, leases, err := f.Next(t.Context(), time.Second)
@@ -131,7 +131,7 @@ func leaseFrom(t *testing.T, f *gpuworker.Fleet, campaign string) int {
 }
 
 // settleDown calls Next until the fleet has found n campaigns empty, for longer than hintAfter.
-func settleDown(t *testing.T, f *gpuworker.Fleet, sent func() int, n int) {
+func settleDown(t *testing.T, f *fleet.Fleet, sent func() int, n int) {
 	t.Helper()
 	begin := time.Now()
 	for known := begin; time.Since(known) < 1500*time.Millisecond; {
@@ -223,24 +223,4 @@ func TestRedeliveredItemsAreFoundAmongIdleCampaigns(t *testing.T) {
 		t.Errorf("attempt %d after an expired lease, want 3", l.Attempt())
 	}
 	must(t, l.Ack(t.Context()))
-}
-
-// The worker that finds items in an empty campaign tells the other workers, which would check it much later.
-func TestHintWakesOtherWorkers(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.idle(60)
-	c.workers(60, 5000)
-	second, sent := c.requests() // it rarely checks
-	settleDown(t, second, sent, 60)
-	c.workers(60, 1)
-	first, sent := c.requests()
-	settleDown(t, first, sent, 60)
-	c.fill("idle-0030", 20) // without a change of the record
-	leaseFrom(t, first, "idle-0030")
-	leaseFrom(t, first, "idle-0030")
-	// The hint may arrive during the first calls, which wait in other campaigns.
-	if calls := leaseFrom(t, second, "idle-0030"); calls > 6 {
-		t.Errorf("the other worker leases an item by call %d of Next", calls)
-	}
 }

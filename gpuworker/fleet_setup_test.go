@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/fleet"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
@@ -27,7 +30,7 @@ type cluster struct {
 	board   *queue.Board
 	store   *recorder
 	connect func() *queue.Conn
-	fleet   func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet
+	fleet   func(change ...func(*fleet.Config)) *fleet.Fleet
 	log     *lockedBuffer
 }
 
@@ -137,9 +140,9 @@ func newCluster(t *testing.T) *cluster {
 		must(t, err)
 		return q
 	}
-	c.fleet = func(change ...func(*gpuworker.FleetConfig)) *gpuworker.Fleet {
+	c.fleet = func(change ...func(*fleet.Config)) *fleet.Fleet {
 		t.Helper()
-		cfg := gpuworker.FleetConfig{
+		cfg := fleet.Config{
 			Board: c.board, Store: c.store, Sources: manifest.Files{}, Batch: 1,
 			Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
 				return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
@@ -149,7 +152,7 @@ func newCluster(t *testing.T) *cluster {
 		for _, f := range change {
 			f(&cfg)
 		}
-		f, err := gpuworker.NewFleet(cfg)
+		f, err := fleet.New(cfg)
 		must(t, err)
 		must(t, f.Start(context.Background()))
 		t.Cleanup(f.Stop)
@@ -174,8 +177,6 @@ func (c *cluster) submit(id string, change ...func(*manifest.Campaign)) manifest
 	must(c.t, c.board.Put(c.t.Context(), manifest.KeyCampaignPrefix+id, data))
 	return r
 }
-
-func weight(n int) func(*manifest.Campaign) { return func(r *manifest.Campaign) { r.Weight = n } }
 
 func priority(p manifest.Priority) func(*manifest.Campaign) {
 	return func(r *manifest.Campaign) { r.Priority = p }
@@ -207,17 +208,26 @@ func (c *cluster) simulated(mean time.Duration) gpuworker.Config {
 	return cfg
 }
 
-// engines returns a cache for priors from the cluster's store.
-func (c *cluster) engines(change ...func(*gpuworker.EngineCacheConfig)) *gpuworker.EngineCache {
+// prior stores a prior that predicts a share of the image as noise in the cluster's store, as a coordinator does.
+func (c *cluster) prior(data []byte) manifest.PriorFile {
 	c.t.Helper()
-	cfg := gpuworker.EngineCacheConfig{
+	p := manifest.PriorFile{SHA256: regular.SHA256(data), Name: "tiny", License: "CC0-1.0"}
+	p.Key = "priors/" + p.SHA256 + ".onnx"
+	must(c.t, c.store.Put(c.t.Context(), p.Key, data))
+	return p
+}
+
+// engines returns a cache for priors from the cluster's store.
+func (c *cluster) engines(change ...func(*enginecache.Config)) *enginecache.Cache {
+	c.t.Helper()
+	cfg := enginecache.Config{
 		Runtime: onnxtest.Runtime(c.t), Engine: restore.Config{Build: solver.Build{Chunk: 1}}, Store: c.store, Dir: c.t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(c.log, nil)),
 	}
 	for _, f := range change {
 		f(&cfg)
 	}
-	e, err := gpuworker.NewEngineCache(cfg)
+	e, err := enginecache.New(cfg)
 	must(c.t, err)
 	c.t.Cleanup(func() {
 		if err := e.Close(); err != nil {

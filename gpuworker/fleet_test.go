@@ -1,11 +1,11 @@
 package gpuworker_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -26,10 +26,7 @@ func TestSmallAndLargeCampaignShareEqually(t *testing.T) {
 	c.submit("small")
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "small") == 10 })
 	w.stop(t)
-	first := 0
-	for created[first] != "small" {
-		first++
-	}
+	first := slices.Index(created, "small")
 	// From the first to the last item of the small campaign, the campaigns alternate.
 	if large := count(created[first:], "large"); large < 9-inFlight || large > 9+inFlight {
 		t.Errorf("%d items of the large campaign were done during 10 of the small campaign", large)
@@ -39,36 +36,18 @@ func TestSmallAndLargeCampaignShareEqually(t *testing.T) {
 	}
 }
 
-func TestCampaignsShareByWeight(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.fill("heavy", 200)
-	c.fill("light", 200)
-	c.submit("heavy", weight(3))
-	c.submit("light", weight(1))
-	w := start(t, c.simulated(time.Millisecond))
-	created := c.store.waitFor(t, func(created []string) bool { return len(created) >= 100 })[:100]
-	w.stop(t)
-	if heavy := count(created, "heavy"); heavy < 75-2*inFlight || heavy > 75+2*inFlight {
-		t.Errorf("the campaign with 3/4 of the weights has %d of 100 items", heavy)
-	}
-}
-
 func TestHigherPriorityRunsFirst(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.fill("low", 300)
-	c.submit("low", priority(manifest.PriorityLow), weight(1000))
+	c.submit("low", priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Weight = 1000 })
 	w := start(t, c.simulated(time.Millisecond))
 	c.store.waitFor(t, func(created []string) bool { return len(created) >= 10 })
 	c.fill("high", 40)
 	c.submit("high", priority(manifest.PriorityHigh))
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "high") == 40 })
 	w.stop(t)
-	first := 0
-	for created[first] != "high" {
-		first++
-	}
+	first := slices.Index(created, "high")
 	if low := count(created[first:], "low"); low > inFlight {
 		t.Errorf("%d items of the lower priority were done while the higher priority had work", low)
 	}
@@ -127,10 +106,7 @@ func TestPauseAndResume(t *testing.T) {
 	c.fill("two", 10)
 	c.submit("two")
 	created := c.store.waitFor(t, func(created []string) bool { return count(created, "two") == 10 })
-	first := 0
-	for created[first] != "two" {
-		first++
-	}
+	first := slices.Index(created, "two")
 	if more := count(created[first:], "one"); more > inFlight {
 		t.Errorf("%d items of the paused campaign were done", more)
 	}
@@ -182,55 +158,5 @@ func TestCampaignOfNewerVersion(t *testing.T) {
 	}
 	if pending, inFlight, err := q.Depth(t.Context()); err != nil || pending != 3 || inFlight != 0 {
 		t.Errorf("the campaign of a newer version has %d pending and %d leased items (%v), want 3 and 0", pending, inFlight, err)
-	}
-}
-
-func TestOnceEndsIdleWorker(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.fill("one", 5)
-	c.submit("one")
-	cfg := c.simulated(time.Millisecond)
-	cfg.Once = 300 * time.Millisecond
-	start(t, cfg).wait(t)
-	c.store.waitFor(t, func(created []string) bool { return len(created) == 5 })
-	r := cfg.Simulate.Report()
-	if r.Items != 5 || r.Workers != 1 || !(r.Busy > 0) || !(r.Busy <= 1) || r.P50 <= 0 || r.P99 < r.P50 {
-		t.Errorf("the simulation measured %+v", r)
-	}
-}
-
-// TestDamagedRecordKeepsCampaign replaces the record of a campaign by an answer of the server. The items of the campaign
-// stay with the worker, and further ones are leased.
-func TestDamagedRecordKeepsCampaign(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.fill("one", 300)
-	c.submit("one")
-	f := c.fleet()
-	var a gpuworker.Assignment
-	var leases []*queue.Lease
-	for len(leases) == 0 {
-		var err error
-		a, leases, err = f.Next(t.Context(), patience)
-		must(t, err)
-	}
-	key := manifest.KeyCampaignPrefix + "one"
-	for forged, reason := range map[string]string{
-		"": "unexpected end of JSON input", `{"type":"io.nats.jetstream.api.v1.account_info_response","memory":0}`: "schema",
-		`{"schema":1,"id":"two","output":"two","priority":"normal","weight":1,"wanted":"cancel_now","phase":"running"}`:      "it belongs to campaign two",
-		`{"schema":1,"id":"one","output":"priors/x","priority":"normal","weight":1,"wanted":"cancel_now","phase":"running"}`: "the folder priors",
-	} {
-		must(t, c.board.Put(t.Context(), key, []byte(forged)))
-		c.log.wait(t, reason) // the board may skip a record that is replaced at once
-	}
-	if a.Lifetime.Err() != nil {
-		t.Error("the worker drops the leased items")
-	}
-	for _, l := range leases {
-		must(t, l.Ack(t.Context()))
-	}
-	if _, leases, err := f.Next(t.Context(), patience); err != nil || len(leases) == 0 {
-		t.Errorf("no further items: %v", err)
 	}
 }

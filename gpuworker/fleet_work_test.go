@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
+	"ddiff/gpuworker/tuner"
+	"ddiff/gpuworker/workertest"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -31,7 +35,7 @@ func itemsFor(t *testing.T, p manifest.PriorFile, n int) []manifest.Item {
 func (c *cluster) worker(n int) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
 	e := c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch = e, n })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch = e, n })
 	cfg.TolerateQueueErrors = true
 	return cfg
 }
@@ -47,9 +51,9 @@ func prefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed {
 func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	one, two := c.prior(priorBytes(t, 0.1)), c.prior(priorBytes(t, 0.2))
+	one, two := c.prior(workertest.Share(t, 0.1)), c.prior(workertest.Share(t, 0.2))
 	bad := one
-	bad.SHA256 = hexDigest([]byte("something else"))
+	bad.SHA256 = regular.SHA256([]byte("something else"))
 	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
 	for name, p := range map[string]manifest.PriorFile{"one": one, "two": two, "bad": bad} {
 		queues[name], all[name] = c.open(name, queue.Config{}), itemsFor(t, p, 3)
@@ -77,7 +81,7 @@ func TestFleetRestoresCampaignsOfSeveralPriors(t *testing.T) {
 
 // assignments is a dispatcher that records the last assignment.
 type assignments struct {
-	*gpuworker.Fleet
+	*fleet.Fleet
 	last atomic.Pointer[gpuworker.Assignment]
 }
 
@@ -93,12 +97,12 @@ func (a *assignments) Next(ctx context.Context, wait time.Duration) (gpuworker.A
 func TestCancelNow(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	doomed, other := c.open("doomed", queue.Config{}), c.open("other", queue.Config{})
 	publish(t, doomed, itemsFor(t, p, 4)...)
 	c.submit("doomed", func(r *manifest.Campaign) { r.Prior = p })
 	cfg, pace := c.worker(2), newPace()
-	work := &assignments{Fleet: cfg.Work.(*gpuworker.Fleet)}
+	work := &assignments{Fleet: cfg.Work.(*fleet.Fleet)}
 	cfg.Work = work
 	var paced atomic.Bool
 	paced.Store(true)
@@ -132,23 +136,11 @@ func TestCancelNow(t *testing.T) {
 	}
 }
 
-// until waits for a condition.
-func until(t *testing.T, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); !holds(); <-tick.C {
-		if time.Since(begin) > patience {
-			t.Fatal("timeout")
-		}
-	}
-}
-
 // Items that have results are published again: they are settled although their files are deleted.
 func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	all := itemsFor(t, p, 3)
 	first := c.open("first", queue.Config{})
 	publish(t, first, all...)
@@ -185,15 +177,17 @@ func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 func TestWorkerTunesBatchSize(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p, file := c.prior(priorBytes(t, 0.1)), filepath.Join(t.TempDir(), "batch.json")
+	p, file := c.prior(workertest.Share(t, 0.1)), filepath.Join(t.TempDir(), "batch.json")
 	q := c.open("tuned", queue.Config{})
 	all := itemsFor(t, p, 24)
 	publish(t, q, all...)
 	c.submit("tuned", func(r *manifest.Campaign) { r.Prior = p })
 	cfg := config(t, nil, nil)
-	cfg.Tuner = newTuner(t, gpuworker.TunerConfig{File: file, Max: 4})
+	sizes, err := tuner.New(tuner.Config{File: file, Max: 4})
+	must(t, err)
+	cfg.Tuner = sizes
 	e := c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Tuner = e, 0, cfg.Tuner })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch, f.Tuner = e, 0, cfg.Tuner })
 	w := start(t, cfg)
 	got := results(t, q, 24)
 	w.stop(t)
@@ -241,41 +235,12 @@ func TestWorkerTunesBatchSize(t *testing.T) {
 	}
 }
 
-// A draining worker releases an unfinished item, which does not count as an attempt, and the next worker resumes it.
-func TestDrainDoesNotCountAsAttempt(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
-	q := c.open("one", queue.Config{MaxAttempts: 1})
-	it := itemsFor(t, p, 1)[0]
-	publish(t, q, it)
-	c.submit("one", func(r *manifest.Campaign) { r.Prior = p })
-	for range 3 {
-		cfg, pace := c.worker(1), newPace()
-		cfg.Steps = pace.steps
-		w := start(t, cfg)
-		<-pace.made
-		w.drain()
-		close(pace.next)
-		w.wait(t)
-	}
-	made := 0
-	cfg := c.worker(1)
-	cfg.Steps = func(n int) { made += n }
-	w := start(t, cfg)
-	r := results(t, q, 1)[it.Name]
-	w.stop(t)
-	if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 || made != steps-3 {
-		t.Errorf("the item is %s at attempt %d after %d more steps: %s", r.Outcome, r.Attempt, made, r.Reason)
-	}
-}
-
 // The queue is removed while a worker solves an item: the result is kept, and the worker continues after the queue is
 // created again.
 func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	q := c.open("one", queue.Config{})
 	all := itemsFor(t, p, 2)
 	publish(t, q, all[0])
@@ -291,16 +256,17 @@ func TestWorkerSurvivesRemovalOfQueue(t *testing.T) {
 	}()
 	close(pace.next)
 	s := prefixed(t, c.store, "out/one")
-	until(t, func() bool {
-		_, err := s.Get(context.Background(), manifest.ItemKey(all[0].ID, manifest.FileResult))
-		return err == nil
-	})
+	wantResult := func(it manifest.Item) {
+		t.Helper()
+		waitUntil(t, "an item has no result", func() bool {
+			_, err := s.Get(context.Background(), manifest.ItemKey(it.ID, manifest.FileResult))
+			return err == nil
+		})
+	}
+	wantResult(all[0])
 	q = c.open("one", queue.Config{})
 	publish(t, q, all...)
-	until(t, func() bool {
-		_, err := s.Get(context.Background(), manifest.ItemKey(all[1].ID, manifest.FileResult))
-		return err == nil
-	})
+	wantResult(all[1])
 	wantEmpty(t, q)
 	w.stop(t)
 	close(pace.made)

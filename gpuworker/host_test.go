@@ -1,7 +1,6 @@
 package gpuworker_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -44,41 +43,25 @@ func newHost(t *testing.T, s store, cfg queue.Config) *host {
 }
 
 // start starts a worker. died is closed when the worker reads the poison.
-func (h *host) start(name, poison string, change ...func(*gpuworker.Config)) (r *running, died chan struct{}) {
+func (h *host) start(name, poison string) (died chan struct{}) {
 	h.t.Helper()
-	nc, err := h.server.Connect()
-	must(h.t, err)
-	q, err := queue.Attach(h.t.Context(), nc, queue.Config{Campaign: "test"})
-	must(h.t, err)
+	nc, cfg := h.connected(name)
 	m := &mortal{poison: poison, kill: nc.Close, died: make(chan struct{}), end: h.end}
-	cfg := config(h.t, q, h.store)
-	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = m, 8 })
-	for _, f := range change {
-		f(&cfg)
-	}
-	r = start(h.t, cfg)
-	h.all = append(h.all, r)
-	return r, m.died
+	h.begin(cfg)
+	return m.died
 }
 
 // begin creates and starts a worker.
 func (h *host) begin(cfg gpuworker.Config, change ...func(*gpuworker.Worker)) *gpuworker.Worker {
 	h.t.Helper()
-	w, err := gpuworker.New(cfg)
-	must(h.t, err)
-	for _, f := range change {
-		f(w)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{cancel, make(chan error, 1)}
-	go func() { r.ended <- w.Run(ctx) }()
+	w, r := begin(h.t, cfg, change...)
 	h.all = append(h.all, r)
 	return w
 }
 
-// config configures a worker with a connection of its own.
-func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.Config {
+// connected configures a worker with a connection of its own.
+func (h *host) connected(name string) (*queue.Conn, gpuworker.Config) {
 	h.t.Helper()
 	nc, err := h.server.Connect()
 	must(h.t, err)
@@ -86,22 +69,16 @@ func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.
 	must(h.t, err)
 	cfg := config(h.t, q, h.store)
 	cfg.Name, cfg.AckWait = name, h.queue.Config().AckWait
+	return nc, cfg
+}
+
+func (h *host) config(name string, change ...func(*gpuworker.Config)) gpuworker.Config {
+	h.t.Helper()
+	_, cfg := h.connected(name)
 	for _, f := range change {
 		f(&cfg)
 	}
 	return cfg
-}
-
-// waitUntil waits for a condition.
-func waitUntil(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); !ok(); <-tick.C {
-		if time.Since(begin) > patience {
-			t.Fatalf("timeout: %s", what)
-		}
-	}
 }
 
 // wantDone checks that all items are done at their first attempt.

@@ -3,22 +3,15 @@ package gpuworker_test
 import (
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
+	"ddiff/gpuworker/workertest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/prior"
-
-	"google.golang.org/protobuf/proto"
 )
 
-// card returns the entries of a test prior's model card.
-func card(name string) map[string]string {
-	return map[string]string{
-		"ddiff.card": "1", "ddiff.name": name, "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
-		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
-	}
-}
-
-// hungryPrior predicts a tenth of the image as noise, as tinyPrior does, and also computes a tensor of (factor·N)^20 zeros
+// hungryPrior predicts a tenth of the image as noise, as the prior of engine does, and also computes a tensor of (factor·N)^20 zeros
 // for a batch of N: with factor 1, a batch of two needs 4 MiB, and a batch of four exceeds the memory of any machine.
 func hungryPrior(t *testing.T, factor int64) []byte {
 	t.Helper()
@@ -57,7 +50,7 @@ func hungryAlong(t *testing.T, axis, unit, factor int64) []byte {
 			Output: []*onnxpb.ValueInfoProto{port("eps", 1, -1, 3, -1, -1)},
 		},
 	}
-	for k, v := range card("hungry") {
+	for k, v := range workertest.Card("hungry") {
 		m.MetadataProps = append(m.MetadataProps, &onnxpb.StringStringEntryProto{Key: k, Value: v})
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)

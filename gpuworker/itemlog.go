@@ -27,14 +27,14 @@ const (
 )
 
 // log returns a logger with the attributes of an attempt.
-func (c *core) log(t *task) *slog.Logger { return t.logger(c.cfg.Logger) }
+func (c *core) log(t *task) *slog.Logger { return t.Logger(c.cfg.Logger) }
 
-// logger adds the attributes of the attempt to a logger.
-func (t *task) logger(log *slog.Logger) *slog.Logger {
+// Logger adds the attributes of the attempt to a logger.
+func (t *task) Logger(log *slog.Logger) *slog.Logger {
 	span := trace.SpanContextFromContext(t.ctx)
 	log = log.With(keyCampaign, t.assigned.Campaign, keyID, t.lease.ID(), keyItem, t.name(), keyAttempt, t.lease.Attempt())
-	if t.item.Task != "" {
-		log = log.With(keyTask, t.item.Task)
+	if t.Item.Task != "" {
+		log = log.With(keyTask, t.Item.Task)
 	}
 	if span.IsValid() {
 		log = log.With(keyTrace, span.TraceID().String(), keySpan, span.SpanID().String())
@@ -49,7 +49,7 @@ func (w *Worker) storeLog(ctx context.Context, t *task, reason error) {
 		return
 	}
 	a := manifest.AttemptLog{
-		ID: t.lease.ID(), Name: t.item.Name, Task: t.item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: t.end,
+		ID: t.lease.ID(), Name: t.Item.Name, Task: t.Item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: t.end,
 		At: w.cfg.Now().UTC(), Lines: w.cfg.Log.Lines(t.lease.ID()),
 	}
 	if span := trace.SpanContextFromContext(t.ctx); span.IsValid() {

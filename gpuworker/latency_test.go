@@ -44,7 +44,7 @@ func TestSlowNetworkKeepsLeases(t *testing.T) {
 			return start(t, cfg)
 		}
 		first := worker("far", far)
-		await(t, "the items are leased", func() bool {
+		waitUntil(t, "the items are leased", func() bool {
 			pending, inFlight, err := near.Depth(t.Context())
 			must(t, err)
 			return pending == 0 && inFlight == batch

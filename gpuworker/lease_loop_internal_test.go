@@ -3,10 +3,6 @@ package gpuworker
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -71,9 +67,7 @@ func TestLeaseThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	q := internalQueue(t, queue.Config{})
 	leases := leaseNew(t, q, 1)
-	if err := leases[0].Ack(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, leases[0].Ack(t.Context()))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	w := quietWorker(t, func(c *Config) { c.Work = oneLease{leases} })
@@ -86,57 +80,6 @@ func TestLeaseThatCannotBeSettled(t *testing.T) {
 // refusing is a restorer that cannot load any item.
 type refusing struct{ restorer }
 
-// A request that waits for one item leases the others too, and says nothing about it.
-func TestRequestThatWaits(t *testing.T) {
-	t.Parallel()
-	q, log := internalQueue(t, queue.Config{}), &strings.Builder{}
-	f, _, _ := fleetOf(t, func(c *FleetConfig) {
-		c.Batch, c.Logger = 4, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
-	})
-	c := f.add(t, "a")
-	for _, n := range []int{0, 3, 5} {
-		log.Reset()
-		var ids []string
-		for i := range n {
-			ids = append(ids, string(rune('a'+n))+string(rune('a'+i)))
-		}
-		fillQueue(t, q, ids...)
-		wait := time.Millisecond
-		if n > 0 {
-			wait = time.Minute // the items end it
-		}
-		leases, err := f.request(t.Context(), c, f.snapshotOf(c), wait)
-		if err != nil || len(leases) != min(n, 4) || log.Len() > 0 {
-			t.Errorf("%d items: %d leases, %v, log %s", n, len(leases), err, log)
-		}
-		for _, l := range leases {
-			if err := l.Ack(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// The check of a directory leaves no file in it.
-func TestCheckOfDirectory(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := (priorFiles{dir: dir}).checkWritable(); err != nil {
-		t.Fatal(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
-	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := (priorFiles{dir: file}).checkWritable(); err == nil {
-		t.Error("a file is a directory")
-	}
-}
-
 // The measured time of the network is in seconds.
 func TestTimeOfNetwork(t *testing.T) {
 	t.Parallel()
@@ -144,11 +87,11 @@ func TestTimeOfNetwork(t *testing.T) {
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 16, 16))
 	var timer networkTimer
 	begin := time.Now()
-	first, err := timer.time(t.Context(), e, tk.plan, tk.workload(), 2)
+	first, err := timer.time(t.Context(), e, tk.Plan, tk.workload(), 2)
 	if took := time.Since(begin).Seconds(); err != nil || !(first > 0) || !(first < took) {
 		t.Errorf("%g s for a pass, measured in %g s: %v", first, took, err)
 	}
-	if again, err := timer.time(t.Context(), e, tk.plan, tk.workload(), 2); again != first || err != nil {
+	if again, err := timer.time(t.Context(), e, tk.Plan, tk.workload(), 2); again != first || err != nil {
 		t.Errorf("measured again: %g s, %v", again, err)
 	}
 }

@@ -1,14 +1,10 @@
 package gpuworker_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"ddiff/gpuworker"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -26,7 +22,7 @@ func (p *pace) steps(int) {
 	<-p.next
 }
 
-// A worker drains during a batch: its items return to the queue at once, and the next worker resumes them.
+// A worker drains during a batch: its items return to the queue at once, without an attempt, and the next worker resumes them.
 func TestDrainSavesAndResumesItems(t *testing.T) {
 	t.Parallel()
 	all := items(t, 5)
@@ -37,7 +33,7 @@ func TestDrainSavesAndResumesItems(t *testing.T) {
 	w.stop(t)
 
 	// A batch of three items is on the device; two items wait.
-	q, s := newQueue(t, queue.Config{}), newStore(t)
+	q, s := newQueue(t, queue.Config{MaxAttempts: 1}), newStore(t)
 	publish(t, q, all...)
 	cfg, p := config(t, q, s), newPace()
 	batchOf(&cfg, 3)
@@ -78,7 +74,9 @@ func TestDrainSavesAndResumesItems(t *testing.T) {
 		t.Errorf("%d steps after the drain, want %d", sum, want)
 	}
 	for _, it := range all {
-		wantStored(t, s, it.ID)
+		if r := wantStored(t, s, it.ID); r.Attempt != 1 {
+			t.Errorf("item %s is at attempt %d", it.Name, r.Attempt)
+		}
 		if !slices.Equal(get(t, s, it.ID, manifest.FileData), get(t, reference, it.ID, manifest.FileData)) ||
 			!slices.Equal(samples(t, s, it.ID), samples(t, reference, it.ID)) {
 			t.Errorf("item %s differs from the item of an uninterrupted worker", it.Name)
@@ -98,70 +96,6 @@ func TestIdleWorkerDrainsAtOnce(t *testing.T) {
 	if took := time.Since(begun); took > patience/2 {
 		t.Errorf("the drain took %v", took)
 	}
-}
-
-// Solving takes several times as long as a lease: while the solver makes steps, no other worker gets the item.
-func TestStepsExtendLease(t *testing.T) {
-	t.Parallel()
-	withLeases(t, time.Second, func(ackWait time.Duration) error {
-		q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
-		it := items(t, 1)[0]
-		cfg, p := config(t, q, s), newPace()
-		cfg.AckWait, cfg.Steps = ackWait, p.steps
-		// Compile in advance, so that compilation takes no time of the lease.
-		warm(t, cfg.Work.(gpuworker.Single).Items.Engine, it)
-		publish(t, q, it)
-		w := start(t, cfg)
-		<-p.made // this worker has the item
-
-		other := make(chan error, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() {
-			for ctx.Err() == nil {
-				leases, err := q.Lease(ctx, 1, ackWait)
-				if len(leases) > 0 {
-					other <- errors.Join(errors.New("the item was leased again"), leases[0].Release(context.Background()))
-					return
-				}
-				if err != nil && ctx.Err() == nil {
-					other <- err
-					return
-				}
-			}
-			other <- nil
-		}()
-		// One step takes less than half a lease, all steps three leases.
-		step := time.NewTicker(3 * ackWait / steps)
-		defer step.Stop()
-		for range steps - 1 {
-			<-step.C
-			p.next <- struct{}{}
-			<-p.made
-		}
-		p.next <- struct{}{}
-		r := results(t, q, 1)[it.Name]
-		cancel()
-		err := <-other
-		if r.Outcome != manifest.OutcomeDone || r.Attempt != 1 {
-			err = errors.Join(err, fmt.Errorf("the item is %s at attempt %d", r.Outcome, r.Attempt))
-		}
-		if err != nil { // the worker may have the item again
-			w.drain()
-			close(p.next)
-			for {
-				select {
-				case <-p.made:
-				case ended := <-w.ended:
-					must(t, ended)
-					return err
-				}
-			}
-		}
-		w.stop(t)
-		wantEmpty(t, q)
-		return nil
-	})
 }
 
 // An item has used all attempts without an answer, but no worker ran it alone: it gets another attempt.

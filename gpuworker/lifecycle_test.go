@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
 	"ddiff/internal/lifecycle/lifecycletest"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -28,7 +29,7 @@ func TestServicesFollowLifecycle(t *testing.T) {
 	})
 	t.Run("fleet", func(t *testing.T) {
 		lifecycletest.Stress(t, func() lifecycletest.Service {
-			f, err := gpuworker.NewFleet(gpuworker.FleetConfig{
+			f, err := fleet.New(fleet.Config{
 				Board: c.board, Store: newStore(t), Sources: manifest.Files{},
 				Attach: func(context.Context, string) (*queue.Queue, error) { return nil, queue.ErrNotReady },
 			})

@@ -30,7 +30,6 @@ func TestBatchThatExceedsMemoryIsHalved(t *testing.T) {
 	publish(t, q, all...)
 	cfg := config(t, q, s)
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Engine = e })
-	cfg.Tuner = newTuner(t, gpuworker.TunerConfig{})
 	made := 0
 	cfg.Steps = func(n int) { made += n }
 	w := start(t, cfg)

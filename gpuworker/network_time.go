@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/restore"
 	"ddiff/restore/prior"
 )
@@ -18,13 +19,13 @@ type networkTimer struct {
 
 // networkKey identifies a measurement.
 type networkKey struct {
-	workload Workload
+	workload tuner.Workload
 	batch    int
 }
 
 // time returns the seconds of one forward pass for a batch of n. The first call for a workload and n measures them: it compiles
 // the network again, which needs the memory of a second copy.
-func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Plan, w Workload, n int) (float64, error) {
+func (t *networkTimer) time(ctx context.Context, e *restore.Engine, p restore.Plan, w tuner.Workload, n int) (float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := networkKey{w, n}

@@ -3,28 +3,20 @@ package gpuworker
 import (
 	"context"
 	"errors"
-	"fmt"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
 
-// ErrInput: the item's own data cannot be restored; a retry would not help.
-var ErrInput = errors.New("input")
-
-// ErrUnsupported: this version of ddiff cannot process the item; another version may.
-var ErrUnsupported = errors.New("this worker cannot process the campaign")
-
 // errCancelled: the campaign was cancelled immediately.
 var errCancelled = errors.New("the campaign is cancelled")
 
 // errSuspended: the worker tests its environment before it starts another item.
 var errSuspended = errors.New("the worker is suspended")
-
-// errDigest: the bytes of a file differ from the campaign's. The file may have changed, or this worker read it wrong.
-var errDigest = fmt.Errorf("%w", ErrInput)
 
 // kind is the class of an outcome.
 type kind int
@@ -59,20 +51,20 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 		return outcome{kind: done}
 	case t.assigned.cancelled():
 		return outcome{cancelled, err}
-	case errors.Is(err, ErrHung):
+	case errors.Is(err, guard.ErrHung):
 		return outcome{retried, err}
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return outcome{released, err}
-	case errors.Is(err, ErrUnsupported) && t.assigned.Refuse != nil:
+	case errors.Is(err, job.ErrUnsupported) && t.assigned.Refuse != nil:
 		return outcome{refused, err}
 	case errors.Is(err, errSuspended):
 		return outcome{suspended, err}
-	case errors.Is(err, errDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite),
-		errors.Is(err, raster.ErrBudget), errors.Is(err, errMemory):
+	case errors.Is(err, job.ErrDigest), errors.Is(err, solver.ErrDiverged), errors.Is(err, raster.ErrNotFinite),
+		errors.Is(err, raster.ErrBudget), errors.Is(err, job.ErrMemory):
 		return outcome{disputed, err}
-	case environmental(err):
+	case guard.Environmental(err):
 		return outcome{faulted, err}
-	case fromSource(err): // a file may be missing on this worker only
+	case job.FromSource(err): // a file may be missing on this worker only
 		return outcome{disputed, err}
 	case inputFailure(err):
 		return outcome{failed, err}
@@ -82,19 +74,9 @@ func outcomeOf(ctx context.Context, t *task, err error) outcome {
 
 // inputFailure reports whether the item's own data cannot be restored.
 func inputFailure(err error) bool {
-	return errors.Is(err, ErrInput) || errors.Is(err, ErrUnsupported) || errors.Is(err, errMemory) ||
+	return errors.Is(err, job.ErrInput) || errors.Is(err, job.ErrUnsupported) || errors.Is(err, job.ErrMemory) ||
 		errors.Is(err, raster.ErrFormat) || errors.Is(err, raster.ErrTruncated) ||
 		errors.Is(err, raster.ErrTooLarge) || errors.Is(err, raster.ErrBudget) || errors.Is(err, raster.ErrShape) || errors.Is(err, raster.ErrNotFinite) ||
 		errors.Is(err, operator.ErrTask) || errors.Is(err, operator.ErrParam) || errors.Is(err, operator.ErrShape) ||
 		errors.Is(err, method.ErrSetting) || errors.Is(err, solver.ErrConfig) || errors.Is(err, solver.ErrDiverged)
-}
-
-// unsupported marks an error as an ErrUnsupported.
-func unsupported(err error) error {
-	return fmt.Errorf("%w: %w; update ddiff on this worker", ErrUnsupported, err)
-}
-
-// inputError marks an error as an input error.
-func inputError(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrInput, fmt.Errorf(format, args...))
 }

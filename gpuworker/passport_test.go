@@ -3,27 +3,20 @@ package gpuworker_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/passport"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 )
-
-// hexDigest returns a SHA-256 as in results.
-func hexDigest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
 
 // work restores items with a new worker and returns their results.
 func work(t *testing.T, s store, name string, all ...manifest.Item) map[string]manifest.Result {
@@ -45,7 +38,7 @@ func TestPassportOfStoredImage(t *testing.T) {
 	it.Campaign, it.Index = "summer", 7 // not part of the identity
 	work(t, s, "tester", it)
 	r := wantStored(t, s, it.ID)
-	p, err := gpuworker.ReadPassport(get(t, s, it.ID, manifest.FileRestored))
+	p, err := passport.Read(get(t, s, it.ID, manifest.FileRestored))
 	must(t, err)
 
 	want := it
@@ -53,10 +46,10 @@ func TestPassportOfStoredImage(t *testing.T) {
 	if !reflect.DeepEqual(p.Item, want) {
 		t.Errorf("the passport's item is %+v, want %+v", p.Item, want)
 	}
-	if got := hexDigest(samples(t, s, it.ID)); p.Pixels != got {
+	if got := regular.SHA256(samples(t, s, it.ID)); p.Pixels != got {
 		t.Errorf("the pixels have the digest %s, the passport says %s", got, p.Pixels)
 	}
-	if got := hexDigest(get(t, s, it.ID, manifest.FileData)); len(p.Data) != 1 || p.Data[manifest.FileData] != got {
+	if got := regular.SHA256(get(t, s, it.ID, manifest.FileData)); len(p.Data) != 1 || p.Data[manifest.FileData] != got {
 		t.Errorf("the data are %v, want %s for %s", p.Data, got, manifest.FileData)
 	}
 	if !reflect.DeepEqual(p.Metrics, r.Metrics) || !reflect.DeepEqual(p.MetricIDs, r.MetricIDs) || !p.Runtime.Equal(r.Runtime) ||
@@ -88,9 +81,9 @@ func TestPassportIsDeterministic(t *testing.T) {
 	if bytes.Equal(files[0], files[2]) {
 		t.Error("the name of the worker is not in the file")
 	}
-	one, err := gpuworker.ReadPassport(files[0])
+	one, err := passport.Read(files[0])
 	must(t, err)
-	two, err := gpuworker.ReadPassport(files[2])
+	two, err := passport.Read(files[2])
 	must(t, err)
 	if one.Worker = "two"; !reflect.DeepEqual(one, two) {
 		t.Errorf("the passports are %+v and %+v", one, two)
@@ -130,45 +123,10 @@ func TestLateWorkerRestoresExistingResult(t *testing.T) {
 	if r := wantStored(t, dir, it.ID); r.Worker != "early" || event.Worker != "early" {
 		t.Errorf("the result is by %s, the event by %s, want early", r.Worker, event.Worker)
 	}
-	p, err := gpuworker.ReadPassport(get(t, dir, it.ID, manifest.FileRestored))
+	p, err := passport.Read(get(t, dir, it.ID, manifest.FileRestored))
 	must(t, err)
 	if p.Worker != "early" {
 		t.Errorf("the passport is by %s", p.Worker)
-	}
-}
-
-func TestReadPassportRejects(t *testing.T) {
-	t.Parallel()
-	img, err := raster.EncodePNG(raster.New(3, 8, 8))
-	must(t, err)
-	with := func(text string) []byte {
-		file, err := raster.SetPNGText(img, "ddiff", text)
-		must(t, err)
-		return file
-	}
-	for _, c := range []struct {
-		name    string
-		file    []byte
-		want    error
-		message string
-	}{
-		{"without", img, gpuworker.ErrNoPassport, "no passport"},
-		{"no PNG", []byte("GIF89a"), gpuworker.ErrPassport, "not a PNG"},
-		{"cut short", with("{}")[:60], gpuworker.ErrPassport, "the file ends"},
-		{"no JSON", with("hello"), gpuworker.ErrPassport, "invalid character"},
-		{"something after it", with(`{"schema":1} {}`), gpuworker.ErrPassport, "after top-level value"},
-		{"no schema", with(`{}`), gpuworker.ErrPassport, "schema 0, this program reads 1"},
-		{"a later schema", with(`{"schema":2,"more":1}`), gpuworker.ErrPassport, "schema 2, this program reads 1"},
-		{"unknown field", with(`{"schema":1,"more":1}`), gpuworker.ErrPassport, `unknown field "more"`},
-		{"wrong type", with(`{"schema":1,"item":{"seed":-1}}`), gpuworker.ErrPassport, "item.seed"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := gpuworker.ReadPassport(c.file)
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.message) {
-				t.Errorf("error %v, want %v with %q", err, c.want, c.message)
-			}
-		})
 	}
 }
 
@@ -179,7 +137,7 @@ func TestRecompute(t *testing.T) {
 	work(t, s, "tester", it)
 	r, e := wantStored(t, s, it.ID), engine(t)
 
-	check := func(t *testing.T, got *gpuworker.Recomputed) {
+	check := func(t *testing.T, got *job.Recomputed) {
 		t.Helper()
 		rgb, err := raster.RGB8(got.Image)
 		must(t, err)
@@ -192,7 +150,7 @@ func TestRecompute(t *testing.T) {
 			}
 		}
 	}
-	got, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, it, nil)
+	got, err := job.Recompute(t.Context(), e, manifest.Files{}, it, nil)
 	must(t, err)
 	check(t, got)
 	if !reflect.DeepEqual(got.Metrics, r.Metrics) || len(got.Artifacts) != len(r.Artifacts)-1 {
@@ -201,10 +159,10 @@ func TestRecompute(t *testing.T) {
 
 	gone := it
 	gone.Image = &manifest.Source{Path: "nowhere.png", SHA256: it.Image.SHA256}
-	if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
+	if _, err := job.Recompute(t.Context(), e, manifest.Files{}, gone, nil); err == nil || !strings.Contains(err.Error(), "nowhere.png") {
 		t.Errorf("a missing image: error %v", err)
 	}
-	got, err = gpuworker.Recompute(t.Context(), e, manifest.Files{}, gone, &gpuworker.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
+	got, err = job.Recompute(t.Context(), e, manifest.Files{}, gone, &job.Stored{Measurement: get(t, s, it.ID, manifest.FileData)})
 	must(t, err)
 	check(t, got)
 	if got.Metrics.PSNR != nil {
@@ -222,15 +180,15 @@ func TestRecompute(t *testing.T) {
 	} {
 		bad := it
 		change(&bad)
-		if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, bad, nil); err == nil {
+		if _, err := job.Recompute(t.Context(), e, manifest.Files{}, bad, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for name, stored := range map[string]gpuworker.Stored{
+	for name, stored := range map[string]job.Stored{
 		"nothing":     {},
 		"other shape": {Measurement: other(t)},
 	} {
-		if _, err := gpuworker.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), manifest.FileData) {
+		if _, err := job.Recompute(t.Context(), e, manifest.Files{}, it, &stored); err == nil || !strings.Contains(err.Error(), manifest.FileData) {
 			t.Errorf("stored %s: error %v", name, err)
 		}
 	}

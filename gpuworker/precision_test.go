@@ -9,6 +9,11 @@ import (
 	"testing"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/fleet"
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/passport"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -28,8 +33,8 @@ func fixed(t *testing.T, all []manifest.Item, p manifest.Precision) []manifest.I
 // able configures a worker with a name that leases items of some precisions. Its own default is byDefault.
 func (c *cluster) able(name string, byDefault onnxruntime.Precision, precisions ...manifest.Precision) gpuworker.Config {
 	cfg := config(c.t, nil, nil)
-	e := c.engines(func(e *gpuworker.EngineCacheConfig) { e.Engine.Build.Precision = byDefault })
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Batch, f.Precisions = e, 2, precisions })
+	e := c.engines(func(e *enginecache.Config) { e.Engine.Build.Precision = byDefault })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Batch, f.Precisions = e, 2, precisions })
 	cfg.Name, cfg.TolerateQueueErrors = name, true
 	return cfg
 }
@@ -40,7 +45,7 @@ func (c *cluster) able(name string, byDefault onnxruntime.Precision, precisions 
 func TestPrecisionsOfCampaigns(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	const n = 3
 	queues, all := map[string]*queue.Queue{}, map[string][]manifest.Item{}
 	for name, precision := range map[string]manifest.Precision{"any": "", "full": "float32", "half": "float16", "brain": "bfloat16"} {
@@ -56,7 +61,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 	}
 
 	cfg := c.able("plain", "", manifest.PrecisionFloat32)
-	leased := &countedLeases{Fleet: cfg.Work.(*gpuworker.Fleet), leased: map[string]int{}}
+	leased := &countedLeases{Fleet: cfg.Work.(*fleet.Fleet), leased: map[string]int{}}
 	cfg.Work = leased
 	plain := start(t, cfg)
 	for _, name := range []string{"any", "full"} {
@@ -93,7 +98,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 		t.Errorf("%d items in bfloat16 remain, want %d", pending("brain"), n)
 	}
 	it := all["half"][0]
-	passport, err := gpuworker.ReadPassport(get(t, prefixed(t, c.store, "out/half"), it.ID, manifest.FileRestored))
+	passport, err := passport.Read(get(t, prefixed(t, c.store, "out/half"), it.ID, manifest.FileRestored))
 	if err != nil || passport.Runtime.Precision != "fp16" || passport.Item.Precision != manifest.PrecisionFloat16 {
 		t.Errorf("passport of %q, item of %q, %v", passport.Runtime.Precision, passport.Item.Precision, err)
 	}
@@ -103,7 +108,7 @@ func TestPrecisionsOfCampaigns(t *testing.T) {
 func TestPrecisionOverWorkersDefault(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	queues := map[manifest.Precision]*queue.Queue{}
 	for _, precision := range []manifest.Precision{"", "float32", "float16"} {
 		id := "in-" + string(precision)
@@ -127,7 +132,7 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 func TestItemsOfOtherPrecisionsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	reasons := map[string]string{"bfloat16": "it has the precision bfloat16", "int4": `"int4" is none of float32`}
 	queues := map[string]*queue.Queue{}
 	for precision := range reasons {
@@ -136,12 +141,12 @@ func TestItemsOfOtherPrecisionsAreRefused(t *testing.T) {
 		c.submit(precision, func(r *manifest.Campaign) { r.Prior = p })
 	}
 	cfg := c.able("plain", "")
-	fleet := cfg.Work.(*gpuworker.Fleet)
+	leaser := cfg.Work.(*fleet.Fleet)
 	w := start(t, cfg)
-	until(t, func() bool { return len(fleet.Refused()) == len(reasons) })
+	waitUntil(t, "a campaign is not refused", func() bool { return len(leaser.Refused()) == len(reasons) })
 	w.stop(t)
 	for precision, want := range reasons {
-		if got := fleet.Refused()[precision]; !strings.Contains(got, want) {
+		if got := leaser.Refused()[precision]; !strings.Contains(got, want) {
 			t.Errorf("%s is refused with %q, want %q", precision, got, want)
 		}
 		leases, err := queues[precision].Lease(t.Context(), 1, patience)
@@ -191,7 +196,7 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 // The offer of a runtime are the names of its precisions.
 func TestOffer(t *testing.T) {
 	rt := onnxtest.Runtime(t)
-	all, whole, auto := gpuworker.Offer(rt)
+	all, whole, auto := job.Offer(rt)
 	got, err := json.Marshal(manifest.Beat{Precisions: all, Auto: auto})
 	must(t, err)
 	for i, p := range rt.Precisions() {

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/restore/check"
 	"ddiff/restore/onnx/onnxruntime"
@@ -34,7 +37,7 @@ func (t *task) decodePreflight() error {
 	}
 	p, err := manifest.DecodePreflight(t.lease.Payload())
 	if errors.Is(err, manifest.ErrNewer) {
-		return unsupported(err)
+		return job.Unsupported(err)
 	}
 	if err != nil {
 		return fmt.Errorf("read preflight: %w", err)
@@ -54,15 +57,15 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 		switch {
 		case t.assigned.cancelled():
 			o = outcome{cancelled, errCancelled}
-		case errors.Is(err, ErrHung):
+		case errors.Is(err, guard.ErrHung):
 			o = outcome{retried, err}
 		case ctx.Err() != nil:
 			o = outcome{released, err}
-		case errors.Is(err, ErrUnsupported) && t.assigned.Refuse != nil:
+		case errors.Is(err, job.ErrUnsupported) && t.assigned.Refuse != nil:
 			o = outcome{refused, err}
 		case (errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess)) && t.lease.Marks().Faults < maxFaults:
 			o = outcome{faulted, err} // an unavailable store and refused keys are no properties of the campaign
-		case environmental(err):
+		case guard.Environmental(err):
 			o = outcome{disputed, err}
 		}
 		t.checked = &c
@@ -86,17 +89,17 @@ func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, e
 		{CheckMemory, p.memory}, {CheckSources, p.sources}, {CheckStore, p.store},
 	} {
 		limit := e.cfg.Limits.Compile + e.cfg.Limits.Solve
-		a := e.watchdog.begin(ctx, "preflight", limit, t)
-		a.next("preflight: "+check.name, limit, check.name == CheckMemory)
-		found, err := check.run(a.ctx)
-		err = a.wrap(err)
-		a.end()
+		a := e.watchdog.Begin(ctx, "preflight", limit, t)
+		a.Next("preflight: "+check.name, limit, check.name == CheckMemory)
+		found, err := check.run(a.Ctx)
+		err = a.Wrap(err)
+		a.End()
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			c.Failed, c.Reason = check.name, oneLine(err)
-			if ctx.Err() == nil && !errors.Is(err, ErrHung) {
+			if ctx.Err() == nil && !errors.Is(err, guard.ErrHung) {
 				e.cfg.Logger.Error("campaign failed a preflight check", "campaign", t.assigned.Campaign, "check", check.name, "reason", err)
 			}
 			return c, err
@@ -112,7 +115,7 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 // preflight is the preflight of one campaign.
 type preflight struct {
 	*assigned
-	tuner  *Tuner
+	tuner  *tuner.Tuner
 	sample []manifest.Item
 	tasks  []*task // the sample with plans
 	// attempt is the number of the attempt, from 1.
@@ -141,16 +144,16 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 	worst, seen := 0.0, map[string]bool{}
 	var tooLarge error
 	for _, it := range p.sample {
-		t := &task{item: it, assigned: p.assigned}
-		switch err := p.plan(t); {
-		case errors.Is(err, errMemory):
+		t := &task{Job: job.Job{Item: it}, assigned: p.assigned}
+		switch err := p.loader.Plan(&t.Job); {
+		case errors.Is(err, job.ErrMemory):
 			tooLarge = err // this item fails, or another worker restores it
 			continue
 		case err != nil:
 			return "", err
 		}
 		p.tasks = append(p.tasks, t)
-		key, err := json.Marshal([]any{t.op.Task, t.op.Params, t.op.Image, t.op.Own, t.plan.Given})
+		key, err := json.Marshal([]any{t.Op.Task, t.Op.Params, t.Op.Image, t.Op.Own, t.Plan.Given})
 		if err != nil {
 			return "", err
 		}
@@ -158,9 +161,9 @@ func (p *preflight) gradient(ctx context.Context) (string, error) {
 			continue
 		}
 		seen[string(key)] = true
-		r, err := t.op.CheckGradient(ctx, p.Engine.Runtime())
+		r, err := t.Op.CheckGradient(ctx, p.Engine.Runtime())
 		if err != nil {
-			return "", fmt.Errorf("image of %d×%d: %w", t.op.Image.Width, t.op.Image.Height, err)
+			return "", fmt.Errorf("image of %d×%d: %w", t.Op.Image.Width, t.Op.Image.Height, err)
 		}
 		worst = max(worst, r.Error)
 	}
@@ -175,20 +178,20 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	compiled := 0
 	for _, t := range p.tasks {
 		sizes := []int{1}
-		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 && !t.plan.Divided() {
+		if n := p.tuner.Size(p.Campaign, t.workload(), p.Batch); n > 1 && !t.Plan.Divided() {
 			sizes = append(sizes, n)
 		}
 		for _, n := range sizes {
 			if err := ctx.Err(); err != nil {
 				return "", err
 			}
-			_, err := p.Engine.Solver(t.plan, n)
+			_, err := p.Engine.Solver(t.Plan, n)
 			if n > 1 && errors.Is(err, onnxruntime.ErrMemory) {
 				p.tuner.RecordOutOfMemory(t.workload(), n)
 				continue
 			}
 			if err != nil {
-				return "", fmt.Errorf("compile %s at %d×%d for a batch of %d: %w", t.plan.Task, t.item.Width, t.item.Height, n, err)
+				return "", fmt.Errorf("compile %s at %d×%d for a batch of %d: %w", t.Plan.Task, t.Item.Width, t.Item.Height, n, err)
 			}
 			compiled++
 		}
@@ -198,11 +201,11 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 
 // memory solves one chunk of the largest item.
 func (p *preflight) memory(ctx context.Context) (string, error) {
-	largest := slices.MaxFunc(p.tasks, func(a, b *task) int { return cmp.Compare(a.op.Image.Size(), b.op.Image.Size()) })
-	if err := p.solveChunk(ctx, largest); err != nil {
+	largest := slices.MaxFunc(p.tasks, func(a, b *task) int { return cmp.Compare(a.Op.Image.Size(), b.Op.Image.Size()) })
+	if err := p.loader.SolveChunk(ctx, &largest.Job); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", largest.plan.Task, largest.item.Width, largest.item.Height, check.PeakMiB()), nil
+	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", largest.Plan.Task, largest.Item.Width, largest.Item.Height, check.PeakMiB()), nil
 }
 
 // sources reads the files of one item of the sample and verifies their digests. It passes if one item is readable: a
@@ -251,7 +254,7 @@ func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size in
 		if s == nil {
 			continue
 		}
-		err := p.decode(ctx, *s, func(data []byte) error {
+		err := p.loader.Decode(ctx, *s, func(data []byte) error {
 			n, size = n+1, size+len(data)
 			if s != it.Image {
 				return nil

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/operator"
@@ -71,7 +73,7 @@ var allChecks = []string{
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	tiny := c.prior(priorBytes(t, 0.1))
+	tiny := c.prior(workertest.Share(t, 0.1))
 	hungry := c.prior(hungryPrior(t, 4))
 	tall := c.prior(hungryAlong(t, 2, side, 1)) // its smallest size has memory
 	damaged := tiny
@@ -110,7 +112,7 @@ func TestPreflight(t *testing.T) {
 		c.submit(k.name, func(r *manifest.Campaign) { r.Prior, r.Phase = k.prior, manifest.PhasePreflight })
 	}
 	cfg := config(t, nil, nil)
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines, f.Store = e, &replacing{c.store} })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Store = e, &replacing{c.store} })
 	w := start(t, cfg)
 	for _, k := range cases {
 		got := checked(t, queues[k.name])
@@ -167,7 +169,7 @@ func TestPreflightAboveMemory(t *testing.T) {
 	}
 	cfg := config(t, nil, nil)
 	cfg.SolveMemory = limit
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines = e })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines = e })
 	w := start(t, cfg)
 	for _, k := range cases {
 		got := checked(t, queues[k.name])
@@ -198,7 +200,7 @@ func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
 func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	tiny := c.prior(priorBytes(t, 0.1))
+	tiny := c.prior(workertest.Share(t, 0.1))
 	q := c.open("deadly", queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 2})
 	preflight(t, q, "deadly", sampleItems(t, tiny.SHA256)...)
 	for range 2 {
@@ -211,7 +213,7 @@ func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	c.submit("deadly", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
 	cfg := config(t, nil, nil)
 	e := c.engines()
-	cfg.Work = c.fleet(func(f *gpuworker.FleetConfig) { f.Engines = e })
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines = e })
 	w := start(t, cfg)
 	got := checked(t, q)
 	w.stop(t)

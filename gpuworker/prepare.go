@@ -43,7 +43,7 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 	if t.assigned.cancelled() {
 		return nil, errCancelled
 	}
-	if w.breaker.circuit("") != nil {
+	if w.breaker.Circuit("") != nil {
 		return nil, errSuspended
 	}
 	if t.lease.Class() == manifest.ClassPreflight {
@@ -53,8 +53,8 @@ func (w *Worker) prepare(ctx context.Context, t *task) (*manifest.Result, error)
 		return nil, err
 	}
 	trace.SpanFromContext(t.ctx).SetAttributes(
-		telemetry.SpanCampaignKey.String(t.item.Campaign), attribute.String("ddiff.task", t.item.Task),
-		attribute.String("ddiff.image", t.item.Name), attribute.Int("ddiff.run", t.item.Run))
+		telemetry.SpanCampaignKey.String(t.Item.Campaign), attribute.String("ddiff.task", t.Item.Task),
+		attribute.String("ddiff.image", t.Item.Name), attribute.Int("ddiff.run", t.Item.Run))
 	w.log(t).Info("leased item")
 	return w.restorer.prepare(ctx, t)
 }
@@ -89,15 +89,15 @@ type engineRestorer struct{ *core }
 // prepare reads the item's files and checkpoint, and measures.
 func (e engineRestorer) prepare(ctx context.Context, t *task) (*manifest.Result, error) {
 	res, err := e.fetch(ctx, t, func(ctx context.Context) error {
-		if err := t.assigned.plan(t); err != nil {
+		if err := t.assigned.loader.Plan(&t.Job); err != nil {
 			return err
 		}
-		return errors.Join(t.assigned.fetch(ctx, t), e.loadCheckpoint(ctx, t))
+		return errors.Join(t.assigned.loader.Fetch(ctx, &t.Job), e.loadCheckpoint(ctx, t))
 	})
 	if err != nil || res != nil {
 		return res, err
 	}
-	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.measure(), func(ctx context.Context) error { return t.assigned.measure(ctx, t) })
+	err = e.stage(t, telemetry.StageMeasure, e.cfg.Limits.Measure(), func(ctx context.Context) error { return t.assigned.loader.Measure(ctx, &t.Job) })
 	if err == nil {
 		e.recordStage(t.ctx, t, telemetry.StageRestore)
 	}

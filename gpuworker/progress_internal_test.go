@@ -1,10 +1,7 @@
 package gpuworker
 
 import (
-	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/restore/method"
 	"ddiff/telemetry"
 )
@@ -24,9 +22,7 @@ import (
 func sums(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 	t.Helper()
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &data))
 	out := map[string]float64{}
 	name := func(metric string, set attribute.Set) string {
 		return strings.TrimSpace(metric + " " + set.Encoded(attribute.DefaultEncoder()))
@@ -58,31 +54,28 @@ func TestMetricsOfBatch(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(tk.plan, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := e.Solver(tk.Plan, 2)
+	must(t, err)
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := &clock{time.Unix(1000, 0)}
+	must(t, err)
+	now := &stoppedClock{time.Unix(1000, 0)}
 	w, _ := workerOf(t, func(c *Config) {
-		c.Now, c.Instruments = func() time.Time { return now.now }, in
+		c.Now, c.Instruments = func() time.Time { return now.time }, in
 		c.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("")
-		c.Limits = Limits{Solve: time.Minute}
+		c.Limits = guard.Limits{Solve: time.Minute}
 	})
-	a := w.watchdog.begin(t.Context(), stageCompile, time.Minute)
-	defer a.end()
+	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
+	defer a.End()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1)
-	if a.limit != 2*time.Minute {
-		t.Errorf("the limit of the first chunk of two images is %v", a.limit)
+	if _, limit, _ := a.Stage(); limit != 2*time.Minute {
+		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
 	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
-	now.pass(4 * time.Second)
-	if p.update(3); a.limit != chunkFactor*4*time.Second { // the rest is a whole chunk, which compiles nothing
-		t.Errorf("the limit of the last chunk is %v", a.limit)
+	now.time = now.time.Add(4 * time.Second)
+	p.update(3)
+	if _, limit, _ := a.Stage(); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
+		t.Errorf("the limit of the last chunk is %v", limit)
 	}
 	got := sums(t, reader)
 	want := map[string]float64{
@@ -93,7 +86,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	if !maps.Equal(got, want) {
 		t.Errorf("metrics %v, want %v", got, want)
 	}
-	now.pass(time.Second)
+	now.time = now.time.Add(time.Second)
 	p.update(5)
 	got = sums(t, reader)
 	if f, b := got["ddiff.network.evaluations pass=forward"], got["ddiff.network.evaluations pass=backward"]; f != 2*(12-2) || b != 2*(7-1) {
@@ -117,22 +110,16 @@ func TestEvaluationsWithoutBackward(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
 	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(tk.plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := e.Solver(tk.Plan, 1)
+	must(t, err)
 	reader := sdkmetric.NewManualReader()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, _ := workerOf(t, func(c *Config) { c.Instruments = in })
 	p := &progress{engineRestorer: engineRestorer{w.core}, ctx: t.Context(), solver: s, n: 1, cost: method.Cost{Network: 12}}
 	p.countEvaluations(5)
 	var data metricdata.ResourceMetrics
-	if err := reader.Collect(t.Context(), &data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reader.Collect(t.Context(), &data))
 	points := 0
 	for _, m := range data.ScopeMetrics[0].Metrics {
 		if d, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "ddiff.network.evaluations" {
@@ -141,49 +128,5 @@ func TestEvaluationsWithoutBackward(t *testing.T) {
 	}
 	if got := sums(t, reader); points != 1 || got["ddiff.network.evaluations pass=forward"] != 12 {
 		t.Errorf("%d series, %v", points, got)
-	}
-}
-
-// After a passed test, one more failure of the environment is missing to the next suspension, or three other ones.
-func TestCountAfterPassedTest(t *testing.T) {
-	t.Parallel()
-	for err, want := range map[error]int{errStore: failuresToSuspend - 1, errItem: 0} {
-		b := newBreaker(time.Now, time.Second)
-		for range failuresToSuspend {
-			b.fail("", breakerTask("a", "1"), err)
-		}
-		c := b.circuit("")
-		if b.passed(c); c.failures != want {
-			t.Errorf("%v: %d failures count, want %d", err, c.failures, want)
-		}
-	}
-}
-
-// Of two equally fast providers the first by name is used, in every process.
-func TestEquallyFastProviders(t *testing.T) {
-	t.Parallel()
-	c := choice{Seconds: map[string]float64{"own": 1, "b": 0.5, "c": 0.5, "a": 0.6}}
-	for range 20 {
-		if got := c.fastest("own"); got != "b" {
-			t.Fatalf("the provider %s is used", got)
-		}
-	}
-}
-
-// A damaged file of batch sizes is logged; a missing one is not.
-func TestLogOfTunerFile(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "sizes.json")
-	for _, damaged := range []bool{false, true} {
-		if damaged {
-			if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var log strings.Builder
-		tunerOf(t, TunerConfig{File: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if strings.Contains(log.String(), "skipped the file of batch sizes") != damaged {
-			t.Errorf("damaged %t: log %s", damaged, log.String())
-		}
 	}
 }

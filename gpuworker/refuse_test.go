@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/fleet"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -22,7 +24,7 @@ func publishPayload(t *testing.T, q *queue.Queue, class, id string, payload []by
 
 // countedLeases is a dispatcher that counts the leases of each campaign. It is read after the end of the worker.
 type countedLeases struct {
-	*gpuworker.Fleet
+	*fleet.Fleet
 	leased map[string]int
 }
 
@@ -37,7 +39,7 @@ func (c *countedLeases) Next(ctx context.Context, wait time.Duration) (gpuworker
 func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	base := itemsFor(t, p, 1)[0]
 	encode := func(it manifest.Item) []byte {
 		t.Helper()
@@ -90,20 +92,15 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 	c.submit("known", func(r *manifest.Campaign) { r.Prior = p })
 
 	cfg := c.worker(1)
-	work := &countedLeases{Fleet: cfg.Work.(*gpuworker.Fleet), leased: map[string]int{}}
+	work := &countedLeases{Fleet: cfg.Work.(*fleet.Fleet), leased: map[string]int{}}
 	cfg.Work = work
-	w, err := gpuworker.New(cfg)
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	running := &running{cancel, make(chan error, 1)}
-	go func() { running.ended <- w.Run(ctx) }()
+	w, running := begin(t, cfg)
 	for name, r := range results(t, known, 2) {
 		if r.Outcome != manifest.OutcomeDone {
 			t.Errorf("item %s is %s: %s", name, r.Outcome, r.Reason)
 		}
 	}
-	until(t, func() bool { return len(w.Beat().Refused) == len(queues)+1 })
+	waitUntil(t, "a campaign is not refused", func() bool { return len(w.Beat().Refused) == len(queues)+1 })
 	refused := w.Beat().Refused
 	if !strings.Contains(refused["record"], "newer") {
 		t.Errorf("the heartbeat says %q of a record of a newer version", refused["record"])
@@ -118,7 +115,7 @@ func TestItemsOfNewerVersionAreRefused(t *testing.T) {
 		if n := strings.Count(c.log.String(), fmt.Sprintf("cannot process campaign\" campaign=%s ", id)); n != 1 {
 			t.Errorf("campaign %s is logged %d times, want once:\n%s", id, n, c.log)
 		}
-		until(t, func() bool { // the consumer learns of the released copy later than the stream
+		waitUntil(t, "no item is left", func() bool { // the consumer learns of the released copy later than the stream
 			pending, _, err := q.Depth(t.Context())
 			must(t, err)
 			return pending > 0

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
@@ -35,9 +37,9 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.R
 	// A finished item is settled even while the worker drains.
 	ctx, cancel := w.shutdownContext(trace.ContextWithSpan(context.WithoutCancel(ctx), trace.SpanFromContext(t.ctx)))
 	defer cancel()
-	a := w.watchdog.begin(ctx, telemetry.StageSettle, w.cfg.Limits.Finish, t)
-	defer a.end()
-	ctx, end := w.cfg.Instruments.Stage(a.ctx, w.cfg.Tracer, telemetry.StageSettle)
+	a := w.watchdog.Begin(ctx, telemetry.StageSettle, w.cfg.Limits.Finish, t)
+	defer a.End()
+	ctx, end := w.cfg.Instruments.Stage(a.Ctx, w.cfg.Tracer, telemetry.StageSettle)
 	w.describe(t, o)
 	err := w.report(ctx, t, o, res)
 	end(err)
@@ -95,8 +97,8 @@ func (w *Worker) releaseAll(ctx context.Context) error {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
 	tasks := w.leases.takeReleased()
-	a := w.watchdog.begin(ctx, "release", w.cfg.Limits.Finish)
-	defer a.end()
+	a := w.watchdog.Begin(ctx, "release", w.cfg.Limits.Finish)
+	defer a.End()
 	return inParallel(tasks, func(t *task) error {
 		if !t.claim() {
 			return nil
@@ -106,7 +108,7 @@ func (w *Worker) releaseAll(ctx context.Context) error {
 			o = outcome{faulted, t.fault}
 		}
 		w.describe(t, o)
-		err := w.releaseItem(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(t.ctx)), t)
+		err := w.releaseItem(trace.ContextWithSpan(a.Ctx, trace.SpanFromContext(t.ctx)), t)
 		w.end(t)
 		return w.ignoreTransient("release", t, err)
 	})
@@ -118,7 +120,7 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 	if t.assigned.cancelled() {
 		return t.lease.Ack(ctx)
 	}
-	if t.lease.Attempt() > 1 && t.item.ID != "" {
+	if t.lease.Attempt() > 1 && t.Item.ID != "" {
 		// The other worker may have died before it published its outcome.
 		if res, err := t.readResult(ctx); err == nil {
 			if err := w.publishResult(ctx, t, res); err != nil {
@@ -138,7 +140,7 @@ func (w *Worker) releaseItem(ctx context.Context, t *task) error {
 // report maps an outcome to calls of the queue.
 func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	log := w.log(t)
-	if o.kind == faulted && w.cfg.Patience > 0 && fromSource(o.err) {
+	if o.kind == faulted && w.cfg.Patience > 0 && job.FromSource(o.err) {
 		o.kind = retried
 	}
 	defer func() { w.storeLog(ctx, t, o.err) }()
@@ -169,7 +171,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		res = w.result(t, manifest.OutcomeFailed, o.err.Error())
 	case retried:
 		// The items of a batch that hung run alone next.
-		if inCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
+		if guard.InCompany(o.err) || (!t.lease.Last() && !t.lease.Exhausted()) {
 			delay := t.lease.RetryDelay()
 			log.Warn("will retry item", "after", delay, "reason", o.err)
 			w.cfg.Instruments.Retries.Add(ctx, 1)
@@ -199,7 +201,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			return w.answer(ctx, t)
 		}
 		if t.batch > 0 { // not a result that was found
-			w.breaker.succeed(t)
+			w.breaker.Succeed(t.assigned.Campaign, t.Item)
 		}
 		log.Info("restored item", "seconds", t.seconds)
 	}
@@ -225,7 +227,7 @@ func (w *Worker) answer(ctx context.Context, t *task) error {
 func (w *Worker) reportEnvironment(ctx context.Context, t *task, reason error) error {
 	w.noteFailure(t, reason)
 	// A store that refuses the results of one item refuses those of others too.
-	ofItem := t.preflight == nil && (fromSource(reason) || errors.Is(reason, onnxruntime.ErrMemory))
+	ofItem := t.preflight == nil && (job.FromSource(reason) || errors.Is(reason, onnxruntime.ErrMemory))
 	return w.releaseFaulted(ctx, t, reason, func() bool { return ofItem && w.test(ctx, t, true) == nil })
 }
 
@@ -282,7 +284,7 @@ func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Resul
 	if err != nil || !isNew {
 		return err
 	}
-	attrs := metric.WithAttributes(telemetry.TaskKey.String(taskLabel(&t.item)), telemetry.OutcomeKey.String(string(res.Outcome)))
+	attrs := metric.WithAttributes(telemetry.TaskKey.String(taskLabel(&t.Item)), telemetry.OutcomeKey.String(string(res.Outcome)))
 	w.cfg.Instruments.Items.Add(ctx, 1, attrs)
 	w.cfg.Instruments.ItemDuration.Record(ctx, w.cfg.Now().Sub(t.leased).Seconds(), attrs)
 	return nil

@@ -11,92 +11,34 @@ import (
 	"testing"
 	"time"
 
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/trace/noop"
-
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
-	"ddiff/telemetry"
 )
 
 // workerOf returns a worker that does not run, and its store.
 func workerOf(t *testing.T, change ...func(*Config)) (*Worker, *storage.Dir) {
 	t.Helper()
-	in, err := telemetry.NewInstruments(metricnoop.NewMeterProvider().Meter(""))
-	if err != nil {
-		t.Fatal(err)
+	dir := emptyStore(t)
+	work := func(c *Config) {
+		c.Work = Single{Queue: leases(nil), Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}}
 	}
-	dir, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{
-		Work: Single{Queue: leases(nil), Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}},
-		Name: "tester", Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""), Instruments: in,
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	w, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w, dir
+	return quietWorker(t, append([]func(*Config){work}, change...)...), dir
 }
 
 // queueOf returns a queue of items with two attempts.
 func queueOf(t *testing.T) *queue.Queue {
 	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := queue.Open(t.Context(), nc, queue.Config{
-		Campaign: "test", MaxAttempts: 2, RetryBase: time.Millisecond, RetryMax: time.Millisecond, AckWait: time.Minute,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := workertest.Queue(t, queue.Config{MaxAttempts: 2})
 	// The numbers of results begin anywhere.
 	first := at(t, q, "first", 1, queue.Marks{})
-	if err := errors.Join(first.PublishResult(t.Context(), []byte("{}")), first.Ack(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(first.PublishResult(t.Context(), []byte("{}")), first.Ack(t.Context())))
 	return q
-}
-
-// fillQueue publishes items, and returns when a lease without a wait gets them: the consumer learns of an item later than
-// the stream.
-func fillQueue(t *testing.T, q *queue.Queue, ids ...string) {
-	t.Helper()
-	before, _, err := q.Depth(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range ids {
-		if err := q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		pending, _, err := q.Depth(t.Context())
-		switch {
-		case err != nil:
-			t.Fatal(err)
-		case pending == before+uint64(len(ids)):
-			return
-		case time.Now().After(deadline):
-			t.Fatalf("%d items wait in the queue, want %d more than %d", pending, len(ids), before)
-		}
-	}
 }
 
 // leased leases one item.
@@ -112,19 +54,13 @@ func leased(t *testing.T, q *queue.Queue) *queue.Lease {
 // at publishes an item and leases it for an attempt with marks.
 func at(t *testing.T, q *queue.Queue, id string, attempt int, m queue.Marks) *queue.Lease {
 	t.Helper()
-	if err := q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: id, Payload: []byte("{}")}}))
 	l := leased(t, q)
 	for l.Attempt() < attempt {
-		if err := l.Retry(t.Context(), time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Retry(t.Context(), time.Millisecond))
 		l = leased(t, q)
 	}
-	if err := l.ReleaseMarked(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.ReleaseMarked(t.Context(), m))
 	return leased(t, q)
 }
 
@@ -132,18 +68,14 @@ func at(t *testing.T, q *queue.Queue, id string, attempt int, m queue.Marks) *qu
 func events(t *testing.T, q *queue.Queue) int {
 	t.Helper()
 	last, err := q.LastResult(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return int(last)
 }
 
 func buried(t *testing.T, q *queue.Queue) (n int) {
 	t.Helper()
 	for _, err := range q.DeadLetters(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n++
 	}
 	return n
@@ -168,19 +100,19 @@ func TestReportOfOutcomes(t *testing.T) {
 		"suspended":      {outcome: outcome{kind: suspended}, next: 1},
 		"faulted":        {outcome: outcome{faulted, storage.ErrUnavailable}, next: 1, left: queue.Marks{Faults: 1}},
 		"faulted-last":   {outcome: outcome{faulted, storage.ErrUnavailable}, marks: queue.Marks{Faults: maxFaults}, next: 1, left: queue.Marks{Faults: maxFaults + 1}},
-		"faulted-blame":  {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1},
-		"faulted-below":  {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
-		"source-wait":    {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
-		"source-patient": {outcome: outcome{faulted, sourceError{storage.ErrUnavailable}}, patience: time.Hour, next: 2},
+		"faulted-blame":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1},
+		"faulted-below":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
+		"source-wait":    {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
+		"source-patient": {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, patience: time.Hour, next: 2},
 		"store-patient":  {outcome: outcome{faulted, storage.ErrUnavailable}, patience: time.Hour, next: 1, left: queue.Marks{Faults: 1}},
 		"disputed":       {outcome: outcome{disputed, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
-		"disputed-input": {outcome: outcome{disputed, ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1},
+		"disputed-input": {outcome: outcome{disputed, job.ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1},
 		"disputed-other": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, dead: 1},
 		"disputed-check": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
 		"retried":        {outcome: outcome{retried, other}, next: 2},
 		"retried-last":   {outcome: outcome{retried, other}, attempt: 2, events: 1, dead: 1},
-		"retried-group":  {outcome: outcome{retried, &hangError{limit: 1, items: 2}}, attempt: 2, next: 3},
-		"retried-alone":  {outcome: outcome{retried, &hangError{limit: 1, items: 1}}, attempt: 2, events: 1, dead: 1},
+		"retried-group":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 2}}, attempt: 2, next: 3},
+		"retried-alone":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 1}}, attempt: 2, events: 1, dead: 1},
 		"refused":        {outcome: outcome{refused, other}, next: 1, refused: true},
 		"failed":         {outcome: outcome{failed, other}, events: 1},
 		"cancelled":      {outcome: outcome{cancelled, other}},
@@ -190,12 +122,12 @@ func TestReportOfOutcomes(t *testing.T) {
 		w, dir := workerOf(t, func(c *Config) { c.Patience = tt.patience })
 		refusals := 0
 		in := newAssigned(Assignment{Campaign: "test", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
-		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), item: manifest.Item{ID: id, Campaign: "test"}}
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: id, Campaign: "test"}}}
 		if tt.checked {
 			tk.checked = &manifest.Checked{}
 		}
 		before, dead := events(t, q), buried(t, q)
-		if err := w.report(t.Context(), tk, tt.outcome, &manifest.Result{Item: tk.item, Outcome: manifest.OutcomeDone}); err != nil {
+		if err := w.report(t.Context(), tk, tt.outcome, &manifest.Result{Item: tk.Item, Outcome: manifest.OutcomeDone}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
@@ -236,7 +168,7 @@ func TestDropOfCancelledItem(t *testing.T) {
 	w, dir := workerOf(t, func(c *Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), item: manifest.Item{ID: "a", Campaign: "test"}}
+	tk := &task{lease: at(t, queueOf(t), "a", 1, queue.Marks{}), ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a", Campaign: "test"}}}
 	tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0)
 	for _, again := range []bool{false, true} {
 		if err := w.report(t.Context(), tk, outcome{cancelled, errCancelled}, nil); err != nil || strings.Contains(log.String(), "could not acknowledge") != again {
@@ -252,11 +184,9 @@ func TestFoundResultIsNoSuccess(t *testing.T) {
 	for batch, id := range []string{"found", "computed"} {
 		w, dir := workerOf(t)
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
-		tk.item = manifest.Item{ID: id, Campaign: "test"}
-		if err := w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.item}); err != nil {
-			t.Fatal(err)
-		}
-		if good := w.breaker.lastGood("test"); (good != nil) != (batch > 0) {
+		tk.Item = manifest.Item{ID: id, Campaign: "test"}
+		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.Item}))
+		if good := w.breaker.LastGood("test"); (good != nil) != (batch > 0) {
 			t.Errorf("%s: the last good item is %v", id, good)
 		}
 	}
@@ -287,19 +217,17 @@ func TestReleaseOfItems(t *testing.T) {
 		"faulted":         {fault: errors.New("device"), next: 1, faults: 1},
 	} {
 		w, dir := workerOf(t)
-		tk := &task{lease: at(t, q, id, tt.attempt, queue.Marks{}), ctx: t.Context(), fault: tt.fault, item: manifest.Item{ID: id}}
+		tk := &task{lease: at(t, q, id, tt.attempt, queue.Marks{}), ctx: t.Context(), fault: tt.fault, Job: job.Job{Item: manifest.Item{ID: id}}}
 		tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir, Lifetime: tt.lifetime}, 1, nil, 0)
 		if tt.finished {
-			data, err := json.Marshal(manifest.Result{Item: tk.item})
+			data, err := json.Marshal(manifest.Result{Item: tk.Item})
 			if err == nil {
 				err = dir.Put(t.Context(), manifest.ItemKey(id, manifest.FileResult), data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if tt.noID {
-			tk.item = manifest.Item{}
+			tk.Item = manifest.Item{}
 		}
 		before := events(t, q)
 		if err := w.releaseItem(t.Context(), tk); err != nil {
@@ -325,7 +253,7 @@ func TestReleaseOfItems(t *testing.T) {
 // Errors of the queue are tolerated if the worker is configured so, except for a closed queue.
 func TestTransientErrorsOfQueue(t *testing.T) {
 	t.Parallel()
-	tk := &task{item: manifest.Item{Name: "a"}, lease: &queue.Lease{}}
+	tk := &task{Job: job.Job{Item: manifest.Item{Name: "a"}}, lease: &queue.Lease{}}
 	for _, tolerates := range []bool{false, true} {
 		w, _ := workerOf(t, func(c *Config) { c.TolerateQueueErrors, c.Idle = tolerates, time.Millisecond })
 		if err := w.ignoreTransient("settle", tk, nil); err != nil {
@@ -363,15 +291,13 @@ func TestSettleOnce(t *testing.T) {
 	q := queueOf(t)
 	ended := 0
 	in := newAssigned(Assignment{Campaign: "test", Store: dir, Done: func() { ended++ }}, 1, nil, 0)
-	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), item: manifest.Item{ID: "a"}}
+	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a"}}}
 	w.leases.add([]*task{tk})
 	before := events(t, q)
 	for range 2 {
-		if err := w.settle(t.Context(), tk, outcome{failed, ErrInput}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.settle(t.Context(), tk, outcome{failed, job.ErrInput}, nil))
 	}
-	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.active() {
+	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.Active() {
 		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q)-before, w.stats.settled.Load(), ended, w.leases.count())
 	}
 	late := &task{lease: &queue.Lease{}, assigned: in, ctx: t.Context()}
@@ -386,7 +312,7 @@ func TestGroups(t *testing.T) {
 	a, b := &task{}, &task{}
 	c, d := &task{checkpoint: &checkpoint{}}, &task{}
 	c.checkpoint.State.Step = 3
-	d.plan.Task = "other"
+	d.Plan.Task = "other"
 	p := &task{preflight: &manifest.Preflight{}}
 	got := group([]*task{a, c, d, p, b, p})
 	want := [][]*task{{a, b}, {c}, {d}, {p, p}}

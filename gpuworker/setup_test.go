@@ -20,15 +20,14 @@ import (
 	"go.uber.org/goleak"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/workertest"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"
@@ -37,98 +36,31 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is the timeout of every wait; a correct program needs much less.
-const patience = 60 * time.Second
-
 // side is the working size of the images, steps the number of solver steps.
 const (
 	side  = 32
 	steps = 8
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+const patience = workertest.Patience
 
-// tinyPrior is a score model that predicts a tenth of the image as noise. It needs almost no time.
-func tinyPrior(t *testing.T) *prior.Prior {
-	t.Helper()
-	return newPrior(t, func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Mul(x, g.Scalar(0.1)) })
-}
+var (
+	must      = workertest.Must
+	newQueue  = workertest.Queue
+	newStore  = workertest.Store
+	waitUntil = workertest.Until
+)
 
-// newPrior is a score model with an expression for the noise in x.
-func newPrior(t *testing.T, noise func(g *onnx.Graph, x onnx.Value) onnx.Value) *prior.Prior {
-	t.Helper()
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	g.Input("t", onnx.Int64, -1)
-	g.Output("eps", noise(g, x))
-	data, err := g.Marshal("tiny")
-	must(t, err)
-	data = onnxtest.WithMetadata(t, data, map[string]string{
-		"ddiff.card": "1", "ddiff.name": "tiny", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000",
-		"ddiff.range": "-1..1", "ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
-	})
-	p, err := prior.Load("tiny.onnx", data)
-	must(t, err)
-	return p
-}
-
-// engine solves one step per call, so that a worker can stop after each step.
+// engine predicts a tenth of the image as noise. It solves one step per call, so that a worker can stop after each step.
 func engine(t *testing.T) *restore.Engine {
 	t.Helper()
-	return engineOf(t, tinyPrior(t))
-}
-
-func engineOf(t *testing.T, p *prior.Prior) *restore.Engine {
-	t.Helper()
-	return builtEngine(t, p, solver.Build{Chunk: 1})
+	return engineIn(t, "")
 }
 
 // engineIn is engine with a default precision.
 func engineIn(t *testing.T, p onnxruntime.Precision) *restore.Engine {
 	t.Helper()
-	return builtEngine(t, tinyPrior(t), solver.Build{Chunk: 1, Precision: p})
-}
-
-func builtEngine(t *testing.T, p *prior.Prior, b solver.Build) *restore.Engine {
-	t.Helper()
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: b})
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return e
-}
-
-// newQueue returns a queue on its own server, with immediate retries.
-func newQueue(t *testing.T, cfg queue.Config) *queue.Queue {
-	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	must(t, err)
-	cfg.Campaign = "test"
-	cfg.RetryBase, cfg.RetryMax = time.Millisecond, time.Millisecond
-	if cfg.AckWait == 0 {
-		cfg.AckWait = patience
-	}
-	q, err := queue.Open(t.Context(), nc, cfg)
-	must(t, err)
-	return q
-}
-
-// newStore returns an empty store in a directory of the test.
-func newStore(t *testing.T) *storage.Dir {
-	t.Helper()
-	s, err := storage.NewDir(t.TempDir())
-	must(t, err)
-	return s
+	return workertest.Engine(t, workertest.Share(t, 0.1), solver.Build{Chunk: 1, Precision: p})
 }
 
 // store is the store of a worker; tests wrap storage.Dir.
@@ -222,7 +154,7 @@ func item(t *testing.T, name string, img, y *manifest.Source, change ...func(met
 	must(t, err)
 	it := manifest.Item{
 		Campaign: "test", Name: name, Image: img, Measurement: y, Width: side, Height: side, Fit: manifest.FitCenterCrop,
-		Task: "super_resolution", Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: tinyPrior(t).SHA256,
+		Task: "super_resolution", Params: op.Params, Sigma: 0.05, Method: "ddiff", Solver: raw, Prior: regular.SHA256(workertest.Share(t, 0.1)),
 	}
 	must(t, it.Identify())
 	return it
@@ -255,13 +187,23 @@ type running struct {
 
 func start(t *testing.T, cfg gpuworker.Config) *running {
 	t.Helper()
+	_, r := begin(t, cfg)
+	return r
+}
+
+// begin starts a worker that the test also observes.
+func begin(t *testing.T, cfg gpuworker.Config, change ...func(*gpuworker.Worker)) (*gpuworker.Worker, *running) {
+	t.Helper()
 	w, err := gpuworker.New(cfg)
 	must(t, err)
+	for _, f := range change {
+		f(w)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{cancel, make(chan error, 1)}
 	go func() { r.ended <- w.Run(ctx) }()
 	t.Cleanup(cancel)
-	return r
+	return w, r
 }
 
 // wait waits for Run to return nil.

@@ -101,14 +101,14 @@ func (s *simulator) prepare(ctx context.Context, t *task) (*manifest.Result, err
 func (s *simulator) solve(drain context.Context, tasks []*task) (int, error) {
 	n, hold := len(tasks), time.Duration(0)
 	for _, t := range tasks {
-		hold += s.simulation.duration(t.item.ID)
+		hold += s.simulation.duration(t.Item.ID)
 	}
 	ctx, stop := tasks[0].assigned.withLifetime(drain)
 	defer stop()
-	a := s.watchdog.begin(ctx, telemetry.StageRestore, hold+s.cfg.Limits.Solve, tasks[:n]...)
-	defer a.end()
+	a := s.watchdog.Begin(ctx, telemetry.StageRestore, hold+s.cfg.Limits.Solve, tasks[:n]...)
+	defer a.End()
 	begin := s.cfg.Now()
-	if err := retry.Sleep(a.ctx, hold); err != nil {
+	if err := retry.Sleep(a.Ctx, hold); err != nil {
 		return n, err
 	}
 	end := s.cfg.Now()

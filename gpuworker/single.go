@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"time"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/queue"
 )
 
 // DefaultBatch is the default number of items that are solved together.
 const DefaultBatch = 4
-
-// maxBatch is the largest number of items that are solved together.
-const maxBatch = 1024
 
 // leaseSlice is the longest lease request. Draining does not interrupt a request: the server could lease an item to it
 // before it notices, and the item would be blocked until its lease expires.
@@ -44,8 +42,8 @@ func (s Single) Validate() error {
 		return errors.New("Sources is missing")
 	case s.Items.Engine == nil:
 		return errors.New("Engine is missing")
-	case s.Items.Batch < 0 || s.Items.Batch > maxBatch:
-		return fmt.Errorf("Batch: %d is outside 0..%d", s.Items.Batch, maxBatch)
+	case s.Items.Batch < 0 || s.Items.Batch > tuner.MaxBatch:
+		return fmt.Errorf("Batch: %d is outside 0..%d", s.Items.Batch, tuner.MaxBatch)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/tuner"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
@@ -53,7 +55,7 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 		return fmt.Errorf("solve: %w", reason)
 	}
 	o, size := outcomeOf(ctx, failed[0], reason), 1
-	if len(failed) == 1 || o.kind == released || o.kind == cancelled || errors.Is(reason, ErrHung) {
+	if len(failed) == 1 || o.kind == released || o.kind == cancelled || errors.Is(reason, guard.ErrHung) {
 		var errs error
 		for _, t := range failed {
 			errs = errors.Join(errs, w.settle(ctx, t, o, nil))
@@ -93,7 +95,7 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 	if a.Batch == 0 {
 		n = 1 << (bits.Len(uint(n)) - 1)
 	}
-	return a.fitting(tasks[0].plan, n)
+	return a.loader.Fitting(tasks[0].Plan, n)
 }
 
 // solveBatch solves a batch chunk by chunk, and applies A to the restored images.
@@ -102,22 +104,22 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	// Draining does not interrupt a chunk at once; the cancellation of the campaign does.
 	lifetime, stop := first.assigned.withLifetime(context.WithoutCancel(drain))
 	defer stop()
-	a := e.watchdog.begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
-	defer a.end()
-	s, err := first.assigned.Engine.Solver(first.plan, n)
+	a := e.watchdog.Begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
+	defer a.End()
+	s, err := first.assigned.Engine.Solver(first.Plan, n)
 	if err != nil {
-		return a.wrap(err)
+		return a.Wrap(err)
 	}
 	cost, err := s.Cost()
 	if err != nil {
-		return a.wrap(err)
+		return a.Wrap(err)
 	}
 	// A batch without a configured size counts as full.
 	e.cfg.Instruments.BatchFill.Record(drain, float64(n)/float64(cmp.Or(first.assigned.Batch, n)))
 	problems, states, curves := make([]solver.Problem, n), make([]solver.State, n), make([]solver.Curves, n)
 	for i, t := range tasks {
-		if problems[i] = t.problem; t.checkpoint == nil {
-			states[i] = s.Start(t.problem.Key)
+		if problems[i] = t.Problem; t.checkpoint == nil {
+			states[i] = s.Start(t.Problem.Key)
 			continue
 		}
 		// The solver works in place, and the items of a failed batch are retried from their checkpoints.
@@ -125,8 +127,8 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	begin := e.cfg.Now()
 	share := func() float64 { return e.cfg.Now().Sub(begin).Seconds() / float64(n) }
-	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
-		attribute.String("ddiff.task", first.plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
+	ctx, endStage := e.cfg.Instruments.Stage(trace.ContextWithSpan(a.Ctx, trace.SpanFromContext(first.ctx)), e.cfg.Tracer, telemetry.StageRestore,
+		attribute.String("ddiff.task", first.Plan.Task), attribute.Int("ddiff.batch", n), attribute.Int("ddiff.steps", s.Steps()))
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
@@ -139,11 +141,11 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 		return drain.Err()
 	})
-	err = a.wrap(err)
+	err = a.Wrap(err)
 	endStage(err)
 	e.traceOthers(ctx, tasks[1:], p.began, err)
 	if err != nil {
-		a.end()
+		a.End()
 		if drain.Err() != nil && !first.assigned.cancelled() {
 			e.storeCheckpoints(drain, tasks, states, curves, share())
 		}
@@ -151,19 +153,18 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
 	if e.cfg.TimeNetwork {
-		a.next(stageCompile, e.cfg.Limits.Compile, false)
-		e.addNetworkTime(a.ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
+		a.Next(stageCompile, e.cfg.Limits.Compile, false)
+		e.addNetworkTime(a.Ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
 	}
-	a.next(stageApply, e.cfg.Limits.Finish, false)
-	answers, err := s.Answers(a.ctx, states)
+	a.Next(stageApply, e.cfg.Limits.Finish, false)
+	answers, err := s.Answers(a.Ctx, states)
 	if err != nil {
-		return a.wrap(err)
+		return a.Wrap(err)
 	}
 	seconds := share()
 	for i, t := range tasks {
-		t.solution, t.seconds, t.batch, t.cost = solver.Solution{X: answers[i], Curves: curves[i]}, t.spent()+seconds, n, cost
-		t.matchPicture()
-		if t.applied, err = t.assigned.Engine.Apply(t.ctx, t.op, answers[i], t.problem.Draw); err != nil {
+		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
+		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i]}); err != nil {
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 
 // addNetworkTime adds the estimated time of a number of forward passes of the score network for a batch of n to the metrics.
 func (e engineRestorer) addNetworkTime(ctx context.Context, t *task, passes, n int) {
-	seconds, err := e.network.time(ctx, t.assigned.Engine, t.plan, t.workload(), n)
+	seconds, err := e.network.time(ctx, t.assigned.Engine, t.Plan, t.workload(), n)
 	if err != nil {
 		e.cfg.Logger.Warn("could not time the score network", "reason", err)
 		return
@@ -191,7 +192,7 @@ const (
 type progress struct {
 	engineRestorer
 	ctx      context.Context
-	activity *activity
+	activity *guard.Activity[*task]
 	solver   *solver.Solver
 	n        int // images
 	cost     method.Cost
@@ -205,12 +206,12 @@ type progress struct {
 }
 
 // newProgress begins with the first chunk after a step.
-func (e engineRestorer) newProgress(ctx context.Context, a *activity, s *solver.Solver, w Workload, step int) *progress {
+func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int) *progress {
 	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now(), began: e.cfg.Now()}
 	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
-	first := e.cfg.Limits.firstChunk(p.n, expected)
+	first := e.cfg.Limits.FirstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
-		first = e.cfg.Limits.firstStep(tiles, expected)
+		first = e.cfg.Limits.FirstStep(tiles, expected)
 	}
 	p.limit(step, first)
 	return p
@@ -221,7 +222,7 @@ func (p *progress) limit(step int, limit time.Duration) {
 	if p.solver.Steps()-step < p.solver.Build().Chunk {
 		limit += p.cfg.Limits.Compile
 	}
-	p.activity.next(stageSolve, limit, true)
+	p.activity.Next(stageSolve, limit, true)
 }
 
 // update is called after every chunk with the number of steps since the start of the item.
@@ -229,7 +230,7 @@ func (p *progress) update(step int) {
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
 	p.longest = max(p.longest, took)
-	p.limit(step, p.cfg.Limits.nextChunk(p.longest))
+	p.limit(step, p.cfg.Limits.NextChunk(p.longest))
 	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
 		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -96,7 +97,7 @@ func TestHungSourceEndsWorker(t *testing.T) {
 	cfg.Limits.Prepare = 100 * time.Millisecond
 	single(&cfg, func(s *gpuworker.Single) { s.Items.Sources, s.Items.Batch = from, 1 })
 	publish(t, q, items(t, 1)...)
-	start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	start(t, cfg).waitFor(t, guard.ErrHung)
 	if n := attempts(t, q, 1); n[0] != 2 {
 		t.Errorf("attempt %d, want 2", n[0])
 	}

@@ -10,6 +10,7 @@ import (
 
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
+	"ddiff/gpuworker/guard"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/telemetry"
@@ -42,9 +43,7 @@ func TestWorkerAwaitsSuspect(t *testing.T) {
 	if err == nil {
 		err = q.PublishBatch(t.Context(), []queue.Work{{Class: "class", ID: "item0", Payload: data}})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := leaseAgain(t, q, 1)[0]
 	for _, alone := range []bool{false, true} {
 		if alone {
@@ -54,9 +53,7 @@ func TestWorkerAwaitsSuspect(t *testing.T) {
 		w.restorer = loaded{}
 		// The first wait is that for the next stage, which is ready; the second is that for the end of the suspect.
 		ctx := &hookedContext{Context: t.Context(), hook: func() { w.end(w.leases.unsettled()[0]) }}
-		if err := w.startLeases(ctx, Assignment{Campaign: "a", Store: emptyStore(t)}, []*queue.Lease{l}, out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.startLeases(ctx, Assignment{Campaign: "a", Store: emptyStore(t)}, []*queue.Lease{l}, out))
 		if held := w.leases.count(); len(out) != 1 || (held == 0) != alone {
 			t.Errorf("alone %t: %d groups, the worker holds %d items", alone, len(out), held)
 		}
@@ -68,9 +65,7 @@ func TestCountOfRedeliveries(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
 	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q := internalQueue(t, queue.Config{})
 	w := quietWorker(t, func(c *Config) { c.Instruments = in })
 	l := leaseNew(t, q, 1)[0]
@@ -84,10 +79,10 @@ func TestCountOfRedeliveries(t *testing.T) {
 }
 
 // watchingSources is a dataset that calls a function for each file.
-type watchingSources func()
+type watchingSources func(ctx context.Context)
 
-func (f watchingSources) Get(context.Context, string) ([]byte, error) {
-	f()
+func (f watchingSources) Get(ctx context.Context, _ string) ([]byte, error) {
+	f(ctx)
 	return nil, errItem
 }
 
@@ -117,15 +112,20 @@ func TestLogOfPreflightChecks(t *testing.T) {
 	w.cfg.Logger = slog.New(slog.DiscardHandler)
 	e := engineOf(t)
 	it, reads := sampleItem(t, e, 16, 16), 0
-	a := Assignment{Campaign: "a", Engine: e, Store: emptyStore(t), Sources: watchingSources(func() {
+	a := Assignment{Campaign: "a", Engine: e, Store: emptyStore(t), Sources: watchingSources(func(ctx context.Context) {
 		reads++
-		for activity := range w.watchdog.activities {
-			if activity.interruptible || activity.stage != "preflight: "+CheckSources {
-				t.Errorf("the check %s can be interrupted: %t", activity.stage, activity.interruptible)
-			}
-			if activity.limit != w.cfg.Limits.Compile+w.cfg.Limits.Solve {
-				t.Errorf("the limit of the check %s is %v", activity.stage, activity.limit)
-			}
+		if reads > 1 {
+			return
+		}
+		limit := w.cfg.Limits.Compile + w.cfg.Limits.Solve
+		w.watchdog.SetDraining()
+		if w.watchdog.Check(limit - 1); ctx.Err() != nil || w.Health() != nil {
+			t.Errorf("a check was interrupted before its limit: %v, %v", ctx.Err(), w.Health())
+		}
+		w.watchdog.Check(1)
+		var hang *guard.HangError
+		if !errors.As(w.Health(), &hang) || hang.Stage != "preflight: "+CheckSources || hang.Limit != limit {
+			t.Errorf("at the limit: %v", w.Health())
 		}
 	})}
 	if c, err = check(t.Context(), a, it); c.Failed != CheckSources || reads == 0 {

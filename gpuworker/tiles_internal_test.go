@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
@@ -27,46 +27,36 @@ func TestItemInTiles(t *testing.T) {
 	e := engineOf(t)
 	in := newAssigned(Assignment{Engine: e}, 1, nil, 0)
 	whole, divided := planned(t, in, sampleItem(t, e, 64, 48)), planned(t, in, sampleItem(t, e, 64, 48, tiles(32, 8)))
-	if divided.plan.Tiles != (tile.Tiling{Side: 32, Overlap: 8}) || !divided.plan.Divided() || whole.plan.Divided() {
-		t.Errorf("plans: %+v, %+v", divided.plan, whole.plan)
+	if divided.Plan.Tiles != (tile.Tiling{Side: 32, Overlap: 8}) || !divided.Plan.Divided() || whole.Plan.Divided() {
+		t.Errorf("plans: %+v, %+v", divided.Plan, whole.Plan)
 	}
-	if divided.workload() == whole.workload() || in.fitting(divided.plan, 8) != 1 || in.fitting(whole.plan, 8) != 8 {
+	if divided.workload() == whole.workload() || in.loader.Fitting(divided.Plan, 8) != 1 || in.loader.Fitting(whole.Plan, 8) != 8 {
 		t.Error("an item in tiles has the workload or the batch of one without")
 	}
-	if !slices.Equal(divided.problem.Key[:], whole.problem.Key[:]) {
+	if !slices.Equal(divided.Problem.Key[:], whole.Problem.Key[:]) {
 		t.Error("tiles change the noise")
 	}
-	s, err := e.Solver(divided.plan, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := e.Solver(divided.Plan, 1)
+	must(t, err)
 	if s.Tiles() != 6 || s.Build().Form != solver.FormSingle {
 		t.Errorf("%d tiles in form %s", s.Tiles(), s.Build().Form)
 	}
-	problem := []solver.Problem{{Y: make([]float32, divided.op.MeasurementSize()), Key: noise.Key{1}}}
+	problem := []solver.Problem{{Y: make([]float32, divided.Op.MeasurementSize()), Key: noise.Key{1}}}
 	want, err := s.Solve(t.Context(), problem, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stop := errors.New("stop")
 	states, curves := []solver.State{s.Start(problem[0].Key)}, make([]solver.Curves, 1)
 	for states[0].Step < 4 {
 		if err := s.Resume(t.Context(), problem, states, curves, func(int) error { return stop }); !errors.Is(err, stop) {
 			t.Fatal(err)
 		}
-		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.item.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data, err := checkpoint{State: states[0], Curves: curves[0]}.encode(divided.Item.ID)
+		must(t, err)
 		c, err := decodeCheckpoint(data, divided)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		states[0], curves[0] = c.State, c.Curves
 	}
-	if err := s.Resume(t.Context(), problem, states, curves, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Resume(t.Context(), problem, states, curves, nil))
 	if !slices.Equal(states[0].Image(), want[0].X) {
 		t.Error("a result from checkpoints differs")
 	}
@@ -78,29 +68,12 @@ func TestItemInTiles(t *testing.T) {
 			if it.Method = s.Method; err == nil {
 				it.Solver, err = json.Marshal(s)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		},
 	} {
 		it := sampleItem(t, e, 64, 48, change)
-		if err := in.plan(&task{item: it}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		if err := in.loader.Plan(&job.Job{Item: it}); !errors.Is(err, job.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// TestLimitOfFirstStep: the limit of an unmeasured step grows with the tiles, and that of a measured one with its duration.
-func TestLimitOfFirstStep(t *testing.T) {
-	t.Parallel()
-	l := Limits{Solve: time.Minute}
-	for _, c := range []struct {
-		tiles    int
-		expected time.Duration
-		want     time.Duration
-	}{{4, 0, time.Minute}, {10, 0, 2 * time.Minute}, {352, 0, 36 * time.Minute}, {4, time.Minute, 20 * time.Minute}} {
-		if got := l.firstStep(c.tiles, c.expected); got != c.want {
-			t.Errorf("%d tiles, expected %v: %v, want %v", c.tiles, c.expected, got, c.want)
 		}
 	}
 }

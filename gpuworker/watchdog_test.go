@@ -11,25 +11,31 @@ import (
 	"time"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/workertest"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx"
+	"ddiff/restore/solver"
 )
 
 // endless configures a worker, and items, with a prior that loops without end.
 func endless(t *testing.T, q *queue.Queue, s store, n int) (gpuworker.Config, []manifest.Item) {
 	t.Helper()
-	p := newPrior(t, func(g *onnx.Graph, x onnx.Value) onnx.Value {
+	p := workertest.Model(t, func(g *onnx.Graph, x onnx.Value) onnx.Value {
 		final, _ := g.Loop(g.Ints(math.MaxInt64), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 			return []onnx.Value{b.Mul(s[0], b.Scalar(0.5))}, nil
 		})
 		return final[0]
 	})
 	cfg := config(t, q, s)
-	single(&cfg, func(s *gpuworker.Single) { s.Items.Engine, s.Items.Batch = engineOf(t, p), 1 })
+	single(&cfg, func(s *gpuworker.Single) {
+		s.Items.Engine, s.Items.Batch = workertest.Engine(t, p, solver.Build{Chunk: 1}), 1
+	})
 	all := items(t, n)
 	for i := range all {
-		all[i].Prior = p.SHA256
+		all[i].Prior = regular.SHA256(p)
 		must(t, all[i].Identify())
 	}
 	publish(t, q, all...)
@@ -53,34 +59,22 @@ func attempts(t *testing.T, q *queue.Queue, n int) []int {
 	return found
 }
 
-// await waits for a condition.
-func await(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); !met(); <-tick.C {
-		if time.Since(begin) > patience {
-			t.Fatalf("timeout: %s", what)
-		}
-	}
-}
-
 // A prior loops without end. Each worker interrupts the call and ends; the item in the solver counts an attempt, the other
 // leased items count none, and the item is dead after its attempts, with the stage and its duration.
 func TestEndlessPriorIsBuried(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
 	cfg, _ := endless(t, q, s, 3)
-	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond}
-	reason := start(t, cfg).waitFor(t, gpuworker.ErrHung)
-	if !strings.Contains(reason, "stage solve took ") || strings.Contains(reason, gpuworker.ErrStuck.Error()) {
+	cfg.Limits = guard.Limits{Solve: 100 * time.Millisecond}
+	reason := start(t, cfg).waitFor(t, guard.ErrHung)
+	if !strings.Contains(reason, "stage solve took ") || strings.Contains(reason, guard.ErrStuck.Error()) {
 		t.Errorf("Run returned %q", reason)
 	}
 	if n := attempts(t, q, 3); !slices.Equal(n, []int{1, 1, 2}) {
 		t.Errorf("attempts %v, want 1, 1, 2", n)
 	}
 	for range 2*3 - 1 { // each ends with one attempt
-		start(t, cfg).waitFor(t, gpuworker.ErrHung)
+		start(t, cfg).waitFor(t, guard.ErrHung)
 	}
 	buried := letters(t, q)
 	if len(buried) != 3 {
@@ -99,14 +93,14 @@ func TestHungBatchRunsAlone(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 1}), newStore(t)
 	cfg, _ := endless(t, q, s, 2)
-	cfg.Limits = gpuworker.Limits{Solve: 50 * time.Millisecond}
+	cfg.Limits = guard.Limits{Solve: 50 * time.Millisecond}
 	batchOf(&cfg, 2)
-	start(t, cfg).waitFor(t, gpuworker.ErrHung)
+	start(t, cfg).waitFor(t, guard.ErrHung)
 	if n := attempts(t, q, 2); !slices.Equal(n, []int{2, 2}) || len(letters(t, q)) > 0 {
 		t.Errorf("attempts %v, dead letters %v", n, letters(t, q))
 	}
 	for range 2 {
-		start(t, cfg).waitFor(t, gpuworker.ErrHung)
+		start(t, cfg).waitFor(t, guard.ErrHung)
 	}
 	if n := len(letters(t, q)); n != 2 {
 		t.Errorf("%d dead letters, want 2", n)
@@ -123,7 +117,7 @@ func TestCancelInterruptsEndlessPrior(t *testing.T) {
 	work.Items.Lifetime = lifetime
 	cfg.Work = work
 	w := start(t, cfg)
-	await(t, "an item is leased", func() bool {
+	waitUntil(t, "an item is leased", func() bool {
 		_, inFlight, err := q.Depth(t.Context())
 		must(t, err)
 		return inFlight > 0
@@ -138,7 +132,7 @@ func TestCancelEndsStuckWorker(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), newStore(t)
 	cfg, p := config(t, q, s), newPace()
-	cfg.Steps, cfg.Limits = p.steps, gpuworker.Limits{Stop: 50 * time.Millisecond}
+	cfg.Steps, cfg.Limits = p.steps, guard.Limits{Stop: 50 * time.Millisecond}
 	lifetime, cancel := context.WithCancel(context.Background())
 	work := cfg.Work.(gpuworker.Single)
 	work.Items.Lifetime, work.Items.Batch = lifetime, 1
@@ -147,7 +141,7 @@ func TestCancelEndsStuckWorker(t *testing.T) {
 	w := start(t, cfg)
 	<-p.made // the device hangs here
 	cancel()
-	if reason := w.waitFor(t, gpuworker.ErrStuck); !strings.Contains(reason, "stage solve did not end within") {
+	if reason := w.waitFor(t, guard.ErrStuck); !strings.Contains(reason, "stage solve did not end within") {
 		t.Errorf("Run returned %q", reason)
 	}
 	wantEmpty(t, q)
@@ -161,7 +155,7 @@ func TestDrainInterruptsEndlessPrior(t *testing.T) {
 	cfg, _ := endless(t, q, s, 1)
 	cfg.Limits.Drain = 100 * time.Millisecond
 	w := start(t, cfg)
-	await(t, "the item is leased", func() bool {
+	waitUntil(t, "the item is leased", func() bool {
 		_, inFlight, err := q.Depth(t.Context())
 		must(t, err)
 		return inFlight > 0
@@ -180,7 +174,7 @@ func TestLongChunkExtendsLease(t *testing.T) {
 		cfg, _ := endless(t, q, s, 1)
 		cfg.AckWait, cfg.Limits.Drain = ackWait, time.Millisecond
 		w := start(t, cfg)
-		await(t, "the item is leased", func() bool {
+		waitUntil(t, "the item is leased", func() bool {
 			_, inFlight, err := q.Depth(t.Context())
 			must(t, err)
 			return inFlight > 0
@@ -203,28 +197,23 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	all := items(t, 3)
 	cfg, p := config(t, q, s), newPace()
 	cfg.Name, cfg.Steps = "stuck", p.steps
-	cfg.Limits = gpuworker.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
+	cfg.Limits = guard.Limits{Solve: 100 * time.Millisecond, Stop: 50 * time.Millisecond}
 	// No stage reaches its limit before the device hangs.
-	begin, hangs := time.Now(), atomic.Bool{}
+	still, hangs := time.Now(), atomic.Bool{}
 	cfg.Now = func() time.Time {
 		if hangs.Load() {
 			return time.Now()
 		}
-		return begin
+		return still
 	}
 	batchOf(&cfg, 1)
 	warm(t, cfg.Work.(gpuworker.Single).Items.Engine, all[0])
 	publish(t, q, all...)
-	w, err := gpuworker.New(cfg)
-	must(t, err)
+	w, r := begin(t, cfg)
 	must(t, w.Health())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(context.Background()) }()
 	<-p.made // the device hangs here
 	hangs.Store(true)
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), gpuworker.ErrStuck.Error()) {
-		t.Errorf("Run returned %v, want %v", err, gpuworker.ErrStuck)
-	}
+	r.waitFor(t, guard.ErrStuck)
 	if beat := w.Beat(); w.Health() == nil || !strings.Contains(beat.Hung, "stage solve took") {
 		t.Errorf("health %v, beat %+v", w.Health(), beat)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -24,19 +26,16 @@ type Worker struct {
 	checker  checker
 	stats    stats
 	settled  chan struct{} // receives after an item ended
-	breaker  *breaker
+	breaker  *guard.Breaker[*task]
 	decoding *raster.Budget
-	// passAgain ends a time without passing disputed items to others. Only the goroutine that leases uses it.
-	passAgain time.Time
-	// passed are the items that the worker has passed to others since its last pause. The same goroutine uses it.
-	passed map[string]bool
+	passes   *guard.Passes // of the goroutine that leases
 }
 
 // core is the part of a Worker that it shares with its restorer and checker.
 type core struct {
 	cfg      Config
 	leases   *leaseSet
-	watchdog *watchdog
+	watchdog *guard.Watchdog[*task]
 	network  networkTimer
 }
 
@@ -74,16 +73,16 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	if cfg.Tuner == nil {
-		t, err := NewTuner(TunerConfig{Logger: cfg.Logger})
+		t, err := tuner.New(tuner.Config{Logger: cfg.Logger})
 		if err != nil {
 			return nil, fmt.Errorf("configure worker: %w", err)
 		}
 		cfg.Tuner = t
 	}
-	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: newWatchdog(cfg.Limits, cfg.Now, cfg.Logger)}
+	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
-	w.passed = map[string]bool{}
-	w.breaker, w.decoding = newBreaker(cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
+	w.passes = guard.NewPasses(cfg.Now)
+	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
 		w.work, w.restorer, w.checker = s, s, s
@@ -98,27 +97,27 @@ func (w *Worker) Held() int { return w.leases.count() }
 // Run processes items until ctx ends, which drains the worker, or until Config.Once has passed without work, or until
 // the queue or the device fails permanently. After a drain all leases are settled or released, and Run returns nil.
 //
-// When a stage hangs, the worker drains and Run returns ErrHung, or ErrStuck if the stage still runs. See Limits. A Worker
+// When a stage hangs, the worker drains and Run returns guard.ErrHung, or ErrStuck if the stage still runs. See Limits. A Worker
 // runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
-	w.watchdog.drain = drain
+	w.watchdog.OnHang(drain)
 	defer context.AfterFunc(ctx, func() {
 		w.stats.draining.Store(true)
-		w.watchdog.setDraining()
+		w.watchdog.SetDraining()
 	})()
 	// Leases are extended until the last one is released.
 	beside := context.WithoutCancel(ctx)
-	defer lifecycle.Go(beside, func(ctx context.Context) error { return w.leases.run(ctx, w.watchdog.active) }).Stop()
-	defer lifecycle.Go(beside, w.watchdog.run).Stop()
+	defer lifecycle.Go(beside, func(ctx context.Context) error { return w.leases.run(ctx, w.watchdog.Active) }).Stop()
+	defer lifecycle.Go(beside, w.watchdog.Run).Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- w.runStages(ctx) }() // ends before Run, unless a stage is stuck
 	select {
 	case err := <-ended:
-		return errors.Join(err, w.watchdog.failure())
-	case <-w.watchdog.stuck:
-		return fmt.Errorf("%w: %w", ErrStuck, errors.Join(w.watchdog.failure(), w.abandon(ctx)))
+		return errors.Join(err, w.watchdog.Failure())
+	case <-w.watchdog.Stuck:
+		return fmt.Errorf("%w: %w", guard.ErrStuck, errors.Join(w.watchdog.Failure(), w.abandon(ctx)))
 	}
 }
 
@@ -155,7 +154,7 @@ func (w *Worker) runStages(ctx context.Context) error {
 
 // lease leases items, prepares them, and sends them to out in groups.
 func (w *Worker) lease(ctx context.Context, out chan<- []*task) error {
-	defer w.breaker.stop()
+	defer w.breaker.Stop()
 	busy := w.cfg.Now()
 	for ctx.Err() == nil {
 		if err := w.awaitEnvironment(ctx); err != nil {
@@ -228,7 +227,7 @@ func group(tasks []*task) [][]*task {
 	var out [][]*task
 	index := map[string]int{}
 	for _, t := range tasks {
-		key, _ := t.plan.Key() // marshalling cannot fail: an operator was made from the plan
+		key, _ := t.Plan.Key() // marshalling cannot fail: an operator was made from the plan
 		switch {
 		case t.preflight != nil:
 			key = "preflight"
@@ -255,10 +254,10 @@ func (w *Worker) release(tasks []*task) {
 
 // stage runs one stage of an item in a span of its trace, within a limit.
 func (c *core) stage(t *task, name string, limit time.Duration, run func(ctx context.Context) error) error {
-	a := c.watchdog.begin(t.ctx, name, limit, t)
-	defer a.end()
-	ctx, end := c.cfg.Instruments.Stage(a.ctx, c.cfg.Tracer, name)
-	err := a.wrap(run(ctx))
+	a := c.watchdog.Begin(t.ctx, name, limit, t)
+	defer a.End()
+	ctx, end := c.cfg.Instruments.Stage(a.Ctx, c.cfg.Tracer, name)
+	err := a.Wrap(run(ctx))
 	end(err)
 	return err
 }

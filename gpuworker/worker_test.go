@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/method"
@@ -152,35 +153,6 @@ func TestTwoWorkersSolveEachItemOnce(t *testing.T) {
 	}
 }
 
-// An item with a result is published again: its files remain unchanged, and the event has the stored result.
-func TestExistingResultIsKept(t *testing.T) {
-	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), newStore(t)
-	it := items(t, 1)[0]
-	publish(t, q, it)
-	w := start(t, config(t, q, s))
-	first := results(t, q, 1)[it.Name]
-	w.stop(t)
-	// Mark the file: the late worker would write other bytes.
-	mark := append(get(t, s, it.ID, manifest.FileRestored), 0)
-	must(t, s.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileRestored), mark))
-
-	must(t, q.Reset(t.Context()))
-	publish(t, q, it)
-	cfg := config(t, q, s)
-	cfg.Name = "late"
-	w = start(t, cfg)
-	second := results(t, q, 1)[it.Name]
-	w.stop(t)
-	wantEmpty(t, q)
-	if !bytes.Equal(get(t, s, it.ID, manifest.FileRestored), mark) {
-		t.Error("the late worker replaced an artifact of a finished item")
-	}
-	if second.Worker != "tester" || !second.Finished.Equal(first.Finished) {
-		t.Errorf("the event has %+v, the stored result is %+v", second, first)
-	}
-}
-
 func TestItemsThatCannotBeRestored(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{MaxAttempts: 2}), newStore(t)
@@ -304,7 +276,7 @@ func TestDivergingItemFailsAlone(t *testing.T) {
 func TestCompactResultEvents(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	p := c.prior(priorBytes(t, 0.1))
+	p := c.prior(workertest.Share(t, 0.1))
 	q := c.open("compact", queue.Config{})
 	publish(t, q, itemsFor(t, p, 3)...)
 	c.submit("compact", func(r *manifest.Campaign) { r.Prior = p })

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/raster"
@@ -61,7 +61,7 @@ func TestRestoreOperatorFile(t *testing.T) {
 	wantCode(t, e, 0)
 	wantMessage(t, e, "mirrored from 30×30 to 32×32 restored pixels")
 	target := filepath.Join(dir, "small.restored.png")
-	p, err := gpuworker.ReadPassport(read(t, target))
+	p, err := passport.Read(read(t, target))
 	must(t, err)
 	if o := p.Item.Operator; o == nil || o.SHA256 != sumOf(read(t, own)) || p.Item.Params["gain"] != 0.5 || p.Item.Task != "half" {
 		t.Errorf("the passport has %+v", p.Item)

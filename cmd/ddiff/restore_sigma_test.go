@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/manifest"
 	"ddiff/restore/noise"
 	"ddiff/restore/raster"
@@ -47,7 +47,7 @@ func TestRestoreSigmaAuto(t *testing.T) {
 		}
 		wantMessage(t, e, name+": estimated sigma "+text)
 		target := filepath.Join(dir, strings.TrimSuffix(name, ".png")+".restored.png")
-		p, err := gpuworker.ReadPassport(read(t, target))
+		p, err := passport.Read(read(t, target))
 		if err != nil || p.Item.Sigma != r.Item.Sigma || !p.Item.SigmaEstimated {
 			t.Errorf("the passport of %s has sigma %v, %v", name, p.Item.Sigma, err)
 		}

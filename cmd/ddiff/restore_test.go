@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
@@ -80,7 +80,7 @@ func TestRestore(t *testing.T) {
 	}
 	first, _, _ := strings.Cut(e.stdout, "\n")
 	must(t, json.Unmarshal([]byte(first), &object))
-	p, err := gpuworker.ReadPassport(read(t, target))
+	p, err := passport.Read(read(t, target))
 	if err != nil || p.Item.Task != "hdr" || object.Input != small || object.Output != target || len(object.Warnings) == 0 {
 		t.Errorf("%+v, task %s, %v", object, p.Item.Task, err)
 	}

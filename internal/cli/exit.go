@@ -16,7 +16,8 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/dataset"
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/guard"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -65,15 +66,15 @@ type exitClass struct {
 func exitClasses() []exitClass {
 	return []exitClass{
 		{ExitDone, "everything is done", nil},
-		{exitHung, "a stage of the worker hung; a new process can continue", []error{gpuworker.ErrHung}},
+		{exitHung, "a stage of the worker hung; a new process can continue", []error{guard.ErrHung}},
 		{ExitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
 			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
 			report.ErrVersions,
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
-			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, gpuworker.ErrPriorFile,
-			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, gpuworker.ErrOperatorFile,
+			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
+			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, enginecache.ErrOperatorFile,
 		}},
 		{exitNoGPU, "there is no GPU to check", []error{ErrNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
@@ -138,7 +139,7 @@ func untypedUsage(err error) bool {
 
 // Message is the text of an error for people, one line for each of its causes.
 func Message(err error) string {
-	if errors.Is(err, gpuworker.ErrHung) {
+	if errors.Is(err, guard.ErrHung) {
 		return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) + "; if the machine is only slow, raise --stage-timeout"
 	}
 	if errors.Is(err, context.Canceled) {

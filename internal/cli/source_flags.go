@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/dataset"
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/job"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -42,7 +42,7 @@ type Datasets struct {
 	Transfer *telemetry.Transfer // counts bytes; nil: nothing
 }
 
-// Get reads the bytes at an address. A permanent error wraps gpuworker.ErrInput, a transient one
+// Get reads the bytes at an address. A permanent error wraps job.ErrInput, a transient one
 // storage.ErrUnavailable.
 func (d Datasets) Get(ctx context.Context, path string) ([]byte, error) {
 	data, err := d.Sources.Get(ctx, path)
@@ -53,7 +53,7 @@ func (d Datasets) Get(ctx context.Context, path string) ([]byte, error) {
 		dataset.ErrAddress, dataset.ErrRefused, dataset.ErrTooLarge, dataset.ErrChanged, dataset.ErrBadArchive,
 	} {
 		if errors.Is(err, permanent) {
-			return nil, fmt.Errorf("%w: %w", gpuworker.ErrInput, err)
+			return nil, fmt.Errorf("%w: %w", job.ErrInput, err)
 		}
 	}
 	return data, err

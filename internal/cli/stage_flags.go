@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 )
 
 // StageFlags are the limits of a worker's stages.
@@ -18,15 +19,15 @@ type StageFlags struct {
 
 // Add registers the flags.
 func (s *StageFlags) Add(f *pflag.FlagSet) {
-	l := gpuworker.Limits{}.WithDefaults()
+	l := guard.Limits{}.WithDefaults()
 	f.StringArrayVar(&s.timeouts, "stage-timeout", nil, fmt.Sprintf("time limit of one stage, or without STAGE of each stage, as `[STAGE=]DURATION`;"+
 		" a longer stage ends the process with exit code %d; repeatable (default prepare=%v, compile=%v, solve=%v, finish=%v)", exitHung, l.Prepare, l.Compile, l.Solve, l.Finish))
-	f.Float64Var(&s.MemoryShare, "memory-share", gpuworker.DefaultSolveShare, "largest `share` of the machine's memory for solving a batch, by an estimate; an image that needs more fails")
+	f.Float64Var(&s.MemoryShare, "memory-share", job.DefaultSolveShare, "largest `share` of the machine's memory for solving a batch, by an estimate; an image that needs more fails")
 }
 
 // Limits parses the flags. Later flags override earlier ones.
-func (s *StageFlags) Limits() (gpuworker.Limits, error) {
-	var l gpuworker.Limits
+func (s *StageFlags) Limits() (guard.Limits, error) {
+	var l guard.Limits
 	if !(s.MemoryShare >= 0 && s.MemoryShare <= 1) {
 		return l, Usage(fmt.Errorf("--memory-share: %v is not between 0 and 1; use 0.5 for half of the memory", s.MemoryShare))
 	}

@@ -1,4 +1,4 @@
-// Package regular reads regular files. It refuses directories, pipes, devices and sockets before it opens them, since
+// Package regular reads and replaces regular files. It refuses directories, pipes, devices and sockets before it opens them, since
 // reading them may block or never end, and files above a size limit before it reads them.
 package regular
 

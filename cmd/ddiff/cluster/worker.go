@@ -12,6 +12,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
 	"ddiff/internal/cli"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
@@ -143,7 +144,7 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 	if err == nil {
 		err = p.run(ctx)
 	}
-	if errors.Is(err, errGrace) || errors.Is(err, gpuworker.ErrStuck) {
+	if errors.Is(err, errGrace) || errors.Is(err, guard.ErrStuck) {
 		tel.EndSpans(err.Error())
 		// Closing the resources of a stage that still runs could hang or crash.
 		stop()

@@ -13,6 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/enginecache"
+	"ddiff/gpuworker/fleet"
+	"ddiff/gpuworker/job"
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -39,8 +43,8 @@ type workerProcess struct {
 	precisions []manifest.Precision // of the runtime
 	auto       manifest.Precision
 	byDefault  manifest.Precision // of campaigns without one
-	fleet      *gpuworker.Fleet
-	tuner      *gpuworker.Tuner
+	fleet      *fleet.Fleet
+	tuner      *tuner.Tuner
 	simulation *gpuworker.Simulation
 	ackWait    time.Duration
 	connected  func() bool // to NATS
@@ -115,7 +119,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	from.Transfer = transfer
 	p.onClose(func() error { from.Close(); return nil })
 
-	cfg := gpuworker.FleetConfig{
+	cfg := fleet.Config{
 		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
 		Hints: queue.NewHints(nc),
 		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
@@ -128,21 +132,21 @@ func (p *workerProcess) open(ctx context.Context) error {
 			return err
 		}
 		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
-		p.precisions, cfg.Whole, p.auto = gpuworker.Offer(p.runtime)
+		p.precisions, cfg.Whole, p.auto = job.Offer(p.runtime)
 		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.Catalogue.Methods
 	}
 	if p.simulation != nil { // it computes nothing
 		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32
 	}
-	p.fleet, err = gpuworker.NewFleet(cfg)
+	p.fleet, err = fleet.New(cfg)
 	return err
 }
 
 // device creates the tuner and the cache of engines.
-func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, error) {
+func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) {
 	cache := cli.UserCache(p.log)
 	var err error
-	p.tuner, err = gpuworker.NewTuner(gpuworker.TunerConfig{File: cli.BatchSizesFile(p.log), Logger: p.log})
+	p.tuner, err = tuner.New(tuner.Config{File: cli.BatchSizesFile(p.log), Logger: p.log})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +158,7 @@ func (p *workerProcess) device(store storage.Store) (*gpuworker.EngineCache, err
 		return nil, err
 	}
 	p.byDefault = manifest.Precision(build.Precision.Name())
-	engines, err := gpuworker.NewEngineCache(gpuworker.EngineCacheConfig{
+	engines, err := enginecache.New(enginecache.Config{
 		Runtime: p.runtime, Engine: p.o.run.Engine(build), Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,
 	})
@@ -216,7 +220,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers := &gpuworker.Peers{Board: p.board}
+	peers := &fleet.Peers{Board: p.board}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		log := p.log

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
@@ -40,9 +40,9 @@ type output struct {
 	Problems   []problem `json:"problems,omitempty"`
 	Notes      []string  `json:"notes,omitempty"`
 
-	from     origin              // where File and the files beside it are
-	image    *raster.Image       // nil when it cannot be decoded
-	passport *gpuworker.Passport // nil when it cannot be read
+	from     origin             // where File and the files beside it are
+	image    *raster.Image      // nil when it cannot be decoded
+	passport *passport.Passport // nil when it cannot be read
 }
 
 func (o *output) addProblem(file, field, format string, args ...any) {
@@ -89,9 +89,9 @@ func (o *output) read(ctx context.Context) {
 	if o.image, err = raster.Decode(data); err != nil {
 		o.addProblem(file, "pixels", "%v; %s", err, remedy)
 	}
-	p, err := gpuworker.ReadPassport(data)
+	p, err := passport.Read(data)
 	switch {
-	case errors.Is(err, gpuworker.ErrNoPassport):
+	case errors.Is(err, passport.ErrNone):
 		o.addProblem(file, "passport", "the file has none: an older ddiff wrote the file, or another program removed the passport; %s", remedy)
 	case err != nil:
 		o.addProblem(file, "passport", "%v; %s", err, remedy)
@@ -211,7 +211,7 @@ func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
 
 // compare reports the fields in which result and passport differ.
 func (o *output) compare(path string, r manifest.Result) {
-	want, err := gpuworker.PassportOf(r, o.image)
+	want, err := passport.Of(r, o.image)
 	if err != nil {
 		o.addProblem(path, "file", "%v; %s", err, remedy)
 		return

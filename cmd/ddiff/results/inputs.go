@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/job"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
@@ -23,7 +23,7 @@ type inputs struct {
 	// item is the item of the passport, with the paths at which its sources were found.
 	item manifest.Item
 	// stored holds the arrays beside the image. They replace the sources if one is missing; reason names it.
-	stored *gpuworker.Stored
+	stored *job.Stored
 	reason string
 }
 
@@ -46,7 +46,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	if len(missing) == 0 {
 		return in, nil
 	}
-	in.reason, in.stored = strings.Join(missing, ", "), &gpuworker.Stored{}
+	in.reason, in.stored = strings.Join(missing, ", "), &job.Stored{}
 	for _, name := range slices.Sorted(maps.Keys(out.passport.Data)) {
 		data := &in.stored.Measurement
 		if name != manifest.FileData {

@@ -14,6 +14,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/job"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/restore"
@@ -101,7 +102,7 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 
 // replayed is an image that was restored again.
 type replayed struct {
-	*gpuworker.Recomputed
+	*job.Recomputed
 	stored bool // from the arrays beside the image
 	// made and now are the precisions of the image and of the replay, if they differ.
 	made, now string
@@ -157,7 +158,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		again.made, again.now = madeIn(was).Name(), precision.Name()
 		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", again.made, again.now)
 	}
-	result, err := gpuworker.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
+	result, err := job.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
 	if err != nil {
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/redact"
@@ -51,8 +51,8 @@ type plan struct {
 	byCell  map[report.Cell]*plannedGroup
 	skipped int // files of the dataset that are no images
 	// expect adds the items to do to time.
-	expect func(e *gpuworker.Expectation, it manifest.Item)
-	time   gpuworker.Expectation
+	expect func(e *tuner.Expectation, it manifest.Item)
+	time   tuner.Expectation
 }
 
 func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
@@ -182,7 +182,7 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 
 // expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
 // machine have measured.
-func expectation(o campaign.Options, channels int) (func(*gpuworker.Expectation, manifest.Item), error) {
+func expectation(o campaign.Options, channels int) (func(*tuner.Expectation, manifest.Item), error) {
 	device, err := onnxruntime.ParseDevice(o.Device)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("--device: %w", err))
@@ -192,11 +192,11 @@ func expectation(o campaign.Options, channels int) (func(*gpuworker.Expectation,
 		provider = ""
 	}
 	log := slog.New(slog.DiscardHandler)
-	tuner, err := gpuworker.NewTuner(gpuworker.TunerConfig{File: cli.BatchSizesFile(log), Logger: log})
+	sizes, err := tuner.New(tuner.Config{File: cli.BatchSizesFile(log), Logger: log})
 	if err != nil {
 		return nil, err
 	}
-	return func(e *gpuworker.Expectation, it manifest.Item) {
+	return func(e *tuner.Expectation, it manifest.Item) {
 		var solver struct {
 			Steps int `json:"steps"`
 		}
@@ -204,7 +204,7 @@ func expectation(o campaign.Options, channels int) (func(*gpuworker.Expectation,
 		case it.Operator != nil: // its cost is unknown
 			e.Unknown++
 		case json.Unmarshal(it.Solver, &solver) == nil:
-			tuner.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, solver.Steps)
+			sizes.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, solver.Steps)
 		}
 	}, nil
 }

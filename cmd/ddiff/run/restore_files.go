@@ -14,7 +14,7 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
@@ -199,7 +199,7 @@ func (w *pictureWriter) restorationOf(ctx context.Context, in *picture, target s
 	if err != nil {
 		return nil, err
 	}
-	p, err := gpuworker.ReadPassport(data)
+	p, err := passport.Read(data)
 	if err != nil || p.Item.Measurement == nil || !w.hasTask(&p.Item) {
 		return nil, nil //nolint:nilerr,nilnil // a file of another origin
 	}
@@ -382,7 +382,7 @@ func isItem(path, id string) bool {
 	if err != nil {
 		return false
 	}
-	p, err := gpuworker.ReadPassport(data)
+	p, err := passport.Read(data)
 	return err == nil && p.Item.ID == id
 }
 

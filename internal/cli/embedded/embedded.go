@@ -20,6 +20,8 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
+	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/redact"
@@ -116,7 +118,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return errors.Join(cli.PriorError(err), rt.Close())
 	}
 	defer func() {
-		if !errors.Is(err, gpuworker.ErrStuck) { // the engine is in use
+		if !errors.Is(err, guard.ErrStuck) { // the engine is in use
 			err = errors.Join(err, engine.Close(), rt.Close())
 		}
 	}()
@@ -228,7 +230,7 @@ type Machine struct {
 	operators   map[string]*operator.File // by SHA-256
 	Store       storage.Store
 	simulate    *gpuworker.Simulation
-	limits      gpuworker.Limits
+	limits      guard.Limits
 	memoryShare float64 // of the machine, for solving
 	tel         *telemetry.Telemetry
 	progress    func() *Progress
@@ -266,11 +268,11 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	if err != nil {
 		return nil, nil, err
 	}
-	sizes := gpuworker.TunerConfig{Logger: e.tel.Logger}
+	config := tuner.Config{Logger: e.tel.Logger}
 	if e.simulate == nil {
-		sizes.File = cli.BatchSizesFile(e.tel.Logger)
+		config.File = cli.BatchSizesFile(e.tel.Logger)
 	}
-	tuner, err := gpuworker.NewTuner(sizes)
+	sizes, err := tuner.New(config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -279,7 +281,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: e.Spec.Batch,
 		}},
 		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped, Simulate: e.simulate,
-		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner,
+		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: sizes,
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"ddiff/coordinator/report"
-	"ddiff/gpuworker"
+	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
@@ -249,7 +249,7 @@ func isOwnFile(path string, mode fs.FileMode) bool {
 	if err != nil {
 		return false
 	}
-	_, err = gpuworker.ReadPassport(data)
+	_, err = passport.Read(data)
 	return err == nil
 }
 

@@ -1,0 +1,71 @@
+package enginecache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// keptOperators is the number of operator files that an Cache keeps in memory without a user.
+const keptOperators = 4
+
+// sourceOf returns the operator file in the form in which files are fetched.
+func sourceOf(f manifest.OperatorFile) manifest.PriorFile {
+	return manifest.PriorFile{Key: f.Key, SHA256: f.SHA256, Name: f.Path}
+}
+
+// FetchOperator is Fetch for an operator file of a campaign. The error is ErrOperatorFile when a retry would not help.
+func (c *Cache) FetchOperator(f manifest.OperatorFile) (ready bool, err error) {
+	return c.fetch(c.operatorFiles, sourceOf(f))
+}
+
+// Operators returns the operators of a campaign by their digests. It runs each file once before its first use, see
+// [operator.File.Verify]. The error is ErrOperatorFile for a file that cannot be used.
+func (c *Cache) Operators(ctx context.Context, files []manifest.OperatorFile) (map[string]*operator.File, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]*operator.File{}
+	for _, from := range files {
+		i := slices.IndexFunc(c.operators, func(f *operator.File) bool { return f.SHA256 == from.SHA256 })
+		if i < 0 {
+			f, err := c.loadOperator(ctx, from)
+			if err != nil {
+				return nil, err
+			}
+			i = len(c.operators)
+			c.operators = append(c.operators, f)
+		}
+		f := c.operators[i]
+		c.operators = append(slices.Delete(c.operators, i, i+1), f)
+		out[f.SHA256] = f
+	}
+	c.operators = slices.Clone(c.operators[max(0, len(c.operators)-max(keptOperators, len(files))):])
+	return out, nil
+}
+
+// loadOperator reads, parses and verifies an operator file.
+func (c *Cache) loadOperator(ctx context.Context, from manifest.OperatorFile) (*operator.File, error) {
+	data, err := c.operatorFiles.read(ctx, sourceOf(from))
+	if err != nil {
+		return nil, err
+	}
+	f, err := operator.Load(redact.Address(from.Path), data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
+	}
+	switch err := f.Verify(ctx, c.cfg.Runtime); {
+	case errors.Is(err, operator.ErrUnverified):
+		c.cfg.Logger.Warn("uses an operator without verification", "operator", f.Path, "reason", err)
+	case errors.Is(err, operator.ErrFile):
+		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
+	case err != nil:
+		return nil, err
+	}
+	c.cfg.Logger.Info("opened operator", "operator", f.Path, "sha256", from.SHA256[:12])
+	return f, nil
+}

@@ -1,0 +1,260 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ddiff/gpuworker"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// answeringBoard is a board with one answer to every read, and the times of the reads.
+type answeringBoard struct {
+	mu     sync.Mutex // of the next two lines
+	answer func(ctx context.Context) ([]byte, error)
+	reads  []time.Time
+	keys   map[string]bool
+	watch  error // of every watch
+	starts []time.Time
+}
+
+func (b *answeringBoard) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	b.mu.Lock()
+	b.keys[key], b.reads = true, append(b.reads, time.Now())
+	answer := b.answer
+	b.mu.Unlock()
+	data, err := answer(ctx)
+	return data, 1, err
+}
+
+// change changes the board between two reads.
+func (b *answeringBoard) change(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f()
+}
+
+func (b *answeringBoard) Watch(context.Context, string) iter.Seq2[queue.Change, error] {
+	b.starts = append(b.starts, time.Now())
+	return func(yield func(queue.Change, error) bool) { yield(queue.Change{}, b.watch) }
+}
+
+// A failed watch of the board is logged, and repeated after a pause.
+func TestWatchIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		board := &answeringBoard{watch: errors.New("no responders")}
+		f, _, log := fleetOf(t, func(c *Config) { c.Board = board })
+		ctx, cancel := context.WithTimeout(t.Context(), 3*notReadyPause-1)
+		defer cancel()
+		if err := f.run(ctx, func() {}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the end is %v", err)
+		}
+		if n := strings.Count(log.String(), "could not watch the campaigns, will retry"); n != 3 || len(board.starts) != 3 ||
+			board.starts[1].Sub(board.starts[0]) != notReadyPause {
+			t.Errorf("watches at %v, log %s", board.starts, log)
+		}
+	})
+}
+
+// The number of workers is that of the last status with one. It is read seldom once it is known. Only a failed read is
+// logged, and none that the end of the worker interrupts.
+func TestCountOfWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		board, log := &answeringBoard{keys: map[string]bool{}}, &strings.Builder{}
+		f, _, _ := fleetOf(t, func(c *Config) {
+			c.Board, c.Logger = board, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- f.countWorkers(ctx) }()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(board.reads) > 0 {
+			t.Fatalf("%d reads without a campaign", len(board.reads))
+		}
+		status := func(workers int) []byte {
+			data, err := json.Marshal(manifest.Status{Workers: workers})
+			must(t, err)
+			return data
+		}
+		board.change(func() { board.answer = func(context.Context) ([]byte, error) { return nil, queue.ErrNoRecord } })
+		f.add(t, "a")
+		for _, tt := range []struct {
+			name    string
+			data    []byte
+			err     error
+			workers int
+			logged  string
+			pause   time.Duration
+		}{
+			{"no status", nil, queue.ErrNoRecord, 1, "", firstCount},
+			{"outage", nil, errors.New("no responders"), 1, "no responders", firstCount},
+			{"damaged", []byte("{"), nil, 1, "read status", firstCount},
+			{"no workers", status(0), nil, 1, "", firstCount},
+			{"seven workers", status(7), nil, 7, "", countPause},
+			{"no workers again", status(0), nil, 7, "", firstCount},
+			{"no status again", nil, queue.ErrNoRecord, 7, "", firstCount},
+			{"one worker", status(1), nil, 1, "", countPause},
+		} {
+			board.change(func() { board.answer = func(context.Context) ([]byte, error) { return tt.data, tt.err } })
+			time.Sleep(2 * countPause) // reads with the pause of the answer before
+			synctest.Wait()
+			board.change(func() {
+				log.Reset()
+				board.reads = nil
+			})
+			time.Sleep(200 * tt.pause)
+			synctest.Wait()
+			least, most := time.Hour, time.Duration(0)
+			for i := range len(board.reads) - 1 {
+				pause := board.reads[i+1].Sub(board.reads[i])
+				least, most = min(least, pause), max(most, pause)
+			}
+			low, high := float64(least)/float64(tt.pause), float64(most)/float64(tt.pause)
+			if !(low >= 0.5) || !(low < 0.6) || !(high < 1.5) || !(high > 1.4) {
+				t.Errorf("%s: pauses from %v to %v", tt.name, least, most)
+			}
+			if f.workers != tt.workers {
+				t.Errorf("%s: %d workers, want %d", tt.name, f.workers, tt.workers)
+			}
+			if (log.Len() > 0) != (tt.logged != "") || !strings.Contains(log.String(), tt.logged) {
+				t.Errorf("%s: log %s", tt.name, log)
+			}
+		}
+		board.change(func() {
+			log.Reset()
+			board.answer = func(ctx context.Context) ([]byte, error) {
+				<-ctx.Done()
+				return nil, errors.New("interrupted")
+			}
+		})
+		time.Sleep(2 * countPause)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) || log.Len() > 0 {
+			t.Errorf("the end is %v, log %s", err, log)
+		}
+		if !board.keys[manifest.KeyStatusPrefix+"a"] || len(board.keys) != 1 {
+			t.Errorf("read %v", board.keys)
+		}
+	})
+}
+
+// hintList is a source of hints that ends with an error after some hints, and then at once.
+type hintList struct {
+	published
+	hints   []string
+	watches []time.Time
+}
+
+func (h *hintList) Watch(context.Context) iter.Seq2[string, error] {
+	h.watches = append(h.watches, time.Now())
+	return func(yield func(string, error) bool) {
+		if len(h.watches) > 1 {
+			return
+		}
+		for _, id := range h.hints {
+			if !yield(id, nil) {
+				return
+			}
+		}
+		if yield("", errors.New("no responders")) {
+			panic("a watch continues after its error")
+		}
+	}
+}
+
+// A hint wakes its campaign if it is empty. The hints are watched again after an error or an end.
+func TestHintsWakeEmptyCampaigns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hints := &hintList{hints: []string{"unknown", "empty", "working"}}
+		f, now, log := fleetOf(t, func(c *Config) { c.Hints = hints })
+		empty, working, other := f.add(t, "empty"), f.add(t, "working"), f.add(t, "other")
+		for _, c := range []*campaign{empty, other} {
+			f.recordEmpty(c, f.snapshotOf(c))
+		}
+		woken, before := empty.empty.wakes, working.empty.wakes
+		ctx, cancel := context.WithTimeout(t.Context(), 3*errorPause-1)
+		defer cancel()
+		if err := f.watchHints(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the end is %v", err)
+		}
+		if !empty.empty.since.IsZero() || empty.empty.wakes != woken+1 {
+			t.Errorf("the empty campaign is %+v", empty.empty)
+		}
+		if working.empty.wakes != before {
+			t.Error("a campaign with work was woken")
+		}
+		if !other.empty.since.Equal(now.now) {
+			t.Error("a hint woke another campaign")
+		}
+		if len(hints.watches) != 3 || hints.watches[1].Sub(hints.watches[0]) != errorPause || hints.watches[2].Sub(hints.watches[1]) != errorPause {
+			t.Errorf("watches at %v", hints.watches)
+		}
+		if n := strings.Count(log.String(), "could not watch hints, will retry"); n != 1 {
+			t.Errorf("%d log lines: %s", n, log)
+		}
+	})
+}
+
+// A campaign whose queue is not ready is passed over; an error that ends the worker ends the request.
+func TestNextPassesOverCampaignsThatAreNotReady(t *testing.T) {
+	t.Parallel()
+	empty := func(f *Fleet, now *clock, c *campaign) {
+		f.recordEmpty(c, f.snapshotOf(c))
+		c.empty.check = now.now
+	}
+	for name, tt := range map[string]struct {
+		first, second func(*manifest.Campaign)
+		change        func(f *Fleet, now *clock, c *campaign)
+	}{
+		"preflights": {
+			func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight },
+			func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight }, nil,
+		},
+		"empty preflights": {
+			func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight },
+			func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight }, empty,
+		},
+		"preflight and class": {func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight }, func(*manifest.Campaign) {}, nil},
+		"classes":             {func(r *manifest.Campaign) { r.Priority = manifest.PriorityHigh }, func(*manifest.Campaign) {}, nil},
+		"one class":           {func(*manifest.Campaign) {}, func(*manifest.Campaign) {}, nil},
+		"empty class":         {func(*manifest.Campaign) {}, func(*manifest.Campaign) {}, empty},
+	} {
+		asked := ""
+		f, now, _ := fleetOf(t, func(c *Config) {
+			c.Attach = func(_ context.Context, id string) (*queue.Queue, error) {
+				if asked += id; id == "b" {
+					return nil, queue.ErrClosed
+				}
+				return nil, queue.ErrNotReady
+			}
+		})
+		a, b := f.add(t, "a", tt.first), f.add(t, "b", tt.second)
+		if tt.change != nil {
+			tt.change(f, now, a)
+			tt.change(f, now, b)
+		}
+		next := f.Next
+		if strings.HasSuffix(name, "preflights") {
+			next = func(ctx context.Context, _ time.Duration) (gpuworker.Assignment, []*queue.Lease, error) {
+				return f.leasePreflight(ctx, []*campaign{a, b})
+			}
+		}
+		if _, leases, err := next(t.Context(), time.Millisecond); !errors.Is(err, queue.ErrClosed) || len(leases) > 0 || asked != "ab" {
+			t.Errorf("%s: asked %q, %d leases, %v", name, asked, len(leases), err)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"ddiff/internal/retry"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// A Fleet remembers which campaigns had no work, and does not request leases of them at every call: the cost of a lease
+// must not grow with the number of open campaigns. An empty campaign gets work again in four ways:
+//
+//   - The coordinator publishes items: it then changes the campaign's record, which ends the memory at once.
+//   - A worker retries an item with a delay, releases an item, or its lease expires. A check of the campaign finds the
+//     item. The pause between two checks is the time since the campaign was found empty, from firstCheck to lastCheck.
+//   - Another worker finds several items in a campaign that it took for empty, and publishes a hint.
+//   - An idle worker waits in one empty campaign after the other, the one with the earliest check first.
+//
+// All workers together make about clusterChecks checks and clusterWaits lease requests with a wait per second, however
+// many there are. With many workers and empty campaigns one worker checks a campaign seldom, but some worker checks it
+// every N / clusterChecks seconds.
+const (
+	firstCheck = 10 * time.Millisecond
+	lastCheck  = 2 * time.Second
+	// workerChecks is the largest number of checks of one Fleet per second, checkBurst that at a time.
+	workerChecks = 50
+	checkBurst   = 8
+	// clusterChecks and clusterWaits are the numbers of requests to empty campaigns per second by all workers.
+	clusterChecks = 2000
+	clusterWaits  = 5000
+	// shortestWait and longestWait limit one lease request with a wait. The wait cannot be interrupted, see leaseSlice.
+	shortestWait = 100 * time.Millisecond
+	longestWait  = time.Second
+	// hintAfter is the time without work after which a campaign is worth a hint.
+	hintAfter = time.Second
+)
+
+// emptiness is the memory of one campaign.
+type emptiness struct {
+	since time.Time // when the campaign was found empty; zero: it may have work
+	check time.Time // next check
+	wakes int       // number of changes and hints
+	finds int       // number of leases in a row after the campaign had been empty for hintAfter
+}
+
+// wake ends the memory that a campaign is empty.
+func (e *emptiness) wake() {
+	e.since, e.check = time.Time{}, time.Time{}
+	e.wakes++
+}
+
+// recordEmpty records that a campaign has no work, unless it was woken after the snapshot.
+func (f *Fleet) recordEmpty(c *campaign, s snapshot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.cfg.Now()
+	f.rotation(s.Priority).idle(s.ID)
+	e := &c.empty
+	if e.finds = 0; e.wakes != s.wakes {
+		return
+	}
+	if e.since.IsZero() {
+		e.since = now
+	}
+	pause := min(max(now.Sub(e.since), firstCheck), f.longestPause())
+	e.check = now.Add(time.Duration((0.75 + rand.Float64()/2) * float64(pause))) // workers do not check together
+}
+
+// longestPause is the pause between two checks of one campaign after a long time without work. The caller holds f.mu.
+func (f *Fleet) longestPause() time.Duration {
+	empty := 0
+	for _, c := range f.campaigns {
+		if !c.empty.since.IsZero() {
+			empty++
+		}
+	}
+	return max(lastCheck, time.Duration(float64(empty)/f.checkRate()*float64(time.Second)))
+}
+
+// checkRate is the number of checks per second that this Fleet may make. The caller holds f.mu.
+func (f *Fleet) checkRate() float64 {
+	return min(workerChecks, float64(clusterChecks)/float64(f.workers))
+}
+
+// waitSlice is the duration of one lease request with a wait.
+func (f *Fleet) waitSlice() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return min(max(time.Duration(f.workers)*time.Second/clusterWaits, shortestWait), longestWait)
+}
+
+// recordWork records that a campaign had work. The second lease in a row from a campaign that had been empty is
+// announced to the other workers: there may be more items.
+func (f *Fleet) recordWork(c *campaign) {
+	f.mu.Lock()
+	e, now := &c.empty, f.cfg.Now()
+	switch {
+	case e.finds > 0:
+		e.finds++
+	case !e.since.IsZero() && now.Sub(e.since) >= hintAfter:
+		e.finds = 1
+	}
+	e.since, e.check = time.Time{}, time.Time{}
+	announce, id := e.finds == 2, c.record.ID
+	f.mu.Unlock()
+	if !announce || f.cfg.Hints == nil {
+		return
+	}
+	if err := f.cfg.Hints.Publish(id); err != nil {
+		f.cfg.Logger.Debug("could not announce work", "campaign", id, "reason", err)
+	}
+}
+
+// due returns the empty campaigns among all whose check is due, as many as this Fleet may check now.
+func (f *Fleet) due(all []*campaign) []*campaign {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.cfg.Now()
+	var out []*campaign
+	for _, c := range all {
+		if !c.empty.since.IsZero() && !now.Before(c.empty.check) && f.usableAt(c, now) {
+			out = append(out, c)
+		}
+	}
+	slices.SortFunc(out, func(a, b *campaign) int { return a.empty.check.Compare(b.empty.check) })
+	f.checks.SetLimitAt(now, rate.Limit(f.checkRate()))
+	for i, c := range out {
+		if !f.checks.AllowN(now, 1) {
+			return out[:i]
+		}
+		c.empty.check = now.Add(lastCheck) // other workers of this Fleet do not check it too
+	}
+	return out
+}
+
+// nextWait returns the empty campaign to wait in: the one with the earliest check. It is nil when no campaign is usable.
+func (f *Fleet) nextWait(all []*campaign) *campaign {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.cfg.Now()
+	var next *campaign
+	for _, c := range all {
+		if f.usableAt(c, now) && (next == nil || c.empty.check.Before(next.empty.check)) {
+			next = c
+		}
+	}
+	if next != nil {
+		next.empty.check = now.Add(lastCheck)
+	}
+	return next
+}
+
+// watchHints wakes the campaigns of hints until ctx ends.
+func (f *Fleet) watchHints(ctx context.Context) error {
+	for ctx.Err() == nil {
+		for id, err := range f.cfg.Hints.Watch(ctx) {
+			if err != nil {
+				f.cfg.Logger.Warn("could not watch hints, will retry", "reason", err)
+				break
+			}
+			f.mu.Lock()
+			if c := f.campaigns[manifest.KeyCampaignPrefix+id]; c != nil && !c.empty.since.IsZero() {
+				c.empty.wake()
+			}
+			f.mu.Unlock()
+		}
+		_ = retry.Sleep(ctx, errorPause) // the loop checks ctx
+	}
+	return ctx.Err()
+}
+
+const (
+	// The number of workers is read every countPause, or every firstCount while it is unknown.
+	countPause = 30 * time.Second
+	firstCount = 5 * time.Second
+)
+
+// countWorkers reads the number of live workers from the status of campaigns until ctx ends.
+func (f *Fleet) countWorkers(ctx context.Context) error {
+	for ctx.Err() == nil {
+		open, changed := f.open()
+		if len(open.all) == 0 {
+			f.waitForChange(ctx, changed, countPause)
+			continue
+		}
+		pause := firstCount
+		n, err := f.readWorkers(ctx, open.all[rand.IntN(len(open.all))])
+		if err == nil && n > 0 {
+			f.mu.Lock()
+			f.workers = n
+			f.mu.Unlock()
+			pause = countPause
+		} else if err != nil && !errors.Is(err, queue.ErrNoRecord) && ctx.Err() == nil {
+			f.cfg.Logger.Debug("could not read the number of workers", "reason", err)
+		}
+		_ = retry.Sleep(ctx, time.Duration((0.5+rand.Float64())*float64(pause))) // the loop checks ctx
+	}
+	return ctx.Err()
+}
+
+// readWorkers returns the number of live workers in the status of a campaign.
+func (f *Fleet) readWorkers(ctx context.Context, c *campaign) (int, error) {
+	data, _, err := f.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+f.snapshotOf(c).ID)
+	if err != nil {
+		return 0, err
+	}
+	var s manifest.Status
+	if err := json.Unmarshal(data, &s); err != nil {
+		return 0, fmt.Errorf("read status: %w", err)
+	}
+	return s.Workers, nil
+}

@@ -1,0 +1,62 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// Artifact is a file beside a result.
+type Artifact struct {
+	Name string
+	Data []byte
+}
+
+// Artifacts encodes the files beside a result, except for the restored image.
+func (j *Job) Artifacts() ([]Artifact, error) {
+	var out []Artifact
+	add := func(name string, data []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", name, err)
+		}
+		out = append(out, Artifact{name, data})
+		return nil
+	}
+	png := func(name string, img *raster.Image) error {
+		data, err := raster.EncodePNG(img)
+		return add(name, data, err)
+	}
+	npy := func(name string, dims []int, values []float32) error {
+		data, err := raster.EncodeNPY(dims, values)
+		return add(name, data, err)
+	}
+	var errs []error
+	if j.truth != nil {
+		errs = append(errs, png(manifest.FileTruth, j.truth))
+	}
+	errs = append(errs,
+		npy(manifest.FileData, j.Op.Measurement, j.Problem.Y),
+		png(manifest.FileMeasurement, j.shown()))
+	if j.draw != nil {
+		errs = append(errs, npy(j.draw.Name+".npy", j.draw.Dims, j.draw.Data))
+	}
+	if j.Item.Unclipped {
+		img := j.Restored()
+		errs = append(errs, npy(manifest.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
+	}
+	curves, err := json.Marshal(traceOf(j.solution.Curves))
+	errs = append(errs, add(manifest.FileTrace, curves, err))
+	return out, errors.Join(errs...)
+}
+
+func traceOf(c solver.Curves) manifest.Trace {
+	t := manifest.Trace{Timestep: c.Time}
+	for _, curve := range c.Curves {
+		t.Curves = append(t.Curves, manifest.Curve(curve))
+	}
+	return t
+}

@@ -1,0 +1,38 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ddiff/restore/solver"
+)
+
+// errFirstChunk ends a run after its first chunk.
+var errFirstChunk = errors.New("the first chunk is complete")
+
+// SolveChunk solves one chunk of a planned item with a grey image.
+func (s Loader) SolveChunk(ctx context.Context, planned *Job) error {
+	j := &Job{Item: planned.Item, Op: planned.Op, Plan: planned.Plan, Problem: solver.Problem{Key: planned.Problem.Key}}
+	j.draw = j.Op.Draw(j.Problem.Key) // a random mask or kernel takes as much memory as that of a file
+	if err := j.encodeDraw(); err != nil {
+		return err
+	}
+	var err error
+	grey := make([]float32, j.Op.Image.Size())
+	if j.Problem.Y, err = s.Engine.Measure(ctx, j.Op, grey, j.Problem.Draw, j.noise(), j.Problem.Key); err != nil {
+		return err
+	}
+	run, err := s.Engine.Solver(j.Plan, 1)
+	if err != nil {
+		return err
+	}
+	_, err = run.Solve(ctx, []solver.Problem{j.Problem}, func(int) error { return errFirstChunk })
+	if errors.Is(err, errFirstChunk) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("solve %s at %d×%d: %w", j.Plan.Task, j.Item.Width, j.Item.Height, err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package job
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+)
+
+// TestReadGreyPicture: a grey picture is the measurement of a task of one channel, whose restored picture has colours; a mosaic keeps its
+// filter where it is mirrored. A picture with colours is refused.
+func TestReadGreyPicture(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{operator.Colorize, operator.Demosaic} {
+		op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: 16, Width: 24})
+		must(t, err)
+		picture := raster.New(3, 11, 18)
+		for c := range 3 {
+			for i := range picture.Plane(c) {
+				picture.Plane(c)[i] = float32(i%18%2+2*(i/18%2))/2 - 1 // the place in a square of 2×2 pixels
+			}
+		}
+		data, err := raster.EncodePicture(picture, raster.Picture{Grey: true, Bits: 8})
+		must(t, err)
+		tk := &Job{Op: op, Item: manifest.Item{Task: name, Measurement: &manifest.Source{}}}
+		must(t, tk.readPicture("y.png", data))
+		if got, want := *tk.Item.Picture, (manifest.Picture{Width: 18, Height: 11, Bits: 8}); got != want {
+			t.Errorf("%s: the restored picture is %+v, want %+v", name, got, want)
+		}
+		for i, v := range tk.Problem.Y {
+			if want := picture.Pix[i/24%2*18+i%24%2]; !(math.Abs(float64(v-want)) <= 2./255) { // 8 bits
+				t.Fatalf("%s: value %d is %g, want %g", name, i, v, want)
+			}
+		}
+		if img := tk.shown(); img.Channels != 1 || img.Width != 18 || img.Height != 11 {
+			t.Errorf("%s: the measurement is shown with %d channels of %d×%d", name, img.Channels, img.Width, img.Height)
+		}
+		picture.Pix[5] = 0.5
+		if data, err = raster.EncodePNG(picture); err != nil {
+			t.Fatal(err)
+		}
+		if err := tk.readPicture("y.png", data); err == nil || !strings.Contains(err.Error(), "read measurement y.png: it is a colour picture, the task needs a grey one") {
+			t.Errorf("%s of a colour picture: %v", name, err)
+		}
+	}
+}
+
+// pictureSource is a source of one picture.
+type pictureSource []byte
+
+func (f pictureSource) Get(context.Context, string) ([]byte, error) { return f, nil }
+
+// TestRangeOfPicture: an address without an extension may turn out to be a picture; a measurement range is then refused.
+func TestRangeOfPicture(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New(operator.HDR, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	must(t, err)
+	data, err := raster.EncodePNG(raster.New(3, 16, 16))
+	must(t, err)
+	tk := &Job{Op: op, Item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
+	s := Loader{Sources: pictureSource(data)}
+	if err := s.Measure(t.Context(), tk); err != nil {
+		t.Errorf("without a range: %v", err)
+	}
+	tk.Item.MeasurementRange = &manifest.ValueRange{0, 255}
+	if err := s.Measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,249 @@
+// Package job turns an item into a restored image around the solver: it plans the item, reads its files, simulates or reads its
+// measurement, scores the solution, warns of doubtful ones and encodes the files beside a result. It knows neither queue nor store, and a
+// [Job] depends on nothing but its item. A new kind of input belongs to measurement.go, a new score to score.go, a new warning to
+// warnings.go; an error that decides what becomes of an item is in errors.go.
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore"
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+	"ddiff/restore/tile"
+)
+
+// Names of draws, see [operator.Draw].
+const (
+	drawMask   = "mask"
+	drawKernel = "kernel"
+)
+
+// Job is one item: it is planned, measured, solved by the caller, and scored. The zero value with an Item is ready for [Loader.Plan].
+type Job struct {
+	Item    manifest.Item
+	Plan    restore.Plan
+	Op      *operator.Operator // A
+	Problem solver.Problem
+	// Warnings are those so far.
+	Warnings []manifest.Warning
+
+	truth    *raster.Image // nil when only a measurement exists
+	draw     *operator.Draw
+	solution solver.Solution
+	applied  []float32 // A of the restored image
+	profile  []byte    // ICC profile of a measurement that is a picture
+	mirrored []int     // shape of a mask before it was mirrored with its measurement; nil: it was not
+}
+
+// Solved records the answer of the solver, and applies A to it.
+func (j *Job) Solved(ctx context.Context, e *restore.Engine, s solver.Solution) (err error) {
+	j.solution = s
+	j.matchPicture()
+	j.applied, err = e.Apply(ctx, j.Op, s.X, j.Problem.Draw)
+	return err
+}
+
+// sources reads the files of datasets.
+type sources interface {
+	Get(ctx context.Context, path string) ([]byte, error)
+}
+
+// Loader plans, loads and measures the items of a campaign.
+type Loader struct {
+	Engine *restore.Engine
+	// Operators are the campaign's operator files by their SHA-256.
+	Operators map[string]*operator.File
+	Sources   sources
+	// Budget limits the memory of decoding; nil: no limit.
+	Budget *raster.Budget
+	// Memory limits the estimated memory for solving, in bytes; 0: no limit.
+	Memory int64
+}
+
+// Plan derives the item's plan, operator and noise key. Items with equal plans may share a batch.
+func (s Loader) Plan(j *Job) error {
+	if want := s.Engine.Prior().SHA256; j.Item.Prior != want {
+		return fmt.Errorf("item %s needs the prior %.12s, this worker has %.12s", j.Item.Name, j.Item.Prior, want)
+	}
+	var settings method.Settings
+	if err := json.Unmarshal(j.Item.Solver, &settings); err != nil {
+		return InputError("read solver settings of item %s: %w", j.Item.Name, err)
+	}
+	j.Plan = restore.Plan{
+		Task: j.Item.Task, Params: j.Item.Params, Solver: settings,
+		Image: operator.Shape{Channels: s.Engine.Prior().Card.Channels, Height: j.Item.Height, Width: j.Item.Width},
+		Given: j.Item.OwnKernel,
+		Tiles: tile.Tiling{Side: j.Item.Tile, Overlap: j.Item.Overlap},
+	}
+	if file := j.Item.Operator; file != nil {
+		if j.Plan.Own = s.Operators[file.SHA256]; j.Plan.Own == nil {
+			return InputError("item %s: the campaign has no operator file %s with the SHA-256 %.12s", j.Item.Name, file.Public(), file.SHA256)
+		}
+	}
+	var err error
+	if j.Plan.Precision, err = s.precision(&j.Item); err != nil {
+		return err
+	}
+	if err := s.Engine.Supports(j.Plan); err != nil {
+		return Unsupported(fmt.Errorf("item %s: %w", j.Item.Name, err))
+	}
+	if err := j.Item.CheckID(); err != nil {
+		return Unsupported(err)
+	}
+	if err := s.checkMemory(j); err != nil {
+		return err
+	}
+	run, err := j.Item.RunKey()
+	if err != nil {
+		return err
+	}
+	j.Problem.Key = noise.NewKey(run)
+	if j.Op, err = s.Engine.Operator(j.Plan); err != nil {
+		return err
+	}
+	if err := j.Op.CheckNoise(j.noise()); err != nil {
+		return InputError("item %s: %w", j.Item.Name, err)
+	}
+	return nil
+}
+
+// Fetch reads the item's files and fits the image to its working size.
+func (s Loader) Fetch(ctx context.Context, j *Job) error {
+	if j.Item.Image != nil {
+		err := s.Decode(ctx, *j.Item.Image, func(data []byte) error { return s.decodeTruth(j, data) })
+		if err != nil {
+			return err
+		}
+	}
+	return s.fetchDraw(ctx, j)
+}
+
+// decodeTruth decodes the image and fits it to its working size.
+func (s Loader) decodeTruth(j *Job, data []byte) error {
+	img, err := raster.Decode(data)
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", j.Item.Image.Public(), err)
+	}
+	size := min(j.Item.Width, j.Item.Height)
+	if j.truth, err = raster.Fit(img, string(j.Item.Fit), size, s.Engine.Prior().Card.MultipleOf); err != nil {
+		return fmt.Errorf("fit %s: %w", j.Item.Image.Public(), err)
+	}
+	if j.truth.Width != j.Item.Width || j.truth.Height != j.Item.Height {
+		return InputError("fit %s: its size is %d×%d, want %d×%d", j.Item.Image.Public(), j.truth.Width, j.truth.Height, j.Item.Width, j.Item.Height)
+	}
+	return nil
+}
+
+// fetchDraw reads the mask or kernel of the item, or draws a random one.
+func (s Loader) fetchDraw(ctx context.Context, j *Job) error {
+	for _, given := range []struct {
+		name   string
+		source *manifest.Source
+	}{{drawMask, j.Item.Mask}, {drawKernel, j.Item.Kernel}} {
+		if given.source == nil {
+			continue
+		}
+		err := s.Decode(ctx, *given.source, func(data []byte) (err error) {
+			if j.draw, err = operator.ReadDraw(given.name, data); err != nil {
+				return fmt.Errorf("read %s %s: %w", given.name, given.source.Public(), err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if j.Op.ScalesMask() && j.Item.Measurement != nil && j.Item.Image == nil {
+		return nil // measure knows the size of the picture
+	}
+	j.mirrorMask()
+	err := j.fitMask(j.Op.Image.Width, j.Op.Image.Height)
+	if err == nil {
+		err = j.encodeDraw()
+	}
+	for _, from := range []*manifest.Source{j.Item.Mask, j.Item.Kernel} {
+		if err != nil && from != nil {
+			return fmt.Errorf("read %s: %w", from.Public(), err)
+		}
+	}
+	return err
+}
+
+// encodeDraw encodes the mask or kernel. It draws the item's random one if none was read.
+func (j *Job) encodeDraw() error {
+	if j.draw == nil {
+		key, err := j.Item.OperatorKey()
+		if err != nil {
+			return err
+		}
+		if j.Op.Required {
+			return InputError("item %s: task %s needs a file with its mask or kernel", j.Item.Name, j.Item.Task)
+		}
+		j.draw = j.Op.Draw(noise.NewKey(key))
+	}
+	var err error
+	j.Problem.Draw, err = j.Op.Encode(j.draw)
+	return err
+}
+
+// Read reads a source and verifies its digest.
+func (s Loader) Read(ctx context.Context, from manifest.Source) ([]byte, error) {
+	data, err := s.Sources.Get(ctx, from.Path)
+	if err != nil {
+		return nil, readError(ctx, from, err)
+	}
+	if got := regular.SHA256(data); got != from.SHA256 {
+		return nil, digestError(from, got)
+	}
+	return data, nil
+}
+
+// digestError is the error of a source with another digest.
+func digestError(from manifest.Source, got string) error {
+	return fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
+		ErrDigest, from.Public(), got, from.SHA256)
+}
+
+// refusedFile is the error of a file whose beginning shows that it cannot be used. Digest reads the complete file.
+type refusedFile interface {
+	error
+	Digest(ctx context.Context) (string, error)
+}
+
+// readError classifies an error of reading a source. A refused file with the campaign's digest is refused by every worker.
+func readError(ctx context.Context, from manifest.Source, err error) error {
+	file, ok := errors.AsType[refusedFile](err)
+	if !ok {
+		return fmt.Errorf("read %s: %w", from.Public(), SourceError{err})
+	}
+	switch got, failed := file.Digest(ctx); {
+	case failed != nil:
+		return fmt.Errorf("read %s: %w", from.Public(), SourceError{failed})
+	case got != from.SHA256:
+		return digestError(from, got)
+	}
+	return fmt.Errorf("read %s: %w", from.Public(), err)
+}
+
+// Decode reads a source and calls use, which decodes it, while its memory is reserved.
+func (s Loader) Decode(ctx context.Context, from manifest.Source, use func(data []byte) error) error {
+	data, err := s.Read(ctx, from)
+	if err != nil {
+		return err
+	}
+	release, err := s.Budget.Reserve(ctx, data)
+	if err != nil {
+		return fmt.Errorf("decode %s: %w", from.Public(), err)
+	}
+	defer release()
+	return use(data)
+}

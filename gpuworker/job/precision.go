@@ -1,0 +1,48 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+
+	"ddiff/manifest"
+	"ddiff/restore/onnx/onnxruntime"
+)
+
+// Offer returns the precisions in which a runtime computes a network, whole those of [onnxruntime.Runtime.Whole], and auto the one that it
+// suggests for campaigns with the precision auto, for the fields of a [FleetConfig] and a [Beacon].
+func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
+	whole = []manifest.Precision{} // not nil, which is all
+	for _, p := range rt.Precisions() {
+		all = append(all, manifest.Precision(p.Name()))
+		if rt.Whole(p) {
+			whole = append(whole, manifest.Precision(p.Name()))
+		}
+	}
+	return all, whole, manifest.Precision(rt.AutoPrecision().Name())
+}
+
+// precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
+// the device does not compute in it.
+func (s Loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
+	if it.Precision == "" {
+		return "", nil
+	}
+	p, err := onnxruntime.ParsePrecision(string(it.Precision))
+	if err != nil {
+		return "", Unsupported(fmt.Errorf("item %s: %w", it.Name, err))
+	}
+	if rt := s.Engine.Runtime(); !rt.Computes(p) {
+		all, _, _ := Offer(rt)
+		return "", MissingPrecision(it.Precision, all)
+	}
+	return p, nil
+}
+
+// MissingPrecision is the ErrUnsupported of a worker that computes in other precisions.
+func MissingPrecision(need manifest.Precision, offered []manifest.Precision) error {
+	var names []string
+	for _, p := range offered {
+		names = append(names, string(p))
+	}
+	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, strings.Join(names, " and "))
+}

@@ -1,0 +1,129 @@
+package job
+
+import (
+	"fmt"
+	"math"
+
+	"ddiff/manifest"
+	"ddiff/restore"
+	"ddiff/restore/metric"
+)
+
+// The bounds of warnings. docs/restore.md states them, and their rate on the demo.
+const (
+	// largestMisfit and smallestMisfit bound the mean square residual over the variance of the noise. A restoration fits a part of the noise, so that
+	// the ratio may be well below 1.
+	largestMisfit  = 1.5
+	smallestMisfit = 0.2
+	// spreads is the number of standard deviations of the mean square of pure noise by which the bounds are widened.
+	spreads = 5
+	// flatShare is the contrast of a flat restoration in parts of that of its measurement without noise, flatContrast that of one
+	// whose measurement is no picture. The contrast is the standard deviation of the pixels about the mean of their channel.
+	flatShare    = 0.2
+	flatContrast = 0.02
+	// fewSteps is the share of the preset's steps below which there are few.
+	fewSteps = 0.5
+)
+
+// Warn appends the warnings of a scored item, for which e was used.
+func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
+	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnFlat()} {
+		if w != nil {
+			j.Warnings = append(j.Warnings, *w)
+		}
+	}
+	p, err := e.Preset(j.Plan, j.Item.Preset, j.noise().Level())
+	if err != nil {
+		return // this version does not know the preset, whose name is not part of the identity
+	}
+	if steps := j.Plan.Solver.Steps; float64(steps) < fewSteps*float64(p.Steps) {
+		text := fmt.Sprintf("%d steps, the preset %s has %d", steps, j.Item.Preset, p.Steps)
+		if !p.Row {
+			text = fmt.Sprintf("%d steps, the default of %s is %d; the preset %s has no settings of it for this task", steps, j.Plan.Solver.Method, p.Steps, j.Item.Preset)
+		}
+		j.Warnings = append(j.Warnings, manifest.Warning{Code: manifest.WarnSteps, Text: text})
+	}
+	if p.Foreign {
+		j.Warnings = append(j.Warnings, manifest.Warning{
+			Code: manifest.WarnPreset, Text: fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", j.Item.Preset),
+		})
+	}
+}
+
+// warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
+// the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0.
+func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
+	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
+	variance, name := j.noise().Variance(seen), "sigma²"
+	if m.Residual == nil || variance == 0 {
+		return nil
+	}
+	if j.Item.Photons > 0 {
+		name = "the variance of the noise"
+	}
+	entries := j.independentEntries()
+	ratio, spread := *m.Residual/variance+1, j.noise().Spread(seen)*math.Sqrt(float64(len(seen))/entries)
+	cause := "the restored image does not explain its measurement"
+	switch {
+	case ratio > largestMisfit+spreads*spread:
+	case !j.Op.Coloured && ratio < smallestMisfit-spreads*spread:
+		cause = "the restored image fits the noise, or sigma is too large"
+		if j.Item.Photons > 0 {
+			cause = "the restored image fits the noise, or photons are too few"
+		}
+	default:
+		return nil
+	}
+	return &manifest.Warning{
+		Code: manifest.WarnResidual,
+		Text: fmt.Sprintf("the mean square residual is %.3g times %s, 1 ± %.2g is expected for the true image over %.0f entries: %s", ratio, name, spread, entries, cause),
+	}
+}
+
+// independentEntries returns the number m of independent entries whose mean square has the variance of that of the observed entries,
+// 2·sigma⁴/m. The channels of a grey picture are equal, and mirrored pixels repeat others: with the multiplicities c of n entries, m is n²/Σc².
+func (j *Job) independentEntries() float64 {
+	entries := float64(len(j.Op.Observed(j.Problem.Y, j.Problem.Draw)))
+	p, dims := j.Item.Picture, j.Op.Measurement
+	if p == nil || len(dims) != 3 {
+		return entries
+	}
+	if p.Grey {
+		entries /= float64(dims[0])
+	}
+	// Of an axis of n entries the mirrored ones, n minus own, occur twice.
+	mirrored := func(n, own int) float64 { return float64(n) / float64(3*n-2*own) }
+	return entries * mirrored(dims[1], p.Height*dims[1]/j.Op.Image.Height) * mirrored(dims[2], p.Width*dims[2]/j.Op.Image.Width)
+}
+
+func warnWorse(m manifest.Metrics) *manifest.Warning {
+	if m.PSNR == nil || m.BaselinePSNR == nil || *m.PSNR >= *m.BaselinePSNR {
+		return nil
+	}
+	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
+}
+
+// warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as
+// contrast it says nothing.
+func (j *Job) warnFlat() *manifest.Warning {
+	img := j.Restored()
+	found := metric.Contrast(img.Pix, img.Channels)
+	base := j.Op.Baseline(j.Problem.Y)
+	if base == nil {
+		if found >= flatContrast {
+			return nil
+		}
+		return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g", found)}
+	}
+	seen := base.Pix
+	if len(seen) == len(j.Problem.Y) {
+		seen = j.Op.Observed(seen, j.Problem.Draw)
+	}
+	want := metric.Contrast(seen, base.Channels)
+	variance := j.noise().Variance(seen)
+	clean := math.Sqrt(max(0, want*want-variance))
+	if clean*clean < variance || found >= flatShare*clean {
+		return nil
+	}
+	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
+}

@@ -1,0 +1,187 @@
+package job
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/gpuworker/workertest"
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+	"ddiff/restore/raster"
+)
+
+// TestWarnings marks doubtful results, each by one code, and no good one.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	const side, sigma = 256, 0.05
+	in := Loader{Engine: e}
+	base := planned(t, in, workertest.Item(t, e, side, side))
+	stripes := func(n int, contrast float32) []float32 {
+		out := make([]float32, n)
+		for i := range out {
+			out[i] = contrast * float32(1-2*(i/16%2))
+		}
+		return out
+	}
+	p := func(v float64) *float64 { return &v }
+	// 12288 entries of y: one standard deviation of their mean square is 1.3 % of sigma².
+	for name, c := range map[string]struct {
+		ratio          float64
+		psnr, baseline *float64
+		x, y           float32 // contrasts
+		preset         string
+		steps          int
+		values         bool // those of the preset
+		want           string
+	}{
+		"good":                    {1, p(25), p(24), 0.3, 0.3, "", 5, true, ""},
+		"fits a part of noise":    {0.45, p(25), p(24), 0.3, 0.3, "", 5, true, ""},
+		"little misfit":           {1.55, nil, nil, 0.3, 0.3, "", 5, true, ""},
+		"misfit":                  {1.6, nil, nil, 0.3, 0.3, "", 5, true, "residual"},
+		"fits the noise":          {0.1, nil, nil, 0.3, 0.3, "", 5, true, "residual"},
+		"worse":                   {1, p(23.9), p(24), 0.3, 0.3, "", 5, true, "worse"},
+		"no measured image":       {1, p(8), nil, 0.3, 0.3, "", 5, true, ""},
+		"flat":                    {1, nil, nil, 0.05, 0.3, "", 5, true, "flat"},
+		"as flat as y":            {1, nil, nil, 0.001, 0.06, "", 5, true, ""},
+		"a fifth of the contrast": {1, nil, nil, 0.0595, 0.3, "", 5, true, ""}, // that of y without noise is 0.2958
+		"less than a fifth":       {1, nil, nil, 0.0588, 0.3, "", 5, true, "flat"},
+		"contrast as the noise":   {1, nil, nil, 0, 0.07, "", 5, true, ""},
+		"contrast above noise":    {1, nil, nil, 0, 0.0715, "", 5, true, "flat"},
+		"equal PSNR":              {1, p(24), p(24), 0.3, 0.3, "", 5, true, ""},
+		"few steps of its preset": {1, nil, nil, 0.3, 0.3, "natural", 5, false, "steps"},
+		"half of the steps":       {1, nil, nil, 0.3, 0.3, "natural", 50, false, ""},
+		"preset of another prior": {1, nil, nil, 0.3, 0.3, "natural", 100, true, "preset"},
+		"unknown preset":          {1, nil, nil, 0.3, 0.3, "of tomorrow", 5, true, ""},
+		"all":                     {16, p(1), p(2), 0, 0.3, "natural", 5, true, "residual;worse;flat;steps;preset"},
+	} {
+		tk := &Job{Item: base.Item, Op: base.Op, Plan: base.Plan}
+		tk.Item.Sigma, tk.Item.Preset, tk.Plan.Solver.Steps = sigma, c.preset, c.steps
+		if !c.values {
+			tk.Plan.Solver = tk.Plan.Solver.With("gamma0", parameter.Number(1))
+		}
+		tk.Problem.Y, tk.solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
+		residual := (c.ratio - 1) * sigma * sigma
+		tk.Warn(e, manifest.Metrics{Residual: &residual, PSNR: c.psnr, BaselinePSNR: c.baseline})
+		if got := manifest.WarningCodes(tk.Warnings); got != c.want {
+			t.Errorf("%s: warnings %q, want %q", name, got, c.want)
+		}
+		for _, w := range tk.Warnings {
+			if w.Text == "" || strings.Contains(w.Text, "\n") {
+				t.Errorf("%s: text %q", name, w.Text)
+			}
+		}
+	}
+}
+
+// TestFlatWithoutPicture: where the measurement is no picture, a restoration below a contrast of 0.02 is flat.
+func TestFlatWithoutPicture(t *testing.T) {
+	t.Parallel()
+	tk := shaped(t, operator.PhaseRetrieval, 16, 16)
+	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
+	for contrast, flat := range map[float32]bool{0.019: true, 0.021: false} {
+		tk.solution.X = make([]float32, tk.Op.Image.Size())
+		for i := range tk.solution.X {
+			tk.solution.X[i] = 0.5 + contrast*float32(1-2*(i%2))
+		}
+		if w := tk.warnFlat(); (w != nil) != flat || flat && (w.Code != manifest.WarnFlat || !strings.Contains(w.Text, "nearly flat: its contrast is 0.019")) {
+			t.Errorf("contrast %g: warning %+v", contrast, w)
+		}
+	}
+}
+
+// TestResidualOfJPEG: an image that fits a JPEG file without any residual is sound, one beyond the noise is not.
+func TestResidualOfJPEG(t *testing.T) {
+	t.Parallel()
+	for ratio, want := range map[float64]string{0: "", 0.01: "", 1: "", 1.6: manifest.WarnResidual} {
+		tk := storedTask(t, 256, 256, nil)
+		tk.Item.Sigma, tk.Problem.Y = 0.05, make([]float32, tk.Op.MeasurementSize())
+		residual := (ratio - 1) * tk.Item.Sigma * tk.Item.Sigma
+		got := ""
+		if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w != nil {
+			got = w.Code
+		}
+		if got != want {
+			t.Errorf("%g times the variance: warning %q, want %q", ratio, got, want)
+		}
+	}
+}
+
+// TestPresetsOfPriors: only a preset with all its values is that of another prior.
+func TestPresetsOfPriors(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	plan := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32)).Plan
+	natural, err := e.Preset(plan, "natural", 0.05)
+	if err != nil || !natural.Foreign || natural.Steps != 75 {
+		t.Errorf("natural: %+v, %v", natural, err)
+	}
+	if ffhq, err := e.Preset(plan, "ffhq", 0.05); err != nil || ffhq.Foreign || ffhq.Steps != 1000 {
+		t.Errorf("ffhq: %+v, %v", ffhq, err)
+	}
+	if !natural.Row {
+		t.Errorf("natural: %+v, want a row", natural)
+	}
+	if !slices.Contains(method.Builtin().Presets(), "natural") {
+		t.Error("the preset of the bundled prior has another name")
+	}
+}
+
+// TestFewStepsWithoutRow: the warning about few steps does not ascribe a method's default to a preset that has no row for the task.
+func TestFewStepsWithoutRow(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	tk := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32))
+	tk.Item.Preset, tk.Plan.Task = "ffhq", operator.Denoise
+	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
+	tk.solution.X = make([]float32, tk.Op.Image.Size())
+	tk.Warn(e, manifest.Metrics{})
+	const want = "5 steps, the default of ddiff is 100; the preset ffhq has no settings of it for this task"
+	if !slices.ContainsFunc(tk.Warnings, func(w manifest.Warning) bool { return w.Code == manifest.WarnSteps && w.Text == want }) {
+		t.Errorf("warnings %+v, want %q", tk.Warnings, want)
+	}
+}
+
+// TestIndependentEntries compares the number of independent entries with the variance of the mean square of drawn noise: of a grey
+// picture, of one that is mirrored up to the size of the prior, and of both.
+func TestIndependentEntries(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New("hdr", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	must(t, err)
+	for name, c := range map[string]struct {
+		picture *manifest.Picture
+		// width and height of y's own part, and its channels that differ
+		width, height, channels int
+	}{
+		"array":    {nil, 16, 16, 3},
+		"colour":   {&manifest.Picture{Width: 16, Height: 16}, 16, 16, 3},
+		"grey":     {&manifest.Picture{Width: 16, Height: 16, Grey: true}, 16, 16, 1},
+		"mirrored": {&manifest.Picture{Width: 9, Height: 12}, 9, 12, 3},
+		"both":     {&manifest.Picture{Width: 10, Height: 16, Grey: true}, 10, 16, 1},
+	} {
+		tk := &Job{Op: op}
+		tk.Item.Picture, tk.Problem.Y = c.picture, make([]float32, tk.Op.MeasurementSize())
+		const draws = 4000
+		sum, square := 0.0, 0.0
+		for i := range uint32(draws) {
+			own := make([]float32, c.channels*c.height*c.width)
+			noise.Normal(own, noise.Key{7}, noise.Operator, i, 1)
+			whole := raster.Extend(&raster.Image{Channels: c.channels, Height: c.height, Width: c.width, Pix: own}, 16, 16)
+			mean := 0.0
+			for _, v := range whole.Pix {
+				mean += float64(v) * float64(v) / float64(len(whole.Pix))
+			}
+			sum, square = sum+mean, square+mean*mean
+		}
+		variance := square/draws - (sum/draws)*(sum/draws)
+		// The standard deviation of a variance of 4000 draws is 2.2 %.
+		if got := tk.independentEntries(); math.Abs(got*variance/2-1) > 0.1 {
+			t.Errorf("%s: %.1f entries, the noise has those of %.1f", name, got, 2/variance)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// Package passport records in a restored image how it was produced, and reads such records. A field of a result that explains the image
+// belongs to [Passport]; its order and times do not.
+package passport
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+// Errors of reading a passport.
+var (
+	// ErrNone: the PNG file has no passport.
+	ErrNone = errors.New("no passport")
+	// ErrUnreadable: the passport is damaged or has another version.
+	ErrUnreadable = errors.New("unreadable passport")
+)
+
+const (
+	keyword = "ddiff" // of the text chunk of restored.png
+	schema  = 1       // version of Passport
+)
+
+// Passport records how a restored image was produced. It is JSON in a text chunk of the image file, so that a copy of the
+// image includes it. It has no timestamp: equal results have equal passports, except for worker, attempt and trace.
+type Passport struct {
+	Schema int `json:"schema"`
+	// Item determines the image. Campaign, Index and Unclipped are not part of a passport.
+	Item manifest.Item `json:"item"`
+	// Pixels is the SHA-256 of the image's samples, see [raster.RGB8]. Unlike a digest of the file, it remains valid when
+	// another program encodes the image again.
+	Pixels string `json:"pixels"`
+	// Data maps measurement.npy, and mask.npy or kernel.npy, to their SHA-256.
+	Data map[string]string `json:"data"`
+
+	// The other fields are those of [manifest.Result].
+	Metrics   manifest.Metrics  `json:"metrics"`
+	MetricIDs map[string]string `json:"metric_ids,omitempty"`
+	Batch     int               `json:"batch,omitempty"`
+	Runtime   manifest.Runtime  `json:"runtime"`
+	Worker    string            `json:"worker,omitempty"`
+	Attempt   int               `json:"attempt,omitempty"`
+	TraceID   string            `json:"trace_id,omitempty"`
+}
+
+// Of returns the passport of a result with the restored image img. The result must have the digests of its
+// arrays.
+func Of(res manifest.Result, img *raster.Image) (Passport, error) {
+	samples, err := raster.RGB8(img)
+	if err != nil {
+		return Passport{}, fmt.Errorf("create passport: %w", err)
+	}
+	p := Passport{
+		Schema: schema, Item: res.Item, Pixels: regular.SHA256(samples), Data: map[string]string{},
+		Metrics: res.Metrics, MetricIDs: res.MetricIDs, Batch: res.Batch, Runtime: res.Runtime,
+		Worker: res.Worker, Attempt: res.Attempt, TraceID: res.TraceID,
+	}
+	p.Item.Campaign, p.Item.Index, p.Item.Unclipped = "", 0, false
+	for _, name := range []string{manifest.FileData, "mask.npy", "kernel.npy"} {
+		if sum, ok := res.Artifacts[name]; ok {
+			p.Data[name] = sum
+		}
+	}
+	return p, nil
+}
+
+// MarshalJSON omits Campaign and Index of the item.
+func (p Passport) MarshalJSON() ([]byte, error) {
+	type plain Passport
+	type subject struct {
+		manifest.Item
+		Campaign *string `json:"campaign,omitempty"`
+		Index    *int    `json:"index,omitempty"`
+	}
+	return json.Marshal(struct {
+		Item subject `json:"item"`
+		plain
+	}{subject{Item: p.Item}, plain(p)})
+}
+
+// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot. It does not
+// verify the contents.
+func Read(file []byte) (Passport, error) {
+	text, found, err := raster.PNGText(file, keyword)
+	switch {
+	case err != nil:
+		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	case !found:
+		return Passport{}, ErrNone
+	}
+	// A newer version may have unknown fields.
+	var version struct{ Schema int }
+	if err := json.Unmarshal([]byte(text), &version); err != nil {
+		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	if version.Schema != schema {
+		return Passport{}, fmt.Errorf("%w: schema %d, this program reads %d", ErrUnreadable, version.Schema, schema)
+	}
+	var p Passport
+	in := json.NewDecoder(bytes.NewReader([]byte(text)))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&p); err != nil {
+		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return p, nil
+}
+
+// Encode returns restored.png: the image with the passport of the result.
+func Encode(img *raster.Image, form raster.Picture, res manifest.Result) ([]byte, error) {
+	p, err := Of(res, img)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("create passport: %w", err)
+	}
+	file, err := raster.EncodePicture(img, form)
+	if err != nil {
+		return nil, err
+	}
+	return raster.SetPNGText(file, keyword, string(text))
+}

@@ -1,0 +1,85 @@
+package tuner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"ddiff/internal/regular"
+)
+
+// curvesSchema is the version of the file format.
+const curvesSchema = 1
+
+// maxCurvesBytes limits the size of the file: a curve has about 2 KB.
+const maxCurvesBytes = 16 << 20
+
+// curvesFile is the content of a Tuner's file.
+type curvesFile struct {
+	Schema int      `json:"schema"`
+	Curves []*curve `json:"curves"`
+	// Choices are the measurements of providers.
+	Choices []*choice `json:"choices,omitempty"`
+}
+
+// readCurves reads the file. It returns nothing when there is no file.
+func readCurves(file string) (f curvesFile, err error) {
+	data, err := regular.Read(file, maxCurvesBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(data, &f); err != nil {
+		return curvesFile{}, fmt.Errorf("%w: %w", errCurves, err)
+	}
+	if f.Schema != curvesSchema {
+		return curvesFile{}, fmt.Errorf("%w: schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
+	}
+	for _, c := range f.Curves {
+		if c == nil || !c.valid() {
+			return curvesFile{}, fmt.Errorf("%w: the sizes of a curve are invalid", errCurves)
+		}
+	}
+	for _, c := range f.Choices {
+		if c == nil || !c.valid() {
+			return curvesFile{}, fmt.Errorf("%w: the times of a choice are invalid", errCurves)
+		}
+	}
+	return f, nil
+}
+
+// valid reports whether the sizes are 1, 2, 4 and so on, and Best is one of them.
+func (c *curve) valid() bool {
+	best := c.Best == 0
+	for i, p := range c.Points {
+		if p.Batch != 1<<i || p.Batch > MaxBatch || p.Seconds <= 0 {
+			return false
+		}
+		best = best || p.Batch == c.Best
+	}
+	return best && c.Ceiling >= 0
+}
+
+// changeCurves changes the file, and keeps what other processes stored. The write is atomic. Of two concurrent writes one
+// is lost, which costs a few batches of other sizes.
+func changeCurves(file string, change func(f *curvesFile)) error {
+	out, err := readCurves(file)
+	if err != nil && !errors.Is(err, errCurves) {
+		return err
+	}
+	out.Schema = curvesSchema
+	change(&out)
+	data, err := json.MarshalIndent(out, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return regular.Replace(file, append(data, '\n'))
+}

@@ -1,0 +1,256 @@
+// Package tuner measures what is fastest on this machine, while a worker computes: the batch size ([Tuner.Size]) and the execution
+// provider ([Tuner.Fastest]) of each [Workload]. It owns the measured curves and their file between processes, and predicts the time of
+// items from them ([Tuner.Expect]). It computes nothing itself: the worker records the times. A setting of the runtime that changes speed
+// or memory belongs to the Workload.
+package tuner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// MaxBatch is the largest number of items that are solved together.
+const MaxBatch = 1024
+
+const (
+	// defaultMax is the default of Config.Max.
+	defaultMax = 32
+	// gain is the ratio of times per image below which a larger batch counts as faster.
+	gain = 0.95
+)
+
+// Config describes a Tuner. All fields have defaults.
+type Config struct {
+	// File stores curves between processes, as JSON. Default: none.
+	File string
+	// Max is the largest batch size. Default: 32.
+	Max int
+	// Logger logs the results. Default: none.
+	Logger *slog.Logger
+}
+
+// Validate names the first field that is out of range.
+func (c Config) Validate() error {
+	if c.Max < 0 || c.Max > MaxBatch {
+		return fmt.Errorf("Max: %d is outside 0..%d", c.Max, MaxBatch)
+	}
+	return nil
+}
+
+// Tuner finds the batch size with the least time per image, for each [Workload]. It adds no work: a worker solves its
+// first batches with the sizes 1, 2, 4, 8 and so on, while each size saves more than 5 % of the time per image. Later
+// batches have the smallest size within 5 % of the best.
+//
+// A size that exceeded the device's memory, and all larger sizes, are not tried again. All methods may be called
+// concurrently.
+type Tuner struct {
+	cfg Config
+
+	mu      sync.Mutex
+	curves  map[Workload]*curve
+	choices map[Workload]choice
+	recent  map[string]Workload // by campaign
+}
+
+// Workload is the key of a throughput curve.
+type Workload struct {
+	// Prior is a SHA-256.
+	Prior string `json:"prior"`
+	// Provider, Device and Runtime are the execution provider, the device, and a digest of the other settings of the
+	// runtime, such as version, options and threads.
+	Provider string `json:"provider"`
+	Device   string `json:"device,omitempty"`
+	Runtime  string `json:"runtime"`
+	// Channels, Height and Width are the shape of an image.
+	Channels int `json:"channels"`
+	Height   int `json:"height"`
+	Width    int `json:"width"`
+	// Operator is the SHA-256 of an operator file. Empty for built-in operators, which take little time and memory.
+	Operator string `json:"operator,omitempty"`
+}
+
+// curve holds the measurements of a workload.
+type curve struct {
+	Workload
+	// Points are the measured sizes, ascending.
+	Points []point `json:"points,omitempty"`
+	// Best is the size to use; 0 during the search.
+	Best int `json:"best,omitempty"`
+	// Ceiling is the largest size that may fit into memory; 0 when none has exceeded it.
+	Ceiling int `json:"ceiling,omitempty"`
+}
+
+// point is a measured size.
+type point struct {
+	Batch int `json:"batch"`
+	// Seconds is the time of one step divided by Batch.
+	Seconds float64 `json:"seconds_per_image_step"`
+}
+
+// New loads the stored curves. An unreadable file is logged and skipped; its curves are measured again.
+func New(cfg Config) (*Tuner, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("make tuner: %w", err)
+	}
+	cfg.Max = cmp.Or(cfg.Max, defaultMax)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	t := &Tuner{cfg: cfg, curves: map[Workload]*curve{}, choices: map[Workload]choice{}, recent: map[string]Workload{}}
+	if cfg.File == "" {
+		return t, nil
+	}
+	known, err := readCurves(cfg.File)
+	if err != nil {
+		cfg.Logger.Warn("skipped the file of batch sizes", "file", cfg.File, "reason", err)
+	}
+	for _, c := range known.Curves {
+		t.curves[c.Workload] = c
+	}
+	for _, c := range known.Choices {
+		t.choices[c.Workload] = *c
+	}
+	return t, nil
+}
+
+// LeaseSize returns the number of items of a campaign to lease at a time: the batch size of its last workload, or 1.
+func (t *Tuner) LeaseSize(campaign string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w, ok := t.recent[campaign]
+	if !ok {
+		return 1
+	}
+	return t.size(w)
+}
+
+// Size returns the number of items of a workload to solve now: limit, if it is above 0 and fits into memory, else the
+// next size of the search or the best size.
+func (t *Tuner) Size(campaign string, w Workload, limit int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recent[campaign] = w
+	if limit == 0 {
+		return t.size(w)
+	}
+	if c := t.curves[w]; c != nil && c.Ceiling > 0 {
+		return min(limit, c.Ceiling)
+	}
+	return limit
+}
+
+func (t *Tuner) size(w Workload) int {
+	c := t.curves[w]
+	switch {
+	case c == nil || len(c.Points) == 0:
+		return 1
+	case c.Best > 0:
+		return min(c.Best, t.cfg.Max)
+	}
+	return c.next()
+}
+
+// Expected returns the longest measured time of one step per image of a workload, or 0 when none is measured.
+func (t *Tuner) Expected(w Workload) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	longest := 0.0
+	if c := t.curves[w]; c != nil {
+		for _, p := range c.Points {
+			longest = max(longest, p.Seconds)
+		}
+	}
+	return time.Duration(longest * float64(time.Second))
+}
+
+// next returns the next size of the search.
+func (c *curve) next() int { return 2 * c.Points[len(c.Points)-1].Batch }
+
+// Record records the time of one step of a batch per image.
+func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.curve(w)
+	if perImage <= 0 || c.Best > 0 || batch != t.size(w) {
+		return
+	}
+	p := point{batch, perImage.Seconds()}
+	saves := len(c.Points) == 0 || p.Seconds < gain*c.Points[len(c.Points)-1].Seconds
+	c.Points = append(c.Points, p)
+	if !saves || c.next() > t.cfg.Max || (c.Ceiling > 0 && c.next() > c.Ceiling) {
+		t.endSearch(c)
+	}
+	t.save(c)
+}
+
+// endSearch sets Best to the smallest size whose time is within 5 % of the least. A larger size would only use more
+// memory.
+func (t *Tuner) endSearch(c *curve) {
+	least := math.Inf(1)
+	for _, p := range c.Points {
+		least = min(least, p.Seconds)
+	}
+	c.Best = 1
+	for _, p := range c.Points {
+		if gain*p.Seconds <= least {
+			c.Best = p.Batch
+			break
+		}
+	}
+	t.cfg.Logger.Info("found the best batch size", "batch", c.Best, "prior", fmt.Sprintf("%.12s", c.Prior),
+		"provider", c.Provider, "device", c.Device, "height", c.Height, "width", c.Width, "measured", c.Points)
+}
+
+// RecordOutOfMemory records that a batch exceeded the device's memory.
+func (t *Tuner) RecordOutOfMemory(w Workload, batch int) {
+	if batch < 2 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.curve(w)
+	if c.Ceiling == 0 || batch/2 < c.Ceiling {
+		c.Ceiling = batch / 2
+	}
+	for len(c.Points) > 0 && c.Points[len(c.Points)-1].Batch > c.Ceiling {
+		c.Points = c.Points[:len(c.Points)-1]
+	}
+	if c.Best > 0 || (len(c.Points) > 0 && c.next() > c.Ceiling) {
+		t.endSearch(c)
+	}
+	t.cfg.Logger.Warn("a batch exceeds memory", "batch", batch, "limit", c.Ceiling)
+	t.save(c)
+}
+
+func (t *Tuner) curve(w Workload) *curve {
+	c := t.curves[w]
+	if c == nil {
+		c = &curve{Workload: w}
+		t.curves[w] = c
+	}
+	return c
+}
+
+// save stores a curve.
+func (t *Tuner) save(c *curve) {
+	t.store(func(f *curvesFile) {
+		f.Curves = append(slices.DeleteFunc(f.Curves, func(k *curve) bool { return k.Workload == c.Workload }), c)
+	})
+}
+
+// store changes the file. An error is logged only: the next process then measures again.
+func (t *Tuner) store(change func(f *curvesFile)) {
+	if t.cfg.File == "" {
+		return
+	}
+	if err := changeCurves(t.cfg.File, change); err != nil {
+		t.cfg.Logger.Warn("could not store batch sizes", "file", t.cfg.File, "reason", err)
+	}
+}
+
+// errCurves: the file of curves was not written by changeCurves.
+var errCurves = errors.New("not a file of batch sizes")

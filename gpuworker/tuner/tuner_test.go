@@ -1,0 +1,392 @@
+package tuner
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func tunerOf(t *testing.T, cfg Config) *Tuner {
+	t.Helper()
+	tuner, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tuner
+}
+
+func TestTunerConfigNamesField(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{-1, MaxBatch + 1} {
+		if _, err := New(Config{Max: n}); err == nil || !strings.Contains(err.Error(), "make tuner: Max: ") {
+			t.Errorf("Max %d: %v", n, err)
+		}
+	}
+	for n, want := range map[int]int{0: defaultMax, 1: 1, MaxBatch: MaxBatch} {
+		if tuner := tunerOf(t, Config{Max: n}); tuner.cfg.Max != want {
+			t.Errorf("Max %d: %d", n, tuner.cfg.Max)
+		}
+	}
+}
+
+// The search continues while a size saves more than 5 %, up to the limits of the configuration and of the memory.
+func TestEndOfSearch(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for name, tt := range map[string]struct {
+		max, ceiling int
+		times        []time.Duration
+		best         int
+	}{
+		"saves 5 %":                 {8, 0, []time.Duration{100 * s, 95 * s}, 1},
+		"saves more":                {8, 0, []time.Duration{100 * s, 94 * s}, 0},
+		"at the limit":              {4, 0, []time.Duration{100 * s, 50 * s}, 0},
+		"beyond the limit":          {4, 0, []time.Duration{100 * s, 50 * s, 25 * s}, 4},
+		"at the ceiling":            {8, 4, []time.Duration{100 * s, 50 * s}, 0},
+		"beyond the ceiling":        {8, 2, []time.Duration{100 * s, 50 * s}, 2},
+		"the smallest within 5 %":   {8, 4, []time.Duration{100 * s, 50 * s, 48 * s}, 2},
+		"the smallest at 5 %":       {8, 0, []time.Duration{100 * s, 100 * s}, 1},
+		"no time of a failed batch": {8, 0, []time.Duration{0, 0}, 0},
+		"one":                       {1, 0, []time.Duration{s}, 1},
+	} {
+		tuner, w := tunerOf(t, Config{Max: tt.max}), Workload{Prior: "p"}
+		tuner.curve(w).Ceiling = tt.ceiling
+		for i, d := range tt.times {
+			tuner.Record(w, 1<<i, d)
+		}
+		if c := tuner.curve(w); c.Best != tt.best {
+			t.Errorf("%s: best %d, want %d, points %v", name, c.Best, tt.best, c.Points)
+		}
+	}
+}
+
+// Only the size of the search is recorded, and only during the search.
+func TestRecordOfOtherSizes(t *testing.T) {
+	t.Parallel()
+	tuner, w := tunerOf(t, Config{Max: 4}), Workload{Prior: "p"}
+	tuner.Record(w, 2, time.Second)
+	if n := len(tuner.curve(w).Points); n != 0 {
+		t.Errorf("%d points of another size", n)
+	}
+	if tuner.Expected(w) != 0 || tuner.Expected(Workload{}) != 0 {
+		t.Error("an expectation without a measurement")
+	}
+	for _, n := range []int{1, 2, 4, 1, 2, 4} {
+		tuner.Record(w, n, time.Second/time.Duration(n))
+	}
+	if c := tuner.curve(w); len(c.Points) != 3 || c.Best != 4 {
+		t.Errorf("%+v", c)
+	}
+	if d := tuner.Expected(w); d != time.Second {
+		t.Errorf("expected %v", d)
+	}
+	if n := tuner.Size("c", w, 9); n != 9 {
+		t.Errorf("a size of %d without a ceiling", n)
+	}
+	tuner.cfg.Max = 2
+	if n := tuner.Size("c", w, 0); n != 2 {
+		t.Errorf("a size of %d beyond the limit", n)
+	}
+}
+
+// A size that exceeded the memory removes the larger measurements; it ends the search only if no size is left.
+func TestCeilingOfMemory(t *testing.T) {
+	t.Parallel()
+	tuner, w := tunerOf(t, Config{}), Workload{Prior: "p"}
+	tuner.RecordOutOfMemory(w, 1)
+	if tuner.curve(w).Ceiling != 0 {
+		t.Error("an item that does not fit alone sets a ceiling")
+	}
+	tuner.RecordOutOfMemory(w, 32)
+	for _, n := range []int{1, 2, 4} {
+		tuner.Record(w, n, time.Second/time.Duration(n))
+	}
+	tuner.RecordOutOfMemory(w, 16) // another process uses memory
+	if c := tuner.curve(w); c.Ceiling != 8 || c.Best != 0 || len(c.Points) != 3 {
+		t.Errorf("during the search: %+v", c)
+	}
+	tuner.RecordOutOfMemory(w, 8)
+	if c := tuner.curve(w); c.Ceiling != 4 || c.Best != 4 || len(c.Points) != 3 {
+		t.Errorf("after the search: %+v", c)
+	}
+	tuner.RecordOutOfMemory(w, 4)
+	if c := tuner.curve(w); c.Ceiling != 2 || c.Best != 2 || len(c.Points) != 2 {
+		t.Errorf("after a measured size: %+v", c)
+	}
+	if n := tuner.Size("c", w, 2); n != 2 {
+		t.Errorf("a size of %d at the ceiling", n)
+	}
+	if n := tuner.Size("c", w, 3); n != 2 {
+		t.Errorf("a size of %d beyond the ceiling", n)
+	}
+}
+
+func TestValidCurves(t *testing.T) {
+	t.Parallel()
+	points := func(sizes ...int) (out []point) {
+		for _, n := range sizes {
+			out = append(out, point{n, 1})
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		curve curve
+		valid bool
+	}{
+		"empty":               {curve{}, true},
+		"search":              {curve{Points: points(1, 2)}, true},
+		"best":                {curve{Points: points(1, 2, 4), Best: 2, Ceiling: 4}, true},
+		"last":                {curve{Points: points(1, 2, 4), Best: 4}, true},
+		"best not measured":   {curve{Points: points(1, 2), Best: 4}, false},
+		"best of nothing":     {curve{Best: 1}, false},
+		"gap":                 {curve{Points: points(1, 4)}, false},
+		"not from one":        {curve{Points: points(2, 4)}, false},
+		"negative ceiling":    {curve{Ceiling: -1}, false},
+		"no time":             {curve{Points: []point{{1, 0}}}, false},
+		"the largest":         {curve{Points: points(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)}, true},
+		"beyond the largest":  {curve{Points: points(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)}, false},
+		"the time of another": {curve{Points: []point{{1, 1}, {2, -1}}}, false},
+	} {
+		if got := tt.curve.valid(); got != tt.valid {
+			t.Errorf("%s: valid %v", name, got)
+		}
+	}
+	for name, tt := range map[string]struct {
+		times map[string]float64
+		valid bool
+	}{"none": {nil, false}, "one": {map[string]float64{"a": 1}, true}, "zero": {map[string]float64{"a": 1, "b": 0}, false}} {
+		if got := (&choice{Seconds: tt.times}).valid(); got != tt.valid {
+			t.Errorf("choice %s: valid %v", name, got)
+		}
+	}
+}
+
+// Of the curves of a prior and a shape the fastest size counts. Curves with an operator file do not.
+func TestExpect(t *testing.T) {
+	t.Parallel()
+	tuner := tunerOf(t, Config{})
+	w := Workload{Prior: "p", Provider: "cpu", Channels: 3, Height: 64, Width: 32}
+	tuner.Record(w, 1, 3*time.Second)
+	tuner.Record(w, 2, 2*time.Second)
+	w.Provider = "cuda"
+	tuner.Record(w, 1, time.Second)
+	w.Operator = "o"
+	tuner.Record(w, 1, time.Millisecond)
+	for _, tt := range []struct {
+		prior, provider         string
+		channels, height, width int
+		want                    Expectation
+	}{
+		{"p", "", 3, 64, 32, Expectation{11, "cuda", 1}},
+		{"p", "cpu", 3, 64, 32, Expectation{21, "cpu", 1}},
+		{"p", "tensorrt", 3, 64, 32, Expectation{1, "", 3}},
+		{"q", "", 3, 64, 32, Expectation{1, "", 3}},
+		{"p", "", 1, 64, 32, Expectation{1, "", 3}},
+		{"p", "", 3, 32, 32, Expectation{1, "", 3}},
+		{"p", "", 3, 64, 64, Expectation{1, "", 3}},
+	} {
+		for range 20 { // in any order
+			e := Expectation{Seconds: 1, Unknown: 1}
+			if tuner.Expect(&e, tt.prior, tt.provider, tt.channels, tt.height, tt.width, 2, 5); e != tt.want {
+				t.Fatalf("%+v: %+v", tt, e)
+			}
+		}
+	}
+}
+
+// A damaged file is replaced, one that cannot be read is kept.
+func TestChangeOfCurvesFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a", "batch.json")
+	if f, err := readCurves(file); err != nil || len(f.Curves) != 0 {
+		t.Errorf("no file: %+v, %v", f, err)
+	}
+	add := func(f *curvesFile) { f.Curves = append(f.Curves, &curve{Workload: Workload{Prior: "p"}}) }
+	for want := range 3 {
+		if err := changeCurves(file, add); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := readCurves(file); err != nil || len(f.Curves) != want+1 || f.Schema != curvesSchema {
+			t.Errorf("%+v, %v", f, err)
+		}
+	}
+	for _, bad := range []string{"", `{"schema":1,"curves":[null]}`, `{"schema":1,"curves":[{"ceiling":-1}]}`, `{"schema":0}`, `{"schema":9}`, `{"schema":1,"choices":[null]}`, `{"schema":1,"choices":[{"prior":"p"}]}`} {
+		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := readCurves(file); !errors.Is(err, errCurves) || len(f.Curves)+len(f.Choices) != 0 {
+			t.Errorf("%q: %+v, %v", bad, f, err)
+		}
+		if err := changeCurves(file, add); err != nil {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files beside the curves, %v", len(entries)-1, err)
+	}
+	// The path is a folder, or below a file.
+	log := &strings.Builder{}
+	for _, bad := range []string{dir, filepath.Join(file, "below")} {
+		log.Reset()
+		tuner := tunerOf(t, Config{File: bad, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		tuner.Record(Workload{Prior: "p"}, 1, time.Second)
+		if got := log.String(); !strings.Contains(got, "could not store batch sizes") {
+			t.Errorf("%s: log %s", bad, got)
+		}
+	}
+}
+
+// A damaged file of batch sizes is logged; a missing one is not.
+func TestLogOfTunerFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "sizes.json")
+	for _, damaged := range []bool{false, true} {
+		if damaged {
+			if err := os.WriteFile(file, []byte("{"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log strings.Builder
+		tunerOf(t, Config{File: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if strings.Contains(log.String(), "skipped the file of batch sizes") != damaged {
+			t.Errorf("damaged %t: log %s", damaged, log.String())
+		}
+	}
+}
+
+// drive records times per image until the search ends, and returns the tried sizes.
+func drive(tuner *Tuner, w Workload, perImage map[int]time.Duration) (tried []int) {
+	for {
+		n := tuner.Size("c", w, 0)
+		if len(tried) > 0 && n <= tried[len(tried)-1] {
+			return tried
+		}
+		tried = append(tried, n)
+		tuner.Record(w, n, perImage[n])
+	}
+}
+
+// The sizes are tried in order; the next lease is as large as the best one. Another shape is measured on its own.
+func TestTunerFindsBestSize(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	tuner, w := tunerOf(t, Config{}), Workload{Prior: "p", Height: 64, Width: 64}
+	if n := tuner.LeaseSize("c"); n != 1 {
+		t.Errorf("LeaseSize of an unknown campaign is %d, want 1", n)
+	}
+	tried := drive(tuner, w, map[int]time.Duration{1: 80 * ms, 2: 42 * ms, 4: 23 * ms, 8: 14 * ms, 16: 13800 * time.Microsecond})
+	if want := []int{1, 2, 4, 8, 16}; !slices.Equal(tried, want) {
+		t.Errorf("tried %v, want %v", tried, want)
+	}
+	if size, lease := tuner.Size("c", w, 0), tuner.LeaseSize("c"); size != 8 || lease != 8 {
+		t.Errorf("a size of %d and leases of %d, want 8", size, lease)
+	}
+	w.Width = 128
+	if n := tuner.Size("d", w, 0); n != 1 {
+		t.Errorf("Size of another image shape is %d, want 1", n)
+	}
+}
+
+// Before the first measurement, a size that exceeded the memory limits the sizes, also one that was formed before.
+func TestCeilingBeforeSearch(t *testing.T) {
+	t.Parallel()
+	tuner, w := tunerOf(t, Config{}), Workload{Prior: "p"}
+	for _, n := range []int{2, 8} {
+		tuner.RecordOutOfMemory(w, n)
+		if n := tuner.Size("c", w, 16); n != 1 {
+			t.Errorf("Size is %d, want 1", n)
+		}
+	}
+	if drive(tuner, w, map[int]time.Duration{1: time.Second}); tuner.Size("c", w, 0) != 1 {
+		t.Errorf("Size is %d, above the memory limit of 1", tuner.Size("c", w, 0))
+	}
+}
+
+func TestTunerStoresCurves(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "cache", "batch.json")
+	a, b := Workload{Prior: "a", Provider: "cpu"}, Workload{Prior: "b", Provider: "cpu"}
+	one, two := tunerOf(t, Config{File: file}), tunerOf(t, Config{File: file})
+	drive(one, a, map[int]time.Duration{1: 80, 2: 30, 4: 40})
+	drive(two, b, map[int]time.Duration{1: 80, 2: 90})
+	again := tunerOf(t, Config{File: file})
+	if n, m := again.Size("c", a, 0), again.Size("c", b, 0); n != 2 || m != 1 {
+		t.Errorf("loaded sizes are %d and %d, want 2 and 1", n, m)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content struct {
+		Curves []struct {
+			Prior  string
+			Best   int
+			Points []struct {
+				Batch   int
+				Seconds float64 `json:"seconds_per_image_step"`
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &content); err != nil {
+		t.Fatal(err)
+	}
+	if len(content.Curves) != 2 || len(content.Curves[0].Points) != 3 {
+		t.Errorf("the file holds %s", data)
+	}
+}
+
+// The measurement of a race is kept beside the curves. A small gain does not change the provider, nor does a damaged file.
+func TestTunerRace(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	file := filepath.Join(t.TempDir(), "batch.json")
+	tuner := tunerOf(t, Config{File: file})
+	for name, c := range map[string]struct {
+		other time.Duration
+		want  string
+	}{
+		"faster": {50 * ms, "openvino"}, "a little faster": {98 * ms, "cpu"}, "faster by 5 %": {95 * ms, "cpu"}, "slower": {150 * ms, "cpu"},
+	} {
+		w := Workload{Prior: name, Height: 64, Width: 64}
+		if _, known := tuner.Fastest(w, "cpu"); known {
+			t.Errorf("%s: known before the race", name)
+		}
+		if got := tuner.RecordRace(w, "cpu", map[string]time.Duration{"cpu": 100 * ms, "openvino": c.other}); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+		again := tunerOf(t, Config{File: file})
+		if got, known := again.Fastest(w, "cpu"); !known || got != c.want {
+			t.Errorf("%s: loaded %s, %v; want %s", name, got, known, c.want)
+		}
+		w.Width = 128
+		if got, known := again.Fastest(w, "cpu"); known || got != "cpu" {
+			t.Errorf("%s: another shape is %s, %v", name, got, known)
+		}
+	}
+	// Of several providers the fastest is used, and of equally fast ones the first by name.
+	for want, times := range map[string]map[string]time.Duration{
+		"a": {"cpu": 100 * ms, "a": 50 * ms, "b": 50 * ms},
+		"b": {"cpu": 100 * ms, "a": 60 * ms, "b": 50 * ms},
+		"c": {"cpu": 100 * ms, "b": 60 * ms, "c": 50 * ms, "d": 70 * ms},
+	} {
+		if got := tuner.RecordRace(Workload{Prior: "several"}, "cpu", times); got != want {
+			t.Errorf("%v: %s, want %s", times, got, want)
+		}
+	}
+	// A curve keeps the choices, and the reverse.
+	curve := Workload{Prior: "p", Provider: "cpu"}
+	drive(tuner, curve, map[int]time.Duration{1: 80, 2: 30, 4: 40})
+	tuner.RecordRace(Workload{Prior: "last"}, "cpu", map[string]time.Duration{"cpu": ms})
+	again := tunerOf(t, Config{File: file})
+	if _, known := again.Fastest(Workload{Prior: "faster", Height: 64, Width: 64}, "cpu"); !known || again.Size("c", curve, 0) != 2 {
+		t.Errorf("choice known %v, size %d", known, again.Size("c", curve, 0))
+	}
+}
