@@ -2,16 +2,14 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
-// runsTable is the table of the page that compares runs. Labels is the number of columns with text.
+// runsTable is the table of the page that compares runs.
 type runsTable struct {
-	Head   []string
-	Labels int
-	Lines  [][]string
-	Bins   []binsTable
-	Notes  []string
+	Table
+	Bins []binsTable
 }
 
 // binsTable has the bins of one row.
@@ -20,17 +18,14 @@ type binsTable struct {
 	Lines [][]string
 }
 
-// newRunsTable returns nil if no row has several runs.
-func newRunsTable(s Summary) *runsTable {
-	labels := labelColumns(s.Varying)
-	t := &runsTable{
-		Labels: len(labels),
-		Head: append(labels, "measurements", "runs", "PSNR of the mean", "mean PSNR", "coverage ±1", "coverage ±2", "error / deviation",
-			"correlation"),
-		Notes: []string{
-			"Mean and deviation of the runs of one measurement, from their 8-bit pictures. If the runs were draws from the distribution of the " +
-				"truth, ±1 and ±2 deviations (Student's, for the number of runs) would cover 68.3 % and 95.4 % of the samples, and error / deviation be 1.",
-		},
+// newRunsTable returns nil if no row has several runs. Its columns with text are those of the summary's table.
+func newRunsTable(s Summary, summary Table) *runsTable {
+	t := &runsTable{Table: Table{Labels: summary.Labels}}
+	t.Head = append(slices.Clone(summary.Head[:t.Labels]), "measurements", "runs", "PSNR of the mean", "mean PSNR", "coverage ±1", "coverage ±2",
+		"error / deviation", "correlation")
+	t.Notes = []string{
+		"Mean and deviation of the runs of one measurement, from their 8-bit pictures. If the runs were draws from the distribution of the " +
+			"truth, ±1 and ±2 deviations (Student's, for the number of runs) would cover 68.3 % and 95.4 % of the samples, and error / deviation be 1.",
 	}
 	variants := s.variants()
 	for i := range s.Rows {
@@ -39,8 +34,9 @@ func newRunsTable(s Summary) *runsTable {
 		if b == nil {
 			continue
 		}
-		line := append(labelCells(s.Varying, r, "–"), strconv.Itoa(b.Measurements), strconv.Itoa(b.Runs),
-			mean(b.PSNROfMean, 2, "–"), mean(b.MeanPSNR, 2, "–"))
+		line := []string{
+			strconv.Itoa(b.Measurements), strconv.Itoa(b.Runs), mean(b.PSNROfMean, 2, "–"), mean(b.MeanPSNR, 2, "–"),
+		}
 		if c := b.Calibration; c == nil {
 			line = append(line, "–", "–", "–", "–")
 		} else {
@@ -60,7 +56,7 @@ func newRunsTable(s Summary) *runsTable {
 		if b.Measurements < b.Of {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: %d of %d measurements with several runs are compared, evenly selected.", r.Label, b.Measurements, b.Of))
 		}
-		t.Lines = append(t.Lines, line)
+		t.Lines = append(t.Lines, append(slices.Clone(summary.Lines[i][:t.Labels]), Cells(line)...))
 	}
 	if len(t.Lines) == 0 {
 		return nil

@@ -11,11 +11,11 @@ import (
 // costKinds is the number of kinds of work in a [manifest.Cost].
 const costKinds = 5
 
-// costNames are the columns of results.csv and the keys of [Row.Cost], costHeadings those of tables.
-var (
-	costNames    = [costKinds]string{"network", "network_backward", "operator", "autoencoder", "autoencoder_backward"}
-	costHeadings = [costKinds]string{"network", "backward", "operator", "autoencoder", "its backward"}
-)
+// costNames are the columns of results.csv and the keys of [Row.Cost].
+var costNames = [costKinds]string{"network", "network_backward", "operator", "autoencoder", "autoencoder_backward"}
+
+// costHeadings are the headings of tables.
+var costHeadings = [costKinds]string{"network", "backward", "operator", "autoencoder", "its backward"}
 
 // costCounts lists a cost by the index in costNames.
 func costCounts(c manifest.Cost) [costKinds]int {
@@ -43,7 +43,7 @@ func costText(v float64) string {
 
 // costColumns are the indices of the kinds of work that have a column in a table: none if no row has a known cost, and those of
 // an autoencoder only if a row uses one.
-func (s *Summary) costColumns() []int {
+func costColumns(s Summary) []int {
 	var out []int
 	for k, name := range costNames {
 		if slices.ContainsFunc(s.Rows, func(r Row) bool { return r.Cost[name].N > 0 && (k < 3 || r.Cost[name].Mean > 0) }) {
@@ -53,18 +53,9 @@ func (s *Summary) costColumns() []int {
 	return out
 }
 
-// costHeadings are the headings of costColumns.
-func (s *Summary) costHeadings() []string {
-	var out []string
-	for _, k := range s.costColumns() {
-		out = append(out, costHeadings[k])
-	}
-	return out
-}
-
 // costNote explains the columns of the cost, if the table has them.
 func costNote(s Summary) []string {
-	if len(s.costColumns()) == 0 {
+	if len(costColumns(s)) == 0 {
 		return nil
 	}
 	return []string{"Per image: network counts evaluations of the prior's network, backward the backward passes through it, operator " +

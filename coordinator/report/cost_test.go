@@ -45,23 +45,25 @@ func TestCostInTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fixed := len(figureColumns(Summary{}))
-		if got := strings.Join(figureColumns(s)[fixed:], " "); got != c.columns {
+		table := TableOf(s, "-")
+		fixed := len(TableOf(Summary{}, "-").Head)
+		if got := strings.Join(table.Head[fixed:], " "); got != c.columns {
 			t.Errorf("%s: columns %q, want %q", name, got, c.columns)
 		}
-		if got := strings.Join(figureCells(s, &s.Rows[0], "-")[fixed:], " "); got != c.cells {
+		if got := texts(table.Lines[0][fixed:]); got != c.cells {
 			t.Errorf("%s: cells %q, want %q", name, got, c.cells)
-		}
-		page := tableRows(s)[0].Cells
-		var texts []string
-		for _, cell := range page[7:] {
-			texts = append(texts, cell.Text)
-		}
-		if got := strings.Join(texts, " "); got != c.cells {
-			t.Errorf("%s: the page has %q, want %q", name, got, c.cells)
 		}
 		if said := slices.Contains(notes(s), costNote(Summary{Rows: []Row{{Cost: map[string]Estimate{"network": {N: 1}}}}})[0]); said != (c.columns != "") {
 			t.Errorf("%s: the note on the cost is there: %v", name, said)
 		}
 	}
+}
+
+// texts joins the texts of cells.
+func texts(cells []TableCell) string {
+	var out []string
+	for _, c := range cells {
+		out = append(out, c.Text)
+	}
+	return strings.Join(out, " ")
 }

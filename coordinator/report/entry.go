@@ -74,7 +74,7 @@ func newEntry(r *manifest.Result) (*entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: usedPrecision(r), Finished: r.Finished,
+		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: scoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: string(r.Runtime.Used()), Finished: r.Finished,
 		Image: imageOf(it),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}

@@ -139,7 +139,7 @@ func property(r *manifest.Result, name string) (value string, known bool, err er
 	case "fit":
 		return string(it.Fit), true, nil
 	case "precision":
-		used := cmp.Or(usedPrecision(r), string(it.Precision))
+		used := cmp.Or(string(r.Runtime.Used()), string(it.Precision))
 		return used, used != "", nil
 	}
 	if v, ok := it.Params[name]; ok {

@@ -51,7 +51,7 @@ type page struct {
 	Rows      []tableRow
 	Settings  []setting
 	Notes     []string
-	Published *publishedTable
+	Published *Table
 	Runs      *runsTable
 	Sheets    []sheetLink
 	// Figures are shown at once, MoreFigures on a click.
@@ -187,17 +187,19 @@ func renderPage(p *page) ([]byte, error) {
 }
 
 func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *page {
+	table := TableOf(summary, "–")
+	metrics := slices.Index(table.Head, "s/image") + 1
 	p := &page{
 		Style:    template.CSS(pageStyle),
 		Campaign: campaign,
 		Facts:    campaignFacts(campaign, summary, with.list),
 		Summary:  summary,
-		Columns:  pageColumns(summary.Varying),
-		Metrics:  append(summary.extraColumns(), summary.costHeadings()...),
-		Rows:     tableRows(summary),
+		Columns:  capitals(table.Head[1:table.Labels]),
+		Metrics:  table.Head[metrics:],
+		Rows:     tableRows(summary, table),
 		Settings: tableSettings(summary),
-		Notes:    notes(summary),
-		Runs:     newRunsTable(summary),
+		Notes:    table.Notes[1:],
+		Runs:     newRunsTable(summary, table),
 		Figures:  with.figures[:min(len(with.figures), maxFigures)],
 		Links:    []string{KeyCSV, KeySummaryJSON, KeySummaryMarkdown},
 		Mosaic:   with.mosaic,
@@ -206,8 +208,8 @@ func newPage(campaign Campaign, summary Summary, shown *gallery, with parts) *pa
 		Data:     pageData{Items: with.list, Pictures: with.pictures},
 	}
 	if campaign.Published != nil {
-		table := campaign.Published.table(summary, "–")
-		p.Published = &table
+		published := campaign.Published.table(summary, "–")
+		p.Published = &published
 	}
 	p.MoreFigures = with.figures[len(p.Figures):]
 	for _, s := range with.sheets {

@@ -5,13 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"ddiff/manifest"
 )
-
-// usedPrecision returns the name of the precision in which a result was computed, such as float32; empty if the result does
-// not say so, as those of early versions and failed items.
-func usedPrecision(r *manifest.Result) string { return string(r.Runtime.Used()) }
 
 // countPrecisions counts the finished items of a measurement by precision.
 func (r *Row) countPrecisions(done []*entry) {

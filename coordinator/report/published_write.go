@@ -9,24 +9,13 @@ import (
 	"strings"
 )
 
-// publishedTable is the comparison as texts: the cells of a line are the task, the method, the varying properties, the number
-// of images, and for each figure ours, theirs and the difference.
-type publishedTable struct {
-	Title   string
-	Verdict string
-	// Labels is the number of columns with text.
-	Labels int
-	Head   []string
-	Lines  [][]string
-	Notes  []string
-}
-
-// table renders the comparison. Figures that no row of the results has are theirs alone.
-func (p *Published) table(s Summary, missing string) publishedTable {
+// table renders the comparison: the columns are the task, the method, the varying properties, the number of images, and for each figure
+// ours, theirs and the difference. Figures that no row of the results has are theirs alone.
+func (p *Published) table(s Summary, missing string) Table {
 	pairs, further := p.pairs(s)
 	variants := s.variants()
 	varies := slices.ContainsFunc(pairs, func(pair publishedPair) bool { return pair.ours != nil && variants[pair.ours.group()] != "" })
-	t := publishedTable{
+	t := Table{
 		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s)), Labels: 2,
 		Head: []string{"task", "method"},
 	}
@@ -49,8 +38,11 @@ func (p *Published) table(s Summary, missing string) publishedTable {
 			t.Notes = append(t.Notes, f.heading+": these results have none, or those of several networks.")
 		}
 	}
-	for _, pair := range pairs {
-		t.Lines = append(t.Lines, pair.line(s, variants, varies, shown, missing))
+	for i, pair := range pairs {
+		if i > 0 && pairs[i-1].task != pair.task {
+			t.Rules = append(t.Rules, i)
+		}
+		t.Lines = append(t.Lines, Cells(pair.line(s, variants, varies, shown, missing)))
 		if pair.ours != nil && pair.theirs != nil && pair.theirs.remark != "" {
 			if note := pair.task + ": " + pair.theirs.remark + "."; !slices.Contains(t.Notes, note) {
 				t.Notes = append(t.Notes, note)
@@ -125,78 +117,7 @@ func (pair publishedPair) line(s Summary, variants map[Cell]string, varies bool,
 //
 // It returns an error that wraps [ErrUnknownFormat], or the error of w.
 func WritePublished(w io.Writer, s Summary, p *Published, format Format) error {
-	var text string
-	switch format {
-	case FormatText:
-		t := p.table(s, "-")
-		rows := append([][]string{t.Head}, t.Lines...)
-		text = printable(t.Title) + "\n" + printable(t.Verdict) + "\n" + alignText(rows, t.Labels)
-		for _, note := range t.Notes {
-			text += printable(note) + "\n"
-		}
-	case FormatMarkdown:
-		text = p.markdown(s)
-	case FormatLaTeX:
-		text = p.latex(s)
-	default:
-		return fmt.Errorf("write published figures as %q: %w; use %s, %s or %s", format, ErrUnknownFormat, FormatText, FormatMarkdown, FormatLaTeX)
-	}
-	if _, err := io.WriteString(w, text); err != nil {
-		return fmt.Errorf("write published figures: %w", err)
-	}
-	return nil
-}
-
-func (p *Published) markdown(s Summary) string {
-	t := p.table(s, "–")
-	var b strings.Builder
-	fmt.Fprintf(&b, "**%s**\n\n%s\n\n", escapeMarkdown(t.Title), escapeMarkdown(t.Verdict))
-	b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|")
-	b.WriteString(strings.Repeat(" :-- |", t.Labels) + strings.Repeat(" --: |", len(t.Head)-t.Labels) + "\n")
-	for _, line := range t.Lines {
-		for _, cell := range line {
-			b.WriteString("| " + escapeMarkdown(cell) + " ")
-		}
-		b.WriteString("|\n")
-	}
-	for _, note := range t.Notes {
-		b.WriteString("\n" + escapeMarkdown(note) + "\n")
-	}
-	return b.String()
-}
-
-func (p *Published) latex(s Summary) string {
-	t := p.table(s, "--")
-	var b strings.Builder
-	b.WriteString("% " + printable(t.Title) + "\n% " + printable(t.Verdict) + "\n% needs \\usepackage{booktabs}\n")
-	b.WriteString("\\begin{tabular}{" + strings.Repeat("l", t.Labels) + strings.Repeat("r", len(t.Head)-t.Labels) + "}\n\\toprule\n")
-	b.WriteString(strings.Join(t.Head, " & ") + " \\\\\n\\midrule\n")
-	for i, line := range t.Lines {
-		if i > 0 && t.Lines[i-1][0] != line[0] {
-			b.WriteString("\\midrule\n")
-		}
-		cells := slices.Clone(line)
-		for k, text := range cells {
-			mean, half, interval := strings.Cut(strings.TrimSuffix(text, "*"), " ±")
-			switch {
-			case k < t.Labels:
-				cells[k] = escapeLaTeX(text)
-			case interval:
-				cells[k] = "$" + mean + " \\pm " + half + "$"
-			default:
-				cells[k] = latexNumber(text)
-			}
-			if interval && strings.HasSuffix(text, "*") {
-				cells[k] = "$" + mean + " \\pm " + half + "^{*}$"
-			}
-		}
-		b.WriteString(strings.Join(cells, " & ") + " \\\\\n")
-	}
-	b.WriteString("\\bottomrule\n\\end{tabular}\n\n")
-	for _, note := range t.Notes {
-		b.WriteString("% " + printable(note) + "\n")
-	}
-	return b.String()
+	return p.table(s, format.missing()).Write(w, format, "published figures")
 }
 
 // WritePublishedCSV writes the comparison with a line per row: the circumstances of both sides, each figure with its

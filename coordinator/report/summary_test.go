@@ -37,11 +37,7 @@ func tableResults(t *testing.T) []manifest.Result {
 
 func summaryOf(t *testing.T, results []manifest.Result, rule Rule) Summary {
 	t.Helper()
-	ordered, err := collect(stream(results), nil, maxSorted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := summarize(ordered, nil, rule, nil)
+	s, err := Summarize(stream(results), nil, rule, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

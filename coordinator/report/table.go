@@ -12,93 +12,92 @@ import (
 	"ddiff/restore/metric"
 )
 
-// Format is a text format of the summary's table.
-type Format string
-
-// The formats of [WriteTable].
-const (
-	// FormatText is aligned plain text for a terminal.
-	FormatText Format = "text"
-	// FormatMarkdown is a GitHub-flavoured pipe table.
-	FormatMarkdown Format = "markdown"
-	// FormatLaTeX is a tabular environment; it needs the booktabs package.
-	FormatLaTeX Format = "latex"
-)
-
-// WriteTable writes one line per problem and approach, with a column for each varying property. Notes below the table state
-// how runs were combined, how many items have no figures and how the approaches differ. Markdown and LaTeX print the best
-// approach to a problem in bold, unless the ground truth selected the runs or the approaches restored different measurements.
-//
-// It returns an error that wraps [ErrUnknownFormat], or the error of w.
-func WriteTable(w io.Writer, s Summary, format Format) error {
-	var err error
-	switch format {
-	case FormatText:
-		err = writeText(w, s)
-	case FormatMarkdown:
-		err = writeMarkdown(w, s)
-	case FormatLaTeX:
-		err = writeLaTeX(w, s)
-	default:
-		return fmt.Errorf("write table as %q: %w; use %s, %s or %s",
-			format, ErrUnknownFormat, FormatText, FormatMarkdown, FormatLaTeX)
-	}
-	if err != nil {
-		return fmt.Errorf("write table: %w", err)
-	}
-	return nil
+// labelColumn is a column of text.
+type labelColumn struct {
+	heading string
+	of      func(r *Row) string
 }
 
-// labelColumns returns the headings of the columns with text.
-func labelColumns(v Varying) []string {
-	columns := []string{"task"}
+// labelColumns are the columns with text.
+func labelColumns(v Varying) []labelColumn {
+	sigma := func(r *Row) string {
+		if r.Size == "" {
+			return ""
+		}
+		return r.Sigma.String()
+	}
+	var out []labelColumn
 	for _, c := range []struct {
 		shown bool
-		name  string
+		labelColumn
 	}{
-		{v.Params, "parameters"}, {v.Sigma, "sigma"}, {v.Photons, "photons"}, {v.Size, "size"}, {v.Prior, "prior"}, {v.Preset, "preset"},
-		{true, "method"}, {v.Settings, "settings"}, {v.Precision, "precision"},
+		{true, labelColumn{"task", func(r *Row) string { return r.Task }}},
+		{v.Params, labelColumn{"parameters", func(r *Row) string { return r.varyingParams }}},
+		{v.Sigma, labelColumn{"sigma", sigma}},
+		{v.Photons, labelColumn{"photons", func(r *Row) string { return r.photonsText() }}},
+		{v.Size, labelColumn{"size", func(r *Row) string { return r.Size }}},
+		{v.Prior, labelColumn{"prior", func(r *Row) string { return shortPrior(r.Prior) }}},
+		{v.Preset, labelColumn{"preset", func(r *Row) string { return r.Preset }}},
+		{true, labelColumn{"method", func(r *Row) string { return r.Method }}},
+		{v.Settings, labelColumn{"settings", func(r *Row) string { return r.varyingSettings }}},
+		{v.Precision, labelColumn{"precision", (*Row).precisionText}},
 	} {
 		if c.shown {
-			columns = append(columns, c.name)
+			out = append(out, c.labelColumn)
 		}
 	}
-	return columns
+	return out
 }
 
-// labelCells are the texts of a row below labelColumns.
-func labelCells(v Varying, r *Row, missing string) []string {
-	cells := []string{r.Task}
-	sigma := missing
-	if r.Size != "" {
-		sigma = r.Sigma.String()
+// figureColumn is a column of numbers.
+type figureColumn struct {
+	heading string
+	text    func(e Estimate, missing string) string
+	of      func(r *Row) Estimate
+	// chosen: the rule for runs decides the figure.
+	chosen bool
+	// merit makes the best figure of a problem bold; nil for none.
+	merit func(mean float64) float64
+}
+
+func figureColumns(s Summary) []figureColumn {
+	decimals := func(n int) func(Estimate, string) string {
+		return func(e Estimate, missing string) string { return mean(e, n, missing) }
 	}
-	for _, c := range []struct {
-		shown bool
-		text  string
-	}{
-		{v.Params, r.varyingParams}, {v.Sigma, sigma}, {v.Photons, r.photonsText()}, {v.Size, r.Size}, {v.Prior, shortPrior(r.Prior)}, {v.Preset, r.Preset},
-		{true, r.Method}, {v.Settings, r.varyingSettings}, {v.Precision, r.precisionText()},
-	} {
-		if c.shown {
-			cells = append(cells, cmp.Or(c.text, missing))
+	half := func(e Estimate, missing string) string {
+		if e.HalfWidth == nil {
+			return missing
 		}
+		return decimal(*e.HalfWidth, 2)
 	}
-	return cells
-}
-
-// figureColumns returns the headings of the columns with numbers.
-func figureColumns(s Summary) []string {
-	return slices.Concat([]string{"n", "PSNR", "±95%", "baseline", "gain", "SSIM", "residual", "s/image"}, s.extraColumns(), s.costHeadings())
+	itself := func(mean float64) float64 { return mean }
+	toZero := func(mean float64) float64 { return -math.Abs(mean) }
+	out := []figureColumn{
+		{"n", nil, func(*Row) Estimate { return Estimate{} }, false, nil},
+		{"PSNR", decimals(2), func(r *Row) Estimate { return r.PSNR }, true, itself},
+		{"±95%", half, func(r *Row) Estimate { return r.PSNR }, false, nil},
+		{"baseline", decimals(2), func(r *Row) Estimate { return r.Baseline }, false, nil},
+		{"gain", gain, func(r *Row) Estimate { return r.Gain }, true, nil},
+		{"SSIM", decimals(3), func(r *Row) Estimate { return r.SSIM }, true, itself},
+		{"residual", decimals(4), func(r *Row) Estimate { return r.Residual }, true, toZero},
+		{"s/image", decimals(2), func(r *Row) Estimate { return r.Seconds }, false, nil},
+	}
+	for _, name := range extraColumns(s) {
+		out = append(out, figureColumn{name, decimals(4), func(r *Row) Estimate { return extraFigure(r, name) }, true, nil})
+	}
+	for _, k := range costColumns(s) {
+		out = append(out, figureColumn{costHeadings[k], decimals(0), func(r *Row) Estimate { return r.Cost[costNames[k]] }, false, nil})
+	}
+	return out
 }
 
 // extraColumns are the metrics with columns after the fixed ones: those whose scores were computed after solving.
-func (s *Summary) extraColumns() []string {
+func extraColumns(s Summary) []string {
 	return slices.DeleteFunc(slices.Clone(s.scoredLater), func(name string) bool { return name == "psnr" || name == "ssim" || name == "residual" })
 }
 
 // extraFigure is the estimate in one of the extraColumns.
-func (r *Row) extraFigure(name string) Estimate {
+func extraFigure(r *Row, name string) Estimate {
 	switch name {
 	case "psnr_y":
 		return r.PSNRLuma
@@ -108,49 +107,119 @@ func (r *Row) extraFigure(name string) Estimate {
 	return r.Metrics[name]
 }
 
-// The columns with numbers.
-const (
-	columnImages = iota
-	columnPSNR
-	columnHalf
-	columnBaseline
-	columnGain
-	columnSSIM
-	columnResidual
-	columnSeconds
-)
+// TableOf returns one line per problem and approach; missing stands for an undefined figure. The first note states the units and what
+// all rows share.
+func TableOf(s Summary, missing string) Table {
+	labels, figures := labelColumns(s.Varying), figureColumns(s)
+	t := Table{Labels: len(labels), Notes: append([]string{sharedNote(s)}, notes(s)...)}
+	for _, c := range labels {
+		t.Head = append(t.Head, c.heading)
+	}
+	for _, c := range figures {
+		t.Head = append(t.Head, c.heading)
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		var line []TableCell
+		for _, c := range labels {
+			line = append(line, TableCell{Text: cmp.Or(c.of(r), missing)})
+		}
+		for _, c := range figures {
+			cell := TableCell{}
+			if e := c.of(r); c.text == nil {
+				cell.Text = strconv.Itoa(r.Images)
+				cell.Value = cell.Text
+			} else {
+				cell.Text = c.text(e, missing)
+				if e.N > 0 {
+					cell.Value = exact(e.Mean)
+				}
+			}
+			if c.chosen && r.marked(s.Oracle) && cell.Text != missing {
+				cell.Text += "*"
+			}
+			line = append(line, cell)
+		}
+		t.Lines = append(t.Lines, line)
+	}
+	t.markBest(s, figures)
+	return t
+}
 
-// figureCells are the texts of a row below figureColumns; missing stands for an undefined figure.
-func figureCells(s Summary, r *Row, missing string) []string {
-	cells := []string{
-		columnImages:   strconv.Itoa(r.Images),
-		columnPSNR:     mean(r.PSNR, 2, missing),
-		columnHalf:     missing,
-		columnBaseline: mean(r.Baseline, 2, missing),
-		columnGain:     gain(r.Gain, missing),
-		columnSSIM:     mean(r.SSIM, 3, missing),
-		columnResidual: mean(r.Residual, 4, missing),
-		columnSeconds:  mean(r.Seconds, 2, missing),
+// markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM and the
+// residual nearest to zero, ties included.
+func (t *Table) markBest(s Summary, figures []figureColumn) {
+	if s.Oracle {
+		return
 	}
-	if r.PSNR.HalfWidth != nil {
-		cells[columnHalf] = decimal(*r.PSNR.HalfWidth, 2)
+	refused := make(map[Problem]bool)
+	for _, c := range s.Comparisons {
+		refused[c.problem] = refused[c.problem] || c.Refused != "" || c.LeftOut > 0
 	}
-	chosen := []int{columnPSNR, columnGain, columnSSIM, columnResidual}
-	for _, name := range s.extraColumns() {
-		chosen = append(chosen, len(cells))
-		cells = append(cells, mean(r.extraFigure(name), 4, missing))
-	}
-	for _, k := range s.costColumns() {
-		cells = append(cells, mean(r.Cost[costNames[k]], 0, missing))
-	}
-	if r.marked(s.Oracle) {
-		for _, column := range chosen {
-			if cells[column] != missing {
-				cells[column] += "*"
+	for from := 0; from < len(s.Rows); {
+		to := from
+		for to < len(s.Rows) && s.Rows[to].Problem == s.Rows[from].Problem {
+			to++
+		}
+		for k, c := range figures {
+			if to-from == 1 || refused[s.Rows[from].Problem] || c.merit == nil {
+				continue
+			}
+			top := math.Inf(-1)
+			for i := from; i < to; i++ {
+				if e := c.of(&s.Rows[i]); e.N > 0 {
+					top = max(top, c.merit(e.Mean))
+				}
+			}
+			for i := from; i < to; i++ {
+				e := c.of(&s.Rows[i])
+				t.Lines[i][t.Labels+k].Best = e.N > 0 && c.merit(e.Mean) == top
 			}
 		}
+		from = to
 	}
-	return cells
+}
+
+// WriteTable writes one line per problem and approach, with a column for each varying property. Notes below the table state
+// how runs were combined, how many items have no figures and how the approaches differ. Markdown and LaTeX print the best
+// approach to a problem in bold, unless the ground truth selected the runs or the approaches restored different measurements.
+//
+// It returns an error that wraps [ErrUnknownFormat], or the error of w.
+func WriteTable(w io.Writer, s Summary, format Format) error {
+	t := TableOf(s, format.missing())
+	if format == FormatLaTeX {
+		t.typeset(s)
+	}
+	return t.Write(w, format, "table")
+}
+
+// typeset adapts a summary's table to LaTeX: headings as symbols, the tasks' names for people, rules between compared tasks.
+func (t *Table) typeset(s Summary) {
+	for i, h := range t.Head {
+		switch h {
+		case "n":
+			h = "$n$"
+		case "±95%":
+			h = `$\pm$95\,\%`
+		case "sigma":
+			h = `$\sigma$`
+		case "PSNR", "SSIM", "s/image":
+		default:
+			h = escapeLaTeX(strings.ToUpper(h[:1]) + h[1:])
+		}
+		t.Head[i] = h
+	}
+	for i := range s.Rows {
+		t.Lines[i][0].Text = s.Rows[i].Label
+		if i > 0 && s.Rows[i-1].Task == s.Rows[i].Task {
+			t.Lines[i][0].Text = ""
+		} else if i > 0 && len(s.Comparisons) > 0 {
+			t.Rules = append(t.Rules, i)
+		}
+	}
+	if s.Oracle {
+		t.footnote = oracleNote
+	}
 }
 
 func mean(e Estimate, decimals int, missing string) string {
@@ -185,48 +254,6 @@ func signed(v float64, decimals int) string {
 		return "+" + s
 	}
 	return s
-}
-
-// best marks the cells in bold print by row and column: of each problem with two or more comparable approaches the highest
-// PSNR and SSIM and the residual nearest to zero, ties included.
-func best(s Summary) map[[2]int]bool {
-	marks := make(map[[2]int]bool)
-	if s.Oracle {
-		return marks
-	}
-	refused := make(map[Problem]bool)
-	for _, c := range s.Comparisons {
-		refused[c.problem] = refused[c.problem] || c.Refused != "" || c.LeftOut > 0
-	}
-	for from := 0; from < len(s.Rows); {
-		to := from
-		for to < len(s.Rows) && s.Rows[to].Problem == s.Rows[from].Problem {
-			to++
-		}
-		if to-from > 1 && !refused[s.Rows[from].Problem] {
-			markBest(marks, s.Rows, from, to, columnPSNR, func(r *Row) (float64, int) { return r.PSNR.Mean, r.PSNR.N })
-			markBest(marks, s.Rows, from, to, columnSSIM, func(r *Row) (float64, int) { return r.SSIM.Mean, r.SSIM.N })
-			markBest(marks, s.Rows, from, to, columnResidual, func(r *Row) (float64, int) {
-				return -math.Abs(r.Residual.Mean), r.Residual.N
-			})
-		}
-		from = to
-	}
-	return marks
-}
-
-func markBest(marks map[[2]int]bool, rows []Row, from, to, column int, merit func(*Row) (float64, int)) {
-	top := math.Inf(-1)
-	for i := from; i < to; i++ {
-		if m, n := merit(&rows[i]); n > 0 {
-			top = max(top, m)
-		}
-	}
-	for i := from; i < to; i++ {
-		if m, n := merit(&rows[i]); n > 0 && m == top {
-			marks[[2]int{i, column}] = true
-		}
-	}
 }
 
 // notes are the sentences below a table.
@@ -296,8 +323,8 @@ func partialNote(s Summary) []string {
 		add("baseline", r.Baseline)
 		add("SSIM", r.SSIM)
 		add("residual", r.Residual)
-		for _, name := range s.extraColumns() {
-			add(name, r.extraFigure(name))
+		for _, name := range extraColumns(s) {
+			add(name, extraFigure(r, name))
 		}
 		if len(parts) > 0 {
 			rows = append(rows, fmt.Sprintf("%s: %s of %d images", s.Varying.rowName(r), strings.Join(parts, ", "), r.Images))

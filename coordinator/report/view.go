@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,62 +69,41 @@ func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") 
 // tableRow is one row of the summary table on the page.
 type tableRow struct {
 	Label string
-	// Labels are the texts of the further columns with text.
-	Labels []string
-	Cells  []tableCell
+	// Labels are the further columns with text.
+	Labels  []TableCell
+	Figures []figureCell
 }
 
-// pageColumns are the headings of the columns with text, without the task's.
-func pageColumns(v Varying) []string {
-	columns := labelColumns(v)[1:]
-	for i, c := range columns {
-		columns[i] = strings.ToUpper(c[:1]) + c[1:]
-	}
-	return columns
+// figureCell is a figure with half of its interval.
+type figureCell struct {
+	TableCell
+	Half string
 }
 
-// tableCell is a figure. Value is its sort key, empty for an undefined figure.
-type tableCell struct {
-	Text, Half, Value string
-	Best              bool
-}
-
-func tableRows(s Summary) []tableRow {
-	marks := best(s)
+// tableRows are the lines of the summary's table, with the intervals beside the PSNR.
+func tableRows(s Summary, t Table) []tableRow {
 	rows := make([]tableRow, 0, len(s.Rows))
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		texts := figureCells(s, r, "–")
-		cell := func(column int, e Estimate) tableCell {
-			c := tableCell{Text: texts[column], Best: marks[[2]int{i, column}]}
-			if e.N > 0 {
-				c.Value = exact(e.Mean)
-			}
-			return c
+	half := slices.Index(t.Head, "±95%")
+	for i, line := range t.Lines {
+		row := tableRow{Label: s.Rows[i].Label, Labels: line[1:t.Labels]}
+		for _, c := range slices.Delete(slices.Clone(line), half, half+1)[t.Labels:] {
+			row.Figures = append(row.Figures, figureCell{TableCell: c})
 		}
-		psnr := cell(columnPSNR, r.PSNR)
-		if r.PSNR.HalfWidth != nil {
-			psnr.Half = "±\u202f" + decimal(*r.PSNR.HalfWidth, 2)
-		}
-		row := tableRow{
-			Label:  r.Label,
-			Labels: labelCells(s.Varying, r, "–")[1:],
-			Cells: []tableCell{
-				{Text: texts[columnImages], Value: texts[columnImages]},
-				psnr,
-				cell(columnBaseline, r.Baseline), cell(columnGain, r.Gain), cell(columnSSIM, r.SSIM),
-				cell(columnResidual, r.Residual), cell(columnSeconds, r.Seconds),
-			},
-		}
-		for k, name := range s.extraColumns() {
-			row.Cells = append(row.Cells, cell(columnSeconds+1+k, r.extraFigure(name)))
-		}
-		for i, k := range s.costColumns() {
-			row.Cells = append(row.Cells, cell(columnSeconds+1+len(s.extraColumns())+i, r.Cost[costNames[k]]))
+		if h := s.Rows[i].PSNR.HalfWidth; h != nil {
+			row.Figures[half-t.Labels-1].Half = "±\u202f" + line[half].Text
 		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// capitals begins headings with capital letters.
+func capitals(headings []string) []string {
+	out := make([]string, len(headings))
+	for i, h := range headings {
+		out[i] = strings.ToUpper(h[:1]) + h[1:]
+	}
+	return out
 }
 
 // setting is the complete parameters and settings of one row.
