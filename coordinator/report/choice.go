@@ -63,7 +63,7 @@ func Choose(results iter.Seq2[manifest.Result, error], tasks operator.Set, of in
 	if of < 1 || !(within >= 0) || math.IsInf(within, 0) {
 		return nil, fmt.Errorf("choose among %d runs, good within %g dB: want at least 1 run and a finite number from 0", of, within)
 	}
-	ordered, err := collect(onlyScores(results, ""), tasks, maxSorted)
+	ordered, err := collect(onlyScores(results, ""), tasks, false)
 	if err != nil {
 		return nil, err
 	}
@@ -101,59 +101,24 @@ func Choose(results iter.Seq2[manifest.Result, error], tasks operator.Set, of in
 // sample computes the figures of one measurement.
 func (c *Choices) sample(m *measurement) choiceSample {
 	s := choiceSample{image: m.Image}
-	threshold := choose(m.runs, RuleBestPSNR.merit()).PSNR - c.Within
+	threshold := RuleBestPSNR.combine(m.runs).PSNR - c.Within
 	for _, r := range Rules() {
-		var good, psnr float64
-		ranked, chances := r.chances(m.runs, c.Of)
-		for i, run := range ranked {
-			psnr += chances[i] * run.PSNR
-			if run.PSNR >= threshold {
-				good += chances[i]
+		good, psnr := math.NaN(), math.NaN()
+		if ranked, chances := r.chances(m.runs, c.Of); len(ranked) > 0 {
+			good, psnr = 0, 0
+			for i, run := range ranked {
+				psnr += chances[i] * run.PSNR
+				if run.PSNR >= threshold {
+					good += chances[i]
+				}
 			}
 		}
 		if r == RuleMean {
 			good = math.NaN()
 		}
-		if merit := r.merit(); merit != nil && !slices.ContainsFunc(m.runs, func(s scores) bool { return defined(merit(s)) }) {
-			good, psnr = math.NaN(), math.NaN() // nothing to choose by
-		}
 		s.good, s.psnr = append(s.good, good), append(s.psnr, psnr)
 	}
 	return s
-}
-
-// chances returns the runs and the probability that the rule picks each of them, over all choices of k runs. Among n
-// runs, ranked from the best, the rule picks run i if the choice has it and none before it: C(n-1-i, k-1) of C(n, k)
-// choices.
-func (r Rule) chances(runs []scores, k int) (ranked []scores, chances []float64) {
-	n := len(runs)
-	chances = make([]float64, n)
-	merit := r.merit()
-	if merit == nil {
-		for i := range chances {
-			chances[i] = 1 / float64(n)
-		}
-		return runs, chances
-	}
-	ranked = slices.Clone(runs)
-	slices.SortStableFunc(ranked, func(a, b scores) int {
-		switch x, y := merit(a), merit(b); {
-		case better(x, y):
-			return -1
-		case better(y, x):
-			return 1
-		}
-		return 0
-	})
-	// C(n-1, k-1) / C(n, k) = k/n, and each next one is smaller by (n-i-k)/(n-1-i).
-	chance := float64(k) / float64(n)
-	for i := 0; i+k <= n; i++ {
-		chances[i] = chance
-		if i+k < n {
-			chance *= float64(n-i-k) / float64(n-1-i)
-		}
-	}
-	return ranked, chances
 }
 
 // estimate computes the means over measurements.

@@ -46,12 +46,12 @@ func TestEstimate(t *testing.T) {
 
 func TestFigureIsFiniteOrUndefined(t *testing.T) {
 	t.Parallel()
-	for _, v := range []*float64{nil, ptr(math.NaN()), ptr(math.Inf(1)), ptr(math.Inf(-1))} {
+	for _, v := range []*float64{nil, new(math.NaN()), new(math.Inf(1)), new(math.Inf(-1))} {
 		if !math.IsNaN(figure(v)) {
 			t.Errorf("figure = %v, want undefined", v)
 		}
 	}
-	if v := ptr(0); figure(v) != 0 {
+	if v := new(0.0); figure(v) != 0 {
 		t.Error("zero must be defined")
 	}
 }

@@ -66,7 +66,7 @@ func WriteFigures(ctx context.Context, store files, campaign Campaign, results i
 	if err != nil {
 		return 0, err
 	}
-	ordered, err := collect(results, campaign.Tasks, maxSorted)
+	ordered, err := collect(results, campaign.Tasks, false)
 	if err != nil {
 		return 0, err
 	}
@@ -75,11 +75,36 @@ func WriteFigures(ctx context.Context, store files, campaign Campaign, results i
 	if err != nil {
 		return 0, err
 	}
-	w := &figureWriter{store: store, summary: summary, limits: figureTraces()}
-	if err := w.writeAll(ctx, ordered.all()); err != nil {
+	drawn, err := drawFigures(ctx, store, summary, ordered.all())
+	if err != nil {
 		return 0, err
 	}
-	return len(w.stored), incomplete(w.lost)
+	return len(drawn.stored), incomplete(drawn.lost)
+}
+
+// drawing has the stored figures, an error for each listed trace that could not be read, and the curves of the items that the page
+// shows, nil for an unreadable trace.
+type drawing struct {
+	stored []figureFile
+	lost   []error
+	read   map[string]*curves
+}
+
+// drawFigures stores all figures of a summary, and its entries, in a store of figures. It reads many traces.
+func drawFigures(ctx context.Context, store files, summary Summary, ordered iter.Seq2[*entry, error]) (drawing, error) {
+	w := &figureWriter{store: store, summary: summary, limits: figureTraces()}
+	err := w.writeAll(ctx, ordered)
+	return w.drawing, err
+}
+
+// drawReport stores the figures of a report below [FigureFolder], and returns the curves of the shown items.
+func drawReport(
+	ctx context.Context, store files, summary Summary, ordered iter.Seq2[*entry, error], shown map[string]bool,
+) (drawing, error) {
+	w := &figureWriter{store: store, folder: FigureFolder, summary: summary, limits: reportTraces(), shown: shown}
+	w.read = make(map[string]*curves)
+	err := w.writeAll(ctx, ordered)
+	return w.drawing, err
 }
 
 // statFigure is a figure before it is drawn.
@@ -191,13 +216,9 @@ type figureWriter struct {
 	summary Summary
 	limits  traceLimits
 
-	// shown are the items whose curves the page shows; read gets those that were read, nil for an unreadable trace.
-	shown map[string]bool
-	read  map[string]*curves
-
-	stored []figureFile
-	used   map[string]bool
-	lost   []error // listed traces that could not be read
+	drawing
+	shown map[string]bool // items whose curves the page shows
+	used  map[string]bool
 }
 
 // writeAll stores all figures and their captions, and removes those of an earlier report.

@@ -228,7 +228,7 @@ func TestConvergenceSample(t *testing.T) {
 			results = append(results, r)
 		}
 	}
-	s, err := collect(stream(results), nil, maxSorted)
+	s, err := collect(stream(results), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestFiguresOfUnusableResults(t *testing.T) {
 	t.Parallel()
 	nothing := func(r *manifest.Result) { r.Metrics = manifest.Metrics{} }
 	wrong := func(r *manifest.Result) {
-		r.Metrics = manifest.Metrics{PSNR: ptr(math.NaN()), Residual: ptr(math.Inf(1)), BaselinePSNR: ptr(math.Inf(-1))}
+		r.Metrics = manifest.Metrics{PSNR: new(math.NaN()), Residual: new(math.Inf(1)), BaselinePSNR: new(math.Inf(-1))}
 		r.Seconds = math.NaN()
 	}
 	for name, results := range map[string][]manifest.Result{

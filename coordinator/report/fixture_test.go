@@ -113,8 +113,6 @@ func (m *memory) export(t *testing.T, dir string) {
 	}
 }
 
-func ptr(v float64) *float64 { return &v }
-
 // result is a finished item; change adapts it before its identity is computed.
 func result(t *testing.T, task, method, name string, run int, change ...func(*manifest.Result)) manifest.Result {
 	t.Helper()
@@ -148,7 +146,7 @@ func result(t *testing.T, task, method, name string, run int, change ...func(*ma
 func scored(psnr, baseline, ssim, residual float64) func(*manifest.Result) {
 	return func(r *manifest.Result) {
 		r.Metrics = manifest.Metrics{
-			PSNR: ptr(psnr), BaselinePSNR: ptr(baseline), SSIM: ptr(ssim), Residual: ptr(residual),
+			PSNR: new(psnr), BaselinePSNR: new(baseline), SSIM: new(ssim), Residual: new(residual),
 		}
 	}
 }
@@ -191,7 +189,7 @@ func campaign(t *testing.T, store *memory) []manifest.Result {
 	}
 	blind := result(t, "motion_deblur", "ddiff", "telescope.npy", 0, func(r *manifest.Result) {
 		r.Item.Image, r.Item.Measurement = nil, &manifest.Source{Path: "telescope.npy", SHA256: strings.Repeat("cd", 32)}
-		r.Metrics = manifest.Metrics{Residual: ptr(0.0012)}
+		r.Metrics = manifest.Metrics{Residual: new(0.0012)}
 	})
 	illustrate(t, store, &blind, 200)
 	return append(results, blind,

@@ -27,6 +27,15 @@ type taskGallery struct {
 	first, worst []*entry
 }
 
+// names are those of the tasks.
+func (g *gallery) names() []string {
+	var out []string
+	for _, t := range g.tasks {
+		out = append(out, t.task)
+	}
+	return out
+}
+
 // watch yields the entries and adds each of them.
 func (g *gallery) watch(ordered iter.Seq2[*entry, error]) iter.Seq2[*entry, error] {
 	return func(yield func(*entry, error) bool) {

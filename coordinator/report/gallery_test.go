@@ -18,9 +18,9 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 		out[i].Outcome = manifest.OutcomeDone
 		out[i].Item.Task, out[i].Item.Name = task, fmt.Sprintf("%s-%d", task, i)
 		if psnr != nil {
-			out[i].Metrics.PSNR = ptr(psnr(i))
+			out[i].Metrics.PSNR = new(psnr(i))
 		}
-		out[i].Metrics.Residual = ptr(float64(i))
+		out[i].Metrics.Residual = new(float64(i))
 	}
 	return out
 }
@@ -28,7 +28,7 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 // galleryOf adds the sorted results to a gallery.
 func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
 	t.Helper()
-	ordered, err := collect(stream(results), nil, maxSorted)
+	ordered, err := collect(stream(results), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

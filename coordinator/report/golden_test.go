@@ -94,7 +94,7 @@ func sweepCampaign(t *testing.T, store *memory) (Campaign, []manifest.Result) {
 func runsCampaign(t *testing.T, store *memory) (Campaign, []manifest.Result) {
 	results := manyRuns(t, store, 4, 3)
 	for i := range results {
-		results[i].Metrics.PSNR = ptr(20 + float64(i*5%7))
+		results[i].Metrics.PSNR = new(20 + float64(i*5%7))
 	}
 	for i := range 7 {
 		r := result(t, "hdr", "ddiff", fmt.Sprintf("single %d", i), 0, scored(25-float64(i), 20, 0.9, 0.002))

@@ -203,7 +203,7 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 		result(t, "hdr", "a", "-2", 0, ended(manifest.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
-	ordered, err := collect(stream(results), nil, maxSorted)
+	ordered, err := collect(stream(results), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

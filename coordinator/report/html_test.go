@@ -15,7 +15,7 @@ func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) 
 	t.Helper()
 	shown := galleryOf(t, results, maxItems)
 	summary := summaryOf(t, results, c.Select)
-	with := parts{list: listingOf(t, results, maxListed), sheets: sheetKeys(shown.tasks, nil)}
+	with := parts{list: listingOf(t, results, maxListed), sheets: sheetKeys(shown.names(), nil)}
 	lost, err := writePage(t.Context(), store, c, summary, shown, with)
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)

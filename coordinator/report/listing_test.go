@@ -15,7 +15,7 @@ import (
 // listingOf lists at most limit of the sorted results.
 func listingOf(t *testing.T, results []manifest.Result, limit int) *listing {
 	t.Helper()
-	ordered, err := collect(stream(results), nil, maxSorted)
+	ordered, err := collect(stream(results), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func TestMosaicSelectsTheMiddleOfEachThird(t *testing.T) {
 				result(t, "hdr", "diffpir", fmt.Sprintf("img%d", i), run, scored(50, 15, 0.5, 0)))
 		}
 		// Without a truth the largest residual comes first.
-		results = append(results, result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics.Residual = ptr(float64(i)) }))
+		results = append(results, result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics.Residual = new(float64(i)) }))
 	}
 	results = append(results, result(t, "inpaint_box", "ddiff", "only", 0))
 	l := listingOf(t, results, maxListed)

@@ -28,7 +28,7 @@ func noiseLevels(t *testing.T, method string, gain float64) []manifest.Result {
 					r.Item.Sigma = []float64{0.06, 0.0603}[i]
 				}
 				if level.photons > 0 {
-					r.Metrics.NoiseVariance = ptr(0.004)
+					r.Metrics.NoiseVariance = new(0.004)
 				}
 				r.Item.Solver = json.RawMessage(fmt.Sprintf(`{"noise_std":%g,"steps":5}`, r.Item.Sigma))
 			}))

@@ -16,15 +16,21 @@ import (
 	"ddiff/storage"
 )
 
-// The keys of a report's files. The keys of the sheets follow the names of the tasks.
+// The keys of a report's tables.
 const (
 	KeyCSV             = "results.csv"
-	KeyPage            = "index.html"
-	KeyMosaic          = "mosaic.png"
 	KeySummaryJSON     = "summary.json"
 	KeySummaryMarkdown = "summary.md"
-	sheetFolder        = "sheets/"
 )
+
+// KeyPage is the key of the page.
+const KeyPage = "index.html"
+
+// KeyMosaic is the key of the mosaic.
+const KeyMosaic = "mosaic.png"
+
+// sheetFolder is before the keys of the contact sheets, which follow the names of the tasks.
+const sheetFolder = "sheets/"
 
 // Campaign describes the campaign on the page. The page omits empty fields.
 type Campaign struct {
@@ -66,7 +72,7 @@ func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq
 	if err != nil {
 		return Summary{}, err
 	}
-	ordered, err := collectColumns(results, campaign.Tasks, maxSorted, &columns{leaveOut: campaign.LeaveOut})
+	ordered, err := collect(results, campaign.Tasks, campaign.LeaveOut)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -99,9 +105,10 @@ func write(
 	if err := writeSummary(ctx, store, summary); err != nil {
 		return summary, nil, err
 	}
-	sheets := sheetKeys(shown.tasks, campaign.Tasks)
+	sheets := sheetKeys(shown.names(), campaign.Tasks)
 	for i, s := range sheets {
-		missing, err := writeSheet(ctx, store, s, shown.tasks[i])
+		t := shown.tasks[i]
+		missing, err := writeSheet(ctx, store, s, t.first, t.items, t.done)
 		if err != nil {
 			return summary, nil, err
 		}
@@ -112,14 +119,12 @@ func write(
 		return summary, nil, err
 	}
 	lost = append(lost, missing...)
-	drawn := &figureWriter{
-		store: store, folder: FigureFolder, summary: summary, limits: reportTraces(),
-		shown: make(map[string]bool), read: make(map[string]*curves),
-	}
+	curved := make(map[string]bool)
 	for _, e := range shown.excerpt() {
-		drawn.shown[e.ID] = true
+		curved[e.ID] = true
 	}
-	if err := drawn.writeAll(ctx, ordered.all()); err != nil {
+	drawn, err := drawReport(ctx, store, summary, ordered.all(), curved)
+	if err != nil {
 		return summary, nil, err
 	}
 	lost = append(lost, drawn.lost...)
@@ -226,23 +231,23 @@ func incomplete(all []error) error {
 type sheetFile struct{ Task, Label, Key string }
 
 // sheetKeys gives each task a distinct key that is safe as a file name.
-func sheetKeys(tasks []*taskGallery, known operator.Set) []sheetFile {
+func sheetKeys(tasks []string, known operator.Set) []sheetFile {
 	used := make(map[string]bool)
 	sheets := make([]sheetFile, 0, len(tasks))
-	for _, t := range tasks {
+	for _, task := range tasks {
 		name := strings.Map(func(r rune) rune {
 			switch {
 			case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
 				return r
 			}
 			return '_'
-		}, t.task)
+		}, task)
 		unique := name
 		for n := 2; used[unique] || unique == ""; n++ {
 			unique = name + "_" + strconv.Itoa(n)
 		}
 		used[unique] = true
-		sheets = append(sheets, sheetFile{Task: t.task, Label: known.Label(t.task), Key: sheetFolder + unique + ".png"})
+		sheets = append(sheets, sheetFile{Task: task, Label: known.Label(task), Key: sheetFolder + unique + ".png"})
 	}
 	return sheets
 }

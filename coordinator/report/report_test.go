@@ -132,7 +132,7 @@ func TestWriteReturnsCancellation(t *testing.T) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
 	shown := galleryOf(t, results, maxItems)
-	if _, err := writeSheet(ctx, store, sheetFile{Key: "x"}, shown.tasks[0]); !errors.Is(err, context.Canceled) {
+	if _, err := writeSheet(ctx, store, sheetFile{Key: "x"}, shown.tasks[0].first, 3, 3); !errors.Is(err, context.Canceled) {
 		t.Errorf("sheet: error = %v, want context.Canceled", err)
 	}
 	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, parts{list: listingOf(t, results, 10)}); !errors.Is(err, context.Canceled) {

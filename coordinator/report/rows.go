@@ -21,7 +21,7 @@ func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, ru
 	if rule, err = ParseRule(string(rule)); err != nil {
 		return s, err
 	}
-	ordered, err := collect(results, tasks, maxSorted)
+	ordered, err := collect(results, tasks, false)
 	if err != nil {
 		return s, err
 	}
@@ -151,7 +151,7 @@ func optional(v float64) *float64 {
 func writeRows(
 	ctx context.Context, results iter.Seq2[manifest.Result, error], tasks operator.Set, write func(*sorter) error,
 ) error {
-	ordered, err := collect(results, tasks, maxSorted)
+	ordered, err := collect(results, tasks, false)
 	if err != nil {
 		return err
 	}

@@ -172,3 +172,40 @@ func meanScores(runs []scores) scores {
 	}
 	return out
 }
+
+// chances returns the runs and the probability that the rule picks each of them, over all choices of k runs. Among n
+// runs, ranked from the best, the rule picks run i if the choice has it and none before it: C(n-1-i, k-1) of C(n, k)
+// choices. It returns no run if the rule has nothing to choose by.
+func (r Rule) chances(runs []scores, k int) (ranked []scores, chances []float64) {
+	n := len(runs)
+	chances = make([]float64, n)
+	merit := r.merit()
+	if merit == nil {
+		for i := range chances {
+			chances[i] = 1 / float64(n)
+		}
+		return runs, chances
+	}
+	if !slices.ContainsFunc(runs, func(s scores) bool { return defined(merit(s)) }) {
+		return nil, nil
+	}
+	ranked = slices.Clone(runs)
+	slices.SortStableFunc(ranked, func(a, b scores) int {
+		switch x, y := merit(a), merit(b); {
+		case better(x, y):
+			return -1
+		case better(y, x):
+			return 1
+		}
+		return 0
+	})
+	// C(n-1, k-1) / C(n, k) = k/n, and each next one is smaller by (n-i-k)/(n-1-i).
+	chance := float64(k) / float64(n)
+	for i := 0; i+k <= n; i++ {
+		chances[i] = chance
+		if i+k < n {
+			chance *= float64(n-i-k) / float64(n-1-i)
+		}
+	}
+	return ranked, chances
+}

@@ -42,12 +42,12 @@ type sheet struct {
 
 type sheetColumn struct{ file, title string }
 
-// writeSheet draws and stores the contact sheet of one task. The sheet of a task without finished items has a heading
-// only. lost has an error for each listed picture that could not be read.
-func writeSheet(ctx context.Context, store files, file sheetFile, task *taskGallery) (lost []error, err error) {
-	rows := task.first[:min(maxSheetRows, len(task.first))]
+// writeSheet draws and stores the contact sheet of one task with the first of its finished items. The sheet of a task without finished
+// items has a heading only. lost has an error for each listed picture that could not be read.
+func writeSheet(ctx context.Context, store files, file sheetFile, rows []*entry, items, done int) (lost []error, err error) {
+	rows = rows[:min(maxSheetRows, len(rows))]
 	s := newSheet(rows)
-	s.header(file.Label, sheetCounts(task.items, task.done))
+	s.header(file.Label, sheetCounts(items, done))
 	for i, e := range rows {
 		errs, err := s.row(ctx, store, i, e)
 		if err != nil {
@@ -55,11 +55,16 @@ func writeSheet(ctx context.Context, store files, file sheetFile, task *taskGall
 		}
 		lost = append(lost, errs...)
 	}
+	return lost, s.store(ctx, store, file.Key)
+}
+
+// store stores the picture of the sheet.
+func (s *sheet) store(ctx context.Context, to files, key string) error {
 	var out bytes.Buffer
 	if err := png.Encode(&out, s.canvas); err != nil {
-		return nil, fmt.Errorf("encode %s: %w", file.Key, err)
+		return fmt.Errorf("encode %s: %w", key, err)
 	}
-	return lost, put(ctx, store, file.Key, out.Bytes())
+	return put(ctx, to, key, out.Bytes())
 }
 
 // sheetCounts is the line below the title.
@@ -110,11 +115,9 @@ func (s *sheet) columnX(i int) int {
 
 // row draws item i and marks unreadable pictures, with an error for each in lost. The only other error is cancellation.
 func (s *sheet) row(ctx context.Context, store files, i int, e *entry) (lost []error, err error) {
-	top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
-	s.caption(top, e)
-	for c, column := range s.columns {
-		cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))
-		missing, err := s.cell(ctx, store, cell, e, column)
+	s.caption(rowTop(i), e)
+	for c := range s.columns {
+		missing, err := s.cell(ctx, store, i, c, e)
 		if err != nil {
 			return nil, err
 		}
@@ -123,8 +126,13 @@ func (s *sheet) row(ctx context.Context, store files, i int, e *entry) (lost []e
 	return lost, nil
 }
 
-// cell draws one picture of an item, or the reason for its absence.
-func (s *sheet) cell(ctx context.Context, store files, at image.Rectangle, e *entry, column sheetColumn) (lost []error, err error) {
+// rowTop is the upper edge of a row.
+func rowTop(i int) int { return sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap) }
+
+// cell draws one picture of an item in row i, or the reason for its absence. Lost has an error for a listed picture that could not be read.
+func (s *sheet) cell(ctx context.Context, store files, i, c int, e *entry) (lost []error, err error) {
+	column := s.columns[c]
+	at := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), rowTop(i)))
 	if !e.has(column.file) {
 		s.blank(at, "no "+column.title)
 		return nil, nil
@@ -141,9 +149,10 @@ func (s *sheet) cell(ctx context.Context, store files, at image.Rectangle, e *en
 	return nil, nil
 }
 
-// lines writes a caption: names, then details.
-func (s *sheet) lines(top int, names, details []string) {
-	y := top + 2
+// lines writes the caption of row i: the name, then details.
+func (s *sheet) lines(row int, name string, details []string) {
+	y := rowTop(row) + 2
+	names := wrapLabel(name, sheetCaption-2*sheetGap, 3)
 	for i, text := range append(names, details...) {
 		ink := sheetInk
 		if i >= len(names) {

@@ -17,7 +17,20 @@ import (
 // sheetOf writes the sheet of a task and reads it back.
 func sheetOf(t *testing.T, store *memory, results []manifest.Result) (image.Image, []error) {
 	t.Helper()
-	lost, err := writeSheet(t.Context(), store, sheetFile{Key: "sheets/x.png"}, galleryOf(t, results, maxItems).tasks[0])
+	ordered, err := collect(stream(results), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done []*entry
+	for e, err := range ordered.all() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.done() {
+			done = append(done, e)
+		}
+	}
+	lost, err := writeSheet(t.Context(), store, sheetFile{Key: "sheets/x.png"}, done, len(results), len(done))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +186,10 @@ func TestLabels(t *testing.T) {
 func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
-	var tasks []*taskGallery
-	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"} {
-		tasks = append(tasks, &taskGallery{task: task})
-	}
-	if key := sheetKeys([]*taskGallery{{task: "azAZ09-_"}}, nil)[0].Key; key != sheetFolder+"azAZ09-_.png" {
+	if key := sheetKeys([]string{"azAZ09-_"}, nil)[0].Key; key != sheetFolder+"azAZ09-_.png" {
 		t.Errorf("key %q of a safe name", key)
 	}
-	for _, s := range sheetKeys(tasks, nil) {
+	for _, s := range sheetKeys([]string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"}, nil) {
 		name, ok := strings.CutPrefix(s.Key, sheetFolder)
 		if !ok || strings.ContainsAny(strings.TrimSuffix(name, ".png"), "/\\. \x00") || name == ".png" {
 			t.Errorf("key of task %q = %q", s.Task, s.Key)

@@ -29,13 +29,15 @@ type sorter struct {
 	ends    []int64 // of the runs in the file
 }
 
-// collect sorts a stream of results with at most limit of them in memory. Close the sorter after use.
-func collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, limit int) (*sorter, error) {
-	return collectColumns(results, tasks, limit, &columns{})
+// collect sorts a stream of results. It leaves out metrics with several versions on request, and returns an error that wraps
+// [ErrVersions] otherwise. Close the sorter after use.
+func collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, leaveOut bool) (*sorter, error) {
+	return collectIn(results, tasks, leaveOut, maxSorted)
 }
 
-func collectColumns(results iter.Seq2[manifest.Result, error], tasks operator.Set, limit int, c *columns) (*sorter, error) {
-	s := &sorter{limit: limit, ranks: make(map[string]int), columns: c}
+// collectIn sorts with at most limit results in memory.
+func collectIn(results iter.Seq2[manifest.Result, error], tasks operator.Set, leaveOut bool, limit int) (*sorter, error) {
+	s := &sorter{limit: limit, ranks: make(map[string]int), columns: &columns{leaveOut: leaveOut}}
 	for rank, name := range tasks.Names() {
 		s.ranks[name] = rank
 	}

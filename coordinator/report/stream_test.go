@@ -136,7 +136,7 @@ func TestSorterMergesRuns(t *testing.T) {
 	t.Parallel()
 	var got [2][]string
 	for i, limit := range []int{maxSorted, 3} {
-		s, err := collect(stream(tableResults(t)), nil, limit)
+		s, err := collectIn(stream(tableResults(t)), nil, false, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

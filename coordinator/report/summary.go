@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 
 	"ddiff/restore/operator"
@@ -205,7 +203,7 @@ func summarize(s *sorter, tasks operator.Set, rule Rule, tunings *Tunings) (Summ
 		c.finish(s.columns.extra)
 	}
 	out := newSummary(attribute(cells), rule)
-	out.setVersions(s.columns)
+	out.MetricIDs, out.scoredLater, out.unscored = s.columns.coverage()
 	return out, nil
 }
 
@@ -238,28 +236,6 @@ func attribute(cells []*cell) []*cell {
 		}
 	}
 	return out
-}
-
-// setVersions records the versions of the scores, and which do not cover all items.
-func (s *Summary) setVersions(c *columns) {
-	if len(c.chosen) == 0 {
-		return
-	}
-	s.MetricIDs = maps.Clone(c.chosen)
-	maps.DeleteFunc(s.MetricIDs, func(_, id string) bool { return id == "" })
-	for _, refused := range c.refused {
-		s.unscored = append(s.unscored, "Left out: "+refused+".")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.MetricIDs)) {
-		if c.solved[c.index[c.chosen[name]]] {
-			continue
-		}
-		s.scoredLater = append(s.scoredLater, name)
-		if n := c.count[c.index[c.chosen[name]]]; n < c.items {
-			s.unscored = append(s.unscored, fmt.Sprintf("%d of %d finished items have no score of %s; ddiff score computes it where there is a truth.",
-				c.items-n, c.items, c.chosen[name]))
-		}
-	}
 }
 
 func newSummary(cells []*cell, rule Rule) Summary {

@@ -29,8 +29,8 @@ func tableResults(t *testing.T) []manifest.Result {
 		result(t, "phase_retrieval", "ddiff", "img2", 1, scored(30, 0, 0.83, 0.0001234567), noBaseline),
 		result(t, "phase_retrieval", "ddiff", "img2", 2, ended(manifest.OutcomeDead, "given up after 5 attempts")),
 		result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *manifest.Result) {
-			r.Metrics.PSNR = ptr(math.Inf(1))
-			r.Metrics.Residual = ptr(1e-7)
+			r.Metrics.PSNR = new(math.Inf(1))
+			r.Metrics.Residual = new(1e-7)
 		}),
 	}
 }

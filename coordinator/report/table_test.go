@@ -31,7 +31,7 @@ func TestTableGolden(t *testing.T) {
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	ordered, err := collect(stream(tableResults(t)), nil, maxSorted)
+	ordered, err := collect(stream(tableResults(t)), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestDecimalHasNoNegativeZero(t *testing.T) {
 // TestTableStatesFiguresOfFewerImages: one of three images has no truth, so that PSNR and SSIM are means of two.
 func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 	t.Parallel()
-	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: ptr(0.01)} }
+	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }
 	results := []manifest.Result{
 		result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0)), result(t, "hdr", "ddiff", "b", 0, scored(22, 15, 0.5, 0)),
 	}
@@ -149,7 +149,7 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 	for _, sigma := range []float64{0.02, 0.1} {
 		at := func(r *manifest.Result) { r.Item.Sigma = sigma }
 		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0), at), result(t, "hdr", "ddiff", "b", 0, at,
-			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: ptr(0.01)} }))
+			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }))
 	}
 	text := table(t, summaryOf(t, results, RuleFirst), FormatText)
 	for _, want := range []string{"hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1"} {

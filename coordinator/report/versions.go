@@ -298,3 +298,31 @@ func (c *columns) text() string {
 	ids := slices.Sorted(maps.Values(c.chosen))
 	return strings.Join(slices.DeleteFunc(ids, func(id string) bool { return id == "" }), ";")
 }
+
+// coverage returns the versions of the scores by metric, the metrics whose scores were computed after solving, sorted, and a note for
+// each metric that lacks scores.
+func (c *columns) coverage() (ids map[string]string, later, notes []string) {
+	for name, id := range c.chosen {
+		if id != "" {
+			if ids == nil {
+				ids = make(map[string]string)
+			}
+			ids[name] = id
+		}
+	}
+	for _, refused := range c.refused {
+		notes = append(notes, "Left out: "+refused+".")
+	}
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		at := c.index[ids[name]]
+		if c.solved[at] {
+			continue
+		}
+		later = append(later, name)
+		if n := c.count[at]; n < c.items {
+			notes = append(notes, fmt.Sprintf("%d of %d finished items have no score of %s; ddiff score computes it where there is a truth.",
+				c.items-n, c.items, ids[name]))
+		}
+	}
+	return ids, later, notes
+}

@@ -37,7 +37,7 @@ func TestOneVersionPerTable(t *testing.T) {
 		{name: "two networks, one chosen", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
 		{name: "two networks on all items", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
 		{name: "different networks are different metrics", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},
-		{name: "a worker's metric that old results lack", first: []func(*manifest.Result){func(r *manifest.Result) { r.Metrics.HaarPSI = ptr(0.9) }}, other: []func(*manifest.Result){later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
+		{name: "a worker's metric that old results lack", first: []func(*manifest.Result){func(r *manifest.Result) { r.Metrics.HaarPSI = new(0.9) }}, other: []func(*manifest.Result){later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
 		{name: "a pinned version that nobody has", pin: "psnr@9", refused: "no result has a score of psnr@9"},
 		{name: "the metric does not apply", first: []func(*manifest.Result){func(r *manifest.Result) { r.Scores = []manifest.Score{{Metric: "lpips_vgg@1:aaaaaaaa"}} }}, want: map[string]string{"lpips_vgg": ""}},
 	} {
@@ -94,7 +94,7 @@ func TestFurtherMetrics(t *testing.T) {
 		result(t, "hdr", "ddiff", "d", 0, ended(manifest.OutcomeFailed, "no such file")),
 	}
 	for _, limit := range []int{maxSorted, 2} { // in memory, and through the temporary file
-		ordered, err := collect(stream(results), nil, limit)
+		ordered, err := collectIn(stream(results), nil, false, limit)
 		if err != nil {
 			t.Fatal(err)
 		}

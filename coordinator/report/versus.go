@@ -148,7 +148,7 @@ type solved struct {
 }
 
 func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule Rule, metric string) (s side, err error) {
-	ordered, err := collect(onlyScores(results, metric), tasks, maxSorted)
+	ordered, err := collect(onlyScores(results, metric), tasks, false)
 	if err != nil {
 		return s, err
 	}

@@ -1,12 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/png"
 	"io"
 	"strconv"
 	"strings"
@@ -110,28 +107,22 @@ func (v *Versus) Write(ctx context.Context, to, a, b files, tasks operator.Set, 
 	_, unit, decimals := v.heading()
 	var lost []error
 	for i, d := range shown {
-		top := sheetMargin + sheetHeader + 4 + i*(sheetCell+sheetGap)
-		s.lines(top, wrapLabel(d.Image, sheetCaption-2*sheetGap, 3), []string{
+		s.lines(i, d.Image, []string{
 			tasks.Label(d.Task), "A - B " + signed(d.Difference(), decimals) + unit, "A " + decimal(d.ValueA, decimals) + "  B " + decimal(d.ValueB, decimals),
 		})
 		for c, column := range s.columns {
-			cell := image.Rect(0, 0, sheetCell, sheetCell).Add(image.Pt(s.columnX(c), top))
 			store, e := a, d.a
 			if column.title == "B" {
 				store, e = b, d.b
 			}
-			missing, err := s.cell(ctx, store, cell, e, column)
+			missing, err := s.cell(ctx, store, i, c, e)
 			if err != nil {
 				return err
 			}
 			lost = append(lost, missing...)
 		}
 	}
-	var out bytes.Buffer
-	if err := png.Encode(&out, s.canvas); err != nil {
-		return fmt.Errorf("encode %s: %w", KeyDifferences, err)
-	}
-	if err := put(ctx, to, KeyDifferences, out.Bytes()); err != nil {
+	if err := s.store(ctx, to, KeyDifferences); err != nil {
 		return err
 	}
 	return incomplete(lost)
