@@ -80,9 +80,9 @@ func state(t *testing.T, document, name string) string {
 	return m[1]
 }
 
-// published writes the report of results to a directory and returns the path of its page.
+// publishedPage writes the report of results to a directory and returns the path of its page.
 // The reports stay in DDIFF_REPORT_DIR if the variable is set.
-func published(t *testing.T, store *memory, results []manifest.Result) string {
+func publishedPage(t *testing.T, store *memory, results []manifest.Result) string {
 	t.Helper()
 	chromium(t)
 	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
@@ -110,7 +110,7 @@ func TestPageInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
-	page := published(t, store, results)
+	page := publishedPage(t, store, results)
 
 	pictures, traces := 0, 0
 	for _, r := range results {
@@ -161,7 +161,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	results := campaign(t, store)
-	page := published(t, store, results)
+	page := publishedPage(t, store, results)
 	lost := filepath.Join(filepath.Dir(page), filepath.FromSlash(manifest.ItemKey(results[0].Item.ID, manifest.FileRestored)))
 	if err := os.Remove(lost); err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func addProbe(t *testing.T, page, script string) {
 func TestPageInteraction(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	page := published(t, store, campaign(t, store))
+	page := publishedPage(t, store, campaign(t, store))
 	addProbe(t, page, `
   out.filtered = names();
   const heading = [...document.querySelectorAll("table.sortable th button")].find((b) => b.textContent.startsWith("PSNR"));
@@ -264,7 +264,7 @@ func TestViewerComparesRestorations(t *testing.T) {
 			}
 		}
 	}
-	page := published(t, store, results)
+	page := publishedPage(t, store, results)
 	addProbe(t, page, `
   const stage = document.getElementById("stage");
   const key = (key) => stage.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
@@ -326,7 +326,7 @@ func TestViewerComparesRestorations(t *testing.T) {
 func TestPageMarksMisfit(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	page := published(t, store, []manifest.Result{
+	page := publishedPage(t, store, []manifest.Result{
 		result(t, "hdr", "ddiff", "fits", 0, scored(25, 20, 0.5, 0.00124)), result(t, "hdr", "ddiff", "misses", 0, scored(25, 20, 0.5, 0.00126)),
 	})
 	addProbe(t, page, `out.ratios = [...document.querySelectorAll(".figures > div:last-child dd")].map((d) => d.className + d.textContent);`)
@@ -340,7 +340,7 @@ func TestPageMarksMisfit(t *testing.T) {
 func TestPhoneShowsThePSNR(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	page := published(t, store, campaign(t, store))
+	page := publishedPage(t, store, campaign(t, store))
 	addProbe(t, page, `
   const psnr = document.querySelector(".item .figures dd");
   const box = psnr.getBoundingClientRect();
@@ -399,7 +399,7 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 				r.Artifacts[file] = "not checked here"
 				store.files[manifest.ItemKey(r.Item.ID, file)] = data
 			}
-			page := published(t, store, []manifest.Result{r})
+			page := publishedPage(t, store, []manifest.Result{r})
 			addProbe(t, page, `
   document.querySelector("[name=layer][value=error]").click();
   await pause(200);

@@ -59,7 +59,7 @@ func readFigures(t *testing.T, store *memory) map[string]map[string][]string {
 			continue
 		}
 		rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-		if err != nil || strings.Join(rows[0], ",") != figureHeader {
+		if err != nil || strings.Join(rows[0], ",") != "panel,series,x_name,x,y_name,y,low,high,n,image,item" {
 			t.Fatalf("%s: %v, header %q", key, err, rows)
 		}
 		out[name] = make(map[string][]string)
@@ -419,7 +419,7 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 			store.files[key] = []byte("x")
 		}
 		for _, key := range []string{"figures/convergence_old.csv", "figures/psnr_vs_sigma_hdr.csv"} {
-			store.files[key] = []byte(figureHeader + "\n")
+			store.files[key] = []byte("panel,series,x_name,x,y_name,y,low,high,n,image,item\n")
 		}
 		results := []manifest.Result{result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))}
 		if _, err := Write(t.Context(), wrap(store), testCampaign(), stream(results)); err != nil {
@@ -550,17 +550,17 @@ func TestManyProblemsAreBounded(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	var results []manifest.Result
-	for i := range maxProblems + 3 {
+	for i := range 16 + 3 {
 		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), with(float64(i+1)/100, `{"steps":2}`)))
 	}
 	figures := figuresOf(t, store, results, RuleFirst)
-	if len(figures) != 1+3*maxProblems {
+	if len(figures) != 1+3*16 {
 		t.Errorf("%d figures", len(figures))
 	}
-	if got := strings.Count(string(store.files[KeyCaptions]), "The first 16 of 19 problems have such figures."); got != 3*maxProblems {
+	if got := strings.Count(string(store.files[KeyCaptions]), "The first 16 of 19 problems have such figures."); got != 3*16 {
 		t.Errorf("%d captions state the bound", got)
 	}
-	if got := len(figures["psnr_vs_sigma_hdr"]["ddiff psnr"]); got != maxProblems+3 {
+	if got := len(figures["psnr_vs_sigma_hdr"]["ddiff psnr"]); got != 16+3 {
 		t.Errorf("%d points of all problems", got)
 	}
 }

@@ -54,8 +54,6 @@ type memory struct {
 	reads map[string]int
 }
 
-var _ files = (*memory)(nil)
-
 func newMemory() *memory {
 	return &memory{files: make(map[string][]byte), reads: make(map[string]int)}
 }

@@ -11,9 +11,9 @@ import (
 	"ddiff/restore/operator"
 )
 
-// sweep has two photographs, Gaussian deblurring at three noise levels and super-resolution by 2 and 8, each with two step
+// sweepResults has two photographs, Gaussian deblurring at three noise levels and super-resolution by 2 and 8, each with two step
 // sizes.
-func sweep(t *testing.T) []manifest.Result {
+func sweepResults(t *testing.T) []manifest.Result {
 	t.Helper()
 	var out []manifest.Result
 	add := func(task string, sigma float64, params map[string]float64, psnr float64) {
@@ -36,7 +36,7 @@ func sweep(t *testing.T) []manifest.Result {
 
 func TestSweepsAreNotPooled(t *testing.T) {
 	t.Parallel()
-	s, err := Summarize(stream(sweep(t)), operator.Builtin(), RuleFirst, nil)
+	s, err := Summarize(stream(sweepResults(t)), operator.Builtin(), RuleFirst, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestSweepsAreNotPooled(t *testing.T) {
 func TestSweepReachesPageAndTable(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	s, err := Write(t.Context(), store, testCampaign(), stream(sweep(t)))
+	s, err := Write(t.Context(), store, testCampaign(), stream(sweepResults(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,9 +151,9 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 	if c, w := got.Comparisons[0], want.Comparisons[0]; c.Difference.Mean != w.Difference.Mean || c.Difference.N != 3 || c.Refused != "" {
 		t.Errorf("difference %+v, without the second name %+v", c, w)
 	}
-	pair := ourConditions(&got.Rows[0], Summary{Rule: RuleMean})
-	if pair[conditionRuns] != "2" || pair[conditionImages] != "3" {
-		t.Errorf("circumstances %v, want 2 runs of 3 images", pair)
+	p := parsePublished(t, "task,method,psnr\nhdr,ddiff,30\n")
+	if runs, images := publishedColumn(t, got, p, "runs")[0], publishedColumn(t, got, p, "images")[0]; runs != "2" || images != "3" {
+		t.Errorf("%s runs of %s images, want 2 of 3", runs, images)
 	}
 	choices, err := Choose(stream(again), operator.Builtin(), 2, 1)
 	if err != nil || choices.Groups[0].Runs != 6 {
@@ -203,11 +203,7 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 		result(t, "hdr", "a", "-2", 0, ended(manifest.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
-	ordered, err := collect(stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeCSV(&out, ordered.columns, ordered.all()); err != nil {
+	if err := WriteCSV(t.Context(), &out, stream(results), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`} {
@@ -241,22 +237,6 @@ func TestSecondReportLeavesNothingStale(t *testing.T) {
 // TestProblemsInOneLine describes problems by the properties that vary.
 func TestProblemsInOneLine(t *testing.T) {
 	t.Parallel()
-	row := &Row{varyingParams: "factor=4"}
-	row.Sigma, row.Size = 0.05, "64x64"
-	for _, tt := range []struct {
-		v    Varying
-		want string
-	}{
-		{Varying{}, ""}, {Varying{Params: true}, "factor=4"}, {Varying{Sigma: true}, "σ 0.05"}, {Varying{Size: true}, "64x64"},
-		{Varying{Params: true, Sigma: true, Size: true}, "factor=4, σ 0.05, 64x64"},
-	} {
-		if got := tt.v.problemText(row); got != tt.want {
-			t.Errorf("%+v: %q, want %q", tt.v, got, tt.want)
-		}
-	}
-	if got := (Varying{Params: true, Size: true}).problemText(&Row{}); got != "" {
-		t.Errorf("a row without parameters: %q", got)
-	}
 	p := []Problem{{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x64"}}
 	if got := contrast(p, p); got != "A has hdr scale=2 σ=0.05 64x64, B has hdr scale=2 σ=0.05 64x64" {
 		t.Errorf("contrast: %s", got)

@@ -63,7 +63,7 @@ func TestPageEscapes(t *testing.T) {
 func TestPageEscapesInBrowser(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
-	page := published(t, store, hostileResults(t, store))
+	page := publishedPage(t, store, hostileResults(t, store))
 	addProbe(t, page, `
   document.querySelector(".item details").open = true;
   await pause(100);
@@ -135,7 +135,7 @@ func TestPageIsBounded(t *testing.T) {
 		r.Artifacts = map[string]string{manifest.FileTrace: "not checked here"}
 		results = append(results, r)
 	}
-	for i := range maxFailures + 7 {
+	for i := range 200 + 7 {
 		results = append(results, result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, ended(manifest.OutcomeDead, "x")))
 	}
 	html := pageOf(t, store, testCampaign(), results)

@@ -69,7 +69,7 @@ func TestMosaicIsBounded(t *testing.T) {
 	t.Parallel()
 	store := newMemory()
 	var results []manifest.Result
-	for i := range maxMosaicTasks + 3 {
+	for i := range 12 + 3 {
 		results = append(results, result(t, fmt.Sprintf("task with a very long name %d", i), "ddiff", "a", 0))
 	}
 	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {

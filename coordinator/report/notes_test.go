@@ -36,24 +36,27 @@ func TestWarningsAreCounted(t *testing.T) {
 		t.Errorf("%d items, %v, rows %d and %d", items, codes, s.Rows[0].Warned, s.Rows[1].Warned)
 	}
 	const note = "3 of 4 finished items have warnings: flat 2, residual 2; see the column warnings of results.csv."
-	if got := warningNote(s); len(got) != 1 || got[0] != note {
-		t.Errorf("note %q, want %q", got, note)
+	if notes := TableOf(s, "-").Notes; !slices.Contains(notes, note) {
+		t.Errorf("notes %q, want %q", notes, note)
 	}
-	if got := warningNote(summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0))}, RuleFirst)); got != nil {
-		t.Errorf("without warnings: %q", got)
+	without := summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0))}, RuleFirst)
+	if notes := strings.Join(TableOf(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
+		t.Errorf("without warnings: %q", notes)
 	}
 }
 
 // TestTunedRowsAreBounded: a note names five rows that were tuned on their own images, and counts the others.
 func TestTunedRowsAreBounded(t *testing.T) {
 	t.Parallel()
-	for rows, more := range map[int]string{maxTunedRows: ".", maxTunedRows + 1: "; and of 1 more rows.", maxTunedRows + 3: "; and of 3 more rows."} {
+	for rows, more := range map[int]string{5: ".", 5 + 1: "; and of 1 more rows.", 5 + 3: "; and of 3 more rows."} {
 		all := []Row{{Problem: Problem{Task: "untuned"}, Approach: Approach{Method: "ddiff"}, Images: 9}}
 		for i := range rows {
 			all = append(all, Row{Problem: Problem{Task: fmt.Sprint("task", i)}, Approach: Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
 		}
-		notes := tuningNotes(all, Varying{Preset: true})
-		if len(notes) != 1 || strings.Count(notes[0], " images of task") != maxTunedRows || !strings.HasSuffix(notes[0], more) ||
+		notes := slices.DeleteFunc(TableOf(Summary{Rows: all, Varying: Varying{Preset: true}}, "-").Notes, func(note string) bool {
+			return !strings.Contains(note, "images of the same row")
+		})
+		if len(notes) != 1 || strings.Count(notes[0], " images of task") != 5 || !strings.HasSuffix(notes[0], more) ||
 			!strings.Contains(notes[0], "2 of 4 images of task1 ddiff, preset natural") || strings.Contains(notes[0], "untuned") {
 			t.Errorf("%d rows: %q, want the end %q", rows, notes, more)
 		}
@@ -63,7 +66,7 @@ func TestTunedRowsAreBounded(t *testing.T) {
 // TestApproachesBeyondTheLines: the figures of a problem draw the first approaches, and state how many others there are.
 func TestApproachesBeyondTheLines(t *testing.T) {
 	t.Parallel()
-	for approaches, want := range map[int]string{maxLines: "", maxLines + 1: "Not drawn: 1 further approach.", maxLines + 3: "Not drawn: 3 further approaches."} {
+	for approaches, want := range map[int]string{10: "", 10 + 1: "Not drawn: 1 further approach.", 10 + 3: "Not drawn: 3 further approaches."} {
 		store := newMemory()
 		var results []manifest.Result
 		for i := range approaches {
@@ -134,7 +137,7 @@ func TestLargeCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	csv := string(store.files[KeyCSV])
-	if len(csv) <= spoolMemory || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
+	if len(csv) <= 1<<20 || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
 		t.Errorf("results.csv has %d bytes and %d lines", len(csv), strings.Count(csv, "\n"))
 	}
 }

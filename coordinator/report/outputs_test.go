@@ -155,7 +155,7 @@ func TestResultsStop(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	results := sweep(t)
+	results := sweepResults(t)
 	results[0].Item.SigmaEstimated = true
 	o := output(t, results...)
 	for _, tt := range []struct {
@@ -192,7 +192,7 @@ func TestFilter(t *testing.T) {
 // TestParquetEqualsCSV reads back what was written.
 func TestParquetEqualsCSV(t *testing.T) {
 	t.Parallel()
-	results := append(sweep(t), result(t, "hdr", "ddiff", "c", 0, ended(manifest.OutcomeDead, "killed")))
+	results := append(sweepResults(t), result(t, "hdr", "ddiff", "c", 0, ended(manifest.OutcomeDead, "killed")))
 	var file bytes.Buffer
 	if err := WriteParquet(t.Context(), &file, stream(results), nil); err != nil {
 		t.Fatal(err)
@@ -240,7 +240,7 @@ func TestFolderIsComplete(t *testing.T) {
 	pictures := 0
 	items := pageItems(t, page)
 	for row, id := range items.ID {
-		for bit, file := range pageFiles {
+		for bit, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
 			if items.Pictures[row]&(1<<bit) == 0 {
 				continue
 			}

@@ -106,13 +106,13 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 		result(t, "hdr", "ddiff", "5.png", 0, ended(manifest.OutcomeFailed, "bad")),
 	}
 	s := summaryOf(t, results, RuleFirst)
-	if len(s.Rows) != 1 || s.Varying.Precision || s.Rows[0].precisionText() != "float16 and float32" {
+	if len(s.Rows) != 1 || s.Varying.Precision || len(s.Rows[0].Precisions) != 2 {
 		t.Fatalf("rows %+v, varying %+v", s.Rows, s.Varying)
 	}
 	const want = "Several precisions of the score network: 1 items in float16, 2 items in float32. " +
 		"The means of these rows mix them: hdr ddiff. Set precision in the campaign file to fix one."
-	if !slices.Contains(notes(s), want) {
-		t.Errorf("the notes are %q, want %q", notes(s), want)
+	if notes := TableOf(s, "-").Notes; !slices.Contains(notes, want) {
+		t.Errorf("the notes are %q, want %q", notes, want)
 	}
 	var out bytes.Buffer
 	if err := WriteCSV(t.Context(), &out, stream(results), nil); err != nil {
@@ -135,10 +135,11 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 	}
 	// One precision needs no note; the head of the table and the page name it.
 	s = summaryOf(t, results[:2], RuleFirst)
-	if text := strings.Join(notes(s), " "); strings.Contains(text, "precision") || !strings.Contains(sharedNote(s), "float32") {
-		t.Errorf("notes %q, head %q", text, sharedNote(s))
+	notes := TableOf(s, "-").Notes
+	if text := strings.Join(notes[1:], " "); strings.Contains(text, "precision") || !strings.Contains(notes[0], "float32") {
+		t.Errorf("notes %q", notes)
 	}
-	if facts := campaignFacts(testCampaign(), s, &listing{}); !slices.Contains(facts, fact{"Precision", "float32"}) {
-		t.Errorf("the page has %v", facts)
+	if page := pageOf(t, newMemory(), testCampaign(), results[:2]); !strings.Contains(page, "<dt>Precision</dt><dd>float32</dd>") {
+		t.Error("the page does not name the precision")
 	}
 }

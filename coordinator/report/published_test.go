@@ -300,3 +300,21 @@ func TestPublishedFilesOfThePaper(t *testing.T) {
 		}
 	}
 }
+
+// publishedColumn returns a column of the comparison as CSV.
+func publishedColumn(t *testing.T, s Summary, p *Published, column string) []string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := WritePublishedCSV(&out, s, p); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []string
+	for _, row := range rows[1:] {
+		cells = append(cells, row[slices.Index(rows[0], column)])
+	}
+	return cells
+}

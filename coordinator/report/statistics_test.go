@@ -137,6 +137,7 @@ func TestVaryingTexts(t *testing.T) {
 		{r, all, "factor=2, σ 0.125, 64x64; ddiff prior 01234567 steps=50"},
 		{r, Varying{}, "; ddiff"},
 		{&Row{Approach: Approach{Method: "dps"}}, all, "σ 0; dps prior "},
+		{r, Varying{Params: true}, "factor=2; ddiff"}, {r, Varying{Sigma: true}, "σ 0.125; ddiff"}, {r, Varying{Size: true}, "64x64; ddiff"},
 	} {
 		if got := c.varying.problemText(c.row) + "; " + c.varying.approachText(c.row); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -134,13 +134,14 @@ func TestWriteReturnsTheErrorOfTheStream(t *testing.T) {
 // TestSorterMergesRuns compares sorting with runs of three entries to sorting in memory.
 func TestSorterMergesRuns(t *testing.T) {
 	t.Parallel()
+	results := append(tableResults(t), result(t, "hdr", "ddiff", "z", 0, later("lpips_vgg@1:aaaaaaaa", 0.2)))
 	var got [2][]string
 	for i, limit := range []int{maxSorted, 3} {
-		s, err := collectIn(stream(tableResults(t)), nil, false, limit)
+		s, err := collectIn(stream(results), nil, false, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := 3 * i; len(s.ends) != want {
+		if want := 4 * i; len(s.ends) != want {
 			t.Fatalf("limit %d: %d runs in the file, want %d", limit, len(s.ends), want)
 		}
 		for range 2 { // each iteration begins anew
@@ -155,7 +156,7 @@ func TestSorterMergesRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(got[0], got[1]) || len(got[0]) != 2*len(tableResults(t)) {
+	if !slices.Equal(got[0], got[1]) || len(got[0]) != 2*len(results) {
 		t.Errorf("in memory: %q\nmerged: %q", got[0], got[1])
 	}
 }

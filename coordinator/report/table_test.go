@@ -9,7 +9,7 @@ import (
 	"ddiff/manifest"
 )
 
-func table(t *testing.T, s Summary, format Format) string {
+func tableText(t *testing.T, s Summary, format Format) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := WriteTable(&out, s, format); err != nil {
@@ -23,7 +23,7 @@ func TestTableGolden(t *testing.T) {
 	for format, extension := range map[Format]string{FormatText: "txt", FormatMarkdown: "md", FormatLaTeX: "tex"} {
 		for _, rule := range []Rule{RuleFirst, RuleBestPSNR} {
 			s := summaryOf(t, tableResults(t), rule)
-			golden(t, "table_"+string(rule)+"."+extension, []byte(table(t, s, format)))
+			golden(t, "table_"+string(rule)+"."+extension, []byte(tableText(t, s, format)))
 		}
 	}
 }
@@ -31,11 +31,7 @@ func TestTableGolden(t *testing.T) {
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	ordered, err := collect(stream(tableResults(t)), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeCSV(&out, ordered.columns, ordered.all()); err != nil {
+	if err := WriteCSV(t.Context(), &out, stream(tableResults(t)), nil); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "results.csv", out.Bytes())
@@ -46,10 +42,10 @@ func TestOracleIsMarkedAndNeverBold(t *testing.T) {
 	oracle := summaryOf(t, tableResults(t), RuleBestPSNR)
 	fair := summaryOf(t, tableResults(t), RuleMinMisfit)
 	for format, bold := range map[Format]string{FormatMarkdown: "**", FormatLaTeX: "\\textbf"} {
-		if text := table(t, fair, format); !strings.Contains(text, bold) {
+		if text := tableText(t, fair, format); !strings.Contains(text, bold) {
 			t.Errorf("%s: the best method is not bold", format)
 		}
-		text := table(t, oracle, format)
+		text := tableText(t, oracle, format)
 		if strings.Contains(text, bold) {
 			t.Errorf("%s: an oracle's figure is bold", format)
 		}
@@ -57,10 +53,10 @@ func TestOracleIsMarkedAndNeverBold(t *testing.T) {
 			t.Errorf("%s: no footnote", format)
 		}
 	}
-	if text := table(t, oracle, FormatText); !strings.Contains(text, "30.00*") {
+	if text := tableText(t, oracle, FormatText); !strings.Contains(text, "30.00*") {
 		t.Errorf("no asterisk:\n%s", text)
 	}
-	if text := table(t, fair, FormatText); strings.Contains(text, "*") {
+	if text := tableText(t, fair, FormatText); strings.Contains(text, "*") {
 		t.Errorf("asterisk without oracle:\n%s", text)
 	}
 }
@@ -72,7 +68,7 @@ func TestNothingIsBoldWithoutComparison(t *testing.T) {
 		result(t, "hdr", "a", "1.png", 0, score),
 		result(t, "hdr", "b", "other.png", 0, score),
 	}, RuleFirst)
-	if text := table(t, s, FormatMarkdown); strings.Contains(text, "**") {
+	if text := tableText(t, s, FormatMarkdown); strings.Contains(text, "**") {
 		t.Errorf("bold although the measurements differ:\n%s", text)
 	}
 }
@@ -84,15 +80,15 @@ func TestTableEscapes(t *testing.T) {
 		result(t, hostile, hostile, "1.png", 0, scored(25, 20, 0.7, 0)),
 		result(t, hostile, "plain", "other.png", 0, scored(25, 20, 0.7, 0)),
 	}, RuleFirst)
-	text := table(t, s, FormatText)
+	text := tableText(t, s, FormatText)
 	if strings.ContainsRune(text, '\x1b') || strings.Count(text, "\n") != 6 {
 		t.Errorf("text breaks:\n%q", text)
 	}
-	markdown := table(t, s, FormatMarkdown)
+	markdown := tableText(t, s, FormatMarkdown)
 	if strings.Contains(markdown, "x|") || strings.Contains(markdown, "\x1b") || !strings.Contains(markdown, `x\|\<b\>`) {
 		t.Errorf("markdown breaks:\n%s", markdown)
 	}
-	latex := table(t, s, FormatLaTeX)
+	latex := tableText(t, s, FormatLaTeX)
 	if !strings.Contains(latex, `x|\textless{}b\textgreater{}*\_`+"`"+`\&\textbackslash{}?[2J?\#\%\$\{\}\textasciitilde{}\textasciicircum{} &`) {
 		t.Errorf("latex breaks:\n%s", latex)
 	}
@@ -151,7 +147,7 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0), at), result(t, "hdr", "ddiff", "b", 0, at,
 			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }))
 	}
-	text := table(t, summaryOf(t, results, RuleFirst), FormatText)
+	text := tableText(t, summaryOf(t, results, RuleFirst), FormatText)
 	for _, want := range []string{"hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the table lacks %q:\n%s", want, text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 )
@@ -58,14 +59,19 @@ func TestCompareNamesTuning(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
 	tuned := func(results ...manifest.Result) *Tunings {
-		all := &Tunings{methods: method.Set{}, tuned: make(map[tunedSettings]*tunedImages)}
-		for i := range results {
-			e, err := newEntry(&results[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			all.tuned[tunedSettings{e.Task, e.Method, e.Settings}] = &tunedImages{images: map[uint64]struct{}{e.Image: {}}}
+		store := newMemory()
+		for _, r := range results {
+			cell, err := CellOf(&r.Item)
+			must(t, err)
+			key, data, err := tune.Record{Folds: []tune.RecordFold{{
+				Fold:  tune.Fold{Tune: []tune.Image{{SHA256: r.Item.Image.SHA256}}},
+				Races: []tune.RecordRace{{Task: cell.Task, Method: cell.Method, Chosen: cell.Settings, Cells: []tune.RecordedCell{{Solver: r.Item.Solver}, {Solver: r.Item.Solver}}}},
+			}}}.Encode()
+			must(t, err)
+			must(t, store.Put(t.Context(), key, data))
 		}
+		all, err := ReadTunings(t.Context(), []Output{{Store: store}}, method.Set{})
+		must(t, err)
 		return all
 	}
 	for _, tt := range []struct {
