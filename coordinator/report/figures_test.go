@@ -232,7 +232,11 @@ func TestConvergenceSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &figureWriter{store: store, summary: summaryOf(t, results, RuleFirst), limits: traceLimits{total: 2 * limit, line: 100}}
+	summary, err := summarize(s, nil, RuleFirst, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &figureWriter{store: store, summary: summary, limits: traceLimits{total: 2 * limit, line: 100}}
 	if err := w.writeAll(t.Context(), s.all()); err != nil {
 		t.Fatal(err)
 	}

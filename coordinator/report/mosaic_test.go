@@ -25,7 +25,20 @@ func TestMosaicSelectsTheMiddleOfEachThird(t *testing.T) {
 		results = append(results, result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics.Residual = new(float64(i)) }))
 	}
 	results = append(results, result(t, "inpaint_box", "ddiff", "only", 0))
-	l := listingOf(t, results, maxListed)
+	ordered, err := collect(stream(results), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := summarize(ordered, nil, RuleFirst, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newListing(summary, nil, maxListed)
+	for _, err := range l.watch(ordered.all()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	got := make(map[string][]string)
 	for _, r := range mosaicRows(l) {
 		for _, row := range r.items {

@@ -12,10 +12,9 @@ import (
 	"ddiff/manifest"
 )
 
-// A small report needs no temporary directory. A large one names it, with the remedy.
+// A small report needs no temporary directory.
 func TestTemporaryDirectory(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
-	t.Setenv("TMPDIR", missing)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	store := memoryFiles{}
 	results := func(yield func(manifest.Result, error) bool) {
 		r := manifest.Result{Item: manifest.Item{ID: "a", Name: "one", Task: "hdr", Method: "ddiff"}, Outcome: manifest.OutcomeFailed}
@@ -27,6 +26,12 @@ func TestTemporaryDirectory(t *testing.T) {
 	if csv := string(store[KeyCSV]); !strings.Contains(csv, "one") {
 		t.Errorf("results.csv is %q", csv)
 	}
+}
+
+// A large report names the temporary directory, with the remedy.
+func TestSpoolNamesTheDirectory(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	t.Setenv("TMPDIR", missing)
 	var s spool
 	if _, err := s.Write(bytes.Repeat([]byte{'x'}, spoolMemory)); err != nil || s.file != nil {
 		t.Errorf("%d bytes: %v, file %v", spoolMemory, err, s.file)
