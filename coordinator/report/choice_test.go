@@ -3,14 +3,14 @@ package report
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
@@ -19,7 +19,7 @@ func runsOf(t *testing.T, name string, runs ...[2]float64) []manifest.Result {
 	t.Helper()
 	var out []manifest.Result
 	for i, r := range runs {
-		out = append(out, result(t, "phase_retrieval", "ddiff", name, i, scored(r[0], 10, r[0]/100, r[1])))
+		out = append(out, reporttest.Result(t, "phase_retrieval", "ddiff", name, i, reporttest.Scored(r[0], 10, r[0]/100, r[1])))
 	}
 	return out
 }
@@ -34,7 +34,7 @@ func TestChoose(t *testing.T) {
 		runsOf(t, "b", [2]float64{30, 0.001}, [2]float64{30, 0.002}, [2]float64{30, 0.003}, [2]float64{30, 0.004}),
 		runsOf(t, "c", [2]float64{30, 0.001}), // too few
 	)
-	c, err := Choose(stream(results), nil, 2, 1)
+	c, err := comparison.Choose(reporttest.Stream(results), nil, 2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,19 +42,19 @@ func TestChoose(t *testing.T) {
 		t.Fatalf("%+v", c)
 	}
 	for _, want := range []struct {
-		rule       Rule
+		rule       selection.Rule
 		good, psnr float64 // of a
 	}{
-		{RuleFirst, 2.0 / 4, 89.5 / 4},
-		{RuleMean, math.NaN(), 89.5 / 4},
-		{RuleClosestToNoise, 3.0 / 6, (3*20 + 2*29.5 + 30) / 6}, // 0 of {01,02,03}, 3 of {13,23}, 1 of {12}
-		{RuleMinMisfit, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},      // 1 of {01,12,13}, 3 of {03,23}, 0 of {02}
-		{RuleBestPSNR, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},
-		{RuleBestSSIM, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},
+		{selection.First, 2.0 / 4, 89.5 / 4},
+		{selection.Mean, math.NaN(), 89.5 / 4},
+		{selection.ClosestToNoise, 3.0 / 6, (3*20 + 2*29.5 + 30) / 6}, // 0 of {01,02,03}, 3 of {13,23}, 1 of {12}
+		{selection.MinMisfit, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},      // 1 of {01,12,13}, 3 of {03,23}, 0 of {02}
+		{selection.BestPSNR, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},
+		{selection.BestSSIM, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},
 	} {
-		i := slices.IndexFunc(c.Groups[0].Rules, func(r RuleChoice) bool { return r.Rule == want.rule })
+		i := slices.IndexFunc(c.Groups[0].Rules, func(r comparison.RuleChoice) bool { return r.Rule == want.rule })
 		r := c.Groups[0].Rules[i]
-		if want.rule == RuleMean {
+		if want.rule == selection.Mean {
 			if r.Good.N != 0 {
 				t.Errorf("%s picks no run, but has %+v", r.Rule, r.Good)
 			}
@@ -64,11 +64,11 @@ func TestChoose(t *testing.T) {
 		if !(math.Abs(r.PSNR.Mean-(want.psnr+30)/2) <= 1e-12) || !(math.Abs(r.Gain.Mean-(want.psnr-89.5/4)/2) <= 1e-12) {
 			t.Errorf("%s: PSNR %+v, gain %+v", r.Rule, r.PSNR, r.Gain)
 		}
-		if r.Oracle != (want.rule == RuleBestPSNR || want.rule == RuleBestSSIM) {
+		if r.Oracle != (want.rule == selection.BestPSNR || want.rule == selection.BestSSIM) {
 			t.Errorf("%s: oracle %t", r.Rule, r.Oracle)
 		}
 		// Half the interval of two images is 12.706 |a - b| / 2.
-		if r.Rule == RuleMinMisfit && !(math.Abs(*r.PSNR.HalfWidth-12.7062047*(30-want.psnr)/2) <= 1e-6) {
+		if r.Rule == selection.MinMisfit && !(math.Abs(*r.PSNR.HalfWidth-12.7062047*(30-want.psnr)/2) <= 1e-6) {
 			t.Errorf("%s: half-width %g", r.Rule, *r.PSNR.HalfWidth)
 		}
 	}
@@ -78,65 +78,15 @@ func TestChoose(t *testing.T) {
 	}
 	golden(t, "choices.txt", text.Bytes())
 
-	if _, err := Choose(stream(results), nil, 5, 1); !errors.Is(err, ErrNotComparable) || !strings.Contains(err.Error(), "no measurement has 5 finished runs") {
+	if _, err := comparison.Choose(reporttest.Stream(results), nil, 5, 1); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), "no measurement has 5 finished runs") {
 		t.Errorf("5 of 4 runs: error %v", err)
 	}
 	for _, within := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, err := Choose(stream(results), nil, 2, within); err == nil {
+		if _, err := comparison.Choose(reporttest.Stream(results), nil, 2, within); err == nil {
 			t.Errorf("within %g dB is accepted", within)
 		}
 	}
-	if _, err := Choose(stream(results), nil, 0, 1); err == nil {
+	if _, err := comparison.Choose(reporttest.Stream(results), nil, 0, 1); err == nil {
 		t.Error("a choice among 0 runs is accepted")
 	}
-}
-
-// TestChancesEqualEnumeration: the closed form equals what combine picks from every choice of k runs, with ties and
-// undefined residuals.
-func TestChancesEqualEnumeration(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 8).Draw(t, "n")
-		k := rapid.IntRange(1, n).Draw(t, "k")
-		runs := make([]scores, n)
-		for i := range runs {
-			runs[i] = scores{
-				PSNR:     float64(rapid.IntRange(0, 5).Draw(t, "psnr")),
-				SSIM:     float64(rapid.IntRange(0, 5).Draw(t, "ssim")),
-				Residual: rapid.SampledFrom([]float64{-2, -1, 0, 1, 2, math.NaN()}).Draw(t, "residual"),
-				Seconds:  math.Ldexp(1, i), // identifies the run
-			}
-		}
-		for _, r := range []Rule{RuleClosestToNoise, RuleMinMisfit, RuleBestPSNR, RuleBestSSIM} {
-			want := make(map[string]float64)
-			choices := 0
-			for set := range 1 << n {
-				var chosen []scores
-				for i := range n {
-					if set>>i&1 == 1 {
-						chosen = append(chosen, runs[i])
-					}
-				}
-				if len(chosen) == k {
-					choices++
-					s := r.combine(chosen)
-					want[fmt.Sprint(s.PSNR, s.SSIM, s.Residual)]++
-				}
-			}
-			ranked, chances := r.chances(runs, k)
-			got, sum := make(map[string]float64), 0.0
-			for i, s := range ranked {
-				got[fmt.Sprint(s.PSNR, s.SSIM, s.Residual)] += chances[i]
-				sum += chances[i]
-			}
-			if !(math.Abs(sum-1) <= 1e-12) {
-				t.Fatalf("%s: the chances add up to %g", r, sum)
-			}
-			for key, p := range got {
-				if !(math.Abs(p-want[key]/float64(choices)) <= 1e-12) {
-					t.Fatalf("%s: run %s with chance %g, want %g of %d", r, key, p, want[key], choices)
-				}
-			}
-		}
-	})
 }

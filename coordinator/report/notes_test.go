@@ -6,11 +6,17 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -25,22 +31,22 @@ func TestWarningsAreCounted(t *testing.T) {
 		}
 	}
 	s := summaryOf(t, []manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), warned("residual", "flat")),
-		result(t, "hdr", "ddiff", "b", 0, scored(21, 10, 0.5, 0), warned("residual")),
-		result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0)),
-		result(t, "hdr", "ddiff", "d", 0, ended(manifest.OutcomeFailed, "no file"), warned("flat")),
-		result(t, "inpaint", "ddiff", "a", 0, scored(23, 10, 0.5, 0), warned("flat")),
-	}, RuleFirst)
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), warned("residual", "flat")),
+		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(21, 10, 0.5, 0), warned("residual")),
+		reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0)),
+		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "no file"), warned("flat")),
+		reporttest.Result(t, "inpaint", "ddiff", "a", 0, reporttest.Scored(23, 10, 0.5, 0), warned("flat")),
+	}, selection.First)
 	items, codes := s.Warned()
 	if items != 3 || len(codes) != 2 || codes["residual"] != 2 || codes["flat"] != 2 || s.Rows[0].Warned != 2 || s.Rows[1].Warned != 1 {
 		t.Errorf("%d items, %v, rows %d and %d", items, codes, s.Rows[0].Warned, s.Rows[1].Warned)
 	}
 	const note = "3 of 4 finished items have warnings: flat 2, residual 2; see the column warnings of results.csv."
-	if notes := TableOf(s, "-").Notes; !slices.Contains(notes, note) {
+	if notes := table.Of(s, "-").Notes; !slices.Contains(notes, note) {
 		t.Errorf("notes %q, want %q", notes, note)
 	}
-	without := summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0))}, RuleFirst)
-	if notes := strings.Join(TableOf(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
+	without := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0))}, selection.First)
+	if notes := strings.Join(table.Of(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
 		t.Errorf("without warnings: %q", notes)
 	}
 }
@@ -49,11 +55,11 @@ func TestWarningsAreCounted(t *testing.T) {
 func TestTunedRowsAreBounded(t *testing.T) {
 	t.Parallel()
 	for rows, more := range map[int]string{5: ".", 5 + 1: "; and of 1 more rows.", 5 + 3: "; and of 3 more rows."} {
-		all := []Row{{Problem: Problem{Task: "untuned"}, Approach: Approach{Method: "ddiff"}, Images: 9}}
+		all := []aggregate.Row{{Problem: sweep.Problem{Task: "untuned"}, Approach: sweep.Approach{Method: "ddiff"}, Images: 9}}
 		for i := range rows {
-			all = append(all, Row{Problem: Problem{Task: fmt.Sprint("task", i)}, Approach: Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
+			all = append(all, aggregate.Row{Problem: sweep.Problem{Task: fmt.Sprint("task", i)}, Approach: sweep.Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
 		}
-		notes := slices.DeleteFunc(TableOf(Summary{Rows: all, Varying: Varying{Preset: true}}, "-").Notes, func(note string) bool {
+		notes := slices.DeleteFunc(table.Of(aggregate.Summary{Rows: all, Varying: aggregate.Varying{Preset: true}}, "-").Notes, func(note string) bool {
 			return !strings.Contains(note, "images of the same row")
 		})
 		if len(notes) != 1 || strings.Count(notes[0], " images of task") != 5 || !strings.HasSuffix(notes[0], more) ||
@@ -67,15 +73,15 @@ func TestTunedRowsAreBounded(t *testing.T) {
 func TestApproachesBeyondTheLines(t *testing.T) {
 	t.Parallel()
 	for approaches, want := range map[int]string{10: "", 10 + 1: "Not drawn: 1 further approach.", 10 + 3: "Not drawn: 3 further approaches."} {
-		store := newMemory()
+		store := reporttest.NewMemory()
 		var results []manifest.Result
 		for i := range approaches {
 			for _, name := range []string{"a", "b"} {
-				results = append(results, result(t, "hdr", fmt.Sprintf("method%02d", i), name, 0, scored(20+float64(i), 10, 0.5, 0.1)))
+				results = append(results, reporttest.Result(t, "hdr", fmt.Sprintf("method%02d", i), name, 0, reporttest.Scored(20+float64(i), 10, 0.5, 0.1)))
 			}
 		}
-		figuresOf(t, store, results, RuleFirst)
-		captions := string(store.files[KeyCaptions])
+		figuresOf(t, store, results, selection.First)
+		captions := string(store.Files[KeyCaptions])
 		if found := strings.Contains(captions, "further approach"); found != (want != "") || !strings.Contains(captions, want) {
 			t.Errorf("%d approaches: captions %s\nwant %q", approaches, captions, want)
 		}
@@ -85,12 +91,12 @@ func TestApproachesBeyondTheLines(t *testing.T) {
 // TestPrecisionOfApproaches: an approach with a fixed precision names it.
 func TestPrecisionOfApproaches(t *testing.T) {
 	t.Parallel()
-	a := Approach{Method: "ddiff", Settings: "steps=3"}
-	if got := a.fullText(); got != "ddiff (steps=3)" {
+	a := sweep.Approach{Method: "ddiff", Settings: "steps=3"}
+	if got := a.FullText(); got != "ddiff (steps=3)" {
 		t.Errorf("%q", got)
 	}
 	a.Precision = "float16"
-	if got := a.fullText(); got != "ddiff (steps=3) in float16" {
+	if got := a.FullText(); got != "ddiff (steps=3) in float16" {
 		t.Errorf("%q", got)
 	}
 }
@@ -100,9 +106,9 @@ func TestProblemsOfOneSide(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
 	extra := func(task, method string) manifest.Result {
-		return result(t, task, method, "image0", 0, scored(20, 15, 0.5, 0))
+		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
 	}
-	v, err := Compare(stream(append(a, extra("inpaint", "diffpir"))), stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
+	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,10 +131,10 @@ func TestLargeCSV(t *testing.T) {
 	t.Parallel()
 	reason := strings.Repeat("no such file; ", 400)
 	const items = 300
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := func(yield func(manifest.Result, error) bool) {
 		for i := range items {
-			if !yield(result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, ended(manifest.OutcomeFailed, reason)), nil) {
+			if !yield(reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, reporttest.Ended(manifest.OutcomeFailed, reason)), nil) {
 				return
 			}
 		}
@@ -136,7 +142,7 @@ func TestLargeCSV(t *testing.T) {
 	if _, err := Write(t.Context(), store, testCampaign(), results); err != nil {
 		t.Fatal(err)
 	}
-	csv := string(store.files[KeyCSV])
+	csv := string(store.Files[KeyCSV])
 	if len(csv) <= 1<<20 || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
 		t.Errorf("results.csv has %d bytes and %d lines", len(csv), strings.Count(csv, "\n"))
 	}
@@ -147,43 +153,33 @@ func TestWritePicturesEndsWithTheError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("damaged result")
 	results := func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
-	n, err := WritePictures(t.Context(), Folder{}, results, func(string, []byte) error {
+	n, err := table.WritePictures(t.Context(), result.Folder{}, results, func(string, []byte) error {
 		t.Error("a file was written")
 		return nil
 	})
 	if n != 0 || !errors.Is(err, broken) {
 		t.Errorf("%d items, %v", n, err)
 	}
-	store := newMemory()
-	r := result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))
-	illustrate(t, store, &r, 1)
-	from := Folder{Outputs: []Output{{Address: "test", Store: store}}}
+	store := reporttest.NewMemory()
+	r := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))
+	reporttest.Illustrate(t, store, &r, 1)
+	from := result.Folder{Outputs: []result.Output{{Address: "test", Store: store}}}
 	for file := range r.Artifacts {
 		r.Artifacts[file] = digestOf(t, store, manifest.ItemKey(r.Item.ID, file))
 	}
 	files := 0
 	put := func(string, []byte) error { files++; return nil }
-	if n, err := WritePictures(t.Context(), from, stream([]manifest.Result{r}), put); err != nil || n != 1 || files != 1 {
+	if n, err := table.WritePictures(t.Context(), from, reporttest.Stream([]manifest.Result{r}), put); err != nil || n != 1 || files != 1 {
 		t.Errorf("%d items in %d files, %v", n, files, err)
 	}
 }
 
 // digestOf returns the digest of a stored file.
-func digestOf(t *testing.T, store *memory, key string) string {
+func digestOf(t *testing.T, store *reporttest.Memory, key string) string {
 	t.Helper()
 	data, err := store.Get(context.Background(), key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(data))
-}
-
-// TestMeansOfImages: the rank test gets one value per image, the mean of its defined values.
-func TestMeansOfImages(t *testing.T) {
-	t.Parallel()
-	nan := math.NaN()
-	got := imageMeans([]float64{1, nan, 5, 2, 9, nan, 6}, []uint64{7, 7, 8, 7, 8, 9, 7})
-	if want := []float64{3, 7}; !slices.Equal(got, want) {
-		t.Errorf("means %g, want %g", got, want)
-	}
 }

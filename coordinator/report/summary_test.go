@@ -8,36 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
-// tableResults are the results of the golden files: two methods, several runs, a task without baseline, failures, and
-// names that need natural order.
-func tableResults(t *testing.T) []manifest.Result {
+func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
-	noBaseline := func(r *manifest.Result) { r.Metrics.BaselinePSNR = nil }
-	return []manifest.Result{
-		result(t, "hdr", "ddiff", "img10", 0, scored(27.5, 21, 0.81, 0.0021)),
-		result(t, "hdr", "ddiff", "img2", 0, scored(26.25, 20, 0.79, 0.0019)),
-		result(t, "hdr", "ddiff", "img3", 0, ended(manifest.OutcomeFailed, "no such file")),
-		result(t, "gaussian_deblur", "ddiff-hqs", "img2", 0, scored(22, 24, 0.61, 0.012)),
-		result(t, "gaussian_deblur", "ddiff", "img2", 1, scored(27, 24, 0.75, 0.0031)),
-		result(t, "gaussian_deblur", "ddiff", "img2", 0, scored(26, 24, 0.74, 0.0028)),
-		result(t, "gaussian_deblur", "ddiff", "img10", 0, scored(25, 23, 0.70, -0.0004)),
-		result(t, "gaussian_deblur", "ddiff-hqs", "img10", 0, scored(23, 23, 0.60, 0.010)),
-		result(t, "phase_retrieval", "ddiff", "img2", 0, scored(14, 0, 0.2, 0.2), noBaseline),
-		result(t, "phase_retrieval", "ddiff", "img2", 1, scored(30, 0, 0.83, 0.0001234567), noBaseline),
-		result(t, "phase_retrieval", "ddiff", "img2", 2, ended(manifest.OutcomeDead, "given up after 5 attempts")),
-		result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *manifest.Result) {
-			r.Metrics.PSNR = new(math.Inf(1))
-			r.Metrics.Residual = new(1e-7)
-		}),
-	}
-}
-
-func summaryOf(t *testing.T, results []manifest.Result, rule Rule) Summary {
-	t.Helper()
-	s, err := Summarize(stream(results), nil, rule, nil)
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +25,8 @@ func summaryOf(t *testing.T, results []manifest.Result, rule Rule) Summary {
 
 func TestSummaryGolden(t *testing.T) {
 	t.Parallel()
-	for _, rule := range []Rule{RuleFirst, RuleBestPSNR} {
-		object, err := json.MarshalIndent(summaryOf(t, tableResults(t), rule), "", "  ")
+	for _, rule := range []selection.Rule{selection.First, selection.BestPSNR} {
+		object, err := json.MarshalIndent(summaryOf(t, reporttest.TableResults(t), rule), "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +36,7 @@ func TestSummaryGolden(t *testing.T) {
 
 func TestSummarizeByHand(t *testing.T) {
 	t.Parallel()
-	s := summaryOf(t, tableResults(t), RuleFirst)
+	s := summaryOf(t, reporttest.TableResults(t), selection.First)
 	if s.Items != 12 || s.Done != 10 || s.Failed != 1 || s.Dead != 1 {
 		t.Errorf("counts = %d items, %d done, %d failed, %d dead", s.Items, s.Done, s.Failed, s.Dead)
 	}
@@ -84,12 +63,12 @@ func TestSummarizeByHand(t *testing.T) {
 
 func TestSummarizeIgnoresOrder(t *testing.T) {
 	t.Parallel()
-	results := tableResults(t)
-	want := summaryOf(t, results, RuleMean)
+	results := reporttest.TableResults(t)
+	want := summaryOf(t, results, selection.Mean)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20 {
 		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-		if got := summaryOf(t, results, RuleMean); !reflect.DeepEqual(got, want) {
+		if got := summaryOf(t, results, selection.Mean); !reflect.DeepEqual(got, want) {
 			t.Fatalf("another order gives %+v, want %+v", got, want)
 		}
 	}
@@ -97,14 +76,14 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 
 func TestWriteRefusesInvalidItems(t *testing.T) {
 	t.Parallel()
-	open := result(t, "hdr", "ddiff", "a.png", 0, ended("running", ""))
-	broken := result(t, "hdr", "ddiff", "b.png", 0)
+	open := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended("running", ""))
+	broken := reporttest.Result(t, "hdr", "ddiff", "b.png", 0)
 	broken.Item.Params = map[string]float64{"gain": math.NaN()}
 	for _, r := range []manifest.Result{open, broken} {
-		store := newMemory()
-		_, err := Write(t.Context(), store, testCampaign(), stream([]manifest.Result{r}))
-		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.files) != 0 {
-			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.files))
+		store := reporttest.NewMemory()
+		_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream([]manifest.Result{r}))
+		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.Files) != 0 {
+			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.Files))
 		}
 	}
 }
@@ -114,7 +93,7 @@ func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 	otherSeed := func(r *manifest.Result) { r.Item.Seed++ }
 	otherSolver := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }
 	noTruth := func(r *manifest.Result) { r.Metrics.PSNR = nil }
-	score := scored(25, 20, 0.7, 0)
+	score := reporttest.Scored(25, 20, 0.7, 0)
 	tests := []struct {
 		name    string
 		results []manifest.Result
@@ -122,34 +101,34 @@ func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 		refused string
 	}{
 		{"same measurements", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "b", "1.png", 0, score),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "1.png", 0, score),
 		}, 1, 0, ""},
 		{"runs of one side only", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "1.png", 1, score),
-			result(t, "hdr", "b", "1.png", 0, score),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "1.png", 1, score),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score),
 		}, 1, 0, ""},
 		{"other seed, same image", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "b", "1.png", 0, score, otherSeed),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "1.png", 0, score, otherSeed),
 		}, 0, 0, "different measurements: 1 of a, 1 of b, 0 in common"},
 		{"one image more", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "22.png", 0, score),
-			result(t, "hdr", "b", "1.png", 0, score),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "22.png", 0, score),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score),
 		}, 0, 0, "different measurements: 2 of a, 1 of b, 1 in common"},
 		{"failed items are left out, not hidden", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "22.png", 0, score),
-			result(t, "hdr", "b", "1.png", 0, score), result(t, "hdr", "b", "22.png", 0, ended(manifest.OutcomeFailed, "x")),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "22.png", 0, score),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "22.png", 0, reporttest.Ended(manifest.OutcomeFailed, "x")),
 		}, 1, 1, ""},
 		{"two settings of one method", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, score), result(t, "hdr", "a", "1.png", 0, score, otherSolver),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "1.png", 0, score, otherSolver),
 		}, 1, 0, ""},
 		{"no truth", []manifest.Result{
-			result(t, "hdr", "a", "1.png", 0, noTruth), result(t, "hdr", "b", "1.png", 0, noTruth),
+			reporttest.Result(t, "hdr", "a", "1.png", 0, noTruth), reporttest.Result(t, "hdr", "b", "1.png", 0, noTruth),
 		}, 0, 1, "no measurement has a PSNR from both methods"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := summaryOf(t, tt.results, RuleFirst)
+			s := summaryOf(t, tt.results, selection.First)
 			if len(s.Comparisons) != 1 {
 				t.Fatalf("comparisons = %+v", s.Comparisons)
 			}

@@ -7,6 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/restore/method"
@@ -29,7 +35,7 @@ func TestCompareNamesUnequalConditions(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		b    []manifest.Result
-		rule Rule
+		rule selection.Rule
 		want []string
 	}{
 		{"methods and settings", solvedBy(t, "diffpir", 1, used("fp32"), settings), "", nil},
@@ -38,13 +44,13 @@ func TestCompareNamesUnequalConditions(t *testing.T) {
 		{"precision of one item", mixed, "", []string{"note: unequal precision: float32 in A, bfloat16 in B (measurements: 1)"}},
 		{"unknown precision", solvedBy(t, "diffpir", 1), "", nil},
 		{"runs, of which the first counts", twice, "", nil},
-		{"runs", twice, RuleMean, []string{"note: unequal runs: 1 in A, 2 in B (measurements: 10)"}},
+		{"runs", twice, selection.Mean, []string{"note: unequal runs: 1 in A, 2 in B (measurements: 10)"}},
 		{"several", solvedBy(t, "diffpir", 1, used("bf16"), prior), "", []string{
 			"note: unequal prior: abababab in A, cdcdcdcd in B (measurements: 10)",
 			"note: unequal precision: float32 in A, bfloat16 in B (measurements: 10)",
 		}},
 	} {
-		v, err := Compare(stream(base), stream(tt.b), nil, tt.rule, "")
+		v, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,32 +64,32 @@ func TestCompareNamesUnequalConditions(t *testing.T) {
 func TestCompareNamesTuning(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
-	tuned := func(results ...manifest.Result) *Tunings {
-		store := newMemory()
+	tuned := func(results ...manifest.Result) *aggregate.Tunings {
+		store := reporttest.NewMemory()
 		for _, r := range results {
-			cell, err := CellOf(&r.Item)
-			must(t, err)
+			cell, err := sweep.CellOf(&r.Item)
+			reporttest.Must(t, err)
 			key, data, err := tune.Record{Folds: []tune.RecordFold{{
 				Fold:  tune.Fold{Tune: []tune.Image{{SHA256: r.Item.Image.SHA256}}},
 				Races: []tune.RecordRace{{Task: cell.Task, Method: cell.Method, Chosen: cell.Settings, Cells: []tune.RecordedCell{{Solver: r.Item.Solver}, {Solver: r.Item.Solver}}}},
 			}}}.Encode()
-			must(t, err)
-			must(t, store.Put(t.Context(), key, data))
+			reporttest.Must(t, err)
+			reporttest.Must(t, store.Put(t.Context(), key, data))
 		}
-		all, err := ReadTunings(t.Context(), []Output{{Store: store}}, method.Set{})
-		must(t, err)
+		all, err := aggregate.ReadTunings(t.Context(), []result.Output{{Store: store}}, method.Set{})
+		reporttest.Must(t, err)
 		return all
 	}
 	for _, tt := range []struct {
 		name    string
-		tunings *Tunings
+		tunings *aggregate.Tunings
 		want    []string
 	}{
 		{"neither", tuned(), nil},
 		{"both", tuned(a[0], b[0]), nil},
 		{"one", tuned(a[0]), []string{"note: unequal tuning: with the same image in A, without the image in B (measurements: 1)"}},
 	} {
-		v, err := Compare(stream(a), stream(b), nil, "", "")
+		v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +101,7 @@ func TestCompareNamesTuning(t *testing.T) {
 }
 
 // notesOf returns the notes of the text, as many as comparison.json has.
-func notesOf(t *testing.T, v *Versus) (notes []string) {
+func notesOf(t *testing.T, v *comparison.Versus) (notes []string) {
 	t.Helper()
 	var text bytes.Buffer
 	if err := v.WriteText(&text, 0); err != nil {
@@ -110,7 +116,7 @@ func notesOf(t *testing.T, v *Versus) (notes []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stored Versus
+	var stored comparison.Versus
 	if err := json.Unmarshal(data, &stored); err != nil || len(stored.Unequal) != len(notes) {
 		t.Errorf("%d conditions in JSON, error %v; %d notes", len(stored.Unequal), err, len(notes))
 	}

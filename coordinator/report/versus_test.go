@@ -12,6 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
 	"ddiff/manifest"
 )
 
@@ -22,7 +27,7 @@ func solvedBy(t *testing.T, method string, gain float64, change ...func(*manifes
 	for k, task := range []string{"motion_deblur", "hdr"} {
 		for i := range 5 {
 			psnr := 20 + float64(i) + gain*float64(i+1)*float64(k+1)
-			out = append(out, result(t, task, method, fmt.Sprintf("image%d", i), 0, append([]func(*manifest.Result){scored(psnr, 15, 0.5, 0)}, change...)...))
+			out = append(out, reporttest.Result(t, task, method, fmt.Sprintf("image%d", i), 0, append([]func(*manifest.Result){reporttest.Scored(psnr, 15, 0.5, 0)}, change...)...))
 		}
 	}
 	return out
@@ -35,7 +40,7 @@ func TestCompare(t *testing.T) {
 	for i := range b {
 		rename(&b[i])
 	}
-	v, err := Compare(stream(a), stream(b), nil, "", "")
+	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +51,11 @@ func TestCompare(t *testing.T) {
 	r := v.Rows[0]
 	if r.A.Method != "diffpir" || r.B.Method != "ddiff" || r.Difference.N != 5 || !(math.Abs(r.Difference.Mean-0.75) <= 1e-12) ||
 		!(math.Abs(*r.Difference.HalfWidth-0.49081080) <= 1e-7) || !(math.Abs(r.PSNRA.Mean-22.75) <= 1e-12) {
-		t.Errorf("row %+v ± %g", r, figure(r.Difference.HalfWidth))
+		t.Errorf("row %+v ± %g", r, statistic.Value(r.Difference.HalfWidth))
 	}
 	// Five differences of one sign: p = 2/2^5; twice that after Holm's correction for two tasks.
-	if figure(r.P) != 0.0625 || figure(r.PHolm) != 0.125 {
-		t.Errorf("p = %g, after Holm %g", figure(r.P), figure(r.PHolm))
+	if statistic.Value(r.P) != 0.0625 || statistic.Value(r.PHolm) != 0.125 {
+		t.Errorf("p = %g, after Holm %g", statistic.Value(r.P), statistic.Value(r.PHolm))
 	}
 	if d := v.Images[0]; d.Task != "hdr" || d.Image != "image4" || !(math.Abs(d.Difference()-2.5) <= 1e-12) {
 		t.Errorf("largest difference %+v", d)
@@ -68,23 +73,23 @@ func TestCompareRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		b    []manifest.Result
-		rule Rule
+		rule selection.Rule
 		want string
 	}{
-		{"an oracle", base, RuleBestPSNR, "rank an oracle"},
+		{"an oracle", base, selection.BestPSNR, "rank an oracle"},
 		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; seed: 7 in A, 8 in B"},
 		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; images: 5 of A, 4 of B, 4 in common"},
 		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) and ddiff (steps=100)"},
 		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
 		{"nothing", nil, "", "no problem is common: one side has no restored item"},
 	} {
-		if _, err := Compare(stream(base), stream(tt.b), nil, tt.rule, ""); !errors.Is(err, ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, ""); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
 		}
 	}
 	broken := errors.New("connection lost")
 	var bad iter.Seq2[manifest.Result, error] = func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
-	if _, err := Compare(stream(base), bad, nil, "", ""); !errors.Is(err, broken) {
+	if _, err := comparison.Compare(reporttest.Stream(base), bad, nil, "", ""); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the results", err)
 	}
 }
@@ -93,8 +98,8 @@ func TestCompareRefuses(t *testing.T) {
 func TestCompareLeavesOutFailures(t *testing.T) {
 	t.Parallel()
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
-	ended(manifest.OutcomeFailed, "x")(&b[0])
-	v, err := Compare(stream(a), stream(b), nil, "", "")
+	reporttest.Ended(manifest.OutcomeFailed, "x")(&b[0])
+	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,21 +112,21 @@ func TestCompareWritesPictures(t *testing.T) {
 	t.Parallel()
 	const margin, header, cell, gap, caption = 20, 64, 176, 8, 196 // of a sheet
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
-	stores := [2]*memory{newMemory(), newMemory()}
+	stores := [2]*reporttest.Memory{reporttest.NewMemory(), reporttest.NewMemory()}
 	for i, results := range [][]manifest.Result{a, b} {
 		for k := range results {
-			illustrate(t, stores[i], &results[k], k)
+			reporttest.Illustrate(t, stores[i], &results[k], k)
 		}
 	}
-	v, err := Compare(stream(a), stream(b), nil, "", "")
+	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := newMemory()
+	to := reporttest.NewMemory()
 	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); err != nil {
 		t.Fatal(err)
 	}
-	img, err := png.Decode(bytes.NewReader(to.files[KeyDifferences]))
+	img, err := png.Decode(bytes.NewReader(to.Files[comparison.KeyDifferences]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,12 +142,12 @@ func TestCompareWritesPictures(t *testing.T) {
 			}
 		}
 	}
-	var stored Versus
-	if err := json.Unmarshal(to.files[KeyComparison], &stored); err != nil || len(stored.Images) != 10 {
+	var stored comparison.Versus
+	if err := json.Unmarshal(to.Files[comparison.KeyComparison], &stored); err != nil || len(stored.Images) != 10 {
 		t.Errorf("comparison.json: %d images, error %v", len(stored.Images), err)
 	}
-	delete(stores[1].files, manifest.ItemKey(v.Images[0].ItemB, manifest.FileRestored))
-	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); !errors.Is(err, ErrIncomplete) {
+	delete(stores[1].Files, manifest.ItemKey(v.Images[0].ItemB, manifest.FileRestored))
+	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); !errors.Is(err, result.ErrIncomplete) {
 		t.Errorf("a picture is missing: error %v, want ErrIncomplete", err)
 	}
 }

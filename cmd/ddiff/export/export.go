@@ -14,7 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
@@ -70,7 +74,7 @@ func newExportCommand(c shard.Catalogue) *cobra.Command {
 }
 
 func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer) error {
-	rule, err := report.ParseRule(o.rule)
+	rule, err := selection.Parse(o.rule)
 	switch {
 	case err != nil:
 		return cli.Usage(fmt.Errorf("export: --%w", err))
@@ -79,11 +83,11 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	case manifest.IsAddress(o.out):
 		return cli.Usage(fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out))
 	}
-	versions, err := report.ParseVersions(o.versions)
+	versions, err := result.ParseVersions(o.versions)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("export: --metric-version: %w", err))
 	}
-	filter, err := report.ParseFilter(o.where)
+	filter, err := result.ParseFilter(o.where)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("export: --where: %w", err))
 	}
@@ -92,7 +96,7 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 		return err
 	}
 	defer closeAll()
-	results := versions.Select(cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args))
+	results := versions.Select(cli.AtLeastOne(filter.Select(result.Results(ctx, outputs)), args))
 
 	to, err := newTree(o.out)
 	if err != nil {
@@ -108,10 +112,10 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 
 // export writes the layout. It returns the counts of the last line.
 func (o exportOptions) export(
-	ctx context.Context, to *tree, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, name string,
+	ctx context.Context, to *tree, outputs []result.Output, results iter.Seq2[manifest.Result, error], rule selection.Rule, name string,
 ) (line string, err error) {
 	if o.layout == layoutMLflow || o.layout == layoutWandb {
-		summary, err := report.Summarize(results, o.catalogue.Operators, rule, nil)
+		summary, err := aggregate.Summarize(results, o.catalogue.Operators, rule, nil)
 		if err != nil {
 			return "", err
 		}
@@ -125,9 +129,9 @@ func (o exportOptions) export(
 		}
 		return line, exportMLflow(to, name, runs)
 	}
-	from := report.Folder{Outputs: outputs}
+	from := result.Folder{Outputs: outputs}
 	if o.layout == layoutHuggingFace {
-		n, err := report.WritePictures(ctx, from, results, to.put)
+		n, err := table.WritePictures(ctx, from, results, to.put)
 		return fmt.Sprintf("images=%d", n), err
 	}
 	e := &folderExport{from: from, to: to}
@@ -193,10 +197,10 @@ func (t *tree) finish(failed error) error {
 
 // folderExport copies pictures into one folder per cell.
 type folderExport struct {
-	from  report.Folder
+	from  result.Folder
 	to    *tree
-	cells []report.Cell
-	index map[report.Cell]int
+	cells []sweep.Cell
+	index map[sweep.Cell]int
 	items []exportedItem
 }
 
@@ -215,7 +219,7 @@ func (e *folderExport) add(r manifest.Result) error {
 	if r.Outcome != manifest.OutcomeDone {
 		return nil
 	}
-	cell, err := report.CellOf(&r.Item)
+	cell, err := sweep.CellOf(&r.Item)
 	if err != nil {
 		return err
 	}
@@ -223,7 +227,7 @@ func (e *folderExport) add(r manifest.Result) error {
 	if !known {
 		at = len(e.cells)
 		if e.index == nil {
-			e.index = map[report.Cell]int{}
+			e.index = map[sweep.Cell]int{}
 		}
 		e.index[cell], e.cells = at, append(e.cells, cell)
 	}

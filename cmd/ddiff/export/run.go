@@ -7,7 +7,9 @@ import (
 	"maps"
 	"strings"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli/resultname"
 )
 
@@ -23,10 +25,10 @@ type exportedRun struct {
 	metrics map[string]float64
 }
 
-func newExportedRuns(s report.Summary) ([]exportedRun, error) {
-	cells := make([]report.Cell, len(s.Rows))
+func newExportedRuns(s aggregate.Summary) ([]exportedRun, error) {
+	cells := make([]sweep.Cell, len(s.Rows))
 	for i := range s.Rows {
-		cells[i] = report.Cell{Problem: s.Rows[i].Problem, Approach: s.Rows[i].Approach}
+		cells[i] = sweep.Cell{Problem: s.Rows[i].Problem, Approach: s.Rows[i].Approach}
 	}
 	names := resultname.Cells(cells)
 	runs := make([]exportedRun, len(s.Rows))
@@ -54,11 +56,11 @@ func newExportedRuns(s report.Summary) ([]exportedRun, error) {
 }
 
 // rowMetrics returns the defined figures of a row.
-func rowMetrics(r *report.Row) map[string]float64 {
+func rowMetrics(r *aggregate.Row) map[string]float64 {
 	metrics := map[string]float64{
 		"images": float64(r.Images), "items": float64(r.Items), "failed": float64(r.Failed), "dead": float64(r.Dead),
 	}
-	estimates := map[string]report.Estimate{
+	estimates := map[string]statistic.Estimate{
 		"psnr": r.PSNR, "ssim": r.SSIM, "psnr_y": r.PSNRLuma, "haarpsi": r.HaarPSI, "residual": r.Residual,
 		"baseline_psnr": r.Baseline, "gain": r.Gain, "seconds": r.Seconds,
 	}

@@ -13,7 +13,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/statistic"
 )
 
 var update = flag.Bool("update", false, "write the golden file of this package")
@@ -165,7 +166,7 @@ func TestWandbLogOfLongRecords(t *testing.T) {
 // TestRunsHaveFurtherMetrics: a metric of ddiff score is in the runs, as it is in the table.
 func TestRunsHaveFurtherMetrics(t *testing.T) {
 	t.Parallel()
-	r := report.Row{PSNR: report.Estimate{N: 2, Mean: 20}, Metrics: map[string]report.Estimate{"lpips_vgg": {N: 2, Mean: 0.25}}}
+	r := aggregate.Row{PSNR: statistic.Estimate{N: 2, Mean: 20}, Metrics: map[string]statistic.Estimate{"lpips_vgg": {N: 2, Mean: 0.25}}}
 	if got := rowMetrics(&r); got["psnr"] != 20 || got["lpips_vgg"] != 0.25 {
 		t.Errorf("metrics %v", got)
 	}

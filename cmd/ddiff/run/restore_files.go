@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/gpuworker"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
@@ -214,9 +214,9 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 	results := w.waiting[name]
 	delete(w.waiting, name)
 	var v resultname.Variation
-	cells := make([]report.Cell, len(results))
+	cells := make([]sweep.Cell, len(results))
 	for i := range results {
-		c, err := report.CellOf(&results[i].Item)
+		c, err := sweep.CellOf(&results[i].Item)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,43 @@
+package table
+
+import (
+	"strconv"
+
+	"ddiff/coordinator/report/statistic"
+)
+
+// Mean is the text of a mean.
+func Mean(e statistic.Estimate, decimals int, missing string) string {
+	if e.N == 0 {
+		return missing
+	}
+	return Decimal(e.Mean, decimals)
+}
+
+// Gain always has a sign.
+func Gain(e statistic.Estimate, missing string) string {
+	if e.N == 0 {
+		return missing
+	}
+	return Signed(e.Mean, 2)
+}
+
+// Decimal never prints a negative zero.
+func Decimal(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if s[0] == '-' {
+		if rounded, err := strconv.ParseFloat(s, 64); err == nil && rounded == 0 {
+			return s[1:]
+		}
+	}
+	return s
+}
+
+// Signed always has a sign.
+func Signed(v float64, decimals int) string {
+	s := Decimal(v, decimals)
+	if s[0] != '-' {
+		return "+" + s
+	}
+	return s
+}
