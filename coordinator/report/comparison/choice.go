@@ -173,12 +173,8 @@ func (c *Choices) WriteText(w io.Writer) error {
 			if r.Oracle {
 				mark = "*"
 			}
-			goodGain := "-"
-			if r.GoodGain.N > 0 {
-				goodGain = table.Signed(r.GoodGain.Mean, 3)
-			}
-			fmt.Fprintf(out, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rule, mark, r.PSNR.N, table.Mean(r.Good, 3, "-"), half(r.Good, 3),
-				goodGain, half(r.GoodGain, 3), table.Mean(r.PSNR, 2, "-"), half(r.PSNR, 2), table.Gain(r.Gain, "-"), half(r.Gain, 2))
+			fmt.Fprintf(out, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rule, mark, r.PSNR.N, table.Mean(r.Good, 3, "-"), table.Half(r.Good, 3, "-"),
+				table.SignedMean(r.GoodGain, 3, "-"), table.Half(r.GoodGain, 3, "-"), table.Mean(r.PSNR, 2, "-"), table.Half(r.PSNR, 2, "-"), table.SignedMean(r.Gain, 2, "-"), table.Half(r.Gain, 2, "-"))
 		}
 		if err := out.Flush(); err != nil {
 			return err
@@ -192,12 +188,4 @@ func (c *Choices) WriteText(w io.Writer) error {
 		"* %s.\n", strconv.FormatFloat(c.Within, 'g', -1, 64), c.Of, c.Of, selection.OracleNote)
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// half formats the half-width of an interval.
-func half(e statistic.Estimate, decimals int) string {
-	if e.HalfWidth == nil {
-		return "-"
-	}
-	return table.Decimal(*e.HalfWidth, decimals)
 }

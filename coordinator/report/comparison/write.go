@@ -11,7 +11,6 @@ import (
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sheet"
-	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
@@ -31,12 +30,8 @@ func (v *Versus) WriteText(w io.Writer, largest int) error {
 	name, unit, decimals := v.heading()
 	fmt.Fprintf(out, "problem\tn\t%s A\t%s B\tA - B\t95%% interval\tp\tp (Holm)\n", name, name)
 	for _, r := range v.Rows {
-		interval := "-"
-		if h := r.Difference.HalfWidth; h != nil {
-			interval = "[" + table.Signed(r.Difference.Mean-*h, decimals) + ", " + table.Signed(r.Difference.Mean+*h, decimals) + "]"
-		}
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", sweep.Printable(r.Describe()), r.Difference.N,
-			table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"), difference(r.Difference, decimals), interval, probability(r.P), probability(r.PHolm))
+			table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"), table.SignedMean(r.Difference, decimals, "-"), table.Interval(r.Difference, decimals), probability(r.P), probability(r.PHolm))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -77,14 +72,6 @@ func (v *Versus) heading() (name, unit string, decimals int) {
 		return "SSIM", "", 4
 	}
 	return name, "", 4
-}
-
-// difference always has a sign.
-func difference(e statistic.Estimate, decimals int) string {
-	if e.N == 0 {
-		return "-"
-	}
-	return table.Signed(e.Mean, decimals)
 }
 
 func probability(p *float64) string {

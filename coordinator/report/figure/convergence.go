@@ -2,7 +2,6 @@ package figure
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -11,7 +10,6 @@ import (
 	"ddiff/coordinator/report/chart"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/manifest"
 )
 
 // maxCurveSteps bounds the points of a convergence curve: evenly spaced steps of the longest trace, with the first and the
@@ -125,39 +123,25 @@ func (w *figureWriter) readTraces(ctx context.Context, of []sampled) ([]*traceVa
 			out = append(out, t)
 		}
 		if w.shown[of[i].item] {
-			w.Read[of[i].item] = pageCurves(t)
+			w.Read[of[i].item] = nil
+			if t != nil {
+				w.Read[of[i].item] = t.page
+			}
 		}
 	}
 	return out, nil
 }
 
-// pageCurves are the curves of the page, nil if the trace could not be read.
-func pageCurves(t *traceValues) *Curves {
-	if t == nil {
-		return nil
-	}
-	return t.page
-}
-
 func (w *figureWriter) readTrace(ctx context.Context, of sampled) (*traceValues, error) {
-	key := manifest.ItemKey(of.item, manifest.FileTrace)
-	data, err := w.store.Get(ctx, key)
+	t, thinned, err := readTrace(ctx, w.store, of.item)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	var t manifest.Trace
-	if err := json.Unmarshal(data, &t); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
-	}
-	thinned, err := thin(&t)
-	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
+		return nil, err
 	}
 	out := &traceValues{image: of.image, steps: len(t.Timestep)}
 	if w.shown[of.item] {
 		out.page = thinned
 	}
-	at := curveSteps(out.steps)
+	at := evenSteps(out.steps, maxCurveSteps)
 	for _, c := range convergenceCurves() {
 		values := t.Curve(c.name)
 		var chosen []float64
@@ -171,19 +155,6 @@ func (w *figureWriter) readTrace(ctx context.Context, of sampled) (*traceValues,
 	return out, nil
 }
 
-// curveSteps are the indices of the drawn steps of a trace.
-func curveSteps(steps int) []int {
-	points := min(steps, maxCurveSteps)
-	out := make([]int, points)
-	for p := range out {
-		out[p] = p
-		if steps > points {
-			out[p] = p * (steps - 1) / (points - 1)
-		}
-	}
-	return out
-}
-
 // meanCurve returns the mean of a curve over the traces with its interval at each drawn step. Traces with another number
 // of steps than the longest, which one approach does not have, are left out.
 func meanCurve(traces []*traceValues, curve int) []statPoint {
@@ -194,7 +165,7 @@ func meanCurve(traces []*traceValues, curve int) []statPoint {
 		}
 	}
 	var out []statPoint
-	for p, k := range curveSteps(steps) {
+	for p, k := range evenSteps(steps, maxCurveSteps) {
 		var values []float64
 		var images []uint64
 		for _, t := range traces {

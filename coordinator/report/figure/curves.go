@@ -47,34 +47,49 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 // ReadCurves reads and thins the trace of an item.
 func ReadCurves(ctx context.Context, store result.Files, e *entry.Entry) (*Curves, error) {
-	key := manifest.ItemKey(e.ID, manifest.FileTrace)
+	_, c, err := readTrace(ctx, store, e.ID)
+	return c, err
+}
+
+// readTrace reads the trace of an item, complete and thinned.
+func readTrace(ctx context.Context, store result.Files, id string) (*manifest.Trace, *Curves, error) {
+	key := manifest.ItemKey(id, manifest.FileTrace)
 	data, err := store.Get(ctx, key)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
+		return nil, nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	var t manifest.Trace
 	if err := json.Unmarshal(data, &t); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
+		return nil, nil, fmt.Errorf("decode %s: %w", key, err)
 	}
 	c, err := thin(&t)
 	if err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
+		return nil, nil, fmt.Errorf("decode %s: %w", key, err)
 	}
-	return c, nil
+	return &t, c, nil
+}
+
+// evenSteps are the indices of at most limit evenly spaced steps, with the first and the last.
+func evenSteps(steps, limit int) []int {
+	points := min(steps, limit)
+	out := make([]int, points)
+	for p := range out {
+		out[p] = p
+		if steps > points {
+			out[p] = p * (steps - 1) / (points - 1)
+		}
+	}
+	return out
 }
 
 // thin selects the steps of the page.
 func thin(t *manifest.Trace) (*Curves, error) {
 	steps := len(t.Timestep)
-	points := min(steps, maxCurvePoints)
-	at := make([]int, points)
+	at := evenSteps(steps, maxCurvePoints)
+	points := len(at)
 	c := &Curves{Step: make([]int, points), Timestep: make([]int, points)}
-	for p := range points {
-		at[p] = p
-		if steps > points {
-			at[p] = p * (steps - 1) / (points - 1)
-		}
-		c.Step[p], c.Timestep[p] = at[p]+1, t.Timestep[at[p]]
+	for p, k := range at {
+		c.Step[p], c.Timestep[p] = k+1, t.Timestep[k]
 	}
 	for _, curve := range t.Curves {
 		if len(curve.Values) != steps {

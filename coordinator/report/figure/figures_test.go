@@ -71,11 +71,11 @@ func TestTraceLimits(t *testing.T) {
 
 func TestLongTraceIsThinned(t *testing.T) {
 	t.Parallel()
-	at := curveSteps(1000)
+	at := evenSteps(1000, maxCurveSteps)
 	if len(at) != maxCurveSteps || at[0] != 0 || at[len(at)-1] != 999 || at[1] != 10 {
 		t.Errorf("steps %v", at)
 	}
-	if got := curveSteps(3); !slices.Equal(got, []int{0, 1, 2}) {
+	if got := evenSteps(3, maxCurveSteps); !slices.Equal(got, []int{0, 1, 2}) {
 		t.Errorf("steps %v", got)
 	}
 }

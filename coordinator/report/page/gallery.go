@@ -41,10 +41,15 @@ func (g *Gallery) Names() []string {
 
 // Watch yields the entries and adds each of them.
 func (g *Gallery) Watch(ordered iter.Seq2[*entry.Entry, error]) iter.Seq2[*entry.Entry, error] {
+	return watch(ordered, g.add)
+}
+
+// watch yields the entries and shows each of them to see.
+func watch(ordered iter.Seq2[*entry.Entry, error], see func(*entry.Entry)) iter.Seq2[*entry.Entry, error] {
 	return func(yield func(*entry.Entry, error) bool) {
 		for e, err := range ordered {
 			if err == nil {
-				g.add(e)
+				see(e)
 			}
 			if !yield(e, err) {
 				return

@@ -152,19 +152,13 @@ func shares(counts []int, limit int) []int {
 
 // Watch yields the entries and lists the finished ones.
 func (l *Listing) Watch(ordered iter.Seq2[*entry.Entry, error]) iter.Seq2[*entry.Entry, error] {
-	return func(yield func(*entry.Entry, error) bool) {
-		for e, err := range ordered {
-			if err == nil && e.Done() {
-				l.consider(e)
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
+	return watch(ordered, l.consider)
 }
 
 func (l *Listing) consider(e *entry.Entry) {
+	if !e.Done() {
+		return
+	}
 	if at := e.Finished; !at.IsZero() {
 		if l.first.IsZero() || at.Before(l.first) {
 			l.first = at

@@ -96,7 +96,7 @@ func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]stri
 		if e.N > 0 {
 			ours = table.Decimal(e.Mean, f.decimals)
 			if e.HalfWidth != nil {
-				ours += " ±" + table.Decimal(*e.HalfWidth, f.decimals)
+				ours += " ±" + table.Half(e, f.decimals, "")
 			}
 			ours += star
 		}

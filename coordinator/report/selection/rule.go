@@ -149,30 +149,30 @@ func choose(runs []Scores, merit func(Scores) float64) Scores {
 	return best
 }
 
+// all are the figures of a measurement, in a fixed order.
+func (s *Scores) all() []*float64 {
+	out := []*float64{&s.PSNR, &s.SSIM, &s.Residual, &s.Baseline, &s.Seconds, &s.PSNRLuma, &s.HaarPSI}
+	for k := range s.Cost {
+		out = append(out, &s.Cost[k])
+	}
+	for i := range s.Extra {
+		out = append(out, &s.Extra[i])
+	}
+	return out
+}
+
+// meanScores averages the defined values of each figure; without one it is undefined.
 func meanScores(runs []Scores) Scores {
-	mean := func(get func(Scores) float64) float64 {
-		n, sum := 0, 0.0
-		for _, s := range runs {
-			if v := get(s); statistic.Defined(v) {
-				n, sum = n+1, sum+v
+	out := Scores{Extra: slices.Clone(runs[0].Extra)}
+	clear(out.Extra)
+	for k, mean := range out.all() {
+		n := 0
+		for i := range runs {
+			if v := *runs[i].all()[k]; statistic.Defined(v) {
+				n, *mean = n+1, *mean+v
 			}
 		}
-		return sum / float64(n) // NaN without a defined value
-	}
-	out := Scores{
-		PSNR:     mean(func(s Scores) float64 { return s.PSNR }),
-		SSIM:     mean(func(s Scores) float64 { return s.SSIM }),
-		Residual: mean(func(s Scores) float64 { return s.Residual }),
-		Baseline: mean(func(s Scores) float64 { return s.Baseline }),
-		Seconds:  mean(func(s Scores) float64 { return s.Seconds }),
-		PSNRLuma: mean(func(s Scores) float64 { return s.PSNRLuma }),
-		HaarPSI:  mean(func(s Scores) float64 { return s.HaarPSI }),
-	}
-	for k := range out.Cost {
-		out.Cost[k] = mean(func(s Scores) float64 { return s.Cost[k] })
-	}
-	for i := range runs[0].Extra {
-		out.Extra = append(out.Extra, mean(func(s Scores) float64 { return s.Extra[i] }))
+		*mean /= float64(n)
 	}
 	return out
 }

@@ -22,8 +22,17 @@ func costNote(s aggregate.Summary) []string {
 		"the calls of A and of its Jacobian."}
 }
 
-// maxMixedRows bounds the rows that the note on precisions names.
-const maxMixedRows = 5
+// maxNamedRows bounds the rows that a note names.
+const maxNamedRows = 5
+
+// firstRows joins the first rows; more is the format of the number of the others.
+func firstRows(rows []string, more string) string {
+	text := strings.Join(rows[:min(len(rows), maxNamedRows)], "; ")
+	if n := len(rows) - maxNamedRows; n > 0 {
+		text += fmt.Sprintf(more, n)
+	}
+	return text
+}
 
 // precisionNote says if the items of a summary were computed in several precisions, and names the rows whose means mix them.
 func precisionNote(s aggregate.Summary) []string {
@@ -46,11 +55,7 @@ func precisionNote(s aggregate.Summary) []string {
 	}
 	text := "Several precisions of the score network: " + strings.Join(counts, ", ") + "."
 	if len(mixed) > 0 {
-		text += " The means of these rows mix them: " + strings.Join(mixed[:min(len(mixed), maxMixedRows)], "; ")
-		if more := len(mixed) - maxMixedRows; more > 0 {
-			text += fmt.Sprintf("; and %d more rows", more)
-		}
-		text += ". Set precision in the campaign file to fix one."
+		text += " The means of these rows mix them: " + firstRows(mixed, "; and %d more rows") + ". Set precision in the campaign file to fix one."
 	}
 	return []string{text}
 }
@@ -104,9 +109,6 @@ func notes(s aggregate.Summary) []string {
 	return out
 }
 
-// maxPartialRows bounds the rows that the note on partial figures names.
-const maxPartialRows = 5
-
 // partialNote names the figures that exist for some images of a row only, such as PSNR where some images have no truth.
 func partialNote(s aggregate.Summary) []string {
 	var rows []string
@@ -132,11 +134,7 @@ func partialNote(s aggregate.Summary) []string {
 	if len(rows) == 0 {
 		return nil
 	}
-	text := "Means over fewer than n images, because the others have no such figure: " + strings.Join(rows[:min(len(rows), maxPartialRows)], "; ")
-	if more := len(rows) - maxPartialRows; more > 0 {
-		text += fmt.Sprintf("; and %d more rows", more)
-	}
-	return []string{text + "."}
+	return []string{"Means over fewer than n images, because the others have no such figure: " + firstRows(rows, "; and %d more rows") + "."}
 }
 
 // maxNotedPairs bounds the comparisons below a table.
@@ -155,9 +153,7 @@ func comparisonSentence(c aggregate.Comparison, oracle bool) string {
 		text += "*"
 	}
 	if c.Difference.HalfWidth != nil {
-		text += fmt.Sprintf(", 95%% interval [%s, %s]",
-			Signed(c.Difference.Mean-*c.Difference.HalfWidth, 2),
-			Signed(c.Difference.Mean+*c.Difference.HalfWidth, 2))
+		text += ", 95% interval " + Interval(c.Difference, 2)
 	}
 	text += fmt.Sprintf(" (paired, n = %d", c.Difference.N)
 	if c.PHolm != nil && !oracle {
@@ -168,9 +164,6 @@ func comparisonSentence(c aggregate.Comparison, oracle bool) string {
 	}
 	return text + ")."
 }
-
-// maxTunedRows bounds the rows that a note names.
-const maxTunedRows = 5
 
 // tuningNotes name the rows whose settings were chosen with their own images.
 func tuningNotes(rows []aggregate.Row, varying aggregate.Varying) []string {
@@ -183,25 +176,15 @@ func tuningNotes(rows []aggregate.Row, varying aggregate.Varying) []string {
 		{func(r *aggregate.Row) int { return r.PresetImages }, "Values of a preset were chosen with images of the same row"},
 	} {
 		var named []string
-		more := 0
 		for i := range rows {
 			r := &rows[i]
-			switch n := kind.images(r); {
-			case n == 0:
-			case len(named) == maxTunedRows:
-				more++
-			default:
+			if n := kind.images(r); n > 0 {
 				named = append(named, fmt.Sprintf("%d of %d images of %s", n, r.Images, varying.RowName(r)))
 			}
 		}
-		if len(named) == 0 {
-			continue
+		if len(named) > 0 {
+			out = append(out, kind.text+", so that its figures are too good: "+firstRows(named, "; and of %d more rows")+".")
 		}
-		text := kind.text + ", so that its figures are too good: " + strings.Join(named, "; ")
-		if more > 0 {
-			text += fmt.Sprintf("; and of %d more rows", more)
-		}
-		out = append(out, text+".")
 	}
 	return out
 }

@@ -14,12 +14,28 @@ func Mean(e statistic.Estimate, decimals int, missing string) string {
 	return Decimal(e.Mean, decimals)
 }
 
-// Gain always has a sign.
-func Gain(e statistic.Estimate, missing string) string {
+// SignedMean is the text of a mean with a sign.
+func SignedMean(e statistic.Estimate, decimals int, missing string) string {
 	if e.N == 0 {
 		return missing
 	}
-	return Signed(e.Mean, 2)
+	return Signed(e.Mean, decimals)
+}
+
+// Half is the text of the half-width of an interval.
+func Half(e statistic.Estimate, decimals int, missing string) string {
+	if e.HalfWidth == nil {
+		return missing
+	}
+	return Decimal(*e.HalfWidth, decimals)
+}
+
+// Interval is the text of an interval, "-" without one.
+func Interval(e statistic.Estimate, decimals int) string {
+	if e.HalfWidth == nil {
+		return "-"
+	}
+	return "[" + Signed(e.Mean-*e.HalfWidth, decimals) + ", " + Signed(e.Mean+*e.HalfWidth, decimals) + "]"
 }
 
 // Decimal never prints a negative zero.

@@ -66,12 +66,8 @@ func figureColumns(s aggregate.Summary) []figureColumn {
 	decimals := func(n int) func(statistic.Estimate, string) string {
 		return func(e statistic.Estimate, missing string) string { return Mean(e, n, missing) }
 	}
-	half := func(e statistic.Estimate, missing string) string {
-		if e.HalfWidth == nil {
-			return missing
-		}
-		return Decimal(*e.HalfWidth, 2)
-	}
+	half := func(e statistic.Estimate, missing string) string { return Half(e, 2, missing) }
+	gain := func(e statistic.Estimate, missing string) string { return SignedMean(e, 2, missing) }
 	itself := func(mean float64) float64 { return mean }
 	toZero := func(mean float64) float64 { return -math.Abs(mean) }
 	out := []figureColumn{
@@ -79,7 +75,7 @@ func figureColumns(s aggregate.Summary) []figureColumn {
 		{"PSNR", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.PSNR }, true, itself},
 		{"±95%", half, func(r *aggregate.Row) statistic.Estimate { return r.PSNR }, false, nil},
 		{"baseline", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Baseline }, false, nil},
-		{"gain", Gain, func(r *aggregate.Row) statistic.Estimate { return r.Gain }, true, nil},
+		{"gain", gain, func(r *aggregate.Row) statistic.Estimate { return r.Gain }, true, nil},
 		{"SSIM", decimals(3), func(r *aggregate.Row) statistic.Estimate { return r.SSIM }, true, itself},
 		{"residual", decimals(4), func(r *aggregate.Row) statistic.Estimate { return r.Residual }, true, toZero},
 		{"s/image", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Seconds }, false, nil},
