@@ -1,38 +1,16 @@
 package report
 
 import (
-	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares with testdata/name, or rewrites the file under -update.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs (go test -update accepts it)\ngot:\n%s\nwant:\n%s", path, got, want)
-	}
-}
 
 // testCampaign is the campaign of the fixtures.
 func testCampaign() Campaign {
@@ -73,4 +51,22 @@ func campaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
 		reporttest.Result(t, "hdr", "ddiff", "broken.png", 0, reporttest.Ended(manifest.OutcomeFailed, "decode broken.png: unexpected EOF at byte 8192")),
 		reporttest.Result(t, "hdr", "ddiff", "huge.png", 0, reporttest.Ended(manifest.OutcomeDead, "given up after 5 attempts: out of memory")),
 	)
+}
+
+// texts joins the texts of cells.
+func texts(cells []table.Cell) string {
+	var out []string
+	for _, c := range cells {
+		out = append(out, c.Text)
+	}
+	return strings.Join(out, " ")
+}
+
+func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+	t.Helper()
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -44,7 +44,7 @@ func TestGoldenReports(t *testing.T) {
 					fmt.Fprintln(&out, key, describe(t, key, store.Files[key]))
 				}
 			}
-			golden(t, "files_"+name+".txt", out.Bytes())
+			reporttest.Golden(t, "files_"+name+".txt", out.Bytes())
 		})
 	}
 }

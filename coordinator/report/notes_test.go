@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
@@ -98,31 +96,6 @@ func TestPrecisionOfApproaches(t *testing.T) {
 	a.Precision = "float16"
 	if got := a.FullText(); got != "ddiff (steps=3) in float16" {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestProblemsOfOneSide: a comparison names the problems that only one side has.
-func TestProblemsOfOneSide(t *testing.T) {
-	t.Parallel()
-	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
-	extra := func(task, method string) manifest.Result {
-		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
-	}
-	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	if err := v.WriteText(&text, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("text lacks %q:\n%s", want, text.String())
-		}
-	}
-	if strings.Contains(text.String(), "largest differences") {
-		t.Errorf("differences that nobody asked for:\n%s", text.String())
 	}
 }
 

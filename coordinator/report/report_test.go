@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -154,5 +155,19 @@ func TestWriteRefusesUnknownRule(t *testing.T) {
 	store := reporttest.NewMemory()
 	if _, err := Write(t.Context(), store, c, reporttest.Stream(nil)); !errors.Is(err, selection.ErrUnknownRule) || len(store.Files) != 0 {
 		t.Errorf("error = %v, %d files written", err, len(store.Files))
+	}
+}
+
+func TestWriteRefusesInvalidItems(t *testing.T) {
+	t.Parallel()
+	open := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended("running", ""))
+	broken := reporttest.Result(t, "hdr", "ddiff", "b.png", 0)
+	broken.Item.Params = map[string]float64{"gain": math.NaN()}
+	for _, r := range []manifest.Result{open, broken} {
+		store := reporttest.NewMemory()
+		_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream([]manifest.Result{r}))
+		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.Files) != 0 {
+			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.Files))
+		}
 	}
 }

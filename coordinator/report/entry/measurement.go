@@ -2,11 +2,11 @@ package entry
 
 import (
 	"cmp"
-	"ddiff/coordinator/report/selection"
 	"iter"
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -26,6 +27,26 @@ import (
 	"ddiff/manifest"
 	"ddiff/storage"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Golden compares with testdata/name, or rewrites the file under -update.
+func Golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (go test -update accepts it)\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
 
 // With changes the noise level and the settings of a result.
 func With(sigma float64, settings string) func(*manifest.Result) {

@@ -34,9 +34,13 @@ const (
 )
 
 var (
+	// Paper is the background.
 	Paper = color.RGBA{0xff, 0xff, 0xff, 0xff}
+	// Blank fills the place of a missing picture.
 	Blank = color.RGBA{0xee, 0xf0, 0xf2, 0xff}
-	Ink   = color.RGBA{0x1c, 0x23, 0x2b, 0xff}
+	// Ink is the colour of text.
+	Ink = color.RGBA{0x1c, 0x23, 0x2b, 0xff}
+	// Muted is the colour of details.
 	Muted = color.RGBA{0x66, 0x70, 0x7c, 0xff}
 )
 

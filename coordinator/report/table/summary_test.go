@@ -1,4 +1,4 @@
-package report
+package table_test
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func TestTableGolden(t *testing.T) {
 	for format, extension := range map[table.Format]string{table.FormatText: "txt", table.FormatMarkdown: "md", table.FormatLaTeX: "tex"} {
 		for _, rule := range []selection.Rule{selection.First, selection.BestPSNR} {
 			s := summaryOf(t, reporttest.TableResults(t), rule)
-			golden(t, "table_"+string(rule)+"."+extension, []byte(tableText(t, s, format)))
+			reporttest.Golden(t, "table_"+string(rule)+"."+extension, []byte(tableText(t, s, format)))
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestCSVGolden(t *testing.T) {
 	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(reporttest.TableResults(t)), nil); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "results.csv", out.Bytes())
+	reporttest.Golden(t, "results.csv", out.Bytes())
 }
 
 func TestOracleIsMarkedAndNeverBold(t *testing.T) {
@@ -157,4 +157,13 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, text)
 		}
 	}
+}
+
+func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+	t.Helper()
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

@@ -1,4 +1,4 @@
-package report
+package comparison_test
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func TestChoose(t *testing.T) {
 	if err := c.WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "choices.txt", text.Bytes())
+	reporttest.Golden(t, "choices.txt", text.Bytes())
 
 	if _, err := comparison.Choose(reporttest.Stream(results), nil, 5, 1); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), "no measurement has 5 finished runs") {
 		t.Errorf("5 of 4 runs: error %v", err)

@@ -1,4 +1,4 @@
-package report
+package comparison_test
 
 import (
 	"bytes"
@@ -149,5 +149,30 @@ func TestCompareWritesPictures(t *testing.T) {
 	delete(stores[1].Files, manifest.ItemKey(v.Images[0].ItemB, manifest.FileRestored))
 	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); !errors.Is(err, result.ErrIncomplete) {
 		t.Errorf("a picture is missing: error %v, want ErrIncomplete", err)
+	}
+}
+
+// TestProblemsOfOneSide: a comparison names the problems that only one side has.
+func TestProblemsOfOneSide(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
+	extra := func(task, method string) manifest.Result {
+		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
+	}
+	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := v.WriteText(&text, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("text lacks %q:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "largest differences") {
+		t.Errorf("differences that nobody asked for:\n%s", text.String())
 	}
 }

@@ -1,11 +1,10 @@
-package report
+package aggregate_test
 
 import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"strings"
 	"testing"
 
 	"ddiff/coordinator/report/aggregate"
@@ -30,7 +29,7 @@ func TestSummaryGolden(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, "summary_"+string(rule)+".json", append(object, '\n'))
+		reporttest.Golden(t, "summary_"+string(rule)+".json", append(object, '\n'))
 	}
 }
 
@@ -70,20 +69,6 @@ func TestSummarizeIgnoresOrder(t *testing.T) {
 		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
 		if got := summaryOf(t, results, selection.Mean); !reflect.DeepEqual(got, want) {
 			t.Fatalf("another order gives %+v, want %+v", got, want)
-		}
-	}
-}
-
-func TestWriteRefusesInvalidItems(t *testing.T) {
-	t.Parallel()
-	open := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended("running", ""))
-	broken := reporttest.Result(t, "hdr", "ddiff", "b.png", 0)
-	broken.Item.Params = map[string]float64{"gain": math.NaN()}
-	for _, r := range []manifest.Result{open, broken} {
-		store := reporttest.NewMemory()
-		_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream([]manifest.Result{r}))
-		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.Files) != 0 {
-			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.Files))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package comparison_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package report
+package table_test
 
 import (
 	"strings"
