@@ -19,7 +19,6 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sheet"
-	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -90,7 +89,7 @@ func TestWriteWithoutResults(t *testing.T) {
 	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(store.Files[KeyCSV]); got != table.CSVHeader+"\n" {
+	if got := string(store.Files[KeyCSV]); got != csvHeader+"\n" {
 		t.Errorf("csv = %q", got)
 	}
 }
@@ -171,3 +170,7 @@ func TestWriteRefusesInvalidItems(t *testing.T) {
 		}
 	}
 }
+
+// csvHeader is the header of results.csv. Scripts read it: columns are only appended.
+const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings,sigma_estimated,photons"

@@ -15,7 +15,6 @@ import (
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -42,7 +41,7 @@ func (s *lineStore) PutFrom(_ context.Context, key string, data io.ReaderAt, siz
 	var method, image string
 	for scan := bufio.NewScanner(io.NewSectionReader(data, 0, size)); scan.Scan(); s.lines++ {
 		cells := strings.Split(scan.Text(), ",")
-		if len(cells) != len(strings.Split(table.CSVHeader, ",")) {
+		if len(cells) != len(strings.Split(csvHeader, ",")) {
 			return fmt.Errorf("line %d has %d cells", s.lines, len(cells))
 		}
 		if cells[8] == method && sweep.CompareNatural(image, cells[1]) >= 0 {

@@ -2,8 +2,10 @@ package table
 
 import (
 	"strconv"
+	"strings"
 
 	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
 )
 
 // Mean is the text of a mean.
@@ -56,4 +58,21 @@ func Signed(v float64, decimals int) string {
 		return "+" + s
 	}
 	return s
+}
+
+// CSVText puts an apostrophe before a text that a spreadsheet would compute, and replaces control characters.
+func CSVText(s string) string {
+	s = sweep.Printable(s)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+// CSVFloat formats a figure as [strconv.FormatFloat] does; an undefined one is empty.
+func CSVFloat(v float64, format byte, precision int) string {
+	if !statistic.Defined(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, format, precision, 64)
 }

@@ -20,7 +20,18 @@ func TestParquetEqualsCSV(t *testing.T) {
 	if err := WriteParquet(t.Context(), &file, reporttest.Stream(results), nil); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := parquet.Read[parquetRow](bytes.NewReader(file.Bytes()), int64(file.Len()))
+	rows, err := parquet.Read[struct {
+		Item    string   `parquet:"item"`
+		Image   string   `parquet:"image"`
+		Task    string   `parquet:"task"`
+		Params  string   `parquet:"params"`
+		Sigma   float64  `parquet:"sigma"`
+		Size    string   `parquet:"size"`
+		Prior   string   `parquet:"prior"`
+		Outcome string   `parquet:"outcome"`
+		Reason  string   `parquet:"reason"`
+		PSNR    *float64 `parquet:"psnr"`
+	}](bytes.NewReader(file.Bytes()), int64(file.Len()))
 	if err != nil || len(rows) != len(results) {
 		t.Fatalf("%d rows, error %v, want %d", len(rows), err, len(results))
 	}
