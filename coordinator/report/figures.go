@@ -18,7 +18,7 @@ import (
 // store can list and delete. It returns the number of figures.
 //
 // It reads at most 2048 traces for one line of a convergence figure, and 16384 for all of them; [Write] reads 128 and 1024. If
-// a listed trace cannot be read, the error wraps [ErrIncomplete], and all figures are there.
+// a listed trace cannot be read, the error wraps [result.ErrIncomplete], and all figures are there.
 func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (n int, err error) {
 	rule, err := selection.Parse(string(campaign.Select))
 	if err != nil {

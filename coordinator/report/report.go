@@ -28,7 +28,7 @@ import (
 // picture at a time. It returns the stored summary.
 //
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
-// error that wraps [ErrIncomplete]. Other errors stop it: [ErrUnknownRule], errors of results, errors of Put.
+// error that wraps [result.ErrIncomplete]. Other errors stop it: [selection.ErrUnknownRule], errors of results, errors of Put.
 func Write(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (aggregate.Summary, error) {
 	rule, err := selection.Parse(string(campaign.Select))
 	if err != nil {

@@ -45,7 +45,7 @@ type Row struct {
 	Metrics map[string]statistic.Estimate `json:"metrics,omitempty"`
 	// Residual is mean((y - A(x))^2) minus the variance of the noise: zero is best.
 	Residual statistic.Estimate `json:"residual,omitzero"`
-	// BetweenRuns compares the runs of one measurement, if there are several. Only [Write] computes it.
+	// BetweenRuns compares the runs of one measurement, if there are several. Only a whole report has it.
 	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`
 	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
 	Seconds statistic.Estimate `json:"seconds,omitzero"`

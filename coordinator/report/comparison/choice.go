@@ -56,7 +56,7 @@ type RuleChoice struct {
 	Gain statistic.Estimate `json:"gain,omitzero"`
 }
 
-// choiceSample has the exact figures of one measurement, by the index of the rule in [Rules].
+// choiceSample has the exact figures of one measurement, by the index of the rule in [selection.Rules].
 type choiceSample struct {
 	image      uint64
 	good, psnr []float64

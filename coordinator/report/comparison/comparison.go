@@ -76,7 +76,7 @@ func (d ImageDifference) Difference() float64 { return d.ValueA - d.ValueB }
 
 // Compare compares two sets of results by a metric, "" for PSNR: the name of a column of scores. Each side must have one approach to each problem, and both sides the same
 // measurements of each common problem. The error wraps [ErrNotComparable] otherwise, if no problem is common, or if the
-// rule is an oracle. It wraps [ErrVersions] if the sides have no score, or not one version of it. All measurements of both
+// rule is an oracle. It wraps [result.ErrVersions] if the sides have no score, or not one version of it. All measurements of both
 // sides are in memory.
 func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (*Versus, error) {
 	metric = cmp.Or(metric, "psnr")

@@ -82,7 +82,7 @@ func probability(p *float64) string {
 }
 
 // Write stores comparison.json, and differences.png with the pictures of the largest differences: measurement, A, B and
-// truth. A and b are the stores of the items. The error wraps [ErrIncomplete] if a picture cannot be read.
+// truth. A and b are the stores of the items. The error wraps [result.ErrIncomplete] if a picture cannot be read.
 func (v *Versus) Write(ctx context.Context, to, a, b result.Files, tasks operator.Set, largest int) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

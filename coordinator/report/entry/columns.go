@@ -71,7 +71,7 @@ func (c *Columns) add(e *Entry, r *manifest.Result) {
 }
 
 // choose decides on the versions: the only one, or that of the workers if it covers all scored items. The error wraps
-// [ErrVersions].
+// [result.ErrVersions].
 func (c *Columns) choose() error {
 	c.chosen = make(map[string]string)
 	versions := make(map[string][]int)
@@ -118,7 +118,7 @@ func (c *Columns) refuse(name string, all []int) error {
 		result.ErrVersions, name, strings.Join(texts, ", "), c.ids[most])
 }
 
-// CommonVersion returns the version of a metric that both sides of a comparison have. The error wraps [ErrVersions].
+// CommonVersion returns the version of a metric that both sides of a comparison have. The error wraps [result.ErrVersions].
 func CommonVersion(a, b *Columns, metric string) (string, error) {
 	x, y := a.chosen[metric], b.chosen[metric]
 	switch {

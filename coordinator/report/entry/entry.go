@@ -60,7 +60,7 @@ type Entry struct {
 	// NoiseVariance is the mean variance of the noise of an item with photons, NaN if it is unknown.
 	NoiseVariance float64
 	Scores        selection.Scores
-	// Scored are further scores by index in columns.ids.
+	// Scored are further scores by index in Columns.ids.
 	Scored map[int]float64
 	Steps  int
 	Cost   manifest.Cost

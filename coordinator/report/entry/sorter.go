@@ -18,7 +18,7 @@ import (
 // maxSorted is the number of entries that a sorter holds in memory, about 16 MB.
 const maxSorted = 1 << 15
 
-// Sorter brings any number of entries into the order of [compareEntries]. It keeps at most limit entries in memory;
+// Sorter brings any number of entries into the order of [CompareEntries]. It keeps at most limit entries in memory;
 // it writes the others as sorted runs to a temporary file, about 250 bytes each, and merges the runs when it is read.
 type Sorter struct {
 	limit   int
@@ -30,7 +30,7 @@ type Sorter struct {
 }
 
 // Collect sorts a stream of results. It leaves out metrics with several versions on request, and returns an error that wraps
-// [ErrVersions] otherwise. Close the sorter after use.
+// [result.ErrVersions] otherwise. Close the sorter after use.
 func Collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, leaveOut bool) (*Sorter, error) {
 	return collectIn(results, tasks, leaveOut, maxSorted)
 }

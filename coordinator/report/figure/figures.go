@@ -79,7 +79,7 @@ func Draw(ctx context.Context, store result.Files, summary aggregate.Summary, or
 	return w.drawing, err
 }
 
-// DrawReport stores the figures of a report below [FigureFolder], and returns the curves of the shown items.
+// DrawReport stores the figures of a report below [Folder], and returns the curves of the shown items.
 func DrawReport(
 	ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error], shown map[string]bool,
 ) (drawing, error) {

@@ -18,7 +18,7 @@ import (
 	"ddiff/coordinator/report/sweep"
 )
 
-// Figures are the figures of a publication, with which [WritePublished] compares a summary.
+// Figures are the figures of a publication, with which [Write] compares a summary.
 type Figures struct {
 	// Name is the name of the file.
 	Name string
@@ -96,7 +96,7 @@ func publishedConditions() []string {
 	}
 }
 
-// MaxSize is the largest file that [ParsePublished] reads, in bytes.
+// MaxSize is the largest file that [Parse] reads, in bytes.
 const MaxSize = 1 << 20
 
 // Parse reads the CSV file of a publication's figures. Comment lines begin with #. The columns, in any order:

@@ -121,7 +121,7 @@ func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]stri
 // Write writes the comparison of a summary with published figures: ours, theirs and the difference, and before it
 // whether they are comparable. Rows of the publication whose method the summary lacks are theirs alone.
 //
-// It returns an error that wraps [ErrUnknownFormat], or the error of w.
+// It returns an error that wraps [table.ErrUnknownFormat], or the error of w.
 func Write(w io.Writer, s aggregate.Summary, p *Figures, format table.Format) error {
 	return p.Table(s, format.Missing()).Write(w, format, "published figures")
 }

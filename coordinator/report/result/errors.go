@@ -4,7 +4,7 @@ import (
 	"errors"
 )
 
-// ErrIncomplete: [Write] wrote the report, but could not read an artifact that a result lists. The page and the
+// ErrIncomplete: the report is complete, but could not read an artifact that a result lists. The page and the
 // sheets mark the missing artifact.
 var ErrIncomplete = errors.New("report lacks artifacts")
 

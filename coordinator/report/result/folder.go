@@ -20,7 +20,7 @@ type Folder struct {
 	To      Files
 }
 
-// Get implements the store of [Write].
+// Get implements the store of a report.
 func (f Folder) Get(ctx context.Context, key string) ([]byte, error) {
 	err := fs.ErrNotExist
 	for _, o := range f.Outputs {
@@ -62,7 +62,7 @@ func checkDigest(data []byte, digest string) error {
 	return nil
 }
 
-// Put implements the store of [Write].
+// Put implements the store of a report.
 func (f Folder) Put(ctx context.Context, key string, data []byte) error {
 	return f.To.Put(ctx, key, data)
 }

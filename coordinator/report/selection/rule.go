@@ -79,7 +79,7 @@ const OracleNote = "selected by comparing the runs with the ground truth: an upp
 // Scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
 type Scores struct {
 	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
-	// Cost is by index in costNames.
+	// Cost is by index in [CostNames].
 	Cost [CostKinds]float64
 	// Extra are the scores of the further columns.
 	Extra []float64
