@@ -73,21 +73,6 @@ func TestExcerptSelectsWorstAndFirst(t *testing.T) {
 	}
 }
 
-func TestExcerptSharesUnusedPlaces(t *testing.T) {
-	t.Parallel()
-	results := append(rows("a", 1, nil), rows("b", 30, nil)...)
-	if got := len(excerpt(t, results, 10)); got != 10 {
-		t.Errorf("%d items, want 10", got)
-	}
-	var many []manifest.Result
-	for i := range 50 {
-		many = append(many, rows(fmt.Sprintf("t%02d", i), 2, nil)...)
-	}
-	if got := len(excerpt(t, many, 10)); got != 10 {
-		t.Errorf("%d items of 50 tasks, want 10", got)
-	}
-}
-
 // TestExcerptEqualsSelectionFromAll compares the bounded selection with a selection from all items.
 func TestExcerptEqualsSelectionFromAll(t *testing.T) {
 	t.Parallel()

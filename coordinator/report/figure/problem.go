@@ -93,7 +93,7 @@ func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry.En
 		rows[w.summary.Rows[i].Cell()] = &w.summary.Rows[i]
 	}
 	limits := w.limits.divide(w.summary)
-	evaluations := newMeans()
+	evaluations, measured := make(map[sweep.Cell]float64), make(map[sweep.Cell]float64)
 	var current *problemFigures
 	var of sweep.Problem
 	drawn := 0
@@ -113,7 +113,8 @@ func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry.En
 		if m.Copy || len(m.Runs) == 0 || row == nil || !m.Cell().Resolved() {
 			continue
 		}
-		evaluations.add(m.Cell(), float64(m.Done[0].Evaluations*runsUsed(w.summary.Rule, len(m.Runs))))
+		evaluations[m.Cell()] += float64(m.Done[0].Evaluations * runsUsed(w.summary.Rule, len(m.Runs)))
+		measured[m.Cell()]++
 		if current != nil && of != m.Problem {
 			if err := flush(); err != nil {
 				return nil, err
@@ -128,7 +129,10 @@ func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry.En
 		}
 		current.add(m, row, w.summary.Varying)
 	}
-	return evaluations.all(), flush()
+	for c, n := range measured {
+		evaluations[c] /= n
+	}
+	return evaluations, flush()
 }
 
 func (w *figureWriter) newProblem(row *aggregate.Row) *problemFigures {
@@ -217,27 +221,6 @@ func (l traceLimits) divide(s aggregate.Summary) traceLimits {
 		}
 	}
 	return traceLimits{total: l.total, line: min(l.line, l.total/max(1, lines)), problems: problems}
-}
-
-// means are the means of a value per cell.
-type means struct {
-	sum map[sweep.Cell]float64
-	n   map[sweep.Cell]int
-}
-
-func newMeans() means { return means{make(map[sweep.Cell]float64), make(map[sweep.Cell]int)} }
-
-func (m means) add(c sweep.Cell, v float64) {
-	m.sum[c] += v
-	m.n[c]++
-}
-
-func (m means) all() map[sweep.Cell]float64 {
-	out := make(map[sweep.Cell]float64, len(m.sum))
-	for c, sum := range m.sum {
-		out[c] = sum / float64(m.n[c])
-	}
-	return out
 }
 
 // plural states a count with its unit.
