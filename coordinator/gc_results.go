@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/figure"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -42,7 +43,7 @@ var (
 	// outputKeys matches the other objects of an output.
 	outputKeys = regexp.MustCompile(`^(checkpoints/[0-9a-f]{64}(\.[^/]*)?|probes/[A-Z2-7]+|failures/[a-z0-9-]+/[0-9]+\.jsonl` +
 		`|logs/[a-z0-9-]+/[0-9a-f]{64}\.[^/]+\.json|scores/[^/]+/[0-9a-f]+\.jsonl|tuning/[0-9a-f]+\.json` +
-		`|sheets/[^/]+\.png|sheets/runs/[0-9a-f]{64}/[^/]+\.png|figures/((` + alternatives(report.FigureKinds()...) + `)[^/]*\.(svg|png|csv)|` +
+		`|sheets/[^/]+\.png|sheets/runs/[0-9a-f]{64}/[^/]+\.png|figures/((` + alternatives(figure.Kinds()...) + `)[^/]*\.(svg|png|csv)|` +
 		regexp.QuoteMeta(report.KeyCaptions) + `)|` + alternatives(report.KeyCSV, report.KeySummaryJSON,
 		report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage) + `)$`)
 )

@@ -9,43 +9,46 @@ import (
 	"strings"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
 // writeReport writes the report of all settled items beside the results, and returns its summary. It logs artifacts
 // that cannot be read. In a cluster, results that are missing from storage are an error, see missingResultsError.
-func (r *runner) writeReport(ctx context.Context) (_ report.Summary, err error) {
+func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err error) {
 	ctx, span := r.startSpan(ctx, "report")
 	defer func() { endSpan(span, err) }()
 	if r.ledger.items == 0 {
-		return report.Summary{}, nil
+		return aggregate.Summary{}, nil
 	}
 	s := r.rec.Spec
-	rule, err := report.ParseRule(string(s.Select))
+	rule, err := selection.Parse(string(s.Select))
 	if err != nil {
-		return report.Summary{}, err
+		return aggregate.Summary{}, err
 	}
 	others, more := r.otherResults(ctx)
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
 		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
 	}
-	outputs := []report.Output{{Address: s.Output, Store: r.results}}
-	if campaign.Tunings, err = report.ReadTunings(ctx, outputs, r.catalogue.Methods); err != nil {
+	outputs := []result.Output{{Address: s.Output, Store: r.results}}
+	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.catalogue.Methods); err != nil {
 		r.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
 	}
 	failures := newFailureList(r.results, r.rec.ID)
-	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, report.WithScores(ctx, outputs, r.reported(ctx))))
-	if errors.Is(err, report.ErrScores) {
+	summary, err := report.Write(ctx, r.results, campaign, failures.watch(ctx, result.WithScores(ctx, outputs, r.reported(ctx))))
+	if errors.Is(err, result.ErrScores) {
 		r.log.Warn("the report lacks the scores of ddiff score", "reason", err)
 		failures = newFailureList(r.results, r.rec.ID)
 		summary, err = report.Write(ctx, r.results, campaign, failures.watch(ctx, r.reported(ctx)))
 	}
-	if err == nil || errors.Is(err, report.ErrIncomplete) {
+	if err == nil || errors.Is(err, result.ErrIncomplete) {
 		err = errors.Join(failures.finish(ctx), err)
 	}
-	if errors.Is(err, report.ErrIncomplete) {
+	if errors.Is(err, result.ErrIncomplete) {
 		r.log.Warn("the report is incomplete", "reason", err)
 		return summary, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -136,7 +137,7 @@ func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
-func (r *Run) Close(ctx context.Context) (report.Summary, error) {
+func (r *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 	defer r.runner.endTrace(ctx, r.runner.rec.Phase)
 	if r.runner.ledger.open > 0 && r.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
@@ -146,12 +147,12 @@ func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 			r.runner.log.Warn("could not read the last outcomes", "reason", err)
 		}
 		if err := r.runner.settleListed(ctx); err != nil {
-			return report.Summary{}, err
+			return aggregate.Summary{}, err
 		}
 	}
 	if r.keepsReport(ctx) {
 		r.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
-		return report.Summary{}, nil
+		return aggregate.Summary{}, nil
 	}
 	return r.runner.writeReport(ctx)
 }
@@ -162,7 +163,7 @@ func (r *Run) keepsReport(ctx context.Context) bool {
 	if r.runner.complete {
 		return false
 	}
-	var old report.Summary
+	var old aggregate.Summary
 	data, err := r.cfg.Store.Get(ctx, report.KeySummaryJSON)
 	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > r.Counts().Done
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -196,7 +197,7 @@ func TestKeptReport(t *testing.T) {
 		if run.keepsReport(t.Context()) {
 			t.Error("a missing report is kept")
 		}
-		data, err := json.Marshal(report.Summary{Done: done})
+		data, err := json.Marshal(aggregate.Summary{Done: done})
 		if err == nil {
 			err = r.results.Put(t.Context(), report.KeySummaryJSON, data)
 		}

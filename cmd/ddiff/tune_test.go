@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 )
@@ -21,8 +22,8 @@ type tuned struct {
 		Task, Method string
 		Cells        int
 		Chosen       []string
-		PSNR         tune.Estimate
-		Cost         struct{ Network, Operator tune.Estimate }
+		PSNR         statistic.Estimate
+		Cost         struct{ Network, Operator statistic.Estimate }
 		Images       []struct {
 			Name, SHA256, Settings string
 			Fold                   int
@@ -234,7 +235,7 @@ func TestTuneByFolds(t *testing.T) {
 			t.Errorf("the settings %s of %s were chosen with it, or by another fold", img.Settings, img.Name)
 		}
 	}
-	if want := tune.Mean(values); !(abs(want.Mean-got.Tests[0].PSNR.Mean) <= 1e-12) || !(abs(*want.HalfWidth-*got.Tests[0].PSNR.HalfWidth) <= 1e-12) {
+	if want := statistic.Mean(values); !(abs(want.Mean-got.Tests[0].PSNR.Mean) <= 1e-12) || !(abs(*want.HalfWidth-*got.Tests[0].PSNR.HalfWidth) <= 1e-12) {
 		t.Errorf("PSNR %+v, want %+v", got.Tests[0].PSNR, want)
 	}
 	if !slices.Equal(got.Campaigns, []string{"tuned-1.yaml", "tuned-2.yaml"}) {

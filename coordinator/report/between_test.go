@@ -17,11 +17,18 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
 
 // paint stores a grey picture of an item with the given levels.
-func paint(t *testing.T, store *memory, r *manifest.Result, file string, side int, level func(i int) float64) {
+func paint(t *testing.T, store *reporttest.Memory, r *manifest.Result, file string, side int, level func(i int) float64) {
 	t.Helper()
 	img := image.NewGray(image.Rect(0, 0, side, side))
 	for i := range img.Pix {
@@ -41,7 +48,7 @@ func paint(t *testing.T, store *memory, r *manifest.Result, file string, side in
 }
 
 // manyRuns stores images with several runs each, drawn as the truth is: calibrated up to the rounding to 8 bits.
-func manyRuns(t *testing.T, store *memory, images, runs int) (results []manifest.Result) {
+func manyRuns(t *testing.T, store *reporttest.Memory, images, runs int) (results []manifest.Result) {
 	t.Helper()
 	const side = 48
 	random := rand.New(rand.NewPCG(3, 4))
@@ -51,7 +58,7 @@ func manyRuns(t *testing.T, store *memory, images, runs int) (results []manifest
 			truth[k] = 128 + 16*random.NormFloat64()
 		}
 		for run := range runs {
-			r := result(t, "phase_retrieval", "ddiff", fmt.Sprintf("image%d", i), run, scored(24, 20, 0.8, 0.001))
+			r := reporttest.Result(t, "phase_retrieval", "ddiff", fmt.Sprintf("image%d", i), run, reporttest.Scored(24, 20, 0.8, 0.001))
 			paint(t, store, &r, manifest.FileTruth, side, func(k int) float64 { return truth[k] })
 			paint(t, store, &r, manifest.FileRestored, side, func(int) float64 { return 128 + 16*random.NormFloat64() })
 			results = append(results, r)
@@ -63,9 +70,9 @@ func manyRuns(t *testing.T, store *memory, images, runs int) (results []manifest
 // TestRunsOfOneMeasurement follows synthetic runs to summary.json, the pictures and the page.
 func TestRunsOfOneMeasurement(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := manyRuns(t, store, 4, 5)
-	s, err := Write(t.Context(), store, Campaign{}, stream(results))
+	s, err := Write(t.Context(), store, Campaign{}, reporttest.Stream(results))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +91,7 @@ func TestRunsOfOneMeasurement(t *testing.T) {
 	}
 	folder := runFolder + results[0].Item.ID
 	for _, name := range []string{"/mean.png", "/deviation.png"} {
-		img, err := png.Decode(bytes.NewReader(store.files[folder+name]))
+		img, err := png.Decode(bytes.NewReader(store.Files[folder+name]))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -98,33 +105,33 @@ func TestRunsOfOneMeasurement(t *testing.T) {
 			t.Errorf("%s has the mean level %.1f, want %.1f", name, sum, want)
 		}
 	}
-	page := string(store.files[KeyPage])
+	index := string(store.Files[KeyPage])
 	for _, want := range []string{"Between runs", "Error by deviation", folder + "/mean.png", "Deviation of 5 runs, white: 0.2"} {
-		if !strings.Contains(page, want) {
+		if !strings.Contains(index, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	// The same results in another order have the same bytes; a report without runs removes the pictures.
-	again := newMemory()
-	for key, data := range store.files {
+	again := reporttest.NewMemory()
+	for key, data := range store.Files {
 		if strings.HasPrefix(key, manifest.ItemsFolder) {
-			again.files[key] = data
+			again.Files[key] = data
 		}
 	}
 	slices.Reverse(results)
-	if _, err := Write(t.Context(), again, Campaign{}, stream(results)); err != nil {
+	if _, err := Write(t.Context(), again, Campaign{}, reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
-	for key, data := range store.files {
-		if !bytes.Equal(data, again.files[key]) {
+	for key, data := range store.Files {
+		if !bytes.Equal(data, again.Files[key]) {
 			t.Errorf("%s depends on the order", key)
 		}
 	}
-	s, err = Write(t.Context(), store, Campaign{}, stream(results[:1]))
+	s, err = Write(t.Context(), store, Campaign{}, reporttest.Stream(results[:1]))
 	if err != nil || s.Rows[0].BetweenRuns != nil {
 		t.Errorf("one run: %+v, %v", s.Rows[0].BetweenRuns, err)
 	}
-	if left := keys(store, runFolder); len(left) > 0 {
+	if left := reporttest.Keys(store, runFolder); len(left) > 0 {
 		t.Errorf("stale pictures %v", left)
 	}
 }
@@ -132,33 +139,33 @@ func TestRunsOfOneMeasurement(t *testing.T) {
 // TestRunsWithoutPictures: a missing picture leaves out its measurement, and a measurement without a truth has pictures only.
 func TestRunsWithoutPictures(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := manyRuns(t, store, 2, 3)
-	delete(store.files, manifest.ItemKey(results[1].Item.ID, manifest.FileRestored))
-	s, err := Write(t.Context(), store, Campaign{}, stream(results))
-	if b := s.Rows[0].BetweenRuns; !errors.Is(err, ErrIncomplete) || b == nil || b.Measurements != 1 || b.Of != 2 {
+	delete(store.Files, manifest.ItemKey(results[1].Item.ID, manifest.FileRestored))
+	s, err := Write(t.Context(), store, Campaign{}, reporttest.Stream(results))
+	if b := s.Rows[0].BetweenRuns; !errors.Is(err, result.ErrIncomplete) || b == nil || b.Measurements != 1 || b.Of != 2 {
 		t.Errorf("comparison %+v, error %v", b, err)
 	}
-	swapped := newMemory()
+	swapped := reporttest.NewMemory()
 	results = manyRuns(t, swapped, 2, 3)
-	swapped.files[manifest.ItemKey(results[1].Item.ID, manifest.FileRestored)] = swapped.files[manifest.ItemKey(results[4].Item.ID, manifest.FileRestored)]
-	s, err = Write(t.Context(), swapped, Campaign{}, stream(results))
-	if b := s.Rows[0].BetweenRuns; !errors.Is(err, ErrArtifact) || b == nil || b.Measurements != 1 || b.Of != 2 {
+	swapped.Files[manifest.ItemKey(results[1].Item.ID, manifest.FileRestored)] = swapped.Files[manifest.ItemKey(results[4].Item.ID, manifest.FileRestored)]
+	s, err = Write(t.Context(), swapped, Campaign{}, reporttest.Stream(results))
+	if b := s.Rows[0].BetweenRuns; !errors.Is(err, result.ErrArtifact) || b == nil || b.Measurements != 1 || b.Of != 2 {
 		t.Errorf("with the picture of another item: comparison %+v, error %v", b, err)
 	}
-	blind := newMemory()
+	blind := reporttest.NewMemory()
 	results = manyRuns(t, blind, 1, 2)
 	for i := range results {
 		delete(results[i].Artifacts, manifest.FileTruth)
-		results[i].Metrics = manifest.Metrics{Residual: ptr(0.001)}
+		results[i].Metrics = manifest.Metrics{Residual: new(0.001)}
 	}
-	s, err = Write(t.Context(), blind, Campaign{}, stream(results))
-	if b := s.Rows[0].BetweenRuns; err != nil || b.Calibration != nil || b.PSNROfMean.N != 0 || len(keys(blind, runFolder)) != 2 {
+	s, err = Write(t.Context(), blind, Campaign{}, reporttest.Stream(results))
+	if b := s.Rows[0].BetweenRuns; err != nil || b.Calibration != nil || b.PSNROfMean.N != 0 || len(reporttest.Keys(blind, runFolder)) != 2 {
 		t.Errorf("comparison %+v, error %v", b, err)
 	}
-	full := newMemory()
+	full := reporttest.NewMemory()
 	results = manyRuns(t, full, 1, 2)
-	if _, err := Write(t.Context(), failing{full}, Campaign{}, stream(results)); !errors.Is(err, errTestFull) {
+	if _, err := Write(t.Context(), failing{full}, Campaign{}, reporttest.Stream(results)); !errors.Is(err, errTestFull) {
 		t.Errorf("error %v, want that of the store", err)
 	}
 }
@@ -166,21 +173,21 @@ func TestRunsWithoutPictures(t *testing.T) {
 // TestRunsAreSampledEvenly: a large row is compared in part, within the budget of pictures.
 func TestRowsShareThePictures(t *testing.T) {
 	t.Parallel()
-	row := func(method string, measurements, runs int) Row {
-		return Row{Approach: Approach{Method: method}, Measurements: measurements, runs: runs}
+	row := func(method string, measurements, runs int) aggregate.Row {
+		return aggregate.Row{Approach: sweep.Approach{Method: method}, Measurements: measurements, Runs: runs}
 	}
-	got := rowsOfRuns([]Row{row("a", 100, 400), row("b", 10, 11), row("one run", 100, 100), row("failed", 0, 0)})
+	got := rowsOfRuns([]aggregate.Row{row("a", 100, 400), row("b", 10, 11), row("one run", 100, 100), row("failed", 0, 0)})
 	if len(got) != 2 {
 		t.Fatalf("%d rows have several runs, want 2", len(got))
 	}
-	for group, want := range map[Cell]int{
-		{Approach: Approach{Method: "a"}}: maxRunPictures / 4 / 2, {Approach: Approach{Method: "b"}}: maxRunPictures / 2 / 2,
+	for group, want := range map[sweep.Cell]int{
+		{Approach: sweep.Approach{Method: "a"}}: maxRunPictures / 4 / 2, {Approach: sweep.Approach{Method: "b"}}: maxRunPictures / 2 / 2,
 	} {
 		if r := got[group]; r == nil || r.limit != want {
 			t.Errorf("row %s: %+v, want a limit of %d", group.Method, r, want)
 		}
 	}
-	if r := rowsOfRuns([]Row{row("a", 1, 2*maxRunPictures)})[Cell{Approach: Approach{Method: "a"}}]; r.limit != 1 {
+	if r := rowsOfRuns([]aggregate.Row{row("a", 1, 2*maxRunPictures)})[sweep.Cell{Approach: sweep.Approach{Method: "a"}}]; r.limit != 1 {
 		t.Errorf("a limit of %d measurements, want 1", r.limit)
 	}
 }
@@ -190,7 +197,7 @@ func TestRunsAreSampledEvenly(t *testing.T) {
 	row := &runsOfRow{limit: 10, total: 95}
 	var chosen []int
 	for i := range 95 {
-		if row.selects(&measurement{runs: make([]scores, 2)}) {
+		if row.selects(&entry.Measurement{Runs: make([]selection.Scores, 2)}) {
 			chosen = append(chosen, i)
 		}
 	}
@@ -202,13 +209,13 @@ func TestRunsAreSampledEvenly(t *testing.T) {
 var errTestFull = errors.New("no space")
 
 // failing refuses the pictures of runs.
-type failing struct{ *memory }
+type failing struct{ *reporttest.Memory }
 
 func (f failing) Put(ctx context.Context, key string, data []byte) error {
 	if strings.HasPrefix(key, runFolder) {
 		return errTestFull
 	}
-	return f.memory.Put(ctx, key, data)
+	return f.Memory.Put(ctx, key, data)
 }
 
 // TestPictureOfTooManyPixels: a small file that states a large size takes no memory.
@@ -222,9 +229,9 @@ func TestPictureOfTooManyPixels(t *testing.T) {
 	binary.BigEndian.PutUint32(data[16:], 60000) // width and height in IHDR
 	binary.BigEndian.PutUint32(data[20:], 60000)
 	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
-	store := newMemory()
-	store.files[manifest.ItemKey("x", manifest.FileRestored)] = data
-	if _, err := picture(t.Context(), store, "x", manifest.FileRestored); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
+	store := reporttest.NewMemory()
+	store.Files[manifest.ItemKey("x", manifest.FileRestored)] = data
+	if _, err := sheet.Picture(t.Context(), store, "x", manifest.FileRestored); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
 		t.Errorf("error %v, want the limit", err)
 	}
 }

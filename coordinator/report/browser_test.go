@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
@@ -33,9 +36,9 @@ func chromium(t *testing.T) string {
 
 // browse loads a page from disk in a headless browser and returns the final document. A message on the console fails the
 // test.
-func browse(t *testing.T, page, fragment string, more ...string) string {
+func browse(t *testing.T, index, fragment string, more ...string) string {
 	t.Helper()
-	document, console := load(t, page, fragment, append([]string{"--virtual-time-budget=5000"}, more...)...)
+	document, console := load(t, index, fragment, append([]string{"--virtual-time-budget=5000"}, more...)...)
 	if console != "" {
 		t.Errorf("the browser's console shows\n%s", console)
 	}
@@ -43,11 +46,11 @@ func browse(t *testing.T, page, fragment string, more ...string) string {
 }
 
 // load loads a page from disk in a headless browser and returns the final document and the lines of the console.
-func load(t *testing.T, page, fragment string, more ...string) (document, console string) {
+func load(t *testing.T, index, fragment string, more ...string) (document, console string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	at := url.URL{Scheme: "file", Path: page, Fragment: fragment}
+	at := url.URL{Scheme: "file", Path: index, Fragment: fragment}
 	args := []string{
 		"--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-dev-shm-usage", "--enable-logging=stderr",
 		"--user-data-dir=" + t.TempDir(), "--window-size=1320,1400", "--hide-scrollbars",
@@ -80,28 +83,28 @@ func state(t *testing.T, document, name string) string {
 	return m[1]
 }
 
-// published writes the report of results to a directory and returns the path of its page.
+// publishedPage writes the report of results to a directory and returns the path of its page.
 // The reports stay in DDIFF_REPORT_DIR if the variable is set.
-func published(t *testing.T, store *memory, results []manifest.Result) string {
+func publishedPage(t *testing.T, store *reporttest.Memory, results []manifest.Result) string {
 	t.Helper()
 	chromium(t)
-	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	if keep := os.Getenv("DDIFF_REPORT_DIR"); keep != "" {
 		dir = filepath.Join(keep, t.Name())
 	}
-	store.export(t, dir)
+	store.Export(t, dir)
 	return filepath.Join(dir, KeyPage)
 }
 
 func TestPageInBrowser(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := campaign(t, store)
 	// A method may declare curves that the page does not know.
-	trace := madeUpTrace(100, 1)
+	trace := reporttest.Trace(100, 1)
 	for _, name := range []string{"acceptance", "split_norm"} {
 		trace.Curves = append(trace.Curves, manifest.Curve{Name: name, Values: trace.Curve("data_norm")})
 	}
@@ -109,8 +112,8 @@ func TestPageInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
-	page := published(t, store, results)
+	store.Files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
+	index := publishedPage(t, store, results)
 
 	pictures, traces := 0, 0
 	for _, r := range results {
@@ -122,15 +125,15 @@ func TestPageInBrowser(t *testing.T) {
 			}
 		}
 	}
-	shot := filepath.Join(filepath.Dir(page), "screenshot.png")
-	addProbe(t, page, `
+	shot := filepath.Join(filepath.Dir(index), "screenshot.png")
+	addProbe(t, index, `
   const more = document.getElementById("more");
   more.click();
   out.more = more.hidden;
   out.before = document.querySelectorAll("svg.plot").length;
   document.querySelectorAll(".item details").forEach((d) => { d.open = true; });`)
 	// The window is as high as the page: pictures outside of it are not loaded.
-	document := browse(t, page, "", "--screenshot="+shot, "--window-size=1320,20000")
+	document := browse(t, index, "", "--screenshot="+shot, "--window-size=1320,20000")
 	for name, want := range map[string]string{
 		"ready":         "1",
 		"images-loaded": strconv.Itoa(pictures),
@@ -159,15 +162,15 @@ func TestPageInBrowser(t *testing.T) {
 
 func TestPageReportsBrokenImages(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := campaign(t, store)
-	page := published(t, store, results)
-	lost := filepath.Join(filepath.Dir(page), filepath.FromSlash(manifest.ItemKey(results[0].Item.ID, manifest.FileRestored)))
+	index := publishedPage(t, store, results)
+	lost := filepath.Join(filepath.Dir(index), filepath.FromSlash(manifest.ItemKey(results[0].Item.ID, manifest.FileRestored)))
 	if err := os.Remove(lost); err != nil {
 		t.Fatal(err)
 	}
-	addProbe(t, page, `new Image().src = "http://192.0.2.1/a.png";`)
-	document, console := load(t, page, "", "--virtual-time-budget=5000")
+	addProbe(t, index, `new Image().src = "http://192.0.2.1/a.png";`)
+	document, console := load(t, index, "", "--virtual-time-budget=5000")
 	if got := state(t, document, "images-broken"); got != "1" {
 		t.Errorf("data-images-broken = %s, want 1", got)
 	}
@@ -181,9 +184,9 @@ func TestPageReportsBrokenImages(t *testing.T) {
 
 // addProbe appends a script to a page that runs once the page is loaded. It writes its findings to out, the data
 // attributes of the root element.
-func addProbe(t *testing.T, page, script string) {
+func addProbe(t *testing.T, index, script string) {
 	t.Helper()
-	content, err := os.ReadFile(page)
+	content, err := os.ReadFile(index)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,16 +199,16 @@ func addProbe(t *testing.T, page, script string) {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   };
 `+script+"\n});</script>"...)
-	if err := os.WriteFile(page, content, 0o644); err != nil {
+	if err := os.WriteFile(index, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestPageInteraction(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	page := published(t, store, campaign(t, store))
-	addProbe(t, page, `
+	store := reporttest.NewMemory()
+	index := publishedPage(t, store, campaign(t, store))
+	addProbe(t, index, `
   out.filtered = names();
   const heading = [...document.querySelectorAll("table.sortable th button")].find((b) => b.textContent.startsWith("PSNR"));
   const firstRow = () => document.querySelector("table.sortable tbody tr").cells[1].textContent;
@@ -230,7 +233,7 @@ func TestPageInteraction(t *testing.T) {
   out.address = location.hash;
   set(form.elements.q, "no such image");
   out.none = document.getElementById("cards").textContent;`)
-	document := browse(t, page, "task=super_resolution&order=psnr")
+	document := browse(t, index, "task=super_resolution&order=psnr")
 	for name, want := range map[string]string{
 		// PSNR 21.0, 21.9 and 22.8 from ddiff-hqs, 23.0, 24.3 and 25.6 from ddiff.
 		"filtered": "harbour.png,meadow_2.png,meadow_10.png,harbour.png,meadow_2.png,meadow_10.png",
@@ -253,19 +256,19 @@ func TestPageInteraction(t *testing.T) {
 // TestViewerComparesRestorations opens one measurement with two methods and two runs each.
 func TestViewerComparesRestorations(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	var results []manifest.Result
 	for i, name := range []string{"a.png", "b.png"} {
 		for _, method := range []string{"ddiff", "ddiff-hqs"} {
 			for run := range 2 {
-				r := result(t, "hdr", method, name, run, scored(20+float64(i), 18, 0.5, 0.01))
-				illustrate(t, store, &r, i)
+				r := reporttest.Result(t, "hdr", method, name, run, reporttest.Scored(20+float64(i), 18, 0.5, 0.01))
+				reporttest.Illustrate(t, store, &r, i)
 				results = append(results, r)
 			}
 		}
 	}
-	page := published(t, store, results)
-	addProbe(t, page, `
+	index := publishedPage(t, store, results)
+	addProbe(t, index, `
   const stage = document.getElementById("stage");
   const key = (key) => stage.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   const zoom = () => ["--scale", "--x", "--y"].map((name) => +parseFloat(stage.style.getPropertyValue(name)).toFixed(2)).join(" ");
@@ -299,7 +302,7 @@ func TestViewerComparesRestorations(t *testing.T) {
   out.address = location.hash;
   document.getElementById("viewer-close").click();
   out.closed = location.hash;`)
-	document := browse(t, page, "item="+results[3].Item.ID)
+	document := browse(t, index, "item="+results[3].Item.ID)
 	for name, want := range map[string]string{
 		"open": "true",
 		"panels": "Truth;Measurement;ddiff, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff, run 1;" +
@@ -325,12 +328,12 @@ func TestViewerComparesRestorations(t *testing.T) {
 // TestPageMarksMisfit marks a residual that the noise does not explain.
 func TestPageMarksMisfit(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	page := published(t, store, []manifest.Result{
-		result(t, "hdr", "ddiff", "fits", 0, scored(25, 20, 0.5, 0.00124)), result(t, "hdr", "ddiff", "misses", 0, scored(25, 20, 0.5, 0.00126)),
+	store := reporttest.NewMemory()
+	index := publishedPage(t, store, []manifest.Result{
+		reporttest.Result(t, "hdr", "ddiff", "fits", 0, reporttest.Scored(25, 20, 0.5, 0.00124)), reporttest.Result(t, "hdr", "ddiff", "misses", 0, reporttest.Scored(25, 20, 0.5, 0.00126)),
 	})
-	addProbe(t, page, `out.ratios = [...document.querySelectorAll(".figures > div:last-child dd")].map((d) => d.className + d.textContent);`)
-	if got, want := state(t, browse(t, page, ""), "ratios"), "1.50 σ²,loss1.50 σ²!"; got != want {
+	addProbe(t, index, `out.ratios = [...document.querySelectorAll(".figures > div:last-child dd")].map((d) => d.className + d.textContent);`)
+	if got, want := state(t, browse(t, index, ""), "ratios"), "1.50 σ²,loss1.50 σ²!"; got != want {
 		t.Errorf("ratios = %s, want %s", got, want)
 	}
 }
@@ -339,9 +342,9 @@ func TestPageMarksMisfit(t *testing.T) {
 // width, because the browser's windows are wider.
 func TestPhoneShowsThePSNR(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	page := published(t, store, campaign(t, store))
-	addProbe(t, page, `
+	store := reporttest.NewMemory()
+	index := publishedPage(t, store, campaign(t, store))
+	addProbe(t, index, `
   const psnr = document.querySelector(".item .figures dd");
   const box = psnr.getBoundingClientRect();
   parent.postMessage({
@@ -349,7 +352,7 @@ func TestPhoneShowsThePSNR(t *testing.T) {
     inside: box.width > 0 && box.left >= 0 && box.right <= innerWidth && !psnr.closest("details"),
     overflow: document.documentElement.scrollWidth + " " + innerWidth,
   }, "*");`)
-	phone := filepath.Join(filepath.Dir(page), "phone.html")
+	phone := filepath.Join(filepath.Dir(index), "phone.html")
 	frame := `<!DOCTYPE html><html><script>addEventListener("message", (e) => Object.assign(document.documentElement.dataset, e.data));</script>
 <iframe src="index.html" width="360" height="740" style="border: 0"></iframe></html>`
 	if err := os.WriteFile(phone, []byte(frame), 0o644); err != nil {
@@ -390,25 +393,25 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := newMemory()
-			r := result(t, "hdr", "ddiff", "flat.png", 0, scored(20, 18, 0.5, 0.01))
+			store := reporttest.NewMemory()
+			r := reporttest.Result(t, "hdr", "ddiff", "flat.png", 0, reporttest.Scored(20, 18, 0.5, 0.01))
 			r.Artifacts = map[string]string{}
 			for file, data := range map[string][]byte{
 				manifest.FileTruth: uniform(t, color.RGBA{100, 120, 140, 255}), manifest.FileRestored: uniform(t, c.restored),
 			} {
 				r.Artifacts[file] = "not checked here"
-				store.files[manifest.ItemKey(r.Item.ID, file)] = data
+				store.Files[manifest.ItemKey(r.Item.ID, file)] = data
 			}
-			page := published(t, store, []manifest.Result{r})
-			addProbe(t, page, `
+			index := publishedPage(t, store, []manifest.Result{r})
+			addProbe(t, index, `
   document.querySelector("[name=layer][value=error]").click();
   await pause(200);
   const box = document.querySelector("#stage .restored .frame").getBoundingClientRect();
   out.x = Math.round(box.left + box.width / 2);
   out.y = Math.round(box.top + box.height / 2);
   out.end = document.getElementById("error-end").textContent;`)
-			shot := filepath.Join(filepath.Dir(page), "screenshot.png")
-			document := browse(t, page, "item="+r.Item.ID, "--screenshot="+shot)
+			shot := filepath.Join(filepath.Dir(index), "screenshot.png")
+			document := browse(t, index, "item="+r.Item.ID, "--screenshot="+shot)
 			data, err := os.ReadFile(shot)
 			if err != nil {
 				t.Fatal(err)
@@ -435,28 +438,28 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 func TestCardShowsFurtherScoresAndPictures(t *testing.T) {
 	t.Parallel()
 	chromium(t)
-	store := newMemory()
-	r := result(t, "hdr", "ddiff", "a.png", 0, scored(25, 20, 0.7, 0.001), later("lpips_vgg@1:aaaaaaaa", 0.1234))
-	illustrate(t, store, &r, 1)
-	store.files["deviation/a.png"] = scene(t, 16, 1, 0)
+	store := reporttest.NewMemory()
+	r := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Scored(25, 20, 0.7, 0.001), reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1234))
+	reporttest.Illustrate(t, store, &r, 1)
+	store.Files["deviation/a.png"] = reporttest.Scene(t, 16, 1, 0)
 	results := []manifest.Result{r}
-	with := parts{
-		list:     listingOf(t, results, 10),
-		pictures: map[string][]pictureFile{r.Item.ID: {{Title: "Deviation <of runs>", Path: "deviation/a.png"}}},
+	with := page.Parts{
+		List:     listingOf(t, results, 10),
+		Pictures: map[string][]page.PictureFile{r.Item.ID: {{Title: "Deviation <of runs>", Path: "deviation/a.png"}}},
 	}
-	if _, err := writePage(t.Context(), store, testCampaign(), summaryOf(t, results, RuleFirst), galleryOf(t, results, 10), with); err != nil {
+	if _, err := page.Write(t.Context(), store, testCampaign(), summaryOf(t, results, selection.First), galleryOf(t, results, 10), with); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	store.export(t, dir)
-	page := filepath.Join(dir, KeyPage)
-	addProbe(t, page, `
+	store.Export(t, dir)
+	index := filepath.Join(dir, KeyPage)
+	addProbe(t, index, `
   const texts = (selector) => [...document.querySelectorAll(selector)].map((n) => n.textContent).join(";");
   document.querySelector(".item .enlarge[data-kind=further]").click();
   out.titles = texts(".item figcaption");
   out.panels = texts("#stage figcaption strong");
   out.scores = texts(".item .figures dt") + ":" + texts(".item .figures dd");`)
-	document := browse(t, page, "")
+	document := browse(t, index, "")
 	for name, want := range map[string]string{
 		"titles":        "Truth;Measurement;Restored;Deviation &lt;of runs&gt;",
 		"panels":        "Truth;Measurement;ddiff;Deviation &lt;of runs&gt;",

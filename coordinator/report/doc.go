@@ -11,11 +11,19 @@
 //	index.html         one page with tables, pictures and curves; it opens from disk
 //
 // All scores depend on the rule that combines the runs of a measurement, so each output names the rule.
-// [RuleBestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
+// [selection.BestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.
 //
-// [Results] reads the results of any number of outputs, [Filter] selects among them, [Summarize], [WriteCSV] and
-// [WriteParquet] write single tables, [WriteFigures] the figures, [Compare] compares
-// two sets of results, and [Choose] measures the selection rules.
+// [WriteFigures] writes the figures alone. The packages below are used by themselves, too:
+//
+//	result      reads the results of any number of outputs, and selects among them
+//	aggregate   computes the summary, as plain values
+//	table       writes it, and tables of all items
+//	published   compares it with a publication
+//	comparison  compares two sets of results, and measures the selection rules
+//
+// Imports point down: statistic and sweep know no other of these packages, selection and result only them, entry
+// sorts results, aggregate has their means, table, figure, sheet, published and comparison read those, page all of them.
+// This package only calls them in turn; a file of a report is one call in write.
 //
 // The output depends on the results only, not on their order, the worker, the batch or the clock.
 //
@@ -25,6 +33,6 @@
 // temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
 // file. The page lists at most 50,000 items, about 150 bytes each; contact sheets show a bounded selection. The
 // intervals need 8 bytes for each measurement, the comparisons 36 bytes more for each measurement of a task with
-// several approaches to one problem; Results 16 bytes for each result; Compare all measurements of both sides.
+// several approaches to one problem; result.Results 16 bytes for each result; comparison.Compare all measurements of both sides.
 // The figures hold a bounded sample of the measurements of one problem, at most 10,000 of about 200 bytes, and the traces of one line.
 package report

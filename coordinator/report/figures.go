@@ -1,337 +1,41 @@
 package report
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
-	"fmt"
 	"iter"
-	"strconv"
-	"strings"
 
-	chart "ddiff/coordinator/report/figure"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/figure"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
-
-const (
-	// FigureFolder is before the keys of the figures of a report.
-	FigureFolder = "figures/"
-	// KeyCaptions lists the figures with their captions, beside them.
-	KeyCaptions = "captions.md"
-)
-
-// The kinds of figures: their names begin with these words.
-const (
-	figureSweep       = "psnr_vs_"
-	figureConvergence = "convergence_"
-	figureHistogram   = "histogram_"
-	figurePairs       = "pairs_"
-	figureResidual    = "residual_vs_psnr_"
-)
-
-// FigureKinds are the beginnings of the names of all figures.
-func FigureKinds() []string {
-	return []string{figureSweep, figureConvergence, figureHistogram, figurePairs, figureResidual}
-}
-
-// Bounds of the figures of a report.
-const (
-	// maxProblems bounds the problems with figures of their own: the first in the order of the table.
-	maxProblems = 16
-	// maxLines bounds the lines of one panel, maxPanels the panels of one figure.
-	maxLines  = 10
-	maxPanels = 6
-	// maxDots bounds the points of one approach in a scatter plot.
-	maxDots = 1000
-	// maxNameLength bounds the name of a figure's file, without its extension.
-	maxNameLength = 100
-)
-
-// traceLimits bound the traces that the convergence curves of a report and of one line read. problems is the number of the
-// report's problems with restored items.
-type traceLimits struct{ total, line, problems int }
-
-func reportTraces() traceLimits { return traceLimits{total: 1024, line: 128} }
-func figureTraces() traceLimits { return traceLimits{total: 16384, line: 2048} }
 
 // WriteFigures stores the statistical figures of results, in any order, and no other file of a report: NAME.svg, NAME.png and
 // NAME.csv of each figure, and [KeyCaptions]. Figures of an earlier call that this call does not write are removed, if the
 // store can list and delete. It returns the number of figures.
 //
 // It reads at most 2048 traces for one line of a convergence figure, and 16384 for all of them; [Write] reads 128 and 1024. If
-// a listed trace cannot be read, the error wraps [ErrIncomplete], and all figures are there.
-func WriteFigures(ctx context.Context, store files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (n int, err error) {
-	rule, err := ParseRule(string(campaign.Select))
+// a listed trace cannot be read, the error wraps [result.ErrIncomplete], and all figures are there.
+func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (n int, err error) {
+	rule, err := selection.Parse(string(campaign.Select))
 	if err != nil {
 		return 0, err
 	}
-	ordered, err := collect(results, campaign.Tasks, maxSorted)
+	ordered, err := entry.Collect(results, campaign.Tasks, false)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, ordered.close()) }()
-	summary, err := summarize(ordered, campaign.Tasks, rule, campaign.Tunings)
+	defer func() { err = errors.Join(err, ordered.Close()) }()
+	summary, err := aggregate.SummarizeEntries(ordered, campaign.Tasks, rule, campaign.Tunings)
 	if err != nil {
 		return 0, err
 	}
-	w := &figureWriter{store: store, summary: summary, limits: figureTraces()}
-	if err := w.writeAll(ctx, ordered.all()); err != nil {
+	drawn, err := figure.Draw(ctx, store, summary, ordered.All())
+	if err != nil {
 		return 0, err
 	}
-	return len(w.stored), incomplete(w.lost)
-}
-
-// statFigure is a figure before it is drawn.
-type statFigure struct {
-	// name is that of the files; it is made safe and distinct.
-	name string
-	// title is the first sentence of the caption, notes are the others.
-	title string
-	notes []string
-
-	width          chart.Width
-	columns        int
-	shareX, shareY bool
-	panels         []statPanel
-}
-
-// statPanel is one panel, with the names of its quantities in the CSV file.
-type statPanel struct {
-	chart.Panel
-	x, y   string
-	series []statSeries
-}
-
-// statSeries is a series whose points have the columns of the CSV file.
-type statSeries struct {
-	label  string
-	kind   chart.Kind
-	points []statPoint
-}
-
-// statPoint is a point. n is the number of images behind it, item and image name the item of a point of one item.
-type statPoint struct {
-	chart.Point
-	n           int
-	item, image string
-}
-
-// empty reports whether no point can be drawn.
-func (f *statFigure) empty() bool {
-	for i := range f.panels {
-		for _, s := range f.panels[i].series {
-			for _, p := range s.points {
-				if defined(p.X) && defined(p.Y) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-func (f *statFigure) caption() string {
-	return strings.Join(append([]string{f.title + "."}, f.notes...), " ")
-}
-
-func (f *statFigure) chart() *chart.Chart {
-	c := &chart.Chart{
-		Title: printable(f.title), Description: printable(f.caption()), Width: f.width, Columns: f.columns,
-		ShareX: f.shareX, ShareY: f.shareY,
-	}
-	for i := range f.panels {
-		p := f.panels[i].Panel
-		for _, s := range f.panels[i].series {
-			out := chart.Series{Label: printable(s.label), Kind: s.kind}
-			for _, v := range s.points {
-				out.Points = append(out.Points, v.Point)
-			}
-			p.Series = append(p.Series, out)
-		}
-		c.Panels = append(c.Panels, p)
-	}
-	return c
-}
-
-// figureHeader is the header of a figure's CSV file.
-const figureHeader = "panel,series,x_name,x,y_name,y,low,high,n,image,item"
-
-// csv returns the points of the figure, one row each. Undefined figures are empty cells.
-func (f *statFigure) csv() ([]byte, error) {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	rows := [][]string{strings.Split(figureHeader, ",")}
-	for i := range f.panels {
-		p := &f.panels[i]
-		for _, s := range p.series {
-			for _, v := range s.points {
-				n := ""
-				if v.n > 0 {
-					n = strconv.Itoa(v.n)
-				}
-				rows = append(rows, []string{
-					csvText(p.Title), csvText(s.label), p.x, csvFloat(v.X, 'g', 8), p.y, csvFloat(v.Y, 'g', 8),
-					csvFloat(v.Low, 'g', 8), csvFloat(v.High, 'g', 8), n, csvText(v.image), v.item,
-				})
-			}
-		}
-	}
-	if err := w.WriteAll(rows); err != nil {
-		return nil, fmt.Errorf("write csv of figure %s: %w", f.name, err)
-	}
-	return out.Bytes(), nil
-}
-
-// figureWriter draws and stores the figures of a report.
-type figureWriter struct {
-	store files
-	// folder is before the keys of the files.
-	folder  string
-	summary Summary
-	limits  traceLimits
-
-	// shown are the items whose curves the page shows; read gets those that were read, nil for an unreadable trace.
-	shown map[string]bool
-	read  map[string]*curves
-
-	stored []figureFile
-	used   map[string]bool
-	lost   []error // listed traces that could not be read
-}
-
-// writeAll stores all figures and their captions, and removes those of an earlier report.
-func (w *figureWriter) writeAll(ctx context.Context, ordered iter.Seq2[*entry, error]) error {
-	w.used = make(map[string]bool)
-	evaluations, err := w.problems(ctx, ordered)
-	if err != nil {
-		return err
-	}
-	own := w.stored
-	w.stored = nil
-	for _, f := range sweepFigures(w.summary, evaluations) {
-		if err := w.add(ctx, f); err != nil {
-			return err
-		}
-	}
-	w.stored = append(w.stored, own...)
-	if err := w.captions(ctx); err != nil {
-		return err
-	}
-	return w.removeStale(ctx)
-}
-
-// add draws and stores a figure. A figure without points is not stored.
-func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
-	if f.empty() {
-		return nil
-	}
-	if w.summary.Oracle {
-		f.notes = append(f.notes, "Runs are "+oracleNote+".")
-	}
-	f.name = w.uniqueName(f.name)
-	drawn := f.chart()
-	stored := figureFile{Name: f.name, Caption: printable(f.caption()), Wide: f.width == chart.TwoColumns}
-	for _, file := range []struct {
-		extension string
-		key       *string
-		data      func() ([]byte, error)
-	}{
-		// The CSV file comes first: it tells a later report that the three are figures of a report.
-		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG},
-	} {
-		data, err := file.data()
-		if err != nil {
-			return fmt.Errorf("draw figure %s: %w", f.name, err)
-		}
-		*file.key = w.folder + f.name + file.extension
-		if err := put(ctx, w.store, *file.key, data); err != nil {
-			return err
-		}
-	}
-	w.stored = append(w.stored, stored)
-	return nil
-}
-
-// uniqueName makes a name safe as a file name, and distinct.
-func (w *figureWriter) uniqueName(name string) string {
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '_'
-	}, name)
-	safe = safe[:min(len(safe), maxNameLength)]
-	unique := safe
-	for n := 2; w.used[unique]; n++ {
-		unique = safe + "_" + strconv.Itoa(n)
-	}
-	w.used[unique] = true
-	return unique
-}
-
-// captions stores the list of the figures.
-func (w *figureWriter) captions(ctx context.Context) error {
-	var out bytes.Buffer
-	out.WriteString("# Figures\n")
-	for _, f := range w.stored {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n", f.Name, escapeMarkdown(f.Caption))
-	}
-	if len(w.stored) == 0 {
-		out.WriteString("\nNo figures: no restored item has a score or a trace that a figure could show.\n")
-	}
-	return put(ctx, w.store, w.folder+KeyCaptions, out.Bytes())
-}
-
-// removeStale removes the figures that are not of this report.
-func (w *figureWriter) removeStale(ctx context.Context) error {
-	p, ok := w.store.(pruner)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, kind := range FigureKinds() {
-		for info, err := range p.List(ctx, w.folder+kind) {
-			if err != nil {
-				return fmt.Errorf("list %s%s: %w", w.folder, kind, err)
-			}
-			name, extension, _ := cutLast(strings.TrimPrefix(info.Key, w.folder), ".")
-			if extension == "csv" && !strings.Contains(name, "/") && !w.used[name] {
-				names = append(names, name)
-			}
-		}
-	}
-	for _, name := range names {
-		if err := w.removeFigure(ctx, p, w.folder+name); err != nil {
-			return fmt.Errorf("remove figure %s of an earlier report: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// removeFigure removes the files of a figure, the CSV file last. Without the columns of a report they are somebody else's.
-func (w *figureWriter) removeFigure(ctx context.Context, p pruner, name string) error {
-	own := w.store
-	if folder, ok := w.store.(Folder); ok {
-		own = folder.To
-	}
-	data, err := own.Get(ctx, name+".csv")
-	if err != nil || !bytes.HasPrefix(data, []byte(figureHeader)) {
-		return err
-	}
-	for _, extension := range []string{".svg", ".png", ".csv"} {
-		if err := p.Delete(ctx, name+extension); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cutLast splits a text at the last separator.
-func cutLast(s, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, separator); i >= 0 {
-		return s[:i], s[i+len(separator):], true
-	}
-	return s, "", false
+	return len(drawn.Stored), result.Incomplete(drawn.Lost)
 }

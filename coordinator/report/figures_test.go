@@ -2,8 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -13,75 +11,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
-// with changes the noise level and the settings of a result.
-func with(sigma float64, settings string) func(*manifest.Result) {
-	return func(r *manifest.Result) { r.Item.Sigma, r.Item.Solver = sigma, json.RawMessage(settings) }
-}
-
-// traced stores a trace with a curve of two norms for a result.
-func traced(t *testing.T, store *memory, r *manifest.Result, data, primal []float64) {
-	t.Helper()
-	trace := manifest.Trace{Timestep: make([]int, len(data)), Curves: []manifest.Curve{{Name: "data_norm", Values: data}}}
-	if primal != nil {
-		trace.Curves = append(trace.Curves, manifest.Curve{Name: "primal_norm", Values: primal})
-	}
-	text, err := json.Marshal(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store.files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = text
-	r.Artifacts = map[string]string{manifest.FileTrace: ""}
-}
-
 // figuresOf writes the figures and returns the rows of each figure's CSV file, without the header, as lists by series. A
 // point is "x y low high n", with 6 digits.
-func figuresOf(t *testing.T, store *memory, results []manifest.Result, rule Rule) map[string]map[string][]string {
+func figuresOf(t *testing.T, store *reporttest.Memory, results []manifest.Result, rule selection.Rule) map[string]map[string][]string {
 	t.Helper()
-	if _, err := WriteFigures(t.Context(), store, Campaign{Select: rule}, stream(results)); err != nil {
+	if _, err := WriteFigures(t.Context(), store, Campaign{Select: rule}, reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
-	return readFigures(t, store)
-}
-
-func readFigures(t *testing.T, store *memory) map[string]map[string][]string {
-	t.Helper()
-	out := make(map[string]map[string][]string)
-	for key, data := range store.files {
-		name, ok := strings.CutSuffix(key, ".csv")
-		if !ok {
-			continue
-		}
-		rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-		if err != nil || strings.Join(rows[0], ",") != figureHeader {
-			t.Fatalf("%s: %v, header %q", key, err, rows)
-		}
-		out[name] = make(map[string][]string)
-		for _, row := range rows[1:] {
-			series := strings.TrimSpace(row[0] + " " + row[1])
-			if row[2] != "step" {
-				series = strings.TrimSpace(series + " " + row[4])
-			} else {
-				series += " " + row[4]
-			}
-			point := row[9]
-			for _, column := range []int{3, 5, 6, 7} {
-				text := "-"
-				if v, err := strconv.ParseFloat(row[column], 64); err == nil {
-					text = strconv.FormatFloat(v, 'g', 6, 64)
-				}
-				point += " " + text
-			}
-			out[name][series] = append(out[name][series], strings.TrimSpace(point+" "+row[8]))
-		}
-	}
-	return out
+	return reporttest.ReadFigures(t, store)
 }
 
 func expect(t *testing.T, figures map[string]map[string][]string, name, series string, want ...string) {
@@ -96,8 +42,8 @@ func TestSweepFigure(t *testing.T) {
 	t.Parallel()
 	var results []manifest.Result
 	add := func(method, image string, sigma float64, settings string, psnr float64, more ...func(*manifest.Result)) {
-		r := result(t, "hdr", method, image, 0, append([]func(*manifest.Result){
-			scored(psnr, 10, 0.5, 0), with(sigma, settings),
+		r := reporttest.Result(t, "hdr", method, image, 0, append([]func(*manifest.Result){
+			reporttest.Scored(psnr, 10, 0.5, 0), reporttest.With(sigma, settings),
 		}, more...)...)
 		results = append(results, r)
 	}
@@ -109,9 +55,9 @@ func TestSweepFigure(t *testing.T) {
 		add("other", image, 0.02, `{"steps":20}`, 15)
 		add("other", image, 0.1, `{"steps":20}`, 14)
 	}
-	results = append(results, result(t, "hdr", "other", "d", 0, ended(manifest.OutcomeFailed, "x"), with(0.1, `{"steps":20}`)))
-	store := newMemory()
-	figures := figuresOf(t, store, results, RuleFirst)
+	results = append(results, reporttest.Result(t, "hdr", "other", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "x"), reporttest.With(0.1, `{"steps":20}`)))
+	store := reporttest.NewMemory()
+	figures := figuresOf(t, store, results, selection.First)
 	expect(t, figures, "psnr_vs_sigma_hdr", "ddiff psnr", "0.02 22 17.0317 26.9683 3", "0.1 12 7.03172 16.9683 3")
 	expect(t, figures, "psnr_vs_sigma_hdr", "other psnr", "0.02 15 15 15 3", "0.1 14 14 14 3")
 	expect(t, figures, "psnr_vs_steps_hdr", "ddiff psnr", "10 22 17.0317 26.9683 3", "40 32 27.0317 36.9683 3")
@@ -120,7 +66,7 @@ func TestSweepFigure(t *testing.T) {
 	if len(figures["psnr_vs_gamma0_hdr"]) != 0 {
 		t.Error("a figure of a setting that does not vary")
 	}
-	captions := string(store.files[KeyCaptions])
+	captions := string(store.Files[KeyCaptions])
 	for _, want := range []string{
 		": PSNR against noise level σ", "95 % confidence intervals", "n = 3 images per point", "the first run of each measurement (first)",
 		"1 item failed", "Not drawn: 1 line with one value of sigma",
@@ -137,13 +83,13 @@ func TestSweepOverAParameter(t *testing.T) {
 	var results []manifest.Result
 	for _, size := range []float64{21, 61} {
 		for _, width := range []int{64, 128} {
-			results = append(results, result(t, "gaussian_deblur", "ddiff", "a", 0, scored(size, 10, 0.5, 0), func(r *manifest.Result) {
+			results = append(results, reporttest.Result(t, "gaussian_deblur", "ddiff", "a", 0, reporttest.Scored(size, 10, 0.5, 0), func(r *manifest.Result) {
 				r.Item.Params = map[string]float64{"size": size, "std": 3}
 				r.Item.Width, r.Item.Height = width, width
 			}))
 		}
 	}
-	figures := figuresOf(t, newMemory(), results, RuleFirst)
+	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
 	for _, panel := range []string{"image_size=64x64 center_crop", "image_size=128x128 center_crop"} {
 		expect(t, figures, "psnr_vs_size_gaussian_deblur", panel+" ddiff psnr", "21 21 - - 1", "61 61 - - 1")
 	}
@@ -152,17 +98,17 @@ func TestSweepOverAParameter(t *testing.T) {
 // Two rows of one image are one cluster: without a second image there is no interval.
 func TestFiguresClusterByImage(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	var results []manifest.Result
 	for _, sigma := range []float64{0.02, 0.1} {
 		for seed := range 2 {
-			r := result(t, "hdr", "ddiff", "a", 0, scored(20+float64(seed), 10, 0.5, 0), with(sigma, `{"steps":2}`),
+			r := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20+float64(seed), 10, 0.5, 0), reporttest.With(sigma, `{"steps":2}`),
 				func(r *manifest.Result) { r.Item.Seed = uint64(seed) })
-			traced(t, store, &r, []float64{float64(seed), 1}, nil)
+			reporttest.Traced(t, store, &r, []float64{float64(seed), 1}, nil)
 			results = append(results, r)
 		}
 	}
-	figures := figuresOf(t, store, results, RuleFirst)
+	figures := figuresOf(t, store, results, selection.First)
 	expect(t, figures, "psnr_vs_sigma_hdr", "ddiff psnr", "0.02 20.5 - - 1", "0.1 20.5 - - 1")
 	expect(t, figures, "convergence_hdr_sigma0.02", "ddiff data_norm", "1 0.5 - - 1", "2 1 - - 1")
 }
@@ -170,19 +116,19 @@ func TestFiguresClusterByImage(t *testing.T) {
 // The interval of 1 and 3 is 2 ± t(1)·√2/√2 = 2 ± 12.7062.
 func TestConvergenceFigure(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	a := result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))
-	b := result(t, "hdr", "ddiff", "b", 0, scored(20, 10, 0.5, 0))
-	c := result(t, "hdr", "other", "a", 0, scored(20, 10, 0.5, 0))
-	d := result(t, "hdr", "other", "b", 0, scored(20, 10, 0.5, 0)) // has no trace
-	traced(t, store, &a, []float64{1, 4, 7}, []float64{1, 1, 1})
-	traced(t, store, &b, []float64{3, 4, 9}, []float64{1, 1, 3})
-	traced(t, store, &c, []float64{5, 6}, nil)
-	figures := figuresOf(t, store, []manifest.Result{a, b, c, d}, RuleFirst)
+	store := reporttest.NewMemory()
+	a := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))
+	b := reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(20, 10, 0.5, 0))
+	c := reporttest.Result(t, "hdr", "other", "a", 0, reporttest.Scored(20, 10, 0.5, 0))
+	d := reporttest.Result(t, "hdr", "other", "b", 0, reporttest.Scored(20, 10, 0.5, 0)) // has no trace
+	reporttest.Traced(t, store, &a, []float64{1, 4, 7}, []float64{1, 1, 1})
+	reporttest.Traced(t, store, &b, []float64{3, 4, 9}, []float64{1, 1, 3})
+	reporttest.Traced(t, store, &c, []float64{5, 6}, nil)
+	figures := figuresOf(t, store, []manifest.Result{a, b, c, d}, selection.First)
 	expect(t, figures, "convergence_hdr", "ddiff data_norm", "1 2 -10.7062 14.7062 2", "2 4 4 4 2", "3 8 -4.7062 20.7062 2")
 	expect(t, figures, "convergence_hdr", "ddiff primal_norm", "1 1 1 1 2", "2 1 1 1 2", "3 2 -10.7062 14.7062 2")
 	expect(t, figures, "convergence_hdr", "other data_norm", "1 5 - - 1", "2 6 - - 1")
-	captions := string(store.files[KeyCaptions])
+	captions := string(store.Files[KeyCaptions])
 	for _, want := range []string{"n = 1 to 2 images", "1 measurement without a readable trace", "each image one cluster", "first finished run"} {
 		if !strings.Contains(captions, want) {
 			t.Errorf("captions lack %q:\n%s", want, captions)
@@ -195,96 +141,36 @@ func TestUnreadableTraceIsStated(t *testing.T) {
 	for name, trace := range map[string]string{
 		"damaged": "{", "uneven": `{"timestep":[1,2],"data_norm":[1]}`, "missing": "",
 	} {
-		store := newMemory()
-		a := result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))
-		b := result(t, "hdr", "ddiff", "b", 0, scored(20, 10, 0.5, 0))
-		traced(t, store, &a, []float64{1, 4, 7}, nil)
-		traced(t, store, &b, []float64{1, 4, 7}, nil)
+		store := reporttest.NewMemory()
+		a := reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))
+		b := reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(20, 10, 0.5, 0))
+		reporttest.Traced(t, store, &a, []float64{1, 4, 7}, nil)
+		reporttest.Traced(t, store, &b, []float64{1, 4, 7}, nil)
 		key := manifest.ItemKey(b.Item.ID, manifest.FileTrace)
-		if store.files[key] = []byte(trace); trace == "" {
-			delete(store.files, key)
+		if store.Files[key] = []byte(trace); trace == "" {
+			delete(store.Files, key)
 		}
-		n, err := WriteFigures(t.Context(), store, Campaign{}, stream([]manifest.Result{a, b}))
-		if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), key) || n != 4 {
+		n, err := WriteFigures(t.Context(), store, Campaign{}, reporttest.Stream([]manifest.Result{a, b}))
+		if !errors.Is(err, result.ErrIncomplete) || !strings.Contains(err.Error(), key) || n != 4 {
 			t.Errorf("%s: %d figures, error %v", name, n, err)
 		}
-		expect(t, readFigures(t, store), "convergence_hdr", "ddiff data_norm", "1 1 - - 1", "2 4 - - 1", "3 7 - - 1")
-		if !strings.Contains(string(store.files[KeyCaptions]), "1 measurement without a readable trace") {
+		expect(t, reporttest.ReadFigures(t, store), "convergence_hdr", "ddiff data_norm", "1 1 - - 1", "2 4 - - 1", "3 7 - - 1")
+		if !strings.Contains(string(store.Files[KeyCaptions]), "1 measurement without a readable trace") {
 			t.Errorf("%s: the caption does not state it", name)
 		}
 	}
 }
 
-// The approaches to one problem show the same measurements, and no more traces are read than the limit.
-func TestConvergenceSample(t *testing.T) {
-	t.Parallel()
-	store := newMemory()
-	var results []manifest.Result
-	const items, limit = 40, 8
-	for _, method := range []string{"ddiff", "other"} {
-		for i := range items {
-			r := result(t, "hdr", method, fmt.Sprint(i), 0, scored(20, 10, 0.5, 0))
-			traced(t, store, &r, []float64{float64(i)}, nil)
-			results = append(results, r)
-		}
-	}
-	s, err := collect(stream(results), nil, maxSorted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &figureWriter{store: store, summary: summaryOf(t, results, RuleFirst), limits: traceLimits{total: 2 * limit, line: 100}}
-	if err := w.writeAll(t.Context(), s.all()); err != nil {
-		t.Fatal(err)
-	}
-	if len(store.reads) != 2*limit {
-		t.Errorf("%d traces read, want %d", len(store.reads), 2*limit)
-	}
-	figures := readFigures(t, store)
-	if a, b := figures["convergence_hdr"]["ddiff data_norm"], figures["convergence_hdr"]["other data_norm"]; len(a) != 1 || !slices.Equal(a, b) {
-		t.Errorf("%q and %q are means over different measurements", a, b)
-	}
-	if !strings.Contains(string(store.files[KeyCaptions]), "random sample of 8 measurements") {
-		t.Errorf("the caption does not state the sample:\n%s", store.files[KeyCaptions])
-	}
-}
-
-func TestTraceLimits(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ problems, approaches, want int }{{1, 1, 128}, {1, 2, 128}, {8, 2, 64}, {40, 30, 6}} {
-		var s Summary
-		for p := range tt.problems {
-			for a := range tt.approaches {
-				s.Rows = append(s.Rows, Row{Images: 1, Problem: Problem{Sigma: manifest.Sigma(p), Size: "x"}, Approach: Approach{Method: fmt.Sprint(a)}})
-			}
-		}
-		got := reportTraces().divide(s).line
-		if lines := min(tt.problems, maxProblems) * min(tt.approaches, maxLines); got != tt.want || got*lines > 1024 {
-			t.Errorf("%v: %d traces for each of %d lines", tt, got, lines)
-		}
-	}
-}
-
-func TestLongTraceIsThinned(t *testing.T) {
-	t.Parallel()
-	at := curveSteps(1000)
-	if len(at) != maxCurveSteps || at[0] != 0 || at[len(at)-1] != 999 || at[1] != 10 {
-		t.Errorf("steps %v", at)
-	}
-	if got := curveSteps(3); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Errorf("steps %v", got)
-	}
-}
-
 func TestScatterFigures(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := []manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0.0025)),
-		result(t, "hdr", "other", "a", 0, scored(19, 10, 0.5, 0)),
-		result(t, "hdr", "ddiff", "b", 0, scored(22, 10, 0.5, 0)),
-		result(t, "hdr", "other", "b", 0, scored(23, 10, 0.5, 0), func(r *manifest.Result) { r.Item.Seed = 8 }), // another measurement
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0.0025)),
+		reporttest.Result(t, "hdr", "other", "a", 0, reporttest.Scored(19, 10, 0.5, 0)),
+		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 10, 0.5, 0)),
+		reporttest.Result(t, "hdr", "other", "b", 0, reporttest.Scored(23, 10, 0.5, 0), func(r *manifest.Result) { r.Item.Seed = 8 }), // another measurement
 	}
-	figures := figuresOf(t, store, results, RuleFirst)
+	figures := figuresOf(t, store, results, selection.First)
 	expect(t, figures, "pairs_hdr", "psnr other", "a 20 19 - -")
 	residual := figures["residual_vs_psnr_hdr"]["ddiff residual_ratio"]
 	slices.Sort(residual)
@@ -297,44 +183,17 @@ func TestScatterFigures(t *testing.T) {
 func TestFiguresFollowTheRule(t *testing.T) {
 	t.Parallel()
 	results := []manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0.01)),
-		result(t, "hdr", "ddiff", "a", 1, scored(25, 10, 0.5, 0.005)),
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0.01)),
+		reporttest.Result(t, "hdr", "ddiff", "a", 1, reporttest.Scored(25, 10, 0.5, 0.005)),
 	}
-	for rule, want := range map[Rule]string{RuleFirst: "a 20 5 - -", RuleMean: "a 22.5 4 - -", RuleBestPSNR: "a 25 3 - -"} {
-		store := newMemory()
+	for rule, want := range map[selection.Rule]string{selection.First: "a 20 5 - -", selection.Mean: "a 22.5 4 - -", selection.BestPSNR: "a 25 3 - -"} {
+		store := reporttest.NewMemory()
 		figures := figuresOf(t, store, results, rule)
 		expect(t, figures, "residual_vs_psnr_hdr", "ddiff residual_ratio", want)
-		captions := strings.ReplaceAll(string(store.files[KeyCaptions]), "\\", "")
-		if !strings.Contains(captions, "("+string(rule)+")") || strings.Contains(captions, oracleNote) != rule.Oracle() {
+		captions := strings.ReplaceAll(string(store.Files[KeyCaptions]), "\\", "")
+		if !strings.Contains(captions, "("+string(rule)+")") || strings.Contains(captions, selection.OracleNote) != rule.Oracle() {
 			t.Errorf("%s: captions\n%s", rule, captions)
 		}
-	}
-}
-
-func TestHistogram(t *testing.T) {
-	t.Parallel()
-	var h histogram
-	for _, v := range []float64{20, 20.1, 20.9, 21, 23.99, math.NaN()} {
-		h.add(v)
-	}
-	var got []string
-	for _, p := range h.steps(4) {
-		got = append(got, fmt.Sprintf("%g:%g", p.X, p.Y))
-	}
-	if want := "20:3 21:1 22:0 23:1 24:0"; h.n != 5 || strings.Join(got, " ") != want {
-		t.Errorf("%d values in %v, want %s", h.n, got, want)
-	}
-	if w := binWidth([]*histogram{&h}); w != 2 { // 0.5 dB: eight bins
-		t.Errorf("bins of %g dB", float64(w)*fineBin)
-	}
-	var negative histogram
-	negative.add(-0.1)
-	negative.add(-1e300)
-	if s := negative.steps(8000); len(s) != 2 || s[0].X != -2000 || s[0].Y != 2 {
-		t.Errorf("negative values in %v", s)
-	}
-	if w := binWidth([]*histogram{&negative}); w < 400 {
-		t.Errorf("bins of %g dB", float64(w)*fineBin)
 	}
 }
 
@@ -343,57 +202,44 @@ func TestFiguresOfUnusableResults(t *testing.T) {
 	t.Parallel()
 	nothing := func(r *manifest.Result) { r.Metrics = manifest.Metrics{} }
 	wrong := func(r *manifest.Result) {
-		r.Metrics = manifest.Metrics{PSNR: ptr(math.NaN()), Residual: ptr(math.Inf(1)), BaselinePSNR: ptr(math.Inf(-1))}
+		r.Metrics = manifest.Metrics{PSNR: new(math.NaN()), Residual: new(math.Inf(1)), BaselinePSNR: new(math.Inf(-1))}
 		r.Seconds = math.NaN()
 	}
 	for name, results := range map[string][]manifest.Result{
 		"none":       nil,
-		"all failed": {result(t, "hdr", "ddiff", "a", 0, ended(manifest.OutcomeFailed, "x"))},
-		"no scores":  {result(t, "hdr", "ddiff", "a", 0, nothing), result(t, "hdr", "other", "a", 0, nothing)},
-		"undefined":  {result(t, "hdr", "ddiff", "a", 0, wrong), result(t, "hdr", "ddiff", "a", 0, wrong, with(0.1, `{"steps":100}`))},
+		"all failed": {reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(manifest.OutcomeFailed, "x"))},
+		"no scores":  {reporttest.Result(t, "hdr", "ddiff", "a", 0, nothing), reporttest.Result(t, "hdr", "other", "a", 0, nothing)},
+		"undefined":  {reporttest.Result(t, "hdr", "ddiff", "a", 0, wrong), reporttest.Result(t, "hdr", "ddiff", "a", 0, wrong, reporttest.With(0.1, `{"steps":100}`))},
 	} {
-		store := newMemory()
-		n, err := WriteFigures(t.Context(), store, Campaign{}, stream(results))
-		if n != 0 || err != nil || len(store.files) != 1 || !strings.Contains(string(store.files[KeyCaptions]), "No figures") {
-			t.Errorf("%s: %d figures, %d files, error %v", name, n, len(store.files), err)
+		store := reporttest.NewMemory()
+		n, err := WriteFigures(t.Context(), store, Campaign{}, reporttest.Stream(results))
+		if n != 0 || err != nil || len(store.Files) != 1 || !strings.Contains(string(store.Files[KeyCaptions]), "No figures") {
+			t.Errorf("%s: %d figures, %d files, error %v", name, n, len(store.Files), err)
 		}
 	}
-	store := newMemory()
-	if figures := figuresOf(t, store, []manifest.Result{result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))}, RuleFirst); len(figures) != 3 {
+	store := reporttest.NewMemory()
+	if figures := figuresOf(t, store, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}, selection.First); len(figures) != 3 {
 		t.Errorf("one item has %d figures, want two histograms and the residual", len(figures))
-	}
-}
-
-// A trace may hold null, and curves may be infinite after an overflow.
-func TestConvergenceOfUndefinedValues(t *testing.T) {
-	t.Parallel()
-	got := meanCurve([]*traceValues{
-		{image: 1, steps: 2, curves: [][]float64{{math.Inf(1), 2}}},
-		{image: 2, steps: 2, curves: [][]float64{{math.NaN(), 4}}},
-		{image: 3, steps: 1, curves: [][]float64{{7}}},
-	}, 0)
-	if len(got) != 2 || defined(got[0].Y) || got[0].n != 0 || got[1].Y != 3 || got[1].n != 2 {
-		t.Errorf("%+v", got)
 	}
 }
 
 func TestFiguresDependOnResultsOnly(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	var results []manifest.Result
 	for i := range 30 {
 		for _, sigma := range []float64{0.05, 0.1} {
-			r := result(t, "hdr", "ddiff", fmt.Sprint(i), 0, scored(20+math.Sin(float64(i)), 10, 0.5, 0.001*float64(i)), with(sigma, `{"steps":2}`))
-			traced(t, store, &r, []float64{math.Sqrt(float64(i)), 1 / (float64(i) + 1)}, nil)
+			r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprint(i), 0, reporttest.Scored(20+math.Sin(float64(i)), 10, 0.5, 0.001*float64(i)), reporttest.With(sigma, `{"steps":2}`))
+			reporttest.Traced(t, store, &r, []float64{math.Sqrt(float64(i)), 1 / (float64(i) + 1)}, nil)
 			results = append(results, r)
 		}
 	}
-	figuresOf(t, store, results, RuleFirst)
-	first := maps.Clone(store.files)
+	figuresOf(t, store, results, selection.First)
+	first := maps.Clone(store.Files)
 	slices.Reverse(results)
 	slices.SortStableFunc(results, func(a, b manifest.Result) int { return strings.Compare(a.Item.ID[:1], b.Item.ID[:1]) })
-	figuresOf(t, store, results, RuleFirst)
-	for key, data := range store.files {
+	figuresOf(t, store, results, selection.First)
+	for key, data := range store.Files {
 		if !bytes.Equal(data, first[key]) {
 			t.Errorf("%s depends on the order of the results", key)
 		}
@@ -402,11 +248,11 @@ func TestFiguresDependOnResultsOnly(t *testing.T) {
 
 func TestStaleFilesAreRemoved(t *testing.T) {
 	t.Parallel()
-	for name, wrap := range map[string]func(*memory) files{
-		"store":  func(m *memory) files { return m },
-		"folder": func(m *memory) files { return Folder{To: m} },
+	for name, wrap := range map[string]func(*reporttest.Memory) result.Files{
+		"store":  func(m *reporttest.Memory) result.Files { return m },
+		"folder": func(m *reporttest.Memory) result.Files { return result.Folder{To: m} },
 	} {
-		store := newMemory()
+		store := reporttest.NewMemory()
 		kept := []string{
 			"figures/mine.svg", "figures/convergence_notes.txt", "figures/convergence_x/y.svg", "convergence_x.svg", "figures/pairs_lena.png",
 			"figures/psnr_vs_paper.csv", "figures/psnr_vs_paper.svg", "sheets/mine.png", "sheets/hdr.txt", "sheets/runs/mine/mean.png", "mosaic.png.bak",
@@ -416,55 +262,40 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 			"sheets/motion_deblur.png", "sheets/runs/" + strings.Repeat("0", 64) + "/mean.png",
 		}
 		for _, key := range append(slices.Clone(stale), kept...) {
-			store.files[key] = []byte("x")
+			store.Files[key] = []byte("x")
 		}
 		for _, key := range []string{"figures/convergence_old.csv", "figures/psnr_vs_sigma_hdr.csv"} {
-			store.files[key] = []byte(figureHeader + "\n")
+			store.Files[key] = []byte("panel,series,x_name,x,y_name,y,low,high,n,image,item\n")
 		}
-		results := []manifest.Result{result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0))}
-		if _, err := Write(t.Context(), wrap(store), testCampaign(), stream(results)); err != nil {
+		results := []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0))}
+		if _, err := Write(t.Context(), wrap(store), testCampaign(), reporttest.Stream(results)); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range kept {
-			if store.files[key] == nil {
+			if store.Files[key] == nil {
 				t.Errorf("%s: %s, which is of no report, was removed", name, key)
 			}
 		}
 		for _, key := range stale {
-			if store.files[key] != nil {
+			if store.Files[key] != nil {
 				t.Errorf("%s: %s remains", name, key)
 			}
 		}
-		if store.files["figures/histogram_psnr_hdr.svg"] == nil {
+		if store.Files["figures/histogram_psnr_hdr.svg"] == nil {
 			t.Errorf("%s: no figure was written", name)
 		}
 	}
 }
 
-func TestFigureNamesAreSafeAndDistinct(t *testing.T) {
-	t.Parallel()
-	w := &figureWriter{used: make(map[string]bool)}
-	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "\x00", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
-		before := len(w.used)
-		name := w.uniqueName(figureSweep + task)
-		if len(w.used) != before+1 {
-			t.Errorf("%q is given twice", name)
-		}
-		if !strings.HasPrefix(name, figureSweep) || strings.ContainsAny(name, "/\\ \x00") || len(name) > maxNameLength+4 {
-			t.Errorf("name %q", name)
-		}
-	}
-}
-
 // hostileFigures are results with a script in every name.
-func hostileFigures(t *testing.T, store *memory) []manifest.Result {
+func hostileFigures(t *testing.T, store *reporttest.Memory) []manifest.Result {
 	t.Helper()
 	var results []manifest.Result
 	for _, sigma := range []float64{0.05, 0.1} {
 		for _, name := range []string{hostile, "=cmd()"} {
 			for _, method := range []string{hostile, hostile + "2"} {
-				r := result(t, hostile, method, name, 0, scored(25+sigma, 20, 0.7, 0.001), with(sigma, `{"</text><script>":"\u0000<script>"}`))
-				traced(t, store, &r, []float64{1, 2}, []float64{3, 4})
+				r := reporttest.Result(t, hostile, method, name, 0, reporttest.Scored(25+sigma, 20, 0.7, 0.001), reporttest.With(sigma, `{"</text><script>":"\u0000<script>"}`))
+				reporttest.Traced(t, store, &r, []float64{1, 2}, []float64{3, 4})
 				results = append(results, r)
 			}
 		}
@@ -474,12 +305,12 @@ func hostileFigures(t *testing.T, store *memory) []manifest.Result {
 
 func TestHostileNamesInFigures(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	figures := figuresOf(t, store, hostileFigures(t, store), RuleFirst)
+	store := reporttest.NewMemory()
+	figures := figuresOf(t, store, hostileFigures(t, store), selection.First)
 	if len(figures) < 5 {
 		t.Fatalf("%d figures", len(figures))
 	}
-	for key, data := range store.files {
+	for key, data := range store.Files {
 		switch filepath.Ext(key) {
 		case ".svg":
 			for d := xml.NewDecoder(bytes.NewReader(data)); ; {
@@ -508,26 +339,26 @@ func TestHostileNamesInFigures(t *testing.T) {
 
 func TestFiguresInBrowser(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := append(hostileFigures(t, store), campaign(t, store)...)
-	figuresOf(t, store, results, RuleFirst)
+	figuresOf(t, store, results, selection.First)
 	dir := t.TempDir()
-	store.export(t, dir)
-	var page strings.Builder
-	page.WriteString("<!DOCTYPE html><html><body>")
+	store.Export(t, dir)
+	var index strings.Builder
+	index.WriteString("<!DOCTYPE html><html><body>")
 	count := 0
-	for _, key := range slices.Sorted(maps.Keys(store.files)) {
+	for _, key := range slices.Sorted(maps.Keys(store.Files)) {
 		if filepath.Ext(key) == ".svg" {
-			fmt.Fprintf(&page, "<img src=%q>", key)
+			fmt.Fprintf(&index, "<img src=%q>", key)
 			count++
 		}
 	}
-	page.WriteString(`<script>addEventListener("load", () => {
+	index.WriteString(`<script>addEventListener("load", () => {
   const images = [...document.images];
   document.documentElement.dataset.wide = images.filter((i) => i.naturalWidth > 300 && i.naturalHeight > 100).length;
 });</script></body></html>`)
 	path := filepath.Join(dir, "figures.html")
-	if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(index.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := state(t, browse(t, path, ""), "wide"); got != fmt.Sprint(count) || count < 40 {
@@ -535,7 +366,7 @@ func TestFiguresInBrowser(t *testing.T) {
 	}
 	// The document itself: the browser replaces what is not well-formed by an error message, and would run a script.
 	var svg string
-	for key := range store.files {
+	for key := range store.Files {
 		if filepath.Ext(key) == ".svg" && strings.HasPrefix(key, "psnr_vs_sigma_") {
 			svg = filepath.Join(dir, key)
 		}
@@ -548,19 +379,19 @@ func TestFiguresInBrowser(t *testing.T) {
 
 func TestManyProblemsAreBounded(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	var results []manifest.Result
-	for i := range maxProblems + 3 {
-		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), with(float64(i+1)/100, `{"steps":2}`)))
+	for i := range 16 + 3 {
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(float64(i+1)/100, `{"steps":2}`)))
 	}
-	figures := figuresOf(t, store, results, RuleFirst)
-	if len(figures) != 1+3*maxProblems {
+	figures := figuresOf(t, store, results, selection.First)
+	if len(figures) != 1+3*16 {
 		t.Errorf("%d figures", len(figures))
 	}
-	if got := strings.Count(string(store.files[KeyCaptions]), "The first 16 of 19 problems have such figures."); got != 3*maxProblems {
+	if got := strings.Count(string(store.Files[KeyCaptions]), "The first 16 of 19 problems have such figures."); got != 3*16 {
 		t.Errorf("%d captions state the bound", got)
 	}
-	if got := len(figures["psnr_vs_sigma_hdr"]["ddiff psnr"]); got != maxProblems+3 {
+	if got := len(figures["psnr_vs_sigma_hdr"]["ddiff psnr"]); got != 16+3 {
 		t.Errorf("%d points of all problems", got)
 	}
 }

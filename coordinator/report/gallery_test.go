@@ -3,11 +3,13 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
 	"ddiff/manifest"
 )
 
@@ -18,22 +20,22 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 		out[i].Outcome = manifest.OutcomeDone
 		out[i].Item.Task, out[i].Item.Name = task, fmt.Sprintf("%s-%d", task, i)
 		if psnr != nil {
-			out[i].Metrics.PSNR = ptr(psnr(i))
+			out[i].Metrics.PSNR = new(psnr(i))
 		}
-		out[i].Metrics.Residual = ptr(float64(i))
+		out[i].Metrics.Residual = new(float64(i))
 	}
 	return out
 }
 
 // galleryOf adds the sorted results to a gallery.
-func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
+func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery {
 	t.Helper()
-	ordered, err := collect(stream(results), nil, maxSorted)
+	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gallery{limit: limit}
-	for _, err := range g.watch(ordered.all()) {
+	g := &page.Gallery{Limit: limit}
+	for _, err := range g.Watch(ordered.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +47,7 @@ func galleryOf(t *testing.T, results []manifest.Result, limit int) *gallery {
 func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
 	t.Helper()
 	var out []string
-	for _, e := range galleryOf(t, results, limit).excerpt() {
+	for _, e := range galleryOf(t, results, limit).Excerpt() {
 		out = append(out, e.Name)
 	}
 	return out
@@ -68,41 +70,6 @@ func TestExcerptSelectsWorstAndFirst(t *testing.T) {
 	want := []string{"a-0", "a-1", "a-18", "a-19", "b-0", "b-1", "b-18", "b-19"}
 	if !slices.Equal(got, want) {
 		t.Errorf("excerpt = %q, want %q", got, want)
-	}
-}
-
-func TestExcerptSharesUnusedPlaces(t *testing.T) {
-	t.Parallel()
-	results := append(rows("a", 1, nil), rows("b", 30, nil)...)
-	if got := len(excerpt(t, results, 10)); got != 10 {
-		t.Errorf("%d items, want 10", got)
-	}
-	var many []manifest.Result
-	for i := range 50 {
-		many = append(many, rows(fmt.Sprintf("t%02d", i), 2, nil)...)
-	}
-	if got := len(excerpt(t, many, 10)); got != 10 {
-		t.Errorf("%d items of 50 tasks, want 10", got)
-	}
-}
-
-func TestCompareWorstIsAnOrder(t *testing.T) {
-	t.Parallel()
-	nan := math.NaN()
-	scores := []scores{{PSNR: 10, Residual: nan}, {PSNR: 30, Residual: 9}, {PSNR: nan, Residual: 5}, {PSNR: nan, Residual: 1}, {PSNR: nan, Residual: nan}}
-	for i := range scores {
-		for j := range scores {
-			want := 0
-			if i != j {
-				want = 1
-				if i < j {
-					want = -1
-				}
-			}
-			if got := compareWorst(&entry{Scores: scores[i]}, &entry{Scores: scores[j]}); got != want {
-				t.Errorf("compare(%d, %d) = %d, want %d", i, j, got, want)
-			}
-		}
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/published"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
@@ -19,8 +22,8 @@ import (
 // pixels. A wanted change shows there as changed lines: look at the files before -update.
 func TestGoldenReports(t *testing.T) {
 	t.Parallel()
-	for name, build := range map[string]func(*testing.T, *memory) (Campaign, []manifest.Result){
-		"tasks": func(t *testing.T, store *memory) (Campaign, []manifest.Result) {
+	for name, build := range map[string]func(*testing.T, *reporttest.Memory) (Campaign, []manifest.Result){
+		"tasks": func(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
 			return testCampaign(), campaign(t, store)
 		},
 		"sweep":     sweepCampaign,
@@ -29,19 +32,19 @@ func TestGoldenReports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := newMemory()
+			store := reporttest.NewMemory()
 			c, results := build(t, store)
-			inputs := maps.Clone(store.files)
-			if _, err := Write(t.Context(), store, c, stream(results)); err != nil {
+			inputs := maps.Clone(store.Files)
+			if _, err := Write(t.Context(), store, c, reporttest.Stream(results)); err != nil {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			for _, key := range slices.Sorted(maps.Keys(store.files)) {
+			for _, key := range slices.Sorted(maps.Keys(store.Files)) {
 				if _, ok := inputs[key]; !ok {
-					fmt.Fprintln(&out, key, describe(t, key, store.files[key]))
+					fmt.Fprintln(&out, key, describe(t, key, store.Files[key]))
 				}
 			}
-			golden(t, "files_"+name+".txt", out.Bytes())
+			reporttest.Golden(t, "files_"+name+".txt", out.Bytes())
 		})
 	}
 }
@@ -64,51 +67,51 @@ func describe(t *testing.T, key string, data []byte) string {
 }
 
 // sweepCampaign varies noise, steps, a setting and a parameter of the operator, with two methods, curves and failed items.
-func sweepCampaign(t *testing.T, store *memory) (Campaign, []manifest.Result) {
+func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
 	var results []manifest.Result
 	add := func(method string, i int, change ...func(*manifest.Result)) {
 		v := float64((i*7+len(results)*3)%11) / 2
-		change = append([]func(*manifest.Result){scored(18+v, 15+v/2, 0.5+v/20, 0.001+v/1000)}, change...)
-		r := result(t, "gaussian_deblur", method, fmt.Sprintf("image %d.png", i), 0, change...)
-		illustrate(t, store, &r, i)
+		change = append([]func(*manifest.Result){reporttest.Scored(18+v, 15+v/2, 0.5+v/20, 0.001+v/1000)}, change...)
+		r := reporttest.Result(t, "gaussian_deblur", method, fmt.Sprintf("image %d.png", i), 0, change...)
+		reporttest.Illustrate(t, store, &r, i)
 		results = append(results, r)
 	}
 	for i := range 3 {
 		for _, sigma := range []float64{0.02, 0.05} {
 			for _, steps := range []int{10, 40} {
-				add("ddiff", i, with(sigma, fmt.Sprintf(`{"steps":%d,"gamma0":8}`, steps)), func(r *manifest.Result) {
+				add("ddiff", i, reporttest.With(sigma, fmt.Sprintf(`{"steps":%d,"gamma0":8}`, steps)), func(r *manifest.Result) {
 					r.Steps, r.Seconds = 2*steps, float64(steps)/16
 				})
 			}
-			add("ddiff", i, with(sigma, `{"steps":10,"gamma0":4}`))
-			add("diffpir", i, with(sigma, `{"steps":10}`))
+			add("ddiff", i, reporttest.With(sigma, `{"steps":10,"gamma0":4}`))
+			add("diffpir", i, reporttest.With(sigma, `{"steps":10}`))
 		}
 	}
 	results = append(results,
-		result(t, "gaussian_deblur", "ddiff", "bad.png", 0, with(0.05, `{"steps":10,"gamma0":8}`), ended(manifest.OutcomeFailed, "decode bad.png: EOF")),
-		result(t, "gaussian_deblur", "diffpir", "bad.png", 0, with(0.05, `{"steps":10}`), ended(manifest.OutcomeDead, "out of memory")))
-	return Campaign{Name: "sweep", Outputs: []string{"one", "s3://bucket/two"}, Seed: 3, Select: RuleFirst, Others: 4, MoreOthers: true}, results
+		reporttest.Result(t, "gaussian_deblur", "ddiff", "bad.png", 0, reporttest.With(0.05, `{"steps":10,"gamma0":8}`), reporttest.Ended(manifest.OutcomeFailed, "decode bad.png: EOF")),
+		reporttest.Result(t, "gaussian_deblur", "diffpir", "bad.png", 0, reporttest.With(0.05, `{"steps":10}`), reporttest.Ended(manifest.OutcomeDead, "out of memory")))
+	return Campaign{Name: "sweep", Outputs: []string{"one", "s3://bucket/two"}, Seed: 3, Select: selection.First, Others: 4, MoreOthers: true}, results
 }
 
 // runsCampaign has several runs of one measurement, and rows with one run.
-func runsCampaign(t *testing.T, store *memory) (Campaign, []manifest.Result) {
+func runsCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
 	results := manyRuns(t, store, 4, 3)
 	for i := range results {
-		results[i].Metrics.PSNR = ptr(20 + float64(i*5%7))
+		results[i].Metrics.PSNR = new(20 + float64(i*5%7))
 	}
 	for i := range 7 {
-		r := result(t, "hdr", "ddiff", fmt.Sprintf("single %d", i), 0, scored(25-float64(i), 20, 0.9, 0.002))
-		illustrate(t, store, &r, i)
+		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("single %d", i), 0, reporttest.Scored(25-float64(i), 20, 0.9, 0.002))
+		reporttest.Illustrate(t, store, &r, i)
 		results = append(results, r)
 	}
 	c := testCampaign()
-	c.Select = RuleBestPSNR
+	c.Select = selection.BestPSNR
 	return c, results
 }
 
 // publishedCampaign has two methods beside published figures, and images on which settings were chosen.
-func publishedCampaign(t *testing.T, store *memory) (Campaign, []manifest.Result) {
-	p, err := ParsePublished("paper.csv", strings.NewReader(
+func publishedCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
+	p, err := published.Parse("paper.csv", strings.NewReader(
 		"task,method,psnr,ssim,images\nhdr,ddiff,27.5,0.9,100\nhdr,daps,26.25,,100\nsuper_resolution,ddiff,29.75,0.85,100\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +121,8 @@ func publishedCampaign(t *testing.T, store *memory) (Campaign, []manifest.Result
 		for m, method := range []string{"ddiff", "ddiff_hqs"} {
 			psnr := 21 + float64((i*5+m*3)%9)
 			for _, task := range []string{"hdr", "super_resolution"} {
-				r := result(t, task, method, fmt.Sprintf("%d.png", i), 0, scored(psnr, 20, 0.8, 0.0025))
-				illustrate(t, store, &r, i+20*m)
+				r := reporttest.Result(t, task, method, fmt.Sprintf("%d.png", i), 0, reporttest.Scored(psnr, 20, 0.8, 0.0025))
+				reporttest.Illustrate(t, store, &r, i+20*m)
 				results = append(results, r)
 			}
 		}

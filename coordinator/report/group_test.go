@@ -7,52 +7,33 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
 )
 
-// sweep has two photographs, Gaussian deblurring at three noise levels and super-resolution by 2 and 8, each with two step
-// sizes.
-func sweep(t *testing.T) []manifest.Result {
-	t.Helper()
-	var out []manifest.Result
-	add := func(task string, sigma float64, params map[string]float64, psnr float64) {
-		for i, name := range []string{"a", "b"} {
-			for g, solver := range []string{`{"steps":50,"gamma0":8}`, `{"steps":50,"gamma0":10}`} {
-				out = append(out, result(t, task, "ddiff", name, 0, scored(psnr+float64(i)+2*float64(g), 20, 0.5, 0), func(r *manifest.Result) {
-					r.Item.Sigma, r.Item.Params, r.Item.Solver = sigma, params, json.RawMessage(solver)
-				}))
-			}
-		}
-	}
-	for i, sigma := range []float64{0.1, 0.02, 0.05} {
-		add("gaussian_deblur", sigma, map[string]float64{"std": 3}, 30-float64(i))
-	}
-	for i, factor := range []float64{8, 2} {
-		add("super_resolution", 0.05, map[string]float64{"factor": factor}, 22+4*float64(i))
-	}
-	return out
-}
-
 func TestSweepsAreNotPooled(t *testing.T) {
 	t.Parallel()
-	ordered, err := collect(stream(sweep(t)), operator.Builtin(), maxSorted)
+	s, err := aggregate.Summarize(reporttest.Stream(reporttest.SweepResults(t)), operator.Builtin(), selection.First, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := summarize(ordered, operator.Builtin(), RuleFirst, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := table.Of(s, "-")
 	var got []string
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		got = append(got, strings.Join(labelCells(s.Varying, r, "-"), " | "))
+		got = append(got, strings.ReplaceAll(texts(shown.Lines[i][:shown.Labels]), " ", " | "))
 		if r.Images != 2 || r.PSNR.N != 2 {
 			t.Errorf("row %v: %d images, n = %d, want 2", got[i], r.Images, r.PSNR.N)
 		}
 		// The PSNR of the images differ by 1: s = 0.70710678, half = 12.7062047 * s / sqrt(2).
-		if h := figure(r.PSNR.HalfWidth); !(math.Abs(h-6.35310237) <= 1e-7) {
+		if h := statistic.Value(r.PSNR.HalfWidth); !(math.Abs(h-6.35310237) <= 1e-7) {
 			t.Errorf("row %v: half-width %g, want that of two images", got[i], h)
 		}
 	}
@@ -79,24 +60,24 @@ func TestSweepsAreNotPooled(t *testing.T) {
 // TestSweepReachesPageAndTable looks for what varies and what does not.
 func TestSweepReachesPageAndTable(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	s, err := Write(t.Context(), store, testCampaign(), stream(sweep(t)))
+	store := reporttest.NewMemory()
+	s, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(reporttest.SweepResults(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := string(store.files[KeyPage])
+	index := string(store.Files[KeyPage])
 	for _, want := range []string{"gamma0=10", "factor=8", "<td>0.02</td>", "steps=50; gamma0=8", "128x128 center_crop"} {
-		if !strings.Contains(page, want) {
+		if !strings.Contains(index, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	for format, want := range map[Format]string{FormatText: "factor=2", FormatMarkdown: "gamma0=10", FormatLaTeX: `$\sigma$`} {
+	for format, want := range map[table.Format]string{table.FormatText: "factor=2", table.FormatMarkdown: "gamma0=10", table.FormatLaTeX: `$\sigma$`} {
 		var out bytes.Buffer
-		if err := WriteTable(&out, s, format); err != nil || !strings.Contains(out.String(), want) {
+		if err := table.Write(&out, s, format); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s lacks %q (%v):\n%s", format, want, err, out.String())
 		}
 	}
-	if csv := string(store.files[KeyCSV]); !strings.Contains(csv, ",super_resolution,factor=8,0.05,128x128,abab") ||
+	if csv := string(store.Files[KeyCSV]); !strings.Contains(csv, ",super_resolution,factor=8,0.05,128x128,abab") ||
 		!strings.Contains(csv, ",ddiff,steps=50;gamma0=10,0,7,done,,") {
 		t.Errorf("results.csv:\n%s", csv)
 	}
@@ -107,18 +88,18 @@ func TestOneImageIsOneCluster(t *testing.T) {
 	t.Parallel()
 	var results []manifest.Result
 	for i, name := range []string{"a", "a", "copy of a", "b"} {
-		results = append(results, result(t, "hdr", "ddiff", name, 0, scored(20+float64(i), 15, 0.5, 0), func(r *manifest.Result) {
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(20+float64(i), 15, 0.5, 0), func(r *manifest.Result) {
 			r.Item.Seed = uint64(i)
 			if name != "b" {
 				r.Item.Image.SHA256 = strings.Repeat("0a", 32)
 			}
 		}))
 	}
-	r := summaryOf(t, results, RuleFirst).Rows[0]
-	want := estimate([]float64{20, 21, 22, 23}, []uint64{1, 1, 1, 2})
+	r := summaryOf(t, results, selection.First).Rows[0]
+	want := statistic.ClusterMean([]float64{20, 21, 22, 23}, []uint64{1, 1, 1, 2})
 	if r.Images != 2 || r.Measurements != 4 || r.PSNR.N != 2 || r.PSNR.Measurements != 4 || *r.PSNR.HalfWidth != *want.HalfWidth {
 		t.Errorf("%d images, %d measurements, PSNR %+v ± %g, want n = 2 ± %g",
-			r.Images, r.Measurements, r.PSNR, figure(r.PSNR.HalfWidth), *want.HalfWidth)
+			r.Images, r.Measurements, r.PSNR, statistic.Value(r.PSNR.HalfWidth), *want.HalfWidth)
 	}
 }
 
@@ -130,8 +111,8 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 	for i, name := range []string{"a", "b", "c", "copy of c"} {
 		for k, method := range []string{"ddiff", "ddiff_hqs"} {
 			for run := range 2 {
-				score := scored(20+float64(min(i, 2)*min(i, 2))+0.5*float64(k*min(i, 2))+0.1*float64(run), 15, 0.5, 0)
-				r := result(t, "hdr", method, name, run, score, func(r *manifest.Result) {
+				score := reporttest.Scored(20+float64(min(i, 2)*min(i, 2))+0.5*float64(k*min(i, 2))+0.1*float64(run), 15, 0.5, 0)
+				r := reporttest.Result(t, "hdr", method, name, run, score, func(r *manifest.Result) {
 					if i == 3 {
 						r.Item.Image.SHA256 = plain[len(plain)-1].Item.Image.SHA256
 					}
@@ -142,7 +123,7 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 			}
 		}
 	}
-	want, got := summaryOf(t, plain, RuleMean), summaryOf(t, again, RuleMean)
+	want, got := summaryOf(t, plain, selection.Mean), summaryOf(t, again, selection.Mean)
 	if want.Items != 12 || got.Items != 16 || got.Done != 16 || got.Rows[0].Items != 8 {
 		t.Errorf("%d and %d items", want.Items, got.Items)
 	}
@@ -154,11 +135,11 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 	if c, w := got.Comparisons[0], want.Comparisons[0]; c.Difference.Mean != w.Difference.Mean || c.Difference.N != 3 || c.Refused != "" {
 		t.Errorf("difference %+v, without the second name %+v", c, w)
 	}
-	pair := ourConditions(&got.Rows[0], Summary{Rule: RuleMean})
-	if pair[conditionRuns] != "2" || pair[conditionImages] != "3" {
-		t.Errorf("circumstances %v, want 2 runs of 3 images", pair)
+	p := parsePublished(t, "task,method,psnr\nhdr,ddiff,30\n")
+	if runs, images := publishedColumn(t, got, p, "runs")[0], publishedColumn(t, got, p, "images")[0]; runs != "2" || images != "3" {
+		t.Errorf("%s runs of %s images, want 2 of 3", runs, images)
 	}
-	choices, err := Choose(stream(again), operator.Builtin(), 2, 1)
+	choices, err := comparison.Choose(reporttest.Stream(again), operator.Builtin(), 2, 1)
 	if err != nil || choices.Groups[0].Runs != 6 {
 		t.Errorf("rules count %+v, error %v; want 6 runs", choices, err)
 	}
@@ -166,29 +147,29 @@ func TestSecondNameOfAMeasurementCountsOnce(t *testing.T) {
 
 // unreadable is an item that failed before its size, parameters and settings were known.
 func unreadable(r *manifest.Result) {
-	ended(manifest.OutcomeFailed, "decode: unexpected EOF")(r)
+	reporttest.Ended(manifest.OutcomeFailed, "decode: unexpected EOF")(r)
 	r.Item.Width, r.Item.Height, r.Item.Solver, r.Item.Prior, r.Item.Params = 0, 0, json.RawMessage("null"), "", nil
 	r.Item.Image.SHA256 = ""
 }
 
 func TestUnreadableItemsCountInTheirRow(t *testing.T) {
 	t.Parallel()
-	score := scored(25, 20, 0.5, 0)
+	score := reporttest.Scored(25, 20, 0.5, 0)
 	params := func(r *manifest.Result) { r.Item.Params = map[string]float64{"gain": 2} }
 	results := []manifest.Result{
-		result(t, "hdr", "a", "1.png", 0, score, params), result(t, "hdr", "b", "1.png", 0, score, params),
-		result(t, "hdr", "a", "2.png", 0, unreadable), result(t, "hdr", "b", "2.png", 0, unreadable),
+		reporttest.Result(t, "hdr", "a", "1.png", 0, score, params), reporttest.Result(t, "hdr", "b", "1.png", 0, score, params),
+		reporttest.Result(t, "hdr", "a", "2.png", 0, unreadable), reporttest.Result(t, "hdr", "b", "2.png", 0, unreadable),
 	}
-	s := summaryOf(t, results, RuleFirst)
-	if len(s.Rows) != 2 || s.Rows[0].Items != 2 || s.Rows[0].Failed != 1 || s.Rows[1].Failed != 1 || s.Varying != (Varying{}) {
+	s := summaryOf(t, results, selection.First)
+	if len(s.Rows) != 2 || s.Rows[0].Items != 2 || s.Rows[0].Failed != 1 || s.Rows[1].Failed != 1 || s.Varying != (aggregate.Varying{}) {
 		t.Fatalf("rows = %+v, varying %+v", s.Rows, s.Varying)
 	}
 	if c := s.Comparisons[0]; c.Refused != "" || c.LeftOut != 1 || c.Difference.N != 1 {
 		t.Errorf("comparison = %+v", c)
 	}
 	// In a sweep over settings the row is unknown: the items keep a row of their own.
-	other := result(t, "hdr", "a", "1.png", 0, score, params, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":5}`) })
-	s = summaryOf(t, append(results, other), RuleFirst)
+	other := reporttest.Result(t, "hdr", "a", "1.png", 0, score, params, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":5}`) })
+	s = summaryOf(t, append(results, other), selection.First)
 	if len(s.Rows) != 4 || s.Items != 5 || s.Failed != 2 || s.Done != 3 {
 		t.Errorf("rows = %+v", s.Rows)
 	}
@@ -202,15 +183,11 @@ func TestUnreadableItemsCountInTheirRow(t *testing.T) {
 func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 	t.Parallel()
 	results := []manifest.Result{
-		result(t, "hdr", "a", "=1+1", 0, ended(manifest.OutcomeDead, "killed\nby signal 9")),
-		result(t, "hdr", "a", "-2", 0, ended(manifest.OutcomeFailed, "@x, \"y\"")),
+		reporttest.Result(t, "hdr", "a", "=1+1", 0, reporttest.Ended(manifest.OutcomeDead, "killed\nby signal 9")),
+		reporttest.Result(t, "hdr", "a", "-2", 0, reporttest.Ended(manifest.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
-	ordered, err := collect(stream(results), nil, maxSorted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeCSV(&out, ordered.columns, ordered.all()); err != nil {
+	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`} {
@@ -222,73 +199,21 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 
 func TestSecondReportLeavesNothingStale(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	for _, task := range []string{"hdr", "motion_deblur"} {
-		store.files[sheetFolder+"notes.txt"] = []byte("of a person")
+		store.Files[sheet.Folder+"notes.txt"] = []byte("of a person")
 		c := testCampaign()
 		c.Others = 1
-		s, err := Write(t.Context(), store, c, stream([]manifest.Result{result(t, task, "ddiff", "a", 0, scored(25, 20, 0.5, 0))}))
+		s, err := Write(t.Context(), store, c, reporttest.Stream([]manifest.Result{reporttest.Result(t, task, "ddiff", "a", 0, reporttest.Scored(25, 20, 0.5, 0))}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := keys(store, sheetFolder); len(got) != 2 || store.files[sheetFolder+task+".png"] == nil {
+		if got := reporttest.Keys(store, sheet.Folder); len(got) != 2 || store.Files[sheet.Folder+task+".png"] == nil {
 			t.Errorf("after the report on %s: %v", task, got)
 		}
 		var out bytes.Buffer
-		if err := WriteTable(&out, s, FormatText); err != nil || !strings.Contains(out.String(), "also holds 1 results of other campaigns") {
+		if err := table.Write(&out, s, table.FormatText); err != nil || !strings.Contains(out.String(), "also holds 1 results of other campaigns") {
 			t.Errorf("error %v, no word on the other result:\n%s", err, out.String())
 		}
-	}
-}
-
-// TestProblemsInOneLine describes problems by the properties that vary.
-func TestProblemsInOneLine(t *testing.T) {
-	t.Parallel()
-	row := &Row{varyingParams: "factor=4"}
-	row.Sigma, row.Size = 0.05, "64x64"
-	for _, tt := range []struct {
-		v    Varying
-		want string
-	}{
-		{Varying{}, ""}, {Varying{Params: true}, "factor=4"}, {Varying{Sigma: true}, "σ 0.05"}, {Varying{Size: true}, "64x64"},
-		{Varying{Params: true, Sigma: true, Size: true}, "factor=4, σ 0.05, 64x64"},
-	} {
-		if got := tt.v.problemText(row); got != tt.want {
-			t.Errorf("%+v: %q, want %q", tt.v, got, tt.want)
-		}
-	}
-	if got := (Varying{Params: true, Size: true}).problemText(&Row{}); got != "" {
-		t.Errorf("a row without parameters: %q", got)
-	}
-	p := []Problem{{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x64"}}
-	if got := contrast(p, p); got != "A has hdr scale=2 σ=0.05 64x64, B has hdr scale=2 σ=0.05 64x64" {
-		t.Errorf("contrast: %s", got)
-	}
-	for _, got := range []string{contrast(nil, p), contrast(p, nil)} {
-		if got != "one side has no restored item" {
-			t.Errorf("contrast: %s", got)
-		}
-	}
-}
-
-// TestUnresolvedCellMayBe: the items of a row that cannot be read may belong to any cell with equal known properties.
-func TestUnresolvedCellMayBe(t *testing.T) {
-	t.Parallel()
-	full := Cell{Problem{Task: "hdr", Params: "a=1;b=2", Sigma: 0.05, Size: "64x64"}, Approach{Method: "ddiff"}}
-	for name, change := range map[string]func(*Cell){
-		"task": func(c *Cell) { c.Task = "inpainting" }, "method": func(c *Cell) { c.Method = "dps" },
-		"sigma": func(c *Cell) { c.Sigma = 0.1 }, "params": func(c *Cell) { c.Params = "a=2" },
-	} {
-		unread := full
-		unread.Size, unread.Params = "", "a=1"
-		if !unread.mayBe(full) {
-			t.Fatalf("%+v may not be %+v", unread, full)
-		}
-		if change(&unread); unread.mayBe(full) {
-			t.Errorf("another %s: %+v may be %+v", name, unread, full)
-		}
-	}
-	if full.mayBe(Cell{Problem{Task: "hdr"}, Approach{Method: "ddiff"}}) {
-		t.Error("an unresolved cell has items")
 	}
 }

@@ -7,33 +7,39 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/figure"
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sheet"
 	"ddiff/manifest"
 )
 
 // pageOf renders the page of results whose artifacts are in the store.
-func pageOf(t *testing.T, store *memory, c Campaign, results []manifest.Result) string {
+func pageOf(t *testing.T, store *reporttest.Memory, c Campaign, results []manifest.Result) string {
 	t.Helper()
-	shown := galleryOf(t, results, maxItems)
+	shown := galleryOf(t, results, page.MaxItems)
 	summary := summaryOf(t, results, c.Select)
-	with := parts{list: listingOf(t, results, maxListed), sheets: sheetKeys(shown.tasks, nil)}
-	lost, err := writePage(t.Context(), store, c, summary, shown, with)
+	with := page.Parts{List: listingOf(t, results, page.MaxListed), Sheets: sheet.Keys(shown.Names(), nil)}
+	lost, err := page.Write(t.Context(), store, c, summary, shown, with)
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}
-	return string(store.files[KeyPage])
+	return string(store.Files[KeyPage])
 }
 
 const hostile = "\u202e\u2066" + `</script><script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}&` + "\u2028`${1}`"
 
 // hostileResults have a script in every text of a page.
-func hostileResults(t *testing.T, store *memory) []manifest.Result {
+func hostileResults(t *testing.T, store *reporttest.Memory) []manifest.Result {
 	t.Helper()
-	done := result(t, hostile, hostile, hostile, 0, scored(25, 20, 0.7, 0.001))
+	done := reporttest.Result(t, hostile, hostile, hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001))
 	done.Runtime.Provider = hostile
-	illustrate(t, store, &done, 1)
+	reporttest.Illustrate(t, store, &done, 1)
 	return []manifest.Result{
 		done,
-		result(t, hostile, hostile, hostile+"2", 0, ended(manifest.OutcomeFailed, hostile)),
+		reporttest.Result(t, hostile, hostile, hostile+"2", 0, reporttest.Ended(manifest.OutcomeFailed, hostile)),
 	}
 }
 
@@ -45,7 +51,7 @@ func hostileCampaign() Campaign {
 
 func TestPageEscapes(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	html := pageOf(t, store, hostileCampaign(), hostileResults(t, store))
 	for _, bad := range []string{"<script>alert", "<img src=x", "'><img"} {
 		if strings.Contains(html, bad) {
@@ -62,16 +68,16 @@ func TestPageEscapes(t *testing.T) {
 
 func TestPageEscapesInBrowser(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	page := published(t, store, hostileResults(t, store))
-	addProbe(t, page, `
+	store := reporttest.NewMemory()
+	index := publishedPage(t, store, hostileResults(t, store))
+	addProbe(t, index, `
   document.querySelector(".item details").open = true;
   await pause(100);
   out.pictures = out.imagesLoaded;
   document.querySelector(".compare-button").click();
   out.name = document.querySelector(".item h3").textContent === document.getElementById("viewer-title").textContent;
   out.isolated = [...document.querySelectorAll(".item h3, .failures bdi, #viewer-title")].map((n) => getComputedStyle(n).unicodeBidi);`)
-	document := browse(t, page, "")
+	document := browse(t, index, "")
 	if got := state(t, document, "isolated"); got != "isolate,isolate,isolate,isolate" {
 		t.Errorf("names have unicode-bidi %s", got)
 	}
@@ -89,7 +95,7 @@ func TestPageEscapesInBrowser(t *testing.T) {
 
 func TestPageDataIsJSON(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	html := pageOf(t, store, testCampaign(), campaign(t, store))
 	m := regexp.MustCompile(`(?s)<script type="application/json" id="report-curves">(.*?)</script>`).FindStringSubmatch(html)
 	if m == nil {
@@ -113,7 +119,7 @@ func TestPageDataIsJSON(t *testing.T) {
 
 func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	html := pageOf(t, store, testCampaign(), campaign(t, store))
 	html = strings.ReplaceAll(html, `"http://www.w3.org/2000/svg"`, "") // a name, not an address
 	if m := regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\([^#]|<link`).FindString(html); m != "" {
@@ -123,27 +129,27 @@ func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 
 func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	trace, err := json.Marshal(madeUpTrace(3, 1))
+	store := reporttest.NewMemory()
+	trace, err := json.Marshal(reporttest.Trace(3, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var results []manifest.Result
-	for i := range maxItems + 50 {
-		r := result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, scored(30, 20, 0.7, 0))
-		store.files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = trace
+	for i := range page.MaxItems + 50 {
+		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, reporttest.Scored(30, 20, 0.7, 0))
+		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = trace
 		r.Artifacts = map[string]string{manifest.FileTrace: "not checked here"}
 		results = append(results, r)
 	}
-	for i := range maxFailures + 7 {
-		results = append(results, result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, ended(manifest.OutcomeDead, "x")))
+	for i := range 200 + 7 {
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("bad%d", i), i, reporttest.Ended(manifest.OutcomeDead, "x")))
 	}
 	html := pageOf(t, store, testCampaign(), results)
-	if got := strings.Count(html, `"series":`); got != maxItems {
-		t.Errorf("curves of %d items, want %d", got, maxItems)
+	if got := strings.Count(html, `"series":`); got != page.MaxItems {
+		t.Errorf("curves of %d items, want %d", got, page.MaxItems)
 	}
-	if got := len(regexp.MustCompile(`"img\d`).FindAllString(html, -1)); got != maxItems+50 {
-		t.Errorf("%d names, want %d", got, maxItems+50)
+	if got := len(regexp.MustCompile(`"img\d`).FindAllString(html, -1)); got != page.MaxItems+50 {
+		t.Errorf("%d names, want %d", got, page.MaxItems+50)
 	}
 	if !strings.Contains(html, "And 7 more") {
 		t.Error("the page does not count the other failures")
@@ -152,7 +158,7 @@ func TestPageIsBounded(t *testing.T) {
 
 func TestPageWithoutItems(t *testing.T) {
 	t.Parallel()
-	html := pageOf(t, newMemory(), Campaign{}, nil)
+	html := pageOf(t, reporttest.NewMemory(), Campaign{}, nil)
 	for _, want := range []string{"Unnamed campaign", "The campaign has no items.", "No item was restored."} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not say %q", want)
@@ -163,9 +169,9 @@ func TestPageWithoutItems(t *testing.T) {
 func TestPageMarksTheOracle(t *testing.T) {
 	t.Parallel()
 	c := testCampaign()
-	c.Select = RuleBestPSNR
-	html := pageOf(t, newMemory(), c, tableResults(t))
-	if !strings.Contains(html, "30.00*") || !strings.Contains(html, oracleNote) {
+	c.Select = selection.BestPSNR
+	html := pageOf(t, reporttest.NewMemory(), c, reporttest.TableResults(t))
+	if !strings.Contains(html, "30.00*") || !strings.Contains(html, selection.OracleNote) {
 		t.Error("no asterisk or no footnote")
 	}
 	if strings.Contains(html, "best of this task") {
@@ -175,12 +181,12 @@ func TestPageMarksTheOracle(t *testing.T) {
 
 func TestPageShowsFigures(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	figure := figureFile{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png", Wide: true}
-	if _, err := writePage(t.Context(), store, testCampaign(), Summary{}, &gallery{limit: 1}, parts{list: newListing(Summary{}, nil, 1), figures: []figureFile{figure}}); err != nil {
+	store := reporttest.NewMemory()
+	drawn := figure.File{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png", Wide: true}
+	if _, err := page.Write(t.Context(), store, testCampaign(), aggregate.Summary{}, &page.Gallery{Limit: 1}, page.Parts{List: page.NewListing(aggregate.Summary{}, nil, 1), Figures: []figure.File{drawn}}); err != nil {
 		t.Fatal(err)
 	}
-	html := string(store.files[KeyPage])
+	html := string(store.Files[KeyPage])
 	for _, want := range []string{`<figure class="wide">`, `<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("the page does not hold %s", want)

@@ -9,18 +9,22 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
 // listingOf lists at most limit of the sorted results.
-func listingOf(t *testing.T, results []manifest.Result, limit int) *listing {
+func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing {
 	t.Helper()
-	ordered, err := collect(stream(results), nil, maxSorted)
+	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newListing(summaryOf(t, results, RuleFirst), ordered.columns.extra, limit)
-	for _, err := range l.watch(ordered.all()) {
+	l := page.NewListing(summaryOf(t, results, selection.First), ordered.Columns.Extra, limit)
+	for _, err := range l.Watch(ordered.All()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,13 +38,13 @@ func TestListingHoldsAllItems(t *testing.T) {
 	for _, method := range []string{"ddiff", "ddiff-hqs"} {
 		for i := range 3 {
 			for run := range 2 {
-				results = append(results, result(t, "hdr", method, fmt.Sprintf("img%d", i), run, scored(20+float64(i), 15, 0.5, 0.005)))
+				results = append(results, reporttest.Result(t, "hdr", method, fmt.Sprintf("img%d", i), run, reporttest.Scored(20+float64(i), 15, 0.5, 0.005)))
 			}
 		}
 	}
-	results = append(results, result(t, "hdr", "ddiff", "bad", 0, ended(manifest.OutcomeDead, "x")))
+	results = append(results, reporttest.Result(t, "hdr", "ddiff", "bad", 0, reporttest.Ended(manifest.OutcomeDead, "x")))
 	rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-	l := listingOf(t, results, maxListed)
+	l := listingOf(t, results, page.MaxListed)
 	if len(l.ID) != 12 || len(l.Names) != 3 || len(l.Cells) != 2 || len(l.Hows) != 2 { // with a cost and without
 		t.Fatalf("%d items, %d names, %d cells, %d hows", len(l.ID), len(l.Names), len(l.Cells), len(l.Hows))
 	}
@@ -58,7 +62,7 @@ func TestListingSharesItsPlaces(t *testing.T) {
 	var results []manifest.Result
 	for task, n := range map[string]int{"a": 30, "b": 3, "c": 40} {
 		for i := range n {
-			results = append(results, result(t, task, "ddiff", fmt.Sprintf("img%02d", i), 0))
+			results = append(results, reporttest.Result(t, task, "ddiff", fmt.Sprintf("img%02d", i), 0))
 		}
 	}
 	l := listingOf(t, results, 30)
@@ -71,51 +75,10 @@ func TestListingSharesItsPlaces(t *testing.T) {
 	}
 }
 
-func TestSharesUseAllPlaces(t *testing.T) {
-	t.Parallel()
-	for range 1000 {
-		counts := make([]int, 1+rand.IntN(6))
-		total, got, limit := 0, 0, rand.IntN(60)
-		for i := range counts {
-			counts[i] = rand.IntN(30)
-			total += counts[i]
-		}
-		for i, n := range shares(counts, limit) {
-			if n < 0 || n > counts[i] {
-				t.Fatalf("shares(%v, %d)[%d] = %d", counts, limit, i, n)
-			}
-			got += n
-		}
-		if got > limit || total <= limit && got != total {
-			t.Fatalf("shares(%v, %d) have %d of %d", counts, limit, got, total)
-		}
-	}
-}
-
-func TestColumnIsJSON(t *testing.T) {
-	t.Parallel()
-	data, err := json.Marshal(column{28.314159265, math.NaN(), math.Inf(1), -1e-9, 0})
-	if want := `[28.31416,null,null,-1e-09,0]`; err != nil || string(data) != want {
-		t.Errorf("%s, %v, want %s", data, err, want)
-	}
-}
-
-// TestCopiedAddsRestorationsOfShownMeasurements: the report of a large campaign copies the shown items and what they are
-// compared with.
-func TestCopiedAddsRestorationsOfShownMeasurements(t *testing.T) {
-	t.Parallel()
-	l := &listing{ID: make([]string, 6), Measurement: []int{0, 1, 2, 0, 1, 2}}
-	for limit, want := range map[int][]int{6: {0, 1, 2, 3, 4, 5}, 5: {1, 4}, 1: {1}} {
-		if got := l.copied([]int{1}, limit); !slices.Equal(got, want) {
-			t.Errorf("limit %d: rows %v, want %v", limit, got, want)
-		}
-	}
-}
-
 // pageItems decodes the page's table of items.
-func pageItems(t *testing.T, page string) *listing {
+func pageItems(t *testing.T, index string) *page.Listing {
 	t.Helper()
-	_, rest, _ := strings.Cut(page, `id="report-data">`)
+	_, rest, _ := strings.Cut(index, `id="report-data">`)
 	text, _, _ := strings.Cut(rest, "</script>")
 	var data struct {
 		Items struct {
@@ -126,5 +89,5 @@ func pageItems(t *testing.T, page string) *listing {
 	if err := json.Unmarshal([]byte(text), &data); err != nil {
 		t.Fatal(err)
 	}
-	return &listing{ID: data.Items.ID, Pictures: data.Items.Pictures}
+	return &page.Listing{ID: data.Items.ID, Pictures: data.Items.Pictures}
 }

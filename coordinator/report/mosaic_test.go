@@ -4,54 +4,23 @@ import (
 	"bytes"
 	"fmt"
 	"image/png"
-	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
 	"ddiff/manifest"
 )
 
-// TestMosaicSelectsTheMiddleOfEachThird: of the first row of a task in the table, and of the first run of each image.
-func TestMosaicSelectsTheMiddleOfEachThird(t *testing.T) {
-	t.Parallel()
-	var results []manifest.Result
-	for i := range 9 {
-		for run := range 2 { // the second runs and the second method would win
-			results = append(results,
-				result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), run, scored(20+float64(i*5%9)+100*float64(run), 15, 0.5, 0)),
-				result(t, "hdr", "diffpir", fmt.Sprintf("img%d", i), run, scored(50, 15, 0.5, 0)))
-		}
-		// Without a truth the largest residual comes first.
-		results = append(results, result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics.Residual = ptr(float64(i)) }))
-	}
-	results = append(results, result(t, "inpaint_box", "ddiff", "only", 0))
-	l := listingOf(t, results, maxListed)
-	got := make(map[string][]string)
-	for _, r := range mosaicRows(l) {
-		for _, row := range r.items {
-			got[r.label] = append(got[r.label], fmt.Sprintf("%s %.0f %.0f %d", l.Names[l.Name[row]], l.PSNR[row], l.Residual[row], l.Run[row]))
-		}
-	}
-	for label, want := range map[string][]string{
-		"High dynamic range": {"img2 21 0 0", "img8 24 0 0", "img5 27 0 0"}, // of 20 to 28
-		"Motion deblurring":  {"img7 NaN 7 0", "img4 NaN 4 0", "img1 NaN 1 0"},
-		"Inpainting (box)":   {"only NaN NaN 0"},
-	} {
-		if !slices.Equal(got[label], want) {
-			t.Errorf("%s: %q, want %q", label, got[label], want)
-		}
-	}
-}
-
 func TestMosaicStatesItsRule(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := campaign(t, store)
-	file, lost, err := writeMosaic(t.Context(), store, listingOf(t, results, maxListed))
+	file, lost, err := page.WriteMosaic(t.Context(), store, listingOf(t, results, page.MaxListed))
 	if err != nil || len(lost) != 0 {
 		t.Fatal(err, lost)
 	}
-	img, err := png.Decode(bytes.NewReader(store.files[KeyMosaic]))
+	img, err := png.Decode(bytes.NewReader(store.Files[KeyMosaic]))
 	if err != nil || img.Bounds().Dx() != file.Width || img.Bounds().Dy() != file.Height {
 		t.Fatalf("picture %v, want %dx%d, %v", img.Bounds(), file.Width, file.Height, err)
 	}
@@ -67,21 +36,21 @@ func TestMosaicStatesItsRule(t *testing.T) {
 // TestMosaicIsBounded: more tasks than rows are counted, and a report without finished items leaves no mosaic.
 func TestMosaicIsBounded(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	var results []manifest.Result
-	for i := range maxMosaicTasks + 3 {
-		results = append(results, result(t, fmt.Sprintf("task with a very long name %d", i), "ddiff", "a", 0))
+	for i := range 12 + 3 {
+		results = append(results, reporttest.Result(t, fmt.Sprintf("task with a very long name %d", i), "ddiff", "a", 0))
 	}
-	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
-	if page := string(store.files[KeyPage]); !strings.Contains(page, "3 more tasks are in the contact sheets") || store.files[KeyMosaic] == nil {
+	if index := string(store.Files[KeyPage]); !strings.Contains(index, "3 more tasks are in the contact sheets") || store.Files[KeyMosaic] == nil {
 		t.Error("the page does not count the other tasks")
 	}
-	if _, err := Write(t.Context(), store, testCampaign(), stream(nil)); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if store.files[KeyMosaic] != nil || strings.Contains(string(store.files[KeyPage]), KeyMosaic) {
+	if store.Files[KeyMosaic] != nil || strings.Contains(string(store.Files[KeyPage]), KeyMosaic) {
 		t.Error("the mosaic of the earlier report is left")
 	}
 }

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -22,13 +27,13 @@ func noiseLevels(t *testing.T, method string, gain float64) []manifest.Result {
 		estimated bool
 	}{{0, false}, {30, false}, {100, false}, {0, true}} {
 		for i, name := range []string{"a", "b"} {
-			out = append(out, result(t, "hdr", method, name, 0, scored(20+10*float64(k)+float64(i)+gain, 15, 0.5, 0.001), func(r *manifest.Result) {
+			out = append(out, reporttest.Result(t, "hdr", method, name, 0, reporttest.Scored(20+10*float64(k)+float64(i)+gain, 15, 0.5, 0.001), func(r *manifest.Result) {
 				r.Item.Photons, r.Item.SigmaEstimated = level.photons, level.estimated
 				if level.estimated {
 					r.Item.Sigma = []float64{0.06, 0.0603}[i]
 				}
 				if level.photons > 0 {
-					r.Metrics.NoiseVariance = ptr(0.004)
+					r.Metrics.NoiseVariance = new(0.004)
 				}
 				r.Item.Solver = json.RawMessage(fmt.Sprintf(`{"noise_std":%g,"steps":5}`, r.Item.Sigma))
 			}))
@@ -41,9 +46,9 @@ func noiseLevels(t *testing.T, method string, gain float64) []manifest.Result {
 // figures and comparisons, and no mean is over two of them.
 func TestNoiseLevelsAreNotPooled(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := noiseLevels(t, "diffpir", 0)
-	s, err := Write(t.Context(), store, testCampaign(), stream(results))
+	s, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +66,13 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 			t.Errorf("σ %s, %g photons: mean %g over %d images, want %g", r.Sigma, r.Photons, r.PSNR.Mean, r.Images, mean)
 		}
 	}
-	for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 		var out bytes.Buffer
-		if err := WriteTable(&out, s, format); err != nil || !strings.Contains(strings.ToLower(out.String()), "photons") || !strings.Contains(out.String(), "auto") {
+		if err := table.Write(&out, s, format); err != nil || !strings.Contains(strings.ToLower(out.String()), "photons") || !strings.Contains(out.String(), "auto") {
 			t.Errorf("%s (%v):\n%s", format, err, out.String())
 		}
 	}
-	lines := strings.Split(strings.TrimSpace(string(store.files[KeyCSV])), "\n")
+	lines := strings.Split(strings.TrimSpace(string(store.Files[KeyCSV])), "\n")
 	head := strings.Split(lines[0], ",")
 	at := func(line, column string) string { return strings.Split(line, ",")[slices.Index(head, column)] }
 	ratios := map[string]string{"": "1.4", "30": "1.25", "100": "1.25"} // 0.001 over 0.05² and over 0.004, plus 1
@@ -75,22 +80,22 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 		it := &results[slices.IndexFunc(results, func(r manifest.Result) bool { return r.Item.ID == at(line, "item") })].Item
 		photons := ""
 		if it.Photons > 0 {
-			photons = exact(it.Photons)
+			photons = sweep.Exact(it.Photons)
 		}
-		if at(line, "photons") != photons || at(line, "sigma") != exact(it.Sigma) || (at(line, "sigma_estimated") == "true") != it.SigmaEstimated {
+		if at(line, "photons") != photons || at(line, "sigma") != sweep.Exact(it.Sigma) || (at(line, "sigma_estimated") == "true") != it.SigmaEstimated {
 			t.Errorf("%+v has the line %s", it, line)
 		}
 		if got := at(line, "residual_ratio"); got != ratios[photons] && !it.SigmaEstimated {
 			t.Errorf("%g photons: the ratio is %s, want %s", it.Photons, got, ratios[photons])
 		}
 	}
-	page := string(store.files[KeyPage])
+	index := string(store.Files[KeyPage])
 	for _, text := range []string{`"photons":30`, `"photons":100`, `"sigma":"auto"`} {
-		if !strings.Contains(page, text) {
+		if !strings.Contains(index, text) {
 			t.Errorf("the page lacks %s", text)
 		}
 	}
-	figures := figuresOf(t, newMemory(), results, RuleFirst)
+	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
 	expect(t, figures, "psnr_vs_photons_hdr", "diffpir psnr", "30 30.5 24.1469 36.8531 2", "100 40.5 34.1469 46.8531 2")
 	for _, problem := range []string{"hdr_sigma0.05", "hdr_sigma0.05_30_photons", "hdr_sigma0.05_100_photons", "hdr_sigmaauto"} {
 		n := 0
@@ -103,7 +108,7 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 	}
 
 	// Another method with 1 dB more: four pairs, each of one level.
-	v, err := Compare(stream(noiseLevels(t, "ddrm", 1)), stream(results), nil, "", "")
+	v, err := comparison.Compare(reporttest.Stream(noiseLevels(t, "ddrm", 1)), reporttest.Stream(results), nil, "", "")
 	if err != nil || len(v.Rows) != 4 || len(v.OnlyA)+len(v.OnlyB) != 0 {
 		t.Fatalf("%+v, %v", v, err)
 	}
@@ -127,11 +132,11 @@ func TestFilterNoiseLevels(t *testing.T) {
 	} {
 		wantSelected(t, results, where, want)
 	}
-	f, err := ParseFilter([]string{"photons=30"})
+	f, err := result.ParseFilter([]string{"photons=30"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range f.Select(stream(results[:2])) {
+	for _, err := range f.Select(reporttest.Stream(results[:2])) {
 		if err == nil || !strings.Contains(err.Error(), "photons: no result has this property") {
 			t.Errorf("without photons: %v", err)
 		}
@@ -142,20 +147,12 @@ func TestFilterNoiseLevels(t *testing.T) {
 func TestPublishedWithPhotons(t *testing.T) {
 	t.Parallel()
 	p := parsePublished(t, "task,method,psnr,sigma\nhdr,diffpir,30,0.05\n")
-	for i, r := range summaryOf(t, noiseLevels(t, "diffpir", 0), RuleFirst).Rows {
-		differ := slices.Contains(p.differences(ourConditions(&r, Summary{Rule: RuleFirst}), map[string]string{conditionSigma: "0.05"}), conditionSigma)
+	s := summaryOf(t, noiseLevels(t, "diffpir", 0), selection.First)
+	differs := publishedColumn(t, s, p, "differs")
+	for i, r := range s.Rows {
+		differ := slices.Contains(strings.Fields(differs[i]), "sigma")
 		if same := r.Sigma == 0.05 && r.Photons == 0; differ == same {
 			t.Errorf("row %d, σ %s with %g photons: differs %v", i, r.Sigma, r.Photons, differ)
 		}
-	}
-}
-
-// TestRatioOfUnknownVariance: a result with photons and no variance has no ratio.
-func TestRatioOfUnknownVariance(t *testing.T) {
-	t.Parallel()
-	r := result(t, "hdr", "ddiff", "a", 0, scored(20, 15, 0.5, 0.001), func(r *manifest.Result) { r.Item.Photons = 30 })
-	e, err := newEntry(&r)
-	if err != nil || !math.IsNaN(e.residualRatio()) {
-		t.Errorf("ratio %v, %v", e.residualRatio(), err)
 	}
 }

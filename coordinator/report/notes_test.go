@@ -1,13 +1,16 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -22,35 +25,38 @@ func TestWarningsAreCounted(t *testing.T) {
 		}
 	}
 	s := summaryOf(t, []manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), warned("residual", "flat")),
-		result(t, "hdr", "ddiff", "b", 0, scored(21, 10, 0.5, 0), warned("residual")),
-		result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0)),
-		result(t, "hdr", "ddiff", "d", 0, ended(manifest.OutcomeFailed, "no file"), warned("flat")),
-		result(t, "inpaint", "ddiff", "a", 0, scored(23, 10, 0.5, 0), warned("flat")),
-	}, RuleFirst)
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), warned("residual", "flat")),
+		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(21, 10, 0.5, 0), warned("residual")),
+		reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0)),
+		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "no file"), warned("flat")),
+		reporttest.Result(t, "inpaint", "ddiff", "a", 0, reporttest.Scored(23, 10, 0.5, 0), warned("flat")),
+	}, selection.First)
 	items, codes := s.Warned()
 	if items != 3 || len(codes) != 2 || codes["residual"] != 2 || codes["flat"] != 2 || s.Rows[0].Warned != 2 || s.Rows[1].Warned != 1 {
 		t.Errorf("%d items, %v, rows %d and %d", items, codes, s.Rows[0].Warned, s.Rows[1].Warned)
 	}
 	const note = "3 of 4 finished items have warnings: flat 2, residual 2; see the column warnings of results.csv."
-	if got := warningNote(s); len(got) != 1 || got[0] != note {
-		t.Errorf("note %q, want %q", got, note)
+	if notes := table.Of(s, "-").Notes; !slices.Contains(notes, note) {
+		t.Errorf("notes %q, want %q", notes, note)
 	}
-	if got := warningNote(summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "c", 0, scored(22, 10, 0.5, 0))}, RuleFirst)); got != nil {
-		t.Errorf("without warnings: %q", got)
+	without := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0))}, selection.First)
+	if notes := strings.Join(table.Of(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
+		t.Errorf("without warnings: %q", notes)
 	}
 }
 
 // TestTunedRowsAreBounded: a note names five rows that were tuned on their own images, and counts the others.
 func TestTunedRowsAreBounded(t *testing.T) {
 	t.Parallel()
-	for rows, more := range map[int]string{maxTunedRows: ".", maxTunedRows + 1: "; and of 1 more rows.", maxTunedRows + 3: "; and of 3 more rows."} {
-		all := []Row{{Problem: Problem{Task: "untuned"}, Approach: Approach{Method: "ddiff"}, Images: 9}}
+	for rows, more := range map[int]string{5: ".", 5 + 1: "; and of 1 more rows.", 5 + 3: "; and of 3 more rows."} {
+		all := []aggregate.Row{{Problem: sweep.Problem{Task: "untuned"}, Approach: sweep.Approach{Method: "ddiff"}, Images: 9}}
 		for i := range rows {
-			all = append(all, Row{Problem: Problem{Task: fmt.Sprint("task", i)}, Approach: Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
+			all = append(all, aggregate.Row{Problem: sweep.Problem{Task: fmt.Sprint("task", i)}, Approach: sweep.Approach{Method: "ddiff"}, Preset: "natural", Images: 4, TunedImages: 1 + i%4})
 		}
-		notes := tuningNotes(all, Varying{Preset: true})
-		if len(notes) != 1 || strings.Count(notes[0], " images of task") != maxTunedRows || !strings.HasSuffix(notes[0], more) ||
+		notes := slices.DeleteFunc(table.Of(aggregate.Summary{Rows: all, Varying: aggregate.Varying{Preset: true}}, "-").Notes, func(note string) bool {
+			return !strings.Contains(note, "images of the same row")
+		})
+		if len(notes) != 1 || strings.Count(notes[0], " images of task") != 5 || !strings.HasSuffix(notes[0], more) ||
 			!strings.Contains(notes[0], "2 of 4 images of task1 ddiff, preset natural") || strings.Contains(notes[0], "untuned") {
 			t.Errorf("%d rows: %q, want the end %q", rows, notes, more)
 		}
@@ -60,16 +66,16 @@ func TestTunedRowsAreBounded(t *testing.T) {
 // TestApproachesBeyondTheLines: the figures of a problem draw the first approaches, and state how many others there are.
 func TestApproachesBeyondTheLines(t *testing.T) {
 	t.Parallel()
-	for approaches, want := range map[int]string{maxLines: "", maxLines + 1: "Not drawn: 1 further approach.", maxLines + 3: "Not drawn: 3 further approaches."} {
-		store := newMemory()
+	for approaches, want := range map[int]string{10: "", 10 + 1: "Not drawn: 1 further approach.", 10 + 3: "Not drawn: 3 further approaches."} {
+		store := reporttest.NewMemory()
 		var results []manifest.Result
 		for i := range approaches {
 			for _, name := range []string{"a", "b"} {
-				results = append(results, result(t, "hdr", fmt.Sprintf("method%02d", i), name, 0, scored(20+float64(i), 10, 0.5, 0.1)))
+				results = append(results, reporttest.Result(t, "hdr", fmt.Sprintf("method%02d", i), name, 0, reporttest.Scored(20+float64(i), 10, 0.5, 0.1)))
 			}
 		}
-		figuresOf(t, store, results, RuleFirst)
-		captions := string(store.files[KeyCaptions])
+		figuresOf(t, store, results, selection.First)
+		captions := string(store.Files[KeyCaptions])
 		if found := strings.Contains(captions, "further approach"); found != (want != "") || !strings.Contains(captions, want) {
 			t.Errorf("%d approaches: captions %s\nwant %q", approaches, captions, want)
 		}
@@ -79,38 +85,13 @@ func TestApproachesBeyondTheLines(t *testing.T) {
 // TestPrecisionOfApproaches: an approach with a fixed precision names it.
 func TestPrecisionOfApproaches(t *testing.T) {
 	t.Parallel()
-	a := Approach{Method: "ddiff", Settings: "steps=3"}
-	if got := a.fullText(); got != "ddiff (steps=3)" {
+	a := sweep.Approach{Method: "ddiff", Settings: "steps=3"}
+	if got := a.FullText(); got != "ddiff (steps=3)" {
 		t.Errorf("%q", got)
 	}
 	a.Precision = "float16"
-	if got := a.fullText(); got != "ddiff (steps=3) in float16" {
+	if got := a.FullText(); got != "ddiff (steps=3) in float16" {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestProblemsOfOneSide: a comparison names the problems that only one side has.
-func TestProblemsOfOneSide(t *testing.T) {
-	t.Parallel()
-	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
-	extra := func(task, method string) manifest.Result {
-		return result(t, task, method, "image0", 0, scored(20, 15, 0.5, 0))
-	}
-	v, err := Compare(stream(append(a, extra("inpaint", "diffpir"))), stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	if err := v.WriteText(&text, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("text lacks %q:\n%s", want, text.String())
-		}
-	}
-	if strings.Contains(text.String(), "largest differences") {
-		t.Errorf("differences that nobody asked for:\n%s", text.String())
 	}
 }
 
@@ -119,10 +100,10 @@ func TestLargeCSV(t *testing.T) {
 	t.Parallel()
 	reason := strings.Repeat("no such file; ", 400)
 	const items = 300
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := func(yield func(manifest.Result, error) bool) {
 		for i := range items {
-			if !yield(result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, ended(manifest.OutcomeFailed, reason)), nil) {
+			if !yield(reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%03d", i), 0, reporttest.Ended(manifest.OutcomeFailed, reason)), nil) {
 				return
 			}
 		}
@@ -130,18 +111,8 @@ func TestLargeCSV(t *testing.T) {
 	if _, err := Write(t.Context(), store, testCampaign(), results); err != nil {
 		t.Fatal(err)
 	}
-	csv := string(store.files[KeyCSV])
-	if len(csv) <= spoolMemory || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
+	csv := string(store.Files[KeyCSV])
+	if len(csv) <= 1<<20 || strings.Count(csv, "\n") != items+1 || !strings.HasSuffix(csv, "\n") {
 		t.Errorf("results.csv has %d bytes and %d lines", len(csv), strings.Count(csv, "\n"))
-	}
-}
-
-// TestMeansOfImages: the rank test gets one value per image, the mean of its defined values.
-func TestMeansOfImages(t *testing.T) {
-	t.Parallel()
-	nan := math.NaN()
-	got := imageMeans([]float64{1, nan, 5, 2, 9, nan, 6}, []uint64{7, 7, 8, 7, 8, 9, 7})
-	if want := []float64{3, 7}; !slices.Equal(got, want) {
-		t.Errorf("means %g, want %g", got, want)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
-
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/restore/method"
@@ -20,9 +20,9 @@ import (
 )
 
 // output is a store with results, and with failures of one campaign.
-func output(t *testing.T, results ...manifest.Result) Output {
+func output(t *testing.T, results ...manifest.Result) result.Output {
 	t.Helper()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	var failures []byte
 	for _, r := range results {
 		data, err := json.Marshal(r)
@@ -30,21 +30,21 @@ func output(t *testing.T, results ...manifest.Result) Output {
 			t.Fatal(err)
 		}
 		if r.Outcome == manifest.OutcomeDone {
-			store.files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
-			store.files[manifest.ItemKey(r.Item.ID, manifest.FileTruth)] = []byte("a picture")
+			store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
+			store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTruth)] = []byte("a picture")
 		} else {
 			failures = append(failures, append(data, '\n')...)
 		}
 	}
 	if failures != nil {
-		store.files[manifest.FailuresFolder+"campaign/000000.jsonl"] = failures
+		store.Files[manifest.FailuresFolder+"campaign/000000.jsonl"] = failures
 	}
-	return Output{Address: "out", Store: store}
+	return result.Output{Address: "out", Store: store}
 }
 
-func read(t *testing.T, f *Filter, outputs ...Output) (names []string, err error) {
+func read(t *testing.T, f *result.Filter, outputs ...result.Output) (names []string, err error) {
 	t.Helper()
-	for r, e := range f.Select(Results(t.Context(), outputs)) {
+	for r, e := range f.Select(result.Results(t.Context(), outputs)) {
 		if e != nil {
 			err = e
 			continue
@@ -57,10 +57,10 @@ func read(t *testing.T, f *Filter, outputs ...Output) (names []string, err error
 
 func TestResultsOfSeveralOutputs(t *testing.T) {
 	t.Parallel()
-	failed := ended(manifest.OutcomeFailed, "no such file")
-	first := output(t, result(t, "hdr", "ddiff", "a", 0), result(t, "hdr", "ddiff", "b", 0, failed), result(t, "hdr", "ddiff", "c", 0, failed))
-	second := output(t, result(t, "hdr", "ddiff", "a", 0), result(t, "hdr", "ddiff", "b", 0), result(t, "motion_deblur", "ddiff", "a", 0))
-	got, err := read(t, &Filter{}, first, second)
+	failed := reporttest.Ended(manifest.OutcomeFailed, "no such file")
+	first := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0), reporttest.Result(t, "hdr", "ddiff", "b", 0, failed), reporttest.Result(t, "hdr", "ddiff", "c", 0, failed))
+	second := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0), reporttest.Result(t, "hdr", "ddiff", "b", 0), reporttest.Result(t, "motion_deblur", "ddiff", "a", 0))
+	got, err := read(t, &result.Filter{}, first, second)
 	want := []string{"a hdr done", "a motion_deblur done", "b hdr done", "c hdr failed"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("results %v, error %v, want %v", got, err, want)
@@ -69,30 +69,30 @@ func TestResultsOfSeveralOutputs(t *testing.T) {
 
 func TestResultsNameADamagedFile(t *testing.T) {
 	t.Parallel()
-	r := result(t, "hdr", "ddiff", "a", 0)
+	r := reporttest.Result(t, "hdr", "ddiff", "a", 0)
 	key := manifest.ItemKey(r.Item.ID, manifest.FileResult)
 	for name, data := range map[string]string{"cut": `{"schema":1,`, "other": `{"outcome":"done","item":{"id":"x"}}`} {
 		o := output(t, r)
-		o.Store.(*memory).files[key] = []byte(data)
-		if _, err := read(t, &Filter{}, o); err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "run its campaign again") {
+		o.Store.(*reporttest.Memory).Files[key] = []byte(data)
+		if _, err := read(t, &result.Filter{}, o); err == nil || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "run its campaign again") {
 			t.Errorf("%s: error %v, want one that names %s", name, err, key)
 		}
 	}
-	o := output(t, result(t, "hdr", "ddiff", "a", 0, ended(manifest.OutcomeDead, "x")))
-	o.Store.(*memory).files[manifest.FailuresFolder+"campaign/000000.jsonl"] = []byte("{}\nnonsense\n")
-	if _, err := read(t, &Filter{}, o); err == nil || !strings.Contains(err.Error(), "line 2 of failures/campaign/000000.jsonl") {
+	o := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Ended(manifest.OutcomeDead, "x")))
+	o.Store.(*reporttest.Memory).Files[manifest.FailuresFolder+"campaign/000000.jsonl"] = []byte("{}\nnonsense\n")
+	if _, err := read(t, &result.Filter{}, o); err == nil || !strings.Contains(err.Error(), "line 2 of failures/campaign/000000.jsonl") {
 		t.Errorf("error %v, want one that names the line", err)
 	}
 }
 
 // TestResultsStop ends the reading early: no reader may remain.
 // cancelledStore lists its keys, waits for the end of the context, and fails for it, as a large directory does.
-type cancelledStore struct{ *memory }
+type cancelledStore struct{ *reporttest.Memory }
 
 func (s cancelledStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		n := 0
-		for info, err := range s.memory.List(ctx, prefix) {
+		for info, err := range s.Memory.List(ctx, prefix) {
 			if n++; !yield(info, err) {
 				return
 			}
@@ -107,10 +107,10 @@ func (s cancelledStore) List(ctx context.Context, prefix string) iter.Seq2[stora
 // TestDamagedFileIsNoInterruption: the error of a file ends the listing of the others, and is the only error.
 func TestDamagedFileIsNoInterruption(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{manifest.ItemKey(result(t, "hdr", "ddiff", "a", 0).Item.ID, manifest.FileResult), manifest.ScoresFolder + "psnr@1/0.jsonl"} {
-		store := cancelledStore{newMemory()}
-		store.files[key] = []byte("nonsense")
-		_, err := read(t, &Filter{}, Output{Address: "out", Store: store})
+	for _, key := range []string{manifest.ItemKey(reporttest.Result(t, "hdr", "ddiff", "a", 0).Item.ID, manifest.FileResult), manifest.ScoresFolder + "psnr@1/0.jsonl"} {
+		store := cancelledStore{reporttest.NewMemory()}
+		store.Files[key] = []byte("nonsense")
+		_, err := read(t, &result.Filter{}, result.Output{Address: "out", Store: store})
 		if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), key) {
 			t.Errorf("error %v, want one that names %s alone", err, key)
 		}
@@ -120,15 +120,15 @@ func TestDamagedFileIsNoInterruption(t *testing.T) {
 // TestForeignFilesAreNoRecords: a desktop leaves files of its own in every folder, and tuning/ may be an output itself.
 func TestForeignFilesAreNoRecords(t *testing.T) {
 	t.Parallel()
-	o := output(t, result(t, "hdr", "ddiff", "a", 0))
+	o := output(t, reporttest.Result(t, "hdr", "ddiff", "a", 0))
 	for _, folder := range []string{manifest.ItemsFolder, manifest.ScoresFolder, manifest.FailuresFolder, tune.Folder} {
-		o.Store.(*memory).files[folder+".DS_Store"] = []byte("x")
+		o.Store.(*reporttest.Memory).Files[folder+".DS_Store"] = []byte("x")
 	}
-	o.Store.(*memory).files[tune.Folder+KeySummaryJSON] = []byte("{}")
-	if names, err := read(t, &Filter{}, o); err != nil || len(names) != 1 {
+	o.Store.(*reporttest.Memory).Files[tune.Folder+KeySummaryJSON] = []byte("{}")
+	if names, err := read(t, &result.Filter{}, o); err != nil || len(names) != 1 {
 		t.Errorf("results %v, error %v", names, err)
 	}
-	if _, err := ReadTunings(t.Context(), []Output{o}, method.Builtin()); err != nil {
+	if _, err := aggregate.ReadTunings(t.Context(), []result.Output{o}, method.Builtin()); err != nil {
 		t.Error(err)
 	}
 }
@@ -137,10 +137,10 @@ func TestResultsStop(t *testing.T) {
 	t.Parallel()
 	var all []manifest.Result
 	for i := range 100 {
-		all = append(all, result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0))
+		all = append(all, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0))
 	}
 	n := 0
-	for _, err := range Results(t.Context(), []Output{output(t, all...)}) {
+	for _, err := range result.Results(t.Context(), []result.Output{output(t, all...)}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestResultsStop(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	results := sweep(t)
+	results := reporttest.SweepResults(t)
 	results[0].Item.SigmaEstimated = true
 	o := output(t, results...)
 	for _, tt := range []struct {
@@ -167,7 +167,7 @@ func TestFilter(t *testing.T) {
 		{[]string{"sigma=0.05", "image=a"}, 6}, {[]string{"image=[ab]", "gamma0=10", "task=gaussian_deblur"}, 6},
 		{[]string{"prior=abab"}, 20}, {[]string{"prior=ba"}, 0}, {[]string{"size=128x128", "run=0", "outcome=done", "seed=7"}, 20},
 	} {
-		f, err := ParseFilter(tt.where)
+		f, err := result.ParseFilter(tt.where)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,81 +176,54 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	for _, where := range []string{"task", "=x", "task=", "image=[a"} {
-		if _, err := ParseFilter([]string{where}); !errors.Is(err, ErrFilter) {
+		if _, err := result.ParseFilter([]string{where}); !errors.Is(err, result.ErrFilter) {
 			t.Errorf("%q: error %v, want ErrFilter", where, err)
 		}
 	}
-	f, err := ParseFilter([]string{"gamma=8"})
+	f, err := result.ParseFilter([]string{"gamma=8"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := read(t, f, o); !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), "gamma") {
+	if _, err := read(t, f, o); !errors.Is(err, result.ErrFilter) || !strings.Contains(err.Error(), "gamma") {
 		t.Errorf("a property that no result has: error %v", err)
-	}
-}
-
-// TestParquetEqualsCSV reads back what was written.
-func TestParquetEqualsCSV(t *testing.T) {
-	t.Parallel()
-	results := append(sweep(t), result(t, "hdr", "ddiff", "c", 0, ended(manifest.OutcomeDead, "killed")))
-	var file bytes.Buffer
-	if err := WriteParquet(t.Context(), &file, stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := parquet.Read[parquetRow](bytes.NewReader(file.Bytes()), int64(file.Len()))
-	if err != nil || len(rows) != len(results) {
-		t.Fatalf("%d rows, error %v, want %d", len(rows), err, len(results))
-	}
-	var text bytes.Buffer
-	if err := WriteCSV(t.Context(), &text, stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(text.String(), "\n")
-	for i, r := range rows {
-		if !strings.HasPrefix(lines[i+1], strings.Join([]string{r.Item, r.Image, r.Task, r.Params, exact(r.Sigma), r.Size, r.Prior}, ",")) {
-			t.Errorf("row %d: %+v, in the CSV %s", i, r, lines[i+1])
-		}
-		if dead := r.Outcome == "dead"; dead != (r.PSNR == nil) || dead != (r.Reason == "killed") {
-			t.Errorf("row %d: outcome %s, reason %q, PSNR %v", i, r.Outcome, r.Reason, r.PSNR)
-		}
 	}
 }
 
 // TestFolderIsComplete writes a report over two outputs to a directory of its own.
 func TestFolderIsComplete(t *testing.T) {
 	t.Parallel()
-	first, second := newMemory(), newMemory()
-	var outputs []Output
-	for i, store := range []*memory{first, second} {
-		r := result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0, scored(25, 20, 0.5, 0))
-		illustrate(t, store, &r, i)
+	first, second := reporttest.NewMemory(), reporttest.NewMemory()
+	var outputs []result.Output
+	for i, store := range []*reporttest.Memory{first, second} {
+		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0, reporttest.Scored(25, 20, 0.5, 0))
+		reporttest.Illustrate(t, store, &r, i)
 		data, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		store.files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
-		outputs = append(outputs, Output{Address: fmt.Sprintf("out%d", i), Store: store})
+		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
+		outputs = append(outputs, result.Output{Address: fmt.Sprintf("out%d", i), Store: store})
 	}
-	to := newMemory()
-	s, err := Write(t.Context(), Folder{Outputs: outputs, To: to}, Campaign{Outputs: []string{"out0", "out1"}}, Results(t.Context(), outputs))
+	to := reporttest.NewMemory()
+	s, err := Write(t.Context(), result.Folder{Outputs: outputs, To: to}, Campaign{Outputs: []string{"out0", "out1"}}, result.Results(t.Context(), outputs))
 	if err != nil || s.Done != 2 {
 		t.Fatalf("%+v, error %v", s, err)
 	}
-	page := string(to.files[KeyPage])
+	index := string(to.Files[KeyPage])
 	pictures := 0
-	items := pageItems(t, page)
+	items := pageItems(t, index)
 	for row, id := range items.ID {
-		for bit, file := range pageFiles {
+		for bit, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
 			if items.Pictures[row]&(1<<bit) == 0 {
 				continue
 			}
 			pictures++
-			if to.files[manifest.ItemKey(id, file)] == nil {
+			if to.Files[manifest.ItemKey(id, file)] == nil {
 				t.Errorf("the page shows %s of %s, which is not in the folder", file, id)
 			}
 		}
 	}
-	if pictures != 6 || !strings.Contains(page, "out0, out1") || strings.Contains(page, ">Seed<") {
+	if pictures != 6 || !strings.Contains(index, "out0, out1") || strings.Contains(index, ">Seed<") {
 		t.Errorf("%d pictures, want 6", pictures)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/report/reporttest"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -31,10 +32,10 @@ func (s largeStore) Get(_ context.Context, key string) ([]byte, error) {
 func largeCampaign(t *testing.T, n int) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		for i := range n {
-			r := result(t, []string{"hdr", "super_resolution"}[i/2%2], []string{"ddiff", "diffpir"}[i%2],
-				fmt.Sprintf("photographs/2026/scene_%05d", i/4), 0, scored(18+float64(i%977)/50, 15, 0.5, 0.001))
+			r := reporttest.Result(t, []string{"hdr", "super_resolution"}[i/2%2], []string{"ddiff", "diffpir"}[i%2],
+				fmt.Sprintf("photographs/2026/scene_%05d", i/4), 0, reporttest.Scored(18+float64(i%977)/50, 15, 0.5, 0.001))
 			r.Artifacts = map[string]string{}
-			for _, file := range pageFiles {
+			for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
 				r.Artifacts[file] = "not checked here"
 			}
 			if !yield(r, nil) {
@@ -47,9 +48,9 @@ func largeCampaign(t *testing.T, n int) iter.Seq2[manifest.Result, error] {
 // writeLarge writes the report of n items to a directory with the pictures of all of them. It returns the page.
 func writeLarge(t *testing.T, n int) string {
 	t.Helper()
-	store := newMemory()
-	r := result(t, "hdr", "ddiff", "a", 0)
-	illustrate(t, store, &r, 1)
+	store := reporttest.NewMemory()
+	r := reporttest.Result(t, "hdr", "ddiff", "a", 0)
+	reporttest.Illustrate(t, store, &r, 1)
 	dir := t.TempDir()
 	to, err := storage.NewDir(dir)
 	if err != nil {
@@ -63,7 +64,7 @@ func writeLarge(t *testing.T, n int) string {
 	if err := os.Mkdir(picture, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for key, data := range store.files {
+	for key, data := range store.Files {
 		shared.shared[path.Base(key)] = data
 		if err := os.WriteFile(filepath.Join(picture, path.Base(key)), data, 0o644); err != nil {
 			t.Fatal(err)
@@ -78,7 +79,7 @@ func writeLarge(t *testing.T, n int) string {
 		results = append(results, r)
 	}
 	start := time.Now()
-	if _, err := Write(t.Context(), shared, testCampaign(), stream(results)); err != nil {
+	if _, err := Write(t.Context(), shared, testCampaign(), reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	took := time.Since(start)
@@ -100,14 +101,14 @@ func TestPageOf20000Items(t *testing.T) {
 		t.Skip("writes a report of 20,000 items")
 	}
 	chromium(t)
-	page := writeLarge(t, 20_000)
-	addProbe(t, page, `
+	index := writeLarge(t, 20_000)
+	addProbe(t, index, `
   out.cards = document.querySelectorAll(".item").length;
   const form = document.getElementById("toolbar");
   set(form.elements.q, "scene_04999");
   out.found = names() + " " + document.getElementById("shown").textContent;`)
 	// The page's security policy blocks all requests but for files, and the browser reports a blocked one on its console.
-	document := browse(t, page, "")
+	document := browse(t, index, "")
 	found := strings.Repeat("photographs/2026/scene_04999,", 3) + "photographs/2026/scene_04999 4 of 20000 items match"
 	for name, want := range map[string]string{"cards": "24", "found": found} {
 		if got := state(t, document, name); got != want {
@@ -122,14 +123,14 @@ func TestPageOf1000ItemsIsInteractive(t *testing.T) {
 		t.Skip("measures a time")
 	}
 	chromium(t)
-	page := writeLarge(t, 1000)
-	addProbe(t, page, `
+	index := writeLarge(t, 1000)
+	addProbe(t, index, `
   const opened = performance.now();
   set(document.getElementById("toolbar").elements.q, "scene_00249");
   out.height = document.querySelector(".item").offsetHeight > 0;
   out.searched = performance.now().toFixed(0) + " " + opened.toFixed(0);`)
 	// Without virtual time, whose clock does not run with the processor's.
-	document, console := load(t, page, "")
+	document, console := load(t, index, "")
 	if console != "" {
 		t.Errorf("the browser's console shows\n%s", console)
 	}

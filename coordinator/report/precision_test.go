@@ -7,6 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -23,29 +27,29 @@ func TestPrecisionsHaveRows(t *testing.T) {
 	for i, name := range []string{"1.png", "2.png", "3.png"} {
 		score := float64(25 + i)
 		results = append(results,
-			result(t, "hdr", "ddiff", name, 0, scored(score, 20, 0.5, 0), in("float32", "fp32")),
-			result(t, "hdr", "ddiff", name, 0, scored(score-0.5, 20, 0.5, 0), in("bfloat16", "bf16")))
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(score, 20, 0.5, 0), in("float32", "fp32")),
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(score-0.5, 20, 0.5, 0), in("bfloat16", "bf16")))
 	}
-	results = append(results, result(t, "hdr", "ddiff", "4.png", 0, unreadable, in("bfloat16", "")))
-	s := summaryOf(t, results, RuleFirst)
+	results = append(results, reporttest.Result(t, "hdr", "ddiff", "4.png", 0, unreadable, in("bfloat16", "")))
+	s := summaryOf(t, results, selection.First)
 	if len(s.Rows) != 2 || !s.Varying.Precision || s.Rows[0].Precisions["bfloat16"] != 3 || s.Rows[0].Failed != 1 || s.Rows[1].Precisions["float32"] != 3 {
 		t.Fatalf("rows %+v, varying %+v", s.Rows, s.Varying)
 	}
-	s = summaryOf(t, results[:6], RuleFirst)
+	s = summaryOf(t, results[:6], selection.First)
 	if len(s.Comparisons) != 1 || s.Comparisons[0].A != "ddiff bfloat16" || s.Comparisons[0].Difference.N != 3 || s.Comparisons[0].Difference.Mean != -0.5 {
 		t.Errorf("comparisons %+v", s.Comparisons)
 	}
-	var table strings.Builder
-	if err := WriteTable(&table, s, FormatMarkdown); err != nil {
+	var shown strings.Builder
+	if err := table.Write(&shown, s, table.FormatMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| precision |", "| bfloat16 |", "Several precisions of the score network: 3 items in bfloat16, 3 items in float32."} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, shown.String())
 		}
 	}
-	if strings.Contains(table.String(), "mix them") {
-		t.Errorf("no row mixes precisions:\n%s", table.String())
+	if strings.Contains(shown.String(), "mix them") {
+		t.Errorf("no row mixes precisions:\n%s", shown.String())
 	}
 	for condition, want := range map[string]int{"precision=bfloat16": 4, "precision=float32": 3, "precision=float16": 0} {
 		wantSelected(t, results, condition, want)
@@ -55,12 +59,12 @@ func TestPrecisionsHaveRows(t *testing.T) {
 // wantSelected checks the number of results that a condition selects.
 func wantSelected(t *testing.T, results []manifest.Result, condition string, want int) {
 	t.Helper()
-	f, err := ParseFilter([]string{condition})
+	f, err := result.ParseFilter([]string{condition})
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, err := range f.Select(stream(results)) {
+	for _, err := range f.Select(reporttest.Stream(results)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,20 +82,20 @@ func TestUnfixedPrecisionIsNamed(t *testing.T) {
 	var results []manifest.Result
 	for _, name := range []string{"1.png", "2.png", "3.png"} {
 		results = append(results,
-			result(t, "hdr", "ddiff", name, 0, scored(25, 20, 0.5, 0), in("", "fp32")),
-			result(t, "hdr", "ddiff", name, 0, scored(25, 20, 0.5, 0), in("float32", "fp32")))
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("", "fp32")),
+			reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(25, 20, 0.5, 0), in("float32", "fp32")))
 	}
-	s := summaryOf(t, results, RuleFirst)
+	s := summaryOf(t, results, selection.First)
 	if len(s.Comparisons) != 1 || s.Comparisons[0].A != "ddiff float32 (not fixed)" || s.Comparisons[0].B != "ddiff float32" {
 		t.Errorf("comparisons %+v", s.Comparisons)
 	}
-	var table strings.Builder
-	if err := WriteTable(&table, s, FormatMarkdown); err != nil {
+	var shown strings.Builder
+	if err := table.Write(&shown, s, table.FormatMarkdown); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| precision |", "| float32 (not fixed) |", "| float32 |"} {
-		if !strings.Contains(table.String(), want) {
-			t.Errorf("the table lacks %q:\n%s", want, table.String())
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, shown.String())
 		}
 	}
 }
@@ -99,23 +103,23 @@ func TestUnfixedPrecisionIsNamed(t *testing.T) {
 // Workers of different defaults restore a campaign that fixes no precision: its report says that its means mix them.
 func TestMixedPrecisionsAreNamed(t *testing.T) {
 	t.Parallel()
-	score := scored(25, 20, 0.5, 0)
+	score := reporttest.Scored(25, 20, 0.5, 0)
 	results := []manifest.Result{
-		result(t, "hdr", "ddiff", "1.png", 0, score, in("", "fp32")), result(t, "hdr", "ddiff", "2.png", 0, score, in("", "fp32")),
-		result(t, "hdr", "ddiff", "3.png", 0, score, in("", "fp16")), result(t, "hdr", "ddiff", "4.png", 0, score),
-		result(t, "hdr", "ddiff", "5.png", 0, ended(manifest.OutcomeFailed, "bad")),
+		reporttest.Result(t, "hdr", "ddiff", "1.png", 0, score, in("", "fp32")), reporttest.Result(t, "hdr", "ddiff", "2.png", 0, score, in("", "fp32")),
+		reporttest.Result(t, "hdr", "ddiff", "3.png", 0, score, in("", "fp16")), reporttest.Result(t, "hdr", "ddiff", "4.png", 0, score),
+		reporttest.Result(t, "hdr", "ddiff", "5.png", 0, reporttest.Ended(manifest.OutcomeFailed, "bad")),
 	}
-	s := summaryOf(t, results, RuleFirst)
-	if len(s.Rows) != 1 || s.Varying.Precision || s.Rows[0].precisionText() != "float16 and float32" {
+	s := summaryOf(t, results, selection.First)
+	if len(s.Rows) != 1 || s.Varying.Precision || len(s.Rows[0].Precisions) != 2 {
 		t.Fatalf("rows %+v, varying %+v", s.Rows, s.Varying)
 	}
 	const want = "Several precisions of the score network: 1 items in float16, 2 items in float32. " +
 		"The means of these rows mix them: hdr ddiff. Set precision in the campaign file to fix one."
-	if !slices.Contains(notes(s), want) {
-		t.Errorf("the notes are %q, want %q", notes(s), want)
+	if notes := table.Of(s, "-").Notes; !slices.Contains(notes, want) {
+		t.Errorf("the notes are %q, want %q", notes, want)
 	}
 	var out bytes.Buffer
-	if err := WriteCSV(t.Context(), &out, stream(results), nil); err != nil {
+	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&out).ReadAll()
@@ -134,11 +138,12 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 		t.Errorf("the precisions are %q", got)
 	}
 	// One precision needs no note; the head of the table and the page name it.
-	s = summaryOf(t, results[:2], RuleFirst)
-	if text := strings.Join(notes(s), " "); strings.Contains(text, "precision") || !strings.Contains(sharedNote(s), "float32") {
-		t.Errorf("notes %q, head %q", text, sharedNote(s))
+	s = summaryOf(t, results[:2], selection.First)
+	notes := table.Of(s, "-").Notes
+	if text := strings.Join(notes[1:], " "); strings.Contains(text, "precision") || !strings.Contains(notes[0], "float32") {
+		t.Errorf("notes %q", notes)
 	}
-	if facts := campaignFacts(testCampaign(), s, &listing{}); !slices.Contains(facts, fact{"Precision", "float32"}) {
-		t.Errorf("the page has %v", facts)
+	if page := pageOf(t, reporttest.NewMemory(), testCampaign(), results[:2]); !strings.Contains(page, "<dt>Precision</dt><dd>float32</dd>") {
+		t.Error("the page does not name the precision")
 	}
 }

@@ -5,12 +5,16 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/published"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
 
@@ -23,9 +27,9 @@ table,data,images,size,sigma,prior,preset,steps,runs,select,task,method,psnr,psn
 1,faces,2,128x128,0.05,big,,,,,denoise,DPS,9,,,
 `
 
-func parsePublished(t *testing.T, text string) *Published {
+func parsePublished(t *testing.T, text string) *published.Figures {
 	t.Helper()
-	p, err := ParsePublished("paper.csv", strings.NewReader(text))
+	p, err := published.Parse("paper.csv", strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,25 +37,25 @@ func parsePublished(t *testing.T, text string) *Published {
 }
 
 // publishedSummary has two images of HDR, solved by two methods, and one image of phase retrieval with two runs.
-func publishedSummary(t *testing.T, rule Rule, change ...func(*manifest.Result)) Summary {
+func publishedSummary(t *testing.T, rule selection.Rule, change ...func(*manifest.Result)) aggregate.Summary {
 	t.Helper()
 	ffhq := func(r *manifest.Result) { r.Item.Preset = "ffhq" }
 	var results []manifest.Result
 	for i, name := range []string{"1.png", "2.png"} {
 		for _, method := range []string{"ddiff", "toy"} {
-			results = append(results, result(t, "hdr", method, name, 0, append(change, ffhq, scored(26+2*float64(i), 20, 0.8, 0.002))...))
+			results = append(results, reporttest.Result(t, "hdr", method, name, 0, append(change, ffhq, reporttest.Scored(26+2*float64(i), 20, 0.8, 0.002))...))
 		}
 		for run := range 2 {
-			results = append(results, result(t, "phase_retrieval", "ddiff", name, run, append(change, ffhq, scored(20+float64(run), 0, 0.5, 0))...))
+			results = append(results, reporttest.Result(t, "phase_retrieval", "ddiff", name, run, append(change, ffhq, reporttest.Scored(20+float64(run), 0, 0.5, 0))...))
 		}
 	}
 	return summaryOf(t, results, rule)
 }
 
-func compared(t *testing.T, s Summary, p *Published, format Format) string {
+func compared(t *testing.T, s aggregate.Summary, p *published.Figures, format table.Format) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WritePublished(&out, s, p, format); err != nil {
+	if err := published.Write(&out, s, p, format); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -61,12 +65,12 @@ func compared(t *testing.T, s Summary, p *Published, format Format) string {
 func TestPublishedSaysWhatIsComparable(t *testing.T) {
 	t.Parallel()
 	p := parsePublished(t, publishedFile)
-	equal := compared(t, publishedSummary(t, RuleBestPSNR), p, FormatText)
+	equal := compared(t, publishedSummary(t, selection.BestPSNR), p, table.FormatText)
 	if !strings.Contains(equal, "Comparable, if the images are those of faces and the prior abababab is the big, which ddiff cannot check.") {
 		t.Errorf("equal circumstances:\n%s", equal)
 	}
 	p.Priors = map[string]string{strings.Repeat("ab", 32): "bundled"}
-	if text := compared(t, publishedSummary(t, RuleBestPSNR), p, FormatText); !strings.Contains(text, "NOT COMPARABLE, because of prior. ") {
+	if text := compared(t, publishedSummary(t, selection.BestPSNR), p, table.FormatText); !strings.Contains(text, "NOT COMPARABLE, because of prior. ") {
 		t.Errorf("the bundled prior:\n%s", text)
 	}
 	p.Priors = nil
@@ -76,8 +80,8 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 	} {
 		versions := parsePublished(t, strings.NewReplacer(",select,", ",select,metrics,", ",1,,hdr", ",1,,"+metrics+",hdr", ",,,hdr", ",,,,hdr",
 			",best_psnr,", ",best_psnr,,", ",,,denoise", ",,,,denoise").Replace(publishedFile))
-		s := publishedSummary(t, RuleBestPSNR, later("lpips_vgg@1:aaaaaaaa", 0.1))
-		text := compared(t, s, versions, FormatText)
+		s := publishedSummary(t, selection.BestPSNR, reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1))
+		text := compared(t, s, versions, table.FormatText)
 		if got := strings.Contains(text, "NOT COMPARABLE, because of metrics. "); got != (want != "") {
 			t.Errorf("metrics %s:\n%s", metrics, text)
 		}
@@ -92,26 +96,26 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 		"preset": func(r *manifest.Result) { r.Item.Preset = "natural" },
 	} {
 		last := func(r *manifest.Result) { change(r) }
-		s := publishedSummary(t, RuleBestPSNR, last)
+		s := publishedSummary(t, selection.BestPSNR, last)
 		if what == "preset" { // publishedSummary sets it after the change
 			for i := range s.Rows {
 				s.Rows[i].Preset = "natural"
 			}
 		}
-		text := compared(t, s, p, FormatText)
+		text := compared(t, s, p, table.FormatText)
 		if !strings.Contains(text, "NOT COMPARABLE, because of "+what+". ") || !strings.Contains(text, "Theirs: images 2, size 128x128") {
 			t.Errorf("another %s:\n%s", what, text)
 		}
 	}
-	if text := compared(t, publishedSummary(t, RuleFirst), p, FormatText); !strings.Contains(text, "NOT COMPARABLE, because of select. ") {
+	if text := compared(t, publishedSummary(t, selection.First), p, table.FormatText); !strings.Contains(text, "NOT COMPARABLE, because of select. ") {
 		t.Errorf("another rule:\n%s", text)
 	}
-	one := summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "1.png", 0, scored(26, 20, 0.8, 0.002))}, RuleFirst)
-	if text := compared(t, one, p, FormatText); !strings.Contains(text, "NOT COMPARABLE, because of images, preset. ") {
+	one := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))}, selection.First)
+	if text := compared(t, one, p, table.FormatText); !strings.Contains(text, "NOT COMPARABLE, because of images, preset. ") {
 		t.Errorf("one image without a preset:\n%s", text)
 	}
-	alone := summaryOf(t, []manifest.Result{result(t, "hdr", "toy", "1.png", 0, scored(26, 20, 0.8, 0.002))}, RuleFirst)
-	if text := compared(t, alone, p, FormatText); !strings.Contains(text, "No method of these results has published figures.") {
+	alone := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "toy", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))}, selection.First)
+	if text := compared(t, alone, p, table.FormatText); !strings.Contains(text, "No method of these results has published figures.") {
 		t.Errorf("no pair:\n%s", text)
 	}
 }
@@ -120,8 +124,8 @@ func TestPublishedSaysWhatIsComparable(t *testing.T) {
 func TestPublishedLines(t *testing.T) {
 	t.Parallel()
 	p := parsePublished(t, publishedFile)
-	s := publishedSummary(t, RuleBestPSNR)
-	text := compared(t, s, p, FormatText)
+	s := publishedSummary(t, selection.BestPSNR)
+	text := compared(t, s, p, table.FormatText)
 	var got []string
 	for line := range strings.Lines(text) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
@@ -140,9 +144,9 @@ func TestPublishedLines(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, strings.Join(got, "\n"))
 		}
 	}
-	for format, wants := range map[Format][]string{
-		FormatMarkdown: {"| hdr | DAPS \\| x | – |", "| hdr | ddiff | 2 | 27.00 ±12.71 | 27.500 ±0.4 | -0.50 |"},
-		FormatLaTeX:    {`hdr & ddiff & 2 & $27.00 \pm 12.71$ & $27.500 \pm 0.4$ & $-0.50$ &`, `$21.00 \pm 0.00^{*}$ & 30 & $-9.00^{*}$`, "\\midrule"},
+	for format, wants := range map[table.Format][]string{
+		table.FormatMarkdown: {"| hdr | DAPS \\| x | – |", "| hdr | ddiff | 2 | 27.00 ±12.71 | 27.500 ±0.4 | -0.50 |"},
+		table.FormatLaTeX:    {`hdr & ddiff & 2 & $27.00 \pm 12.71$ & $27.500 \pm 0.4$ & $-0.50$ &`, `$21.00 \pm 0.00^{*}$ & 30 & $-9.00^{*}$`, "\\midrule"},
 	} {
 		for _, want := range wants {
 			if text := compared(t, s, p, format); !strings.Contains(text, want) {
@@ -150,16 +154,16 @@ func TestPublishedLines(t *testing.T) {
 			}
 		}
 	}
-	lines := strings.Split(compared(t, s, p, FormatMarkdown), "\n")
+	lines := strings.Split(compared(t, s, p, table.FormatMarkdown), "\n")
 	head := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "| task | method |") })
 	columns := strings.Count(lines[head], "|") - 1
 	if want := "| :-- | :-- |" + strings.Repeat(" --: |", columns-2); lines[head+1] != want {
 		t.Errorf("alignment %q, want %q", lines[head+1], want)
 	}
-	if want := "{ll" + strings.Repeat("r", columns-2) + "}"; !strings.Contains(compared(t, s, p, FormatLaTeX), want) {
+	if want := "{ll" + strings.Repeat("r", columns-2) + "}"; !strings.Contains(compared(t, s, p, table.FormatLaTeX), want) {
 		t.Errorf("LaTeX lacks %q", want)
 	}
-	if err := WritePublished(&bytes.Buffer{}, s, p, "word"); !errors.Is(err, ErrUnknownFormat) {
+	if err := published.Write(&bytes.Buffer{}, s, p, "word"); !errors.Is(err, table.ErrUnknownFormat) {
 		t.Errorf("format word: %v", err)
 	}
 }
@@ -170,9 +174,9 @@ func TestPublishedVariants(t *testing.T) {
 	p := parsePublished(t, "task,method,psnr\nhdr,ddiff,27.5\n")
 	var results []manifest.Result
 	for _, settings := range []string{`{"steps":2}`, `{"steps":3}`} {
-		results = append(results, result(t, "hdr", "ddiff", "a", 0, scored(20, 10, 0.5, 0), with(0.05, settings)))
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 10, 0.5, 0), reporttest.With(0.05, settings)))
 	}
-	text := compared(t, summaryOf(t, results, RuleFirst), p, FormatMarkdown)
+	text := compared(t, summaryOf(t, results, selection.First), p, table.FormatMarkdown)
 	for _, want := range []string{"| hdr | ddiff | steps=2 | 1 |", "| hdr | ddiff | steps=3 | 1 |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -184,14 +188,14 @@ func TestPublishedVariants(t *testing.T) {
 func TestPublishedLPIPS(t *testing.T) {
 	t.Parallel()
 	p := parsePublished(t, "task,method,lpips\nhdr,ddiff,0.129\n")
-	s := publishedSummary(t, RuleFirst)
-	row := &s.Rows[slices.IndexFunc(s.Rows, func(r Row) bool { return r.Task == "hdr" && r.Method == "ddiff" })]
-	row.Metrics = map[string]Estimate{"lpips_vgg": {N: 2, Mean: 0.2}, "other": {N: 2, Mean: 9}}
-	if text := compared(t, s, p, FormatMarkdown); !strings.Contains(text, "| 0.200 | 0.129 | +0.071 |") {
+	s := publishedSummary(t, selection.First)
+	row := &s.Rows[slices.IndexFunc(s.Rows, func(r aggregate.Row) bool { return r.Task == "hdr" && r.Method == "ddiff" })]
+	row.Metrics = map[string]statistic.Estimate{"lpips_vgg": {N: 2, Mean: 0.2}, "other": {N: 2, Mean: 9}}
+	if text := compared(t, s, p, table.FormatMarkdown); !strings.Contains(text, "| 0.200 | 0.129 | +0.071 |") {
 		t.Errorf("one network:\n%s", text)
 	}
-	row.Metrics["lpips_alex"] = Estimate{N: 2, Mean: 0.1}
-	if text := compared(t, s, p, FormatMarkdown); strings.Contains(text, "0.200") || !strings.Contains(text, "LPIPS: these results have none, or those of several") {
+	row.Metrics["lpips_alex"] = statistic.Estimate{N: 2, Mean: 0.1}
+	if text := compared(t, s, p, table.FormatMarkdown); strings.Contains(text, "0.200") || !strings.Contains(text, "LPIPS: these results have none, or those of several") {
 		t.Errorf("two networks:\n%s", text)
 	}
 }
@@ -201,7 +205,7 @@ func TestPublishedCSV(t *testing.T) {
 	p := parsePublished(t, publishedFile)
 	p.Priors = map[string]string{strings.Repeat("ab", 32): "bundled"}
 	var out bytes.Buffer
-	if err := WritePublishedCSV(&out, publishedSummary(t, RuleFirst), p); err != nil {
+	if err := published.WriteCSV(&out, publishedSummary(t, selection.First), p); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&out).ReadAll()
@@ -226,13 +230,13 @@ func TestPublishedCSV(t *testing.T) {
 
 func TestPublishedOnThePage(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	campaign := Campaign{Name: "x", Select: RuleFirst, Published: parsePublished(t, strings.Replace(publishedFile, "A. Uthor", "A. <b>Uthor", 1))}
-	r := result(t, "hdr", "ddiff", "1.png", 0, scored(26, 20, 0.8, 0.002))
-	if _, err := Write(t.Context(), store, campaign, stream([]manifest.Result{r})); err != nil {
+	store := reporttest.NewMemory()
+	campaign := Campaign{Name: "x", Select: selection.First, Published: parsePublished(t, strings.Replace(publishedFile, "A. Uthor", "A. <b>Uthor", 1))}
+	r := reporttest.Result(t, "hdr", "ddiff", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))
+	if _, err := Write(t.Context(), store, campaign, reporttest.Stream([]manifest.Result{r})); err != nil {
 		t.Fatal(err)
 	}
-	text := string(store.files[KeyPage])
+	text := string(store.Files[KeyPage])
 	for _, want := range []string{"Published figures of paper.csv", "NOT COMPARABLE, because of images, preset", "27.500 ±0.4", "A. &lt;b&gt;Uthor"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -243,60 +247,42 @@ func TestPublishedOnThePage(t *testing.T) {
 func TestParsePublishedRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":                                      "paper.csv is empty; it needs a line",
-		"# only\n":                              "paper.csv is empty; it needs a line",
-		"task,method,psnr\n":                    "paper.csv has no row",
-		"task,psnr\n":                           `has no column "method"`,
-		"task,method,psn\nhdr,a,1\n":            `column "psn" is unknown; use table, task`,
-		"task,method,task\nhdr,a,hdr\n":         `column "task" is repeated`,
-		"task,method,psnr\nhdr,a,x\n":           `line 2: psnr: "x" is not a number`,
-		"task,method,psnr\nhdr,a,NaN\n":         `line 2: psnr: "NaN" is not a number`,
-		"task,method,images\nhdr,a,ten\n":       `line 2: images: "ten" is not a number`,
-		"task,method\nhdr,\n":                   "line 2: task or method is empty",
-		"task,method\nhdr,a\n\nhdr,a\n":         "line 4: repeats task hdr and method a",
-		"task,method\nhdr\n":                    "wrong number of fields",
-		"task,method\n\"hdr,a\n":                "paper.csv: ",
-		"#" + strings.Repeat("x", MaxPublished): "larger than 1 MiB",
+		"":                                           "paper.csv is empty; it needs a line",
+		"# only\n":                                   "paper.csv is empty; it needs a line",
+		"task,method,psnr\n":                         "paper.csv has no row",
+		"task,psnr\n":                                `has no column "method"`,
+		"task,method,psn\nhdr,a,1\n":                 `column "psn" is unknown; use table, task`,
+		"task,method,task\nhdr,a,hdr\n":              `column "task" is repeated`,
+		"task,method,psnr\nhdr,a,x\n":                `line 2: psnr: "x" is not a number`,
+		"task,method,psnr\nhdr,a,NaN\n":              `line 2: psnr: "NaN" is not a number`,
+		"task,method,images\nhdr,a,ten\n":            `line 2: images: "ten" is not a number`,
+		"task,method\nhdr,\n":                        "line 2: task or method is empty",
+		"task,method\nhdr,a\n\nhdr,a\n":              "line 4: repeats task hdr and method a",
+		"task,method\nhdr\n":                         "wrong number of fields",
+		"task,method\n\"hdr,a\n":                     "paper.csv: ",
+		"#" + strings.Repeat("x", published.MaxSize): "larger than 1 MiB",
 	} {
-		_, err := ParsePublished("paper.csv", strings.NewReader(text))
-		if !errors.Is(err, ErrPublished) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		_, err := published.Parse("paper.csv", strings.NewReader(text))
+		if !errors.Is(err, published.ErrPublished) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%.40q: %v, want one line with %q", text, err, want)
 		}
 	}
 }
 
-// The files of the paper have a row of figures for every task, and for DDiff all circumstances.
-func TestPublishedFilesOfThePaper(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join("..", "..", "examples", "paper")
-	for name, rows := range map[string]int{"table1_ffhq": 52, "table1_imagenet": 52, "ablation": 32} {
-		f, err := os.Open(filepath.Join(dir, name+".published.csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := ParsePublished(name, f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
-		tasks := 0
-		for _, r := range p.rows {
-			for k, f := range publishedFigures() {
-				if r.mean[k].text == "" {
-					t.Errorf("%s: %s of %s has no %s", name, r.task, r.method, f.name)
-				}
-			}
-			if r.method != "ddiff" {
-				continue
-			}
-			tasks++
-			for _, c := range publishedConditions() {
-				if r.conditions[c] == "" && c != conditionSelect {
-					t.Errorf("%s: %s has no %s", name, r.task, c)
-				}
-			}
-		}
-		if len(p.rows) != rows || tasks != 8 || !strings.Contains(p.Source, "CVPR 2026") {
-			t.Errorf("%s: %d rows, %d of DDiff, source %q", name, len(p.rows), tasks, p.Source)
-		}
+// publishedColumn returns a column of the comparison as CSV.
+func publishedColumn(t *testing.T, s aggregate.Summary, p *published.Figures, column string) []string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := published.WriteCSV(&out, s, p); err != nil {
+		t.Fatal(err)
 	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []string
+	for _, row := range rows[1:] {
+		cells = append(cells, row[slices.Index(rows[0], column)])
+	}
+	return cells
 }

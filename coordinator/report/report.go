@@ -8,51 +8,19 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/figure"
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
-	"ddiff/storage"
 )
-
-// The keys of a report's files. The keys of the sheets follow the names of the tasks.
-const (
-	KeyCSV             = "results.csv"
-	KeyPage            = "index.html"
-	KeyMosaic          = "mosaic.png"
-	KeySummaryJSON     = "summary.json"
-	KeySummaryMarkdown = "summary.md"
-	sheetFolder        = "sheets/"
-)
-
-// Campaign describes the campaign on the page. The page omits empty fields.
-type Campaign struct {
-	Name   string
-	Preset string
-	// Prior and PriorLicence are the name and the licence of the score model.
-	Prior        string
-	PriorLicence string
-	// Steps is the number of solver steps.
-	Steps int
-	Seed  uint64
-	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
-	// report of one campaign.
-	Outputs []string
-	// Select combines the runs of one measurement into one figure; empty means first.
-	Select Rule
-	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.
-	Tasks operator.Set
-	// Published are figures of a publication to compare with; nil for none.
-	Published *Published
-	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
-	Others     int
-	MoreOthers bool
-	// LeaveOut leaves out a metric that has several versions, with a note, instead of ending with ErrVersions.
-	LeaveOut bool
-	// Tunings say which settings were chosen on which images. Nil: no note about it.
-	Tunings *Tunings
-}
 
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
 // index.html, the page last, so that its links work. A second call replaces the first report; contact sheets of the earlier report that the
@@ -60,35 +28,35 @@ type Campaign struct {
 // picture at a time. It returns the stored summary.
 //
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
-// error that wraps [ErrIncomplete]. Other errors stop it: [ErrUnknownRule], errors of results, errors of Put.
-func Write(ctx context.Context, store files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (Summary, error) {
-	rule, err := ParseRule(string(campaign.Select))
+// error that wraps [result.ErrIncomplete]. Other errors stop it: [selection.ErrUnknownRule], errors of results, errors of Put.
+func Write(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (aggregate.Summary, error) {
+	rule, err := selection.Parse(string(campaign.Select))
 	if err != nil {
-		return Summary{}, err
+		return aggregate.Summary{}, err
 	}
-	ordered, err := collectColumns(results, campaign.Tasks, maxSorted, &columns{leaveOut: campaign.LeaveOut})
+	ordered, err := entry.Collect(results, campaign.Tasks, campaign.LeaveOut)
 	if err != nil {
-		return Summary{}, err
+		return aggregate.Summary{}, err
 	}
 	summary, lost, err := write(ctx, store, campaign, ordered, rule)
-	if err := errors.Join(err, ordered.close()); err != nil {
-		return Summary{}, err
+	if err := errors.Join(err, ordered.Close()); err != nil {
+		return aggregate.Summary{}, err
 	}
-	return summary, incomplete(lost)
+	return summary, result.Incomplete(lost)
 }
 
 // write stores all files. lost has an error for each listed artifact that could not be read.
 func write(
-	ctx context.Context, store files, campaign Campaign, ordered *sorter, rule Rule,
-) (summary Summary, lost []error, err error) {
-	summary, err = summarize(ordered, campaign.Tasks, rule, campaign.Tunings)
+	ctx context.Context, store result.Files, campaign Campaign, ordered *entry.Sorter, rule selection.Rule,
+) (summary aggregate.Summary, lost []error, err error) {
+	summary, err = aggregate.SummarizeEntries(ordered, campaign.Tasks, rule, campaign.Tunings)
 	if err != nil {
 		return summary, nil, err
 	}
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
-	shown := &gallery{limit: maxItems}
-	list := newListing(summary, ordered.columns.extra, maxListed)
-	if err := storeCSV(ctx, store, ordered.columns, list.watch(shown.watch(ordered.all()))); err != nil {
+	shown := &page.Gallery{Limit: page.MaxItems}
+	list := page.NewListing(summary, ordered.Columns.Extra, page.MaxListed)
+	if err := table.StoreCSV(ctx, store, ordered.Columns, list.Watch(shown.Watch(ordered.All()))); err != nil {
 		return summary, nil, err
 	}
 	runs, err := compareRuns(ctx, store, &summary, ordered)
@@ -99,32 +67,31 @@ func write(
 	if err := writeSummary(ctx, store, summary); err != nil {
 		return summary, nil, err
 	}
-	sheets := sheetKeys(shown.tasks, campaign.Tasks)
+	sheets := sheet.Keys(shown.Names(), campaign.Tasks)
 	for i, s := range sheets {
-		missing, err := writeSheet(ctx, store, s, shown.tasks[i])
+		t := shown.Tasks[i]
+		missing, err := sheet.Write(ctx, store, s, t.First, t.Items, t.Done)
 		if err != nil {
 			return summary, nil, err
 		}
 		lost = append(lost, missing...)
 	}
-	mosaic, missing, err := writeMosaic(ctx, store, list)
+	mosaic, missing, err := page.WriteMosaic(ctx, store, list)
 	if err != nil {
 		return summary, nil, err
 	}
 	lost = append(lost, missing...)
-	drawn := &figureWriter{
-		store: store, folder: FigureFolder, summary: summary, limits: reportTraces(),
-		shown: make(map[string]bool), read: make(map[string]*curves),
+	curved := make(map[string]bool)
+	for _, e := range shown.Excerpt() {
+		curved[e.ID] = true
 	}
-	for _, e := range shown.excerpt() {
-		drawn.shown[e.ID] = true
-	}
-	if err := drawn.writeAll(ctx, ordered.all()); err != nil {
+	drawn, err := figure.DrawReport(ctx, store, summary, ordered.All(), curved)
+	if err != nil {
 		return summary, nil, err
 	}
-	lost = append(lost, drawn.lost...)
-	missing, err = writePage(ctx, store, campaign, summary, shown, parts{
-		list: list, mosaic: mosaic, sheets: sheets, figures: drawn.stored, curves: drawn.read, pictures: runs.pictures,
+	lost = append(lost, drawn.Lost...)
+	missing, err = page.Write(ctx, store, campaign, summary, shown, page.Parts{
+		List: list, Mosaic: mosaic, Sheets: sheets, Figures: drawn.Stored, Curves: drawn.Read, Pictures: runs.pictures,
 	})
 	if err == nil {
 		err = removeStale(ctx, store, campaign.Tasks, sheets, mosaic, runs.keys)
@@ -132,26 +99,20 @@ func write(
 	return summary, append(lost, missing...), err
 }
 
-// pruner is a store that can remove the pictures of an earlier report.
-type pruner interface {
-	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
-	Delete(ctx context.Context, key string) error
-}
-
 // removeStale removes the contact sheets, the mosaic and the pictures of runs that do not belong to this report, and no
 // other file of their folders.
-func removeStale(ctx context.Context, store files, known operator.Set, sheets []sheetFile, mosaic *mosaicFile, runs []string) error {
-	p, ok := store.(pruner)
+func removeStale(ctx context.Context, store result.Files, known operator.Set, sheets []sheet.File, mosaic *page.Mosaic, runs []string) error {
+	p, ok := store.(result.Pruner)
 	if !ok {
 		return nil
 	}
 	var stale []string
-	for _, prefix := range []string{sheetFolder, KeyMosaic} {
+	for _, prefix := range []string{sheet.Folder, KeyMosaic} {
 		for info, err := range p.List(ctx, prefix) {
 			if err != nil {
 				return fmt.Errorf("list %s: %w", prefix, err)
 			}
-			current := slices.ContainsFunc(sheets, func(s sheetFile) bool { return s.Key == info.Key }) ||
+			current := slices.ContainsFunc(sheets, func(s sheet.File) bool { return s.Key == info.Key }) ||
 				info.Key == KeyMosaic && mosaic != nil || slices.Contains(runs, info.Key)
 			if !current && (info.Key == KeyMosaic || isSheet(info.Key, known)) {
 				stale = append(stale, info.Key)
@@ -170,79 +131,25 @@ func removeStale(ctx context.Context, store files, known operator.Set, sheets []
 func isSheet(key string, known operator.Set) bool {
 	if name, ok := strings.CutPrefix(key, runFolder); ok {
 		id, file, _ := strings.Cut(name, "/")
-		_, isID := parseIdentity(id)
+		_, isID := result.ParseIdentity(id)
 		return isID && (file == "mean.png" || file == "deviation.png")
 	}
-	name, ok := strings.CutSuffix(strings.TrimPrefix(key, sheetFolder), ".png")
+	name, ok := strings.CutSuffix(strings.TrimPrefix(key, sheet.Folder), ".png")
 	return ok && slices.Contains(known.Names(), name)
 }
 
 // writeSummary stores the summary in both formats.
-func writeSummary(ctx context.Context, store files, summary Summary) error {
+func writeSummary(ctx context.Context, store result.Files, summary aggregate.Summary) error {
 	object, err := json.MarshalIndent(summary, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode summary: %w", err)
 	}
-	if err := put(ctx, store, KeySummaryJSON, append(object, '\n')); err != nil {
+	if err := result.Put(ctx, store, KeySummaryJSON, append(object, '\n')); err != nil {
 		return err
 	}
 	var markdown bytes.Buffer
-	if err := WriteTable(&markdown, summary, FormatMarkdown); err != nil {
+	if err := table.Write(&markdown, summary, table.FormatMarkdown); err != nil {
 		return err
 	}
-	return put(ctx, store, KeySummaryMarkdown, markdown.Bytes())
-}
-
-func put(ctx context.Context, store files, key string, data []byte) error {
-	if err := store.Put(ctx, key, data); err != nil {
-		return fmt.Errorf("write %s: %w", key, err)
-	}
-	return nil
-}
-
-// incomplete joins the distinct errors into one of bounded length: several pictures may need one artifact. It returns nil
-// without errors.
-func incomplete(all []error) error {
-	var lost []error
-	known := make(map[string]bool)
-	for _, err := range all {
-		if text := err.Error(); !known[text] {
-			known[text] = true
-			lost = append(lost, err)
-		}
-	}
-	if len(lost) == 0 {
-		return nil
-	}
-	const shown = 3
-	err := errors.Join(lost[:min(shown, len(lost))]...)
-	if more := len(lost) - shown; more > 0 {
-		return fmt.Errorf("%w: %w\nand %d more", ErrIncomplete, err, more)
-	}
-	return fmt.Errorf("%w: %w", ErrIncomplete, err)
-}
-
-// sheetFile is the contact sheet of one task.
-type sheetFile struct{ Task, Label, Key string }
-
-// sheetKeys gives each task a distinct key that is safe as a file name.
-func sheetKeys(tasks []*taskGallery, known operator.Set) []sheetFile {
-	used := make(map[string]bool)
-	sheets := make([]sheetFile, 0, len(tasks))
-	for _, t := range tasks {
-		name := strings.Map(func(r rune) rune {
-			switch {
-			case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
-				return r
-			}
-			return '_'
-		}, t.task)
-		unique := name
-		for n := 2; used[unique] || unique == ""; n++ {
-			unique = name + "_" + strconv.Itoa(n)
-		}
-		used[unique] = true
-		sheets = append(sheets, sheetFile{Task: t.task, Label: known.Label(t.task), Key: sheetFolder + unique + ".png"})
-	}
-	return sheets
+	return result.Put(ctx, store, KeySummaryMarkdown, markdown.Bytes())
 }

@@ -7,37 +7,44 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sheet"
 	"ddiff/manifest"
 )
 
 func TestWriteStoresTheReport(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := campaign(t, store)
-	if _, err := Write(t.Context(), store, testCampaign(), stream(results)); err != nil {
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{KeyCSV, KeyPage, KeySummaryJSON, KeySummaryMarkdown, KeyMosaic, "sheets/super_resolution.png", "sheets/hdr.png"} {
-		if len(store.files[key]) == 0 {
+		if len(store.Files[key]) == 0 {
 			t.Errorf("%s is missing", key)
 		}
 	}
-	if got := len(keys(store, "sheets/")); got != 8 {
+	if got := len(reporttest.Keys(store, "sheets/")); got != 8 {
 		t.Errorf("%d sheets, want 8", got)
 	}
-	if got := strings.Count(string(store.files[KeyCSV]), "\n"); got != len(results)+1 {
+	if got := strings.Count(string(store.Files[KeyCSV]), "\n"); got != len(results)+1 {
 		t.Errorf("%d lines in %s, want %d", got, KeyCSV, len(results)+1)
 	}
-	var s Summary
-	if err := json.Unmarshal(store.files[KeySummaryJSON], &s); err != nil || s.Done != 28 || s.Items != len(results) {
+	var s aggregate.Summary
+	if err := json.Unmarshal(store.Files[KeySummaryJSON], &s); err != nil || s.Done != 28 || s.Items != len(results) {
 		t.Errorf("summary: %d of %d done, %v", s.Done, s.Items, err)
 	}
-	for key, n := range store.reads {
+	for key, n := range store.Reads {
 		if n > 2 { // for the contact sheet and the mosaic
 			t.Errorf("%s was read %d times", key, n)
 		}
@@ -46,66 +53,66 @@ func TestWriteStoresTheReport(t *testing.T) {
 
 func TestWriteDependsOnResultsOnly(t *testing.T) {
 	t.Parallel()
-	first := newMemory()
+	first := reporttest.NewMemory()
 	results := campaign(t, first)
 	for i := range results {
 		results[i].Finished = results[i].Finished.Add(time.Duration(i) * time.Minute)
 	}
-	items := maps.Clone(first.files)
-	if _, err := Write(t.Context(), first, testCampaign(), stream(results)); err != nil {
+	items := maps.Clone(first.Files)
+	if _, err := Write(t.Context(), first, testCampaign(), reporttest.Stream(results)); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		again := newMemory()
-		again.files = maps.Clone(items)
+		again := reporttest.NewMemory()
+		again.Files = maps.Clone(items)
 		rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-		if _, err := Write(t.Context(), again, testCampaign(), stream(results)); err != nil {
+		if _, err := Write(t.Context(), again, testCampaign(), reporttest.Stream(results)); err != nil {
 			t.Fatal(err)
 		}
-		if len(again.files) != len(first.files) {
-			t.Errorf("%d files, then %d", len(first.files), len(again.files))
+		if len(again.Files) != len(first.Files) {
+			t.Errorf("%d files, then %d", len(first.Files), len(again.Files))
 		}
-		for key, data := range again.files {
-			if !bytes.Equal(data, first.files[key]) {
+		for key, data := range again.Files {
+			if !bytes.Equal(data, first.Files[key]) {
 				t.Errorf("%s depends on the order of the results", key)
 			}
 		}
 	}
-	if page := string(first.files[KeyPage]); !strings.Contains(page, "2026-03-01 09:00 UTC to 2026-03-01 09:27 UTC") {
+	if index := string(first.Files[KeyPage]); !strings.Contains(index, "2026-03-01 09:00 UTC to 2026-03-01 09:27 UTC") {
 		t.Error("the page does not show when the items were restored")
 	}
 }
 
 func TestWriteWithoutResults(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	if _, err := Write(t.Context(), store, testCampaign(), stream(nil)); err != nil {
+	store := reporttest.NewMemory()
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if got := string(store.files[KeyCSV]); got != csvHeader+"\n" {
+	if got := string(store.Files[KeyCSV]); got != csvHeader+"\n" {
 		t.Errorf("csv = %q", got)
 	}
 }
 
 func TestWriteReportsUnreadableArtifacts(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := campaign(t, store)
 	for _, r := range results[:4] {
-		delete(store.files, manifest.ItemKey(r.Item.ID, manifest.FileRestored))
+		delete(store.Files, manifest.ItemKey(r.Item.ID, manifest.FileRestored))
 	}
-	store.files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2],"data_norm":[1]}`)
-	_, err := Write(t.Context(), store, testCampaign(), stream(results))
-	if !errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), "and 2 more") {
+	store.Files[manifest.ItemKey(results[5].Item.ID, manifest.FileTrace)] = []byte(`{"timestep":[1,2],"data_norm":[1]}`)
+	_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results))
+	if !errors.Is(err, result.ErrIncomplete) || !strings.Contains(err.Error(), "and 2 more") {
 		t.Errorf("error = %v, want ErrIncomplete with the number of the others", err)
 	}
-	if len(store.files[KeyPage]) == 0 || len(keys(store, "sheets/")) != 8 {
+	if len(store.Files[KeyPage]) == 0 || len(reporttest.Keys(store, "sheets/")) != 8 {
 		t.Error("the report was not finished")
 	}
 }
 
 // full is a store on a full disk.
-type full struct{ *memory }
+type full struct{ *reporttest.Memory }
 
 var errFull = errors.New("no space left on device")
 
@@ -115,27 +122,27 @@ func (f full) Put(_ context.Context, key string, _ []byte) error {
 
 func TestWriteReturnsTheErrorOfPut(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	_, err := Write(t.Context(), full{store}, testCampaign(), stream(campaign(t, store)))
-	if !errors.Is(err, errFull) || errors.Is(err, ErrIncomplete) || !strings.Contains(err.Error(), KeyCSV) {
+	store := reporttest.NewMemory()
+	_, err := Write(t.Context(), full{store}, testCampaign(), reporttest.Stream(campaign(t, store)))
+	if !errors.Is(err, errFull) || errors.Is(err, result.ErrIncomplete) || !strings.Contains(err.Error(), KeyCSV) {
 		t.Errorf("error = %v", err)
 	}
 }
 
 func TestWriteReturnsCancellation(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
+	store := reporttest.NewMemory()
 	results := campaign(t, store)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Write(ctx, store, testCampaign(), stream(results)); !errors.Is(err, context.Canceled) {
+	if _, err := Write(ctx, store, testCampaign(), reporttest.Stream(results)); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
-	shown := galleryOf(t, results, maxItems)
-	if _, err := writeSheet(ctx, store, sheetFile{Key: "x"}, shown.tasks[0]); !errors.Is(err, context.Canceled) {
+	shown := galleryOf(t, results, page.MaxItems)
+	if _, err := sheet.Write(ctx, store, sheet.File{Key: "x"}, shown.Tasks[0].First, 3, 3); !errors.Is(err, context.Canceled) {
 		t.Errorf("sheet: error = %v, want context.Canceled", err)
 	}
-	if _, err := writePage(ctx, store, testCampaign(), Summary{}, shown, parts{list: listingOf(t, results, 10)}); !errors.Is(err, context.Canceled) {
+	if _, err := page.Write(ctx, store, testCampaign(), aggregate.Summary{}, shown, page.Parts{List: listingOf(t, results, 10)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("page: error = %v, want context.Canceled", err)
 	}
 }
@@ -144,8 +151,26 @@ func TestWriteRefusesUnknownRule(t *testing.T) {
 	t.Parallel()
 	c := testCampaign()
 	c.Select = "luckiest"
-	store := newMemory()
-	if _, err := Write(t.Context(), store, c, stream(nil)); !errors.Is(err, ErrUnknownRule) || len(store.files) != 0 {
-		t.Errorf("error = %v, %d files written", err, len(store.files))
+	store := reporttest.NewMemory()
+	if _, err := Write(t.Context(), store, c, reporttest.Stream(nil)); !errors.Is(err, selection.ErrUnknownRule) || len(store.Files) != 0 {
+		t.Errorf("error = %v, %d files written", err, len(store.Files))
 	}
 }
+
+func TestWriteRefusesInvalidItems(t *testing.T) {
+	t.Parallel()
+	open := reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended("running", ""))
+	broken := reporttest.Result(t, "hdr", "ddiff", "b.png", 0)
+	broken.Item.Params = map[string]float64{"gain": math.NaN()}
+	for _, r := range []manifest.Result{open, broken} {
+		store := reporttest.NewMemory()
+		_, err := Write(t.Context(), store, testCampaign(), reporttest.Stream([]manifest.Result{r}))
+		if err == nil || !strings.Contains(err.Error(), r.Item.Name) || len(store.Files) != 0 {
+			t.Errorf("outcome %s, parameters %v: error %v, %d files", r.Outcome, r.Item.Params, err, len(store.Files))
+		}
+	}
+}
+
+// csvHeader is the header of results.csv. Scripts read it: columns are only appended.
+const csvHeader = "item,image,task,params,sigma,size,prior,preset,method,settings,run,seed,outcome,reason," +
+	"psnr,ssim,residual,residual_ratio,baseline_psnr,seconds,steps,fit,psnr_y,haarpsi,metrics,network,network_backward,operator,autoencoder,autoencoder_backward,precision,warnings,sigma_estimated,photons"

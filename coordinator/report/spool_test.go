@@ -4,65 +4,27 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
-// A small report needs no temporary directory. A large one names it, with the remedy.
+// A small report needs no temporary directory.
 func TestTemporaryDirectory(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
-	t.Setenv("TMPDIR", missing)
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	store := memoryFiles{}
 	results := func(yield func(manifest.Result, error) bool) {
 		r := manifest.Result{Item: manifest.Item{ID: "a", Name: "one", Task: "hdr", Method: "ddiff"}, Outcome: manifest.OutcomeFailed}
 		yield(r, nil)
 	}
-	if _, err := Write(t.Context(), store, Campaign{Select: RuleFirst}, results); err != nil {
+	if _, err := Write(t.Context(), store, Campaign{Select: selection.First}, results); err != nil {
 		t.Errorf("small report: %v", err)
 	}
 	if csv := string(store[KeyCSV]); !strings.Contains(csv, "one") {
 		t.Errorf("results.csv is %q", csv)
-	}
-	var s spool
-	if _, err := s.Write(bytes.Repeat([]byte{'x'}, spoolMemory)); err != nil || s.file != nil {
-		t.Errorf("%d bytes: %v, file %v", spoolMemory, err, s.file)
-	}
-	_, err := s.Write([]byte{'y'})
-	if !errors.Is(err, ErrTemporary) || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "TMPDIR") {
-		t.Errorf("error %v, want ErrTemporary with the directory and the remedy", err)
-	}
-}
-
-// A spool returns the bytes that were written, in memory and in a file.
-func TestSpool(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{10, spoolMemory, spoolMemory + 1, 3*spoolMemory + 5} {
-		var s spool
-		want := bytes.Repeat([]byte("0123456789"), size/10+1)[:size]
-		for rest := want; len(rest) > 0; {
-			n, err := s.Write(rest[:min(len(rest), 700_001)])
-			if err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		got := s.memory
-		if s.file != nil {
-			var err error
-			if got, err = io.ReadAll(io.NewSectionReader(s.file, 0, s.size)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !bytes.Equal(got, want) || (s.file != nil) != (size > spoolMemory) {
-			t.Errorf("%d bytes: %d read, in a file: %v", size, len(got), s.file != nil)
-		}
-		if err := s.close(); err != nil {
-			t.Error(err)
-		}
 	}
 }
 

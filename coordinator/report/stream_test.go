@@ -8,11 +8,13 @@ import (
 	"io"
 	"iter"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
 
@@ -26,7 +28,7 @@ func heapBytes() uint64 {
 
 // lineStore is a store that checks results.csv line by line and keeps nothing of the file.
 type lineStore struct {
-	*memory
+	*reporttest.Memory
 	lines int
 	peak  uint64
 }
@@ -42,7 +44,7 @@ func (s *lineStore) PutFrom(_ context.Context, key string, data io.ReaderAt, siz
 		if len(cells) != len(strings.Split(csvHeader, ",")) {
 			return fmt.Errorf("line %d has %d cells", s.lines, len(cells))
 		}
-		if cells[8] == method && compareNatural(image, cells[1]) >= 0 {
+		if cells[8] == method && sweep.CompareNatural(image, cells[1]) >= 0 {
 			return fmt.Errorf("line %d: %q follows %q", s.lines, cells[1], image)
 		}
 		image, method = cells[1], cells[8]
@@ -52,7 +54,7 @@ func (s *lineStore) PutFrom(_ context.Context, key string, data io.ReaderAt, siz
 
 func (s *lineStore) Put(ctx context.Context, key string, data []byte) error {
 	s.peak = max(s.peak, heapBytes())
-	return s.memory.Put(ctx, key, data)
+	return s.Memory.Put(ctx, key, data)
 }
 
 // synthetic yields the results of two methods on n images in the order of a manifest. It raises peak to the number of
@@ -69,9 +71,9 @@ func synthetic(n int, peak *uint64) iter.Seq2[manifest.Result, error] {
 					ID: fmt.Sprintf("%064d", 2*i+m), Index: 2*i + m, Name: "image" + strconv.Itoa(i) + ".png",
 					Task: "hdr", Method: method, Width: 256, Height: 256, Seed: 7,
 				}
-				scored(20+float64(i%100)/10+float64(m), 15, 0.5, 0.001)(&r)
+				reporttest.Scored(20+float64(i%100)/10+float64(m), 15, 0.5, 0.001)(&r)
 				if i%1000 == 0 {
-					ended(manifest.OutcomeFailed, "decode: unexpected EOF")(&r)
+					reporttest.Ended(manifest.OutcomeFailed, "decode: unexpected EOF")(&r)
 				}
 				if !yield(r, nil) {
 					return
@@ -83,7 +85,7 @@ func synthetic(n int, peak *uint64) iter.Seq2[manifest.Result, error] {
 
 func TestWriteOf200000ResultsInBoundedMemory(t *testing.T) {
 	const images = 100_000
-	store := &lineStore{memory: newMemory()}
+	store := &lineStore{Memory: reporttest.NewMemory()}
 	start := heapBytes()
 	s, err := Write(t.Context(), store, testCampaign(), synthetic(images, &store.peak))
 	if err != nil {
@@ -100,15 +102,15 @@ func TestWriteOf200000ResultsInBoundedMemory(t *testing.T) {
 		t.Errorf("difference %+v, %d left out", d, s.Comparisons[0].LeftOut)
 	}
 	func() {
-		page := store.files[KeyPage]
-		if got := strings.Count(string(page), `"image`); got < maxListed/2 || got > maxListed/2+maxItems {
-			t.Errorf("the page lists %d images, want %d of both methods, and the worst", got, maxListed/2)
+		index := store.Files[KeyPage]
+		if got := strings.Count(string(index), `"image`); got < page.MaxListed/2 || got > page.MaxListed/2+page.MaxItems {
+			t.Errorf("the page lists %d images, want %d of both methods, and the worst", got, page.MaxListed/2)
 		}
-		if len(page) > 30<<20 {
-			t.Errorf("the page has %d bytes", len(page))
+		if len(index) > 30<<20 {
+			t.Errorf("the page has %d bytes", len(index))
 		}
 	}()
-	delete(store.files, KeyPage)
+	delete(store.Files, KeyPage)
 	runtime.GC() // empties the pools of the encoders, in two rounds
 	end := heapBytes()
 	t.Logf("heap: %d MiB at the start, %d MiB at the highest, %d MiB at the end", start>>20, store.peak>>20, end>>20)
@@ -120,42 +122,13 @@ func TestWriteOf200000ResultsInBoundedMemory(t *testing.T) {
 func TestWriteReturnsTheErrorOfTheStream(t *testing.T) {
 	t.Parallel()
 	want := errors.New("connection lost")
-	store := newMemory()
+	store := reporttest.NewMemory()
 	_, err := Write(t.Context(), store, testCampaign(), func(yield func(manifest.Result, error) bool) {
-		if yield(result(t, "hdr", "ddiff", "a.png", 0), nil) {
+		if yield(reporttest.Result(t, "hdr", "ddiff", "a.png", 0), nil) {
 			yield(manifest.Result{}, want)
 		}
 	})
-	if !errors.Is(err, want) || len(store.files) != 0 {
-		t.Errorf("error = %v, %d files", err, len(store.files))
-	}
-}
-
-// TestSorterMergesRuns compares sorting with runs of three entries to sorting in memory.
-func TestSorterMergesRuns(t *testing.T) {
-	t.Parallel()
-	var got [2][]string
-	for i, limit := range []int{maxSorted, 3} {
-		s, err := collect(stream(tableResults(t)), nil, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := 3 * i; len(s.ends) != want {
-			t.Fatalf("limit %d: %d runs in the file, want %d", limit, len(s.ends), want)
-		}
-		for range 2 { // each iteration begins anew
-			for e, err := range s.all() {
-				if err != nil {
-					t.Fatal(err)
-				}
-				got[i] = append(got[i], fmt.Sprintf("%+v", *e))
-			}
-		}
-		if err := s.close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !slices.Equal(got[0], got[1]) || len(got[0]) != 2*len(tableResults(t)) {
-		t.Errorf("in memory: %q\nmerged: %q", got[0], got[1])
+	if !errors.Is(err, want) || len(store.Files) != 0 {
+		t.Errorf("error = %v, %d files", err, len(store.Files))
 	}
 }

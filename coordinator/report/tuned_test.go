@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/restore/method"
@@ -18,19 +22,12 @@ import (
 // tunedResult is a result of an image with settings.
 func tunedResult(t *testing.T, image string, gamma0 float64) manifest.Result {
 	t.Helper()
-	r := result(t, "hdr", "ddiff", image, 0, scored(25, 20, 0.8, 0.001))
+	r := reporttest.Result(t, "hdr", "ddiff", image, 0, reporttest.Scored(25, 20, 0.8, 0.001))
 	r.Item.Image = &manifest.Source{Path: image, SHA256: image}
 	r.Item.Solver = fmt.Appendf(nil, `{"method":"ddiff","steps":9,"gamma0":%g,"b":1}`, gamma0)
 	r.Item.Preset = "natural"
-	must(t, r.Item.Identify())
+	reporttest.Must(t, r.Item.Identify())
 	return r
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // chosenOn is a method whose preset natural has the value gamma0=8, chosen with the images d and e.
@@ -96,26 +93,26 @@ func TestTablesSayWhatWasTunedOnTheirImages(t *testing.T) {
 		}, "abc", 4, 2, 0},
 	} {
 		store, err := storage.NewDir(t.TempDir())
-		must(t, err)
+		reporttest.Must(t, err)
 		if tt.folds != nil {
 			key, data, err := tune.Record{Folds: tt.folds}.Encode()
-			must(t, err)
-			must(t, store.Put(t.Context(), key, data))
+			reporttest.Must(t, err)
+			reporttest.Must(t, store.Put(t.Context(), key, data))
 		}
-		tunings, err := ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, methods)
-		must(t, err)
+		tunings, err := aggregate.ReadTunings(t.Context(), []result.Output{{Address: "out", Store: store}}, methods)
+		reporttest.Must(t, err)
 		var results []manifest.Result
 		for _, image := range tt.images {
 			results = append(results, tunedResult(t, string(image), tt.gamma0))
 		}
-		s, err := Summarize(stream(results), nil, "", tunings)
-		must(t, err)
+		s, err := aggregate.Summarize(reporttest.Stream(results), nil, "", tunings)
+		reporttest.Must(t, err)
 		if r := s.Rows[0]; len(s.Rows) != 1 || r.TunedImages != tt.tuned || r.PresetImages != tt.preset {
 			t.Errorf("%s: %d tuned images and %d of the preset in %d rows, want %d and %d", name, r.TunedImages, r.PresetImages, len(s.Rows), tt.tuned, tt.preset)
 		}
-		for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+		for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 			var out bytes.Buffer
-			must(t, WriteTable(&out, s, format))
+			reporttest.Must(t, table.Write(&out, s, format))
 			want := fmt.Sprintf("with images of the same row, so that its figures are too good: %d of %d images", tt.tuned+tt.preset, len(tt.images))
 			if got := strings.Contains(out.String(), want); got != (tt.tuned+tt.preset > 0) {
 				t.Errorf("%s, %s: note %v:\n%s", name, format, got, out.String())
@@ -124,19 +121,19 @@ func TestTablesSayWhatWasTunedOnTheirImages(t *testing.T) {
 				t.Errorf("%s, %s: note on the preset %v", name, format, got)
 			}
 		}
-		_, err = Write(t.Context(), store, Campaign{Name: "c", Tunings: tunings}, stream(results))
-		if err != nil && !errors.Is(err, ErrIncomplete) {
+		_, err = Write(t.Context(), store, Campaign{Name: "c", Tunings: tunings}, reporttest.Stream(results))
+		if err != nil && !errors.Is(err, result.ErrIncomplete) {
 			t.Fatal(err)
 		}
-		page, err := store.Get(t.Context(), KeyPage)
-		must(t, err)
-		if got := bytes.Contains(page, []byte("with images of the same row")); got != (tt.tuned+tt.preset > 0) {
+		index, err := store.Get(t.Context(), KeyPage)
+		reporttest.Must(t, err)
+		if got := bytes.Contains(index, []byte("with images of the same row")); got != (tt.tuned+tt.preset > 0) {
 			t.Errorf("%s: note on the page %v", name, got)
 		}
 		stored, err := store.Get(t.Context(), KeySummaryJSON)
-		must(t, err)
-		var again Summary
-		must(t, json.Unmarshal(stored, &again))
+		reporttest.Must(t, err)
+		var again aggregate.Summary
+		reporttest.Must(t, json.Unmarshal(stored, &again))
 		if again.Rows[0].TunedImages != tt.tuned || again.Rows[0].PresetImages != tt.preset {
 			t.Errorf("%s: summary.json lacks the numbers of images", name)
 		}
@@ -148,9 +145,9 @@ func TestTuningRecordsAreChecked(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"no record", `{"schema":99}`, `{}`} {
 		store, err := storage.NewDir(t.TempDir())
-		must(t, err)
-		must(t, store.Put(t.Context(), tune.Folder+"0a.json", []byte(data)))
-		_, err = ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, nil)
+		reporttest.Must(t, err)
+		reporttest.Must(t, store.Put(t.Context(), tune.Folder+"0a.json", []byte(data)))
+		_, err = aggregate.ReadTunings(t.Context(), []result.Output{{Address: "out", Store: store}}, nil)
 		if !errors.Is(err, tune.ErrRecord) || !strings.Contains(err.Error(), "read out: tuning/0a.json") {
 			t.Errorf("%q: error %v", data, err)
 		}
@@ -164,35 +161,35 @@ func TestNotesTellRowsApart(t *testing.T) {
 	for _, sigma := range []float64{0.02, 0.1} {
 		r := tunedResult(t, "d", 8)
 		r.Item.Sigma = sigma
-		must(t, r.Item.Identify())
+		reporttest.Must(t, r.Item.Identify())
 		results = append(results, r)
 	}
-	s, err := Summarize(stream(results), nil, "", mustTunings(t))
-	must(t, err)
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, "", mustTunings(t))
+	reporttest.Must(t, err)
 	var out bytes.Buffer
-	must(t, WriteTable(&out, s, FormatText))
+	reporttest.Must(t, table.Write(&out, s, table.FormatText))
 	if want := "1 of 1 images of hdr, σ 0.02, ddiff; 1 of 1 images of hdr, σ 0.1, ddiff."; !strings.Contains(out.String(), want) {
 		t.Errorf("no note has %q:\n%s", want, out.String())
 	}
 }
 
-func mustTunings(t *testing.T) *Tunings {
+func mustTunings(t *testing.T) *aggregate.Tunings {
 	t.Helper()
 	store, err := storage.NewDir(t.TempDir())
-	must(t, err)
-	tunings, err := ReadTunings(t.Context(), []Output{{Address: "out", Store: store}}, method.Set{chosenOn{method.DDiff()}})
-	must(t, err)
+	reporttest.Must(t, err)
+	tunings, err := aggregate.ReadTunings(t.Context(), []result.Output{{Address: "out", Store: store}}, method.Set{chosenOn{method.DDiff()}})
+	reporttest.Must(t, err)
 	return tunings
 }
 
 // TestTablesStateWhatTheirRowsShare: a table for print names noise level, size, prior, preset and steps, which are no columns, and units.
 func TestTablesStateWhatTheirRowsShare(t *testing.T) {
 	t.Parallel()
-	s, err := Summarize(stream([]manifest.Result{tunedResult(t, "d", 8), tunedResult(t, "d", 4)}), nil, "", nil)
-	must(t, err)
-	for _, format := range []Format{FormatText, FormatMarkdown, FormatLaTeX} {
+	s, err := aggregate.Summarize(reporttest.Stream([]manifest.Result{tunedResult(t, "d", 8), tunedResult(t, "d", 4)}), nil, "", nil)
+	reporttest.Must(t, err)
+	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 		var out bytes.Buffer
-		must(t, WriteTable(&out, s, format))
+		reporttest.Must(t, table.Write(&out, s, format))
 		for _, want := range []string{"All rows: σ ", "preset natural", "steps=9", "in dB"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s lacks %q:\n%s", format, want, out.String())

@@ -10,18 +10,19 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
 )
-
-// later adds a score that was computed after solving.
-func later(id string, v float64) func(*manifest.Result) {
-	return func(r *manifest.Result) { r.Scores = append(r.Scores, manifest.Score{Metric: id, Value: &v}) }
-}
 
 // TestOneVersionPerTable mixes versions of a metric in every way that a table could.
 func TestOneVersionPerTable(t *testing.T) {
 	t.Parallel()
-	base := scored(25, 20, 0.8, 0.001)
+	base := reporttest.Scored(25, 20, 0.8, 0.001)
 	newer := func(r *manifest.Result) { r.MetricIDs = map[string]string{"psnr": "psnr@2"} }
 	for _, tt := range []struct {
 		name         string
@@ -31,33 +32,33 @@ func TestOneVersionPerTable(t *testing.T) {
 		refused      string
 	}{
 		{name: "no other version", want: map[string]string{"psnr": "psnr@1"}},
-		{name: "stored pictures too: the worker's version covers all", first: []func(*manifest.Result){later("psnr@1:png", 24)}, want: map[string]string{"psnr": "psnr@1"}},
+		{name: "stored pictures too: the worker's version covers all", first: []func(*manifest.Result){reporttest.Later("psnr@1:png", 24)}, want: map[string]string{"psnr": "psnr@1"}},
 		{name: "two versions of workers", other: []func(*manifest.Result){newer}, refused: "psnr: psnr@1 (1 of 2 items), psnr@2 (1 of 2 items)"},
-		{name: "two networks", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:"},
-		{name: "two networks, one chosen", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
-		{name: "two networks on all items", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
-		{name: "different networks are different metrics", first: []func(*manifest.Result){later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},
-		{name: "a worker's metric that old results lack", first: []func(*manifest.Result){func(r *manifest.Result) { r.Metrics.HaarPSI = ptr(0.9) }}, other: []func(*manifest.Result){later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
+		{name: "two networks", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, refused: "--metric-version lpips_vgg@1:"},
+		{name: "two networks, one chosen", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1)}, other: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.1)}, pin: "lpips_vgg@1:bbbbbbbb", want: map[string]string{"lpips_vgg": "lpips_vgg@1:bbbbbbbb"}},
+		{name: "two networks on all items", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.2)}, refused: "lpips_vgg@1:aaaaaaaa (1 of 2 items), lpips_vgg@1:bbbbbbbb (1 of 2 items)"},
+		{name: "different networks are different metrics", first: []func(*manifest.Result){reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1:bbbbbbbb", 0.2)}, want: map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa", "lpips_alex": "lpips_alex@1:bbbbbbbb"}},
+		{name: "a worker's metric that old results lack", first: []func(*manifest.Result){func(r *manifest.Result) { r.Metrics.HaarPSI = new(0.9) }}, other: []func(*manifest.Result){reporttest.Later("haarpsi@1:png", 0.9)}, refused: "haarpsi: haarpsi@1 (1 of 2 items), haarpsi@1:png (1 of 2 items)"},
 		{name: "a pinned version that nobody has", pin: "psnr@9", refused: "no result has a score of psnr@9"},
 		{name: "the metric does not apply", first: []func(*manifest.Result){func(r *manifest.Result) { r.Scores = []manifest.Score{{Metric: "lpips_vgg@1:aaaaaaaa"}} }}, want: map[string]string{"lpips_vgg": ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			results := []manifest.Result{
-				result(t, "hdr", "ddiff", "a", 0, append([]func(*manifest.Result){base}, tt.first...)...),
-				result(t, "hdr", "ddiff", "b", 0, append([]func(*manifest.Result){base}, tt.other...)...),
+				reporttest.Result(t, "hdr", "ddiff", "a", 0, append([]func(*manifest.Result){base}, tt.first...)...),
+				reporttest.Result(t, "hdr", "ddiff", "b", 0, append([]func(*manifest.Result){base}, tt.other...)...),
 			}
 			var pins []string
 			if tt.pin != "" {
 				pins = []string{tt.pin}
 			}
-			v, err := ParseVersions(pins)
+			v, err := result.ParseVersions(pins)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Summarize(v.Select(stream(results)), nil, "", nil)
+			s, err := aggregate.Summarize(v.Select(reporttest.Stream(results)), nil, "", nil)
 			if tt.refused != "" {
-				if !errors.Is(err, ErrVersions) || !strings.Contains(err.Error(), tt.refused) || strings.Contains(err.Error(), "\n") {
+				if !errors.Is(err, result.ErrVersions) || !strings.Contains(err.Error(), tt.refused) || strings.Contains(err.Error(), "\n") {
 					t.Errorf("error %v, want one line with %q", err, tt.refused)
 				}
 				return
@@ -73,11 +74,11 @@ func TestOneVersionPerTable(t *testing.T) {
 		})
 	}
 	for _, bad := range []string{"psnr", "psnr@", "PSNR@1", "../x@1", "a@1/2"} {
-		if _, err := ParseVersions([]string{bad}); !errors.Is(err, ErrVersions) {
+		if _, err := result.ParseVersions([]string{bad}); !errors.Is(err, result.ErrVersions) {
 			t.Errorf("%q: %v, want ErrVersions", bad, err)
 		}
 	}
-	if _, err := ParseVersions([]string{"psnr@1", "psnr@2"}); !errors.Is(err, ErrVersions) {
+	if _, err := result.ParseVersions([]string{"psnr@1", "psnr@2"}); !errors.Is(err, result.ErrVersions) {
 		t.Errorf("two versions chosen: %v", err)
 	}
 }
@@ -87,52 +88,41 @@ func TestFurtherMetrics(t *testing.T) {
 	t.Parallel()
 	const id = "lpips_vgg@1:aaaaaaaa"
 	results := []manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later(id, 0.2)),
-		result(t, "hdr", "ddiff", "a", 1, scored(27, 20, 0.8, 0.001), later(id, 0.4)),
-		result(t, "hdr", "ddiff", "b", 0, scored(25, 20, 0.8, 0.001), later(id, 0.5)),
-		result(t, "hdr", "ddiff", "c", 0, scored(25, 20, 0.8, 0.001)),
-		result(t, "hdr", "ddiff", "d", 0, ended(manifest.OutcomeFailed, "no such file")),
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later(id, 0.2)),
+		reporttest.Result(t, "hdr", "ddiff", "a", 1, reporttest.Scored(27, 20, 0.8, 0.001), reporttest.Later(id, 0.4)),
+		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later(id, 0.5)),
+		reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(25, 20, 0.8, 0.001)),
+		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "no such file")),
 	}
-	for _, limit := range []int{maxSorted, 2} { // in memory, and through the temporary file
-		ordered, err := collect(stream(results), nil, limit)
-		if err != nil {
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, selection.Mean, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || !(math.Abs(e.Mean-0.4) <= 1e-12) || e.HalfWidth == nil {
+		t.Errorf("estimate %+v, want the mean 0.4 of two images", e)
+	}
+	for format, want := range map[table.Format]string{table.FormatText: " lpips_vgg ", table.FormatMarkdown: `| lpips\_vgg |`, table.FormatLaTeX: `& Lpips\_vgg &`} {
+		var out strings.Builder
+		if err := table.Write(&out, s, format); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
-			if err := ordered.close(); err != nil {
-				t.Error(err)
-			}
-		})
-		s, err := summarize(ordered, nil, RuleMean, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || !(math.Abs(e.Mean-0.4) <= 1e-12) || e.HalfWidth == nil {
-			t.Errorf("estimate %+v, want the mean 0.4 of two images", e)
-		}
-		for format, want := range map[Format]string{FormatText: " lpips_vgg ", FormatMarkdown: `| lpips\_vgg |`, FormatLaTeX: `& Lpips\_vgg &`} {
-			var out strings.Builder
-			if err := WriteTable(&out, s, format); err != nil {
-				t.Fatal(err)
-			}
-			for _, text := range []string{want, "0.4000", "vgg@1:aaaaaaaa", "1 of 4 finished items have no score of"} {
-				if !strings.Contains(out.String(), text) {
-					t.Errorf("%s lacks %q:\n%s", format, text, out.String())
-				}
+		for _, text := range []string{want, "0.4000", "vgg@1:aaaaaaaa", "1 of 4 finished items have no score of"} {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%s lacks %q:\n%s", format, text, out.String())
 			}
 		}
-		var table strings.Builder
-		if err := writeCSV(&table, ordered.columns, ordered.all()); err != nil {
-			t.Fatal(err)
-		}
-		for _, want := range []string{"autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,,,\n"} {
-			if !strings.Contains(table.String(), want) {
-				t.Errorf("results.csv lacks %q:\n%s", want, table.String())
-			}
+	}
+	var csv strings.Builder
+	if err := table.WriteCSV(t.Context(), &csv, reporttest.Stream(results), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,,,\n"} {
+		if !strings.Contains(csv.String(), want) {
+			t.Errorf("results.csv lacks %q:\n%s", want, csv.String())
 		}
 	}
 	var out bytes.Buffer
-	if err := WriteParquet(t.Context(), &out, stream(results), nil); err != nil {
+	if err := table.WriteParquet(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := parquet.Read[struct {
@@ -156,40 +146,40 @@ func TestFurtherMetrics(t *testing.T) {
 func TestRunLeavesOutMixedMetrics(t *testing.T) {
 	t.Parallel()
 	results := []manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later("lpips_vgg@1:aaaaaaaa", 0.2), later("lpips_vgg@1:bbbbbbbb", 0.3)),
-		result(t, "hdr", "ddiff", "b", 0, scored(27, 20, 0.8, 0.004), func(r *manifest.Result) { r.MetricIDs = map[string]string{"residual": "residual@2"} }),
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.2), reporttest.Later("lpips_vgg@1:bbbbbbbb", 0.3)),
+		reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(27, 20, 0.8, 0.004), func(r *manifest.Result) { r.MetricIDs = map[string]string{"residual": "residual@2"} }),
 	}
-	store := newMemory()
-	if _, err := Write(t.Context(), store, Campaign{}, stream(results)); !errors.Is(err, ErrVersions) {
+	store := reporttest.NewMemory()
+	if _, err := Write(t.Context(), store, Campaign{}, reporttest.Stream(results)); !errors.Is(err, result.ErrVersions) {
 		t.Errorf("error %v, want ErrVersions", err)
 	}
-	s, err := Write(t.Context(), store, Campaign{LeaveOut: true}, stream(results))
+	s, err := Write(t.Context(), store, Campaign{LeaveOut: true}, reporttest.Stream(results))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r := s.Rows[0]; r.PSNR.N != 2 || r.Residual.N != 0 || len(r.Metrics) > 0 || s.MetricIDs["residual"] != "" {
 		t.Errorf("row %+v, versions %v", r, s.MetricIDs)
 	}
-	text := string(store.files[KeySummaryMarkdown])
+	text := string(store.Files[KeySummaryMarkdown])
 	for _, want := range []string{"Left out: metric versions of residual: residual@1 (1 of 2 items), residual@2 (1 of 2 items)", "metric versions of lpips"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no note %q:\n%s", want, text)
 		}
 	}
-	if table := string(store.files[KeyCSV]); strings.Contains(table, "residual@") || strings.Contains(table, "0.004") || strings.Contains(table, "lpips") {
-		t.Errorf("results.csv has figures of a mixed metric:\n%s", table)
+	if shown := string(store.Files[KeyCSV]); strings.Contains(shown, "residual@") || strings.Contains(shown, "0.004") || strings.Contains(shown, "lpips") {
+		t.Errorf("results.csv has figures of a mixed metric:\n%s", shown)
 	}
 }
 
 // TestPinnedVersionHidesTheBaseline: a gain is a difference of one version.
 func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 	t.Parallel()
-	v, err := ParseVersions([]string{"psnr@1:png"})
+	v, err := result.ParseVersions([]string{"psnr@1:png"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Summarize(v.Select(stream([]manifest.Result{
-		result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001), later("psnr@1:png", 24)),
+	s, err := aggregate.Summarize(v.Select(reporttest.Stream([]manifest.Result{
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later("psnr@1:png", 24)),
 	})), nil, "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -199,38 +189,12 @@ func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 	}
 }
 
-// TestCommonVersion names the remedy where two sides of a comparison lack a common version.
-func TestCommonVersion(t *testing.T) {
-	t.Parallel()
-	side := func(items int, id string) *columns {
-		return &columns{items: items, chosen: map[string]string{"psnr": id}}
-	}
-	for _, tt := range []struct {
-		a, b *columns
-		want string
-		err  string
-	}{
-		{side(1, "psnr@1"), side(2, "psnr@1"), "psnr@1", ""},
-		{side(0, ""), side(2, "psnr@1"), "psnr@1", ""},
-		{side(2, "psnr@1"), side(0, ""), "psnr@1", ""},
-		{side(1, ""), side(1, ""), "", "no result has a score of psnr"},
-		{side(1, "psnr@1"), side(1, ""), "", "only one side has scores of psnr (psnr@1)"},
-		{side(1, ""), side(1, "psnr@2"), "", "only one side has scores of psnr (psnr@2)"},
-		{side(1, "psnr@1"), side(1, "psnr@2"), "", "A has psnr@1, B has psnr@2"},
-	} {
-		got, err := commonVersion(tt.a, tt.b, "psnr")
-		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, ErrVersions) || !strings.Contains(err.Error(), tt.err)) {
-			t.Errorf("%+v and %+v: %q, error %v", tt.a.chosen, tt.b.chosen, got, err)
-		}
-	}
-}
-
 // TestOnlyScores leaves the scores of one metric, of all its versions.
 func TestOnlyScores(t *testing.T) {
 	t.Parallel()
-	results := []manifest.Result{result(t, "hdr", "ddiff", "a", 0, later("lpips_vgg@1:aaaaaaaa", 0.1), later("niqe@1", 3), later("lpips_vgg@2", 0.2))}
+	results := []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("niqe@1", 3), reporttest.Later("lpips_vgg@2", 0.2))}
 	for metric, want := range map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa lpips_vgg@2", "niqe": "niqe@1", "": ""} {
-		for r, err := range onlyScores(stream(results), metric) {
+		for r, err := range result.OnlyScores(reporttest.Stream(results), metric) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,15 +215,15 @@ func TestOnlyScores(t *testing.T) {
 // TestFigureByName finds the columns of a worker and those of further metrics.
 func TestFigureByName(t *testing.T) {
 	t.Parallel()
-	c := &columns{extra: []string{"lpips_vgg", "niqe"}}
-	s := &scores{PSNR: 25, SSIM: 0.5, Extra: []float64{0.25}}
+	c := &entry.Columns{Extra: []string{"lpips_vgg", "niqe"}}
+	s := &selection.Scores{PSNR: 25, SSIM: 0.5, Extra: []float64{0.25}}
 	for metric, want := range map[string]float64{"psnr": 25, "ssim": 0.5, "lpips_vgg": 0.25} {
-		if got := c.figure(s, metric); got != want {
+		if got := c.Figure(s, metric); got != want {
 			t.Errorf("%s is %v, want %v", metric, got, want)
 		}
 	}
 	for _, metric := range []string{"niqe", "other"} {
-		if got := c.figure(s, metric); !math.IsNaN(got) {
+		if got := c.Figure(s, metric); !math.IsNaN(got) {
 			t.Errorf("%s is %v", metric, got)
 		}
 	}
@@ -268,10 +232,10 @@ func TestFigureByName(t *testing.T) {
 // TestNotesOfLaterScores: the notes of a table tell scores of pictures from those of unclipped images.
 func TestNotesOfLaterScores(t *testing.T) {
 	t.Parallel()
-	s := summaryOf(t, []manifest.Result{result(t, "hdr", "ddiff", "a", 0, scored(25, 20, 0.8, 0.001),
-		later("lpips_vgg@1:aaaaaaaa", 0.1), later("lpips_alex@1_unclipped:bbbbbbbb", 0.2))}, RuleFirst)
+	s := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001),
+		reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1_unclipped:bbbbbbbb", 0.2))}, selection.First)
 	var out bytes.Buffer
-	if err := WriteTable(&out, s, FormatText); err != nil {
+	if err := table.Write(&out, s, table.FormatText); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"from the stored 8-bit pictures: lpips_vgg@1:aaaaaaaa.", "from the stored unclipped images: lpips_alex@1_unclipped:bbbbbbbb."} {

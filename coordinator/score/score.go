@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 	"ddiff/restore/metric"
 	"ddiff/restore/raster"
@@ -35,7 +35,7 @@ type Config struct {
 	Store   Store
 	Metrics []Metric
 	// Filter selects results; nil selects all.
-	Filter *report.Filter
+	Filter *result.Filter
 	// Parallel is the number of items that are scored concurrently. Default: 1.
 	Parallel int
 	// PartSize is the number of scores after which a part is written. Default: 1024.
@@ -110,7 +110,7 @@ type scorer struct {
 func (s *scorer) run(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, s.Parallel))
-	results := report.Results(inner, []report.Output{{Address: s.Address, Store: s.Store}})
+	results := result.Results(inner, []result.Output{{Address: s.Address, Store: s.Store}})
 	if s.Filter != nil {
 		results = s.Filter.Select(results)
 	}

@@ -17,7 +17,8 @@ import (
 	"sync"
 	"testing"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/score"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
@@ -140,7 +141,7 @@ func (o *output) want(counts []score.Count, err error, want score.Count) {
 func (o *output) figures() map[string]float64 {
 	o.t.Helper()
 	out := make(map[string]float64)
-	for r, err := range report.Results(o.t.Context(), []report.Output{{Address: "out", Store: o.Store}}) {
+	for r, err := range result.Results(o.t.Context(), []result.Output{{Address: "out", Store: o.Store}}) {
 		if err != nil {
 			o.t.Fatal(err)
 		}
@@ -226,11 +227,11 @@ func TestInterruptedAndConcurrent(t *testing.T) {
 	}
 	counts, err = o.run(t.Context())
 	o.want(counts, err, score.Count{Items: 40, Present: 40})
-	var table strings.Builder
-	if err := report.WriteCSV(t.Context(), &table, report.Results(t.Context(), []report.Output{{Address: "out", Store: o.Store}}), nil); err != nil {
+	var csv strings.Builder
+	if err := table.WriteCSV(t.Context(), &csv, result.Results(t.Context(), []result.Output{{Address: "out", Store: o.Store}}), nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(table.String(), "\n"); n != 41 {
+	if n := strings.Count(csv.String(), "\n"); n != 41 {
 		t.Errorf("%d lines, want 41", n)
 	}
 }
@@ -268,7 +269,7 @@ func TestDamage(t *testing.T) {
 	} {
 		o.put("scores/x/damaged.jsonl", []byte(tt.part))
 		_, err := o.run(t.Context())
-		if !errors.Is(err, report.ErrScores) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "scores/x/damaged.jsonl") {
+		if !errors.Is(err, result.ErrScores) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "scores/x/damaged.jsonl") {
 			t.Errorf("%q: error %v, want %q", tt.part, err, tt.want)
 		}
 	}
@@ -332,7 +333,7 @@ func TestUnclipped(t *testing.T) {
 		}
 	}
 	found := false
-	for r, err := range report.Results(t.Context(), []report.Output{{Address: "out", Store: o.Store}}) {
+	for r, err := range result.Results(t.Context(), []result.Output{{Address: "out", Store: o.Store}}) {
 		must(t, err)
 		for _, s := range r.Scores {
 			if r.Item.Name == "image5" && s.Metric == "psnr@reference_range" {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"ddiff/coordinator/report/statistic"
 )
 
 // firstImages is the number of images of the first round.
@@ -40,10 +42,10 @@ type Race struct {
 // entrant is the state of one setting.
 type entrant struct {
 	Entrant
-	values  []float64 // by image; NaN after a failure
-	failed  []string  // names of images
-	stopped int       // the round after which it was stopped, or 0
-	against Estimate  // the paired difference from the leader when it was stopped, or from the winner
+	values  []float64          // by image; NaN after a failure
+	failed  []string           // names of images
+	stopped int                // the round after which it was stopped, or 0
+	against statistic.Estimate // the paired difference from the leader when it was stopped, or from the winner
 	leader  string
 }
 
@@ -130,7 +132,7 @@ func (r *Race) stops(rank int, e *entrant) bool {
 	case rank < keep || r.mean(e) == r.mean(alive[keep-1]):
 		return false
 	}
-	return e.against.below()
+	return e.against.HalfWidth != nil && e.against.Mean+*e.against.HalfWidth < 0
 }
 
 // alive returns the entrants that were not stopped, the best first.
@@ -191,19 +193,19 @@ func (e *entrant) rounds() int {
 }
 
 // mean is the mean over the images without a failure, 0 if there are none.
-func (r *Race) mean(e *entrant) float64 { return average(e.defined()) }
+func (r *Race) mean(e *entrant) float64 { return statistic.Average(e.defined()) }
 
 func (e *entrant) defined() []float64 {
 	return slices.DeleteFunc(slices.Clone(e.values), math.IsNaN)
 }
 
 // difference is the mean of a - b over the images on which neither failed.
-func (r *Race) difference(a, b *entrant) Estimate {
+func (r *Race) difference(a, b *entrant) statistic.Estimate {
 	var d []float64
 	for i := range min(len(a.values), len(b.values)) {
 		if v := a.values[i] - b.values[i]; !math.IsNaN(v) {
 			d = append(d, v)
 		}
 	}
-	return Mean(d)
+	return statistic.Mean(d)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/tune"
 )
 
@@ -253,7 +254,7 @@ func TestRaceIsReproducible(t *testing.T) {
 // text is the outcome of a race with the values of pointers.
 func text(r *tune.Race) (out []string) {
 	for _, s := range r.Standings() {
-		half := func(e *tune.Estimate) string {
+		half := func(e *statistic.Estimate) string {
 			if e == nil || e.HalfWidth == nil {
 				return "-"
 			}

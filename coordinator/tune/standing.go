@@ -1,5 +1,7 @@
 package tune
 
+import "ddiff/coordinator/report/statistic"
+
 // The states of a setting at the end of a race.
 const (
 	StateChosen  = "chosen"  // it won
@@ -18,11 +20,11 @@ type Standing struct {
 	Images int `json:"images"`
 	NotRun int `json:"not_run"`
 	// Value is the mean of the objective over these images.
-	Value Estimate `json:"value"`
+	Value statistic.Estimate `json:"value"`
 	// Difference is the mean of setting - Against, paired by image. Against is the leader of the round in which the setting was
 	// stopped, or the winner. Nil for the winner.
-	Difference *Estimate `json:"difference,omitempty"`
-	Against    string    `json:"against,omitempty"`
+	Difference *statistic.Estimate `json:"difference,omitempty"`
+	Against    string              `json:"against,omitempty"`
 	// Failed has the names of the images on which the setting failed.
 	Failed []string `json:"failed,omitempty"`
 }
@@ -52,7 +54,7 @@ func (r *Race) Standings() []Standing {
 	for i, e := range r.entrants {
 		s := Standing{
 			Key: e.Key, State: StateLost, Round: e.stopped, Images: len(e.values), NotRun: len(r.images) - len(e.values),
-			Value: Mean(e.defined()), Failed: e.failed,
+			Value: statistic.Mean(e.defined()), Failed: e.failed,
 		}
 		switch {
 		case i == 0 && won:

@@ -12,7 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/published"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/dataset"
@@ -70,7 +75,7 @@ func exitClasses() []exitClass {
 		{ExitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
 			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
-			report.ErrVersions,
+			result.ErrVersions,
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
@@ -84,7 +89,7 @@ func exitClasses() []exitClass {
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, report.ErrTemporary, ErrReportFile, ErrRestoredFile,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, entry.ErrTemporary, ErrReportFile, ErrRestoredFile,
 		}},
 		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
 			coordinator.ErrNoLeader, coordinator.ErrNoIndex,
@@ -92,7 +97,7 @@ func exitClasses() []exitClass {
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},
 		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
-			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, report.ErrArtifact, gpucheck.ErrBounds,
+			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact, gpucheck.ErrBounds,
 		}},
 		{ExitQuit, "ended by SIGQUIT, which prints what every goroutine does", nil},
 		{ExitUnexpected, "an unexpected error", nil},
@@ -104,8 +109,8 @@ func exitClasses() []exitClass {
 func wrongInputs() []error {
 	return []error{
 		queue.ErrBadName, install.ErrEP, install.ErrClient, storage.ErrBadKey, manifest.ErrEmptyFile, dataset.ErrAddress, dataset.ErrNotFound,
-		dataset.ErrTooLarge, dataset.ErrDenied, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished,
-		report.ErrUnknownRule, report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
+		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
+		selection.ErrUnknownRule, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
 		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -18,7 +18,7 @@ import (
 const KeyTuning = "tuning.json"
 
 // OpenOutputs opens outputs for reading.
-func OpenOutputs(ctx context.Context, args []string) (outputs []report.Output, closeAll func(), err error) {
+func OpenOutputs(ctx context.Context, args []string) (outputs []result.Output, closeAll func(), err error) {
 	var opened []*storage.Opened
 	closeAll = func() {
 		for _, o := range opened {
@@ -36,7 +36,7 @@ func OpenOutputs(ctx context.Context, args []string) (outputs []report.Output, c
 			return nil, nil, fmt.Errorf("open output: %w", err)
 		}
 		opened = append(opened, o)
-		outputs = append(outputs, report.Output{Address: arg, Store: o.Store})
+		outputs = append(outputs, result.Output{Address: arg, Store: o.Store})
 	}
 	return outputs, closeAll, nil
 }
@@ -60,7 +60,7 @@ func AtLeastOne(results iter.Seq2[manifest.Result, error], args []string) iter.S
 	return func(yield func(manifest.Result, error) bool) {
 		n := 0
 		for r, err := range results {
-			if errors.Is(err, report.ErrFilter) {
+			if errors.Is(err, result.ErrFilter) {
 				err = Usage(fmt.Errorf("--where: %w", err))
 			}
 			if n++; !yield(r, err) {

@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+
+	"ddiff/coordinator/report/statistic"
 )
 
 // gridScores are the PSNR of one task and method: for each cell those of the photographs, in the order of images.
@@ -137,8 +138,8 @@ func (o ablationOptions) like(task, method string, at int) int {
 
 // interval returns the mean and half its 95 % interval.
 func interval(x []float64) (mean, half float64) {
-	mean, std := stat.MeanStdDev(x, nil)
-	return mean, distuv.StudentsT{Sigma: 1, Nu: float64(len(x) - 1)}.Quantile(0.975) * std / math.Sqrt(float64(len(x)))
+	e := statistic.Mean(x)
+	return e.Mean, statistic.Value(e.HalfWidth)
 }
 
 // ranking lists the methods by their mean PSNR, the highest first.

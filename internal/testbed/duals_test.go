@@ -13,7 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"ddiff/coordinator/report/figure"
+	"ddiff/coordinator/report/chart"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/install"
@@ -264,18 +264,18 @@ func writeDuals(w io.Writer, panels []dualPanel) {
 }
 
 // drawDuals draws the distances of all panels over the steps, and the primal norms with rounded latents.
-func drawDuals(panels []dualPanel) *figure.Chart {
-	c := &figure.Chart{
-		Title: "Readings of the dual variable of LatentDDiff", Width: figure.TwoColumns, Columns: 2, ShareX: true,
+func drawDuals(panels []dualPanel) *chart.Chart {
+	c := &chart.Chart{
+		Title: "Readings of the dual variable of LatentDDiff", Width: chart.TwoColumns, Columns: 2, ShareX: true,
 		Description: "Distance of the predicted clean latent from the posterior mean, and the primal norm, over the steps, for two operators and " +
 			"two autoencoders.",
 	}
 	add := func(title, label string, values map[string][]float64) {
-		panel := figure.Panel{Title: title, X: figure.Axis{Label: "step"}, Y: figure.Axis{Label: label, Log: true}}
+		panel := chart.Panel{Title: title, X: chart.Axis{Label: "step"}, Y: chart.Axis{Label: label, Log: true}}
 		for _, r := range dualReadings() {
-			s := figure.Series{Label: r.name, Kind: figure.Curve}
+			s := chart.Series{Label: r.name, Kind: chart.Curve}
 			for i, d := range values[r.name] {
-				s.Points = append(s.Points, figure.At(float64(i+1), d))
+				s.Points = append(s.Points, chart.At(float64(i+1), d))
 			}
 			panel.Series = append(panel.Series, s)
 		}

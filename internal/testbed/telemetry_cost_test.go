@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
+	"ddiff/coordinator/report/statistic"
 )
 
 // costImages is the number of images of a campaign that measures the cost.
@@ -126,13 +125,11 @@ func ratioInterval(ratios []float64) (mean, low, high float64) {
 	for _, r := range ratios {
 		logs = append(logs, math.Log(r))
 	}
-	m, deviation := stat.MeanStdDev(logs, nil)
-	if len(logs) < 2 {
-		return math.Exp(m), 0, math.Inf(1)
+	e := statistic.Mean(logs)
+	if e.HalfWidth == nil {
+		return math.Exp(e.Mean), 0, math.Inf(1)
 	}
-	n := float64(len(logs))
-	half := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975) * deviation / math.Sqrt(n)
-	return math.Exp(m), math.Exp(m - half), math.Exp(m + half)
+	return math.Exp(e.Mean), math.Exp(e.Mean - *e.HalfWidth), math.Exp(e.Mean + *e.HalfWidth)
 }
 
 // TestRatioInterval compares with values computed by hand: logs 0 and 0.02, t(1) = 12.706.

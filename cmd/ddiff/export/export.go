@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/manifest"
@@ -51,7 +52,7 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	if manifest.IsAddress(o.out) {
 		return cli.Usage(fmt.Errorf("export: --out %s is an address; give a directory of this machine", o.out))
 	}
-	filter, err := report.ParseFilter(o.where)
+	filter, err := result.ParseFilter(o.where)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("export: --where: %w", err))
 	}
@@ -64,8 +65,8 @@ func (o exportOptions) run(ctx context.Context, args []string, stdout io.Writer)
 	if err != nil {
 		return err
 	}
-	e := &folderExport{from: report.Folder{Outputs: outputs}, to: to}
-	if err := to.finish(e.write(ctx, cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args))); err != nil {
+	e := &folderExport{from: result.Folder{Outputs: outputs}, to: to}
+	if err := to.finish(e.write(ctx, cli.AtLeastOne(filter.Select(result.Results(ctx, outputs)), args))); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "images=%d cells=%d dir=%s\n", len(e.items), len(e.cells), o.out)
@@ -123,10 +124,10 @@ func (t *tree) finish(failed error) error {
 
 // folderExport copies pictures into one folder per cell.
 type folderExport struct {
-	from  report.Folder
+	from  result.Folder
 	to    *tree
-	cells []report.Cell
-	index map[report.Cell]int
+	cells []sweep.Cell
+	index map[sweep.Cell]int
 	items []exportedItem
 }
 
@@ -158,7 +159,7 @@ func (e *folderExport) add(r manifest.Result) error {
 	if r.Outcome != manifest.OutcomeDone {
 		return nil
 	}
-	cell, err := report.CellOf(&r.Item)
+	cell, err := sweep.CellOf(&r.Item)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (e *folderExport) add(r manifest.Result) error {
 	if !known {
 		at = len(e.cells)
 		if e.index == nil {
-			e.index = map[report.Cell]int{}
+			e.index = map[sweep.Cell]int{}
 		}
 		e.index[cell], e.cells = at, append(e.cells, cell)
 	}

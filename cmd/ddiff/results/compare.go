@@ -11,7 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
@@ -62,7 +65,7 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 }
 
 func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	rule, err := report.ParseRule(o.rule)
+	rule, err := selection.Parse(o.rule)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("compare: --%w", err))
 	}
@@ -79,28 +82,28 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	if metric != o.metric {
 		pinned = []string{o.metric}
 	}
-	versions, err := report.ParseVersions(pinned)
+	versions, err := result.ParseVersions(pinned)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("compare: --metric: %w", err))
 	}
 	var sides [2]iter.Seq2[manifest.Result, error]
-	var outputs [2]report.Output
+	var outputs [2]result.Output
 	for i, where := range [][]string{o.whereA, o.whereB} {
-		filter, err := report.ParseFilter(slices.Concat(o.where, where))
+		filter, err := result.ParseFilter(slices.Concat(o.where, where))
 		if err != nil {
 			return cli.Usage(fmt.Errorf("compare: --where: %w", err))
 		}
 		outputs[i] = opened[i]
-		sides[i] = versions.Select(cli.AtLeastOne(filter.Select(report.Results(ctx, opened[i:i+1])), args[i:i+1]))
+		sides[i] = versions.Select(cli.AtLeastOne(filter.Select(result.Results(ctx, opened[i:i+1])), args[i:i+1]))
 	}
-	v, err := report.Compare(sides[0], sides[1], o.catalogue.Operators, rule, metric)
-	if errors.Is(err, report.ErrNotComparable) {
+	v, err := comparison.Compare(sides[0], sides[1], o.catalogue.Operators, rule, metric)
+	if errors.Is(err, comparison.ErrNotComparable) {
 		return cli.Usage(fmt.Errorf("compare: %w", err))
 	}
 	if err != nil {
 		return err
 	}
-	tunings, err := report.ReadTunings(ctx, opened, o.catalogue.Methods)
+	tunings, err := aggregate.ReadTunings(ctx, opened, o.catalogue.Methods)
 	if err != nil {
 		return err
 	}
@@ -117,15 +120,15 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 }
 
 // store writes the files of the comparison.
-func (o compareOptions) store(ctx context.Context, v *report.Versus, outputs [2]report.Output, stderr io.Writer) (err error) {
+func (o compareOptions) store(ctx context.Context, v *comparison.Versus, outputs [2]result.Output, stderr io.Writer) (err error) {
 	to, err := storage.Open(ctx, o.out, storage.Options{Lock: true})
 	if err != nil {
 		return fmt.Errorf("open %s: %w", redact.Address(o.out), err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	side := func(i int) report.Folder { return report.Folder{Outputs: outputs[i : i+1], To: to.Store} }
+	side := func(i int) result.Folder { return result.Folder{Outputs: outputs[i : i+1], To: to.Store} }
 	err = v.Write(ctx, to.Store, side(0), side(1), o.catalogue.Operators, largest)
-	if errors.Is(err, report.ErrIncomplete) {
+	if errors.Is(err, result.ErrIncomplete) {
 		fmt.Fprintln(stderr, "the pictures are incomplete:", cli.OneLine(err))
 		err = nil
 	}

@@ -22,6 +22,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
@@ -354,7 +355,7 @@ func storedItems(ctx context.Context, store storage.Store) iter.Seq2[resultname.
 			if err != nil || json.Unmarshal(data, &r) != nil {
 				continue // an unfinished item has no name
 			}
-			cell, err := report.CellOf(&r.Item)
+			cell, err := sweep.CellOf(&r.Item)
 			if err != nil {
 				continue // the copy has counted it as wrong
 			}

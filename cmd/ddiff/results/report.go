@@ -17,6 +17,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/published"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
@@ -89,19 +94,19 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	if o.format == formatParquet && o.out == "" {
 		return cli.Usage(errors.New("report: --format parquet is binary; give --out FILE"))
 	}
-	rule, err := report.ParseRule(o.rule)
+	rule, err := selection.Parse(o.rule)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("report: --%w", err))
 	}
-	filter, err := report.ParseFilter(o.where)
+	filter, err := result.ParseFilter(o.where)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("report: --where: %w", err))
 	}
-	published, err := o.readPublished()
+	theirs, err := o.readPublished()
 	if err != nil {
 		return cli.Usage(fmt.Errorf("report: --published: %w", err))
 	}
-	versions, err := report.ParseVersions(o.versions)
+	versions, err := result.ParseVersions(o.versions)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("report: --metric-version: %w", err))
 	}
@@ -110,11 +115,11 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		return err
 	}
 	defer closeAll()
-	tunings, err := report.ReadTunings(ctx, outputs, o.catalogue.Methods)
+	tunings, err := aggregate.ReadTunings(ctx, outputs, o.catalogue.Methods)
 	if err != nil {
 		return err
 	}
-	results := versions.Select(cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args))
+	results := versions.Select(cli.AtLeastOne(filter.Select(result.Results(ctx, outputs)), args))
 
 	// A selection without results ends the command before it creates a folder.
 	results, stop, err := begin(results)
@@ -124,38 +129,38 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	}
 	switch o.format {
 	case formatHTML:
-		return o.page(ctx, outputs, results, rule, published, tunings, stdout, stderr)
+		return o.page(ctx, outputs, results, rule, theirs, tunings, stdout, stderr)
 	case formatFigures:
 		return o.figures(ctx, outputs, results, rule, stdout, stderr)
 	}
 	return o.text(stdout, func(w io.Writer) error {
 		switch {
-		case o.format == formatCSV && published == nil:
-			return report.WriteCSV(ctx, w, results, o.catalogue.Operators)
+		case o.format == formatCSV && theirs == nil:
+			return table.WriteCSV(ctx, w, results, o.catalogue.Operators)
 		case o.format == formatParquet:
-			return report.WriteParquet(ctx, w, results, o.catalogue.Operators)
+			return table.WriteParquet(ctx, w, results, o.catalogue.Operators)
 		}
-		summary, err := report.Summarize(results, o.catalogue.Operators, rule, tunings)
+		summary, err := aggregate.Summarize(results, o.catalogue.Operators, rule, tunings)
 		if err != nil {
 			return err
 		}
 		if o.format == formatCSV {
-			return report.WritePublishedCSV(w, summary, published)
+			return published.WriteCSV(w, summary, theirs)
 		}
-		table := map[string]report.Format{
-			formatText: report.FormatText, formatMarkdown: report.FormatMarkdown, formatLaTeX: report.FormatLaTeX,
+		format := map[string]table.Format{
+			formatText: table.FormatText, formatMarkdown: table.FormatMarkdown, formatLaTeX: table.FormatLaTeX,
 		}[o.format]
 		w = cli.Escaped(w)
-		if err := report.WriteTable(w, summary, table); err != nil || published == nil {
+		if err := table.Write(w, summary, format); err != nil || theirs == nil {
 			return err
 		}
 		fmt.Fprintln(w)
-		return report.WritePublished(w, summary, published, table)
+		return published.Write(w, summary, theirs, format)
 	})
 }
 
 // readPublished reads the file of --published, if there is one.
-func (o reportOptions) readPublished() (*report.Published, error) {
+func (o reportOptions) readPublished() (*published.Figures, error) {
 	if o.published == "" {
 		return nil, nil
 	}
@@ -167,7 +172,7 @@ func (o reportOptions) readPublished() (*report.Published, error) {
 		return nil, err
 	}
 	defer f.Close() // opened for reading
-	p, err := report.ParsePublished(filepath.Base(o.published), f)
+	p, err := published.Parse(filepath.Base(o.published), f)
 	if err != nil {
 		return nil, err
 	}
@@ -234,8 +239,8 @@ func (f reportFile) Write(p []byte) (int, error) {
 
 // page writes the page and its pictures to a directory.
 func (o reportOptions) page(
-	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule,
-	published *report.Published, tunings *report.Tunings, stdout, stderr io.Writer,
+	ctx context.Context, outputs []result.Output, results iter.Seq2[manifest.Result, error], rule selection.Rule,
+	theirs *published.Figures, tunings *aggregate.Tunings, stdout, stderr io.Writer,
 ) (err error) {
 	dir, store, closeStore, err := o.folder(ctx, "report", outputs)
 	if err != nil {
@@ -247,7 +252,7 @@ func (o reportOptions) page(
 		names = append(names, output.Address)
 	}
 	summary, err := report.Write(ctx, store, report.Campaign{
-		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: published, Tunings: tunings,
+		Name: strings.Join(names, ", "), Outputs: names, Select: rule, Tasks: o.catalogue.Operators, Published: theirs, Tunings: tunings,
 	}, results)
 	if err := noteIncomplete(err, stderr); err != nil {
 		return err
@@ -259,7 +264,7 @@ func (o reportOptions) page(
 
 // figures writes the statistical figures to a directory.
 func (o reportOptions) figures(
-	ctx context.Context, outputs []report.Output, results iter.Seq2[manifest.Result, error], rule report.Rule, stdout, stderr io.Writer,
+	ctx context.Context, outputs []result.Output, results iter.Seq2[manifest.Result, error], rule selection.Rule, stdout, stderr io.Writer,
 ) (err error) {
 	dir, store, closeStore, err := o.folder(ctx, "figures", outputs)
 	if err != nil {
@@ -276,8 +281,8 @@ func (o reportOptions) figures(
 
 // folder opens the directory of a report, by default the one with the given name.
 func (o reportOptions) folder(
-	ctx context.Context, byDefault string, outputs []report.Output,
-) (dir string, store report.Folder, closeStore func() error, err error) {
+	ctx context.Context, byDefault string, outputs []result.Output,
+) (dir string, store result.Folder, closeStore func() error, err error) {
 	dir = cmp.Or(o.out, byDefault)
 	if manifest.IsAddress(dir) {
 		return "", store, nil, cli.Usage(fmt.Errorf("report: --out %s is an address; give a directory of this machine", redact.Address(dir)))
@@ -286,12 +291,12 @@ func (o reportOptions) folder(
 	if err != nil {
 		return "", store, nil, fmt.Errorf("open %s: %w", redact.Address(dir), err)
 	}
-	return dir, report.Folder{Outputs: outputs, To: to.Store}, to.Close, nil
+	return dir, result.Folder{Outputs: outputs, To: to.Store}, to.Close, nil
 }
 
 // noteIncomplete prints the error of an incomplete report, and returns all others.
 func noteIncomplete(err error, stderr io.Writer) error {
-	if errors.Is(err, report.ErrIncomplete) {
+	if errors.Is(err, result.ErrIncomplete) {
 		fmt.Fprintln(stderr, "the report is incomplete:", cli.OneLine(err))
 		return nil
 	}

@@ -15,7 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -62,7 +63,7 @@ func (o rulesOptions) run(ctx context.Context, args []string, stdout io.Writer) 
 	if !(o.within >= 0) || math.IsInf(o.within, 0) {
 		return cli.Usage(fmt.Errorf("rules: --within %g is not a finite number from 0", o.within))
 	}
-	filter, err := report.ParseFilter(o.where)
+	filter, err := result.ParseFilter(o.where)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("rules: --where: %w", err))
 	}
@@ -71,13 +72,13 @@ func (o rulesOptions) run(ctx context.Context, args []string, stdout io.Writer) 
 		return err
 	}
 	defer closeAll()
-	results := cli.AtLeastOne(filter.Select(report.Results(ctx, outputs)), args)
+	results := cli.AtLeastOne(filter.Select(result.Results(ctx, outputs)), args)
 	var found rulesFound
 	if o.rotated {
-		results = found.rotate(ctx, report.Folder{Outputs: outputs}, results)
+		results = found.rotate(ctx, result.Folder{Outputs: outputs}, results)
 	}
-	found.Choices, err = report.Choose(results, o.catalogue.Operators, o.of, o.within)
-	if errors.Is(err, report.ErrNotComparable) {
+	found.Choices, err = comparison.Choose(results, o.catalogue.Operators, o.of, o.within)
+	if errors.Is(err, comparison.ErrNotComparable) {
 		return cli.Usage(fmt.Errorf("rules: %w", err))
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func (o rulesOptions) run(ctx context.Context, args []string, stdout io.Writer) 
 
 // rulesFound is the output of rules.
 type rulesFound struct {
-	*report.Choices
+	*comparison.Choices
 	// Rotated counts the runs that are closer to the truth after a rotation by 180°, Compared all runs with --rotated.
 	Rotated  int `json:"rotated,omitempty"`
 	Compared int `json:"compared,omitempty"`
@@ -103,7 +104,7 @@ type rulesFound struct {
 
 // rotate yields the results with the PSNR of the closer of the restored image and its rotation by 180°, and without
 // SSIM. The difference of the two is that of the stored pictures, which have 8 bits.
-func (f *rulesFound) rotate(ctx context.Context, from report.Folder, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
+func (f *rulesFound) rotate(ctx context.Context, from result.Folder, results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		for r, err := range results {
 			if err == nil && r.Outcome == manifest.OutcomeDone && r.Metrics.PSNR != nil {
@@ -126,7 +127,7 @@ func (f *rulesFound) rotate(ctx context.Context, from report.Folder, results ite
 }
 
 // rotationGain returns how much a rotation by 180° increases the PSNR of a restored image, in dB.
-func rotationGain(ctx context.Context, from report.Folder, r *manifest.Result) (float64, error) {
+func rotationGain(ctx context.Context, from result.Folder, r *manifest.Result) (float64, error) {
 	var pictures [2]image.Image
 	for i, file := range []string{manifest.FileRestored, manifest.FileTruth} {
 		data, err := from.Artifact(ctx, r.Item.ID, file, r.Artifacts[file])

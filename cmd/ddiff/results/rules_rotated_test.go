@@ -10,7 +10,7 @@ import (
 	"math"
 	"testing"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -41,7 +41,7 @@ func TestRotationGain(t *testing.T) {
 		}
 		results[id].Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(b.Bytes()))
 	}
-	from := report.Folder{Outputs: []report.Output{{Address: "test", Store: store.Store}}}
+	from := result.Folder{Outputs: []result.Output{{Address: "test", Store: store.Store}}}
 	for _, tt := range []struct {
 		name     string
 		restored []uint8

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/score"
 	"ddiff/internal/cli"
 	"ddiff/restore/onnx/onnxruntime"
@@ -56,7 +56,7 @@ func newScoreCommand() *cobra.Command {
 }
 
 func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	filter, err := report.ParseFilter(o.where)
+	filter, err := result.ParseFilter(o.where)
 	if err != nil {
 		return cli.Usage(fmt.Errorf("score: --where: %w", err))
 	}
@@ -80,7 +80,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 			Progress: func(items int) { show(fmt.Sprintf("%s: %d items", arg, items)) },
 		})
 		show("")
-		if errors.Is(err, report.ErrFilter) {
+		if errors.Is(err, result.ErrFilter) {
 			err = cli.Usage(fmt.Errorf("score: --where: %w", err))
 		}
 		if err != nil {

@@ -14,7 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
@@ -39,7 +40,7 @@ type plannedGroup struct {
 	ToDo   int    `json:"to_do"`
 	Failed int    `json:"failed"`
 
-	cell report.Cell
+	cell sweep.Cell
 }
 
 // maxPlanned bounds the memory of a plan; further cells count as one.
@@ -48,7 +49,7 @@ const maxPlanned = 1 << 14
 // plan is the outcome of a dry run.
 type plan struct {
 	groups  []*plannedGroup // in the order of the campaign
-	byCell  map[report.Cell]*plannedGroup
+	byCell  map[sweep.Cell]*plannedGroup
 	skipped int // files of the dataset that are no images
 	// expect adds the items to do to time.
 	expect func(e *tuner.Expectation, it manifest.Item)
@@ -56,13 +57,13 @@ type plan struct {
 }
 
 func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
-	cell, err := report.CellOf(&it)
+	cell, err := sweep.CellOf(&it)
 	if err != nil {
 		return nil, err
 	}
 	g := p.byCell[cell]
 	if g == nil && len(p.groups) >= maxPlanned {
-		cell = report.Cell{Problem: report.Problem{Task: it.Task}, Approach: report.Approach{Method: it.Method}}
+		cell = sweep.Cell{Problem: sweep.Problem{Task: it.Task}, Approach: sweep.Approach{Method: it.Method}}
 		g = p.byCell[cell]
 	}
 	if g == nil {
@@ -74,11 +75,11 @@ func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
 
 // describe sets the texts of the cells.
 func (p *plan) describe() {
-	cells := make([]report.Cell, len(p.groups))
+	cells := make([]sweep.Cell, len(p.groups))
 	for i, g := range p.groups {
 		cells[i] = g.cell
 	}
-	for i, text := range report.Variants(cells) {
+	for i, text := range aggregate.Variants(cells) {
 		p.groups[i].Cell = text
 	}
 }
@@ -113,7 +114,7 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 	}
 
-	all := plan{byCell: map[report.Cell]*plannedGroup{}}
+	all := plan{byCell: map[sweep.Cell]*plannedGroup{}}
 	if all.expect, err = expectation(o, p.Card.Channels); err != nil {
 		return err
 	}

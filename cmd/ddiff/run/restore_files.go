@@ -12,7 +12,8 @@ import (
 	"strings"
 	"sync"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker/passport"
 	"ddiff/internal/cli"
@@ -259,10 +260,10 @@ func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (ma
 
 // differences names the settings in which two items of one picture differ.
 func differences(old, planned *manifest.Item) (before, after string) {
-	a, errA := report.CellOf(old)
-	b, errB := report.CellOf(planned)
+	a, errA := sweep.CellOf(old)
+	b, errB := sweep.CellOf(planned)
 	if errA == nil && errB == nil {
-		if texts := report.Variants([]report.Cell{a, b}); texts[0] != texts[1] {
+		if texts := aggregate.Variants([]sweep.Cell{a, b}); texts[0] != texts[1] {
 			return texts[0], texts[1]
 		}
 	}
@@ -309,9 +310,9 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 	results := w.waiting[name]
 	delete(w.waiting, name)
 	var v resultname.Variation
-	cells := make([]report.Cell, len(results))
+	cells := make([]sweep.Cell, len(results))
 	for i := range results {
-		c, err := report.CellOf(&results[i].Item)
+		c, err := sweep.CellOf(&results[i].Item)
 		if err != nil {
 			return err
 		}

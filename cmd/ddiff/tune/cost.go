@@ -1,18 +1,18 @@
 package tune
 
 import (
-	"ddiff/coordinator/tune"
+	"ddiff/coordinator/report/statistic"
 	"ddiff/manifest"
 	"ddiff/restore/method"
 )
 
 // tunedCost has the mean counts of work for an image, see [manifest.Cost].
 type tunedCost struct {
-	Network             tune.Estimate `json:"network,omitzero"`
-	NetworkBackward     tune.Estimate `json:"network_backward,omitzero"`
-	Operator            tune.Estimate `json:"operator,omitzero"`
-	Autoencoder         tune.Estimate `json:"autoencoder,omitzero"`
-	AutoencoderBackward tune.Estimate `json:"autoencoder_backward,omitzero"`
+	Network             statistic.Estimate `json:"network,omitzero"`
+	NetworkBackward     statistic.Estimate `json:"network_backward,omitzero"`
+	Operator            statistic.Estimate `json:"operator,omitzero"`
+	Autoencoder         statistic.Estimate `json:"autoencoder,omitzero"`
+	AutoencoderBackward statistic.Estimate `json:"autoencoder_backward,omitzero"`
 }
 
 // spend adds the cost of a run.
@@ -24,8 +24,8 @@ func (i *tunedImage) spend(r *manifest.Result) {
 }
 
 // estimateCost computes the means of the cost by over, which gives the mean of a figure of the images.
-func (one *tuneTest) estimateCost(over func(get func(i tunedImage) *float64) tune.Estimate) {
-	count := func(get func(c manifest.Cost) int) tune.Estimate {
+func (one *tuneTest) estimateCost(over func(get func(i tunedImage) *float64) statistic.Estimate) {
+	count := func(get func(c manifest.Cost) int) statistic.Estimate {
 		return over(func(i tunedImage) *float64 { return defined(float64(get(i.Cost))) })
 	}
 	one.Cost = tunedCost{

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -38,7 +40,7 @@ type tuneOutcome struct {
 
 // tuneTest has the figures of one problem and method. With folds, the settings of each image were chosen without it.
 type tuneTest struct {
-	report.Problem
+	sweep.Problem
 	Method string `json:"method"`
 	// Cells is the number of settings that were compared, Chosen has the chosen ones by fold.
 	Cells  int      `json:"cells"`
@@ -46,19 +48,19 @@ type tuneTest struct {
 	// Evaluations is the number of network evaluations that the races spent.
 	Evaluations int `json:"evaluations"`
 
-	PSNR    tune.Estimate `json:"psnr,omitzero"`
-	SSIM    tune.Estimate `json:"ssim,omitzero"`
-	HaarPSI tune.Estimate `json:"haarpsi,omitzero"`
+	PSNR    statistic.Estimate `json:"psnr,omitzero"`
+	SSIM    statistic.Estimate `json:"ssim,omitzero"`
+	HaarPSI statistic.Estimate `json:"haarpsi,omitzero"`
 	// Objective is the mean of the objective, higher is better.
-	Objective tune.Estimate `json:"objective,omitzero"`
+	Objective statistic.Estimate `json:"objective,omitzero"`
 	// Cost has the means of the cost of an image.
 	Cost   tunedCost    `json:"cost"`
 	Images []tunedImage `json:"images"`
 	// Failed has the names of the test images that were not restored in every run.
 	Failed []string `json:"failed,omitempty"`
 
-	variants []string      // the chosen settings by fold, without those that all share
-	seconds  tune.Estimate // the mean time of an image, see tunedImage
+	variants []string           // the chosen settings by fold, without those that all share
+	seconds  statistic.Estimate // the mean time of an image, see tunedImage
 }
 
 // tunedImage has the figures of one test image.
@@ -77,11 +79,11 @@ type tunedImage struct {
 
 // tuneComparison is the difference of two methods on the test images of one problem, paired by image.
 type tuneComparison struct {
-	report.Problem
+	sweep.Problem
 	A string `json:"a"`
 	B string `json:"b"`
 	// Difference is the mean of A - B in the unit of the objective.
-	Difference tune.Estimate `json:"difference"`
+	Difference statistic.Estimate `json:"difference"`
 }
 
 // record describes the races.
@@ -173,14 +175,14 @@ func defined(v float64) *float64 {
 }
 
 func (one *tuneTest) estimate() {
-	over := func(get func(i tunedImage) *float64) tune.Estimate {
+	over := func(get func(i tunedImage) *float64) statistic.Estimate {
 		var values []float64
 		for _, i := range one.Images {
 			if v := get(i); v != nil {
 				values = append(values, *v)
 			}
 		}
-		return tune.Mean(values)
+		return statistic.Mean(values)
 	}
 	one.PSNR = over(func(i tunedImage) *float64 { return i.PSNR })
 	one.SSIM = over(func(i tunedImage) *float64 { return i.SSIM })
@@ -191,11 +193,11 @@ func (one *tuneTest) estimate() {
 
 // variants describes how the chosen settings of each fold differ from the other settings of the contest.
 func (c *contest) variants() []string {
-	var cells []report.Cell
+	var cells []sweep.Cell
 	for _, cell := range c.cells {
-		cells = append(cells, report.Cell{Problem: c.problem, Approach: report.Approach{Method: c.method, Settings: cell.settings}})
+		cells = append(cells, sweep.Cell{Problem: c.problem, Approach: sweep.Approach{Method: c.method, Settings: cell.settings}})
 	}
-	texts := report.Variants(cells)
+	texts := aggregate.Variants(cells)
 	var out []string
 	for k := range c.races {
 		settings, ok := c.races[k].Winner()
@@ -228,7 +230,7 @@ func compareMethods(tests []tuneTest) []tuneComparison {
 				}
 			}
 			if len(differences) > 0 {
-				out = append(out, tuneComparison{a.Problem, a.Method, b.Method, tune.Mean(differences)})
+				out = append(out, tuneComparison{a.Problem, a.Method, b.Method, statistic.Mean(differences)})
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
@@ -21,7 +21,7 @@ import (
 
 // contest is a problem and a method: the settings that are compared, and the images.
 type contest struct {
-	problem  report.Problem
+	problem  sweep.Problem
 	method   string
 	prior    string
 	operator string       // the file of an operator that is not built in, else empty
@@ -47,7 +47,7 @@ func (t *tunedCell) evaluations() int { return t.perRun * t.runs }
 func (c *contest) describe() string { return problemText(c.problem) + ", " + c.method }
 
 // problemText names a problem in messages.
-func problemText(p report.Problem) string {
+func problemText(p sweep.Problem) string {
 	parts := []string{p.Task}
 	if p.Params != "" {
 		parts = append(parts, strings.ReplaceAll(p.Params, ";", " "))
@@ -61,7 +61,7 @@ func problemText(p report.Problem) string {
 
 // contestKey identifies a contest.
 type contestKey struct {
-	problem report.Problem
+	problem sweep.Problem
 	method  string
 	prior   string
 }
@@ -136,7 +136,7 @@ func filterRows(rows shard.Rows, keep func(manifest.Row) bool) shard.Rows {
 
 // add enters an item of the full sweep.
 func (t *tuningPlan) add(it *manifest.Item) error {
-	cell, err := report.CellOf(it)
+	cell, err := sweep.CellOf(it)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (c *contest) among(side []tune.Image) []tune.Image {
 // checkCost returns an error unless all methods have equally many settings for a problem, and all settings of all methods
 // the same number of network evaluations.
 func (t *tuningPlan) checkCost() error {
-	first := map[report.Problem]*contest{}
+	first := map[sweep.Problem]*contest{}
 	for _, c := range t.contests {
 		other := first[c.problem]
 		if other == nil {

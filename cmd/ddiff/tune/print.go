@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/storage"
@@ -17,7 +18,7 @@ import (
 // print writes the plan of a tuning.
 func (t *tuning) print(w io.Writer, asJSON bool) error {
 	type plannedContest struct {
-		report.Problem
+		sweep.Problem
 		Method   string   `json:"method"`
 		Settings []string `json:"settings"`
 	}

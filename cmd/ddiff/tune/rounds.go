@@ -8,7 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
@@ -28,7 +29,7 @@ type tuning struct {
 	machine   embedded.Machine
 	spec      *manifest.Spec
 	objective tune.Objective
-	rule      report.Rule
+	rule      selection.Rule
 	results   map[solution][]manifest.Result
 	stderr    io.Writer // nil: no progress
 }
@@ -128,7 +129,7 @@ func (t *tuning) figures(s solution) (mean tune.Figures, ok bool, err error) {
 	n := float64(len(order))
 	for _, key := range order {
 		slices.SortFunc(runs[key], func(a, b manifest.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
-		f, ok := report.Combine(t.rule, runs[key])
+		f, ok := selection.Combine(t.rule, runs[key])
 		if !ok {
 			return mean, false, nil
 		}
@@ -168,7 +169,7 @@ func (t *tuning) solve(ctx context.Context, want map[solution]bool, run func(e e
 
 // solutionOf returns the solution to which an item belongs, the zero one if it is not in the plan.
 func (t *tuning) solutionOf(it *manifest.Item) solution {
-	cell, err := report.CellOf(it)
+	cell, err := sweep.CellOf(it)
 	if err != nil {
 		return solution{}
 	}

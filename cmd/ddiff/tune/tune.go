@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
@@ -79,7 +81,7 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err := o.setSplit(flags, spec); err != nil {
 		return err
 	}
-	rule, err := report.ParseRule(string(spec.Select))
+	rule, err := selection.Parse(string(spec.Select))
 	if err == nil && rule.Oracle() {
 		err = fmt.Errorf("select %s: it looks at the truth, so that its figures rank nothing; use first, mean, closest_to_noise or min_misfit", rule)
 	}
@@ -286,14 +288,14 @@ func (o *tuneOutcome) failures() error {
 }
 
 // half is the half-width of an estimate as text.
-func half(e tune.Estimate, decimals int) string {
+func half(e statistic.Estimate, decimals int) string {
 	if e.HalfWidth == nil {
 		return "-"
 	}
 	return strconv.FormatFloat(*e.HalfWidth, 'f', decimals, 64)
 }
 
-func figureText(e tune.Estimate, decimals int) string {
+func figureText(e statistic.Estimate, decimals int) string {
 	if e.N == 0 {
 		return "-"
 	}
@@ -301,7 +303,7 @@ func figureText(e tune.Estimate, decimals int) string {
 }
 
 // interval is a difference with its interval as text.
-func interval(e tune.Estimate, decimals int) string {
+func interval(e statistic.Estimate, decimals int) string {
 	text := fmt.Sprintf("%+.*f", decimals, e.Mean)
 	if e.HalfWidth != nil {
 		text += fmt.Sprintf(", 95%% interval [%+.*f, %+.*f]", decimals, e.Mean-*e.HalfWidth, decimals, e.Mean+*e.HalfWidth)
@@ -309,6 +311,6 @@ func interval(e tune.Estimate, decimals int) string {
 	return text
 }
 
-func problemCell(p report.Problem) string {
+func problemCell(p sweep.Problem) string {
 	return strings.TrimPrefix(strings.TrimPrefix(problemText(p), p.Task), " ")
 }

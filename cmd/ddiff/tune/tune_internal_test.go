@@ -3,7 +3,7 @@ package tune
 import (
 	"testing"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 )
@@ -21,7 +21,7 @@ func TestTuneCountsFailedRuns(t *testing.T) {
 	c := &contest{races: []*tune.Race{race}, byKey: map[string]*tunedCell{}, images: map[string]tune.Image{"dd": test}}
 	folds := []tune.Fold{{Tune: images, Test: []tune.Image{test}}}
 	tuning := &tuning{
-		tuningPlan: &tuningPlan{contests: []*contest{c}, folds: folds}, objective: tune.ObjectivePSNR, rule: report.RuleMean,
+		tuningPlan: &tuningPlan{contests: []*contest{c}, folds: folds}, objective: tune.ObjectivePSNR, rule: selection.Mean,
 		results: map[solution][]manifest.Result{},
 	}
 	for key, psnr := range map[string]float64{"flaky": 30, "steady": 20} {

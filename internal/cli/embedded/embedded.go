@@ -18,6 +18,8 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/guard"
@@ -327,7 +329,7 @@ func (e Campaign) Process(ctx context.Context, run *coordinator.Run, w *gpuworke
 }
 
 // print prints the table and the counts.
-func (e Campaign) print(n manifest.Counts, s report.Summary, ran error, stdout io.Writer, asJSON bool) error {
+func (e Campaign) print(n manifest.Counts, s aggregate.Summary, ran error, stdout io.Writer, asJSON bool) error {
 	if asJSON {
 		err := json.NewEncoder(stdout).Encode(map[string]any{
 			"done": n.Done, "failed": n.Failed, "dead": n.Dead, "pending": n.Pending, "out": e.Spec.Output,
@@ -336,13 +338,13 @@ func (e Campaign) print(n manifest.Counts, s report.Summary, ran error, stdout i
 	}
 	if n.Done > 0 && len(s.Rows) > 0 {
 		fmt.Fprintln(stdout)
-		if err := report.WriteTable(cli.Escaped(stdout), s, report.FormatText); err != nil {
+		if err := table.Write(cli.Escaped(stdout), s, table.FormatText); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "\nreport: %s\n", storage.Locate(e.Spec.Output, report.KeyPage))
 	}
 	if warned, codes := s.Warned(); warned > 0 {
-		fmt.Fprintf(stdout, "warnings: %d of %d items: %s; see the column warnings of results.csv\n", warned, n.Done, report.WarningCounts(codes))
+		fmt.Fprintf(stdout, "warnings: %d of %d items: %s; see the column warnings of results.csv\n", warned, n.Done, aggregate.WarningCounts(codes))
 	}
 	pending := ""
 	if n.Pending > 0 {

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -50,7 +51,7 @@ func Link(ctx context.Context, output string, stderr io.Writer) {
 // Item holds the parts of the readable name of a restored item.
 type Item struct {
 	ID, Name, Seed string
-	Cell           report.Cell
+	Cell           sweep.Cell
 	Run            int
 }
 
@@ -134,8 +135,8 @@ func namedRow(column func(name string) string) (Item, error) {
 		size = fit
 	}
 	it := Item{ID: column("item"), Name: column("image"), Seed: column("seed"), Run: run}
-	it.Cell.Problem = report.Problem{Task: column("task"), Params: column("params"), Sigma: sigma, Photons: photons, Size: size}
-	it.Cell.Approach = report.Approach{Method: column("method"), Prior: column("prior"), Settings: column("settings")}
+	it.Cell.Problem = sweep.Problem{Task: column("task"), Params: column("params"), Sigma: sigma, Photons: photons, Size: size}
+	it.Cell.Approach = sweep.Approach{Method: column("method"), Prior: column("prior"), Settings: column("settings")}
 	return it, nil
 }
 

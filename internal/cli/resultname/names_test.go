@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
 
@@ -58,8 +58,8 @@ func linked(t *testing.T, dir string, items ...Item) map[string]string {
 // restoredItem is an item of one task and method, with changes.
 func restoredItem(n int, name string, change ...func(*Item)) Item {
 	it := Item{ID: id(n), Name: name, Seed: "0"}
-	it.Cell.Problem = report.Problem{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x64 center_crop"}
-	it.Cell.Approach = report.Approach{Method: "ddiff", Prior: strings.Repeat("ab", 32), Settings: "steps=3;gamma0=8"}
+	it.Cell.Problem = sweep.Problem{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x64 center_crop"}
+	it.Cell.Approach = sweep.Approach{Method: "ddiff", Prior: strings.Repeat("ab", 32), Settings: "steps=3;gamma0=8"}
 	for _, c := range change {
 		c(&it)
 	}
@@ -149,8 +149,8 @@ func TestReportedItems(t *testing.T) {
 	got, err := read(header + "x,\"a,b\",hdr,scale=2,0.05,64x48,abab,ddiff,steps=3,1,7,done,center_crop\n" +
 		"z,c,hdr,,0.05,,,ddiff,,0,0,failed,pad\ny,c,hdr,scale=2,0.05,64x48,abab,ddiff,steps=3,0,0,done,pad\n")
 	first := Item{ID: "x", Name: "a,b", Seed: "7", Run: 1}
-	first.Cell.Problem = report.Problem{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x48 center_crop"}
-	first.Cell.Approach = report.Approach{Method: "ddiff", Prior: "abab", Settings: "steps=3"}
+	first.Cell.Problem = sweep.Problem{Task: "hdr", Params: "scale=2", Sigma: 0.05, Size: "64x48 center_crop"}
+	first.Cell.Approach = sweep.Approach{Method: "ddiff", Prior: "abab", Settings: "steps=3"}
 	second := first
 	second.ID, second.Name, second.Seed, second.Run, second.Cell.Size = "y", "c", "0", 0, "pad"
 	if want := []Item{first, second}; err != nil || !slices.Equal(got, want) {
@@ -231,14 +231,14 @@ func TestNamesOfSweep(t *testing.T) {
 }
 
 func TestNameCells(t *testing.T) {
-	cell := func(change func(*report.Cell)) report.Cell {
+	cell := func(change func(*sweep.Cell)) sweep.Cell {
 		c := restoredItem(0, "").Cell
 		change(&c)
 		return c
 	}
-	cells := []report.Cell{
-		cell(func(*report.Cell) {}), cell(func(c *report.Cell) { c.Sigma = 0.1 }), cell(func(c *report.Cell) { c.Task = "HDR" }),
-		cell(func(c *report.Cell) { c.Task = "h/dr" }), cell(func(c *report.Cell) { c.Task = "h?dr" }), cell(func(c *report.Cell) { c.Task = "nul" }),
+	cells := []sweep.Cell{
+		cell(func(*sweep.Cell) {}), cell(func(c *sweep.Cell) { c.Sigma = 0.1 }), cell(func(c *sweep.Cell) { c.Task = "HDR" }),
+		cell(func(c *sweep.Cell) { c.Task = "h/dr" }), cell(func(c *sweep.Cell) { c.Task = "h?dr" }), cell(func(c *sweep.Cell) { c.Task = "nul" }),
 	}
 	got := Cells(cells)
 	if got[1] != "hdr.sigma=0.1.ddiff" || got[5] != "_nul.sigma=0.05.ddiff" {

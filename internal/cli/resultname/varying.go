@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/sweep"
 )
 
 // Variation finds the properties in which items differ. Readable names contain these and no others, so that they depend
@@ -38,11 +38,11 @@ const (
 	propertySeed    = "seed"
 )
 
-func taskScope(c report.Cell) string   { return c.Task + "\x00" }
-func methodScope(c report.Cell) string { return c.Task + "\x00" + c.Method }
+func taskScope(c sweep.Cell) string   { return c.Task + "\x00" }
+func methodScope(c sweep.Cell) string { return c.Task + "\x00" + c.Method }
 
 // Add notes the properties of an item.
-func (v *Variation) Add(c report.Cell, seed string) {
+func (v *Variation) Add(c sweep.Cell, seed string) {
 	if v.seen == nil {
 		v.items, v.seen = map[string]int{}, map[property]*values{}
 	}
@@ -79,7 +79,7 @@ func (v *Variation) vary(scope, name string) bool {
 
 // Tail returns what follows the name of an image in a readable name: the task, the varying properties, and the method
 // if it varies or is wanted. It has at most tailBytes.
-func (v *Variation) Tail(c report.Cell, seed string, method bool) string {
+func (v *Variation) Tail(c sweep.Cell, seed string, method bool) string {
 	parts := []string{Safe(c.Task)}
 	parts = append(parts, v.varying(taskScope(c), c.Params)...)
 	if v.vary("", propertySigma) {
@@ -131,7 +131,7 @@ func shorten(text string) string {
 }
 
 // settingsOf returns the settings of a cell. A noise level that is the item's sigma, as it is by default, does not vary beside it.
-func settingsOf(c report.Cell) string {
+func settingsOf(c sweep.Cell) string {
 	list := strings.Split(c.Settings, ";")
 	if i := slices.Index(list, "noise_std="+sigmaText(c)); i >= 0 {
 		list[i] = "noise_std=" + propertySigma
@@ -139,10 +139,10 @@ func settingsOf(c report.Cell) string {
 	return strings.Join(list, ";")
 }
 
-func sigmaText(c report.Cell) string { return c.Sigma.String() }
+func sigmaText(c sweep.Cell) string { return c.Sigma.String() }
 
 // photons is empty without the noise of photons.
-func photons(c report.Cell) string {
+func photons(c sweep.Cell) string {
 	if c.Photons == 0 {
 		return ""
 	}
@@ -150,7 +150,7 @@ func photons(c report.Cell) string {
 }
 
 // noiseText names the noise, without photons as sigmaText does.
-func noiseText(c report.Cell) string {
+func noiseText(c sweep.Cell) string {
 	if text := photons(c); text != "" {
 		return sigmaText(c) + " " + text
 	}
@@ -159,7 +159,7 @@ func noiseText(c report.Cell) string {
 
 // Cells names cells as folders or runs: task, varying properties, method. The names are different on every file
 // system. They do not depend on the order of the cells.
-func Cells(cells []report.Cell) []string {
+func Cells(cells []sweep.Cell) []string {
 	var v Variation
 	for _, c := range cells {
 		v.Add(c, "")

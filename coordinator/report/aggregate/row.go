@@ -1,0 +1,69 @@
+package aggregate
+
+import (
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+)
+
+// Row has the means of one problem and approach. Different problems and settings are never averaged.
+type Row struct {
+	sweep.Problem
+	sweep.Approach
+	// Preset is the name of the preset from which the settings came, if it is known.
+	Preset string `json:"preset,omitempty"`
+	// Label is the task's name for people. It is not part of the JSON object.
+	Label string `json:"-"`
+	// Images is the number of images with at least one finished run; Measurements is the number of their measurements, one
+	// for all names of an image.
+	Images       int `json:"images"`
+	Measurements int `json:"measurements"`
+	// Items counts all items of the row; Failed and Dead count the items that did not finish.
+	Items  int `json:"items"`
+	Failed int `json:"failed,omitempty"`
+	Dead   int `json:"dead,omitempty"`
+	// Warned counts the finished items with warnings, Warnings those with a warning of a code.
+	Warned   int            `json:"warned,omitempty"`
+	Warnings map[string]int `json:"warnings,omitempty"`
+	// Precisions counts the finished items by the precision of the score network, as far as it is known.
+	Precisions map[string]int `json:"precisions,omitempty"`
+	// besideFixed: the row fixes no precision, and another one of the summary does.
+	besideFixed bool
+	// TunedImages is the number of images of the row with which ddiff tune chose its settings, PresetImages that of images
+	// with which values of its preset were chosen: figures on them are too good.
+	TunedImages  int `json:"tuned_images,omitempty"`
+	PresetImages int `json:"preset_images,omitempty"`
+
+	// PSNR is in dB; Baseline is the PSNR of the degraded image, Gain the difference.
+	PSNR     statistic.Estimate `json:"psnr,omitzero"`
+	Baseline statistic.Estimate `json:"baseline_psnr,omitzero"`
+	Gain     statistic.Estimate `json:"gain,omitzero"`
+	SSIM     statistic.Estimate `json:"ssim,omitzero"`
+	// PSNRLuma is in dB, on the luma; HaarPSI is in [0, 1].
+	PSNRLuma statistic.Estimate `json:"psnr_y,omitzero"`
+	HaarPSI  statistic.Estimate `json:"haarpsi,omitzero"`
+	// Metrics are the scores of further metrics, by name.
+	Metrics map[string]statistic.Estimate `json:"metrics,omitempty"`
+	// Residual is mean((y - A(x))^2) minus the variance of the noise: zero is best.
+	Residual statistic.Estimate `json:"residual,omitzero"`
+	// BetweenRuns compares the runs of one measurement, if there are several. Only a whole report has it.
+	BetweenRuns *BetweenRuns `json:"between_runs,omitempty"`
+	// Seconds is the solver time per image, of all runs if the rule chooses among runs.
+	Seconds statistic.Estimate `json:"seconds,omitzero"`
+	// Cost has the counts of [manifest.Cost] per image, by their names in result.json; of all runs if the rule chooses among
+	// runs. Results of earlier versions have none.
+	Cost map[string]statistic.Estimate `json:"cost,omitempty"`
+
+	// Runs counts the finished runs of the measurements.
+	Runs int `json:"-"`
+	// Chosen: the rule chose among several runs of a measurement.
+	Chosen bool `json:"-"`
+	// VaryingParams and VaryingSettings are the parts in which the rows differ.
+	VaryingParams   string `json:"-"`
+	VaryingSettings string `json:"-"`
+}
+
+// Marked reports whether an oracle chose the row's figures.
+func (r *Row) Marked(oracle bool) bool { return oracle && r.Chosen }
+
+// Cell is the key of the row.
+func (r *Row) Cell() sweep.Cell { return sweep.Cell{Problem: r.Problem, Approach: r.Approach} }

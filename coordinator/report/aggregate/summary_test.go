@@ -1,0 +1,127 @@
+package aggregate_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
+	"ddiff/manifest"
+)
+
+func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+	t.Helper()
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestSummaryGolden(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []selection.Rule{selection.First, selection.BestPSNR} {
+		object, err := json.MarshalIndent(summaryOf(t, reporttest.TableResults(t), rule), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reporttest.Golden(t, "summary_"+string(rule)+".json", append(object, '\n'))
+	}
+}
+
+func TestSummarizeByHand(t *testing.T) {
+	t.Parallel()
+	s := summaryOf(t, reporttest.TableResults(t), selection.First)
+	if s.Items != 12 || s.Done != 10 || s.Failed != 1 || s.Dead != 1 {
+		t.Errorf("counts = %d items, %d done, %d failed, %d dead", s.Items, s.Done, s.Failed, s.Dead)
+	}
+	row := s.Rows[0]
+	if row.Task != "gaussian_deblur" || row.Method != "ddiff" || row.Images != 2 || row.Items != 3 {
+		t.Fatalf("first row = %+v", row)
+	}
+	// First runs 26 and 25: mean 25.5, s = 0.7071068, half = 12.7062047 * s / sqrt(2).
+	if row.PSNR.Mean != 25.5 || !(math.Abs(*row.PSNR.HalfWidth-6.35310237) <= 1e-7) {
+		t.Errorf("PSNR = %g ± %g", row.PSNR.Mean, *row.PSNR.HalfWidth)
+	}
+	if row.Gain.Mean != 2 || row.Baseline.Mean != 23.5 || !(math.Abs(row.Residual.Mean-0.0012) <= 1e-15) {
+		t.Errorf("gain %g, baseline %g, residual %g", row.Gain.Mean, row.Baseline.Mean, row.Residual.Mean)
+	}
+	// Differences 26-22 = 4 and 25-23 = 2: mean 3, s = 1.4142136, half = 12.7062047.
+	c := s.Comparisons[0]
+	if len(s.Comparisons) != 1 || c.A != "ddiff" || c.B != "ddiff-hqs" || c.Refused != "" {
+		t.Fatalf("comparisons = %+v", s.Comparisons)
+	}
+	if c.Difference.N != 2 || c.Difference.Mean != 3 || !(math.Abs(*c.Difference.HalfWidth-12.70620474) <= 1e-7) {
+		t.Errorf("difference = %+v", c.Difference)
+	}
+}
+
+func TestSummarizeIgnoresOrder(t *testing.T) {
+	t.Parallel()
+	results := reporttest.TableResults(t)
+	want := summaryOf(t, results, selection.Mean)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
+		if got := summaryOf(t, results, selection.Mean); !reflect.DeepEqual(got, want) {
+			t.Fatalf("another order gives %+v, want %+v", got, want)
+		}
+	}
+}
+
+func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
+	t.Parallel()
+	otherSeed := func(r *manifest.Result) { r.Item.Seed++ }
+	otherSolver := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":50}`) }
+	noTruth := func(r *manifest.Result) { r.Metrics.PSNR = nil }
+	score := reporttest.Scored(25, 20, 0.7, 0)
+	tests := []struct {
+		name    string
+		results []manifest.Result
+		n, out  int
+		refused string
+	}{
+		{"same measurements", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "1.png", 0, score),
+		}, 1, 0, ""},
+		{"runs of one side only", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "1.png", 1, score),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score),
+		}, 1, 0, ""},
+		{"other seed, same image", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "1.png", 0, score, otherSeed),
+		}, 0, 0, "different measurements: 1 of a, 1 of b, 0 in common"},
+		{"one image more", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "22.png", 0, score),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score),
+		}, 0, 0, "different measurements: 2 of a, 1 of b, 1 in common"},
+		{"failed items are left out, not hidden", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "22.png", 0, score),
+			reporttest.Result(t, "hdr", "b", "1.png", 0, score), reporttest.Result(t, "hdr", "b", "22.png", 0, reporttest.Ended(manifest.OutcomeFailed, "x")),
+		}, 1, 1, ""},
+		{"two settings of one method", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, score), reporttest.Result(t, "hdr", "a", "1.png", 0, score, otherSolver),
+		}, 1, 0, ""},
+		{"no truth", []manifest.Result{
+			reporttest.Result(t, "hdr", "a", "1.png", 0, noTruth), reporttest.Result(t, "hdr", "b", "1.png", 0, noTruth),
+		}, 0, 1, "no measurement has a PSNR from both methods"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := summaryOf(t, tt.results, selection.First)
+			if len(s.Comparisons) != 1 {
+				t.Fatalf("comparisons = %+v", s.Comparisons)
+			}
+			c := s.Comparisons[0]
+			if c.Difference.N != tt.n || c.LeftOut != tt.out || c.Refused != tt.refused {
+				t.Errorf("n = %d, left out %d, refused %q; want %d, %d, %q",
+					c.Difference.N, c.LeftOut, c.Refused, tt.n, tt.out, tt.refused)
+			}
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+)
+
+// Width is the width of a chart in millimetres.
+type Width float64
+
+// The widths of common two-column layouts.
+const (
+	OneColumn  Width = 82
+	TwoColumns Width = 174
+)
+
+// Chart is one figure.
+type Chart struct {
+	// Title and Description are the accessible name and description of the SVG; they are not drawn.
+	Title       string
+	Description string
+	Width       Width
+	// Columns is the number of panels beside each other; zero means one.
+	Columns int
+	// ShareX and ShareY give all panels the same range of the axis.
+	ShareX, ShareY bool
+	// Panels has at least one panel.
+	Panels []Panel
+}
+
+// Panel is one pair of axes with its series.
+type Panel struct {
+	// Title is drawn above the panel.
+	Title string
+	X, Y  Axis
+	// Series are drawn in order. Series of one label, in any panel, have the same colour, marker and dashes.
+	Series []Series
+	// Diagonal draws the line y = x, and gives both axes the same range.
+	Diagonal bool
+	// Dodge moves the series apart sideways, by at most 6 points, so that bars at one x do not hide each other.
+	Dodge bool
+	// Levels are the y values of horizontal reference lines.
+	Levels []float64
+}
+
+// Axis describes one axis. Its range follows from the points.
+type Axis struct {
+	// Label is drawn beside the axis.
+	Label string
+	// Log requests a logarithmic scale. The axis is linear if a value is not positive.
+	Log bool
+	// Zero includes zero in the range of a linear axis.
+	Zero bool
+	// Integers omits ticks between integers.
+	Integers bool
+	// Ticks are the values with a label. Empty means round values.
+	Ticks []float64
+}
+
+// Kind is the way in which a series is drawn.
+type Kind int
+
+// The kinds of series.
+const (
+	// Curve is a line with a band from Low to High.
+	Curve Kind = iota
+	// Markers is a line with a marker at each point and a bar from Low to High.
+	Markers
+	// Dots are points without a line.
+	Dots
+	// Steps is the outline of a histogram: the height Y from X to the next point's X.
+	Steps
+)
+
+// Series is a list of points.
+type Series struct {
+	// Label names the series in the legend. A series without a label is not in the legend.
+	Label  string
+	Kind   Kind
+	Points []Point
+}
+
+// largest is the largest magnitude that is drawn: ranges of larger numbers overflow.
+const largest = 1e100
+
+// Point is one value. A point with an X or Y that is NaN, infinite or beyond ±1e100 is not drawn and interrupts a line. Low
+// and High are the ends of an interval of Y; a point without an interval has NaN.
+type Point struct{ X, Y, Low, High float64 }
+
+// At returns a point without an interval.
+func At(x, y float64) Point { return Point{X: x, Y: y, Low: math.NaN(), High: math.NaN()} }
+
+// Validate returns an error for a chart without panels or with an unusable size, and names the field.
+func (c *Chart) Validate() error {
+	switch {
+	case !(c.Width >= 40 && c.Width <= 400):
+		return fmt.Errorf("chart: Width is %g mm, want 40 to 400", float64(c.Width))
+	case len(c.Panels) == 0:
+		return fmt.Errorf("chart: Panels is empty")
+	case c.Columns < 0 || c.Columns > 6:
+		return fmt.Errorf("chart: Columns is %d, want 0 to 6", c.Columns)
+	}
+	return nil
+}
+
+// finite reports whether all values can be drawn.
+func finite(values ...float64) bool {
+	for _, v := range values {
+		if !(math.Abs(v) <= largest) { // also for NaN
+			return false
+		}
+	}
+	return true
+}
+
+func (p Point) drawn() bool { return finite(p.X, p.Y) }
+
+func (p Point) hasInterval() bool { return finite(p.Low, p.High) }

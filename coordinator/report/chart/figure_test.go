@@ -1,0 +1,273 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const hostile = "</text><script>alert(1)</script>\"'><image href=\"http://x/\"/>&\x00\x1b\u2028\xff\nσ"
+
+// sample has every kind of series, undefined values and hostile texts.
+func sample() *Chart {
+	points := func(f func(x float64) float64) []Point {
+		var out []Point
+		for x := 1.0; x <= 20; x++ {
+			out = append(out, Point{x, f(x), f(x) * 0.8, f(x) * 1.2})
+		}
+		return out
+	}
+	gaps := points(math.Sqrt)
+	gaps[3].Y, gaps[7].X, gaps[9].Low = math.NaN(), math.Inf(1), math.NaN()
+	return &Chart{
+		Title: hostile, Description: hostile, Width: TwoColumns, Columns: 3,
+		Panels: []Panel{
+			{Title: hostile, X: Axis{Label: hostile}, Y: Axis{Label: hostile, Log: true}, Levels: []float64{3, math.NaN()}, Series: []Series{
+				{Label: hostile, Kind: Curve, Points: points(math.Exp)}, {Label: "b", Kind: Curve, Points: gaps},
+			}},
+			{X: Axis{Ticks: []float64{1, 5, 20}}, Dodge: true, Series: []Series{
+				{Label: "b", Kind: Markers, Points: gaps}, {Label: "c", Kind: Markers, Points: points(math.Log)},
+			}},
+			{Diagonal: true, Series: []Series{{Kind: Dots, Points: gaps}}},
+			{Y: Axis{Zero: true}, Series: []Series{{Label: "d", Kind: Steps, Points: points(math.Abs)}}},
+			{Title: "nothing"},
+		},
+	}
+}
+
+// files returns both files of a chart.
+func files(t *testing.T, c *Chart) (svg, image []byte) {
+	t.Helper()
+	svg, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, err = c.PNG(); err != nil {
+		t.Fatal(err)
+	}
+	return svg, image
+}
+
+func TestSameBytes(t *testing.T) {
+	t.Parallel()
+	svg, image := files(t, sample())
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			again, err := sample().SVG()
+			if err != nil || !bytes.Equal(again, svg) {
+				t.Error("a second SVG differs", err)
+			}
+			picture, err := sample().PNG()
+			if err != nil || !bytes.Equal(picture, image) {
+				t.Error("a second PNG differs", err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestSVGIsInert(t *testing.T) {
+	t.Parallel()
+	svg, _ := files(t, sample())
+	var elements []string
+	texts := make(map[string]bool)
+	element := ""
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the SVG is not well-formed: %v", err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			element = token.Name.Local
+			elements = append(elements, element)
+			switch element {
+			case "svg", "title", "desc", "g", "path", "text":
+			default:
+				t.Errorf("element %s", element)
+			}
+			for _, a := range token.Attr {
+				if a.Name.Local == "href" || strings.HasPrefix(a.Name.Local, "on") || strings.Contains(a.Value, "url(") {
+					t.Errorf("attribute %s=%q", a.Name.Local, a.Value)
+				}
+			}
+		case xml.CharData:
+			texts[element+" "+string(token)] = true
+		}
+	}
+	if fmt.Sprint(elements[:3]) != "[svg title desc]" {
+		t.Errorf("the document begins with %v", elements[:3])
+	}
+	want := strings.NewReplacer("\x00", "?", "\x1b", "?", "\u2028", "?", "\xff", "?", "\n", "?").Replace(hostile)
+	for _, of := range []string{"title", "desc", "text"} {
+		if !texts[of+" "+want] {
+			t.Errorf("%s does not hold the text as it is", of)
+		}
+	}
+	if !regexp.MustCompile(`<svg [^>]*width="174\.00mm" height="\d+\.\d\dmm" viewBox="0 0 [0-9.]+ [0-9.]+" role="img">`).Match(svg) {
+		t.Errorf("header %.300s", svg)
+	}
+	if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+		t.Error("a coordinate is NaN or infinite")
+	}
+}
+
+// Each text states its width, in the order of the texts.
+func TestSVGTextsHaveTheirWidth(t *testing.T) {
+	t.Parallel()
+	svg, _ := files(t, &Chart{Width: OneColumn, Panels: []Panel{{
+		X: Axis{Label: "iii"}, Y: Axis{Label: "WWW"}, Series: []Series{{Label: "a", Points: []Point{At(1, 1), At(2, 2)}}},
+	}}})
+	widths := make(map[string]string)
+	for _, m := range regexp.MustCompile(`<text textLength="([0-9.]+)"(?s:.*?)>([^<]*)</text>`).FindAllStringSubmatch(string(svg), -1) {
+		widths[m[2]] = m[1]
+	}
+	l := newLetters().style(labelSize, false)
+	for _, text := range []string{"iii", "WWW"} {
+		if want := fmt.Sprintf("%.5g", l.Width(text).Points()); widths[text] != want {
+			t.Errorf("%s is %q wide, want %s", text, widths[text], want)
+		}
+	}
+	if strings.Count(string(svg), "<text ") != strings.Count(string(svg), "<text textLength=") {
+		t.Error("a text has no width")
+	}
+}
+
+// The transform that turns the axis upside down must have the height of the view box.
+func TestSVGHeightsAgree(t *testing.T) {
+	t.Parallel()
+	svg, _ := files(t, sample())
+	m := regexp.MustCompile(`viewBox="0 0 [0-9.]+ ([0-9.]+)"(?s:.*?)translate\(0, -([0-9.]+)\)`).FindSubmatch(svg)
+	if len(m) != 3 || string(m[1]) != string(m[2]) {
+		t.Errorf("%q", m)
+	}
+}
+
+func TestPNGSize(t *testing.T) {
+	t.Parallel()
+	for _, width := range []Width{OneColumn, TwoColumns} {
+		c := sample()
+		c.Width = width
+		_, data := files(t, c)
+		img, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := float64(img.Bounds().Dx()), float64(width)/25.4*Resolution; !(math.Abs(got-want) <= 1) {
+			t.Errorf("width %g: %g pixels, want %g", float64(width), got, want)
+		}
+		at := bytes.Index(data, []byte("pHYs"))
+		if at < 0 || binary.BigEndian.Uint32(data[at+4:]) != 11811 || data[at+12] != 1 {
+			t.Error("the PNG does not state 300 dots per inch")
+		}
+	}
+}
+
+func TestEmptyPanel(t *testing.T) {
+	t.Parallel()
+	for name, series := range map[string][]Series{
+		"no series":   nil,
+		"no points":   {{Label: "a", Kind: Curve}},
+		"NaN only":    {{Label: "a", Kind: Markers, Points: []Point{At(math.NaN(), 1), At(1, math.Inf(-1))}}},
+		"one point":   {{Label: "a", Kind: Markers, Points: []Point{At(1, 1)}}},
+		"huge values": {{Label: "a", Kind: Curve, Points: []Point{At(1, -largest), At(2, largest), At(3, math.MaxFloat64)}}},
+		"tiny values": {{Label: "a", Kind: Curve, Points: []Point{At(1, 5e-324), At(2, 1e-320)}}},
+		"one step":    {{Label: "a", Kind: Steps, Points: []Point{At(1, 1)}}},
+	} {
+		for _, log := range []bool{false, true} {
+			c := &Chart{Width: OneColumn, Panels: []Panel{{Y: Axis{Log: log}, X: Axis{Log: log}, Series: series}}}
+			svg, _ := files(t, c)
+			if none := strings.Contains(string(svg), ">no data<"); none != strings.HasPrefix(name, "no ") && name != "NaN only" {
+				t.Errorf("%s: says no data: %v", name, none)
+			}
+			if strings.Contains(string(svg), "NaN") || strings.Contains(string(svg), "Inf") {
+				t.Errorf("%s: a coordinate is NaN or infinite", name)
+			}
+		}
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	t.Parallel()
+	for field, c := range map[string]*Chart{
+		"Width":   {Width: Width(math.NaN()), Panels: []Panel{{}}},
+		"Panels":  {Width: OneColumn},
+		"Columns": {Width: OneColumn, Panels: []Panel{{}}, Columns: -1},
+	} {
+		if _, err := c.SVG(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+		if _, err := c.PNG(); err == nil {
+			t.Errorf("%s: no error", field)
+		}
+	}
+}
+
+func TestStylesDiffer(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for n := range MaxSeries {
+		s := styleOf(n)
+		seen[fmt.Sprint(s.color, s.dashes)] = true
+		seen[fmt.Sprintf("%v %T", s.color, s.glyph)] = true
+	}
+	if len(seen) != 2*MaxSeries {
+		t.Errorf("%d of %d appearances differ", len(seen), 2*MaxSeries)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		axis   Axis
+		values []float64
+		want   string
+	}{
+		{Axis{}, []float64{20, 30}, "20 22 24 26 28 30"},
+		{Axis{}, []float64{-0.3, 0.3}, "−0.3 −0.2 −0.1 0 0.1 0.2 0.3"},
+		{Axis{Zero: true}, []float64{3, 6}, "0 1 2 3 4 5 6"},
+		{Axis{Log: true}, []float64{0.3, 4000}, "1 10 100 1000"},
+		{Axis{Log: true}, []float64{15, 60}, "20 30 40 50 60"},
+		{Axis{Log: true}, []float64{0, 60}, "0 10 20 30 40 50 60"},
+		{Axis{Ticks: []float64{0.02, 0.05, 0.1}}, []float64{0.02, 0.1}, "0.02 0.05 0.1"},
+		{Axis{}, []float64{5, 5}, "4 4.5 5 5.5 6"},
+		{Axis{Zero: true, Integers: true}, []float64{1, 2}, "0 1 2"},
+		{Axis{}, nil, "0 0.2 0.4 0.6 0.8 1"},
+	} {
+		var labels []string
+		for _, tick := range newExtent(tt.axis, tt.values).ticks(&tt.axis) {
+			if tick.Label != "" {
+				labels = append(labels, tick.Label)
+			}
+		}
+		if got := strings.Join(labels, " "); got != tt.want {
+			t.Errorf("%v: ticks %q, want %q", tt.values, got, tt.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	l := newLetters().style(tickSize, false)
+	long := strings.Repeat("settings=1 ", 40)
+	got := cut(long, 100, l.Width)
+	if !strings.HasSuffix(got, "…") || !(l.Width(got) <= 100) {
+		t.Errorf("cut to %q, %v wide", got, l.Width(got))
+	}
+	if got := cut("short", 100, l.Width); got != "short" {
+		t.Errorf("cut to %q", got)
+	}
+}

@@ -1,0 +1,223 @@
+// Package comparison compares two sets of results, paired by measurement ([Compare]), and the selection rules on the runs of one set
+// ([Choose]).
+package comparison
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// Versus is the comparison of two sets of results, problem by problem, paired by measurement.
+type Versus struct {
+	// Metric is the versioned id of the compared metric.
+	Metric string `json:"metric"`
+	// Rows are the problems that both sides solved, in the order of tables.
+	Rows []VersusRow `json:"rows"`
+	// OnlyA and OnlyB are problems of one side.
+	OnlyA []sweep.Problem `json:"only_a,omitempty"`
+	OnlyB []sweep.Problem `json:"only_b,omitempty"`
+	// Unequal are the conditions, beside methods and settings, in which the sides differ.
+	Unequal []Unequal `json:"unequal,omitempty"`
+	// Images are the differences of all measurements, the largest first.
+	Images []ImageDifference `json:"images"`
+}
+
+// VersusRow is the comparison on one problem.
+type VersusRow struct {
+	sweep.Problem
+	// A and B are the two approaches.
+	A sweep.Approach `json:"a"`
+	B sweep.Approach `json:"b"`
+	// MeanA and MeanB are the means over the compared measurements, Difference that of A - B.
+	MeanA statistic.Estimate `json:"mean_a,omitzero"`
+	MeanB statistic.Estimate `json:"mean_b,omitzero"`
+	// PSNRA and PSNRB are MeanA and MeanB if the metric is PSNR.
+	PSNRA      statistic.Estimate `json:"psnr_a,omitzero"`
+	PSNRB      statistic.Estimate `json:"psnr_b,omitzero"`
+	Difference statistic.Estimate `json:"difference,omitzero"`
+	// P is the two-sided p value of Wilcoxon's signed-rank test over images; PHolm is adjusted for all rows.
+	P     *float64 `json:"p,omitempty"`
+	PHolm *float64 `json:"p_holm,omitempty"`
+	// LeftOut counts the measurements that lack a score from either side.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// ImageDifference is the difference on one measurement.
+type ImageDifference struct {
+	sweep.Problem
+	Image string `json:"image"`
+	Seed  uint64 `json:"seed"`
+	// ItemA and ItemB are the identities of the first runs.
+	ItemA string `json:"item_a"`
+	ItemB string `json:"item_b"`
+	// ValueA and ValueB are the scores of the runs combined by the rule; PSNRA and PSNRB the same if the metric is PSNR.
+	ValueA float64 `json:"value_a"`
+	ValueB float64 `json:"value_b"`
+	PSNRA  float64 `json:"psnr_a,omitempty"`
+	PSNRB  float64 `json:"psnr_b,omitempty"`
+
+	a, b *entry.Entry
+}
+
+// Difference is the score of A minus that of B.
+func (d ImageDifference) Difference() float64 { return d.ValueA - d.ValueB }
+
+// Compare compares two sets of results by a metric, "" for PSNR: the name of a column of scores. Each side must have one approach to each problem, and both sides the same
+// measurements of each common problem. The error wraps [ErrNotComparable] otherwise, if no problem is common, or if the
+// rule is an oracle. It wraps [result.ErrVersions] if the sides have no score, or not one version of it. All measurements of both
+// sides are in memory.
+func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (*Versus, error) {
+	metric = cmp.Or(metric, "psnr")
+	rule, err := selection.Parse(string(rule))
+	if err != nil {
+		return nil, err
+	}
+	if rule.Oracle() {
+		return nil, fmt.Errorf("%w: the rule %s looks at the truth, which would rank an oracle", ErrNotComparable, rule)
+	}
+	var sides [2]side
+	for i, results := range []iter.Seq2[manifest.Result, error]{a, b} {
+		if sides[i], err = newSide(results, tasks, rule, metric); err != nil {
+			return nil, fmt.Errorf("side %c: %w", 'A'+i, err)
+		}
+	}
+	id, err := entry.CommonVersion(sides[0].columns, sides[1].columns, metric)
+	if err != nil {
+		return nil, err
+	}
+	v := &Versus{Metric: id, Rows: []VersusRow{}, Images: []ImageDifference{}}
+	for _, p := range sides[0].problems {
+		if sides[1].of[p] == nil {
+			v.OnlyA = append(v.OnlyA, p)
+		} else if err := v.add(sides[0].columns, rule, p, sides[0].of[p], sides[1].of[p]); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range sides[1].problems {
+		if sides[0].of[p] == nil {
+			v.OnlyB = append(v.OnlyB, p)
+		}
+	}
+	if len(v.Rows) == 0 {
+		return nil, fmt.Errorf("%w: no problem is common: %s", ErrNotComparable, contrast(sides[0].problems, sides[1].problems))
+	}
+	statistic.AdjustHolm(len(v.Rows), func(i int) (p *float64, adjusted **float64) { return v.Rows[i].P, &v.Rows[i].PHolm })
+	slices.SortStableFunc(v.Images, func(x, y ImageDifference) int {
+		return cmp.Compare(math.Abs(y.Difference()), math.Abs(x.Difference()))
+	})
+	return v, nil
+}
+
+// name returns the name of the metric.
+func (v *Versus) name() string { return manifest.MetricName(v.Metric) }
+
+// contrast names the first problem of each side.
+func contrast(a, b []sweep.Problem) string {
+	if len(a) == 0 || len(b) == 0 {
+		return "one side has no restored item"
+	}
+	return fmt.Sprintf("A has %s, B has %s", a[0].Describe(), b[0].Describe())
+}
+
+// side is one side of a comparison: the measurements of each problem.
+type side struct {
+	columns  *entry.Columns
+	problems []sweep.Problem
+	of       map[sweep.Problem]*solved
+}
+
+// solved is one approach to one problem.
+type solved struct {
+	approach     sweep.Approach
+	measurements map[string]*entry.Measurement // by digest
+	order        []string
+}
+
+func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (s side, err error) {
+	ordered, err := entry.Collect(result.OnlyScores(results, metric), tasks, false)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, ordered.Close()) }()
+	s.columns = ordered.Columns
+	s.of = make(map[sweep.Problem]*solved)
+	for m, err := range entry.Measurements(ordered.All(), rule) {
+		if err != nil {
+			return s, err
+		}
+		if !m.Cell().Resolved() {
+			continue
+		}
+		one := s.of[m.Problem]
+		if one == nil {
+			one = &solved{approach: m.Approach, measurements: make(map[string]*entry.Measurement)}
+			s.of[m.Problem] = one
+			s.problems = append(s.problems, m.Problem)
+		}
+		if one.approach != m.Approach {
+			return s, fmt.Errorf("%w: %s is solved in two ways, %s and %s; select one with a condition",
+				ErrNotComparable, m.Describe(), one.approach.FullText(), m.FullText())
+		}
+		if one.measurements[m.Measurement] == nil { // not a second name of the image
+			one.measurements[m.Measurement] = m
+			one.order = append(one.order, m.Measurement)
+		}
+	}
+	return s, nil
+}
+
+// add compares the sides on one problem.
+func (v *Versus) add(c *entry.Columns, rule selection.Rule, p sweep.Problem, a, b *solved) error {
+	common := 0
+	for y := range a.measurements {
+		if b.measurements[y] != nil {
+			common++
+		}
+	}
+	if common < len(a.measurements) || common < len(b.measurements) {
+		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common%s",
+			ErrNotComparable, p.Describe(), len(a.measurements), len(b.measurements), common, unequalMeasurements(a, b))
+	}
+	row := VersusRow{Problem: p, A: a.approach, B: b.approach}
+	var valuesA, valuesB, differences []float64
+	var images []uint64
+	value := func(m *entry.Measurement) float64 { return c.Figure(&m.Combined, v.name()) }
+	for _, y := range a.order {
+		m, n := a.measurements[y], b.measurements[y]
+		if len(m.Runs) == 0 || len(n.Runs) == 0 || !statistic.Defined(value(m)-value(n)) {
+			row.LeftOut++
+			continue
+		}
+		x, y := value(m), value(n)
+		valuesA, valuesB, differences = append(valuesA, x), append(valuesB, y), append(differences, x-y)
+		images = append(images, m.Image)
+		v.addUnequal(rule, m, n)
+		one := ImageDifference{
+			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, ValueA: x, ValueB: y, a: m.Entry, b: n.Entry,
+		}
+		if v.name() == "psnr" {
+			one.PSNRA, one.PSNRB = x, y
+		}
+		v.Images = append(v.Images, one)
+	}
+	row.MeanA, row.MeanB = statistic.ClusterMean(valuesA, images), statistic.ClusterMean(valuesB, images)
+	if v.name() == "psnr" {
+		row.PSNRA, row.PSNRB = row.MeanA, row.MeanB
+	}
+	row.Difference = statistic.ClusterMean(differences, images)
+	row.P = statistic.SignedRankOfImages(differences, images)
+	v.Rows = append(v.Rows, row)
+	return nil
+}

@@ -1,0 +1,178 @@
+package comparison_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image/color"
+	"image/png"
+	"iter"
+	"math"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator/report/comparison"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/manifest"
+)
+
+// solvedBy has five images of two tasks with the given gains in PSNR.
+func solvedBy(t *testing.T, method string, gain float64, change ...func(*manifest.Result)) []manifest.Result {
+	t.Helper()
+	var out []manifest.Result
+	for k, task := range []string{"motion_deblur", "hdr"} {
+		for i := range 5 {
+			psnr := 20 + float64(i) + gain*float64(i+1)*float64(k+1)
+			out = append(out, reporttest.Result(t, task, method, fmt.Sprintf("image%d", i), 0, append([]func(*manifest.Result){reporttest.Scored(psnr, 15, 0.5, 0)}, change...)...))
+		}
+	}
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
+	rename := func(r *manifest.Result) { r.Item.Name = "other " + r.Item.Name } // names do not pair, measurements do
+	for i := range b {
+		rename(&b[i])
+	}
+	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Rows) != 2 || len(v.Images) != 10 || len(v.OnlyA)+len(v.OnlyB)+len(v.Unequal) != 0 {
+		t.Fatalf("%+v", v)
+	}
+	// Differences 0.25 … 1.25: mean 0.75, s = 0.39528471, half = 2.77644511 * s / sqrt(5) = 0.49081080.
+	r := v.Rows[0]
+	if r.A.Method != "diffpir" || r.B.Method != "ddiff" || r.Difference.N != 5 || !(math.Abs(r.Difference.Mean-0.75) <= 1e-12) ||
+		!(math.Abs(*r.Difference.HalfWidth-0.49081080) <= 1e-7) || !(math.Abs(r.PSNRA.Mean-22.75) <= 1e-12) {
+		t.Errorf("row %+v ± %g", r, statistic.Value(r.Difference.HalfWidth))
+	}
+	// Five differences of one sign: p = 2/2^5; twice that after Holm's correction for two tasks.
+	if statistic.Value(r.P) != 0.0625 || statistic.Value(r.PHolm) != 0.125 {
+		t.Errorf("p = %g, after Holm %g", statistic.Value(r.P), statistic.Value(r.PHolm))
+	}
+	if d := v.Images[0]; d.Task != "hdr" || d.Image != "image4" || !(math.Abs(d.Difference()-2.5) <= 1e-12) {
+		t.Errorf("largest difference %+v", d)
+	}
+	var text bytes.Buffer
+	if err := v.WriteText(&text, 1); err != nil || !strings.Contains(text.String(), "[+0.26, +1.24]") || !strings.Contains(text.String(), "+2.50 dB  image4") {
+		t.Errorf("error %v, text:\n%s", err, text.String())
+	}
+}
+
+func TestCompareRefuses(t *testing.T) {
+	t.Parallel()
+	base := solvedBy(t, "ddiff", 0)
+	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) })
+	for _, tt := range []struct {
+		name string
+		b    []manifest.Result
+		rule selection.Rule
+		want string
+	}{
+		{"an oracle", base, selection.BestPSNR, "rank an oracle"},
+		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; seed: 7 in A, 8 in B"},
+		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; images: 5 of A, 4 of B, 4 in common"},
+		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) and ddiff (steps=100)"},
+		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
+		{"nothing", nil, "", "no problem is common: one side has no restored item"},
+	} {
+		if _, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, ""); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	broken := errors.New("connection lost")
+	var bad iter.Seq2[manifest.Result, error] = func(yield func(manifest.Result, error) bool) { yield(manifest.Result{}, broken) }
+	if _, err := comparison.Compare(reporttest.Stream(base), bad, nil, "", ""); !errors.Is(err, broken) {
+		t.Errorf("error %v, want that of the results", err)
+	}
+}
+
+// TestCompareLeavesOutFailures: an item that failed on one side has no pair, and is counted.
+func TestCompareLeavesOutFailures(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
+	reporttest.Ended(manifest.OutcomeFailed, "x")(&b[0])
+	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.PSNRA.N != 4 {
+		t.Errorf("row %+v", r)
+	}
+}
+
+func TestCompareWritesPictures(t *testing.T) {
+	t.Parallel()
+	const margin, header, cell, gap, caption = 20, 64, 176, 8, 196 // of a sheet
+	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
+	stores := [2]*reporttest.Memory{reporttest.NewMemory(), reporttest.NewMemory()}
+	for i, results := range [][]manifest.Result{a, b} {
+		for k := range results {
+			reporttest.Illustrate(t, stores[i], &results[k], k)
+		}
+	}
+	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := reporttest.NewMemory()
+	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(to.Files[comparison.KeyDifferences]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 2*margin + header + 3*(cell+gap); img.Bounds().Dy() != want {
+		t.Errorf("the picture is %d pixels high, want %d: three rows", img.Bounds().Dy(), want)
+	}
+	for row := range 3 {
+		for column := range 4 {
+			x := margin + caption + column*(cell+gap) + cell/2
+			y := margin + header + 4 + row*(cell+gap) + cell/2
+			if got := img.At(x, y); got == color.Color(color.RGBA{255, 255, 255, 255}) {
+				t.Errorf("row %d, column %d: the picture is missing", row, column)
+			}
+		}
+	}
+	var stored comparison.Versus
+	if err := json.Unmarshal(to.Files[comparison.KeyComparison], &stored); err != nil || len(stored.Images) != 10 {
+		t.Errorf("comparison.json: %d images, error %v", len(stored.Images), err)
+	}
+	delete(stores[1].Files, manifest.ItemKey(v.Images[0].ItemB, manifest.FileRestored))
+	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); !errors.Is(err, result.ErrIncomplete) {
+		t.Errorf("a picture is missing: error %v, want ErrIncomplete", err)
+	}
+}
+
+// TestProblemsOfOneSide: a comparison names the problems that only one side has.
+func TestProblemsOfOneSide(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 0.25), solvedBy(t, "ddiff", 0)
+	extra := func(task, method string) manifest.Result {
+		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
+	}
+	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := v.WriteText(&text, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("text lacks %q:\n%s", want, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "largest differences") {
+		t.Errorf("differences that nobody asked for:\n%s", text.String())
+	}
+}

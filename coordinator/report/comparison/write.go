@@ -1,0 +1,121 @@
+package comparison
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// The files of a comparison.
+const (
+	KeyComparison  = "comparison.json"
+	KeyDifferences = "differences.png"
+)
+
+// WriteText writes one line per problem, one per condition in which the sides differ, and the largest differences by measurement, at most the given number.
+func (v *Versus) WriteText(w io.Writer, largest int) error {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	name, unit, decimals := v.heading()
+	fmt.Fprintf(out, "problem\tn\t%s A\t%s B\tA - B\t95%% interval\tp\tp (Holm)\n", name, name)
+	for _, r := range v.Rows {
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", sweep.Printable(r.Describe()), r.Difference.N,
+			table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"), table.SignedMean(r.Difference, decimals, "-"), table.Interval(r.Difference, decimals), probability(r.P), probability(r.PHolm))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	b.WriteString("n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
+	for _, u := range v.Unequal {
+		b.WriteString(sweep.Printable("note: "+u.String()) + "\n")
+	}
+	for _, r := range v.Rows {
+		if r.LeftOut > 0 {
+			fmt.Fprintf(&b, "%s: %d measurements have no %s from both sides.\n", sweep.Printable(r.Describe()), r.LeftOut, name)
+		}
+	}
+	for i, only := range [][]sweep.Problem{v.OnlyA, v.OnlyB} {
+		for _, p := range only {
+			fmt.Fprintf(&b, "%s: only in %c.\n", sweep.Printable(p.Describe()), 'A'+i)
+		}
+	}
+	if n := min(largest, len(v.Images)); n > 0 {
+		b.WriteString("\nlargest differences:\n")
+		for _, d := range v.Images[:n] {
+			fmt.Fprintf(&b, "%s%s  %s  %s (A %s, B %s)\n", table.Signed(d.Difference(), decimals), unit, sweep.Printable(d.Image), sweep.Printable(d.Describe()),
+				table.Decimal(d.ValueA, decimals), table.Decimal(d.ValueB, decimals))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// heading returns the heading of the metric's columns, its unit, and the number of decimals.
+func (v *Versus) heading() (name, unit string, decimals int) {
+	switch name = v.name(); name {
+	case "psnr":
+		return "PSNR", " dB", 2
+	case "psnr_y":
+		return name, " dB", 2
+	case "ssim":
+		return "SSIM", "", 4
+	}
+	return name, "", 4
+}
+
+func probability(p *float64) string {
+	if p == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*p, 'g', 3, 64)
+}
+
+// Write stores comparison.json, and differences.png with the pictures of the largest differences: measurement, A, B and
+// truth. A and b are the stores of the items. The error wraps [result.ErrIncomplete] if a picture cannot be read.
+func (v *Versus) Write(ctx context.Context, to, a, b result.Files, tasks operator.Set, largest int) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode comparison: %w", err)
+	}
+	if err := result.Put(ctx, to, KeyComparison, append(data, '\n')); err != nil {
+		return err
+	}
+	shown := v.Images[:min(largest, sheet.MaxRows, len(v.Images))]
+	s := sheet.New(len(shown), []sheet.Column{
+		{File: manifest.FileTruth, Title: "truth"}, {File: manifest.FileMeasurement, Title: "measurement"}, {File: manifest.FileRestored, Title: "A"}, {File: manifest.FileRestored, Title: "B"},
+	})
+	s.Header("A and B: largest differences", fmt.Sprintf("%d of %d measurements", len(shown), len(v.Images)))
+	_, unit, decimals := v.heading()
+	var lost []error
+	for i, d := range shown {
+		s.Lines(i, d.Image, []string{
+			tasks.Label(d.Task), "A - B " + table.Signed(d.Difference(), decimals) + unit, "A " + table.Decimal(d.ValueA, decimals) + "  B " + table.Decimal(d.ValueB, decimals),
+		})
+		for c, column := range s.Columns {
+			store, e := a, d.a
+			if column.Title == "B" {
+				store, e = b, d.b
+			}
+			missing, err := s.Cell(ctx, store, i, c, e)
+			if err != nil {
+				return err
+			}
+			lost = append(lost, missing...)
+		}
+	}
+	if err := s.Store(ctx, to, KeyDifferences); err != nil {
+		return err
+	}
+	return result.Incomplete(lost)
+}

@@ -1,0 +1,182 @@
+// Package entry brings results into the order of reports. [Collect] sorts any number of them, beyond some in a temporary file, chooses one
+// version of each metric, and yields entries; [Measurements] groups the runs of each measurement. A field of a result that a table or a
+// figure needs is a field of [Entry], exported for package gob.
+package entry
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+)
+
+// ResidualRatio is the mean square residual over the variance of the noise, whose expectation under the truth is 1. NaN without noise.
+func (e *Entry) ResidualRatio() float64 {
+	variance := e.Noise * e.Noise
+	if e.Photons > 0 {
+		variance = e.NoiseVariance
+	}
+	if variance == 0 {
+		return math.NaN()
+	}
+	return e.Scores.Residual/variance + 1
+}
+
+// EstimatedText is "true" for an item whose noise level was estimated.
+func (e *Entry) EstimatedText() string {
+	if e.Sigma == manifest.SigmaAuto {
+		return "true"
+	}
+	return ""
+}
+
+// Entry is the part of a result that the report uses. Its fields are exported for package gob.
+type Entry struct {
+	// TaskRank is the position of the task in the order of tables.
+	TaskRank int
+	sweep.Problem
+	sweep.Approach
+	ID, Name, Preset string
+	Run, Index       int
+	// Noise is the noise level of the measurement, also where Sigma is auto.
+	Noise         float64
+	Seed          uint64
+	Width, Height int
+	Fit           string
+	Outcome       manifest.Outcome
+	Reason        string
+	// Warnings has the codes of the result's warnings.
+	Warnings string
+	// NoiseVariance is the mean variance of the noise of an item with photons, NaN if it is unknown.
+	NoiseVariance float64
+	Scores        selection.Scores
+	// Scored are further scores by index in Columns.ids.
+	Scored map[int]float64
+	Steps  int
+	Cost   manifest.Cost
+	// Evaluations counts those of the network.
+	Evaluations int
+	Provider    string
+	// Used is the precision of the score network in which the item was computed, if it is known.
+	Used     string
+	Finished time.Time
+	// Files are the artifacts of the item that the report may read.
+	Files []string
+	// Truth and Restored are 64 bits of the digests of these pictures, 0 if the result has no digest.
+	Truth, Restored uint64
+	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16
+	// bytes each: methods are compared on equal measurements. Without a digest of the image both are the target.
+	Measurement, Target string
+	// Image is 64 bits of the image's digest, or of the stored measurement's.
+	Image uint64
+}
+
+// newEntry returns an error when the outcome is unknown or the item has no identity.
+func newEntry(r *manifest.Result) (*Entry, error) {
+	it := &r.Item
+	switch r.Outcome {
+	case manifest.OutcomeDone, manifest.OutcomeFailed, manifest.OutcomeDead:
+	default:
+		return nil, fmt.Errorf("read item %q: outcome %q is none of done, failed, dead", it.Name, r.Outcome)
+	}
+	measurement, err := it.MeasurementKey()
+	if err != nil {
+		return nil, fmt.Errorf("identify measurement of item %q: %w", it.Name, err)
+	}
+	c, err := sweep.CellOf(it)
+	if err != nil {
+		return nil, err
+	}
+	e := &Entry{
+		Problem: c.Problem, Approach: c.Approach,
+		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
+		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
+		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: string(r.Runtime.Used()), Finished: r.Finished,
+		Image: imageOf(it),
+		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
+	}
+	e.NoiseVariance = statistic.Value(r.Metrics.NoiseVariance)
+	for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
+		if _, ok := r.Artifacts[file]; ok {
+			e.Files = append(e.Files, file)
+		}
+	}
+	e.Measurement, e.Target = string(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
+	if !identified(it) {
+		e.Measurement = e.Target
+	}
+	return e, nil
+}
+
+// pictureDigest returns the first 64 bits of a file's digest.
+func pictureDigest(r *manifest.Result, file string) uint64 {
+	k, ok := result.ParseIdentity(r.Artifacts[file])
+	if !ok {
+		return 0
+	}
+	return binary.BigEndian.Uint64(k[:])
+}
+
+// imageOf identifies the image of an item by the bytes of its file, because two rows may name one image. Without a
+// truth the stored measurement takes its place.
+func imageOf(it *manifest.Item) uint64 {
+	key := "name " + it.Name
+	switch {
+	case it.Image != nil && it.Image.SHA256 != "":
+		key = it.Image.SHA256
+	case it.Measurement != nil && it.Measurement.SHA256 != "":
+		key = it.Measurement.SHA256
+	}
+	return ImageKey(key)
+}
+
+// identified reports whether the bytes of the item's image or stored measurement are known. They are not for a file that
+// cannot be read.
+func identified(it *manifest.Item) bool {
+	return it.Image != nil && it.Image.SHA256 != "" || it.Measurement != nil && it.Measurement.SHA256 != ""
+}
+
+// ImageKey is [entry.Image] of a digest.
+func ImageKey(sha256 string) uint64 { return binary.LittleEndian.Uint64([]byte(shortDigest(sha256))) }
+
+func shortDigest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return string(h.Sum(nil)[:16])
+}
+
+// Cell is the key of the table's row of the entry.
+func (e *Entry) Cell() sweep.Cell { return sweep.Cell{Problem: e.Problem, Approach: e.Approach} }
+
+// Done reports whether the item was restored.
+func (e *Entry) Done() bool { return e.Outcome == manifest.OutcomeDone }
+
+// Has reports whether the result lists the file as written.
+func (e *Entry) Has(file string) bool { return slices.Contains(e.Files, file) }
+
+// CompareEntries is the order of every output: problem, approach, image name in natural order, run. The other fields
+// only separate rows that are equal in these.
+func CompareEntries(a, b *Entry) int {
+	return cmp.Or(
+		cmp.Compare(a.TaskRank, b.TaskRank),
+		a.Problem.Compare(b.Problem),
+		a.Approach.Compare(b.Approach),
+		sweep.CompareNatural(a.Name, b.Name),
+		cmp.Compare(a.Run, b.Run),
+		cmp.Compare(a.Seed, b.Seed),
+		cmp.Compare(a.Index, b.Index),
+		strings.Compare(a.ID, b.ID),
+	)
+}

@@ -1,0 +1,198 @@
+package entry
+
+import (
+	"bufio"
+	"container/heap"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// maxSorted is the number of entries that a sorter holds in memory, about 16 MB.
+const maxSorted = 1 << 15
+
+// Sorter brings any number of entries into the order of [CompareEntries]. It keeps at most limit entries in memory;
+// it writes the others as sorted runs to a temporary file, about 250 bytes each, and merges the runs when it is read.
+type Sorter struct {
+	limit   int
+	ranks   map[string]int // of the known tasks; others follow, by name
+	buffer  []*Entry
+	Columns *Columns
+	file    *os.File
+	ends    []int64 // of the runs in the file
+}
+
+// Collect sorts a stream of results. It leaves out metrics with several versions on request, and returns an error that wraps
+// [result.ErrVersions] otherwise. Close the sorter after use.
+func Collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, leaveOut bool) (*Sorter, error) {
+	return collectIn(results, tasks, leaveOut, maxSorted)
+}
+
+// collectIn sorts with at most limit results in memory.
+func collectIn(results iter.Seq2[manifest.Result, error], tasks operator.Set, leaveOut bool, limit int) (*Sorter, error) {
+	s := &Sorter{limit: limit, ranks: make(map[string]int), Columns: &Columns{leaveOut: leaveOut}}
+	for rank, name := range tasks.Names() {
+		s.ranks[name] = rank
+	}
+	for r, err := range results {
+		if err == nil {
+			err = s.add(&r)
+		}
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	if err := s.Columns.choose(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	slices.SortFunc(s.buffer, CompareEntries)
+	return s, nil
+}
+
+func (s *Sorter) add(r *manifest.Result) error {
+	e, err := newEntry(r)
+	if err != nil {
+		return err
+	}
+	rank, known := s.ranks[e.Task]
+	if !known {
+		rank = len(s.ranks)
+	}
+	e.TaskRank = rank
+	s.Columns.add(e, r)
+	if len(s.buffer) == s.limit {
+		if err := s.spill(); err != nil {
+			return fmt.Errorf("sort results in a temporary file: %w", err)
+		}
+	}
+	s.buffer = append(s.buffer, e)
+	return nil
+}
+
+// spill moves the buffer to the file as a sorted run.
+func (s *Sorter) spill() error {
+	if s.file == nil {
+		f, err := TempFile()
+		if err != nil {
+			return err
+		}
+		s.file = f
+	}
+	slices.SortFunc(s.buffer, CompareEntries)
+	out := bufio.NewWriterSize(s.file, 1<<16)
+	encoder := gob.NewEncoder(out)
+	for _, e := range s.buffer {
+		if err := encoder.Encode(e); err != nil {
+			return TemporaryError(err)
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return TemporaryError(err)
+	}
+	end, err := s.file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	s.ends = append(s.ends, end)
+	clear(s.buffer) // frees the entries
+	s.buffer = s.buffer[:0]
+	return nil
+}
+
+// All yields the entries in order, with the chosen versions of their scores. Each iteration reads them from the start.
+func (s *Sorter) All() iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		merged, err := s.open()
+		for err == nil && len(merged) > 0 {
+			s.Columns.apply(merged[0].head)
+			if !yield(merged[0].head, nil) {
+				return
+			}
+			if err = merged[0].next(); err == nil {
+				heap.Fix(&merged, 0)
+			} else if errors.Is(err, io.EOF) {
+				heap.Pop(&merged)
+				err = nil
+			}
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("read sorted results: %w", err))
+		}
+	}
+}
+
+// open places a cursor at the first entry of each run and of the buffer.
+func (s *Sorter) open() (cursors, error) {
+	var open cursors
+	start := int64(0)
+	for _, end := range s.ends {
+		decoder := gob.NewDecoder(bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), 1<<14))
+		open = append(open, &cursor{read: func() (*Entry, error) {
+			e := new(Entry)
+			return e, decoder.Decode(e)
+		}})
+		start = end
+	}
+	if rest := s.buffer; len(rest) > 0 {
+		open = append(open, &cursor{read: func() (*Entry, error) {
+			if len(rest) == 0 {
+				return nil, io.EOF
+			}
+			e := rest[0]
+			rest = rest[1:]
+			return e, nil
+		}})
+	}
+	for _, c := range open {
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+	}
+	heap.Init(&open)
+	return open, nil
+}
+
+// Close releases the temporary file.
+func (s *Sorter) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// cursor is a position in a run.
+type cursor struct {
+	head *Entry
+	read func() (*Entry, error)
+}
+
+// next returns io.EOF at the end of the run.
+func (c *cursor) next() (err error) {
+	c.head, err = c.read()
+	return err
+}
+
+// cursors is a heap with the first entry on top.
+type cursors []*cursor
+
+func (c cursors) Len() int { return len(c) }
+
+func (c cursors) Less(i, j int) bool { return CompareEntries(c[i].head, c[j].head) < 0 }
+
+func (c cursors) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+
+func (c *cursors) Push(x any) { *c = append(*c, x.(*cursor)) }
+
+func (c *cursors) Pop() any {
+	last := len(*c) - 1
+	x := (*c)[last]
+	*c = (*c)[:last]
+	return x
+}

@@ -1,0 +1,184 @@
+package figure
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/report/chart"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/statistic"
+)
+
+// maxCurveSteps bounds the points of a convergence curve: evenly spaced steps of the longest trace, with the first and the
+// last.
+const maxCurveSteps = 100
+
+// convergenceCurve is a curve of traces that a figure shows.
+type convergenceCurve struct{ name, label string }
+
+func convergenceCurves() []convergenceCurve {
+	return []convergenceCurve{
+		{"data_norm", "‖y − A(z)‖"}, {"primal_norm", "‖x − z‖"}, {"dual_norm", "‖u‖"}, {"psnr", "PSNR (dB)"},
+	}
+}
+
+// traceValues are the curves of one trace in the order of convergenceCurves, nil for a curve that it lacks.
+type traceValues struct {
+	image  uint64
+	steps  int
+	curves [][]float64
+	page   *Curves // if the page shows the item
+}
+
+// convergence is the figure of the solver's curves. It reads at most limit traces of each approach.
+func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit int) (*statFigure, error) {
+	f := &statFigure{name: figureConvergence + p.slug, title: p.label + ": convergence", width: chart.TwoColumns}
+	curves := convergenceCurves()
+	panels := make([]statPanel, len(curves))
+	for i, c := range curves {
+		panels[i] = statPanel{x: "step", y: c.name, Panel: chart.Panel{X: chart.Axis{Label: "step"}, Y: chart.Axis{Label: c.label}}}
+	}
+	var images span
+	sampledOnly, missing := false, 0
+	for _, c := range p.cells {
+		var chosen []sampled
+		untraced := 0
+		for _, v := range c.sample.chosen {
+			if !v.traced {
+				untraced++
+			} else if len(chosen) < limit {
+				chosen = append(chosen, v)
+			}
+		}
+		traces, err := w.readTraces(ctx, chosen)
+		if err != nil {
+			return nil, err
+		}
+		missing += untraced + len(chosen) - len(traces)
+		sampledOnly = sampledOnly || len(chosen) == limit && c.sample.seen > limit
+		for i := range curves {
+			points := meanCurve(traces, i)
+			if len(points) == 0 {
+				continue
+			}
+			images.add(points[0].n)
+			panels[i].series = append(panels[i].series, statSeries{label: c.label, kind: chart.Curve, points: points})
+		}
+	}
+	for _, panel := range panels {
+		if len(panel.series) == 0 {
+			continue
+		}
+		var values []float64
+		for _, s := range panel.series {
+			for _, v := range s.points {
+				values = append(values, v.Y)
+			}
+		}
+		panel.Y.Log = panel.y != "psnr" && logarithmic(values, 10)
+		f.panels = append(f.panels, panel)
+	}
+	f.columns = min(3, len(f.panels))
+	if len(f.panels) == 4 {
+		f.columns = 2
+	}
+	if len(f.panels) == 1 {
+		f.width = chart.OneColumn
+	}
+	f.notes = append(f.notes,
+		"Lines: means over measurements; bands: 95 % confidence intervals of the means, each image one cluster; n = "+images.text("image")+".",
+		"Curves of the first finished run of each measurement.")
+	if sampledOnly {
+		f.notes = append(f.notes, fmt.Sprintf("A random sample of %d measurements of each approach, the same where they restored the same.", limit))
+	}
+	if missing > 0 {
+		f.notes = append(f.notes, plural(missing, "measurement")+" without a readable trace.")
+	}
+	return f, nil
+}
+
+// readTraces reads the traces of the items, in their order. A trace that cannot be read is left out and noted as lost.
+func (w *figureWriter) readTraces(ctx context.Context, of []sampled) ([]*traceValues, error) {
+	found := make([]*traceValues, len(of))
+	lost := make([]error, len(of))
+	var group errgroup.Group
+	group.SetLimit(result.ReadCalls)
+	for i, v := range of {
+		group.Go(func() error {
+			found[i], lost[i] = w.readTrace(ctx, v)
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("draw figures: %w", err)
+	}
+	var out []*traceValues
+	for i, t := range found {
+		if lost[i] != nil {
+			w.Lost = append(w.Lost, lost[i])
+		} else {
+			out = append(out, t)
+		}
+		if w.shown[of[i].item] {
+			w.Read[of[i].item] = nil
+			if t != nil {
+				w.Read[of[i].item] = t.page
+			}
+		}
+	}
+	return out, nil
+}
+
+func (w *figureWriter) readTrace(ctx context.Context, of sampled) (*traceValues, error) {
+	t, thinned, err := readTrace(ctx, w.store, of.item)
+	if err != nil {
+		return nil, err
+	}
+	out := &traceValues{image: of.image, steps: len(t.Timestep)}
+	if w.shown[of.item] {
+		out.page = thinned
+	}
+	at := evenSteps(out.steps, maxCurveSteps)
+	for _, c := range convergenceCurves() {
+		values := t.Curve(c.name)
+		var chosen []float64
+		for _, k := range at {
+			if values != nil {
+				chosen = append(chosen, values[k])
+			}
+		}
+		out.curves = append(out.curves, chosen)
+	}
+	return out, nil
+}
+
+// meanCurve returns the mean of a curve over the traces with its interval at each drawn step. Traces with another number
+// of steps than the longest, which one approach does not have, are left out.
+func meanCurve(traces []*traceValues, curve int) []statPoint {
+	steps := 0
+	for _, t := range traces {
+		if t.curves[curve] != nil {
+			steps = max(steps, t.steps)
+		}
+	}
+	var out []statPoint
+	for p, k := range evenSteps(steps, maxCurveSteps) {
+		var values []float64
+		var images []uint64
+		for _, t := range traces {
+			if t.steps == steps && t.curves[curve] != nil {
+				v := t.curves[curve][p]
+				if math.IsInf(v, 0) {
+					v = math.NaN()
+				}
+				values, images = append(values, v), append(images, t.image)
+			}
+		}
+		e := statistic.ClusterMean(values, images)
+		out = append(out, statPoint{Point: interval(float64(k+1), e), n: e.N})
+	}
+	return out
+}

@@ -1,0 +1,348 @@
+// Package figure draws the statistical figures of a summary: each as SVG and PNG, with its data as CSV. It reads the traces of a bounded
+// sample of items, and returns the curves that the page shows. A further figure of a problem is one file here and one line in
+// figureWriter.problem.
+package figure
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"iter"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/chart"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
+)
+
+const (
+	// Folder is before the keys of the figures of a report.
+	Folder = "figures/"
+	// KeyCaptions lists the figures with their captions, beside them.
+	KeyCaptions = "captions.md"
+)
+
+// The kinds of figures: their names begin with these words.
+const (
+	figureSweep       = "psnr_vs_"
+	figureConvergence = "convergence_"
+	figureHistogram   = "histogram_"
+	figurePairs       = "pairs_"
+	figureResidual    = "residual_vs_psnr_"
+)
+
+// Kinds are the beginnings of the names of all figures.
+func Kinds() []string {
+	return []string{figureSweep, figureConvergence, figureHistogram, figurePairs, figureResidual}
+}
+
+// Bounds of the figures of a report.
+const (
+	// maxProblems bounds the problems with figures of their own: the first in the order of the table.
+	maxProblems = 16
+	// maxLines bounds the lines of one panel, maxPanels the panels of one figure.
+	maxLines  = 10
+	maxPanels = 6
+	// maxDots bounds the points of one approach in a scatter plot.
+	maxDots = 1000
+	// maxNameLength bounds the name of a figure's file, without its extension.
+	maxNameLength = 100
+)
+
+// traceLimits bound the traces that the convergence curves of a report and of one line read. problems is the number of the
+// report's problems with restored items.
+type traceLimits struct{ total, line, problems int }
+
+func reportTraces() traceLimits { return traceLimits{total: 1024, line: 128} }
+
+func figureTraces() traceLimits { return traceLimits{total: 16384, line: 2048} }
+
+// drawing has the stored figures, an error for each listed trace that could not be read, and the curves of the items that the page
+// shows, nil for an unreadable trace.
+type drawing struct {
+	Stored []File
+	Lost   []error
+	Read   map[string]*Curves
+}
+
+// Draw stores all figures of a summary, and its entries, in a store of figures. It reads many traces.
+func Draw(ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error]) (drawing, error) {
+	w := &figureWriter{store: store, summary: summary, limits: figureTraces()}
+	err := w.writeAll(ctx, ordered)
+	return w.drawing, err
+}
+
+// DrawReport stores the figures of a report below [Folder], and returns the curves of the shown items.
+func DrawReport(
+	ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error], shown map[string]bool,
+) (drawing, error) {
+	w := &figureWriter{store: store, folder: Folder, summary: summary, limits: reportTraces(), shown: shown}
+	w.Read = make(map[string]*Curves)
+	err := w.writeAll(ctx, ordered)
+	return w.drawing, err
+}
+
+// statFigure is a figure before it is drawn.
+type statFigure struct {
+	// name is that of the files; it is made safe and distinct.
+	name string
+	// title is the first sentence of the caption, notes are the others.
+	title string
+	notes []string
+
+	width          chart.Width
+	columns        int
+	shareX, shareY bool
+	panels         []statPanel
+}
+
+// statPanel is one panel, with the names of its quantities in the CSV file.
+type statPanel struct {
+	chart.Panel
+	x, y   string
+	series []statSeries
+}
+
+// statSeries is a series whose points have the columns of the CSV file.
+type statSeries struct {
+	label  string
+	kind   chart.Kind
+	points []statPoint
+}
+
+// statPoint is a point. n is the number of images behind it, item and image name the item of a point of one item.
+type statPoint struct {
+	chart.Point
+	n           int
+	item, image string
+}
+
+// empty reports whether no point can be drawn.
+func (f *statFigure) empty() bool {
+	for i := range f.panels {
+		for _, s := range f.panels[i].series {
+			for _, p := range s.points {
+				if statistic.Defined(p.X) && statistic.Defined(p.Y) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (f *statFigure) caption() string {
+	return strings.Join(append([]string{f.title + "."}, f.notes...), " ")
+}
+
+func (f *statFigure) chart() *chart.Chart {
+	c := &chart.Chart{
+		Title: sweep.Printable(f.title), Description: sweep.Printable(f.caption()), Width: f.width, Columns: f.columns,
+		ShareX: f.shareX, ShareY: f.shareY,
+	}
+	for i := range f.panels {
+		p := f.panels[i].Panel
+		for _, s := range f.panels[i].series {
+			out := chart.Series{Label: sweep.Printable(s.label), Kind: s.kind}
+			for _, v := range s.points {
+				out.Points = append(out.Points, v.Point)
+			}
+			p.Series = append(p.Series, out)
+		}
+		c.Panels = append(c.Panels, p)
+	}
+	return c
+}
+
+// figureHeader is the header of a figure's CSV file.
+const figureHeader = "panel,series,x_name,x,y_name,y,low,high,n,image,item"
+
+// csv returns the points of the figure, one row each. Undefined figures are empty cells.
+func (f *statFigure) csv() ([]byte, error) {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	rows := [][]string{strings.Split(figureHeader, ",")}
+	for i := range f.panels {
+		p := &f.panels[i]
+		for _, s := range p.series {
+			for _, v := range s.points {
+				n := ""
+				if v.n > 0 {
+					n = strconv.Itoa(v.n)
+				}
+				rows = append(rows, []string{
+					table.CSVText(p.Title), table.CSVText(s.label), p.x, table.CSVFloat(v.X, 'g', 8), p.y, table.CSVFloat(v.Y, 'g', 8),
+					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, table.CSVText(v.image), v.item,
+				})
+			}
+		}
+	}
+	if err := w.WriteAll(rows); err != nil {
+		return nil, fmt.Errorf("write csv of figure %s: %w", f.name, err)
+	}
+	return out.Bytes(), nil
+}
+
+// figureWriter draws and stores the figures of a report.
+type figureWriter struct {
+	store result.Files
+	// folder is before the keys of the files.
+	folder  string
+	summary aggregate.Summary
+	limits  traceLimits
+
+	drawing
+	shown map[string]bool // items whose curves the page shows
+	used  map[string]bool
+}
+
+// writeAll stores all figures and their captions, and removes those of an earlier report.
+func (w *figureWriter) writeAll(ctx context.Context, ordered iter.Seq2[*entry.Entry, error]) error {
+	w.used = make(map[string]bool)
+	evaluations, err := w.problems(ctx, ordered)
+	if err != nil {
+		return err
+	}
+	own := w.Stored
+	w.Stored = nil
+	for _, f := range sweepFigures(w.summary, evaluations) {
+		if err := w.add(ctx, f); err != nil {
+			return err
+		}
+	}
+	w.Stored = append(w.Stored, own...)
+	if err := w.captions(ctx); err != nil {
+		return err
+	}
+	return w.removeStale(ctx)
+}
+
+// add draws and stores a figure. A figure without points is not stored.
+func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
+	if f.empty() {
+		return nil
+	}
+	if w.summary.Oracle {
+		f.notes = append(f.notes, "Runs are "+selection.OracleNote+".")
+	}
+	f.name = w.uniqueName(f.name)
+	drawn := f.chart()
+	stored := File{Name: f.name, Caption: sweep.Printable(f.caption()), Wide: f.width == chart.TwoColumns}
+	for _, file := range []struct {
+		extension string
+		key       *string
+		data      func() ([]byte, error)
+	}{
+		// The CSV file comes first: it tells a later report that the three are figures of a report.
+		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG},
+	} {
+		data, err := file.data()
+		if err != nil {
+			return fmt.Errorf("draw figure %s: %w", f.name, err)
+		}
+		*file.key = w.folder + f.name + file.extension
+		if err := result.Put(ctx, w.store, *file.key, data); err != nil {
+			return err
+		}
+	}
+	w.Stored = append(w.Stored, stored)
+	return nil
+}
+
+// uniqueName makes a name safe as a file name, and distinct.
+func (w *figureWriter) uniqueName(name string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '_'
+	}, name)
+	safe = safe[:min(len(safe), maxNameLength)]
+	unique := safe
+	for n := 2; w.used[unique]; n++ {
+		unique = safe + "_" + strconv.Itoa(n)
+	}
+	w.used[unique] = true
+	return unique
+}
+
+// captions stores the list of the figures.
+func (w *figureWriter) captions(ctx context.Context) error {
+	var out bytes.Buffer
+	out.WriteString("# Figures\n")
+	for _, f := range w.Stored {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n", f.Name, table.EscapeMarkdown(f.Caption))
+	}
+	if len(w.Stored) == 0 {
+		out.WriteString("\nNo figures: no restored item has a score or a trace that a figure could show.\n")
+	}
+	return result.Put(ctx, w.store, w.folder+KeyCaptions, out.Bytes())
+}
+
+// removeStale removes the figures that are not of this report.
+func (w *figureWriter) removeStale(ctx context.Context) error {
+	p, ok := w.store.(result.Pruner)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, kind := range Kinds() {
+		for info, err := range p.List(ctx, w.folder+kind) {
+			if err != nil {
+				return fmt.Errorf("list %s%s: %w", w.folder, kind, err)
+			}
+			name, extension, _ := cutLast(strings.TrimPrefix(info.Key, w.folder), ".")
+			if extension == "csv" && !strings.Contains(name, "/") && !w.used[name] {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		if err := w.removeFigure(ctx, p, w.folder+name); err != nil {
+			return fmt.Errorf("remove figure %s of an earlier report: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// removeFigure removes the files of a figure, the CSV file last. Without the columns of a report they are somebody else's.
+func (w *figureWriter) removeFigure(ctx context.Context, p result.Pruner, name string) error {
+	own := w.store
+	if folder, ok := w.store.(result.Folder); ok {
+		own = folder.To
+	}
+	data, err := own.Get(ctx, name+".csv")
+	if err != nil || !bytes.HasPrefix(data, []byte(figureHeader)) {
+		return err
+	}
+	for _, extension := range []string{".svg", ".png", ".csv"} {
+		if err := p.Delete(ctx, name+extension); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutLast splits a text at the last separator.
+func cutLast(s, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, separator); i >= 0 {
+		return s[:i], s[i+len(separator):], true
+	}
+	return s, "", false
+}
+
+// File is a statistical figure, stored as figures/NAME.svg, NAME.png and NAME.csv, its data. SVG, PNG and CSV are its
+// keys.
+type File struct {
+	Name, Caption, SVG, PNG, CSV string
+	// Wide is set for figures of two columns, which get a row of their own on the page.
+	Wide bool
+}

@@ -1,0 +1,235 @@
+package figure
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+)
+
+// problemFigures collects what the figures of one problem show, and holds a bounded part of it.
+type problemFigures struct {
+	// label is the task's name for people with the varying properties of the problem, slug the ending of file names.
+	label, slug string
+	cells       []*problemCell
+	// hidden counts the approaches that are not drawn, beyond is the last of them.
+	hidden int
+	beyond *aggregate.Row
+	rule   selection.Rule
+}
+
+// problemCell is one approach to the problem.
+type problemCell struct {
+	row        *aggregate.Row
+	label      string
+	psnr, gain histogram
+	sample     sample
+}
+
+// sample holds the measurements with the lowest digests. That is a random sample, which is the same for all approaches to
+// equal measurements, in any order of the results.
+type sample struct {
+	limit  int
+	seen   int
+	chosen []sampled // in the order of the keys
+}
+
+// sampled is one measurement of a sample.
+type sampled struct {
+	// key is the digest of the measurement and its image's name.
+	key        string
+	image      uint64
+	name, item string
+	// psnr and ratio are of the runs combined by the rule: in dB; mean square residual over the variance of the noise.
+	psnr, ratio float64
+	// traced reports that the item, the first finished run, has a trace.
+	traced bool
+}
+
+func (s *sample) add(v sampled) {
+	s.seen++
+	at, _ := slices.BinarySearchFunc(s.chosen, v, func(a, b sampled) int { return strings.Compare(a.key, b.key) })
+	if at < s.limit {
+		s.chosen = slices.Insert(s.chosen, at, v)
+		s.chosen = s.chosen[:min(len(s.chosen), s.limit)]
+	}
+}
+
+// isPartial reports whether the sample lacks measurements that were added.
+func (s *sample) isPartial() bool { return s.seen > s.limit }
+
+// find returns the measurement with the key, or nil.
+func (s *sample) find(key string) *sampled {
+	at, ok := slices.BinarySearchFunc(s.chosen, key, func(a sampled, k string) int { return strings.Compare(a.key, k) })
+	if !ok {
+		return nil
+	}
+	return &s.chosen[at]
+}
+
+func (c *problemCell) add(m *entry.Measurement) {
+	c.psnr.add(m.Combined.PSNR)
+	c.gain.add(m.Combined.PSNR - m.Combined.Baseline)
+	combined := *m.Entry
+	combined.Scores = m.Combined
+	c.sample.add(sampled{
+		key: m.Measurement, image: m.Image, name: m.Name, item: m.Done[0].ID,
+		psnr: m.Combined.PSNR, ratio: combined.ResidualRatio(), traced: m.Done[0].Has(manifest.FileTrace),
+	})
+}
+
+// problems stores the figures of each problem and returns the mean network evaluations per image of each cell.
+func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry.Entry, error]) (map[sweep.Cell]float64, error) {
+	rows := make(map[sweep.Cell]*aggregate.Row)
+	for i := range w.summary.Rows {
+		rows[w.summary.Rows[i].Cell()] = &w.summary.Rows[i]
+	}
+	limits := w.limits.divide(w.summary)
+	evaluations, measured := make(map[sweep.Cell]float64), make(map[sweep.Cell]float64)
+	var current *problemFigures
+	var of sweep.Problem
+	drawn := 0
+	flush := func() error {
+		if current == nil {
+			return nil
+		}
+		p := current
+		current = nil
+		return w.problem(ctx, p, limits)
+	}
+	for m, err := range entry.Measurements(ordered, w.summary.Rule) {
+		if err != nil {
+			return nil, err
+		}
+		row := rows[m.Cell()]
+		if m.Copy || len(m.Runs) == 0 || row == nil || !m.Cell().Resolved() {
+			continue
+		}
+		evaluations[m.Cell()] += float64(m.Done[0].Evaluations * runsUsed(w.summary.Rule, len(m.Runs)))
+		measured[m.Cell()]++
+		if current != nil && of != m.Problem {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+		if current == nil {
+			if drawn == maxProblems {
+				continue
+			}
+			drawn++
+			current, of = w.newProblem(row), m.Problem
+		}
+		current.add(m, row, w.summary.Varying)
+	}
+	for c, n := range measured {
+		evaluations[c] /= n
+	}
+	return evaluations, flush()
+}
+
+func (w *figureWriter) newProblem(row *aggregate.Row) *problemFigures {
+	p := &problemFigures{label: row.Label, slug: row.Task, rule: w.summary.Rule}
+	if text := w.summary.Varying.ProblemText(row); text != "" {
+		p.label += ", " + text
+		p.slug += "_" + strings.NewReplacer("σ ", "sigma", "=", "", ", ", "_", " ", "_").Replace(text)
+	}
+	return p
+}
+
+func (p *problemFigures) add(m *entry.Measurement, row *aggregate.Row, varying aggregate.Varying) {
+	last := len(p.cells) - 1
+	if last < 0 || p.cells[last].row != row {
+		if len(p.cells) == maxLines {
+			// The measurements of a cell follow each other: one count for each cell.
+			if row != p.beyond {
+				p.beyond, p.hidden = row, p.hidden+1
+			}
+			return
+		}
+		p.cells = append(p.cells, &problemCell{row: row, label: varying.ApproachText(row), sample: sample{limit: maxDots}})
+		last++
+	}
+	p.cells[last].add(m)
+}
+
+// problem stores the figures of one problem.
+func (w *figureWriter) problem(ctx context.Context, p *problemFigures, limits traceLimits) error {
+	convergence, err := w.convergence(ctx, p, limits.line)
+	if err != nil {
+		return err
+	}
+	for _, f := range append([]*statFigure{convergence, p.pairs(), p.residuals()}, p.histograms()...) {
+		f.notes = append(f.notes, p.notes()...)
+		if limits.problems > maxProblems {
+			f.notes = append(f.notes, fmt.Sprintf("The first %d of %d problems have such figures.", maxProblems, limits.problems))
+		}
+		if err := w.add(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notes are the sentences of all figures of the problem.
+func (p *problemFigures) notes() []string {
+	var out []string
+	items, failed := 0, 0
+	for _, c := range p.cells {
+		items += c.row.Items
+		failed += c.row.Failed + c.row.Dead
+	}
+	if failed > 0 {
+		out = append(out, plural(failed, "item")+" of "+plural(items, "item")+" failed.")
+	}
+	if p.hidden > 0 {
+		out = append(out, "Not drawn: "+plural(p.hidden, "further approach")+".")
+	}
+	return out
+}
+
+// runsUsed is the number of runs that a rule needs for one image.
+func runsUsed(rule selection.Rule, runs int) int {
+	if rule == selection.First || rule == selection.Mean {
+		return 1
+	}
+	return runs
+}
+
+// divide shares the traces among the lines of the report, and counts its problems.
+func (l traceLimits) divide(s aggregate.Summary) traceLimits {
+	lines, inProblem, problems := 0, 0, 0
+	var of sweep.Problem
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if !r.Cell().Resolved() || r.Images == 0 {
+			continue
+		}
+		if problems == 0 || of != r.Problem {
+			of, inProblem = r.Problem, 0
+			problems++
+		}
+		if inProblem++; problems <= maxProblems && inProblem <= maxLines {
+			lines++
+		}
+	}
+	return traceLimits{total: l.total, line: min(l.line, l.total/max(1, lines)), problems: problems}
+}
+
+// plural states a count with its unit.
+func plural(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	if strings.HasSuffix(unit, "ch") {
+		unit += "e"
+	}
+	return strconv.Itoa(n) + " " + unit + "s"
+}

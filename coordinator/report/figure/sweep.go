@@ -1,0 +1,374 @@
+package figure
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/chart"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+)
+
+// The properties of a row that sweeps name by themselves.
+const (
+	propertySigma   = "sigma"
+	propertyPhotons = "photons"
+	propertySteps   = "steps"
+	// propertySize differs from the parameter size of operators.
+	propertySize  = "image_size"
+	propertyPrior = "prior"
+)
+
+// sweepAxis is a quantity against which a sweep figure shows the PSNR.
+type sweepAxis struct {
+	// name is that of the figure's file and of the column x_name.
+	name, label string
+	// property is the assignment that may differ between the points of one line.
+	property string
+	// value returns the quantity of a row, NaN if it has none.
+	value func(r *aggregate.Row) float64
+	// given reports that the campaign sets the quantity, so that its values are the ticks, and a line needs two of them.
+	given bool
+}
+
+// sweepFigures are the figures of PSNR against each quantity that varies in a task: the noise level, numeric parameters and
+// settings, seconds and network evaluations. evaluations are the means per image.
+func sweepFigures(s aggregate.Summary, evaluations map[sweep.Cell]float64) []*statFigure {
+	var out []*statFigure
+	for from := 0; from < len(s.Rows); {
+		to := from
+		for to < len(s.Rows) && s.Rows[to].Task == s.Rows[from].Task {
+			to++
+		}
+		rows := finishedRows(s.Rows[from:to])
+		for _, axis := range sweepAxes(rows, evaluations) {
+			if f := sweepFigure(s, rows, axis); f != nil {
+				out = append(out, f)
+			}
+		}
+		from = to
+	}
+	return out
+}
+
+// finishedRows are the rows with a PSNR.
+func finishedRows(rows []aggregate.Row) []*aggregate.Row {
+	var out []*aggregate.Row
+	for i := range rows {
+		if rows[i].Cell().Resolved() && rows[i].PSNR.N > 0 {
+			out = append(out, &rows[i])
+		}
+	}
+	return out
+}
+
+// problemAssignments and approachAssignments are the properties of a row, without task and method.
+func problemAssignments(r *aggregate.Row) []string {
+	list := append(sweep.Assignments(r.Params), propertySigma+"="+r.Sigma.String(), propertySize+"="+r.Size)
+	if r.Photons > 0 {
+		list = append(list, propertyPhotons+"="+sweep.Exact(r.Photons))
+	}
+	return list
+}
+
+func approachAssignments(r *aggregate.Row) []string {
+	return append(sweep.Assignments(r.Settings), propertyPrior+"="+sweep.ShortPrior(r.Prior))
+}
+
+// assigned returns the number that the list assigns to the name, NaN without one.
+func assigned(list []string, name string) float64 {
+	for _, a := range list {
+		if n, v, ok := strings.Cut(a, "="); ok && n == name {
+			if f, err := strconv.ParseFloat(v, 64); err == nil && !math.IsInf(f, 0) {
+				return f
+			}
+		}
+	}
+	return math.NaN()
+}
+
+// without is the list without the assignment of a name.
+func without(list []string, name string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(a string) bool { return strings.HasPrefix(a, name+"=") }), ";")
+}
+
+// sweepAxes are the quantities that may vary between the rows of one task.
+func sweepAxes(rows []*aggregate.Row, evaluations map[sweep.Cell]float64) []sweepAxis {
+	var out []sweepAxis
+	var names []string
+	for _, r := range rows {
+		for _, a := range slices.Concat(problemAssignments(r), approachAssignments(r)) {
+			if name, _, ok := strings.Cut(a, "="); ok && !slices.Contains(names, name) && name != propertyPrior && name != propertySize {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		rank := func(s string) int { return 2 - slices.Index([]string{propertySteps, propertySigma}, s) }
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+	})
+	label := map[string]string{propertySigma: "noise level σ", propertyPhotons: "photons of a white pixel", propertySteps: "solver steps"}
+	for _, name := range names {
+		out = append(out, sweepAxis{name: name, label: cmp.Or(label[name], name), property: name, given: true, value: func(r *aggregate.Row) float64 {
+			return assigned(slices.Concat(problemAssignments(r), approachAssignments(r)), name)
+		}})
+	}
+	differ := false
+	for _, r := range rows {
+		n := evaluations[r.Cell()]
+		differ = differ || n != assigned(approachAssignments(r), propertySteps)
+	}
+	if differ { // otherwise the figure against the steps shows the same
+		out = append(out, sweepAxis{name: "evaluations", label: "network evaluations per image", property: propertySteps, value: func(r *aggregate.Row) float64 {
+			if n, known := evaluations[r.Cell()]; known {
+				return n
+			}
+			return math.NaN()
+		}})
+	}
+	return append(out, sweepAxis{name: "seconds", label: "solver time per image (s)", property: propertySteps, value: func(r *aggregate.Row) float64 {
+		if r.Seconds.N == 0 {
+			return math.NaN()
+		}
+		return r.Seconds.Mean
+	}})
+}
+
+// sweepLine is one line of a sweep figure: rows that differ in one property only.
+type sweepLine struct {
+	problem, approach string // without the property
+	method            string
+	rows              []*aggregate.Row
+}
+
+// sweepLines groups the rows, in order of appearance.
+func sweepLines(rows []*aggregate.Row, axis sweepAxis) []*sweepLine {
+	var lines []*sweepLine
+	for _, r := range rows {
+		if !statistic.Defined(axis.value(r)) {
+			continue
+		}
+		problem, approach := without(problemAssignments(r), axis.property), without(approachAssignments(r), axis.property)
+		i := slices.IndexFunc(lines, func(l *sweepLine) bool {
+			return l.problem == problem && l.approach == approach && l.method == r.Method
+		})
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, &sweepLine{problem: problem, approach: approach, method: r.Method})
+		}
+		lines[i].rows = append(lines[i].rows, r)
+	}
+	return lines
+}
+
+// sweepFigure returns nil if the quantity does not vary.
+func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *statFigure {
+	lines := sweepLines(rows, axis)
+	single := 0
+	if axis.given {
+		all := len(lines)
+		lines = slices.DeleteFunc(lines, func(l *sweepLine) bool { return !l.varies(axis) })
+		single = all - len(lines)
+	}
+	panels := panelsOf(lines)
+	if !axis.given {
+		panels = slices.DeleteFunc(panels, func(p []*sweepLine) bool { return len(p) == 1 && len(p[0].rows) == 1 })
+	}
+	if len(panels) == 0 {
+		return nil
+	}
+	task := rows[0]
+	f := &statFigure{name: figureSweep + axis.name + "_" + task.Task, title: task.Label + ": PSNR against " + axis.label, width: chart.OneColumn, shareY: true}
+	shown := panels[:min(maxPanels, len(panels))]
+	if len(shown) > 1 {
+		f.width, f.columns = chart.TwoColumns, min(3, len(shown))
+	}
+	labels, titles := lineLabels(shown), panelTitles(shown)
+	hidden, images, failed := 0, span{}, 0
+	for i, of := range shown {
+		p := statPanel{x: axis.name, y: "psnr", Panel: chart.Panel{
+			Title: titles[i], X: chart.Axis{Label: axis.label, Zero: !axis.given}, Y: chart.Axis{Label: "PSNR (dB)"}, Dodge: axis.given,
+		}}
+		var xs []float64
+		for _, l := range of[:min(maxLines, len(of))] {
+			line := statSeries{label: labels[l], kind: chart.Markers, points: l.points(axis)}
+			for _, v := range line.points {
+				xs = append(xs, v.X)
+				images.add(v.n)
+			}
+			for _, r := range l.rows {
+				failed += r.Failed + r.Dead
+			}
+			p.series = append(p.series, line)
+		}
+		hidden += max(0, len(of)-maxLines)
+		p.X.Log = logarithmic(xs, 8)
+		if axis.given {
+			p.X.Ticks = fewTicks(xs, p.X.Log)
+		}
+		f.panels = append(f.panels, p)
+	}
+	f.notes = append(f.notes,
+		fmt.Sprintf("Points: means over measurements; bars: 95 %% confidence intervals of the means, each image one cluster; n = %s per point.", images.text("image")),
+		runsNote(s.Rule))
+	if axis.name == "seconds" {
+		f.notes = append(f.notes, "The time is a mean over measurements, on the machines of the campaign.")
+	}
+	if failed > 0 {
+		f.notes = append(f.notes, plural(failed, "item")+" failed and not in the means.")
+	}
+	if single > 0 {
+		f.notes = append(f.notes, "Not drawn: "+plural(single, "line")+" with one value of "+axis.name+".")
+	}
+	if hidden > 0 {
+		f.notes = append(f.notes, "Not drawn: "+plural(hidden, "further line")+".")
+	}
+	if more := len(panels) - len(shown); more > 0 {
+		f.notes = append(f.notes, "Not drawn: "+plural(more, "further problem")+".")
+	}
+	return f
+}
+
+// varies reports whether the line has two values of the quantity.
+func (l *sweepLine) varies(axis sweepAxis) bool {
+	return slices.ContainsFunc(l.rows, func(r *aggregate.Row) bool { return axis.value(r) != axis.value(l.rows[0]) })
+}
+
+// points are the rows of the line in the order of the quantity.
+func (l *sweepLine) points(axis sweepAxis) []statPoint {
+	var out []statPoint
+	for _, r := range l.rows {
+		out = append(out, statPoint{Point: interval(axis.value(r), r.PSNR), n: r.PSNR.N})
+	}
+	slices.SortStableFunc(out, func(a, b statPoint) int { return cmp.Compare(a.X, b.X) })
+	return out
+}
+
+// interval is a mean with its confidence interval at x.
+func interval(x float64, e statistic.Estimate) chart.Point {
+	p := chart.At(x, e.Mean)
+	if e.N == 0 {
+		p.Y = math.NaN()
+	} else if e.HalfWidth != nil {
+		p.Low, p.High = e.Mean-*e.HalfWidth, e.Mean+*e.HalfWidth
+	}
+	return p
+}
+
+// panelsOf divides the lines by problem, in order of appearance.
+func panelsOf(lines []*sweepLine) [][]*sweepLine {
+	var out [][]*sweepLine
+	for _, l := range lines {
+		i := slices.IndexFunc(out, func(p []*sweepLine) bool { return p[0].problem == l.problem })
+		if i < 0 {
+			i = len(out)
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], l)
+	}
+	return out
+}
+
+// panelTitles are the properties in which the problems differ.
+func panelTitles(panels [][]*sweepLine) []string {
+	lists := make([]string, len(panels))
+	for i, p := range panels {
+		lists[i] = p[0].problem
+	}
+	titles, _ := sweep.VaryingAssignments(lists)
+	for i, t := range titles {
+		titles[i] = strings.ReplaceAll(t, propertySigma+"=", "σ=")
+	}
+	return titles
+}
+
+// lineLabels are the methods, with the settings in which the lines of one method differ.
+func lineLabels(panels [][]*sweepLine) map[*sweepLine]string {
+	methods := make(map[string][]*sweepLine)
+	for _, p := range panels {
+		for _, l := range p {
+			methods[l.method] = append(methods[l.method], l)
+		}
+	}
+	out := make(map[*sweepLine]string)
+	for method, lines := range methods {
+		lists := make([]string, len(lines))
+		for i, l := range lines {
+			lists[i] = l.approach
+		}
+		varying, _ := sweep.VaryingAssignments(lists)
+		for i, l := range lines {
+			out[l] = strings.TrimSpace(method + " " + varying[i])
+		}
+	}
+	return out
+}
+
+// logarithmic reports whether the values are positive and span at least the factor.
+func logarithmic(values []float64, factor float64) bool {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if statistic.Defined(v) && !math.IsInf(v, 0) {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	return low > 0 && high >= factor*low
+}
+
+// fewTicks returns the distinct values if they have room on an axis.
+func fewTicks(values []float64, log bool) []float64 {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	if len(values) < 2 || len(values) > 8 {
+		return nil
+	}
+	place := func(v float64) float64 {
+		if log {
+			return math.Log(v)
+		}
+		return v
+	}
+	low, high := place(values[0]), place(values[len(values)-1])
+	const room = 1.0 / 9
+	for i := 1; i < len(values); i++ {
+		if place(values[i])-place(values[i-1]) < room*(high-low) {
+			return nil
+		}
+	}
+	return values
+}
+
+// runsNote states the rule that combined the runs.
+func runsNote(rule selection.Rule) string {
+	return fmt.Sprintf("Runs: %s (%s).", rule.Sentence(), rule)
+}
+
+// span is the range of a count.
+type span struct {
+	low, high int
+	any       bool
+}
+
+func (s *span) add(n int) {
+	if !s.any {
+		s.low, s.high, s.any = n, n, true
+	}
+	s.low, s.high = min(s.low, n), max(s.high, n)
+}
+
+// text states the range with its unit.
+func (s span) text(unit string) string {
+	text := strconv.Itoa(s.high) + " " + unit
+	if s.high != 1 {
+		text += "s"
+	}
+	if s.low != s.high {
+		text = strconv.Itoa(s.low) + " to " + text
+	}
+	return text
+}

@@ -1,0 +1,36 @@
+package page
+
+import (
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/published"
+	"ddiff/coordinator/report/selection"
+	"ddiff/restore/operator"
+)
+
+// Campaign describes the campaign on the page. The page omits empty fields.
+type Campaign struct {
+	Name   string
+	Preset string
+	// Prior and PriorLicence are the name and the licence of the score model.
+	Prior        string
+	PriorLicence string
+	// Steps is the number of solver steps.
+	Steps int
+	Seed  uint64
+	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
+	// report of one campaign.
+	Outputs []string
+	// Select combines the runs of one measurement into one figure; empty means first.
+	Select selection.Rule
+	// Tasks order and label the tasks; empty means the built-in ones. Unknown tasks follow, by name.
+	Tasks operator.Set
+	// Published are figures of a publication to compare with; nil for none.
+	Published *published.Figures
+	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
+	Others     int
+	MoreOthers bool
+	// LeaveOut leaves out a metric that has several versions, with a note, instead of ending with ErrVersions.
+	LeaveOut bool
+	// Tunings say which settings were chosen on which images. Nil: no note about it.
+	Tunings *aggregate.Tunings
+}

@@ -1,0 +1,284 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+)
+
+// MaxListed bounds the items in the page's table; results.csv has all.
+const MaxListed = 50_000
+
+// Listing is the page's table of finished items: one column per field, in the order of the report. Names, Cells and Hows
+// are the distinct values to which the columns Name, Cell and How refer.
+type Listing struct {
+	Names []string   `json:"names"`
+	Cells []cellView `json:"cells"`
+	Hows  []howView  `json:"hows"`
+
+	ID   []string `json:"id"`
+	Name []int    `json:"name"`
+	Cell []int    `json:"cell"`
+	How  []int    `json:"how"`
+	// Measurement is equal for the restorations of one measurement.
+	Measurement []int `json:"measurement"`
+	Run         []int `json:"run"`
+	// Pictures has a bit for each file of [pageFiles].
+	Pictures []int  `json:"pictures"`
+	PSNR     column `json:"psnr"`
+	Baseline column `json:"baseline"`
+	SSIM     column `json:"ssim"`
+	Residual column `json:"residual"`
+	// Ratio is the mean square residual over the variance of the noise.
+	Ratio   column `json:"ratio"`
+	Seconds column `json:"seconds"`
+	Luma    column `json:"luma"`
+	HaarPSI column `json:"haarpsi"`
+	// Warnings has the codes of an item's warnings.
+	Warnings []string `json:"warnings"`
+	// Extra has a column for each of Metrics, the metrics without a column of their own.
+	Metrics []string `json:"metrics"`
+	Extra   []column `json:"extra"`
+
+	left         map[sweep.Cell]int // places for the items of each row of the table
+	names        map[string]int
+	cells        map[sweep.Cell]int
+	hows         map[howView]int
+	measurements map[string]int
+	rows         map[string]int    // by the item's id
+	labels       map[string]string // of the tasks
+	first, last  time.Time         // when the first and the last item of all were restored
+	variants     map[sweep.Cell]string
+}
+
+// pageFiles are the files of an item to which the page refers.
+var pageFiles = [...]string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace}
+
+// cellView is the cell of an item; Variant tells it from the others of its task and method.
+type cellView struct {
+	Task     string         `json:"task"`
+	Label    string         `json:"label"`
+	Params   string         `json:"params"`
+	Sigma    manifest.Sigma `json:"sigma"`
+	Photons  float64        `json:"photons,omitempty"`
+	Method   string         `json:"method"`
+	Settings string         `json:"settings"`
+	Prior    string         `json:"prior"`
+	Preset   string         `json:"preset"`
+	Variant  string         `json:"variant"`
+}
+
+// howView is what many items share beside their cell. Seed is a string, because a script's numbers have 53 bits.
+type howView struct {
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	Fit    string `json:"fit"`
+	Steps  int    `json:"steps"`
+	// Cost is known for results of this version.
+	Cost     manifest.Cost `json:"cost,omitzero"`
+	Provider string        `json:"provider"`
+	Seed     string        `json:"seed"`
+	// Precision is the one in which the item was computed.
+	Precision string `json:"precision,omitempty"`
+}
+
+// column has 7 significant digits in JSON, and null for an undefined figure.
+type column []float64
+
+// MarshalJSON implements json.Marshaler.
+func (c column) MarshalJSON() ([]byte, error) {
+	out := []byte{'['}
+	for i, v := range c {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			out = append(out, "null"...)
+		} else {
+			out = strconv.AppendFloat(out, v, 'g', 7, 64)
+		}
+	}
+	return append(out, ']'), nil
+}
+
+// NewListing returns a listing for at most limit of the items of the summary, an equal share of each row of its table, with the
+// scores of the further metrics.
+func NewListing(summary aggregate.Summary, metrics []string, limit int) *Listing {
+	l := &Listing{
+		Names: []string{}, Cells: []cellView{}, Hows: []howView{}, ID: []string{},
+		left: make(map[sweep.Cell]int), names: make(map[string]int), cells: make(map[sweep.Cell]int), hows: make(map[howView]int),
+		measurements: make(map[string]int), rows: make(map[string]int), labels: make(map[string]string), variants: summary.Variants(),
+	}
+	l.Metrics = append([]string{}, metrics...)
+	l.Extra = make([]column, len(l.Metrics))
+	counts := make([]int, len(summary.Rows))
+	for i := range summary.Rows {
+		r := &summary.Rows[i]
+		counts[i] = r.Items - r.Failed - r.Dead
+		l.labels[r.Task] = r.Label
+	}
+	for i, n := range shares(counts, limit) {
+		l.left[summary.Rows[i].Cell()] = n
+	}
+	return l
+}
+
+// shares divides limit places among groups with the given numbers of items. Later groups share the places that a group leaves.
+func shares(counts []int, limit int) []int {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	out := make([]int, len(counts))
+	for i, n := range counts {
+		if total > limit {
+			n = min(n, limit/(len(counts)-i))
+		}
+		out[i] = n
+		limit -= n
+		total -= counts[i]
+	}
+	return out
+}
+
+// Watch yields the entries and lists the finished ones.
+func (l *Listing) Watch(ordered iter.Seq2[*entry.Entry, error]) iter.Seq2[*entry.Entry, error] {
+	return watch(ordered, l.consider)
+}
+
+func (l *Listing) consider(e *entry.Entry) {
+	if !e.Done() {
+		return
+	}
+	if at := e.Finished; !at.IsZero() {
+		if l.first.IsZero() || at.Before(l.first) {
+			l.first = at
+		}
+		if at.After(l.last) {
+			l.last = at
+		}
+	}
+	if c := e.Cell(); l.left[c] > 0 {
+		l.left[c]--
+		l.add(e)
+	}
+}
+
+// row returns the row of a finished entry, and adds it if it is not listed.
+func (l *Listing) row(e *entry.Entry) int {
+	if row, listed := l.rows[e.ID]; listed {
+		return row
+	}
+	l.add(e)
+	return len(l.ID) - 1
+}
+
+func (l *Listing) add(e *entry.Entry) {
+	l.rows[e.ID] = len(l.ID)
+	l.ID = append(l.ID, e.ID)
+	l.Name = append(l.Name, place(l.names, &l.Names, e.Name, e.Name))
+	c := e.Cell()
+	l.Cell = append(l.Cell, place(l.cells, &l.Cells, c, cellView{
+		Task: e.Task, Label: l.labels[e.Task], Params: e.Params, Sigma: e.Sigma, Photons: e.Photons, Method: e.Method,
+		Settings: e.Settings, Prior: e.Prior, Preset: e.Preset, Variant: l.variants[c],
+	}))
+	how := howView{e.Width, e.Height, e.Fit, e.Steps, e.Cost, e.Provider, strconv.FormatUint(e.Seed, 10), e.Used}
+	l.How = append(l.How, place(l.hows, &l.Hows, how, how))
+	if _, known := l.measurements[e.Target]; !known {
+		l.measurements[e.Target] = len(l.measurements)
+	}
+	l.Measurement = append(l.Measurement, l.measurements[e.Target])
+	l.Run = append(l.Run, e.Run)
+	l.Pictures = append(l.Pictures, pictureBits(e))
+	s := &e.Scores
+	l.PSNR, l.Baseline, l.SSIM = append(l.PSNR, s.PSNR), append(l.Baseline, s.Baseline), append(l.SSIM, s.SSIM)
+	l.Residual, l.Ratio = append(l.Residual, s.Residual), append(l.Ratio, e.ResidualRatio())
+	l.Seconds, l.Luma, l.HaarPSI = append(l.Seconds, s.Seconds), append(l.Luma, s.PSNRLuma), append(l.HaarPSI, s.HaarPSI)
+	l.Warnings = append(l.Warnings, e.Warnings)
+	for k := range l.Extra {
+		v := math.NaN()
+		if k < len(s.Extra) {
+			v = s.Extra[k]
+		}
+		l.Extra[k] = append(l.Extra[k], v)
+	}
+}
+
+// place returns the position of a value among the distinct values, and adds the value if its key is new.
+func place[K comparable, V any](seen map[K]int, values *[]V, key K, value V) int {
+	at, known := seen[key]
+	if !known {
+		at = len(*values)
+		seen[key] = at
+		*values = append(*values, value)
+	}
+	return at
+}
+
+func pictureBits(e *entry.Entry) int {
+	bits := 0
+	for i, file := range pageFiles {
+		if e.Has(file) {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}
+
+// maxCopied bounds the items whose pictures a report over several outputs copies.
+const maxCopied = 1000
+
+// copied selects the rows whose pictures are copied: all within the limit; beyond it the given rows, then further
+// restorations of their measurements.
+func (l *Listing) copied(first []int, limit int) []int {
+	if len(l.ID) <= limit {
+		all := make([]int, len(l.ID))
+		for row := range all {
+			all[row] = row
+		}
+		return all
+	}
+	chosen := make(map[int]bool)
+	measured := make(map[int]bool)
+	for _, row := range first {
+		chosen[row] = true
+		measured[l.Measurement[row]] = true
+	}
+	out := slices.Clone(first)
+	for row := range l.ID {
+		if len(out) < limit && !chosen[row] && measured[l.Measurement[row]] {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// copyPictures copies the pictures of the rows and removes the other rows' pictures from the listing. lost has an error
+// for each picture that could not be read.
+func (l *Listing) copyPictures(ctx context.Context, to pictureCopier, rows []int) (lost []error, err error) {
+	present := make([]int, len(l.ID))
+	for _, row := range rows {
+		for bit, file := range pageFiles {
+			if l.Pictures[row]&(1<<bit) == 0 || file == manifest.FileTrace {
+				continue
+			}
+			if err := to.CopyPicture(ctx, manifest.ItemKey(l.ID[row], file)); ctx.Err() != nil {
+				return nil, fmt.Errorf("copy pictures: %w", ctx.Err())
+			} else if err != nil {
+				lost = append(lost, err)
+			}
+			present[row] |= 1 << bit
+		}
+	}
+	l.Pictures = present
+	return lost, nil
+}

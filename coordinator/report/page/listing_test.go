@@ -1,0 +1,50 @@
+package page
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestSharesUseAllPlaces(t *testing.T) {
+	t.Parallel()
+	for range 1000 {
+		counts := make([]int, 1+rand.IntN(6))
+		total, got, limit := 0, 0, rand.IntN(60)
+		for i := range counts {
+			counts[i] = rand.IntN(30)
+			total += counts[i]
+		}
+		for i, n := range shares(counts, limit) {
+			if n < 0 || n > counts[i] {
+				t.Fatalf("shares(%v, %d)[%d] = %d", counts, limit, i, n)
+			}
+			got += n
+		}
+		if got > limit || total <= limit && got != total {
+			t.Fatalf("shares(%v, %d) have %d of %d", counts, limit, got, total)
+		}
+	}
+}
+
+func TestColumnIsJSON(t *testing.T) {
+	t.Parallel()
+	data, err := json.Marshal(column{28.314159265, math.NaN(), math.Inf(1), -1e-9, 0})
+	if want := `[28.31416,null,null,-1e-09,0]`; err != nil || string(data) != want {
+		t.Errorf("%s, %v, want %s", data, err, want)
+	}
+}
+
+// TestCopiedAddsRestorationsOfShownMeasurements: the report of a large campaign copies the shown items and what they are
+// compared with.
+func TestCopiedAddsRestorationsOfShownMeasurements(t *testing.T) {
+	t.Parallel()
+	l := &Listing{ID: make([]string, 6), Measurement: []int{0, 1, 2, 0, 1, 2}}
+	for limit, want := range map[int][]int{6: {0, 1, 2, 3, 4, 5}, 5: {1, 4}, 1: {1}} {
+		if got := l.copied([]int{1}, limit); !slices.Equal(got, want) {
+			t.Errorf("limit %d: rows %v, want %v", limit, got, want)
+		}
+	}
+}

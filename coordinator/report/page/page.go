@@ -1,0 +1,240 @@
+// Package page makes the page of a report from its parts: tables, the list of items, the mosaic, curves. The template, the style and the
+// scripts are beside it. A further section is a field of page and its part of the template.
+package page
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/figure"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/table"
+	"ddiff/manifest"
+)
+
+var (
+	//go:embed report.html.tmpl
+	pageTemplate string
+	//go:embed style.css
+	pageStyle string
+	//go:embed script
+	pageScripts embed.FS
+)
+
+// pageScript joins the files of the page's script, which share one scope.
+func pageScript() (template.JS, error) {
+	var out strings.Builder
+	out.WriteString("\"use strict\";\n(() => {\n")
+	for _, name := range []string{"page", "tables", "curves", "cards", "viewer", "start"} {
+		text, err := pageScripts.ReadFile("script/" + name + ".js")
+		if err != nil {
+			return "", fmt.Errorf("read script of the page: %w", err)
+		}
+		out.Write(text)
+		out.WriteByte('\n')
+	}
+	out.WriteString("})();\n")
+	return template.JS(out.String()), nil //nolint:gosec // our own files
+}
+
+// page is the data of the template.
+type page struct {
+	Style  template.CSS
+	Script template.JS
+
+	Campaign  Campaign
+	Facts     []fact
+	Summary   aggregate.Summary
+	Columns   []string // headings of the columns with text, without the task's
+	Metrics   []string // headings of the columns after the fixed ones
+	Rows      []tableRow
+	Settings  []setting
+	Notes     []string
+	Published *table.Table
+	Runs      *runsTable
+	Sheets    []sheetLink
+	// Figures are shown at once, MoreFigures on a click.
+	Figures, MoreFigures []figure.File
+	Links                []string
+	Tasks                []option
+	Methods              []string
+	Failures             []failure
+	MoreFailed           int
+	Mosaic               *Mosaic
+	Variants             []string
+	// Listed is the number of items in the page's table, Hidden the number of other finished items.
+	Listed, Hidden int
+	Data           pageData
+	// Curves are the solver's curves of a selection of items by their row. The page parses them when they are needed.
+	Curves map[string]*figure.Curves
+}
+
+// pageData is the input of the page's script; html/template escapes it.
+type pageData struct {
+	Items *Listing `json:"items"`
+	// Pictures are the further pictures of an item, by its id.
+	Pictures map[string][]PictureFile `json:"pictures"`
+}
+
+// maxFigures bounds the figures that the page shows at once.
+const maxFigures = 6
+
+// option is one choice of a filter.
+type option struct{ Value, Label string }
+
+type sheetLink struct{ Label, Path string }
+
+// Parts are the files that the page refers to, made before it.
+type Parts struct {
+	List   *Listing
+	Mosaic *Mosaic // nil without finished items
+	Sheets []sheet.File
+	// Figures are shown above the images, in this order.
+	Figures []figure.File
+	// Pictures are further pictures of an item, by its id. Each path is relative to the page.
+	Pictures map[string][]PictureFile
+	// Curves are those that the figures have read, by the item's id; nil for a trace that could not be read.
+	Curves map[string]*figure.Curves
+}
+
+// PictureFile is a picture of an item beside truth, measurement and restoration.
+type PictureFile struct {
+	Title string `json:"title"`
+	Path  string `json:"path"`
+}
+
+type failure struct {
+	Name, Task, Method string
+	Run                int
+	Outcome            manifest.Outcome
+	Reason             string
+}
+
+// Write renders and stores index.html. lost has an error for each listed trace that could not be read.
+func Write(
+	ctx context.Context, store result.Files, campaign Campaign, summary aggregate.Summary, shown *Gallery, with Parts,
+) (lost []error, err error) {
+	curvesOf := make(map[string]*figure.Curves)
+	var rows []int
+	for _, e := range shown.Excerpt() {
+		row := with.List.row(e)
+		rows = append(rows, row)
+		if !e.Has(manifest.FileTrace) {
+			continue
+		}
+		c, known := with.Curves[e.ID]
+		var unreadable error
+		if !known {
+			c, unreadable = figure.ReadCurves(ctx, store, e)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("write %s: %w", Key, ctx.Err())
+		}
+		if unreadable != nil {
+			lost = append(lost, unreadable)
+		} else if c != nil && len(c.Step) > 0 {
+			curvesOf[strconv.Itoa(row)] = c
+		}
+	}
+	if to, ok := store.(pictureCopier); ok {
+		missing, err := with.List.copyPictures(ctx, to, with.List.copied(rows, maxCopied))
+		if err != nil {
+			return nil, err
+		}
+		lost = append(lost, missing...)
+	}
+	if with.Pictures == nil {
+		with.Pictures = map[string][]PictureFile{}
+	}
+	p := newPage(campaign, summary, shown, with)
+	p.Curves = curvesOf
+	out, err := renderPage(p)
+	if err != nil {
+		return nil, err
+	}
+	return lost, result.Put(ctx, store, Key, out)
+}
+
+// pictureCopier is a store to which the pictures of the page are copied.
+type pictureCopier interface {
+	CopyPicture(ctx context.Context, key string) error
+}
+
+func renderPage(p *page) ([]byte, error) {
+	script, err := pageScript()
+	if err != nil {
+		return nil, err
+	}
+	p.Script = script
+	t, err := template.New(Key).Parse(pageTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parse page template: %w", err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, p); err != nil {
+		return nil, fmt.Errorf("render %s: %w", Key, err)
+	}
+	return out.Bytes(), nil
+}
+
+func newPage(campaign Campaign, summary aggregate.Summary, shown *Gallery, with Parts) *page {
+	means := table.Of(summary, "–")
+	metrics := slices.Index(means.Head, "s/image") + 1
+	p := &page{
+		Style:    template.CSS(pageStyle),
+		Campaign: campaign,
+		Facts:    campaignFacts(campaign, summary, with.List),
+		Summary:  summary,
+		Columns:  capitals(means.Head[1:means.Labels]),
+		Metrics:  means.Head[metrics:],
+		Rows:     tableRows(summary, means),
+		Settings: tableSettings(summary),
+		Notes:    means.Notes[1:],
+		Runs:     newRunsTable(summary, means),
+		Figures:  with.Figures[:min(len(with.Figures), maxFigures)],
+		Links:    []string{table.KeyCSV, table.KeySummaryJSON, table.KeySummaryMarkdown},
+		Mosaic:   with.Mosaic,
+		Listed:   len(with.List.ID),
+		Hidden:   summary.Done - len(with.List.ID),
+		Data:     pageData{Items: with.List, Pictures: with.Pictures},
+	}
+	if campaign.Published != nil {
+		published := campaign.Published.Table(summary, "–")
+		p.Published = &published
+	}
+	p.MoreFigures = with.Figures[len(p.Figures):]
+	for _, s := range with.Sheets {
+		p.Sheets = append(p.Sheets, sheetLink{s.Label, s.Key})
+		p.Tasks = append(p.Tasks, option{s.Task, s.Label})
+	}
+	seen := make(map[string]bool)
+	for _, r := range summary.Rows {
+		if !seen[r.Method] {
+			seen[r.Method] = true
+			p.Methods = append(p.Methods, r.Method)
+		}
+	}
+	for _, c := range with.List.Cells {
+		if c.Variant != "" && !slices.Contains(p.Variants, c.Variant) {
+			p.Variants = append(p.Variants, c.Variant)
+		}
+	}
+	for _, e := range shown.failures {
+		p.Failures = append(p.Failures, failure{
+			Name: e.Name, Task: campaign.Tasks.Label(e.Task), Method: e.Method, Run: e.Run, Outcome: e.Outcome, Reason: e.Reason,
+		})
+	}
+	p.MoreFailed = summary.Failed + summary.Dead - len(p.Failures)
+	return p
+}
+
+// Key is the key of the page.
+const Key = "index.html"

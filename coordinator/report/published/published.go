@@ -1,0 +1,235 @@
+// Package published compares a summary with the figures of a publication, which it reads from a CSV file. A further circumstance that
+// makes figures incomparable is one condition here.
+package published
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+)
+
+// Figures are the figures of a publication, with which [Write] compares a summary.
+type Figures struct {
+	// Name is the name of the file.
+	Name string
+	// Source has the comment lines at the beginning of the file, which cite the publication.
+	Source string
+	// Priors names priors by their SHA-256 that are certainly not the publication's, such as the bundled one. It may be nil.
+	Priors map[string]string
+
+	rows []publishedRow
+}
+
+// publishedRow has the figures of one task and method.
+type publishedRow struct {
+	table, task, method, remark string
+	// conditions are the circumstances of the figures; an empty one is unknown.
+	conditions map[string]string
+	// mean and half are in the order of publishedFigures, as the file has them, empty where the publication has none.
+	mean, half []publishedNumber
+}
+
+// publishedNumber is a number with the digits of the publication.
+type publishedNumber struct {
+	text  string
+	value float64
+}
+
+// publishedFigure is a figure that publications report.
+type publishedFigure struct {
+	name, heading string
+	decimals      int
+	of            func(*aggregate.Row) statistic.Estimate
+}
+
+func publishedFigures() []publishedFigure {
+	return []publishedFigure{
+		{"psnr", "PSNR", 2, func(r *aggregate.Row) statistic.Estimate { return r.PSNR }},
+		{"ssim", "SSIM", 3, func(r *aggregate.Row) statistic.Estimate { return r.SSIM }},
+		{"lpips", "LPIPS", 3, lpips},
+		{"residual", "residual", 4, func(r *aggregate.Row) statistic.Estimate { return r.Residual }},
+	}
+}
+
+// lpips is the row's score with a network, if the results have scores with one network alone: publications rarely name theirs.
+func lpips(r *aggregate.Row) statistic.Estimate {
+	if names := lpipsNames(r); len(names) == 1 {
+		return r.Metrics[names[0]]
+	}
+	return statistic.Estimate{}
+}
+
+func lpipsNames(r *aggregate.Row) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Metrics)), func(name string) bool { return !strings.HasPrefix(name, "lpips") })
+}
+
+// The circumstances of published figures, which are columns of the file. They are compared with those of the results, except
+// for data and prior, for which a program has no name.
+const (
+	conditionData   = "data"
+	conditionPrior  = "prior"
+	conditionImages = "images"
+	conditionSize   = "size"
+	conditionSigma  = "sigma"
+	conditionPreset = "preset"
+	conditionSteps  = "steps"
+	conditionRuns   = "runs"
+	conditionSelect = "select"
+	// conditionMetrics are versioned ids, separated by spaces, without the digests of networks.
+	conditionMetrics = "metrics"
+)
+
+func publishedConditions() []string {
+	return []string{
+		conditionImages, conditionSize, conditionSigma, conditionPreset, conditionSteps, conditionRuns, conditionSelect, conditionMetrics, conditionData,
+		conditionPrior,
+	}
+}
+
+// MaxSize is the largest file that [Parse] reads, in bytes.
+const MaxSize = 1 << 20
+
+// Parse reads the CSV file of a publication's figures. Comment lines begin with #. The columns, in any order:
+// task and method, which are required; table; data, images, size (as in 256x256), sigma, prior, preset, steps, runs, select and metrics (as in psnr@1
+// ssim@1), the circumstances; psnr, ssim, lpips and residual with the half-widths of their 95 % intervals psnr_half, ssim_half, lpips_half and
+// residual_half; remark. Name is the name of the file in errors, which wrap [ErrPublished] and name the line.
+func Parse(name string, r io.Reader) (*Figures, error) {
+	p := &Figures{Name: name}
+	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: read %s: %w", ErrPublished, name, err)
+	}
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("%w: %s is larger than 1 MiB; give a table of published figures", ErrPublished, name)
+	}
+	for line := range strings.Lines(string(text)) {
+		comment, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			break
+		}
+		p.Source = strings.TrimSpace(p.Source + " " + strings.TrimSpace(comment))
+	}
+	in := csv.NewReader(strings.NewReader(string(text)))
+	in.Comment = '#'
+	head, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %s is empty; it needs a line with the names of the columns", ErrPublished, name)
+	}
+	if err == nil {
+		err = checkPublishedHead(head)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPublished, name, err)
+	}
+	for {
+		cells, err := in.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var row publishedRow
+		if err == nil {
+			row, err = parsePublishedRow(head, cells)
+			if line, _ := in.FieldPos(0); err != nil {
+				err = fmt.Errorf("line %d: %w", line, err)
+			}
+		}
+		if err == nil && slices.ContainsFunc(p.rows, func(r publishedRow) bool { return r.task == row.task && r.method == row.method }) {
+			line, _ := in.FieldPos(0)
+			err = fmt.Errorf("line %d: repeats task %s and method %s; remove one", line, row.task, row.method)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrPublished, name, err)
+		}
+		p.rows = append(p.rows, row)
+	}
+	if len(p.rows) == 0 {
+		return nil, fmt.Errorf("%w: %s has no row; add one per task and method", ErrPublished, name)
+	}
+	return p, nil
+}
+
+// publishedColumns are all columns of the file.
+func publishedColumns() []string {
+	columns := append([]string{"table", "task", "method", "remark"}, publishedConditions()...)
+	for _, f := range publishedFigures() {
+		columns = append(columns, f.name, f.name+"_half")
+	}
+	return columns
+}
+
+func checkPublishedHead(head []string) error {
+	known := publishedColumns()
+	for i, column := range head {
+		switch {
+		case !slices.Contains(known, column):
+			return fmt.Errorf("column %q is unknown; use %s", column, strings.Join(known, ", "))
+		case slices.Contains(head[:i], column):
+			return fmt.Errorf("column %q is repeated; remove one", column)
+		}
+	}
+	for _, column := range []string{"task", "method"} {
+		if !slices.Contains(head, column) {
+			return fmt.Errorf("has no column %q; add it", column)
+		}
+	}
+	return nil
+}
+
+func parsePublishedRow(head, cells []string) (publishedRow, error) {
+	row := publishedRow{conditions: map[string]string{}}
+	get := func(column string) string {
+		if i := slices.Index(head, column); i >= 0 {
+			return strings.TrimSpace(cells[i])
+		}
+		return ""
+	}
+	row.table, row.task, row.method, row.remark = get("table"), get("task"), get("method"), get("remark")
+	if row.task == "" || row.method == "" {
+		return row, errors.New("task or method is empty; give both")
+	}
+	for _, c := range publishedConditions() {
+		text := get(c)
+		if slices.Contains([]string{conditionImages, conditionSigma, conditionSteps, conditionRuns}, c) && text != "" {
+			x, err := finite(text)
+			if err != nil {
+				return row, fmt.Errorf("%s: %w", c, err)
+			}
+			text = sweep.Exact(x)
+		}
+		row.conditions[c] = text
+	}
+	for _, f := range publishedFigures() {
+		for _, part := range []struct {
+			column string
+			to     *[]publishedNumber
+		}{{f.name, &row.mean}, {f.name + "_half", &row.half}} {
+			x := publishedNumber{text: get(part.column)}
+			if x.text != "" {
+				var err error
+				if x.value, err = finite(x.text); err != nil {
+					return row, fmt.Errorf("%s: %w", part.column, err)
+				}
+			}
+			*part.to = append(*part.to, x)
+		}
+	}
+	return row, nil
+}
+
+func finite(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0, fmt.Errorf("%q is not a number", text)
+	}
+	return x, nil
+}

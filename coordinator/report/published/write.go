@@ -1,0 +1,193 @@
+package published
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
+)
+
+// Table renders the comparison: the columns are the task, the method, the varying properties, the number of images, and for each figure
+// ours, theirs and the difference. Figures that no row of the results has are theirs alone.
+func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
+	pairs, further := p.pairs(s)
+	variants := s.Variants()
+	varies := slices.ContainsFunc(pairs, func(pair publishedPair) bool { return pair.ours != nil && variants[pair.ours.Cell()] != "" })
+	t := table.Table{
+		Title: "Published figures of " + p.Name, Verdict: sentence(p.verdict(pairs, s)), Labels: 2,
+		Head: []string{"task", "method"},
+	}
+	if varies {
+		t.Head, t.Labels = append(t.Head, "cell"), 3
+	}
+	t.Head = append(t.Head, "n")
+	shown := make([]bool, len(publishedFigures()))
+	for k, f := range publishedFigures() {
+		for i := range pairs {
+			shown[k] = shown[k] || pairs[i].ours != nil && f.of(pairs[i].ours).N > 0
+		}
+		if shown[k] {
+			t.Head = append(t.Head, f.heading)
+		}
+		t.Head = append(t.Head, f.heading+" theirs")
+		if shown[k] {
+			t.Head = append(t.Head, "difference")
+		} else {
+			t.Notes = append(t.Notes, f.heading+": these results have none, or those of several networks.")
+		}
+	}
+	for i, pair := range pairs {
+		if i > 0 && pairs[i-1].task != pair.task {
+			t.Rules = append(t.Rules, i)
+		}
+		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, shown, missing)))
+		if pair.ours != nil && pair.theirs != nil && pair.theirs.remark != "" {
+			if note := pair.task + ": " + pair.theirs.remark + "."; !slices.Contains(t.Notes, note) {
+				t.Notes = append(t.Notes, note)
+			}
+		}
+	}
+	if further > 0 {
+		t.Notes = append(t.Notes, fmt.Sprintf("%d further tasks of the publication are not in these results.", further))
+	}
+	if s.Oracle {
+		t.Notes = append(t.Notes, "* "+selection.OracleNote+".")
+	}
+	t.Notes = append(t.Notes, "± is half the 95 % interval of the mean. Source: "+p.Source)
+	return t
+}
+
+func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
+
+// line renders one pair.
+func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]string, varies bool, shown []bool, missing string) []string {
+	method, cell, n, star := "", missing, missing, ""
+	if pair.theirs != nil {
+		method = pair.theirs.method
+	}
+	if pair.ours != nil {
+		method, n = pair.ours.Method, strconv.Itoa(pair.ours.Images)
+		if v := variants[pair.ours.Cell()]; v != "" {
+			cell = v
+		}
+		if pair.ours.Marked(s.Oracle) {
+			star = "*"
+		}
+	}
+	line := []string{pair.task, method}
+	if varies {
+		line = append(line, cell)
+	}
+	line = append(line, n)
+	for k, f := range publishedFigures() {
+		ours, theirs, difference := missing, missing, missing
+		var e statistic.Estimate
+		if pair.ours != nil {
+			e = f.of(pair.ours)
+		}
+		if e.N > 0 {
+			ours = table.Decimal(e.Mean, f.decimals)
+			if e.HalfWidth != nil {
+				ours += " ±" + table.Half(e, f.decimals, "")
+			}
+			ours += star
+		}
+		if t := pair.theirs; t != nil && t.mean[k].text != "" {
+			theirs = t.mean[k].text
+			if t.half[k].text != "" {
+				theirs += " ±" + t.half[k].text
+			}
+			if e.N > 0 {
+				difference = table.Signed(e.Mean-t.mean[k].value, f.decimals) + star
+			}
+		}
+		if shown[k] {
+			line = append(line, ours, theirs, difference)
+		} else {
+			line = append(line, theirs)
+		}
+	}
+	return line
+}
+
+// Write writes the comparison of a summary with published figures: ours, theirs and the difference, and before it
+// whether they are comparable. Rows of the publication whose method the summary lacks are theirs alone.
+//
+// It returns an error that wraps [table.ErrUnknownFormat], or the error of w.
+func Write(w io.Writer, s aggregate.Summary, p *Figures, format table.Format) error {
+	return p.Table(s, format.Missing()).Write(w, format, "published figures")
+}
+
+// WriteCSV writes the comparison with a line per row: the circumstances of both sides, each figure with its
+// half-width on both sides and the difference, and in differs the circumstances that make both incomparable.
+func WriteCSV(w io.Writer, s aggregate.Summary, p *Figures) error {
+	pairs, _ := p.pairs(s)
+	out := csv.NewWriter(w)
+	head := []string{"table", "task", "method", "params", "settings"}
+	for _, c := range publishedConditions() {
+		head = append(head, c, "published_"+c)
+	}
+	for _, f := range publishedFigures() {
+		head = append(head, f.name, f.name+"_half", "published_"+f.name, "published_"+f.name+"_half", "difference_"+f.name)
+	}
+	if err := out.Write(append(head, "differs", "remark")); err != nil {
+		return fmt.Errorf("write published figures: %w", err)
+	}
+	for _, pair := range pairs {
+		if err := out.Write(pair.csvLine(s)); err != nil {
+			return fmt.Errorf("write published figures: %w", err)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write published figures: %w", err)
+	}
+	return nil
+}
+
+func (pair publishedPair) csvLine(s aggregate.Summary) []string {
+	ours, theirs := map[string]string{}, map[string]string{}
+	line := []string{"", pair.task, "", "", ""}
+	remark := ""
+	if pair.theirs != nil {
+		line[0], line[2], remark, theirs = pair.theirs.table, pair.theirs.method, pair.theirs.remark, pair.theirs.conditions
+	}
+	if pair.ours != nil {
+		line[2], line[3], line[4], ours = pair.ours.Method, pair.ours.Params, pair.ours.Settings, ourConditions(pair.ours, s)
+	}
+	for _, c := range publishedConditions() {
+		line = append(line, ours[c], theirs[c])
+	}
+	for i := range line {
+		line[i] = table.CSVText(line[i])
+	}
+	for k, f := range publishedFigures() {
+		cells := make([]string, 5)
+		var e statistic.Estimate
+		if pair.ours != nil {
+			e = f.of(pair.ours)
+		}
+		if e.N > 0 {
+			cells[0] = sweep.Exact(e.Mean)
+			if e.HalfWidth != nil {
+				cells[1] = sweep.Exact(*e.HalfWidth)
+			}
+		}
+		if t := pair.theirs; t != nil && t.mean[k].text != "" {
+			cells[2], cells[3] = t.mean[k].text, t.half[k].text
+			if e.N > 0 {
+				cells[4] = sweep.Exact(e.Mean - t.mean[k].value)
+			}
+		}
+		line = append(line, cells...)
+	}
+	return append(line, strings.Join(pair.differs, " "), table.CSVText(remark))
+}

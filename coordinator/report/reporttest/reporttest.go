@@ -1,0 +1,387 @@
+// Package reporttest makes results, pictures and traces for tests of reports, and a store in memory.
+package reporttest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"io/fs"
+	"iter"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Golden compares with testdata/name, or rewrites the file under -update.
+func Golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs (go test -update accepts it)\ngot:\n%s\nwant:\n%s", path, got, want)
+	}
+}
+
+// With changes the noise level and the settings of a result.
+func With(sigma float64, settings string) func(*manifest.Result) {
+	return func(r *manifest.Result) { r.Item.Sigma, r.Item.Solver = sigma, json.RawMessage(settings) }
+}
+
+// Traced stores a trace with a curve of two norms for a result.
+func Traced(t *testing.T, store *Memory, r *manifest.Result, data, primal []float64) {
+	t.Helper()
+	trace := manifest.Trace{Timestep: make([]int, len(data)), Curves: []manifest.Curve{{Name: "data_norm", Values: data}}}
+	if primal != nil {
+		trace.Curves = append(trace.Curves, manifest.Curve{Name: "primal_norm", Values: primal})
+	}
+	text, err := json.Marshal(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = text
+	r.Artifacts = map[string]string{manifest.FileTrace: ""}
+}
+
+// ReadFigures returns the rows of each figure's CSV file, without the header, as lists by series. A point is "n x y low high", with 6 digits.
+func ReadFigures(t *testing.T, store *Memory) map[string]map[string][]string {
+	t.Helper()
+	out := make(map[string]map[string][]string)
+	for key, data := range store.Files {
+		name, ok := strings.CutSuffix(key, ".csv")
+		if !ok {
+			continue
+		}
+		rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+		if err != nil || strings.Join(rows[0], ",") != "panel,series,x_name,x,y_name,y,low,high,n,image,item" {
+			t.Fatalf("%s: %v, header %q", key, err, rows)
+		}
+		out[name] = make(map[string][]string)
+		for _, row := range rows[1:] {
+			series := strings.TrimSpace(row[0] + " " + row[1])
+			if row[2] != "step" {
+				series = strings.TrimSpace(series + " " + row[4])
+			} else {
+				series += " " + row[4]
+			}
+			point := row[9]
+			for _, column := range []int{3, 5, 6, 7} {
+				text := "-"
+				if v, err := strconv.ParseFloat(row[column], 64); err == nil {
+					text = strconv.FormatFloat(v, 'g', 6, 64)
+				}
+				point += " " + text
+			}
+			out[name][series] = append(out[name][series], strings.TrimSpace(point+" "+row[8]))
+		}
+	}
+	return out
+}
+
+// Memory is a store in a map.
+type Memory struct {
+	mu    sync.Mutex
+	Files map[string][]byte
+	// Reads counts the reads by key.
+	Reads map[string]int
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory {
+	return &Memory{Files: make(map[string][]byte), Reads: make(map[string]int)}
+}
+
+// Get counts the read and returns the bytes under the key.
+func (m *Memory) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Reads[key]++
+	data, ok := m.Files[key]
+	if !ok {
+		return nil, fmt.Errorf("get %s: %w", key, fs.ErrNotExist)
+	}
+	return data, nil
+}
+
+// Put stores a copy of the bytes.
+func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Files[key] = bytes.Clone(data)
+	return nil
+}
+
+// List yields the keys with the prefix, in no order.
+func (m *Memory) List(_ context.Context, prefix string) iter.Seq2[storage.Info, error] {
+	return func(yield func(storage.Info, error) bool) {
+		for _, key := range Keys(m, prefix) {
+			if !yield(storage.Info{Key: key}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Delete removes the key.
+func (m *Memory) Delete(_ context.Context, key string) error {
+	delete(m.Files, key)
+	return nil
+}
+
+// Export writes the files below a directory, as a directory store would.
+func (m *Memory) Export(t *testing.T, dir string) {
+	t.Helper()
+	for key, data := range m.Files {
+		path := filepath.Join(dir, filepath.FromSlash(key))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Result is a finished item; change adapts it before its identity is computed.
+func Result(t *testing.T, task, method, name string, run int, change ...func(*manifest.Result)) manifest.Result {
+	t.Helper()
+	r := manifest.Result{
+		Schema:  manifest.SchemaVersion,
+		Outcome: manifest.OutcomeDone,
+		Seconds: 2,
+		Steps:   100,
+		Runtime: manifest.Runtime{Provider: "cpu"},
+		// The minutes of a campaign that began at nine.
+		Finished: time.Date(2026, 3, 1, 9, run%60, 25, 0, time.UTC),
+		Item: manifest.Item{
+			Campaign: "test", Name: name, Task: task, Method: method, Run: run,
+			Width: 128, Height: 128, Fit: manifest.FitCenterCrop, Sigma: 0.05, Seed: 7,
+			Image:  &manifest.Source{Path: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name)))},
+			Solver: json.RawMessage(`{"steps":100}`), Prior: strings.Repeat("ab", 32),
+		},
+	}
+	if method == "ddiff" { // the results of other methods are from an earlier version
+		r.Cost = manifest.Cost{Network: 100, Operator: 300}
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	if err := r.Item.Identify(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Scored sets the scores of a result, in dB where they are PSNR.
+func Scored(psnr, baseline, ssim, residual float64) func(*manifest.Result) {
+	return func(r *manifest.Result) {
+		r.Metrics = manifest.Metrics{
+			PSNR: new(psnr), BaselinePSNR: new(baseline), SSIM: new(ssim), Residual: new(residual),
+		}
+	}
+}
+
+// Ended makes a result that did not finish.
+func Ended(outcome manifest.Outcome, reason string) func(*manifest.Result) {
+	return func(r *manifest.Result) {
+		r.Outcome, r.Reason, r.Seconds, r.Steps, r.Cost = outcome, reason, 0, 0, manifest.Cost{}
+	}
+}
+
+// Illustrate stores the artifacts of a finished item.
+func Illustrate(t *testing.T, store *Memory, r *manifest.Result, seed int) {
+	t.Helper()
+	r.Artifacts = make(map[string]string)
+	add := func(file string, data []byte) {
+		store.Files[manifest.ItemKey(r.Item.ID, file)] = data
+		r.Artifacts[file] = "not checked here"
+	}
+	const side = 128
+	if r.Item.Image != nil {
+		add(manifest.FileTruth, Scene(t, side, seed, 0))
+	}
+	measured := side
+	if r.Item.Task == "super_resolution" {
+		measured = side / 4
+	}
+	add(manifest.FileMeasurement, Scene(t, measured, seed, 0.16))
+	add(manifest.FileRestored, Scene(t, side, seed, 0.03))
+	trace, err := json.Marshal(Trace(100, seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(manifest.FileTrace, trace)
+}
+
+// Scene is a synthetic landscape as PNG, with noise of the given strength.
+func Scene(t *testing.T, side, seed int, noise float64) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, side, side))
+	state := uint32(seed)*2654435761 + 12345
+	level := func(v float64) uint8 {
+		state = state*1664525 + 1013904223
+		v += noise * (float64(state>>8)/float64(1<<24)*2 - 1) * 1.7
+		return uint8(255 * min(max(v, 0), 1))
+	}
+	hue := float64(seed%10) * 0.5
+	for y := range side {
+		for x := range side {
+			u, v := float64(x)/float64(side), float64(y)/float64(side)
+			ridge := 0.55 + 0.12*math.Sin(7*u+hue) + 0.05*math.Sin(23*u+2*hue)
+			r, g, b := 0.55+0.3*(1-v), 0.65+0.2*(1-v), 0.95-0.1*v
+			if math.Hypot(u-0.72, v-0.22) < 0.09 {
+				r, g, b = 0.99, 0.93, 0.7
+			}
+			if v > ridge {
+				shade := 0.5 + 0.3*math.Sin(40*u+60*v)*(1-v)
+				r, g, b = 0.3*shade+0.1*hue/5, 0.6*shade, 0.25*shade
+			}
+			img.SetRGBA(x, y, color.RGBA{level(r), level(g), level(b), 255})
+		}
+	}
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// Trace has curves of a plausible shape; they are test data, no solver made them.
+func Trace(steps, seed int) *manifest.Trace {
+	tr := &manifest.Trace{}
+	shapes := []struct {
+		name  string
+		value func(f, wave float64) float64
+	}{
+		{"data_norm", func(f, wave float64) float64 { return 90*math.Exp(-3*f)*wave + 11 }},
+		{"primal_norm", func(f, wave float64) float64 { return 60*math.Exp(-5*f)*wave + 0.3 }},
+		{"dual_norm", func(f, _ float64) float64 { return 40 * f * math.Exp(-2*f) }},
+		{"delta_x", func(f, wave float64) float64 { return 80 * math.Exp(-6*f) * wave }},
+		{"delta_z", func(f, wave float64) float64 { return 70 * math.Exp(-6.5*f) * wave }},
+		{"delta_u", func(f, wave float64) float64 { return 20 * math.Exp(-4*f) / wave }},
+	}
+	for k := range steps {
+		tr.Timestep = append(tr.Timestep, 1000-1000*(k+1)/steps)
+	}
+	for _, shape := range shapes {
+		c := manifest.Curve{Name: shape.name}
+		for k := range steps {
+			c.Values = append(c.Values, shape.value(float64(k)/float64(steps), 1+0.15*math.Sin(float64(k)*0.9+float64(seed))))
+		}
+		tr.Curves = append(tr.Curves, c)
+	}
+	return tr
+}
+
+// Keys returns the keys with the prefix, in no order.
+func Keys(m *Memory, prefix string) []string {
+	var out []string
+	for key := range maps.Keys(m.Files) {
+		if strings.HasPrefix(key, prefix) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Stream yields the results in the given order.
+func Stream(results []manifest.Result) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		for _, r := range results {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// SweepResults has two photographs, Gaussian deblurring at three noise levels and super-resolution by 2 and 8, each with two step
+// sizes.
+func SweepResults(t *testing.T) []manifest.Result {
+	t.Helper()
+	var out []manifest.Result
+	add := func(task string, sigma float64, params map[string]float64, psnr float64) {
+		for i, name := range []string{"a", "b"} {
+			for g, solver := range []string{`{"steps":50,"gamma0":8}`, `{"steps":50,"gamma0":10}`} {
+				out = append(out, Result(t, task, "ddiff", name, 0, Scored(psnr+float64(i)+2*float64(g), 20, 0.5, 0), func(r *manifest.Result) {
+					r.Item.Sigma, r.Item.Params, r.Item.Solver = sigma, params, json.RawMessage(solver)
+				}))
+			}
+		}
+	}
+	for i, sigma := range []float64{0.1, 0.02, 0.05} {
+		add("gaussian_deblur", sigma, map[string]float64{"std": 3}, 30-float64(i))
+	}
+	for i, factor := range []float64{8, 2} {
+		add("super_resolution", 0.05, map[string]float64{"factor": factor}, 22+4*float64(i))
+	}
+	return out
+}
+
+// TableResults are the results of the golden files: two methods, several runs, a task without baseline, failures, and
+// names that need natural order.
+func TableResults(t *testing.T) []manifest.Result {
+	t.Helper()
+	noBaseline := func(r *manifest.Result) { r.Metrics.BaselinePSNR = nil }
+	return []manifest.Result{
+		Result(t, "hdr", "ddiff", "img10", 0, Scored(27.5, 21, 0.81, 0.0021)),
+		Result(t, "hdr", "ddiff", "img2", 0, Scored(26.25, 20, 0.79, 0.0019)),
+		Result(t, "hdr", "ddiff", "img3", 0, Ended(manifest.OutcomeFailed, "no such file")),
+		Result(t, "gaussian_deblur", "ddiff-hqs", "img2", 0, Scored(22, 24, 0.61, 0.012)),
+		Result(t, "gaussian_deblur", "ddiff", "img2", 1, Scored(27, 24, 0.75, 0.0031)),
+		Result(t, "gaussian_deblur", "ddiff", "img2", 0, Scored(26, 24, 0.74, 0.0028)),
+		Result(t, "gaussian_deblur", "ddiff", "img10", 0, Scored(25, 23, 0.70, -0.0004)),
+		Result(t, "gaussian_deblur", "ddiff-hqs", "img10", 0, Scored(23, 23, 0.60, 0.010)),
+		Result(t, "phase_retrieval", "ddiff", "img2", 0, Scored(14, 0, 0.2, 0.2), noBaseline),
+		Result(t, "phase_retrieval", "ddiff", "img2", 1, Scored(30, 0, 0.83, 0.0001234567), noBaseline),
+		Result(t, "phase_retrieval", "ddiff", "img2", 2, Ended(manifest.OutcomeDead, "given up after 5 attempts")),
+		Result(t, "denoise,odd", "ddiff", "a \"quoted\" name", 0, func(r *manifest.Result) {
+			r.Metrics.PSNR = new(math.Inf(1))
+			r.Metrics.Residual = new(1e-7)
+		}),
+	}
+}
+
+// Must ends the test on an error.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Later adds a score that was computed after solving.
+func Later(id string, v float64) func(*manifest.Result) {
+	return func(r *manifest.Result) { r.Scores = append(r.Scores, manifest.Score{Metric: id, Value: &v}) }
+}

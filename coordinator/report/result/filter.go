@@ -1,0 +1,165 @@
+package result
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+)
+
+// Filter selects results by their properties. The zero value selects all.
+type Filter struct {
+	conditions []*condition
+}
+
+// condition is one property and its allowed values.
+type condition struct {
+	name   string
+	values []string
+	known  bool // some result has the property
+}
+
+// ParseFilter reads conditions NAME=VALUE[,VALUE...], which all must hold. NAME is a column of results.csv that is not a
+// figure, a parameter of an operator, or a setting of a method. Numbers are compared as numbers; sigma also matches auto if it was
+// estimated, a prior the beginning of its digest, an image a pattern with * and ?. The error wraps [ErrFilter].
+func ParseFilter(conditions []string) (*Filter, error) {
+	f := &Filter{}
+	for _, text := range conditions {
+		name, list, ok := strings.Cut(text, "=")
+		if name = strings.TrimSpace(name); !ok || name == "" || list == "" {
+			return nil, fmt.Errorf("%w %q: want NAME=VALUE, as in task=hdr", ErrFilter, text)
+		}
+		c := &condition{name: name, values: strings.Split(list, ",")}
+		for i, v := range c.values {
+			c.values[i] = strings.TrimSpace(v)
+			if _, err := path.Match(c.values[i], ""); name == "image" && err != nil {
+				return nil, fmt.Errorf("%w %q: %w", ErrFilter, text, err)
+			}
+		}
+		f.conditions = append(f.conditions, c)
+	}
+	return f, nil
+}
+
+// Select yields the results that match. Its last pair has an error that wraps [ErrFilter] if no result has one of the
+// properties.
+func (f *Filter) Select(results iter.Seq2[manifest.Result, error]) iter.Seq2[manifest.Result, error] {
+	return func(yield func(manifest.Result, error) bool) {
+		read := false
+		for r, err := range results {
+			if err == nil {
+				read = true
+				matches, bad := f.match(&r)
+				if err = bad; err == nil && !matches {
+					continue
+				}
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+		for _, c := range f.conditions {
+			if read && !c.known {
+				yield(manifest.Result{}, fmt.Errorf("%w %s: no result has this property", ErrFilter, c.name))
+				return
+			}
+		}
+	}
+}
+
+func (f *Filter) match(r *manifest.Result) (bool, error) {
+	all := true
+	for _, c := range f.conditions {
+		value, known, err := property(r, c.name)
+		if err != nil {
+			return false, err
+		}
+		c.known = c.known || known
+		all = all && known && slices.ContainsFunc(c.values, func(want string) bool {
+			return c.equal(value, want) || c.name == "sigma" && r.Item.SigmaEstimated && want == manifest.SigmaAuto.String()
+		})
+	}
+	return all, nil
+}
+
+func (c *condition) equal(value, want string) bool {
+	switch c.name {
+	case "prior", "item":
+		return strings.HasPrefix(value, want)
+	case "image":
+		ok, err := path.Match(want, value)
+		return ok && err == nil
+	}
+	a, errA := strconv.ParseFloat(value, 64)
+	b, errB := strconv.ParseFloat(want, 64)
+	if errA == nil && errB == nil {
+		return a == b
+	}
+	return value == want
+}
+
+// property returns a property of a result as text.
+func property(r *manifest.Result, name string) (value string, known bool, err error) {
+	it := &r.Item
+	switch name {
+	case "item":
+		return it.ID, true, nil
+	case "image":
+		return it.Name, true, nil
+	case "task":
+		return it.Task, true, nil
+	case "method":
+		return it.Method, true, nil
+	case "preset":
+		return it.Preset, true, nil
+	case "prior":
+		return it.Prior, true, nil
+	case "campaign":
+		return it.Campaign, true, nil
+	case "outcome":
+		return string(r.Outcome), true, nil
+	case "sigma":
+		return sweep.Exact(it.Sigma), true, nil
+	case "sigma_estimated":
+		return strconv.FormatBool(it.SigmaEstimated), it.SigmaEstimated, nil
+	case "photons":
+		return sweep.Exact(it.Photons), it.Photons > 0, nil
+	case "seed":
+		return strconv.FormatUint(it.Seed, 10), true, nil
+	case "run":
+		return strconv.Itoa(it.Run), true, nil
+	case "size":
+		return sweep.Pixels(it.Width, it.Height), true, nil
+	case "fit":
+		return string(it.Fit), true, nil
+	case "precision":
+		used := cmp.Or(string(r.Runtime.Used()), string(it.Precision))
+		return used, used != "", nil
+	}
+	if v, ok := it.Params[name]; ok {
+		return sweep.Exact(v), true, nil
+	}
+	if len(it.Solver) == 0 {
+		return "", false, nil
+	}
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(it.Solver, &settings); err != nil {
+		return "", false, fmt.Errorf("decode the solver settings of item %q: %w", it.Name, err)
+	}
+	raw, ok := settings[name]
+	if !ok {
+		return "", false, nil
+	}
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		return word, true, nil
+	}
+	return string(raw), true, nil
+}

@@ -1,0 +1,184 @@
+// Package result reads the results of any number of outputs as a stream, with the scores that were computed after solving, and selects
+// among them: [Filter] by properties, [Versions] by versions of metrics. [Folder] is the store of a report over several outputs. A further
+// property that --where selects by is one case in filter.go.
+package result
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// Output is an output that [Results] reads.
+type Output struct {
+	// Address names the output in errors.
+	Address string
+	Store   outputStore
+}
+
+// outputStore is the part of a store that [Results] needs.
+type outputStore interface {
+	Get(ctx context.Context, key string) ([]byte, error)
+	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
+}
+
+// ReadCalls is the number of results that are read concurrently.
+const ReadCalls = 16
+
+// identity is the first half of an item's id.
+type identity [16]byte
+
+// ParseIdentity returns the first 16 bytes of a digest in hexadecimal digits, and false if there are none.
+func ParseIdentity(id string) (k identity, ok bool) {
+	if len(id) < 2*len(k) {
+		return k, false
+	}
+	_, err := hex.Decode(k[:], []byte(id[:2*len(k)]))
+	return k, err == nil
+}
+
+// Results yields every result of the outputs: the stored results of all campaigns, and the failed and dead items of
+// their reports that no campaign has restored since. An item in several outputs is yielded once. A result that cannot be
+// read ends the sequence with an error that names it. Results have the scores of all outputs.
+func Results(ctx context.Context, outputs []Output) iter.Seq2[manifest.Result, error] {
+	return WithScores(ctx, outputs, func(yield func(manifest.Result, error) bool) {
+		seen := make(map[identity]struct{})
+		isNew := func(id string) bool {
+			k, ok := ParseIdentity(id)
+			if _, known := seen[k]; known || !ok {
+				return false
+			}
+			seen[k] = struct{}{}
+			return true
+		}
+		for _, o := range outputs {
+			if !o.results(ctx, isNew, yield) {
+				return
+			}
+		}
+		for _, o := range outputs {
+			if !o.failures(ctx, isNew, yield) {
+				return
+			}
+		}
+	})
+}
+
+// results yields the stored results. It returns false when the sequence has ended.
+func (o Output) results(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	found := make(chan manifest.Result, ReadCalls)
+	var failed error
+	go func() {
+		defer close(found)
+		group, inner := errgroup.WithContext(ctx)
+		group.SetLimit(ReadCalls)
+		failed = o.list(inner, isNew, func(key, id string) {
+			group.Go(func() error {
+				r, err := o.read(inner, key, id)
+				if err != nil {
+					return err
+				}
+				select {
+				case found <- r:
+					return nil
+				case <-inner.Done():
+					return inner.Err()
+				}
+			})
+		})
+		if err := group.Wait(); err != nil { // it ends the listing with a cancellation
+			failed = err
+		}
+	}()
+	for r := range found {
+		if !yield(r, nil) {
+			cancel()
+			for range found { // until the readers have ended
+			}
+			return false
+		}
+	}
+	if failed != nil {
+		yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, failed))
+		return false
+	}
+	return true
+}
+
+// list calls read with each result that is new.
+func (o Output) list(ctx context.Context, isNew func(id string) bool, read func(key, id string)) error {
+	for info, err := range o.Store.List(ctx, manifest.ItemsFolder) {
+		if err != nil {
+			return err
+		}
+		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
+		if ok && isNew(id) {
+			read(info.Key, id)
+		}
+	}
+	return nil
+}
+
+func (o Output) read(ctx context.Context, key, id string) (manifest.Result, error) {
+	var r manifest.Result
+	data, err := o.Store.Get(ctx, key)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%w: decode %s: %w; remove the item's folder and run its campaign again", ErrArtifact, key, err)
+	}
+	if r.Item.ID != id || r.Outcome != manifest.OutcomeDone {
+		return r, fmt.Errorf("%w: %s is not the result of this item; remove the item's folder and run its campaign again", ErrArtifact, key)
+	}
+	return r, nil
+}
+
+// isPart reports whether a key is that of a list of failures or scores, FOLDER/NAME/PART.jsonl, of this output and not of one inside.
+func isPart(key string) bool { return strings.Count(key, "/") == 2 && strings.HasSuffix(key, ".jsonl") }
+
+// failures yields the items that the reports of the output's campaigns list as failed or dead.
+func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
+	for info, err := range o.Store.List(ctx, manifest.FailuresFolder) {
+		if err == nil && !isPart(info.Key) {
+			continue
+		}
+		var data []byte
+		if err == nil {
+			data, err = o.Store.Get(ctx, info.Key)
+		}
+		if err != nil {
+			yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
+			return false
+		}
+		lines := bufio.NewScanner(bytes.NewReader(data))
+		lines.Buffer(nil, 1<<20)
+		for n := 1; lines.Scan(); n++ {
+			var r manifest.Result
+			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+				yield(r, fmt.Errorf("read %s: %w: decode line %d of %s: %w; remove the file and run its campaign again", o.Address, ErrArtifact, n, info.Key, err))
+				return false
+			}
+			if r.Outcome != manifest.OutcomeDone && isNew(r.Item.ID) && !yield(r, nil) {
+				return false
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(manifest.Result{}, fmt.Errorf("read %s: %s: %w", o.Address, info.Key, err))
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,251 @@
+package report
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/page"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+const (
+	// maxRunPictures bounds the pictures that a comparison of runs reads, in all rows together.
+	maxRunPictures = 2048
+	// maxMeans bounds the measurements whose mean and deviation are stored.
+	maxMeans = 100
+	// runFolder has the pictures mean.png and deviation.png of a measurement, in a folder with the id of its first finished run.
+	runFolder = sheet.Folder + "runs/"
+	// deviationWhite is the standard deviation on [0, 1] that deviation.png shows as white; black is none.
+	deviationWhite = 0.2
+)
+
+// runComparison compares the runs of each measurement of a report. It holds the samples of one measurement at a time.
+type runComparison struct {
+	store result.Files
+	rows  map[sweep.Cell]*runsOfRow
+	// pictures are the stored pictures by the first finished item of their measurement, keys those of the files.
+	pictures map[string][]page.PictureFile
+	keys     []string
+	means    int
+	lost     []error
+}
+
+// runsOfRow collects the figures of one row.
+type runsOfRow struct {
+	limit, total int // measurements to compare of all in the row
+	seen         int
+	out          aggregate.BetweenRuns
+	images       []uint64
+	ofMean, mean []float64
+	calibrator   statistic.Calibrator
+}
+
+// compareRuns adds the comparison of runs to the rows of the summary, and stores mean and deviation of the first maxMeans
+// compared measurements. A picture that cannot be read leaves out its measurement.
+func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, ordered *entry.Sorter) (*runComparison, error) {
+	c := &runComparison{store: store, rows: rowsOfRuns(s.Rows), pictures: make(map[string][]page.PictureFile)}
+	if len(c.rows) == 0 {
+		return c, nil
+	}
+	for m, err := range entry.Measurements(ordered.All(), selection.First) {
+		if err != nil {
+			return nil, err
+		}
+		row := c.rows[m.Cell()]
+		if row == nil || !row.selects(m) {
+			continue
+		}
+		if err := c.compare(ctx, row, m); err != nil {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("compare runs: %w", ctx.Err())
+			}
+			if errors.Is(err, errStore) {
+				return nil, err
+			}
+			c.lost = append(c.lost, err)
+		}
+	}
+	for i := range s.Rows {
+		if row := c.rows[s.Rows[i].Cell()]; row != nil && row.out.Measurements > 0 {
+			row.out.PSNROfMean, row.out.MeanPSNR = statistic.ClusterMean(row.ofMean, row.images), statistic.ClusterMean(row.mean, row.images)
+			row.out.Calibration = row.calibrator.Result()
+			s.Rows[i].BetweenRuns = &row.out
+		}
+	}
+	return c, nil
+}
+
+// rowsOfRuns returns the rows whose measurements have several runs. They share the pictures equally.
+func rowsOfRuns(rows []aggregate.Row) map[sweep.Cell]*runsOfRow {
+	out := make(map[sweep.Cell]*runsOfRow)
+	for i := range rows {
+		if r := &rows[i]; r.Runs > r.Measurements {
+			perMeasurement := (r.Runs + r.Measurements - 1) / r.Measurements
+			out[r.Cell()] = &runsOfRow{limit: maxRunPictures / perMeasurement, total: r.Measurements}
+		}
+	}
+	for _, r := range out {
+		r.limit = max(1, r.limit/len(out))
+	}
+	return out
+}
+
+// selects counts a measurement, and reports whether it is compared: an even selection of those in the row.
+func (r *runsOfRow) selects(m *entry.Measurement) bool {
+	if m.Copy || len(m.Runs) == 0 {
+		return false
+	}
+	k := r.seen
+	r.seen++
+	if len(m.Runs) < 2 {
+		return false
+	}
+	r.out.Of++
+	return r.limit >= r.total || k == 0 || k*r.limit/r.total > (k-1)*r.limit/r.total
+}
+
+// errStore: a picture cannot be stored.
+var errStore = errors.New("store")
+
+// compare compares the runs of one measurement.
+func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Measurement) error {
+	var truth []float64
+	if m.Done[0].Has(manifest.FileTruth) {
+		img, err := c.read(ctx, m.Done[0], manifest.FileTruth)
+		if err != nil {
+			return err
+		}
+		truth = unitSamples(img)
+	}
+	s := &statistic.Spread{}
+	var first *raster.Image
+	sum := 0.0
+	for chunk := range slices.Chunk(m.Done, result.ReadCalls) {
+		images := make([]*raster.Image, len(chunk))
+		group, inner := errgroup.WithContext(ctx)
+		for i, e := range chunk {
+			group.Go(func() (err error) {
+				images[i], err = c.read(inner, e, manifest.FileRestored)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		for i, img := range images { // in order, so that the sums do not depend on the readers
+			if first == nil {
+				first = img
+			}
+			samples := unitSamples(img)
+			if img.Width != first.Width || img.Height != first.Height || truth != nil && len(truth) != len(samples) {
+				return fmt.Errorf("compare runs: the pictures of item %s differ in size from those of item %s", chunk[i].ID, m.Done[0].ID)
+			}
+			s.Add(samples)
+			if truth != nil {
+				sum += psnrOf(samples, truth)
+			}
+		}
+	}
+	row.out.Measurements++
+	row.out.Runs += s.Runs
+	if truth != nil {
+		row.images = append(row.images, m.Image)
+		row.ofMean, row.mean = append(row.ofMean, psnrOf(s.Mean, truth)), append(row.mean, sum/float64(s.Runs))
+		row.calibrator.Add(s, truth)
+	}
+	if c.means++; c.means > maxMeans {
+		return nil
+	}
+	return c.write(ctx, m, s, first)
+}
+
+func (c *runComparison) read(ctx context.Context, e *entry.Entry, file string) (*raster.Image, error) {
+	key := manifest.ItemKey(e.ID, file)
+	data, err := c.store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	sum, want := sha256.Sum256(data), e.Restored
+	if file == manifest.FileTruth {
+		want = e.Truth
+	}
+	if got := binary.BigEndian.Uint64(sum[:]); want != 0 && got != want {
+		return nil, fmt.Errorf("read %s: %w: its SHA-256 begins with %016x, %s says %016x", key, result.ErrArtifact, got, manifest.FileResult, want)
+	}
+	img, err := raster.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return img, nil
+}
+
+// write stores mean.png and deviation.png, with the shape of an image of the measurement.
+func (c *runComparison) write(ctx context.Context, m *entry.Measurement, s *statistic.Spread, shape *raster.Image) error {
+	mean := raster.New(shape.Channels, shape.Height, shape.Width)
+	for i, v := range s.Mean {
+		mean.Pix[i] = float32(2*v - 1)
+	}
+	deviation := raster.New(1, shape.Height, shape.Width)
+	for i := range deviation.Pix {
+		square := 0.0
+		for channel := range shape.Channels {
+			d := s.Deviation(channel*len(deviation.Pix) + i)
+			square += d * d / float64(shape.Channels)
+		}
+		deviation.Pix[i] = float32(2*min(1, math.Sqrt(square)/deviationWhite) - 1)
+	}
+	folder := runFolder + m.Done[0].ID + "/"
+	var files []page.PictureFile
+	for _, p := range []struct {
+		title, name string
+		img         *raster.Image
+	}{
+		{fmt.Sprintf("Mean of %d runs", s.Runs), "mean.png", mean},
+		{fmt.Sprintf("Deviation of %d runs, white: %g", s.Runs, deviationWhite), "deviation.png", deviation},
+	} {
+		data, err := raster.EncodePNG(p.img)
+		if err != nil {
+			return err
+		}
+		if err := result.Put(ctx, c.store, folder+p.name, data); err != nil {
+			return fmt.Errorf("%w: %w", errStore, err)
+		}
+		c.keys = append(c.keys, folder+p.name)
+		files = append(files, page.PictureFile{Title: p.title, Path: folder + p.name})
+	}
+	c.pictures[m.Done[0].ID] = files
+	return nil
+}
+
+// unitSamples returns the samples on [0, 1].
+func unitSamples(img *raster.Image) []float64 {
+	out := make([]float64, len(img.Pix))
+	for i, v := range img.Pix {
+		out[i] = (float64(v) + 1) / 2
+	}
+	return out
+}
+
+// psnrOf is psnr@1 of samples on [0, 1].
+func psnrOf(x, y []float64) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += (v - y[i]) * (v - y[i])
+	}
+	return -10 * math.Log10(sum/float64(len(x))+1e-8)
+}

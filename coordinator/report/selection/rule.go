@@ -1,0 +1,223 @@
+// Package selection combines the runs of one measurement into one set of scores. A further [Rule] is one constant here with its sentence
+// and its merit.
+package selection
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"ddiff/coordinator/report/statistic"
+	"ddiff/manifest"
+)
+
+// Rule combines the runs of one measurement into one figure.
+type Rule string
+
+// The selection rules. They ignore failed and dead runs.
+const (
+	// First selects the run with the lowest number. It is the default.
+	First Rule = "first"
+	// Mean averages each figure over the runs.
+	Mean Rule = "mean"
+	// ClosestToNoise selects the run whose mean square residual is closest to σ², its expectation under the truth.
+	ClosestToNoise Rule = "closest_to_noise"
+	// MinMisfit selects the run with the smallest mean square residual, as the literature on phase retrieval does.
+	// It prefers overfitting: a run below σ² explains noise.
+	MinMisfit Rule = "min_misfit"
+	// BestPSNR and BestSSIM select the run closest to the ground truth. They are oracles, unusable in practice,
+	// so their figures are marked and never ranked.
+	BestPSNR Rule = "best_psnr"
+	BestSSIM Rule = "best_ssim"
+
+	// ruleMinResidual is the name of MinMisfit in stored campaigns of earlier versions.
+	ruleMinResidual Rule = "min_residual"
+)
+
+// Rules returns all rules, the default first.
+func Rules() []Rule {
+	return []Rule{First, Mean, ClosestToNoise, MinMisfit, BestPSNR, BestSSIM}
+}
+
+// Parse parses the name of a rule; the empty name is [First]. The error wraps [ErrUnknownRule].
+func Parse(name string) (Rule, error) {
+	switch r := Rule(name); {
+	case r == "":
+		return First, nil
+	case r == ruleMinResidual:
+		return MinMisfit, nil
+	case slices.Contains(Rules(), r):
+		return r, nil
+	}
+	return "", fmt.Errorf("select %q: %w; use one of %v", name, ErrUnknownRule, Rules())
+}
+
+// Oracle reports whether the rule uses the ground truth.
+func (r Rule) Oracle() bool { return r == BestPSNR || r == BestSSIM }
+
+// Sentence describes the rule for people.
+func (r Rule) Sentence() string {
+	switch r {
+	case Mean:
+		return "mean over the runs of each measurement"
+	case ClosestToNoise:
+		return "of each measurement the run whose mean square residual is closest to σ²"
+	case MinMisfit:
+		return "of each measurement the run with the smallest mean square residual"
+	case BestPSNR:
+		return "of each measurement the run with the highest PSNR"
+	case BestSSIM:
+		return "of each measurement the run with the highest SSIM"
+	default:
+		return "the first run of each measurement"
+	}
+}
+
+// OracleNote is the footnote of figures that an oracle selected.
+const OracleNote = "selected by comparing the runs with the ground truth: an upper bound, not a ranking"
+
+// Scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
+type Scores struct {
+	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
+	// Cost is by index in [CostNames].
+	Cost [CostKinds]float64
+	// Extra are the scores of the further columns.
+	Extra []float64
+}
+
+// ScoresOf returns the scores of a result.
+func ScoresOf(r *manifest.Result) Scores {
+	return Scores{
+		PSNR:     statistic.Value(r.Metrics.PSNR),
+		SSIM:     statistic.Value(r.Metrics.SSIM),
+		Residual: statistic.Value(r.Metrics.Residual),
+		Baseline: statistic.Value(r.Metrics.BaselinePSNR),
+		Seconds:  r.Seconds,
+		PSNRLuma: statistic.Value(r.Metrics.PSNRLuma),
+		HaarPSI:  statistic.Value(r.Metrics.HaarPSI),
+		Cost:     costOf(r.Cost),
+	}
+}
+
+// Combine applies the rule to the runs of one measurement, at least one, in the order of their numbers. A rule that
+// chooses among runs needs all of them, so its seconds and its cost are their sums.
+func (r Rule) Combine(runs []Scores) Scores {
+	if r == Mean {
+		return meanScores(runs)
+	}
+	if merit := r.merit(); merit != nil {
+		return choose(runs, merit)
+	}
+	return runs[0]
+}
+
+// merit returns the figure by which the rule chooses among runs, the highest first; nil if it does not choose.
+func (r Rule) merit() func(Scores) float64 {
+	switch r {
+	case ClosestToNoise:
+		return func(s Scores) float64 { return -math.Abs(s.Residual) }
+	case MinMisfit:
+		return func(s Scores) float64 { return -s.Residual }
+	case BestPSNR:
+		return func(s Scores) float64 { return s.PSNR }
+	case BestSSIM:
+		return func(s Scores) float64 { return s.SSIM }
+	default:
+		return nil
+	}
+}
+
+// better reports whether a rule prefers the merit a to b. NaN, the merit of an undefined figure, is last.
+func better(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a) }
+
+// choose selects the run with the highest merit, in a tie the earlier run. It selects a run without merit (NaN) only if
+// all runs lack merit.
+func choose(runs []Scores, merit func(Scores) float64) Scores {
+	best := runs[0]
+	var seconds float64
+	var cost [CostKinds]float64
+	for _, s := range runs {
+		seconds += s.Seconds
+		for k, v := range s.Cost {
+			cost[k] += v
+		}
+		if better(merit(s), merit(best)) {
+			best = s
+		}
+	}
+	best.Seconds, best.Cost = seconds, cost
+	return best
+}
+
+// all are the figures of a measurement, in a fixed order.
+func (s *Scores) all() []*float64 {
+	out := []*float64{&s.PSNR, &s.SSIM, &s.Residual, &s.Baseline, &s.Seconds, &s.PSNRLuma, &s.HaarPSI}
+	for k := range s.Cost {
+		out = append(out, &s.Cost[k])
+	}
+	for i := range s.Extra {
+		out = append(out, &s.Extra[i])
+	}
+	return out
+}
+
+// meanScores averages the defined values of each figure; without one it is undefined.
+func meanScores(runs []Scores) Scores {
+	out := Scores{Extra: slices.Clone(runs[0].Extra)}
+	clear(out.Extra)
+	for k, mean := range out.all() {
+		n := 0
+		for i := range runs {
+			if v := *runs[i].all()[k]; statistic.Defined(v) {
+				n, *mean = n+1, *mean+v
+			}
+		}
+		*mean /= float64(n)
+	}
+	return out
+}
+
+// Decides reports whether the rule has a figure of some run to choose by, or does not choose.
+func (r Rule) Decides(runs []Scores) bool {
+	merit := r.merit()
+	return merit == nil || slices.ContainsFunc(runs, func(s Scores) bool { return statistic.Defined(merit(s)) })
+}
+
+// Chances returns the runs and the probability that the rule picks each of them, over all choices of k runs. Among n
+// runs, ranked from the best, the rule picks run i if the choice has it and none before it: C(n-1-i, k-1) of C(n, k)
+// choices.
+func (r Rule) Chances(runs []Scores, k int) (ranked []Scores, chances []float64) {
+	n := len(runs)
+	chances = make([]float64, n)
+	merit := r.merit()
+	if merit == nil {
+		for i := range chances {
+			chances[i] = 1 / float64(n)
+		}
+		return runs, chances
+	}
+	ranked = slices.Clone(runs)
+	slices.SortStableFunc(ranked, func(a, b Scores) int {
+		switch x, y := merit(a), merit(b); {
+		case better(x, y):
+			return -1
+		case better(y, x):
+			return 1
+		}
+		return 0
+	})
+	// C(n-1, k-1) / C(n, k) = k/n, and each next one is smaller by (n-i-k)/(n-1-i).
+	chance := float64(k) / float64(n)
+	for i := 0; i+k <= n; i++ {
+		chances[i] = chance
+		if i+k < n {
+			chance *= float64(n-i-k) / float64(n-1-i)
+		}
+	}
+	return ranked, chances
+}
+
+// ByName are the scores of the builtin metrics, by name.
+func (s *Scores) ByName() map[string]*float64 {
+	return map[string]*float64{"psnr": &s.PSNR, "ssim": &s.SSIM, "residual": &s.Residual, "psnr_y": &s.PSNRLuma, "haarpsi": &s.HaarPSI}
+}

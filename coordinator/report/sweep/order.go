@@ -1,0 +1,51 @@
+package sweep
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+)
+
+// CompareNatural orders strings and compares runs of digits as numbers: img2 before img10.
+func CompareNatural(a, b string) int {
+	for x, y := a, b; ; {
+		var p, q string
+		p, x = chunk(x)
+		q, y = chunk(y)
+		if p == "" || q == "" {
+			return cmp.Or(cmp.Compare(len(p), len(q)), strings.Compare(a, b))
+		}
+		order := strings.Compare(p, q)
+		if isDigit(p[0]) && isDigit(q[0]) {
+			p, q = strings.TrimLeft(p, "0"), strings.TrimLeft(q, "0")
+			order = cmp.Or(cmp.Compare(len(p), len(q)), strings.Compare(p, q))
+		}
+		if order != 0 {
+			return order
+		}
+	}
+}
+
+// chunk splits off the leading run of digits or of other bytes.
+func chunk(s string) (head, rest string) {
+	if s == "" {
+		return "", ""
+	}
+	n := 1
+	for n < len(s) && isDigit(s[n]) == isDigit(s[0]) {
+		n++
+	}
+	return s[:n], s[n:]
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// Printable replaces line breaks and control characters.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,123 @@
+package sweep
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Parameters and settings are lists of assignments in one string: "factor=4", "steps=120;gamma0=8;sigma_rule=ddpm".
+
+// paramsText lists operator parameters by name.
+func paramsText(params map[string]float64) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		list = append(list, name+"="+strconv.FormatFloat(params[name], 'g', -1, 64))
+	}
+	return strings.Join(list, ";")
+}
+
+// settingsText lists the settings of a solver in the order of their JSON object. It leaves out the name of the method.
+func settingsText(solver json.RawMessage) (string, error) {
+	if len(solver) == 0 || string(solver) == "null" {
+		return "", nil
+	}
+	d := json.NewDecoder(bytes.NewReader(solver))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return "", fmt.Errorf("decode solver settings: want a JSON object, got %.40q", solver)
+	}
+	var list []string
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return "", fmt.Errorf("decode solver settings: %w", err)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return "", fmt.Errorf("decode solver setting %v: %w", name, err)
+		}
+		text := string(value)
+		var word string
+		if json.Unmarshal(value, &word) == nil {
+			text = word
+		}
+		if name != "method" {
+			list = append(list, fmt.Sprint(name)+"="+text)
+		}
+	}
+	return strings.Join(list, ";"), nil
+}
+
+// Assignments splits a list.
+func Assignments(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ";")
+}
+
+// compareAssignments orders lists by their values, numbers by size.
+func compareAssignments(a, b string) int {
+	if a == b {
+		return 0
+	}
+	x, y := Assignments(a), Assignments(b)
+	for i := range min(len(x), len(y)) {
+		n, v, _ := strings.Cut(x[i], "=")
+		m, w, _ := strings.Cut(y[i], "=")
+		order := strings.Compare(n, m)
+		if order == 0 && v != w {
+			p, errP := strconv.ParseFloat(v, 64)
+			q, errQ := strconv.ParseFloat(w, 64)
+			if errP == nil && errQ == nil {
+				order = cmp.Compare(p, q)
+			}
+			order = cmp.Or(order, strings.Compare(v, w))
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(len(x), len(y))
+}
+
+// VaryingAssignments returns the assignments of each list that not all lists share, and whether there are any.
+func VaryingAssignments(lists []string) (varying []string, any bool) {
+	count := make(map[string]int)
+	for _, list := range lists {
+		for _, a := range Assignments(list) {
+			count[a]++
+		}
+	}
+	varying = make([]string, len(lists))
+	for i, list := range lists {
+		var kept []string
+		for _, a := range Assignments(list) {
+			if count[a] < len(lists) {
+				kept = append(kept, a)
+			}
+		}
+		varying[i] = strings.Join(kept, " ")
+		any = any || len(kept) > 0
+	}
+	return varying, any
+}
+
+// containsAssignments reports whether list has every assignment of part.
+func containsAssignments(list, part string) bool {
+	all := Assignments(list)
+	for _, a := range Assignments(part) {
+		if !slices.Contains(all, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// Exact is the shortest text that has the value.
+func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

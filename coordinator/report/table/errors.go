@@ -1,0 +1,8 @@
+package table
+
+import (
+	"errors"
+)
+
+// ErrUnknownFormat: the table format is none of the three.
+var ErrUnknownFormat = errors.New("unknown table format")

@@ -1,0 +1,222 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"reflect"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// itemColumn is a column of the tables of all items.
+type itemColumn struct {
+	name string
+	// value returns a string, an int64, a uint64, a float64, or a pointer to a number, nil for an undefined one.
+	value func(e *entry.Entry) any
+	// format and digits are those of the number in CSV; without them it is exact.
+	format byte
+	digits int
+}
+
+// itemColumns are the columns of results.csv, with the versions of the scores in the column metrics. Rows of failed and dead items have
+// no figures. Scripts read them: only append columns before the further metrics.
+//
+// In CSV, PSNR has 4 decimals, SSIM and HaarPSI 6, seconds 3, the residual 6 significant digits, its ratio to the variance of the noise
+// as well. Differences between runtimes are larger, and the digits suffice to recompute every mean in the summary.
+func itemColumns(c *entry.Columns) []itemColumn {
+	text := func(name string, of func(e *entry.Entry) string) itemColumn {
+		return itemColumn{name: name, value: func(e *entry.Entry) any { return of(e) }}
+	}
+	ofDone := func(name string, of func(e *entry.Entry) string) itemColumn {
+		return text(name, func(e *entry.Entry) string {
+			if !e.Done() {
+				return ""
+			}
+			return of(e)
+		})
+	}
+	figure := func(name string, format byte, digits int, of func(e *entry.Entry) float64) itemColumn {
+		return itemColumn{name, func(e *entry.Entry) any {
+			if !e.Done() {
+				return (*float64)(nil)
+			}
+			return statistic.Optional(of(e))
+		}, format, digits}
+	}
+	count := func(name string, of func(e *entry.Entry) float64) itemColumn {
+		return itemColumn{name: name, value: func(e *entry.Entry) any {
+			if v := of(e); e.Done() && statistic.Defined(v) {
+				return new(int64(v))
+			}
+			return (*int64)(nil)
+		}}
+	}
+	out := []itemColumn{
+		text("item", func(e *entry.Entry) string { return e.ID }),
+		text("image", func(e *entry.Entry) string { return e.Name }),
+		text("task", func(e *entry.Entry) string { return e.Task }),
+		text("params", func(e *entry.Entry) string { return e.Params }),
+		{name: "sigma", value: func(e *entry.Entry) any { return e.Noise }},
+		text("size", func(e *entry.Entry) string {
+			if e.Width == 0 {
+				return ""
+			}
+			return sweep.Pixels(e.Width, e.Height)
+		}),
+		text("prior", func(e *entry.Entry) string { return e.Prior }),
+		text("preset", func(e *entry.Entry) string { return e.Preset }),
+		text("method", func(e *entry.Entry) string { return e.Method }),
+		text("settings", func(e *entry.Entry) string { return e.Settings }),
+		{name: "run", value: func(e *entry.Entry) any { return int64(e.Run) }},
+		{name: "seed", value: func(e *entry.Entry) any { return e.Seed }},
+		text("outcome", func(e *entry.Entry) string { return string(e.Outcome) }),
+		text("reason", func(e *entry.Entry) string { return e.Reason }),
+		figure("psnr", 'f', 4, func(e *entry.Entry) float64 { return e.Scores.PSNR }),
+		figure("ssim", 'f', 6, func(e *entry.Entry) float64 { return e.Scores.SSIM }),
+		figure("residual", 'g', 6, func(e *entry.Entry) float64 { return e.Scores.Residual }),
+		figure("residual_ratio", 'g', 6, (*entry.Entry).ResidualRatio),
+		figure("baseline_psnr", 'f', 4, func(e *entry.Entry) float64 { return e.Scores.Baseline }),
+		figure("seconds", 'f', 3, func(e *entry.Entry) float64 { return e.Scores.Seconds }),
+		count("steps", func(e *entry.Entry) float64 { return float64(e.Steps) }),
+		text("fit", func(e *entry.Entry) string { return e.Fit }),
+		figure("psnr_y", 'f', 4, func(e *entry.Entry) float64 { return e.Scores.PSNRLuma }),
+		figure("haarpsi", 'f', 6, func(e *entry.Entry) float64 { return e.Scores.HaarPSI }),
+		ofDone("metrics", func(*entry.Entry) string { return c.Text() }),
+	}
+	for k, name := range selection.CostNames {
+		out = append(out, count(name, func(e *entry.Entry) float64 { return e.Scores.Cost[k] }))
+	}
+	out = append(out,
+		text("precision", func(e *entry.Entry) string { return cmp.Or(e.Used, string(e.Precision)) }),
+		ofDone("warnings", func(e *entry.Entry) string { return e.Warnings }),
+		text("sigma_estimated", (*entry.Entry).EstimatedText),
+		itemColumn{name: "photons", value: func(e *entry.Entry) any {
+			if e.Photons == 0 {
+				return (*float64)(nil)
+			}
+			return &e.Photons
+		}})
+	for i, name := range c.Extra {
+		out = append(out, figure(name, 'g', 6, func(e *entry.Entry) float64 { return e.Scores.Extra[i] }))
+	}
+	return out
+}
+
+// WriteCSV writes the table results.csv of results in any order. Undefined figures are empty cells.
+func WriteCSV(ctx context.Context, w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
+	return writeRows(ctx, results, tasks, func(s *entry.Sorter) error { return writeCSV(w, s.Columns, s.All()) })
+}
+
+func writeCSV(w io.Writer, c *entry.Columns, ordered iter.Seq2[*entry.Entry, error]) error {
+	columns := itemColumns(c)
+	out := csv.NewWriter(w)
+	row := make([]string, len(columns))
+	for i := range columns {
+		row[i] = columns[i].name
+	}
+	if err := out.Write(row); err != nil {
+		return fmt.Errorf("write csv header: %w", err)
+	}
+	for e, err := range ordered {
+		if err != nil {
+			return err
+		}
+		for i := range columns {
+			row[i] = columns[i].csv(e)
+		}
+		if err := out.Write(row); err != nil {
+			return fmt.Errorf("write csv row of item %s: %w", e.ID, err)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+// csv is the text of a cell.
+func (c *itemColumn) csv(e *entry.Entry) string {
+	switch v := c.value(e).(type) {
+	case string:
+		return CSVText(v)
+	case float64:
+		return sweep.Exact(v)
+	case *int64:
+		if v != nil {
+			return strconv.FormatInt(*v, 10)
+		}
+	case *float64:
+		switch {
+		case v == nil:
+		case c.format == 0:
+			return sweep.Exact(*v)
+		default:
+			return strconv.FormatFloat(*v, c.format, c.digits, 64)
+		}
+	default:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
+// precision. Undefined figures are null.
+func WriteParquet(ctx context.Context, w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
+	return writeRows(ctx, results, tasks, func(s *entry.Sorter) error {
+		columns := itemColumns(s.Columns)
+		row := reflect.New(parquetType(columns)).Elem()
+		out := parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Zstd))
+		for e, err := range s.All() {
+			if err != nil {
+				return err
+			}
+			for i := range columns {
+				row.Field(i).Set(reflect.ValueOf(columns[i].value(e)))
+			}
+			if err := out.Write(row.Interface()); err != nil {
+				return fmt.Errorf("write Parquet row of item %s: %w", e.ID, err)
+			}
+		}
+		return out.Close()
+	})
+}
+
+// parquetType has a field for each column. Texts other than the identities have a dictionary.
+func parquetType(columns []itemColumn) reflect.Type {
+	var fields []reflect.StructField
+	for i, c := range columns {
+		of, tag := reflect.TypeOf(c.value(&entry.Entry{})), c.name
+		switch {
+		case of.Kind() == reflect.Pointer:
+			tag += ",optional"
+		case of.Kind() == reflect.String && c.name != "item":
+			tag += ",dict"
+		}
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Column%d", i), Type: of, Tag: reflect.StructTag(`parquet:"` + tag + `"`)})
+	}
+	return reflect.StructOf(fields)
+}
+
+func writeRows(
+	ctx context.Context, results iter.Seq2[manifest.Result, error], tasks operator.Set, write func(*entry.Sorter) error,
+) error {
+	ordered, err := entry.Collect(results, tasks, false)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(ordered), ordered.Close(), ctx.Err())
+}

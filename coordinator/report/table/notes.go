@@ -1,0 +1,199 @@
+package table
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/restore/metric"
+)
+
+// costNote explains the columns of the cost, if the table has them.
+func costNote(s aggregate.Summary) []string {
+	if len(costColumns(s)) == 0 {
+		return nil
+	}
+	return []string{"Per image: network counts evaluations of the prior's network, backward the backward passes through it, operator " +
+		"the calls of A and of its Jacobian."}
+}
+
+// maxNamedRows bounds the rows that a note names.
+const maxNamedRows = 5
+
+// firstRows joins the first rows; more is the format of the number of the others.
+func firstRows(rows []string, more string) string {
+	text := strings.Join(rows[:min(len(rows), maxNamedRows)], "; ")
+	if n := len(rows) - maxNamedRows; n > 0 {
+		text += fmt.Sprintf(more, n)
+	}
+	return text
+}
+
+// precisionNote says if the items of a summary were computed in several precisions, and names the rows whose means mix them.
+func precisionNote(s aggregate.Summary) []string {
+	all := make(map[string]int)
+	var mixed []string
+	for i := range s.Rows {
+		for name, n := range s.Rows[i].Precisions {
+			all[name] += n
+		}
+		if len(s.Rows[i].Precisions) > 1 {
+			mixed = append(mixed, s.Varying.RowName(&s.Rows[i]))
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	var counts []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		counts = append(counts, fmt.Sprintf("%d items in %s", all[name], name))
+	}
+	text := "Several precisions of the score network: " + strings.Join(counts, ", ") + "."
+	if len(mixed) > 0 {
+		text += " The means of these rows mix them: " + firstRows(mixed, "; and %d more rows") + ". Set precision in the campaign file to fix one."
+	}
+	return []string{text}
+}
+
+// notes are the sentences below a table.
+func notes(s aggregate.Summary) []string {
+	var out []string
+	if s.Oracle {
+		out = append(out, "* "+selection.OracleNote+".")
+	}
+	out = append(out, fmt.Sprintf("Runs: %s (%s). ±95%%: half-width of the confidence interval of the mean PSNR; n images, each one cluster.",
+		s.Rule.Sentence(), s.Rule))
+	if s.Failed+s.Dead > 0 {
+		out = append(out, fmt.Sprintf("%d of %d items have no figures: %d failed, %d dead.",
+			s.Failed+s.Dead, s.Items, s.Failed, s.Dead))
+	}
+	out = append(out, warningNote(s)...)
+	out = append(out, costNote(s)...)
+	out = append(out, partialNote(s)...)
+	out = append(out, precisionNote(s)...)
+	if len(s.ScoredLater) > 0 {
+		var ids []string
+		for _, name := range s.ScoredLater {
+			ids = append(ids, s.MetricIDs[name])
+		}
+		for _, from := range []struct {
+			images    string
+			unclipped bool
+		}{{"the stored 8-bit pictures", false}, {"the stored unclipped images", true}} {
+			some := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return metric.Unclipped(id) != from.unclipped })
+			if len(some) > 0 {
+				out = append(out, "Scores computed after solving, from "+from.images+": "+strings.Join(some, ", ")+".")
+			}
+		}
+	}
+	out = append(out, s.Unscored...)
+	out = append(out, tuningNotes(s.Rows, s.Varying)...)
+	if s.Others > 0 {
+		number := strconv.Itoa(s.Others)
+		if s.MoreOthers {
+			number = "at least " + number
+		}
+		out = append(out, "The output also holds "+number+" results of other campaigns; they are not in this report.")
+	}
+	for _, c := range s.Comparisons[:min(maxNotedPairs, len(s.Comparisons))] {
+		out = append(out, comparisonSentence(c, s.Oracle))
+	}
+	if more := len(s.Comparisons) - maxNotedPairs; more > 0 {
+		out = append(out, fmt.Sprintf("%d more comparisons are in %s.", more, KeySummaryJSON))
+	}
+	return out
+}
+
+// partialNote names the figures that exist for some images of a row only, such as PSNR where some images have no truth.
+func partialNote(s aggregate.Summary) []string {
+	var rows []string
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		var parts []string
+		add := func(name string, e statistic.Estimate) {
+			if e.N > 0 && e.N < r.Images {
+				parts = append(parts, fmt.Sprintf("%s of %d", name, e.N))
+			}
+		}
+		add("PSNR", r.PSNR)
+		add("baseline", r.Baseline)
+		add("SSIM", r.SSIM)
+		add("residual", r.Residual)
+		for _, name := range extraColumns(s) {
+			add(name, extraFigure(r, name))
+		}
+		if len(parts) > 0 {
+			rows = append(rows, fmt.Sprintf("%s: %s of %d images", s.Varying.RowName(r), strings.Join(parts, ", "), r.Images))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return []string{"Means over fewer than n images, because the others have no such figure: " + firstRows(rows, "; and %d more rows") + "."}
+}
+
+// maxNotedPairs bounds the comparisons below a table.
+const maxNotedPairs = 40
+
+func comparisonSentence(c aggregate.Comparison, oracle bool) string {
+	where := c.Task
+	if c.Problem != "" {
+		where += ", " + c.Problem
+	}
+	if c.Refused != "" {
+		return fmt.Sprintf("%s: %s and %s are not compared: %s.", where, c.A, c.B, c.Refused)
+	}
+	text := fmt.Sprintf("%s: %s − %s = %s dB", where, c.A, c.B, Signed(c.Difference.Mean, 2))
+	if oracle {
+		text += "*"
+	}
+	if c.Difference.HalfWidth != nil {
+		text += ", 95% interval " + Interval(c.Difference, 2)
+	}
+	text += fmt.Sprintf(" (paired, n = %d", c.Difference.N)
+	if c.PHolm != nil && !oracle {
+		text += fmt.Sprintf(", Wilcoxon p = %s after Holm", strconv.FormatFloat(*c.PHolm, 'g', 2, 64))
+	}
+	if c.LeftOut > 0 {
+		text += fmt.Sprintf(", %d left out", c.LeftOut)
+	}
+	return text + ")."
+}
+
+// tuningNotes name the rows whose settings were chosen with their own images.
+func tuningNotes(rows []aggregate.Row, varying aggregate.Varying) []string {
+	var out []string
+	for _, kind := range []struct {
+		images func(r *aggregate.Row) int
+		text   string
+	}{
+		{func(r *aggregate.Row) int { return r.TunedImages }, "ddiff tune chose settings with images of the same row"},
+		{func(r *aggregate.Row) int { return r.PresetImages }, "Values of a preset were chosen with images of the same row"},
+	} {
+		var named []string
+		for i := range rows {
+			r := &rows[i]
+			if n := kind.images(r); n > 0 {
+				named = append(named, fmt.Sprintf("%d of %d images of %s", n, r.Images, varying.RowName(r)))
+			}
+		}
+		if len(named) > 0 {
+			out = append(out, kind.text+", so that its figures are too good: "+firstRows(named, "; and of %d more rows")+".")
+		}
+	}
+	return out
+}
+
+// warningNote states how many items have warnings.
+func warningNote(s aggregate.Summary) []string {
+	items, codes := s.Warned()
+	if items == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d finished items have warnings: %s; see the column warnings of results.csv.", items, s.Done, aggregate.WarningCounts(codes))}
+}

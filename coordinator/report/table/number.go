@@ -1,0 +1,78 @@
+package table
+
+import (
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+)
+
+// Mean is the text of a mean.
+func Mean(e statistic.Estimate, decimals int, missing string) string {
+	if e.N == 0 {
+		return missing
+	}
+	return Decimal(e.Mean, decimals)
+}
+
+// SignedMean is the text of a mean with a sign.
+func SignedMean(e statistic.Estimate, decimals int, missing string) string {
+	if e.N == 0 {
+		return missing
+	}
+	return Signed(e.Mean, decimals)
+}
+
+// Half is the text of the half-width of an interval.
+func Half(e statistic.Estimate, decimals int, missing string) string {
+	if e.HalfWidth == nil {
+		return missing
+	}
+	return Decimal(*e.HalfWidth, decimals)
+}
+
+// Interval is the text of an interval, "-" without one.
+func Interval(e statistic.Estimate, decimals int) string {
+	if e.HalfWidth == nil {
+		return "-"
+	}
+	return "[" + Signed(e.Mean-*e.HalfWidth, decimals) + ", " + Signed(e.Mean+*e.HalfWidth, decimals) + "]"
+}
+
+// Decimal never prints a negative zero.
+func Decimal(v float64, decimals int) string {
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if s[0] == '-' {
+		if rounded, err := strconv.ParseFloat(s, 64); err == nil && rounded == 0 {
+			return s[1:]
+		}
+	}
+	return s
+}
+
+// Signed always has a sign.
+func Signed(v float64, decimals int) string {
+	s := Decimal(v, decimals)
+	if s[0] != '-' {
+		return "+" + s
+	}
+	return s
+}
+
+// CSVText puts an apostrophe before a text that a spreadsheet would compute, and replaces control characters.
+func CSVText(s string) string {
+	s = sweep.Printable(s)
+	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+// CSVFloat formats a figure as [strconv.FormatFloat] does; an undefined one is empty.
+func CSVFloat(v float64, format byte, precision int) string {
+	if !statistic.Defined(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, format, precision, 64)
+}

@@ -1,0 +1,221 @@
+package table
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+)
+
+// labelColumn is a column of text.
+type labelColumn struct {
+	heading string
+	of      func(r *aggregate.Row) string
+}
+
+// labelColumns are the columns with text.
+func labelColumns(v aggregate.Varying) []labelColumn {
+	sigma := func(r *aggregate.Row) string {
+		if r.Size == "" {
+			return ""
+		}
+		return r.Sigma.String()
+	}
+	var out []labelColumn
+	for _, c := range []struct {
+		shown bool
+		labelColumn
+	}{
+		{true, labelColumn{"task", func(r *aggregate.Row) string { return r.Task }}},
+		{v.Params, labelColumn{"parameters", func(r *aggregate.Row) string { return r.VaryingParams }}},
+		{v.Sigma, labelColumn{"sigma", sigma}},
+		{v.Photons, labelColumn{"photons", func(r *aggregate.Row) string { return r.PhotonsText() }}},
+		{v.Size, labelColumn{"size", func(r *aggregate.Row) string { return r.Size }}},
+		{v.Prior, labelColumn{"prior", func(r *aggregate.Row) string { return sweep.ShortPrior(r.Prior) }}},
+		{v.Preset, labelColumn{"preset", func(r *aggregate.Row) string { return r.Preset }}},
+		{true, labelColumn{"method", func(r *aggregate.Row) string { return r.Method }}},
+		{v.Settings, labelColumn{"settings", func(r *aggregate.Row) string { return r.VaryingSettings }}},
+		{v.Precision, labelColumn{"precision", (*aggregate.Row).PrecisionText}},
+	} {
+		if c.shown {
+			out = append(out, c.labelColumn)
+		}
+	}
+	return out
+}
+
+// figureColumn is a column of numbers.
+type figureColumn struct {
+	heading string
+	text    func(e statistic.Estimate, missing string) string
+	of      func(r *aggregate.Row) statistic.Estimate
+	// chosen: the rule for runs decides the figure.
+	chosen bool
+	// merit makes the best figure of a problem bold; nil for none.
+	merit func(mean float64) float64
+}
+
+func figureColumns(s aggregate.Summary) []figureColumn {
+	decimals := func(n int) func(statistic.Estimate, string) string {
+		return func(e statistic.Estimate, missing string) string { return Mean(e, n, missing) }
+	}
+	half := func(e statistic.Estimate, missing string) string { return Half(e, 2, missing) }
+	gain := func(e statistic.Estimate, missing string) string { return SignedMean(e, 2, missing) }
+	itself := func(mean float64) float64 { return mean }
+	toZero := func(mean float64) float64 { return -math.Abs(mean) }
+	out := []figureColumn{
+		{"n", nil, func(*aggregate.Row) statistic.Estimate { return statistic.Estimate{} }, false, nil},
+		{"PSNR", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.PSNR }, true, itself},
+		{"±95%", half, func(r *aggregate.Row) statistic.Estimate { return r.PSNR }, false, nil},
+		{"baseline", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Baseline }, false, nil},
+		{"gain", gain, func(r *aggregate.Row) statistic.Estimate { return r.Gain }, true, nil},
+		{"SSIM", decimals(3), func(r *aggregate.Row) statistic.Estimate { return r.SSIM }, true, itself},
+		{"residual", decimals(4), func(r *aggregate.Row) statistic.Estimate { return r.Residual }, true, toZero},
+		{"s/image", decimals(2), func(r *aggregate.Row) statistic.Estimate { return r.Seconds }, false, nil},
+	}
+	for _, name := range extraColumns(s) {
+		out = append(out, figureColumn{name, decimals(4), func(r *aggregate.Row) statistic.Estimate { return extraFigure(r, name) }, true, nil})
+	}
+	for _, k := range costColumns(s) {
+		out = append(out, figureColumn{costHeadings[k], decimals(0), func(r *aggregate.Row) statistic.Estimate { return r.Cost[selection.CostNames[k]] }, false, nil})
+	}
+	return out
+}
+
+// extraColumns are the metrics with columns after the fixed ones: those whose scores were computed after solving.
+func extraColumns(s aggregate.Summary) []string {
+	return slices.DeleteFunc(slices.Clone(s.ScoredLater), func(name string) bool { return name == "psnr" || name == "ssim" || name == "residual" })
+}
+
+// extraFigure is the estimate in one of the extraColumns.
+func extraFigure(r *aggregate.Row, name string) statistic.Estimate {
+	switch name {
+	case "psnr_y":
+		return r.PSNRLuma
+	case "haarpsi":
+		return r.HaarPSI
+	}
+	return r.Metrics[name]
+}
+
+// Of returns one line per problem and approach; missing stands for an undefined figure. The first note states the units and what
+// all rows share.
+func Of(s aggregate.Summary, missing string) Table {
+	labels, figures := labelColumns(s.Varying), figureColumns(s)
+	t := Table{Labels: len(labels), Notes: append([]string{sharedNote(s)}, notes(s)...)}
+	for _, c := range labels {
+		t.Head = append(t.Head, c.heading)
+	}
+	for _, c := range figures {
+		t.Head = append(t.Head, c.heading)
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		var line []Cell
+		for _, c := range labels {
+			line = append(line, Cell{Text: cmp.Or(c.of(r), missing)})
+		}
+		for _, c := range figures {
+			cell := Cell{}
+			if e := c.of(r); c.text == nil {
+				cell.Text = strconv.Itoa(r.Images)
+				cell.Value = cell.Text
+			} else {
+				cell.Text = c.text(e, missing)
+				if e.N > 0 {
+					cell.Value = sweep.Exact(e.Mean)
+				}
+			}
+			if c.chosen && r.Marked(s.Oracle) && cell.Text != missing {
+				cell.Text += "*"
+			}
+			line = append(line, cell)
+		}
+		t.Lines = append(t.Lines, line)
+	}
+	t.markBest(s, figures)
+	return t
+}
+
+// markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM and the
+// residual nearest to zero, ties included.
+func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
+	if s.Oracle {
+		return
+	}
+	refused := make(map[sweep.Problem]bool)
+	for _, c := range s.Comparisons {
+		refused[c.Of] = refused[c.Of] || c.Refused != "" || c.LeftOut > 0
+	}
+	for from := 0; from < len(s.Rows); {
+		to := from
+		for to < len(s.Rows) && s.Rows[to].Problem == s.Rows[from].Problem {
+			to++
+		}
+		for k, c := range figures {
+			if to-from == 1 || refused[s.Rows[from].Problem] || c.merit == nil {
+				continue
+			}
+			top := math.Inf(-1)
+			for i := from; i < to; i++ {
+				if e := c.of(&s.Rows[i]); e.N > 0 {
+					top = max(top, c.merit(e.Mean))
+				}
+			}
+			for i := from; i < to; i++ {
+				e := c.of(&s.Rows[i])
+				t.Lines[i][t.Labels+k].Best = e.N > 0 && c.merit(e.Mean) == top
+			}
+		}
+		from = to
+	}
+}
+
+// Write writes one line per problem and approach, with a column for each varying property. Notes below the table state
+// how runs were combined, how many items have no figures and how the approaches differ. Markdown and LaTeX print the best
+// approach to a problem in bold, unless the ground truth selected the runs or the approaches restored different measurements.
+//
+// It returns an error that wraps [ErrUnknownFormat], or the error of w.
+func Write(w io.Writer, s aggregate.Summary, format Format) error {
+	t := Of(s, format.Missing())
+	if format == FormatLaTeX {
+		t.typeset(s)
+	}
+	return t.Write(w, format, "table")
+}
+
+// typeset adapts a summary's table to LaTeX: headings as symbols, the tasks' names for people, rules between compared tasks.
+func (t *Table) typeset(s aggregate.Summary) {
+	for i, h := range t.Head {
+		switch h {
+		case "n":
+			h = "$n$"
+		case "±95%":
+			h = `$\pm$95\,\%`
+		case "sigma":
+			h = `$\sigma$`
+		case "PSNR", "SSIM", "s/image":
+		default:
+			h = escapeLaTeX(strings.ToUpper(h[:1]) + h[1:])
+		}
+		t.Head[i] = h
+	}
+	for i := range s.Rows {
+		t.Lines[i][0].Text = s.Rows[i].Label
+		if i > 0 && s.Rows[i-1].Task == s.Rows[i].Task {
+			t.Lines[i][0].Text = ""
+		} else if i > 0 && len(s.Comparisons) > 0 {
+			t.Rules = append(t.Rules, i)
+		}
+	}
+	if s.Oracle {
+		t.footnote = selection.OracleNote
+	}
+}

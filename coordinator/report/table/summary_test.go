@@ -1,0 +1,169 @@
+package table_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
+	"ddiff/coordinator/report/table"
+	"ddiff/manifest"
+)
+
+func tableText(t *testing.T, s aggregate.Summary, format table.Format) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := table.Write(&out, s, format); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestTableGolden(t *testing.T) {
+	t.Parallel()
+	for format, extension := range map[table.Format]string{table.FormatText: "txt", table.FormatMarkdown: "md", table.FormatLaTeX: "tex"} {
+		for _, rule := range []selection.Rule{selection.First, selection.BestPSNR} {
+			s := summaryOf(t, reporttest.TableResults(t), rule)
+			reporttest.Golden(t, "table_"+string(rule)+"."+extension, []byte(tableText(t, s, format)))
+		}
+	}
+}
+
+func TestCSVGolden(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(reporttest.TableResults(t)), nil); err != nil {
+		t.Fatal(err)
+	}
+	reporttest.Golden(t, "results.csv", out.Bytes())
+}
+
+func TestOracleIsMarkedAndNeverBold(t *testing.T) {
+	t.Parallel()
+	oracle := summaryOf(t, reporttest.TableResults(t), selection.BestPSNR)
+	fair := summaryOf(t, reporttest.TableResults(t), selection.MinMisfit)
+	for format, bold := range map[table.Format]string{table.FormatMarkdown: "**", table.FormatLaTeX: "\\textbf"} {
+		if text := tableText(t, fair, format); !strings.Contains(text, bold) {
+			t.Errorf("%s: the best method is not bold", format)
+		}
+		text := tableText(t, oracle, format)
+		if strings.Contains(text, bold) {
+			t.Errorf("%s: an oracle's figure is bold", format)
+		}
+		if !strings.Contains(text, "upper bound, not a ranking") {
+			t.Errorf("%s: no footnote", format)
+		}
+	}
+	if text := tableText(t, oracle, table.FormatText); !strings.Contains(text, "30.00*") {
+		t.Errorf("no asterisk:\n%s", text)
+	}
+	if text := tableText(t, fair, table.FormatText); strings.Contains(text, "*") {
+		t.Errorf("asterisk without oracle:\n%s", text)
+	}
+}
+
+func TestNothingIsBoldWithoutComparison(t *testing.T) {
+	t.Parallel()
+	score := reporttest.Scored(25, 20, 0.7, 0)
+	s := summaryOf(t, []manifest.Result{
+		reporttest.Result(t, "hdr", "a", "1.png", 0, score),
+		reporttest.Result(t, "hdr", "b", "other.png", 0, score),
+	}, selection.First)
+	if text := tableText(t, s, table.FormatMarkdown); strings.Contains(text, "**") {
+		t.Errorf("bold although the measurements differ:\n%s", text)
+	}
+}
+
+func TestTableEscapes(t *testing.T) {
+	t.Parallel()
+	hostile := "x|<b>*_`&\\\x1b[2J\n#%${}~^"
+	s := summaryOf(t, []manifest.Result{
+		reporttest.Result(t, hostile, hostile, "1.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
+		reporttest.Result(t, hostile, "plain", "other.png", 0, reporttest.Scored(25, 20, 0.7, 0)),
+	}, selection.First)
+	text := tableText(t, s, table.FormatText)
+	if strings.ContainsRune(text, '\x1b') || strings.Count(text, "\n") != 6 {
+		t.Errorf("text breaks:\n%q", text)
+	}
+	markdown := tableText(t, s, table.FormatMarkdown)
+	if strings.Contains(markdown, "x|") || strings.Contains(markdown, "\x1b") || !strings.Contains(markdown, `x\|\<b\>`) {
+		t.Errorf("markdown breaks:\n%s", markdown)
+	}
+	latex := tableText(t, s, table.FormatLaTeX)
+	if !strings.Contains(latex, `x|\textless{}b\textgreater{}*\_`+"`"+`\&\textbackslash{}?[2J?\#\%\$\{\}\textasciitilde{}\textasciicircum{} &`) {
+		t.Errorf("latex breaks:\n%s", latex)
+	}
+}
+
+func TestWriteTableRefusesUnknownFormat(t *testing.T) {
+	t.Parallel()
+	if err := table.Write(&bytes.Buffer{}, aggregate.Summary{}, "word"); !errors.Is(err, table.ErrUnknownFormat) {
+		t.Errorf("error = %v, want ErrUnknownFormat", err)
+	}
+}
+
+func TestDecimalHasNoNegativeZero(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[float64]string{-0.001: "0.00", 0: "0.00", -0.006: "-0.01", 2.345: "2.35"} {
+		if got := table.Decimal(v, 2); got != want {
+			t.Errorf("decimal(%g) = %s, want %s", v, got, want)
+		}
+	}
+	if got := table.Signed(-0.001, 2); got != "+0.00" {
+		t.Errorf("signed(-0.001) = %s", got)
+	}
+}
+
+// TestTableStatesFiguresOfFewerImages: one of three images has no truth, so that PSNR and SSIM are means of two.
+func TestTableStatesFiguresOfFewerImages(t *testing.T) {
+	t.Parallel()
+	blind := func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }
+	results := []manifest.Result{
+		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0)), reporttest.Result(t, "hdr", "ddiff", "b", 0, reporttest.Scored(22, 15, 0.5, 0)),
+	}
+	const note = "Means over fewer than n images"
+	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
+		var whole, part bytes.Buffer
+		if err := table.Write(&whole, summaryOf(t, results, selection.First), format); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Write(&part, summaryOf(t, append(results[:2:2], reporttest.Result(t, "hdr", "ddiff", "c", 0, blind)), selection.First), format); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(whole.String(), note) {
+			t.Errorf("%s has the note without need:\n%s", format, &whole)
+		}
+		if want := note + ", because the others have no such figure: hdr ddiff: PSNR of 2, baseline of 2, SSIM of 2 of 3 images."; !strings.Contains(part.String(), want) {
+			t.Errorf("%s lacks %q:\n%s", format, want, &part)
+		}
+	}
+}
+
+// TestNotesNameTheNoiseLevel: in a sweep over sigma, notes tell the rows of a task apart.
+func TestNotesNameTheNoiseLevel(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for _, sigma := range []float64{0.02, 0.1} {
+		at := func(r *manifest.Result) { r.Item.Sigma = sigma }
+		results = append(results, reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(20, 15, 0.5, 0), at), reporttest.Result(t, "hdr", "ddiff", "b", 0, at,
+			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }))
+	}
+	text := tableText(t, summaryOf(t, results, selection.First), table.FormatText)
+	for _, want := range []string{"hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
+	t.Helper()
+	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
