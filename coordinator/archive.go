@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -96,13 +97,12 @@ func (a *archiver) scan(ctx context.Context) error {
 		}
 		a.loaded = true
 	}
-	board := a.s.cfg.Board
 	// The statuses come first: a status without a campaign then belongs to a campaign that has left the board.
-	statuses, err := records(ctx, board, manifest.KeyStatusPrefix)
+	statuses, err := board.Records(ctx, a.s.cfg.Board, manifest.KeyStatusPrefix)
 	if err != nil {
 		return err
 	}
-	campaigns, err := records(ctx, board, manifest.KeyCampaignPrefix)
+	campaigns, err := board.Records(ctx, a.s.cfg.Board, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{record.Revision, now}
 	}
-	c, err := parseRecord(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
+	c, err := board.Parse(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
 	if err != nil {
 		return nil //nolint:nilerr // the service has logged it
 	}
@@ -142,7 +142,7 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 	if c.Restoring > 0 {
 		return a.completeRestore(ctx, c.ID)
 	}
-	if !counted && !active(c) && !a.all.has(c.ID) {
+	if !counted && !board.Active(c) && !a.all.has(c.ID) {
 		if err := a.recount(ctx, c); err != nil {
 			a.s.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
 		}
@@ -171,7 +171,7 @@ func ignoreConflict(err error) error {
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
 // one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
 func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
-	if active(c) || c.Restoring > 0 || a.all.has(c.ID) {
+	if board.Active(c) || c.Restoring > 0 || a.all.has(c.ID) {
 		return false
 	}
 	since := c.Finished
@@ -259,7 +259,7 @@ func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveF
 	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		return nil, err
 	}
-	s, err := joinStatus(c, data)
+	s, err := board.JoinStatus(c, data)
 	if err != nil {
 		a.s.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
 	}

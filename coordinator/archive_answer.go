@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -64,7 +65,7 @@ func (a *archiver) answerRecord(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	c, err := parseRecord(strings.TrimPrefix(key, manifest.KeyCampaignPrefix), data)
+	c, err := board.Parse(strings.TrimPrefix(key, manifest.KeyCampaignPrefix), data)
 	if err != nil || c.Request == nil || c.Request.Answered {
 		return err
 	}
@@ -73,7 +74,7 @@ func (a *archiver) answerRecord(ctx context.Context, key string) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
 		r.Missing = true
-	case errors.Is(err, errDeleting), errors.Is(err, errDamagedRecord), errors.Is(err, ErrRefused), errors.Is(err, queue.ErrBadName),
+	case errors.Is(err, errDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
 		errors.Is(err, storage.ErrBadKey):
 		r.Error = err.Error()
 	case err != nil:
@@ -98,12 +99,12 @@ func (a *archiver) execute(ctx context.Context, r *manifest.Request) error {
 	case manifest.RequestLogs:
 		return a.logs(ctx, r)
 	}
-	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", ErrRefused, r.Verb)
+	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
 }
 
 // archiveNow archives a campaign that has ended. It is idempotent.
 func (a *archiver) archiveNow(ctx context.Context, id string) error {
-	c, revision, err := readRecord(ctx, a.s.cfg.Board, id)
+	c, revision, err := board.ReadRevision(ctx, a.s.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		newest, e := a.x.of(ctx, id)
 		if e != nil {
@@ -121,8 +122,8 @@ func (a *archiver) archiveNow(ctx context.Context, id string) error {
 		return err
 	case c.Restoring > 0:
 		return errors.Join(errBusy, a.completeRestore(ctx, id))
-	case active(c):
-		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", ErrRefused, c.Phase)
+	case board.Active(c):
+		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", board.ErrRefused, c.Phase)
 	case a.all.has(id):
 		return errBusy
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -35,7 +36,7 @@ func (a *archiver) load(ctx context.Context) error {
 			continue
 		}
 		if err := a.restore(ctx, id); err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, errDeleting) {
-			if !errors.Is(err, errDamagedRecord) {
+			if !errors.Is(err, board.ErrDamaged) {
 				return err
 			}
 			a.s.cfg.Logger.Warn("cannot restore a campaign", "campaign", id, "reason", err)
@@ -59,12 +60,12 @@ func (a *archiver) createIndex(ctx context.Context, entries map[string]indexEntr
 			return fmt.Errorf("list campaigns: %w", err)
 		}
 		id := strings.TrimSuffix(strings.TrimPrefix(info.Key, "campaigns/"), "/campaign.json")
-		if info.Key != recordKey(id) || strings.Contains(id, "/") || entries[id].id != "" {
+		if info.Key != board.StoredKey(id) || strings.Contains(id, "/") || entries[id].id != "" {
 			continue
 		}
-		c, err := loadRecord(ctx, store, id)
+		c, err := board.Load(ctx, store, id)
 		if err != nil {
-			if !errors.Is(err, errDamagedRecord) {
+			if !errors.Is(err, board.ErrDamaged) {
 				return err
 			}
 			a.s.cfg.Logger.Warn("skipped a damaged campaign record", "key", info.Key, "reason", err)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -20,7 +21,7 @@ const recallParallel = 64
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
 // campaign.
 func (a *archiver) recall(ctx context.Context, id string) error {
-	c, err := Read(ctx, a.s.cfg.Board, id)
+	c, err := board.Read(ctx, a.s.cfg.Board, id)
 	switch {
 	case errors.Is(err, queue.ErrNoRecord):
 		return a.restore(ctx, id)
@@ -42,10 +43,10 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 	if newest.state == indexDeleting {
 		return errDeleting
 	}
-	stored, storedErr := loadRecord(ctx, a.s.cfg.Store, id)
+	stored, storedErr := board.Load(ctx, a.s.cfg.Store, id)
 	file, number, err := loadArchive(ctx, a.s.cfg.Store, id)
 	for _, err := range []error{storedErr, err} {
-		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, errDamagedRecord) {
+		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, board.ErrDamaged) {
 			return err // an outage
 		}
 	}
@@ -126,7 +127,7 @@ func loadArchiveNumber(ctx context.Context, s storage.Store, id string, number i
 		err = fmt.Errorf("it belongs to campaign %s", file.Campaign.ID)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamagedRecord, err)
+		return nil, fmt.Errorf("%w: %w", board.ErrDamaged, err)
 	}
 	return file, nil
 }
@@ -141,7 +142,7 @@ func (a *archiver) completeRestore(ctx context.Context, id string) error {
 // restoreMessages restores the messages and the status of a campaign whose record is restored, and then makes the
 // campaign active. It is idempotent.
 func (a *archiver) restoreMessages(ctx context.Context, id string) error {
-	c, err := Read(ctx, a.s.cfg.Board, id)
+	c, err := board.Read(ctx, a.s.cfg.Board, id)
 	if err != nil || c.Restoring == 0 {
 		return err
 	}
@@ -152,9 +153,9 @@ func (a *archiver) restoreMessages(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("restore the messages of campaign %s: %w", id, err)
 	}
-	_, err = Update(ctx, a.s.cfg.Board, id, func(c *manifest.Campaign) error {
+	_, err = board.Update(ctx, a.s.cfg.Board, id, func(c *manifest.Campaign) error {
 		if c.Restoring == 0 {
-			return errUnchanged
+			return board.ErrUnchanged
 		}
 		c.Restoring = 0
 		return nil
@@ -272,7 +273,6 @@ func (r *runner) checkOutput(ctx context.Context) error {
 	return nil
 }
 
-// isNew reports whether no coordinator has opened a campaign yet.
 func isNew(c *manifest.Campaign) bool { return c.Phase == manifest.PhaseQueued && c.Prior.SHA256 == "" }
 
 // settleRecalled completes the ledger of a campaign that came from the archive: outcomes that no part of the ledger has

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -57,19 +58,19 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		"open again, damaged copy":      {archived: first, copied: second, damaged: true, open: true, want: first, fromArchive: true},
 		"open, never archived":          {copied: second, open: true, want: second},
 		"open, never archived, no copy": {open: true, err: storage.ErrNotFound},
-		"open, damaged copy":            {copied: second, damaged: true, open: true, err: errDamagedRecord},
+		"open, damaged copy":            {copied: second, damaged: true, open: true, err: board.ErrDamaged},
 		"deleting":                      {archived: first, copied: first, deleting: true, err: errDeleting},
 	} {
 		var log strings.Builder
 		a, r := archiverOf(t, &now, &log)
-		store, board, ctx := a.s.cfg.Store, a.s.cfg.Board, t.Context()
+		store, kv, ctx := a.s.cfg.Store, a.s.cfg.Board, t.Context()
 		check := func(err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
-		check(board.Delete(ctx, manifest.KeyCampaignPrefix+r.id))
+		check(kv.Delete(ctx, manifest.KeyCampaignPrefix+r.id))
 		if !tt.archived.IsZero() {
 			file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, tt.archived)}}
 			file.Status = manifest.Status{ID: r.id, Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 7}}
@@ -79,10 +80,10 @@ func TestRestoreOfLostRecord(t *testing.T) {
 			check(a.x.add(ctx, indexEntry{id: r.id, number: 1, state: indexArchived, output: outputDigest(r.rec.Output)}))
 		}
 		if !tt.copied.IsZero() {
-			check(storeRecord(ctx, store, finished(r, tt.copied)))
+			check(board.Store(ctx, store, finished(r, tt.copied)))
 		}
 		if tt.damaged {
-			check(store.Put(ctx, recordKey(r.id), []byte("{")))
+			check(store.Put(ctx, board.StoredKey(r.id), []byte("{")))
 		}
 		if tt.open {
 			check(a.x.open(ctx, r.rec))
@@ -94,7 +95,7 @@ func TestRestoreOfLostRecord(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, tt.err)
 			continue
 		}
-		c, err := Read(ctx, board, r.id)
+		c, err := board.Read(ctx, kv, r.id)
 		if tt.err != nil {
 			if !errors.Is(err, queue.ErrNoRecord) {
 				t.Errorf("%s: the record is %+v, %v", name, c, err)
@@ -107,7 +108,7 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		}
 		last, err := r.queue.LastResult(ctx)
 		check(err)
-		s, err := Status(ctx, board, r.id)
+		s, err := board.Status(ctx, kv, r.id)
 		check(err)
 		if (last > 0) != tt.fromArchive || (s.Status.Counts.Items == 7) != tt.fromArchive {
 			t.Errorf("%s: result %d, counts %+v", name, last, s.Status.Counts)
@@ -166,7 +167,7 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	a, r := archiverOf(t, &now, &strings.Builder{})
-	ctx, board := t.Context(), a.s.cfg.Board
+	ctx, kv := t.Context(), a.s.cfg.Board
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -174,17 +175,17 @@ func TestArchiveRemovesMessages(t *testing.T) {
 		}
 	}
 	check(r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Finished = manifest.PhaseFinished, now.UTC() }))
-	c, revision, err := readRecord(ctx, board, r.id)
+	c, revision, err := board.ReadRevision(ctx, kv, r.id)
 	check(err)
 	check(r.publishStatus(ctx, 0))
-	check(board.Put(ctx, manifest.KeyStartPrefix+r.id, []byte("{}")))
+	check(kv.Put(ctx, manifest.KeyStartPrefix+r.id, []byte("{}")))
 	publishOutcome(t, r, id(1), 0, `{"outcome":"dead","reason":"crashed"}`)
 	check(r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: id(1), Reason: "crashed"}, Buried: now}))
 	there := func() (record, status, start bool, letters int, last uint64) {
 		t.Helper()
 		var err error
 		has := func(prefix string) bool {
-			_, _, err := board.Get(ctx, prefix+r.id)
+			_, _, err := kv.Get(ctx, prefix+r.id)
 			if err != nil && !errors.Is(err, queue.ErrNoRecord) {
 				t.Fatal(err)
 			}
@@ -212,7 +213,7 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	}
 	// Messages of a campaign that has left the board go, those of a campaign on the board stay.
 	publishOutcome(t, r, id(2), 0, `{"outcome":"failed"}`)
-	check(board.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
+	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
 	check(a.cleanUp(ctx, r.id))
 	if _, status, _, _, last := there(); status || last != 0 {
 		t.Errorf("cleaned up: status %t, result %d", status, last)
@@ -230,7 +231,7 @@ func TestAbandonedRequest(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	now := begin
 	a, r := archiverOf(t, &now, &strings.Builder{})
-	ctx, board := t.Context(), a.s.cfg.Board
+	ctx, kv := t.Context(), a.s.cfg.Board
 	const key = manifest.KeyRequestPrefix + "one"
 	requestID := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
 	data, err := json.Marshal(manifest.Campaign{
@@ -238,7 +239,7 @@ func TestAbandonedRequest(t *testing.T) {
 		Wanted: manifest.WantPause, Phase: manifest.PhaseFinished, Request: &manifest.Request{Verb: manifest.RequestList},
 	})
 	if err == nil {
-		_, err = board.Create(ctx, key, data)
+		_, err = kv.Create(ctx, key, data)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -252,11 +253,30 @@ func TestAbandonedRequest(t *testing.T) {
 		if err := a.scan(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := board.Get(ctx, key); (err == nil) != tt.there {
+		if _, _, err := kv.Get(ctx, key); (err == nil) != tt.there {
 			t.Errorf("after %v: %v", tt.after, err)
 		}
 	}
 	if newest, err := a.x.of(ctx, r.id); err != nil || newest.state != "" || a.open[r.id] {
 		t.Errorf("a new campaign is in the index: %+v, %v", newest, err)
+	}
+}
+
+// A stored record is that of an archived end if phase and time are equal, in any time zone.
+func TestSameEnd(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1e9, 0)
+	archived := &manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.UTC()}
+	for _, c := range []struct {
+		campaign manifest.Campaign
+		want     bool
+	}{
+		{manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.In(time.FixedZone("", 3600))}, true},
+		{manifest.Campaign{Phase: manifest.PhaseCancelled, Finished: at}, false},
+		{manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.Add(1)}, false},
+	} {
+		if got := sameEnd(&c.campaign, archived); got != c.want {
+			t.Errorf("%+v: %t", c.campaign, got)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -101,7 +102,7 @@ func TestRecallDamagedArchive(t *testing.T) {
 	stop()
 	must(t, tc.store.Put(t.Context(), "campaigns/"+id+"/archive-000001.json.gz", []byte("garbage")))
 	tc.leadArchiving(time.Hour, unchanged)
-	if err := coordinator.Recall(t.Context(), tc.board, id); !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "archive") {
+	if err := coordinator.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "archive") {
 		t.Errorf("recall: %v", err)
 	}
 	if all, err := coordinator.Archived(t.Context(), tc.board); err != nil || len(all) != 1 {
@@ -142,7 +143,7 @@ func TestArchiveWalk(t *testing.T) {
 		case 1:
 			_ = coordinator.Archive(ctx, tc.board, id)
 		case 2:
-			_, _ = coordinator.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
+			_, _ = board.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
 		}
 		cancel()
 	}
@@ -150,7 +151,7 @@ func TestArchiveWalk(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	for _, id := range ids {
 		must(t, coordinator.Recall(t.Context(), tc.board, id))
-		tc.await(id, "its end", func(s coordinator.CampaignStatus) bool {
+		tc.await(id, "its end", func(s board.CampaignStatus) bool {
 			return s.Campaign.Phase == manifest.PhaseFinished && len(s.Campaign.Commands) == 0 && s.Status.Counts == mixedCounts
 		})
 		tc.checkRecalled(id)
@@ -189,7 +190,7 @@ func TestRecallCrash(t *testing.T) {
 	must(t, err)
 	go func() { _ = coordinator.Recall(ctx, tc.board, id) }()
 	_ = service.Lead(ctx)
-	c, err := coordinator.Read(t.Context(), tc.board, id)
+	c, err := board.Read(t.Context(), tc.board, id)
 	must(t, err)
 	if c.Restoring != 1 || tc.messages(id) != 0 {
 		t.Fatalf("restoring %d, %d messages", c.Restoring, tc.messages(id))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -97,7 +98,7 @@ func (tc *testCluster) checkRecalled(id string) {
 	tc.t.Helper()
 	must(tc.t, coordinator.Recall(tc.t.Context(), tc.board, id))
 	must(tc.t, coordinator.Recall(tc.t.Context(), tc.board, id))
-	s, err := coordinator.Status(tc.t.Context(), tc.board, id)
+	s, err := board.Status(tc.t.Context(), tc.board, id)
 	must(tc.t, err)
 	if s.Status.Counts != mixedCounts || s.Campaign.Phase != manifest.PhaseFinished || s.Status.Phase != manifest.PhaseFinished {
 		tc.t.Errorf("recalled as %+v, status %+v", s.Campaign, s.Status)
@@ -115,7 +116,7 @@ func (tc *testCluster) checkRecalled(id string) {
 	if a.Items != 2 {
 		tc.t.Errorf("%d items are retried, want 2", a.Items)
 	}
-	tc.await(id, "all done", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "all done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 6, Done: 6}
 	})
 }
@@ -299,7 +300,7 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 	}
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "the counts of its end", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "the counts of its end", func(s board.CampaignStatus) bool {
 		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == mixedCounts
 	})
 	tc.checkRecalled(id)
@@ -356,8 +357,8 @@ func TestArchiveNow(t *testing.T) {
 	id := tc.submit("now", 0)
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "running", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
-	if err := coordinator.Archive(t.Context(), tc.board, id); !errors.Is(err, coordinator.ErrRefused) {
+	tc.await(id, "running", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	if err := coordinator.Archive(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("a running campaign: %v", err)
 	}
 	close(hold)
@@ -383,5 +384,5 @@ func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 	tc.leadArchiving(time.Hour, unchanged)
-	tc.await(id, "its counts", func(s coordinator.CampaignStatus) bool { return s.Status.Counts == before })
+	tc.await(id, "its counts", func(s board.CampaignStatus) bool { return s.Status.Counts == before })
 }

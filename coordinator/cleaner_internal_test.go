@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -99,7 +100,7 @@ func TestCollectedFolders(t *testing.T) {
 	t.Parallel()
 	const window = "/shards/00000000.jsonl.gz"
 	keys := []string{
-		"campaigns/a" + window, "campaigns/b" + window, recordKey("b"), "campaigns/c" + window, archiveKey("c", 1), "campaigns/d" + window,
+		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/c" + window, archiveKey("c", 1), "campaigns/d" + window,
 		"campaigns/e/ledger/outcomes-00000000", indexPrefix + "x.000000.open.y",
 	}
 	for age, want := range map[time.Duration]int{folderAge - time.Second: 0, folderAge: 2} {

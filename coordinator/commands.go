@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -42,7 +43,7 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 			c.Phase, c.Wanted = manifest.PhaseRunning, manifest.WantRun
 		}
 	})
-	if err == nil && ended && active(r.rec) {
+	if err == nil && ended && board.Active(r.rec) {
 		return r.openQueue(ctx)
 	}
 	return err
@@ -64,7 +65,7 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 	_, repeated := r.retries[command.ID]
 	switch {
 	case repeated: // its items are pending already
-	case wantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
+	case board.WantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
 		phase := r.rec.Phase
 		if !phase.Ended() {
 			phase = manifest.PhaseCancelled

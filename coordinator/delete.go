@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
@@ -65,7 +66,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 	if err := d.checkEnded(ctx); err != nil {
 		return err
 	}
-	d.record, err = loadRecord(ctx, d.Store, d.id)
+	d.record, err = board.Load(ctx, d.Store, d.id)
 	if err != nil {
 		file, _, archiveErr := loadArchive(ctx, d.Store, d.id)
 		switch {
@@ -85,16 +86,16 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 func (d *deletion) checkEnded(ctx context.Context) error {
 	if d.Board == nil {
 		if d.newest.state == indexOpen {
-			return fmt.Errorf("%w: the campaign is on the board; give --nats", ErrRefused)
+			return fmt.Errorf("%w: the campaign is on the board; give --nats", board.ErrRefused)
 		}
 		return nil
 	}
-	c, err := Read(ctx, d.Board, d.id)
+	c, err := board.Read(ctx, d.Board, d.id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil
 	}
-	if err == nil && active(c) {
-		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first: ddiff cancel %s", ErrRefused, c.Phase, d.id)
+	if err == nil && board.Active(c) {
+		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first: ddiff cancel %s", board.ErrRefused, c.Phase, d.id)
 	}
 	return err
 }
@@ -113,7 +114,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 	var others []*manifest.Campaign
 	open := ""
 	if d.Board != nil {
-		all, skipped, err := Campaigns(ctx, d.Board)
+		all, skipped, err := board.Campaigns(ctx, d.Board)
 		if err == nil {
 			err = errors.Join(skipped...)
 		}
@@ -127,7 +128,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 			}
 			others = append(others, c)
 			delete(entries, c.ID)
-			if active(c) {
+			if board.Active(c) {
 				open = c.ID
 			}
 		}
@@ -136,7 +137,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 		if id == d.id || e.output != outputDigest(output) || e.state == indexDeleting {
 			continue
 		}
-		c, err := loadRecord(ctx, d.Store, id)
+		c, err := board.Load(ctx, d.Store, id)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 		}
 	}
 	if d.results && open != "" {
-		return nil, fmt.Errorf("%w: campaign %s, which has not ended, uses the results in %s too", ErrRefused, open, output)
+		return nil, fmt.Errorf("%w: campaign %s, which has not ended, uses the results in %s too", board.ErrRefused, open, output)
 	}
 	return others, nil
 }
@@ -204,7 +205,7 @@ func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
 		return false, err
 	}
 	if d.newest.state == indexOpen {
-		return false, fmt.Errorf("%w: the campaign was resumed", ErrRefused)
+		return false, fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
 	}
 	claimed = d.newest.state != indexDeleting
 	if claimed || d.results && !d.newest.results {
@@ -230,7 +231,7 @@ func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
 		}
 	}
 	if resumed {
-		err = fmt.Errorf("%w: the campaign was resumed", ErrRefused)
+		err = fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
 		return false, errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.key()))
 	}
 	return claimed, nil
@@ -305,7 +306,7 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 	}
 	folder := "campaigns/" + d.id + "/"
 	last := func(i storage.Info) bool {
-		return i.Key == recordKey(d.id) || strings.HasPrefix(i.Key, archivePrefix(d.id))
+		return i.Key == board.StoredKey(d.id) || strings.HasPrefix(i.Key, archivePrefix(d.id))
 	}
 	steps = append(steps,
 		func() error {
@@ -358,7 +359,7 @@ func (d *deletion) checkSharing(ctx context.Context) func() error {
 	return func() error {
 		others, err := d.sharing(ctx)
 		if err == nil && len(others) > len(d.others) {
-			err = fmt.Errorf("%w: another campaign began to use the output; rerun the command", ErrRefused)
+			err = fmt.Errorf("%w: another campaign began to use the output; rerun the command", board.ErrRefused)
 		}
 		return err
 	}

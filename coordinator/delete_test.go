@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -30,7 +31,7 @@ func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 	must(t, err)
 	tc.store, tc.output = store, shared
 	submit := func(spec *manifest.Spec) string {
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		return c.ID
 	}
@@ -119,7 +120,7 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 		t.Helper()
 		before := keysOf(t, tc.store, "")
 		_, err := cleaner.Delete(t.Context(), id, results)
-		if !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("delete %s, results %v: %v, want %q", id, results, err, want)
 		}
 		if now := keysOf(t, tc.store, ""); !slices.Equal(now, before) {
@@ -127,7 +128,7 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 		}
 	}
 	spec := tc.spec("third")
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 	must(t, err)
 	refused(c.ID, false, "queued; cancel it first")
 	refused(all, true, c.ID+", which has not ended")
@@ -169,20 +170,20 @@ func TestDeleteAndRecall(t *testing.T) {
 	cleaner := &coordinator.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, recalled)
-	if !errors.Is(err, coordinator.ErrRefused) {
+	if !errors.Is(err, board.ErrRefused) {
 		t.Errorf("delete a campaign that was recalled: %v", err)
 	}
 	if now := resultKeys(t, tc.store); !slices.Equal(now, before) {
 		t.Errorf("results %q, before %q", now, before)
 	}
-	if s, err := coordinator.Status(t.Context(), tc.board, all); err != nil || s.Status.Counts.Done != 6 {
+	if s, err := board.Status(t.Context(), tc.board, all); err != nil || s.Status.Counts.Done != 6 {
 		t.Errorf("%+v, %v", s.Status, err)
 	}
 
 	cleaner.Store = &recallingStore{tc.store, nothing, recall}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	must(t, err)
-	if !errors.Is(recalled, coordinator.ErrRefused) {
+	if !errors.Is(recalled, board.ErrRefused) {
 		t.Errorf("recall of a campaign that is being deleted: %v", recalled)
 	}
 	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
@@ -266,14 +267,14 @@ func TestSubmitDuringDeletionOfResults(t *testing.T) {
 	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
 	must(t, err)
 	tc.leadArchiving(time.Hour, unchanged)
-	var late coordinator.CampaignStatus
+	var late board.CampaignStatus
 	begin := sync.OnceFunc(func() {
 		spec := tc.spec("late")
 		spec.Tasks = spec.Tasks[:1]
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		tc.work(c.ID)
-		late = tc.await(c.ID, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+		late = tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
 	cleaner := &coordinator.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
 	_, err = cleaner.Delete(t.Context(), all, true)

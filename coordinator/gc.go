@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -100,7 +101,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]indexEnt
 			return nil, fmt.Errorf("list campaigns: %w", err)
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(info.Key, "campaigns/"), "/")
-		if info.Key == recordKey(id) || strings.HasPrefix(info.Key, archivePrefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, indexPrefix) {
+		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archivePrefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, indexPrefix) {
 			orphans[id] = false
 		} else if _, known := orphans[id]; !known {
 			orphans[id] = true
@@ -138,8 +139,8 @@ func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]indexEnt
 	group.SetLimit(removeParallel)
 	for i, id := range slices.Sorted(maps.Keys(newest)) {
 		group.Go(func() (err error) {
-			records[i], err = loadRecord(inner, c.Store, id)
-			if errors.Is(err, storage.ErrNotFound) || errors.Is(err, errDamagedRecord) {
+			records[i], err = board.Load(inner, c.Store, id)
+			if errors.Is(err, storage.ErrNotFound) || errors.Is(err, board.ErrDamaged) {
 				return nil // the campaign has no output yet
 			}
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -90,12 +91,12 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	if c.Board != nil {
-		all, skipped, err := Campaigns(ctx, c.Board)
+		all, skipped, err := board.Campaigns(ctx, c.Board)
 		if err := errors.Join(append(skipped, err)...); err != nil {
 			return nil, err
 		}
 		for _, s := range all {
-			if active(s.Campaign) && !modelsCopied(s.Campaign) {
+			if board.Active(s.Campaign) && !modelsCopied(s.Campaign) {
 				return nil, nil
 			}
 			note(s.Campaign)
@@ -116,7 +117,7 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 	group.SetLimit(removeParallel)
 	for i, id := range ids {
 		group.Go(func() (err error) {
-			records[i], err = loadRecord(inner, c.Store, id)
+			records[i], err = board.Load(inner, c.Store, id)
 			if errors.Is(err, storage.ErrNotFound) {
 				return nil // it has not begun
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -36,7 +37,7 @@ func TestCollectPriors(t *testing.T) {
 	spec := tc.spec("with-prior")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	used := "priors/" + tc.priorFile(spec.Prior, "used") + ".onnx"
-	_, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	tc.work(spec.ID())

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -186,7 +187,7 @@ func (c *Cleaner) usedOutputs(ctx context.Context) (map[string]string, error) {
 	if c.Board == nil {
 		return used, nil
 	}
-	all, skipped, err := Campaigns(ctx, c.Board)
+	all, skipped, err := board.Campaigns(ctx, c.Board)
 	if err := errors.Join(append(skipped, err)...); err != nil {
 		return nil, err
 	}

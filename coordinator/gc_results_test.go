@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -35,7 +36,7 @@ func (tc *testCluster) orphaned(spec *manifest.Spec) (id string) {
 // finish submits a campaign, and works on it until its end.
 func (tc *testCluster) finish(spec *manifest.Spec, output string) (id string) {
 	tc.t.Helper()
-	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{Output: output}, time.Now())
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{Output: output}, time.Now())
 	must(tc.t, err)
 	defer tc.work(c.ID)()
 	tc.awaitPhase(c.ID, manifest.PhaseFinished)
@@ -134,10 +135,10 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 	var ids []string
 	begin := sync.OnceFunc(func() {
 		for _, name := range []string{"gone", "other"} {
-			c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec(name), coordinator.Order{Output: gone}, time.Now())
+			c, _, err := board.Submit(t.Context(), tc.board, tc.spec(name), board.Order{Output: gone}, time.Now())
 			must(t, err)
 			tc.work(c.ID)
-			s := tc.await(c.ID, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+			s := tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 			if s.Campaign.Phase != manifest.PhaseRejected || !strings.Contains(s.Campaign.Reason, "ddiff gc --results") {
 				t.Errorf("%s: %s (%s)", c.ID, s.Campaign.Phase, s.Campaign.Reason)
 			}
@@ -182,7 +183,7 @@ func TestSubmitBeforeCollectionOfResults(t *testing.T) {
 					late = tc.finish(tc.spec("late"), gone)
 					return
 				}
-				c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec("late"), coordinator.Order{Output: gone + "/"}, time.Now())
+				c, _, err := board.Submit(t.Context(), tc.board, tc.spec("late"), board.Order{Output: gone + "/"}, time.Now())
 				must(t, err)
 				late = c.ID
 			}
@@ -273,7 +274,7 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	id := tc.submit("gone", 0)
 	tc.work(id)
-	if s := tc.await(id, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
+	if s := tc.await(id, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
 		t.Errorf("%s: %s", s.Campaign.Phase, s.Campaign.Reason)
 	}
 	must(t, tc.board.Delete(context.WithoutCancel(t.Context()), manifest.KeyCampaignPrefix+id))

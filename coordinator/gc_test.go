@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -124,7 +125,7 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 	if keys := keysOf(t, tc.store, "/checkpoints/"); !slices.Equal(keys, []string{open}) {
 		t.Errorf("checkpoints %q", keys)
 	}
-	if s, err := coordinator.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != manifest.PhaseFinished {
+	if s, err := board.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != manifest.PhaseFinished {
 		t.Errorf("the open campaign: %+v, %v", s, err)
 	}
 	if keys := keysOf(t, tc.store, "campaigns/"+part+"/shards/"); len(keys) == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -98,11 +99,11 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 		return err
 	}
 	if strings.ContainsAny(r.Item, "/\\") {
-		return fmt.Errorf("%w: %q is not the beginning of an identity", ErrRefused, r.Item)
+		return fmt.Errorf("%w: %q is not the beginning of an identity", board.ErrRefused, r.Item)
 	}
 	store, err := storage.NewPrefixed(a.s.cfg.Store, output)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", board.ErrRefused, err)
 	}
 	var page logAnswer
 	if r.Item != "" && r.After == "" {
@@ -161,9 +162,9 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 
 // outputOf returns the output of a campaign, which may be in the archive.
 func (a *archiver) outputOf(ctx context.Context, id string) (string, error) {
-	c, err := Read(ctx, a.s.cfg.Board, id)
+	c, err := board.Read(ctx, a.s.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
-		c, err = loadRecord(ctx, a.s.cfg.Store, id)
+		c, err = board.Load(ctx, a.s.cfg.Store, id)
 	}
 	if err != nil {
 		return "", err
@@ -197,7 +198,7 @@ func restoredAttempts(ctx context.Context, s storage.Store, item string) ([]mani
 		}
 		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/")
 		if seen[id] = true; len(seen) > logItems {
-			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", ErrRefused, logItems, item)
+			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", board.ErrRefused, logItems, item)
 		}
 		if file != manifest.FileResult || info.Size > maxAttemptBytes {
 			continue

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -62,7 +63,7 @@ func TestLogs(t *testing.T) {
 	if _, _, err := coordinator.Logs(t.Context(), tc.board, "unknown-12345678", ""); !errors.Is(err, queue.ErrNoRecord) {
 		t.Errorf("an unknown campaign: %v", err)
 	}
-	if _, _, err := coordinator.Logs(t.Context(), tc.board, all, "../"); !errors.Is(err, coordinator.ErrRefused) {
+	if _, _, err := coordinator.Logs(t.Context(), tc.board, all, "../"); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("an item with a slash: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -80,7 +81,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 				t.Errorf("%s: task %s: %v", name, task, err)
 			}
 		}
-		c, revision, err := readRecord(ctx, r.s.cfg.Board, r.id)
+		c, revision, err := board.ReadRevision(ctx, r.s.cfg.Board, r.id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestOperatorAtAddress(t *testing.T) {
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
 		t.Errorf("error %v", err)
 	}
-	s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil {
 		t.Fatal(err)
 	}

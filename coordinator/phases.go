@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -15,11 +16,6 @@ import (
 // the previous one was doing. Every step is idempotent, and the write that changes the phase comes last: a coordinator
 // that dies before it leaves a record from which the next one repeats the step. An ended phase is written only if the
 // record still asks for it, see end.
-
-// wantsCancel reports whether users have requested the cancellation.
-func wantsCancel(c *manifest.Campaign) bool {
-	return c.Wanted == manifest.WantCancel || c.Wanted == manifest.WantCancelNow
-}
 
 // reopenEnded moves an ended campaign with work back to phase queued: one that was cancelled or rejected and then
 // resumed, or one that has finished and has open items, because a coordinator died during a retry. Canary items of a
@@ -62,7 +58,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 			return err
 		}
 	}
-	cancelRejected := r.rec.Phase == manifest.PhaseRejected && wantsCancel(r.rec)
+	cancelRejected := r.rec.Phase == manifest.PhaseRejected && board.WantsCancel(r.rec)
 	if r.rec.Phase.Ended() && !cancelRejected {
 		if err := r.queue.Drop(ctx); err != nil {
 			return fmt.Errorf("drop work: %w", err)
@@ -240,7 +236,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 	}
 	err = r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
 		if p == manifest.PhaseCancelled {
-			return wantsCancel(c)
+			return board.WantsCancel(c)
 		}
 		return c.Wanted == manifest.WantRun && len(c.Commands) == 0
 	}, func(c *manifest.Campaign) { c.Phase = p })
@@ -254,7 +250,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 // cancelled with the reason. Pending commands are answered with it.
 func (r *runner) reject(ctx context.Context, reason string) error {
 	wanted, p := r.rec.Wanted, manifest.PhaseRejected
-	if wantsCancel(r.rec) {
+	if board.WantsCancel(r.rec) {
 		p = manifest.PhaseCancelled
 	}
 	return r.enterEnd(ctx, p, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {

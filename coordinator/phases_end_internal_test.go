@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -15,7 +16,7 @@ import (
 // onRecord changes the record on the board as a user or another leader does.
 func onRecord(t *testing.T, r *runner, change func(c *manifest.Campaign)) *manifest.Campaign {
 	t.Helper()
-	c, err := Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+	c, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		change(c)
 		return nil
 	})
@@ -64,7 +65,7 @@ func TestEndOfCampaign(t *testing.T) {
 		if errors.Is(err, errEnded) != tt.ends || errors.Is(err, errPhaseChanged) != tt.changed || err != nil && !tt.ends && !tt.changed {
 			t.Errorf("%s: %v", name, err)
 		}
-		c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil || c.Phase != tt.want || r.rec.Phase != tt.want || (c.Finished.IsZero() == tt.ends) || c.Ends > 1 || (c.Ends == 1) != tt.ends {
 			t.Errorf("%s: record %+v, %v", name, c, err)
 		}
@@ -130,7 +131,7 @@ func TestRejection(t *testing.T) {
 		if err := r.reject(t.Context(), "no images"); !errors.Is(err, errEnded) {
 			t.Errorf("%s: %v", wanted, err)
 		}
-		c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil || c.Phase != want.phase || c.Wanted != want.wanted || c.Reason != "no images" || len(c.Commands) != 0 || len(c.Answered) != 2 ||
 			c.Answered[1].Error != "the campaign is rejected: no images" {
 			t.Errorf("%s: record %+v, %v", wanted, c, err)
@@ -191,7 +192,7 @@ func TestReopenedCampaign(t *testing.T) {
 		if err := r.reopenEnded(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -22,7 +23,7 @@ const requestLimit = 30 * time.Second
 // It returns queue.ErrNoRecord if there is no such campaign, ErrNoLeader if only a leader could tell, and ErrRefused if
 // the campaign is being deleted or its archive cannot be read.
 func Recall(ctx context.Context, b *queue.Board, id string) error {
-	c, err := Read(ctx, b, id)
+	c, err := board.Read(ctx, b, id)
 	if err == nil && c.Restoring == 0 || err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
@@ -44,8 +45,8 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 
 // Archived lists the archived campaigns in the order of their ids, with their phase, priority, weight, counts and times
 // to the second; the other fields are empty. It returns ErrNoLeader.
-func Archived(ctx context.Context, b *queue.Board) ([]CampaignStatus, error) {
-	var all []CampaignStatus
+func Archived(ctx context.Context, b *queue.Board) ([]board.CampaignStatus, error) {
+	var all []board.CampaignStatus
 	for request := (manifest.Request{Verb: manifest.RequestList}); ; {
 		answer, err := send(ctx, b, request)
 		if err != nil {
@@ -56,7 +57,7 @@ func Archived(ctx context.Context, b *queue.Board) ([]CampaignStatus, error) {
 			return nil, fmt.Errorf("list archived campaigns: %w", err)
 		}
 		for _, r := range rows {
-			all = append(all, CampaignStatus{
+			all = append(all, board.CampaignStatus{
 				Campaign: &manifest.Campaign{
 					Schema: manifest.RecordSchema, ID: r.ID, Priority: r.Priority, Weight: r.Weight, Submitted: r.Submitted,
 					Phase: r.Phase, Finished: r.Finished,
@@ -102,12 +103,12 @@ func send(ctx context.Context, b *queue.Board, r manifest.Request) (manifest.Req
 		if err != nil {
 			return r, err
 		}
-		if c, err := parseRecord(id, change.Data); err == nil && c.Request != nil && c.Request.Answered {
+		if c, err := board.Parse(id, change.Data); err == nil && c.Request != nil && c.Request.Answered {
 			switch r = *c.Request; {
 			case r.Missing:
 				return r, queue.ErrNoRecord
 			case r.Error != "":
-				return r, fmt.Errorf("%w: %s", ErrRefused, r.Error)
+				return r, fmt.Errorf("%w: %s", board.ErrRefused, r.Error)
 			}
 			return r, nil
 		}

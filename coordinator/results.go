@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -86,7 +87,7 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 		e := r.ledger.find(id)
 		return e != nil && e.flags&flagMissing != 0
 	})
-	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || wantsCancel(r.rec) {
+	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
 		return err
 	}
 	if repeated { // before a worker that caused the loss leases the items again

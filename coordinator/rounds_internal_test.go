@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -49,7 +50,7 @@ func TestStoredRounds(t *testing.T) {
 	}
 	revision := func() uint64 {
 		t.Helper()
-		_, n, err := readRecord(t.Context(), r.s.cfg.Board, r.id)
+		_, n, err := board.ReadRevision(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -103,7 +104,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newRecord(cfg.Spec, Order{}, s.cfg.Now())
+	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	run.runner = newRunner(s, c)
 	run.runner.rec, run.runner.ledger = c, newLedger()

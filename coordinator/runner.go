@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
@@ -117,7 +118,7 @@ func (r *runner) nextRecord() *manifest.Campaign {
 	if r.offered != nil {
 		c, r.offered = r.offered, nil
 	}
-	if c == nil || !active(c) {
+	if c == nil || !board.Active(c) {
 		return nil
 	}
 	return c
@@ -354,9 +355,9 @@ func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) er
 // saveIf is save that adopts the record and writes nothing unless the condition holds.
 func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
 	phase := r.rec.Phase
-	c, revision, err := updateRecord(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+	c, revision, err := board.UpdateRevision(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		if c.Phase != phase || !condition(c) {
-			return errUnchanged
+			return board.ErrUnchanged
 		}
 		c.Output = r.rec.Output // users may write the record
 		if r.rec.Prior.SHA256 != "" {
@@ -368,7 +369,7 @@ func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
 		change(c)
 		if c.Phase.Ended() && c.Phase != phase {
-			return storeRecord(ctx, r.s.cfg.Store, c)
+			return board.Store(ctx, r.s.cfg.Store, c)
 		}
 		return nil
 	})
@@ -388,5 +389,5 @@ func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 	if c.Phase.Ended() {
 		return nil
 	}
-	return storeRecord(ctx, r.s.cfg.Store, c)
+	return board.Store(ctx, r.s.cfg.Store, c)
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -38,8 +39,8 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	s := &Service{cfg: cfg, priors: newPriors(), health: newHealth(), suspects: make(chan struct{}, 1)}
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
-	r := newRunner(s, newRecord(spec, Order{}, *now))
-	r.rec, r.ledger, r.results, r.sound = newRecord(spec, Order{}, *now), newLedger(), store, -1
+	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))
+	r.rec, r.ledger, r.results, r.sound = board.NewRecord(spec, board.Order{}, *now), newLedger(), store, -1
 	r.faulty = map[string]time.Time{}
 	return r
 }
@@ -62,7 +63,7 @@ func (r *runner) onBoard(t *testing.T) *runner {
 	r.s.cfg.Board, err = queue.OpenBoard(t.Context(), nc)
 	check(err)
 	r.s.cfg.Open = queueOf(nc)
-	_, _, err = Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, Order{}, r.s.cfg.Now())
+	_, _, err = board.Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
 	check(err)
 	check(r.openQueue(t.Context()))
 	t.Cleanup(func() { r.follower.Stop() })
@@ -188,14 +189,14 @@ func TestActive(t *testing.T) {
 		{manifest.PhaseCancelled, manifest.WantCancel, false},
 		{manifest.PhaseCancelled, manifest.WantCancelNow, false},
 	} {
-		if got := active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted}); got != c.want {
+		if got := board.Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted}); got != c.want {
 			t.Errorf("%s, %s: active %t", c.phase, c.wanted, got)
 		}
 		commands := []manifest.Command{{ID: "1"}}
-		if !active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands}) {
+		if !board.Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands}) {
 			t.Errorf("%s with a command: not active", c.phase)
 		}
-		if active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands, Restoring: 1}) {
+		if board.Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands, Restoring: 1}) {
 			t.Errorf("%s whose messages are not back: active", c.phase)
 		}
 	}

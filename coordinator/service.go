@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/board"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -104,7 +105,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			all.stop(id)
 			continue
 		}
-		c, err := parseRecord(id, change.Data)
+		c, err := board.Parse(id, change.Data)
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
 			s.restoreRecord(ctx, id, change)
@@ -132,7 +133,7 @@ func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Ch
 	if json.Unmarshal(damaged.Data, &version) == nil && version.Schema > manifest.RecordSchema {
 		return
 	}
-	c, err := loadRecord(ctx, s.cfg.Store, id)
+	c, err := board.Load(ctx, s.cfg.Store, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return
 	}

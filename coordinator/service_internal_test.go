@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -38,10 +39,10 @@ func TestRestoreOfDamagedRecord(t *testing.T) {
 		case "":
 			c := *r.rec
 			c.Reason = "of the copy"
-			err = storeRecord(ctx, r.s.cfg.Store, &c)
+			err = board.Store(ctx, r.s.cfg.Store, &c)
 		case "none":
 		default:
-			err = r.s.cfg.Store.Put(ctx, recordKey(r.id), []byte(tt.copied))
+			err = r.s.cfg.Store.Put(ctx, board.StoredKey(r.id), []byte(tt.copied))
 		}
 		if err == nil {
 			err = r.s.cfg.Board.Put(ctx, key, []byte(tt.damaged))

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -154,7 +155,7 @@ func (tc *testCluster) spec(name string) *manifest.Spec {
 // submit submits a campaign.
 func (tc *testCluster) submit(name string, canary int) string {
 	tc.t.Helper()
-	c, created, err := coordinator.Submit(tc.t.Context(), tc.board, tc.spec(name), coordinator.Order{Canary: canary}, time.Now())
+	c, created, err := board.Submit(tc.t.Context(), tc.board, tc.spec(name), board.Order{Canary: canary}, time.Now())
 	must(tc.t, err)
 	if !created {
 		tc.t.Fatalf("campaign %s was there already", c.ID)
@@ -300,12 +301,12 @@ func (tc *testCluster) set(outcome func(it manifest.Item, attempt int) error) {
 }
 
 // await waits until a campaign's status is as wanted.
-func (tc *testCluster) await(id, what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
+func (tc *testCluster) await(id, what string, wanted func(s board.CampaignStatus) bool) board.CampaignStatus {
 	tc.t.Helper()
-	var s coordinator.CampaignStatus
+	var s board.CampaignStatus
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
-		s, err = coordinator.Status(tc.t.Context(), tc.board, id)
+		s, err = board.Status(tc.t.Context(), tc.board, id)
 		if errors.Is(err, queue.ErrNoRecord) {
 			continue // the board was lost
 		}
@@ -318,9 +319,9 @@ func (tc *testCluster) await(id, what string, wanted func(s coordinator.Campaign
 	return s
 }
 
-func (tc *testCluster) awaitPhase(id string, p manifest.Phase) coordinator.CampaignStatus {
+func (tc *testCluster) awaitPhase(id string, p manifest.Phase) board.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, string(p), func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+	return tc.await(id, string(p), func(s board.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
 }
 
 // awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -50,7 +50,7 @@ func TestCampaignThatEndsCoordinators(t *testing.T) {
 	if !strings.Contains(s.Campaign.Reason, "2 coordinators have died while they started this campaign, the last was coordinator at ") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
-	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
+	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
 	must(t, err)
 	tc.awaitPhase(id, manifest.PhaseCancelled)
 	p.stop()
@@ -58,7 +58,7 @@ func TestCampaignThatEndsCoordinators(t *testing.T) {
 		t.Fatal("the campaign was started again")
 	}
 
-	_, err = coordinator.Want(t.Context(), tc.board, id, manifest.WantRun)
+	_, err = board.Want(t.Context(), tc.board, id, manifest.WantRun)
 	must(t, err)
 	tc.dieAtWindow(crashBefore) // the first start after that
 	tc.lead()
@@ -79,7 +79,7 @@ func TestStartsOfStoppedCoordinators(t *testing.T) {
 	id := tc.submit("restarted", 0)
 	for range 4 {
 		p := tc.leadUntilCrash(inject("store shards", failWrite))
-		tc.await(id, "an interruption", func(s coordinator.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
+		tc.await(id, "an interruption", func(s board.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
 		p.stop()
 		must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 		tc.wantNoMark(id)
@@ -115,6 +115,6 @@ func TestStartsWithProgress(t *testing.T) {
 		t.Fatalf("%d windows", n)
 	}
 	tc.leadUntilCrash(inject("nothing", noFault))
-	tc.await(id, "all windows", func(s coordinator.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
+	tc.await(id, "all windows", func(s board.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
 	tc.wantNoMark(id)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -50,20 +51,20 @@ func TestPublishedStatus(t *testing.T) {
 		}
 		last = next
 	}
-	s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || s.Status.Problem != "" || s.Status.Warning != "3 rows are new" || s.Status.Counts.Items != 2 || s.Status.Workers != 1 {
 		t.Errorf("status %+v, %v", s.Status, err)
 	}
 	// An interruption leaves the status of an ended campaign alone, and is named otherwise.
 	r.publishInterruption(t.Context(), errors.New("read\n store"))
-	if s, err = Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
+	if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
 		t.Errorf("status %+v, %v", s.Status, err)
 	}
 	r.s.alarm.text, r.rec.Phase = "", manifest.PhaseRunning
 	revision()
 	for range 2 {
 		r.publishInterruption(t.Context(), errors.New("read\n store"))
-		if s, err = Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
+		if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
 			t.Errorf("status %+v, %v", s.Status, err)
 		}
 		if err := r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -43,7 +44,7 @@ func TestStatusWhileOpening(t *testing.T) {
 		if err := newRunner(r.s, c).run(t.Context(), c); !errors.Is(err, tt.err) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+		s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil || s.Status.Counts != tt.want || s.Status.Phase != tt.phase || !s.Status.Complete || s.Status.Warning != "3 rows are new" {
 			t.Errorf("%s: status %+v, %v, want %+v", name, s.Status, err, tt.want)
 		}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
@@ -54,7 +55,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 	spec := tc.spec("long")
 	spec.Tasks = spec.Tasks[:1]
 	must(tc.t, spec.Validate(shard.Vocabulary()))
-	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(tc.t, err)
 	p, err := prior.Open(prior.Bundled)
 	must(tc.t, err)
@@ -89,7 +90,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 		group.Go(func() error { return q.PublishResult(ctx, it.ID, 0, event) })
 	}
 	must(tc.t, group.Wait())
-	_, err = coordinator.Update(ctx, tc.board, c.ID, func(c *manifest.Campaign) error {
+	_, err = board.Update(ctx, tc.board, c.ID, func(c *manifest.Campaign) error {
 		c.Phase, c.Released, c.Shards, c.Items, c.Rows = manifest.PhaseRunning, true, windows+1, items, items
 		return nil
 	})
@@ -118,7 +119,7 @@ func TestTakeover(t *testing.T) {
 	begin := time.Now()
 	stop := lead()
 	wait(t, 10*patience, "all outcomes", func() bool {
-		s, err := coordinator.Status(t.Context(), tc.board, id)
+		s, err := board.Status(t.Context(), tc.board, id)
 		must(t, err)
 		return s.Status.Counts.Done == n
 	})
@@ -143,7 +144,7 @@ func TestTakeover(t *testing.T) {
 	if len(leases) != 1 {
 		t.Fatal("no lease")
 	}
-	tc.await(id, "the new window", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "the new window", func(s board.CampaignStatus) bool {
 		return s.Status.Counts.Items == n+4096 && s.Status.Counts.Done == n
 	})
 	t.Logf("%d outcomes: %.2f s to their status with all windows; takeover_s=%.2f to the first lease with stored parts",

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -150,7 +151,7 @@ func TestSaveAndOfferedRecord(t *testing.T) {
 		if (r.offered != nil) != later || (r.revision == revision) != later || r.revision < revision {
 			t.Errorf("later %t: offered %v, revision %d", later, r.offered, r.revision)
 		}
-		stored, err := loadRecord(t.Context(), r.s.cfg.Store, r.id)
+		stored, err := board.Load(t.Context(), r.s.cfg.Store, r.id)
 		if err != nil || stored.Phase != manifest.PhasePreflight || r.rec.Phase != manifest.PhasePreflight {
 			t.Errorf("the stored record is %+v, %v", stored, err)
 		}
@@ -167,7 +168,7 @@ func TestSaveAdoptsRecord(t *testing.T) {
 	if err := r.saveIf(t.Context(), refuse, rename); err != nil || r.rec.Reason != "" {
 		t.Errorf("a refused save: %+v, %v", r.rec, err)
 	}
-	_, err := Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+	_, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		c.Phase, c.Spec.Precision = manifest.PhaseCanary, manifest.PrecisionAuto
 		return nil
 	})
@@ -181,7 +182,7 @@ func TestSaveAdoptsRecord(t *testing.T) {
 	if err := r.save(t.Context(), rename); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+	c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 || c.Precision != "float16" {
 		t.Errorf("saved %+v, %v", c, err)
 	}
@@ -190,7 +191,7 @@ func TestSaveAdoptsRecord(t *testing.T) {
 	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
+	if c, err = board.Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 }

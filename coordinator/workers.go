@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -114,7 +115,7 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 	defer tick.Stop()
 	warned := map[string]bool{}
 	for {
-		beats, skipped, err := Workers(ctx, cfg.Board)
+		beats, skipped, err := board.Workers(ctx, cfg.Board)
 		if err != nil && ctx.Err() == nil {
 			cfg.Logger.Warn("could not count workers", "reason", err)
 		}

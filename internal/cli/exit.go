@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
@@ -104,7 +105,7 @@ func wrongInputs() []error {
 		dataset.ErrTooLarge, dataset.ErrDenied, report.ErrNotComparable, report.ErrFilter, report.ErrScores, report.ErrPublished,
 		report.ErrUnknownRule, report.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
-		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
+		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, board.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -80,7 +81,7 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *coordinator.Cleaner, id stri
 	run := func(dry bool) ([]coordinator.Removal, error) {
 		c.DryRun = dry
 		removed, err := c.Delete(cmd.Context(), id, o.results)
-		if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
+		if errors.Is(err, board.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
 			return removed, cli.Usage(err)
 		}
 		if errors.Is(err, queue.ErrNoRecord) {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/storage"
@@ -108,7 +109,7 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordina
 				removed, left, err = c.CollectResults(ctx, o.olderThan)
 				all = append(all, removed...)
 			}
-			if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
+			if errors.Is(err, board.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
 				return cli.Usage(err)
 			}
 			return err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/queue"
 )
@@ -54,7 +55,7 @@ func unknownCampaign(id string, err error) error {
 	switch {
 	case errors.Is(err, coordinator.ErrNoLeader):
 		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, board.ErrRefused):
 		return cli.Usage(err)
 	}
 	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {

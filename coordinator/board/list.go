@@ -1,4 +1,4 @@
-package coordinator
+package board
 
 import (
 	"context"
@@ -25,17 +25,17 @@ type CampaignStatus struct {
 // Campaigns lists the campaigns of the board with their last status, in the order of submission. A campaign that no
 // coordinator has seen yet has a status without counts. skipped has one error for each record that cannot be read.
 func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipped []error, err error) {
-	campaigns, err := records(ctx, b, manifest.KeyCampaignPrefix)
+	campaigns, err := Records(ctx, b, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list campaigns: %w", err)
 	}
-	statuses, err := records(ctx, b, manifest.KeyStatusPrefix)
+	statuses, err := Records(ctx, b, manifest.KeyStatusPrefix)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list campaigns: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
 		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
-		c, err := parseRecord(id, campaigns[key].Data)
+		c, err := Parse(id, campaigns[key].Data)
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
 			continue
@@ -43,7 +43,7 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipp
 		if c.Request != nil {
 			continue
 		}
-		s, err := joinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data)
+		s, err := JoinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data)
 		if err != nil {
 			skipped = append(skipped, fmt.Errorf("read status of campaign %s: %w", id, err))
 		}
@@ -62,7 +62,7 @@ func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, err
 	}
 	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
 	if err == nil || errors.Is(err, queue.ErrNoRecord) {
-		s, err := joinStatus(c, data)
+		s, err := JoinStatus(c, data)
 		if err != nil {
 			s.Status.Problem = fmt.Sprintf("the record %s%s cannot be read: %v", manifest.KeyStatusPrefix, id, err)
 		}
@@ -71,8 +71,8 @@ func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, err
 	return CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
 }
 
-// joinStatus adds the record of a status, which may be missing, to a campaign. With an error, the status has no counts.
-func joinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
+// JoinStatus adds the record of a status, which may be missing, to a campaign. With an error, the status has no counts.
+func JoinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
 	s := CampaignStatus{Campaign: c, Status: manifest.Status{ID: c.ID, Phase: c.Phase, Reason: c.Reason}}
 	if data == nil {
 		return s, nil
@@ -91,7 +91,7 @@ func joinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
 // Workers returns the last beat of every worker, by key of the board. skipped has one error for each record that cannot
 // be read.
 func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Beat, skipped []error, err error) {
-	found, err := records(ctx, b, manifest.KeyWorkerPrefix)
+	found, err := Records(ctx, b, manifest.KeyWorkerPrefix)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list workers: %w", err)
 	}
@@ -111,8 +111,8 @@ func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Bea
 	return beats, skipped, nil
 }
 
-// records reads all records with a prefix in one pass.
-func records(ctx context.Context, b *queue.Board, prefix string) (map[string]queue.Change, error) {
+// Records reads all records with a prefix in one pass.
+func Records(ctx context.Context, b *queue.Board, prefix string) (map[string]queue.Change, error) {
 	found := map[string]queue.Change{}
 	for change, err := range b.Watch(ctx, prefix) {
 		switch {

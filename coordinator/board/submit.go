@@ -1,4 +1,4 @@
-package coordinator
+package board
 
 import (
 	"bytes"
@@ -38,7 +38,7 @@ type Order struct {
 // Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
 // campaign has the same id, or a setting is out of range, the error is ErrRefused.
 func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, now time.Time) (c *manifest.Campaign, created bool, err error) {
-	c = newRecord(spec, o, now)
+	c = NewRecord(spec, o, now)
 	if err := c.Validate(); err != nil {
 		return nil, false, fmt.Errorf("submit campaign: %w: %w", ErrRefused, err)
 	}
@@ -63,8 +63,8 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 	return c, true, nil
 }
 
-// newRecord makes the record of a submitted campaign.
-func newRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
+// NewRecord makes the record of a submitted campaign.
+func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 	c := &manifest.Campaign{
 		Schema: manifest.RecordSchema, ID: spec.ID(), Spec: *spec, Output: o.Output, Priority: o.Priority, Weight: o.Weight,
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
@@ -122,7 +122,7 @@ func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*m
 		case c.Phase == manifest.PhaseCancelled && w == manifest.WantPause:
 			return fmt.Errorf("%w: the campaign is cancelled; resume it first", ErrRefused)
 		case c.Wanted == w, c.Wanted == manifest.WantCancelNow && w == manifest.WantCancel:
-			return errUnchanged
+			return ErrUnchanged
 		}
 		c.Wanted = w
 		return nil
@@ -141,7 +141,7 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 	c, err := Update(ctx, b, id, func(c *manifest.Campaign) error {
 		sent := slices.ContainsFunc(c.Commands, func(other manifest.Command) bool { return other.ID == command.ID })
 		if sent || answer(c) >= 0 {
-			return errUnchanged
+			return ErrUnchanged
 		}
 		c.Commands = append(c.Commands, command)
 		return nil

@@ -1,9 +1,8 @@
-package coordinator
+package board
 
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"ddiff/manifest"
 )
@@ -39,25 +38,6 @@ func TestSamePrior(t *testing.T) {
 		err := samePrior(c.campaign, c.digest)
 		if errors.Is(err, ErrRefused) != c.refused || (err != nil) != c.refused {
 			t.Errorf("%+v, digest %q: %v", c.campaign, c.digest, err)
-		}
-	}
-}
-
-// A stored record is that of an archived end if phase and time are equal, in any time zone.
-func TestSameEnd(t *testing.T) {
-	t.Parallel()
-	at := time.Unix(1e9, 0)
-	archived := &manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.UTC()}
-	for _, c := range []struct {
-		campaign manifest.Campaign
-		want     bool
-	}{
-		{manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.In(time.FixedZone("", 3600))}, true},
-		{manifest.Campaign{Phase: manifest.PhaseCancelled, Finished: at}, false},
-		{manifest.Campaign{Phase: manifest.PhaseFinished, Finished: at.Add(1)}, false},
-	} {
-		if got := sameEnd(&c.campaign, archived); got != c.want {
-			t.Errorf("%+v: %t", c.campaign, got)
 		}
 	}
 }
