@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -83,12 +84,12 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 // ledger in the store.
 func (a *archiver) recount(ctx context.Context, c *manifest.Campaign) error {
 	r := newRunner(a.s, c)
-	r.rec, r.ledger = c, newLedger()
+	r.rec, r.ledger = c, ledger.New()
 	err := r.openResults()
 	if err == nil {
 		err = r.restoreLedger(ctx)
 	}
-	if err == nil && r.ledger.open > 0 {
+	if err == nil && r.ledger.Open() > 0 {
 		err = r.settleListed(ctx)
 	}
 	if err != nil {
@@ -281,7 +282,7 @@ func (r *runner) settleRecalled(ctx context.Context) error {
 	if r.rec.Recalled.IsZero() {
 		return nil
 	}
-	if err := r.catchUp(ctx); err != nil || r.ledger.open == 0 {
+	if err := r.catchUp(ctx); err != nil || r.ledger.Open() == 0 {
 		return err
 	}
 	return r.settleListed(ctx)

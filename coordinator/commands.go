@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -149,7 +150,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 			return err
 		}
 		for _, it := range fresh {
-			if r.ledger.state(it.ID) != done {
+			if r.ledger.State(it.ID) != ledger.Done {
 				choose(it.ID)
 			}
 		}
@@ -160,9 +161,9 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 
 // matcher selects the identities that a retry applies to.
 func (r *runner) matcher(command manifest.Command) func(id string) bool {
-	states := map[state]bool{}
+	states := map[ledger.State]bool{}
 	for _, o := range command.Outcomes {
-		states[stateOf(o)] = true
+		states[ledger.StateOf(o)] = true
 	}
 	only := map[string]bool{}
 	for _, id := range command.Items {
@@ -172,8 +173,8 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 		if len(only) > 0 && !only[id] {
 			return false
 		}
-		s := r.ledger.state(id)
-		return (s == failed || s == dead) && states[s] && strings.Contains(r.ledger.reason(id), command.Where)
+		s := r.ledger.State(id)
+		return (s == ledger.Failed || s == ledger.Dead) && states[s] && strings.Contains(r.ledger.Reason(id), command.Where)
 	}
 }
 
@@ -205,15 +206,15 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable
 	if err != nil {
 		return nil, err
 	}
-	if err := r.forgetWindow(ctx, merged.Number); err != nil {
+	if err := r.parts.Forget(ctx, merged.Number); err != nil {
 		return nil, err
 	}
 	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, merged.Number), data); err != nil {
 		return nil, fmt.Errorf("store window %d: %w", merged.Number, err)
 	}
 	for _, it := range readable {
-		r.ledger.remove(placeholders[it.Index])
-		r.ledger.add(it.ID)
+		r.ledger.Remove(placeholders[it.Index])
+		r.ledger.Add(it.ID)
 	}
 	return readable, nil
 }

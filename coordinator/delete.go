@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
@@ -52,7 +53,7 @@ type deletion struct {
 	record  *manifest.Campaign // nil if a crashed deletion has deleted it
 	others  []*manifest.Campaign
 	// own has the identities of the campaign that no other campaign of its output has.
-	own map[identity]bool
+	own map[ledger.Identity]bool
 }
 
 // examine reads what the deletion needs, and refuses a campaign that has not ended.
@@ -160,18 +161,18 @@ func (d *deletion) collectOwn(ctx context.Context) (err error) {
 	if d.others, err = d.sharing(ctx); err != nil || d.record == nil {
 		return err
 	}
-	d.own = map[identity]bool{}
-	err = d.eachItem(ctx, d.id, func(k identity) { d.own[k] = true })
+	d.own = map[ledger.Identity]bool{}
+	err = d.eachItem(ctx, d.id, func(k ledger.Identity) { d.own[k] = true })
 	for _, other := range d.others {
 		if err == nil {
-			err = d.eachItem(ctx, other.ID, func(k identity) { delete(d.own, k) })
+			err = d.eachItem(ctx, other.ID, func(k ledger.Identity) { delete(d.own, k) })
 		}
 	}
 	return err
 }
 
 // eachItem calls f with the identities of a campaign's items.
-func (d *deletion) eachItem(ctx context.Context, id string, f func(k identity)) error {
+func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Identity)) error {
 	for info, err := range d.Store.List(ctx, shard.Prefix(id)) {
 		if err != nil {
 			return fmt.Errorf("list windows: %w", err)
@@ -185,7 +186,7 @@ func (d *deletion) eachItem(ctx context.Context, id string, f func(k identity)) 
 			return fmt.Errorf("%s: %w", info.Key, err)
 		}
 		for _, it := range w.Items {
-			if k, ok := parseIdentity(it.ID); ok {
+			if k, ok := ledger.ParseIdentity(it.ID); ok {
 				f(k)
 			}
 		}
@@ -341,7 +342,7 @@ func merged(all []Removal) []Removal {
 
 // owns reports whether an identity belongs to no other campaign of the output.
 func (d *deletion) owns(id string) bool {
-	k, ok := parseIdentity(id)
+	k, ok := ledger.ParseIdentity(id)
 	return ok && d.own[k]
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -76,8 +77,8 @@ func (r *runner) settleEvent(e queue.Result) error {
 		return nil
 	}
 	res.Item.ID = e.ID // an unreadable message has its identity in the header only
-	r.noteOutcome(e.ID, e.Round, stateOf(res.Outcome), res.Reason, false)
-	n := r.ledger.settle(e.ID, e.Round, stateOf(res.Outcome), res.Reason)
+	r.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
+	n := r.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
 	if n == 0 {
 		return nil
 	}

@@ -98,13 +98,13 @@ func (r *runner) report(waiting, leased int) {
 	c := campaignGauges{
 		phase: r.rec.Phase, paused: r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
 		pending: waiting, inFlight: leased, progress: r.progress, behind: max(r.behind, len(r.events)),
-		counts: r.ledger.total(leased, r.rec.Phase == manifest.PhaseCancelled),
+		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
 	c.rate, _ = r.pace.rate(now)
 	r.s.gauges.set(r.id, c)
 }
 
-// skipCounted leaves the outcomes out of ddiff.ledger.items that the stream has when the runner begins: an earlier leader has
+// skipCounted leaves the outcomes out of ddiff.ledger.Items() that the stream has when the runner begins: an earlier leader has
 // counted them.
 func (r *runner) skipCounted(ctx context.Context) (err error) {
 	if r.counts || r.s.cfg.run != nil {

@@ -83,7 +83,7 @@ func TestOtherResults(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
-	r.ledger.add(id(0))
+	r.ledger.Add(id(0))
 	r.results = countedStore{results: 6, others: 5}
 	if n, more := r.otherResults(t.Context()); n != 0 || more {
 		t.Errorf("a cluster has a folder of its own: %d, %t", n, more)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -29,7 +30,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 	case manifest.PhaseCancelled, manifest.PhaseRejected:
 		resumed = r.rec.Wanted == manifest.WantRun
 	case manifest.PhaseFinished:
-		resumed = r.ledger.open > 0
+		resumed = r.ledger.Open() > 0
 	}
 	if !resumed {
 		return nil
@@ -139,7 +140,7 @@ func (r *runner) advance(ctx context.Context) error {
 		if r.rec.Shards < r.stored {
 			return r.publishNextWindow(ctx)
 		}
-		if r.complete && r.ledger.open == 0 {
+		if r.complete && r.ledger.Open() == 0 {
 			if r.s.cfg.run != nil {
 				return errEnded // Run.Close writes the report
 			}
@@ -174,10 +175,10 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	if err := r.queue.Drop(ctx); err != nil {
 		return fmt.Errorf("cancel campaign: %w", err)
 	}
-	before := r.ledger.open
+	before := r.ledger.Open()
 	limit := time.NewTimer(r.s.cfg.AckWait)
 	defer limit.Stop()
-	for r.rec.Wanted == manifest.WantCancel && before-r.ledger.open < int(leased) {
+	for r.rec.Wanted == manifest.WantCancel && before-r.ledger.Open() < int(leased) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -215,7 +216,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 		endSpan(span, err)
 	}()
 	if r.rec.Round > 0 { // items have become pending again
-		stale := func(d queue.DeadLetter) bool { return r.ledger.state(d.ID) != dead }
+		stale := func(d queue.DeadLetter) bool { return r.ledger.State(d.ID) != ledger.Dead }
 		if err := r.removeDead(ctx, stale); err != nil {
 			return err
 		}
@@ -231,8 +232,10 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.foldAll(ctx); err != nil {
-		return err
+	if r.folds() {
+		if err := r.parts.FoldAll(ctx, r.seen); err != nil {
+			return err
+		}
 	}
 	err = r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
 		if p == manifest.PhaseCancelled {

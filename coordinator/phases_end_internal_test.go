@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -55,7 +56,7 @@ func TestEndOfCampaign(t *testing.T) {
 		}
 		for _, it := range items(0, 4) {
 			putResult(t, r, it, manifest.OutcomeDone)
-			r.ledger.settle(it.ID, 0, done, "")
+			r.ledger.Settle(it.ID, 0, ledger.Done, "")
 		}
 		r.complete = true
 		if _, err := r.publish(t.Context(), items(50, 1), nil); err != nil { // of nothing: the identity is unknown
@@ -81,13 +82,13 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = round })
 		all := items(0, 4)
 		for i, it := range all {
-			to, payload := done, queue.DeadLetter{Dead: queue.Dead{ID: it.ID, Reason: "crashed"}, Buried: now.Add(time.Duration(i))}
+			to, payload := ledger.Done, queue.DeadLetter{Dead: queue.Dead{ID: it.ID, Reason: "crashed"}, Buried: now.Add(time.Duration(i))}
 			if i == 0 {
-				to = dead
+				to = ledger.Dead
 			} else {
 				putResult(t, r, it, manifest.OutcomeDone)
 			}
-			r.ledger.settle(it.ID, 0, to, "crashed")
+			r.ledger.Settle(it.ID, 0, to, "crashed")
 			if i < 2 {
 				if err := r.queue.PublishDead(t.Context(), payload); err != nil {
 					t.Fatal(err)
@@ -185,7 +186,7 @@ func TestReopenedCampaign(t *testing.T) {
 		})
 		for _, it := range items(0, 4) {
 			if tt.settled {
-				r.ledger.settle(it.ID, 0, done, "")
+				r.ledger.Settle(it.ID, 0, ledger.Done, "")
 			}
 		}
 		r.checked, r.canary = &manifest.Checked{}, []string{id(0)}
@@ -207,10 +208,10 @@ func TestReopenedCampaign(t *testing.T) {
 		c.Phase, c.Released, c.Canary, c.Shards = manifest.PhaseRejected, false, 2, 0
 	})
 	for _, it := range items(0, 3) {
-		r.ledger.settle(it.ID, 0, failed, "no light")
+		r.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 	}
-	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.ledger.open != 3 {
-		t.Errorf("%d open items, record %+v, %v", r.ledger.open, r.rec, err)
+	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.ledger.Open() != 3 {
+		t.Errorf("%d open items, record %+v, %v", r.ledger.Open(), r.rec, err)
 	}
 }
 
@@ -302,8 +303,8 @@ func TestCancelledCampaign(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err = r.applyWanted(ctx)
 		cancel()
-		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.ledger.counts[done] != tt.done || r.ledger.open != 4-tt.done {
-			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.ledger.counts[done])
+		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.ledger.Total(0, false).Done != tt.done || r.ledger.Open() != 4-tt.done {
+			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.ledger.Total(0, false).Done)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
@@ -18,9 +19,9 @@ func TestExpected(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
 	for i := range 5 {
-		r.ledger.add(id(i))
+		r.ledger.Add(id(i))
 	}
-	r.ledger.settle(id(0), 0, done, "")
+	r.ledger.Settle(id(0), 0, ledger.Done, "")
 	check := func(name string, p manifest.Phase, want int) {
 		t.Helper()
 		r.rec.Phase = p
@@ -46,6 +47,13 @@ func TestExpected(t *testing.T) {
 	check("paused", manifest.PhasePaused, 0)
 }
 
+// fill adds n pending items.
+func fill(r *runner, n int) {
+	for i := range n {
+		r.ledger.Add(id(i))
+	}
+}
+
 // TestNeedsWindow has the states in which the next window is stored.
 func TestNeedsWindow(t *testing.T) {
 	t.Parallel()
@@ -68,10 +76,10 @@ func TestNeedsWindow(t *testing.T) {
 		{"a window is not published", func(r *runner) {
 			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
 		}, false},
-		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run, r.ledger.open = &RunConfig{}, readAhead }, true},
-		{"a Run with much work", func(r *runner) { r.s.cfg.run, r.ledger.open = &RunConfig{}, readAhead+1 }, false},
-		{"a Run with much work after a tick", func(r *runner) { r.s.cfg.run, r.ledger.open, r.ticked = &RunConfig{}, readAhead+1, true }, true},
-		{"a campaign with much work", func(r *runner) { r.ledger.open = readAhead + 1 }, true},
+		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead) }, true},
+		{"a Run with much work", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead+1) }, false},
+		{"a Run with much work after a tick", func(r *runner) { r.s.cfg.run, r.ticked = &RunConfig{}, true; fill(r, readAhead+1) }, true},
+		{"a campaign with much work", func(r *runner) { fill(r, readAhead+1) }, true},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		r.sharder = &shard.Sharder{}
@@ -126,9 +134,9 @@ func TestRetryMatcher(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
-	for i, to := range []state{pending, done, failed, dead, failed} {
-		r.ledger.add(id(i))
-		r.ledger.settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
+	for i, to := range []ledger.State{ledger.Pending, ledger.Done, ledger.Failed, ledger.Dead, ledger.Failed} {
+		r.ledger.Add(id(i))
+		r.ledger.Settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
 	}
 	both := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
 	for _, c := range []struct {
@@ -244,16 +252,16 @@ func TestAdvance(t *testing.T) {
 	}
 	step("a canary is wanted", manifest.PhaseCanary, false)
 	r.canary = []string{id(0), id(1)}
-	r.ledger.add(id(0))
-	r.ledger.add(id(1))
+	r.ledger.Add(id(0))
+	r.ledger.Add(id(1))
 	step("the canary is pending", manifest.PhaseCanary, false)
-	r.ledger.settle(id(0), 0, failed, "no light")
+	r.ledger.Settle(id(0), 0, ledger.Failed, "no light")
 	step("one of the canary is pending", manifest.PhaseCanary, false)
-	r.ledger.settle(id(1), 0, dead, "no memory")
+	r.ledger.Settle(id(1), 0, ledger.Dead, "no memory")
 	if err := r.advance(t.Context()); !errors.As(err, &rejected) || !strings.Contains(err.Error(), "none of 2 items") || !strings.Contains(err.Error(), "is dead: no memory") {
 		t.Errorf("error %v", err)
 	}
-	r.ledger.settle(id(0), 0, done, "")
+	r.ledger.Settle(id(0), 0, ledger.Done, "")
 	step("one of the canary is restored", manifest.PhaseRunning, true)
 	step("running", manifest.PhaseRunning, true)
 	if r.canary != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -105,14 +106,14 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 	restored := 0
 	var last string
 	for _, id := range r.canary {
-		switch r.ledger.state(id) {
-		case pending:
+		switch r.ledger.State(id) {
+		case ledger.Pending:
 			return nil
-		case dead:
-			last = fmt.Sprintf("item %.12s is dead: %s", id, r.ledger.reason(id))
-		case failed:
-			last = r.ledger.reason(id)
-		case done:
+		case ledger.Dead:
+			last = fmt.Sprintf("item %.12s is dead: %s", id, r.ledger.Reason(id))
+		case ledger.Failed:
+			last = r.ledger.Reason(id)
+		case ledger.Done:
 			restored++
 		}
 	}

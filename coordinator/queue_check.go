@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
@@ -12,8 +13,10 @@ import (
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
-	if err := r.foldDue(ctx); err != nil {
-		return err
+	if r.folds() {
+		if err := r.parts.Fold(ctx, r.seen, r.s.alarm.resultsFull()); err != nil {
+			return err
+		}
 	}
 	waiting, leased, err := r.queue.Depth(ctx)
 	if err != nil {
@@ -64,7 +67,7 @@ func (r *runner) restoreLost(ctx context.Context) error {
 		r.stalled = time.Time{}
 		return nil
 	}
-	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.open)
+	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.Open())
 	return r.recover(ctx)
 }
 
@@ -127,14 +130,14 @@ func (r *runner) expected() int {
 	case manifest.PhaseCanary:
 		n := 0
 		for _, id := range r.canary {
-			if r.ledger.state(id) == pending {
+			if r.ledger.State(id) == ledger.Pending {
 				n++
 			}
 		}
 		return n
 	case manifest.PhaseRunning:
 		if r.rec.Shards >= r.stored {
-			return r.ledger.open
+			return r.ledger.Open()
 		}
 	}
 	return 0

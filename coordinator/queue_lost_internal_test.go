@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 )
 
@@ -72,8 +73,8 @@ func TestLostItemsWithResults(t *testing.T) {
 	if err := r.restoreLost(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.state(all[0].ID) != done {
-		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.state(all[0].ID))
+	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.State(all[0].ID) != ledger.Done {
+		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.State(all[0].ID))
 	}
 	r.rec.Shards = 1
 	if n, err := r.replaceQueue(t.Context()); err != nil || n != 1 {
@@ -95,8 +96,8 @@ func TestLostItemsWithResults(t *testing.T) {
 	}
 	log.Reset()
 	r.stalled = now
-	if err := r.restoreLost(t.Context()); err != nil || r.ledger.open != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
-		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.open, r.stalled, err, log)
+	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
+		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.Open(), r.stalled, err, log)
 	}
 }
 
@@ -132,11 +133,11 @@ func TestLostCanary(t *testing.T) {
 		if err := r.settleFromStore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := pending
+		want := ledger.Pending
 		if phase == manifest.PhaseCanary {
-			want = done
+			want = ledger.Done
 		}
-		if got := r.ledger.state(all[0].ID); got != want || r.ledger.state(all[1].ID) != pending || r.ledger.state(all[2].ID) != pending {
+		if got := r.ledger.State(all[0].ID); got != want || r.ledger.State(all[1].ID) != ledger.Pending || r.ledger.State(all[2].ID) != ledger.Pending {
 			t.Errorf("%s: item 0 is %v", phase, got)
 		}
 		round := r.rec.Round

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -19,7 +20,7 @@ import (
 func (r *runner) writeReport(ctx context.Context) (_ report.Summary, err error) {
 	ctx, span := r.startSpan(ctx, "report")
 	defer func() { endSpan(span, err) }()
-	if r.ledger.items == 0 {
+	if r.ledger.Items() == 0 {
 		return report.Summary{}, nil
 	}
 	s := r.rec.Spec
@@ -83,10 +84,7 @@ func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error]
 // If an item's result was missing before, the campaign pauses: the workers need a person.
 func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
 	r.log.Warn("results are missing from storage", "items", len(missing))
-	repeated := slices.ContainsFunc(missing, func(id string) bool {
-		e := r.ledger.find(id)
-		return e != nil && e.flags&flagMissing != 0
-	})
+	repeated := slices.ContainsFunc(missing, r.ledger.WasMissing)
 	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
 		return err
 	}
@@ -129,7 +127,7 @@ func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
 			return others, true
 		}
 		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
-		if ok && r.ledger.find(id) == nil {
+		if ok && !r.ledger.Has(id) {
 			others++
 		}
 	}
@@ -167,7 +165,7 @@ func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(mani
 	for chunk := range slices.Chunk(items, loadChunk) {
 		found, err := r.load(ctx, chunk, func(i int) bool {
 			_, failed := failures[chunk[i].Index]
-			return !failed && r.ledger.state(chunk[i].ID) == done
+			return !failed && r.ledger.State(chunk[i].ID) == ledger.Done
 		})
 		if err != nil {
 			return err
@@ -190,12 +188,12 @@ func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(mani
 // settledResult is the result of an item: the stored one if it is done, else that of the ledger. It returns false for
 // pending items.
 func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, bool) {
-	switch state := r.ledger.state(it.ID); {
-	case state == pending:
+	switch state := r.ledger.State(it.ID); {
+	case state == ledger.Pending:
 		return manifest.Result{}, false
-	case state == failed || state == dead:
-		res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: r.ledger.reason(it.ID)}
-		if state == dead {
+	case state == ledger.Failed || state == ledger.Dead:
+		res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: r.ledger.Reason(it.ID)}
+		if state == ledger.Dead {
 			res.Outcome = manifest.OutcomeDead
 		}
 		return res, true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -20,33 +21,33 @@ func TestStoredRounds(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
-	for i, to := range []state{failed, dead, done, done} {
-		r.ledger.settle(all[i].ID, 0, to, "because")
+	for i, to := range []ledger.State{ledger.Failed, ledger.Dead, ledger.Done, ledger.Done} {
+		r.ledger.Settle(all[i].ID, 0, to, "because")
 	}
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
 		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
 	})
 	first, err := r.startRound(t.Context(), round{Command: "1", Items: identities(all[:2])})
-	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.open != 2 {
-		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.open, err)
+	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.Open() != 2 {
+		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.Open(), err)
 	}
-	if _, err := r.startRound(t.Context(), round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.open != 3 {
-		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.open, err)
+	if _, err := r.startRound(t.Context(), round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.Open() != 3 {
+		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.Open(), err)
 	}
-	if e := r.ledger.find(all[2].ID); e.flags&flagMissing == 0 || r.ledger.find(all[0].ID).flags&flagMissing != 0 {
+	if !r.ledger.WasMissing(all[2].ID) || r.ledger.WasMissing(all[0].ID) {
 		t.Error("a missing result is not marked, or another one is")
 	}
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = 1 })
-	r.ledger = newLedger()
+	r.ledger = ledger.New()
 	for _, it := range all {
-		r.ledger.add(it.ID)
-		r.ledger.settle(it.ID, 0, failed, "because")
+		r.ledger.Add(it.ID)
+		r.ledger.Settle(it.ID, 0, ledger.Failed, "because")
 	}
 	if err := r.restoreRounds(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.rec.Round != 2 || r.ledger.open != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
-		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.open, r.retries)
+	if r.rec.Round != 2 || r.ledger.Open() != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
+		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.Open(), r.retries)
 	}
 	revision := func() uint64 {
 		t.Helper()
@@ -96,9 +97,9 @@ func TestExecutedCommands(t *testing.T) {
 		r.rec.Commands[0].Verb = tt.verb // a newer version may know others
 		all := items(0, 4)
 		for _, it := range all[:tt.failed] {
-			r.ledger.settle(it.ID, 0, failed, "no light")
+			r.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 		}
-		open := r.ledger.open
+		open := r.ledger.Open()
 		if err := r.execute(t.Context(), r.rec.Commands[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -113,8 +114,8 @@ func TestExecutedCommands(t *testing.T) {
 				t.Errorf("%s: %d items in the queue", name, len(work))
 			}
 		}
-		if want := open + tt.failed; tt.reason == "" && r.ledger.open != want {
-			t.Errorf("%s: %d open items, want %d", name, r.ledger.open, want)
+		if want := open + tt.failed; tt.reason == "" && r.ledger.Open() != want {
+			t.Errorf("%s: %d open items, want %d", name, r.ledger.Open(), want)
 		}
 	}
 }
@@ -126,14 +127,14 @@ func TestMissingResultsReturn(t *testing.T) {
 	r := runningRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
 	for _, it := range all {
-		r.ledger.settle(it.ID, 0, done, "")
+		r.ledger.Settle(it.ID, 0, ledger.Done, "")
 	}
 	putResult(t, r, all[1], manifest.OutcomeDone)
 	putResult(t, r, all[3], manifest.OutcomeDone)
 	for lost := range 2 {
 		if lost == 1 {
 			for _, i := range []int{0, 2} {
-				r.ledger.settle(all[i].ID, r.rec.Round, done, "")
+				r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 			}
 			if err := r.queue.Drop(t.Context()); err != nil {
 				t.Fatal(err)
@@ -146,8 +147,8 @@ func TestMissingResultsReturn(t *testing.T) {
 			t.Fatal(err)
 		}
 		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
-		if r.ledger.open != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
-			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.open, r.rec.Round, r.rec.Wanted, r.rec.Reason)
+		if r.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
+			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
 		}
 		if err := r.pauseQueue(t.Context(), false); err != nil {
 			t.Fatal(err)
@@ -158,11 +159,11 @@ func TestMissingResultsReturn(t *testing.T) {
 	}
 	// A listing finds them too; with all results it starts no round.
 	for _, i := range []int{0, 2} {
-		r.ledger.settle(all[i].ID, r.rec.Round, done, "")
+		r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 	}
 	putResult(t, r, all[0], manifest.OutcomeDone)
-	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.open != 1 || r.rec.Round != 3 || r.ledger.state(all[2].ID) != pending {
-		t.Errorf("%d open items, round %d, %v", r.ledger.open, r.rec.Round, err)
+	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.Open() != 1 || r.rec.Round != 3 || r.ledger.State(all[2].ID) != ledger.Pending {
+		t.Errorf("%d open items, round %d, %v", r.ledger.Open(), r.rec.Round, err)
 	}
 	if err := r.reopenMissing(t.Context()); err != nil || r.rec.Round != 3 {
 		t.Errorf("round %d, %v", r.rec.Round, err)
@@ -280,7 +281,7 @@ func TestSettledEvents(t *testing.T) {
 	now, log := begin, &strings.Builder{}
 	r := decidingRunner(t, &now, log)
 	for i := range 3 {
-		r.ledger.add(id(i))
+		r.ledger.Add(id(i))
 	}
 	r.rec.Round = 2
 	settle := func(e queue.Result) {
@@ -300,12 +301,12 @@ func TestSettledEvents(t *testing.T) {
 		t.Errorf("answer %+v, progress %v", r.checked, r.progress)
 	}
 	settle(queue.Result{ID: id(0), Payload: []byte(`{`), Seq: 3})
-	if r.ledger.open != 3 || !strings.Contains(log.String(), "skipped an outcome") {
-		t.Errorf("%d open items, log %s", r.ledger.open, log)
+	if r.ledger.Open() != 3 || !strings.Contains(log.String(), "skipped an outcome") {
+		t.Errorf("%d open items, log %s", r.ledger.Open(), log)
 	}
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 4})
-	if r.ledger.open != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.counted != 4 {
-		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.open, r.progress, r.counted, log)
+	if r.ledger.Open() != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.counted != 4 {
+		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.Open(), r.progress, r.counted, log)
 	}
 	before := now
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 5})
@@ -314,10 +315,10 @@ func TestSettledEvents(t *testing.T) {
 	}
 	r.counted = 9
 	settle(queue.Result{ID: id(1), Round: 2, Payload: []byte(`{"outcome":"failed","reason":"no light"}`), Seq: 6})
-	if r.ledger.open != 1 || !strings.Contains(log.String(), "item was not restored") || r.counted != 9 {
-		t.Errorf("%d open items, counted %d, log %s", r.ledger.open, r.counted, log)
+	if r.ledger.Open() != 1 || !strings.Contains(log.String(), "item was not restored") || r.counted != 9 {
+		t.Errorf("%d open items, counted %d, log %s", r.ledger.Open(), r.counted, log)
 	}
-	if n := len(r.checkpoint.outcomes); n != 3 {
+	if n, _ := r.parts.Waiting(); n != 3 {
 		t.Errorf("%d noted outcomes", n)
 	}
 	if err := r.settleEvents(event{err: storage.ErrUnavailable}); !errors.Is(err, storage.ErrUnavailable) {

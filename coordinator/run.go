@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -107,7 +108,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	run.runner = newRunner(s, c)
-	run.runner.rec, run.runner.ledger = c, newLedger()
+	run.runner.rec, run.runner.ledger = c, ledger.New()
 	return run, nil
 }
 
@@ -132,14 +133,14 @@ func (r *Run) Process(ctx context.Context) error {
 }
 
 // Counts returns the number of items by state. Items of windows that were not read are not counted.
-func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) }
+func (r *Run) Counts() manifest.Counts { return r.runner.ledger.Total(0, false) }
 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
 func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 	defer r.runner.endTrace(ctx, r.runner.rec.Phase)
-	if r.runner.ledger.open > 0 && r.runner.queue != nil {
+	if r.runner.ledger.Open() > 0 && r.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
 		r.runner.follow(following)
@@ -181,11 +182,11 @@ func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool)
 	}
 	settled := make([]bool, len(w.Items)) // further items of settled identities
 	for i, it := range w.Items {
-		settled[i] = !isNew[i] && r.ledger.state(it.ID) != pending
+		settled[i] = !isNew[i] && r.ledger.State(it.ID) != ledger.Pending
 		if isNew[i] || settled[i] {
 			continue
 		}
-		if k, ok := parseIdentity(it.ID); ok {
+		if k, ok := ledger.ParseIdentity(it.ID); ok {
 			r.copies[k] = append(r.copies[k], place{uint32(w.Number), uint32(i)})
 		}
 	}
@@ -197,11 +198,11 @@ func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool)
 		return err
 	}
 	for i, it := range w.Items {
-		if isNew[i] && r.ledger.state(it.ID) == pending {
+		if isNew[i] && r.ledger.State(it.ID) == ledger.Pending {
 			r.steps += stepsOf(it)
 		}
 	}
-	run.Read(r.ledger.items, r.steps, w.Last)
+	run.Read(r.ledger.Items(), r.steps, w.Last)
 	return nil
 }
 
@@ -220,7 +221,7 @@ func stepsOf(it manifest.Item) int {
 func (r *runner) announceSettled(ctx context.Context, items []manifest.Item, include []bool) error {
 	for begin := 0; begin < len(items); begin += loadChunk {
 		chunk := items[begin:min(begin+loadChunk, len(items))]
-		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.state(chunk[i].ID) == done })
+		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.State(chunk[i].ID) == ledger.Done })
 		if err != nil {
 			return err
 		}
@@ -229,7 +230,7 @@ func (r *runner) announceSettled(ctx context.Context, items []manifest.Item, inc
 				continue
 			}
 			if res, ok := r.settledResult(it, found[i]); ok {
-				r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.wasFound(it.ID))
+				r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.WasFound(it.ID))
 			}
 		}
 	}
@@ -253,7 +254,7 @@ func (r *runner) announce(res manifest.Result, found bool) error {
 		return nil
 	}
 	run.Finished(res, found)
-	k, ok := parseIdentity(res.Item.ID)
+	k, ok := ledger.ParseIdentity(res.Item.ID)
 	if !ok {
 		return nil
 	}

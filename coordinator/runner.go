@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
@@ -35,12 +36,12 @@ type runner struct {
 	rec    *manifest.Campaign
 	queue  *queue.Queue
 	paused bool // the queue delivers nothing
-	ledger *ledger
+	ledger *ledger.Ledger
 	// opening: the ledger does not have all stored windows and outcomes yet.
 	opening bool
 
-	checkpoint checkpoint
-	results    storage.Store // the campaign's part of the store
+	parts   *ledger.Parts // of the ledger in the store; nil for a Run
+	results storage.Store // the campaign's part of the store
 
 	mark         startMark // as written; zero without one
 	attempted    startMark // whose write failed; zero without one
@@ -52,19 +53,19 @@ type runner struct {
 	catalogue  shard.Catalogue // with the operator files of the campaign
 
 	sharder    *shard.Sharder
-	windows    <-chan shardedWindow // the next window; nil while the sharder does not read
-	reader     *lifecycle.Service   // fills windows
-	stored     int                  // number of windows in storage
-	next       shard.Position       // where the next window begins
-	complete   bool                 // the last window is in storage
-	sound      int                  // number of the first window with items, -1 without one
-	warning    string               // for the status
-	waiting    waiting              // also set by the reader
-	unverified int                  // items of windows below this number may have stored results
-	copies     map[identity][]place // of a Run: the other items of pending identities
-	copied     []copied             // of a Run: settled, and not reported yet
-	recent     *shard.Window        // of a Run: the window that was read last
-	steps      int                  // of a Run: solver steps of the items to restore
+	windows    <-chan shardedWindow        // the next window; nil while the sharder does not read
+	reader     *lifecycle.Service          // fills windows
+	stored     int                         // number of windows in storage
+	next       shard.Position              // where the next window begins
+	complete   bool                        // the last window is in storage
+	sound      int                         // number of the first window with items, -1 without one
+	warning    string                      // for the status
+	waiting    waiting                     // also set by the reader
+	unverified int                         // items of windows below this number may have stored results
+	copies     map[ledger.Identity][]place // of a Run: the other items of pending identities
+	copied     []copied                    // of a Run: settled, and not reported yet
+	recent     *shard.Window               // of a Run: the window that was read last
+	steps      int                         // of a Run: solver steps of the items to restore
 
 	missing missingResultsError // of the last report
 	retries map[string]round    // rounds of pending commands, by command
@@ -77,7 +78,7 @@ type runner struct {
 	behind   int                // outcomes that follow it in the stream, when it was read
 	caught   bool               // the ledger has the outcomes that the last status counts
 	followed time.Time          // since when the follower reads
-	counted  uint64             // sequence number of the last outcome in ddiff.ledger.items, or before the runner began
+	counted  uint64             // sequence number of the last outcome in ddiff.ledger.Items(), or before the runner began
 	counts   bool               // counted is set
 	pace     pace
 	progress time.Time            // of the last outcome, or of the start
@@ -171,8 +172,8 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
 		r.follower.Stop()
 		r.reader.Stop()
-		if ctx.Err() != nil {
-			r.foldAtExit(ctx)
+		if ctx.Err() != nil && r.queue != nil && r.folds() {
+			r.parts.FoldAtExit(ctx, r.seen)
 		}
 		if r.closePrior != nil {
 			r.closePrior()
@@ -201,7 +202,7 @@ func (r *runner) openTraced(ctx context.Context) error {
 
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
-	r.ledger, r.canary, r.checked, r.stalled, r.pace, r.seen = newLedger(), nil, nil, time.Time{}, pace{}, 0
+	r.ledger, r.canary, r.checked, r.stalled, r.pace, r.seen = ledger.New(), nil, nil, time.Time{}, pace{}, 0
 	r.progress, r.fault, r.faulty = r.s.cfg.Now(), nil, map[string]time.Time{}
 	r.opening = true
 	if err := r.openResults(); err != nil {
@@ -286,12 +287,19 @@ func (r *runner) openQueue(ctx context.Context) error {
 	if err := r.pauseQueue(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
-	if err := r.checkStream(ctx); err != nil {
-		return err
+	if r.parts != nil {
+		stream, last, err := q.ResultStream(ctx)
+		if err != nil {
+			return fmt.Errorf("compare the result stream with the ledger: %w", err)
+		}
+		r.seen = r.parts.Follow(stream, last, r.seen)
 	}
 	r.follow(ctx)
 	return nil
 }
+
+// folds reports whether the runner stores its ledger.
+func (r *runner) folds() bool { return r.parts != nil && r.rec.Released }
 
 // step performs the due work, then waits for one event and handles it.
 func (r *runner) step(ctx context.Context) error {

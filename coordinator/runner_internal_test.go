@@ -2,6 +2,9 @@ package coordinator
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -40,9 +44,16 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))
-	r.rec, r.ledger, r.results, r.sound = board.NewRecord(spec, board.Order{}, *now), newLedger(), store, -1
+	r.rec, r.ledger, r.results, r.sound = board.NewRecord(spec, board.Order{}, *now), ledger.New(), store, -1
 	r.faulty = map[string]time.Time{}
+	r.openParts()
 	return r
+}
+
+// id is the identity of test item n.
+func id(n int) string {
+	sum := sha256.Sum256(fmt.Append(nil, n))
+	return hex.EncodeToString(sum[:])
 }
 
 // onBoard gives a runner a real queue server: a board with its record, and its queue.

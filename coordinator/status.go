@@ -26,7 +26,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	now := r.s.cfg.Now()
 	s := manifest.Status{
 		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.warning, Complete: r.complete,
-		Counts:  r.ledger.total(leased, c.Phase == manifest.PhaseCancelled),
+		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	switch {

@@ -16,7 +16,7 @@ func TestPublishedStatus(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	now := begin
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-	r.ledger.add(id(0))
+	r.ledger.Add(id(0))
 	revision := func() uint64 {
 		t.Helper()
 		if err := r.publishStatus(t.Context(), 0); err != nil {
@@ -37,7 +37,7 @@ func TestPublishedStatus(t *testing.T) {
 		{"nothing", func() {}, false},
 		{"almost five seconds", func() { now = now.Add(statusInterval - time.Millisecond) }, false},
 		{"five seconds", func() { now = now.Add(time.Millisecond) }, true},
-		{"counts", func() { r.ledger.add(id(1)) }, true},
+		{"counts", func() { r.ledger.Add(id(1)) }, true},
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
 		{"workers", func() { r.s.workers.n = 1 }, true},
 		{"problem", func() { r.s.alarm.text = "a stream is full" }, true},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -33,7 +34,7 @@ func TestStatusWhileOpening(t *testing.T) {
 		"waits": {func(c *manifest.Campaign) { c.Spec.Prior = "https://host/prior.onnx" }, manifest.PhaseRunning, running, storage.ErrUnavailable},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.ledger.settle(r.ledgerIDs(t)[0], 0, done, "")
+		r.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
 		r.complete, r.warning = true, "3 rows are new"
 		if err := r.publishStatus(t.Context(), 1); err != nil {
 			t.Fatal(err)

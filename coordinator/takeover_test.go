@@ -16,6 +16,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
@@ -63,6 +64,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 	must(tc.t, err)
 	ctx, cancel := context.WithCancel(tc.t.Context())
 	defer cancel()
+	parts := ledger.NewParts(ledger.PartsConfig{Store: tc.store, Campaign: c.ID, Now: time.Now, Logger: tc.log, Purge: func(context.Context, uint64) error { return nil }})
 	windows, items := 0, 0
 	var unstored []manifest.Item
 	for w, err := range sharder.Windows(ctx, shard.Position{}) {
@@ -75,9 +77,10 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 			unstored = w.Items
 			break
 		}
-		key, data, err := coordinator.StoredOutcomes(c.ID, w.Number, w.Items)
-		must(tc.t, err)
-		must(tc.t, tc.store.Create(ctx, key, data))
+		for _, it := range w.Items {
+			parts.NoteOutcome(it.ID, 0, ledger.Done, "", true)
+		}
+		must(tc.t, parts.Fold(ctx, 0, false))
 		windows++
 	}
 	q, err := tc.open(ctx, c.ID, 3)

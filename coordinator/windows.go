@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
@@ -102,7 +103,7 @@ func (r *runner) needsWindow() bool {
 	if r.complete || r.rec.Wanted != manifest.WantRun || r.sharder == nil {
 		return false
 	}
-	if r.s.cfg.run != nil && r.ledger.open > readAhead && !r.ticked {
+	if r.s.cfg.run != nil && r.ledger.Open() > readAhead && !r.ticked {
 		return false
 	}
 	return (!r.rec.Released && r.sound < 0) || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
@@ -147,7 +148,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
 	if items != nil {
-		r.noteWindow(w, int64(len(data)))
+		r.parts.NoteWindow(w, int64(len(data)))
 	}
 	if r.s.cfg.run != nil {
 		if err := r.enterWindow(ctx, w, isNew); err != nil {
@@ -168,11 +169,11 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 	isNew = make([]bool, len(w.Items))
 	for i, it := range w.Items {
-		isNew[i] = r.ledger.add(it.ID)
+		isNew[i] = r.ledger.Add(it.ID)
 	}
 	for _, f := range w.Failed {
-		r.ledger.add(f.Item.ID)
-		r.ledger.settle(f.Item.ID, 0, failed, f.Reason)
+		r.ledger.Add(f.Item.ID)
+		r.ledger.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
 	}
 	if r.sound < 0 && len(w.Items) > 0 {
 		r.sound = w.Number
@@ -186,9 +187,9 @@ func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 
 // restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
 func (r *runner) restoreLedger(ctx context.Context) error {
-	r.stored, r.next, r.complete, r.copies, r.recent = 0, shard.Position{}, false, map[identity][]place{}, nil
+	r.stored, r.next, r.complete, r.copies, r.recent = 0, shard.Position{}, false, map[ledger.Identity][]place{}, nil
 	r.sound, r.warning = -1, ""
-	r.checkpoint = checkpoint{}
+	r.openParts()
 	if err := r.restoreWindows(ctx); err != nil {
 		return err
 	}
@@ -199,10 +200,23 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 	if err := r.restoreRounds(ctx); err != nil {
 		return err
 	}
-	if r.s.cfg.run != nil {
+	if r.parts == nil {
 		return nil
 	}
-	return r.restoreOutcomes(ctx)
+	var err error
+	r.seen, err = r.parts.EnterOutcomes(ctx, r.ledger)
+	return err
+}
+
+// openParts prepares the stored parts of the ledger. The ledger of a Run ends with it.
+func (r *runner) openParts() {
+	if r.parts = nil; r.s.cfg.run != nil {
+		return
+	}
+	r.parts = ledger.NewParts(ledger.PartsConfig{
+		Store: r.s.cfg.Store, Campaign: r.id, Fold: r.s.cfg.Fold, Relief: alarmTicks * r.s.cfg.Tick, Now: r.s.cfg.Now, Logger: r.log,
+		Purge: func(ctx context.Context, through uint64) error { return r.queue.PurgeResults(ctx, through) },
+	})
 }
 
 // countWindows corrects a record that counts windows which are not in storage: somebody has removed them, and the sharder

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -91,8 +92,8 @@ func TestStoreWindow(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if n := len(r.checkpoint.windows); n != tt.noted || r.ledger.items != tt.items || r.stored != 1 || r.next.Item != tt.items {
-			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.items, r.stored, r.next.Item)
+		if _, n := r.parts.Waiting(); n != tt.noted || r.ledger.Items() != tt.items || r.stored != 1 || r.next.Item != tt.items {
+			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.Items(), r.stored, r.next.Item)
 		}
 		if got := workIn(t, r); len(got) != tt.expected {
 			t.Errorf("%s: %d published items", tt.name, len(got))
@@ -257,14 +258,15 @@ func TestRestoredLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.ledger = newLedger()
+		r.ledger = ledger.New()
 		err = r.restoreLedger(t.Context())
 		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), "stored window 1 does not follow the previous window; remove "+shard.Prefix(r.id)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if tt.follow && (r.stored != 2 || r.ledger.open != 4 || !r.complete || r.sound != 0 || r.unverified != 2 || r.warning != "3 rows are new" ||
-			r.next.Item != 4 || len(r.checkpoint.windows) != 2) {
-			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.stored, r.ledger.open, r.sound, r.warning)
+		_, noted := r.parts.Waiting()
+		if tt.follow && (r.stored != 2 || r.ledger.Open() != 4 || !r.complete || r.sound != 0 || r.unverified != 2 || r.warning != "3 rows are new" ||
+			r.next.Item != 4 || noted != 2) {
+			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.stored, r.ledger.Open(), r.sound, r.warning)
 		}
 	}
 }

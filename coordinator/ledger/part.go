@@ -1,4 +1,4 @@
-package coordinator
+package ledger
 
 import (
 	"bytes"
@@ -29,14 +29,14 @@ type partHeader struct {
 	Stream int64  `json:"stream,omitempty"`
 	Seq    uint64 `json:"seq,omitempty"`
 	// Windows describes the windows of the entries, in their order. Only parts of windows have it.
-	Windows []partWindow `json:"windows,omitempty"`
+	Windows []Window `json:"windows,omitempty"`
 	// Entries is the number of entries. Reasons are their reasons from index 1; index 0 is no reason.
 	Entries int      `json:"entries"`
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// partWindow describes a window.
-type partWindow struct {
+// Window describes a window of a part.
+type Window struct {
 	Number int `json:"number"`
 	// Item is the manifest index of the first item. Items, Failures and Rows are the numbers of items, of failed items
 	// among them, and of rows.
@@ -52,8 +52,8 @@ type partWindow struct {
 
 // partEntry is an item of a window, pending or failed, or an outcome.
 type partEntry struct {
-	id     identity
-	state  state
+	id     Identity
+	state  State
 	round  int
 	reason string
 }
@@ -61,7 +61,7 @@ type partEntry struct {
 const (
 	partMagic = "ddiff ledger part 1\n"
 	// minEntryBytes is the size of the smallest entry.
-	minEntryBytes = len(identity{}) + 3
+	minEntryBytes = len(Identity{}) + 3
 )
 
 // errPart: an object is not a valid part of the ledger.
@@ -120,11 +120,11 @@ func decodePart(data []byte, campaign string) (*part, error) {
 			return nil, fmt.Errorf("%w: it ends in entry %d", errPart, i)
 		}
 		e := &p.entries[i]
-		e.id, e.state = identity(rest[:len(e.id)]), state(rest[len(e.id)])
+		e.id, e.state = Identity(rest[:len(e.id)]), State(rest[len(e.id)])
 		rest = rest[len(e.id)+1:]
 		round, n := binary.Uvarint(rest)
 		reason, m := binary.Uvarint(rest[max(n, 0):])
-		if n <= 0 || m <= 0 || e.state > dead || reason > uint64(len(p.Reasons)) {
+		if n <= 0 || m <= 0 || e.state > Dead || reason > uint64(len(p.Reasons)) {
 			return nil, fmt.Errorf("%w: entry %d is invalid", errPart, i)
 		}
 		rest = rest[n+m:]

@@ -1,4 +1,4 @@
-package coordinator
+package ledger
 
 import (
 	"crypto/sha256"
@@ -13,10 +13,10 @@ import (
 func testPart(t *testing.T) *part {
 	t.Helper()
 	p := &part{partHeader: partHeader{
-		Campaign: "c", Stream: 5, Seq: 1 << 60, Windows: []partWindow{{Number: 3, Item: 12, Items: 4, Size: 99}},
+		Campaign: "c", Stream: 5, Seq: 1 << 60, Windows: []Window{{Number: 3, Item: 12, Items: 4, Size: 99}},
 	}}
-	for i, e := range []partEntry{{}, {state: done}, {state: failed, round: 300, reason: "no image"}, {state: dead, round: 1, reason: "no image"}} {
-		e.id, _ = parseIdentity(id(i))
+	for i, e := range []partEntry{{}, {state: Done}, {state: Failed, round: 300, reason: "no image"}, {state: Dead, round: 1, reason: "no image"}} {
+		e.id, _ = ParseIdentity(id(i))
 		p.entries = append(p.entries, e)
 	}
 	return p

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
@@ -58,10 +60,12 @@ func testRestoredWindows(t *testing.T, sound int) {
 	must(err)
 	var log bytes.Buffer
 	newRunner := func() *runner {
-		return &runner{
-			id: spec.ID(), s: &Service{cfg: Config{Store: store}}, log: slog.New(slog.NewTextHandler(&log, nil)), ledger: newLedger(),
-			rec: &manifest.Campaign{Items: windows * rows}, sound: -1,
+		r := &runner{
+			id: spec.ID(), s: &Service{cfg: Config{Store: store, Now: time.Now}}, log: slog.New(slog.NewTextHandler(&log, nil)),
+			ledger: ledger.New(), rec: &manifest.Campaign{Items: windows * rows}, sound: -1,
 		}
+		r.openParts()
+		return r
 	}
 	written := newRunner()
 	var positions []shard.Position
@@ -75,11 +79,11 @@ func testRestoredWindows(t *testing.T, sound int) {
 		must(err)
 		must(store.Put(t.Context(), shard.Key(spec.ID(), w.Number), data))
 		written.addWindow(w)
-		written.noteWindow(w, int64(len(data)))
-		positions, counts = append(positions, written.next), append(counts, written.ledger.total(0, false))
+		written.parts.NoteWindow(w, int64(len(data)))
+		positions, counts = append(positions, written.next), append(counts, written.ledger.Total(0, false))
 	}
-	must(written.foldWindows(t.Context()))
-	if n := len(written.checkpoint.windows); len(positions) != windows || n != windows%foldWindows {
+	must(written.parts.Fold(t.Context(), 0, false))
+	if _, n := written.parts.Waiting(); len(positions) != windows || n != windows%ledger.FoldWindows {
 		t.Fatalf("%d windows, %d of them in no part", len(positions), n)
 	}
 	check := func(name string, stored, noted int) {
@@ -90,23 +94,23 @@ func testRestoredWindows(t *testing.T, sound int) {
 			t.Errorf("%s: %d windows, complete %t, first sound window %d, warning %q, position %+v",
 				name, r.stored, r.complete, r.sound, r.warning, r.next)
 		}
-		if got := r.ledger.total(0, false); got != counts[stored-1] || got.Failed < stored*rows/7 {
+		if got := r.ledger.Total(0, false); got != counts[stored-1] || got.Failed < stored*rows/7 {
 			t.Errorf("%s: counts %+v, want %+v", name, got, counts[stored-1])
 		}
-		if n := len(r.checkpoint.windows); n != noted {
+		if _, n := r.parts.Waiting(); n != noted {
 			t.Errorf("%s: %d windows are in no part, want %d", name, n, noted)
 		}
 	}
-	check("all windows", windows, windows%foldWindows)
+	check("all windows", windows, windows%ledger.FoldWindows)
 	for left := windows - 1; left >= windows-3; left-- {
 		must(store.Delete(t.Context(), shard.Key(spec.ID(), left)))
-		check(fmt.Sprintf("%d windows", left), left, max(0, left-windows/foldWindows*foldWindows))
+		check(fmt.Sprintf("%d windows", left), left, max(0, left-windows/ledger.FoldWindows*ledger.FoldWindows))
 	}
 	if log.Len() > 0 {
 		t.Errorf("log %s", log.String())
 	}
-	must(store.Put(t.Context(), windowPartKey(spec.ID(), 0, 15), []byte("damaged")))
-	check("a part is damaged", windows-3, foldWindows)
+	must(store.Put(t.Context(), "campaigns/"+spec.ID()+"/ledger/windows-00000000-00000015", []byte("damaged")))
+	check("a part is damaged", windows-3, ledger.FoldWindows)
 	if lines := strings.Split(strings.TrimSpace(log.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "windows-00000000-00000015") {
 		t.Errorf("log %s", log.String())
 	}
@@ -114,57 +118,4 @@ func testRestoredWindows(t *testing.T, sound int) {
 	if err := newRunner().restoreWindows(t.Context()); err == nil || !strings.Contains(err.Error(), "stored window 20 does not follow the previous window") {
 		t.Errorf("a gap: error %v", err)
 	}
-}
-
-// TestRestoredOutcomes enters the outcomes of parts of two leaders. The numbers are those of the part that is the newest
-// of its stream.
-func TestRestoredOutcomes(t *testing.T) {
-	store, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &runner{id: "c", s: &Service{cfg: Config{Store: store}}, log: slog.New(slog.DiscardHandler), ledger: newLedger()}
-	for i := range 6 {
-		r.ledger.add(id(i))
-	}
-	k := func(i int) identity { k, _ := parseIdentity(id(i)); return k }
-	put := func(number int, stream int64, seq uint64, entries ...partEntry) {
-		t.Helper()
-		p := part{partHeader: partHeader{Campaign: "c", Stream: stream, Seq: seq}, entries: entries}
-		data, err := p.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Put(t.Context(), outcomePartKey("c", number), data); err != nil {
-			t.Fatal(err)
-		}
-	}
-	check := func(next int, stream int64, seq uint64, states ...state) {
-		t.Helper()
-		if err := r.restoreOutcomes(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if c := r.checkpoint; c.next != next || c.stream != stream || c.stored != seq || r.seen != seq {
-			t.Errorf("next part %d, stream %d, stored %d, seen %d", c.next, c.stream, c.stored, r.seen)
-		}
-		for i, want := range states {
-			if got := r.ledger.state(id(i)); got != want {
-				t.Errorf("item %d is %v, want %v", i, got, want)
-			}
-		}
-		r.checkpoint = checkpoint{}
-	}
-	check(0, 0, 0, pending)
-	put(0, 7, 20, partEntry{id: k(0), state: done}, partEntry{id: k(1), state: failed, reason: "no image"})
-	put(1, 7, 12, partEntry{id: k(2), state: dead}) // of a leader that knew less
-	check(2, 7, 20, done, failed, dead, pending)
-	put(4, 8, 5, partEntry{id: k(1), state: done}) // after the loss of the stream
-	check(5, 8, 5, done, done, dead, pending)
-	if got := r.ledger.reason(id(1)); got != "" {
-		t.Errorf("a restored item has the reason %q", got)
-	}
-	if err := store.Put(t.Context(), outcomePartPrefix("c")+"odd", nil); err != nil {
-		t.Fatal(err)
-	}
-	check(5, 8, 5, done, done, dead, pending)
 }
