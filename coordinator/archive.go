@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -20,9 +22,8 @@ import (
 // archiver moves ended campaigns from the board to the archive in the store, and back. One archiver belongs to each term
 // of a leader.
 type archiver struct {
-	s   *Service
-	all *runners
-	x   index
+	cfg ArchiveConfig
+	x   index.Index
 
 	// work serializes everything that removes or restores the messages of a campaign.
 	work sync.Mutex
@@ -44,19 +45,36 @@ type sighting struct {
 	at       time.Time
 }
 
-// errDeleting: the data of the campaign are being deleted.
-var errDeleting = errors.New("the campaign is being deleted; complete it with: ddiff delete")
+// ArchiveConfig describes an [Archiver]. All fields are required.
+type ArchiveConfig struct {
+	Board *queue.Board
+	// Store is the cluster's store.
+	Store storage.Store
+	// Inspect opens the queue of a campaign that is not running.
+	Inspect func(ctx context.Context, campaign string) (*queue.Queue, error)
+	// Running reports whether a campaign has a runner.
+	Running func(campaign string) bool
+	// Recount counts the items of an ended campaign whose status was lost with the board, and publishes the status.
+	Recount func(ctx context.Context, c *manifest.Campaign) error
+	// Tick is the shortest interval between two scans of the board, After the time after its end at which a campaign is
+	// archived, Restart the pause after an error.
+	Tick, After, Restart time.Duration
+	// Now is the clock.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
 
-func newArchiver(s *Service, all *runners) *archiver {
+// newArchiver returns the archiver of a new term.
+func newArchiver(cfg ArchiveConfig) *archiver {
 	return &archiver{
-		s: s, all: all, x: index{s.cfg.Store}, seen: map[string]sighting{}, open: map[string]bool{},
+		cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{},
 		requests: map[string]bool{}, wake: make(chan struct{}, 1),
 	}
 }
 
 // run restores lost campaigns, answers requests and archives ended campaigns until ctx ends. It retries after errors.
 func (a *archiver) run(ctx context.Context) error {
-	tick := time.NewTicker(max(a.s.cfg.Tick, min(a.s.cfg.ArchiveAfter/4, 30*time.Second)))
+	tick := time.NewTicker(max(a.cfg.Tick, min(a.cfg.After/4, 30*time.Second)))
 	defer tick.Stop()
 	due := true
 	for {
@@ -67,8 +85,8 @@ func (a *archiver) run(ctx context.Context) error {
 		if due {
 			err := a.scan(ctx)
 			if err != nil && ctx.Err() == nil {
-				scanAgain = time.After(a.s.cfg.Restart)
-				a.s.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", a.s.cfg.Restart, "reason", err)
+				scanAgain = time.After(a.cfg.Restart)
+				a.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", a.cfg.Restart, "reason", err)
 			}
 		}
 		select {
@@ -98,11 +116,11 @@ func (a *archiver) scan(ctx context.Context) error {
 		a.loaded = true
 	}
 	// The statuses come first: a status without a campaign then belongs to a campaign that has left the board.
-	statuses, err := board.Records(ctx, a.s.cfg.Board, manifest.KeyStatusPrefix)
+	statuses, err := board.Records(ctx, a.cfg.Board, manifest.KeyStatusPrefix)
 	if err != nil {
 		return err
 	}
-	campaigns, err := board.Records(ctx, a.s.cfg.Board, manifest.KeyCampaignPrefix)
+	campaigns, err := board.Records(ctx, a.cfg.Board, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return err
 	}
@@ -125,7 +143,7 @@ const requestAge = 10 * time.Minute
 
 // scanRecord restores, archives or enters one campaign. counted means that it has a status.
 func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
-	now := a.s.cfg.Now()
+	now := a.cfg.Now()
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{record.Revision, now}
 	}
@@ -137,23 +155,23 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 		if now.Sub(a.seen[record.Key].at) < requestAge {
 			return nil
 		}
-		return ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
+		return ignoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
 	}
 	if c.Restoring > 0 {
 		return a.completeRestore(ctx, c.ID)
 	}
-	if !counted && !board.Active(c) && !a.all.has(c.ID) {
-		if err := a.recount(ctx, c); err != nil {
-			a.s.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
+	if !counted && !board.Active(c) && !a.cfg.Running(c.ID) {
+		if err := a.cfg.Recount(ctx, c); err != nil {
+			a.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
 		}
 	}
 	if a.due(c, a.seen[record.Key], now) {
 		return a.archive(ctx, c.ID, c, record.Revision)
 	}
-	if a.open[c.ID] || isNew(c) {
+	if a.open[c.ID] || board.IsNew(c) {
 		return nil // admit enters new campaigns
 	}
-	if err := a.x.open(ctx, c); err != nil {
+	if err := a.x.Open(ctx, c); err != nil {
 		return err
 	}
 	a.open[c.ID] = true
@@ -171,7 +189,7 @@ func ignoreConflict(err error) error {
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
 // one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
 func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
-	if board.Active(c) || c.Restoring > 0 || a.all.has(c.ID) {
+	if board.Active(c) || c.Restoring > 0 || a.cfg.Running(c.ID) {
 		return false
 	}
 	since := c.Finished
@@ -181,7 +199,7 @@ func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool 
 	if since.After(now) {
 		since = seen.at
 	}
-	return now.Sub(since) >= a.s.cfg.ArchiveAfter
+	return now.Sub(since) >= a.cfg.After
 }
 
 // archive moves an ended campaign with the given record to the archive. If the record changes meanwhile, because the
@@ -197,7 +215,7 @@ func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign,
 	if err != nil {
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
-	_, current, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	_, current, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
 	if errors.Is(err, queue.ErrNoRecord) || err == nil && current != revision {
 		return nil // archived by another leader, or resumed
 	}
@@ -208,14 +226,14 @@ func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign,
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
 	delete(a.open, id) // also after a conflict: the next scan enters the campaign as open again
-	err = a.s.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+id, revision)
+	err = a.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+id, revision)
 	if errors.Is(err, queue.ErrConflict) {
-		return a.x.open(ctx, c)
+		return a.x.Open(ctx, c)
 	}
 	if err != nil {
 		return fmt.Errorf("archive campaign %s: %w", id, err)
 	}
-	a.s.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
+	a.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
 	return a.removeMessages(ctx, id, file.messages)
 }
 
@@ -226,19 +244,19 @@ func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 	if err != nil {
 		return err
 	}
-	newest, err := a.x.of(ctx, c.ID)
+	newest, err := a.x.Newest(ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	for number := max(newest.number+1, 1); ; number++ {
-		err := a.s.cfg.Store.Create(ctx, archiveKey(c.ID, number), data)
+	for number := max(newest.Number+1, 1); ; number++ {
+		err := a.cfg.Store.Create(ctx, archiveKey(c.ID, number), data)
 		if errors.Is(err, storage.ErrExists) {
 			continue // of a leader that has crashed, or of another leader
 		}
 		if err != nil {
 			return err
 		}
-		return a.x.add(ctx, indexEntry{id: c.ID, number: number, state: indexArchived, output: outputDigest(c.Output), row: archivedRow{
+		return a.x.Add(ctx, index.Entry{ID: c.ID, Number: number, State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
 			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
 			Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
 		}})
@@ -247,21 +265,21 @@ func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 
 // collect reads what the archive of a campaign contains, and drops work that a crash has left.
 func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
-	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.s.cfg.Now().UTC(), Campaign: *c}}
-	q, err := a.s.inspect(ctx, c.ID)
+	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.cfg.Now().UTC(), Campaign: *c}}
+	q, err := a.cfg.Inspect(ctx, c.ID)
 	if err == nil {
 		err = q.Drop(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	data, revision, err := a.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
+	data, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
 	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		return nil, err
 	}
 	s, err := board.JoinStatus(c, data)
 	if err != nil {
-		a.s.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
+		a.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
 	}
 	file.Status = s.Status
 	file.Status.Phase, file.Status.Reason = c.Phase, c.Reason
@@ -269,7 +287,7 @@ func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveF
 	there := map[letterKey]bool{}
 	for letter, err := range q.DeadLetters(ctx) {
 		if errors.Is(err, queue.ErrDamaged) {
-			a.s.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
+			a.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
 			file.messages.dead = letter.Seq
 			continue
 		}
@@ -336,7 +354,7 @@ func (a *archiver) cleanUp(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("clean up after campaign %s: %w", id, err)
 	}
-	_, _, err = a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	_, _, err = a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
 	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
@@ -345,7 +363,7 @@ func (a *archiver) cleanUp(ctx context.Context, id string) error {
 
 // removeMessages removes messages, and then the status and the count of starts.
 func (a *archiver) removeMessages(ctx context.Context, id string, m messages) error {
-	q, err := a.s.inspect(ctx, id)
+	q, err := a.cfg.Inspect(ctx, id)
 	if err == nil && m.results > 0 {
 		err = q.PurgeResults(ctx, m.results)
 	}
@@ -353,7 +371,7 @@ func (a *archiver) removeMessages(ctx context.Context, id string, m messages) er
 		err = q.PurgeDead(ctx, m.dead)
 	}
 	if err == nil && m.status > 0 {
-		err = ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
+		err = ignoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
 	}
 	if err == nil {
 		err = a.removeStarts(ctx, id)
@@ -366,20 +384,12 @@ func (a *archiver) removeMessages(ctx context.Context, id string, m messages) er
 
 // removeStarts removes the count of starts that a parked campaign has.
 func (a *archiver) removeStarts(ctx context.Context, id string) error {
-	_, revision, err := a.s.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
+	_, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil
 	}
 	if err == nil {
-		err = ignoreConflict(a.s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
+		err = ignoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
 	}
 	return err
-}
-
-// inspect returns the queue of a campaign, without a consumer where Config.Inspect is set.
-func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) {
-	if s.cfg.Inspect != nil {
-		return s.cfg.Inspect(id)
-	}
-	return s.cfg.Open(ctx, id, 1)
 }

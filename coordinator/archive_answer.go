@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -44,7 +45,7 @@ func (a *archiver) answer(ctx context.Context) (left bool) {
 			continue
 		}
 		if !errors.Is(err, errBusy) {
-			a.s.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
+			a.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
 		}
 		left = true
 		a.mu.Lock()
@@ -58,7 +59,7 @@ func (a *archiver) answer(ctx context.Context) (left bool) {
 var errBusy = errors.New("the campaign is about to end")
 
 func (a *archiver) answerRecord(ctx context.Context, key string) error {
-	data, revision, err := a.s.cfg.Board.Get(ctx, key)
+	data, revision, err := a.cfg.Board.Get(ctx, key)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil // the sender has given up
 	}
@@ -74,7 +75,7 @@ func (a *archiver) answerRecord(ctx context.Context, key string) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
 		r.Missing = true
-	case errors.Is(err, errDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
+	case errors.Is(err, index.ErrDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
 		errors.Is(err, storage.ErrBadKey):
 		r.Error = err.Error()
 	case err != nil:
@@ -84,7 +85,7 @@ func (a *archiver) answerRecord(ctx context.Context, key string) error {
 	if data, err = json.Marshal(c); err != nil {
 		return err
 	}
-	_, err = a.s.cfg.Board.Update(ctx, key, data, revision)
+	_, err = a.cfg.Board.Update(ctx, key, data, revision)
 	return ignoreConflict(err)
 }
 
@@ -104,16 +105,16 @@ func (a *archiver) execute(ctx context.Context, r *manifest.Request) error {
 
 // archiveNow archives a campaign that has ended. It is idempotent.
 func (a *archiver) archiveNow(ctx context.Context, id string) error {
-	c, revision, err := board.ReadRevision(ctx, a.s.cfg.Board, id)
+	c, revision, err := board.ReadRevision(ctx, a.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
-		newest, e := a.x.of(ctx, id)
+		newest, e := a.x.Newest(ctx, id)
 		if e != nil {
 			return e
 		}
-		switch newest.state {
-		case indexArchived, indexDeleting:
+		switch newest.State {
+		case index.Archived, index.Deleting:
 			return nil
-		case indexOpen: // a recall was interrupted
+		case index.Open: // a recall was interrupted
 			return errors.Join(errBusy, a.restore(ctx, id))
 		}
 	}
@@ -124,13 +125,13 @@ func (a *archiver) archiveNow(ctx context.Context, id string) error {
 		return errors.Join(errBusy, a.completeRestore(ctx, id))
 	case board.Active(c):
 		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", board.ErrRefused, c.Phase)
-	case a.all.has(id):
+	case a.cfg.Running(id):
 		return errBusy
 	}
 	if err := a.archive(ctx, id, c, revision); err != nil {
 		return err
 	}
-	if _, _, err := a.s.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
+	if _, _, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
 		return errors.Join(errBusy, err) // resumed meanwhile
 	}
 	return nil
@@ -139,19 +140,19 @@ func (a *archiver) archiveNow(ctx context.Context, id string) error {
 // listed is an archived campaign in the answer to a request.
 type listed struct {
 	ID string `json:"id"`
-	archivedRow
+	index.Row
 }
 
 // list answers with the archived campaigns after r.After, in the order of their ids.
 func (a *archiver) list(ctx context.Context, r *manifest.Request) error {
-	entries, err := a.x.all(ctx)
+	entries, err := a.x.All(ctx)
 	if err != nil {
 		return err
 	}
 	var rows []listed
 	for _, id := range slices.Sorted(maps.Keys(entries)) {
-		if e := entries[id]; e.state == indexArchived && id > r.After {
-			rows = append(rows, listed{id, e.row})
+		if e := entries[id]; e.State == index.Archived && id > r.After {
+			rows = append(rows, listed{id, e.Row})
 		}
 	}
 	r.More = len(rows) > listPage

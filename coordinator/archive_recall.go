@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -22,7 +22,7 @@ const recallParallel = 64
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
 // campaign.
 func (a *archiver) recall(ctx context.Context, id string) error {
-	c, err := board.Read(ctx, a.s.cfg.Board, id)
+	c, err := board.Read(ctx, a.cfg.Board, id)
 	switch {
 	case errors.Is(err, queue.ErrNoRecord):
 		return a.restore(ctx, id)
@@ -37,15 +37,15 @@ func (a *archiver) recall(ctx context.Context, id string) error {
 func (a *archiver) restore(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
-	newest, err := a.x.of(ctx, id)
+	newest, err := a.x.Newest(ctx, id)
 	if err != nil {
 		return err
 	}
-	if newest.state == indexDeleting {
-		return errDeleting
+	if newest.State == index.Deleting {
+		return index.ErrDeleting
 	}
-	stored, storedErr := board.Load(ctx, a.s.cfg.Store, id)
-	file, number, err := loadArchive(ctx, a.s.cfg.Store, id)
+	stored, storedErr := board.Load(ctx, a.cfg.Store, id)
+	file, number, err := loadArchive(ctx, a.cfg.Store, id)
 	for _, err := range []error{storedErr, err} {
 		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, board.ErrDamaged) {
 			return err // an outage
@@ -53,49 +53,31 @@ func (a *archiver) restore(ctx context.Context, id string) error {
 	}
 	c := stored
 	switch {
-	case err == nil && (newest.state == indexArchived || storedErr != nil || sameEnd(stored, &file.Campaign)):
+	case err == nil && (newest.State == index.Archived || storedErr != nil || sameEnd(stored, &file.Campaign)):
 		c = &file.Campaign
-		c.Recalled, c.Restoring = a.s.cfg.Now().UTC(), number
-	case newest.state == indexArchived:
+		c.Recalled, c.Restoring = a.cfg.Now().UTC(), number
+	case newest.State == index.Archived:
 		return err
 	case storedErr != nil:
 		return storedErr
 	}
-	if err := a.x.open(ctx, c); err != nil {
+	if err := a.x.Open(ctx, c); err != nil {
 		return err
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("restore campaign %s: %w", id, err)
 	}
-	_, err = a.s.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+id, data)
+	_, err = a.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+id, data)
 	if err != nil && !errors.Is(err, queue.ErrRecordExists) { // submitted again meanwhile
 		return fmt.Errorf("restore campaign %s: %w", id, err)
 	}
 	level := slog.LevelWarn // the board has lost the record
-	if newest.state == indexArchived {
+	if newest.State == index.Archived {
 		level = slog.LevelInfo
 	}
-	a.s.cfg.Logger.Log(ctx, level, "restored a campaign from storage", "campaign", id, "phase", c.Phase)
+	a.cfg.Logger.Log(ctx, level, "restored a campaign from storage", "campaign", id, "phase", c.Phase)
 	return a.restoreMessages(ctx, id)
-}
-
-// recount publishes the status of an ended campaign whose status was lost with the board. It counts the items by the
-// ledger in the store.
-func (a *archiver) recount(ctx context.Context, c *manifest.Campaign) error {
-	r := newRunner(a.s, c)
-	r.rec, r.ledger = c, ledger.New()
-	err := r.openResults()
-	if err == nil {
-		err = r.restoreLedger(ctx)
-	}
-	if err == nil && r.ledger.Open() > 0 {
-		err = r.settleListed(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return r.publishStatus(ctx, 0)
 }
 
 // sameEnd reports whether a record is that of the same end of a campaign as an archived one.
@@ -103,9 +85,9 @@ func sameEnd(c, archived *manifest.Campaign) bool {
 	return c.Phase == archived.Phase && c.Finished.Equal(archived.Finished)
 }
 
-// loadArchive reads the newest archive of a campaign. It returns storage.ErrNotFound or errDamagedRecord.
+// loadArchive reads the newest archive of a campaign. It returns storage.ErrNotFound or board.ErrDamaged.
 func loadArchive(ctx context.Context, s storage.Store, id string) (file *archiveFile, number int, err error) {
-	number, err = index{s}.archive(ctx, id)
+	number, err = index.New(s).NewestArchive(ctx, id)
 	if err == nil && number == 0 {
 		err = storage.ErrNotFound
 	}
@@ -116,6 +98,15 @@ func loadArchive(ctx context.Context, s storage.Store, id string) (file *archive
 		return nil, 0, fmt.Errorf("read the archive of campaign %s: %w", id, err)
 	}
 	return file, number, nil
+}
+
+// LoadArchived reads the record of a campaign from its newest archive. It returns storage.ErrNotFound or board.ErrDamaged.
+func LoadArchived(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
+	file, _, err := loadArchive(ctx, s, id)
+	if err != nil {
+		return nil, err
+	}
+	return &file.Campaign, nil
 }
 
 func loadArchiveNumber(ctx context.Context, s storage.Store, id string, number int) (*archiveFile, error) {
@@ -143,18 +134,18 @@ func (a *archiver) completeRestore(ctx context.Context, id string) error {
 // restoreMessages restores the messages and the status of a campaign whose record is restored, and then makes the
 // campaign active. It is idempotent.
 func (a *archiver) restoreMessages(ctx context.Context, id string) error {
-	c, err := board.Read(ctx, a.s.cfg.Board, id)
+	c, err := board.Read(ctx, a.cfg.Board, id)
 	if err != nil || c.Restoring == 0 {
 		return err
 	}
-	file, err := loadArchiveNumber(ctx, a.s.cfg.Store, id, c.Restoring)
+	file, err := loadArchiveNumber(ctx, a.cfg.Store, id, c.Restoring)
 	if err == nil {
 		err = a.republish(ctx, file)
 	}
 	if err != nil {
 		return fmt.Errorf("restore the messages of campaign %s: %w", id, err)
 	}
-	_, err = board.Update(ctx, a.s.cfg.Board, id, func(c *manifest.Campaign) error {
+	_, err = board.Update(ctx, a.cfg.Board, id, func(c *manifest.Campaign) error {
 		if c.Restoring == 0 {
 			return board.ErrUnchanged
 		}
@@ -177,7 +168,7 @@ func letterKeyOf(l queue.DeadLetter) letterKey { return letterKey{l.ID, l.Round,
 // twice, which readers ignore: a letter that is there may be one that another leader is about to remove.
 func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	id := file.Campaign.ID
-	q, err := a.s.inspect(ctx, id)
+	q, err := a.cfg.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -205,85 +196,32 @@ func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 	if err != nil {
 		return err
 	}
-	return a.s.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+id, data)
+	return a.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+id, data)
 }
 
-// admit examines a campaign that was just submitted. If it is in the archive, the submission has no effect: the record
-// becomes the archived record. Otherwise the campaign is entered into the index before anything of it is stored.
-func (r *runner) admit(ctx context.Context) error {
-	if r.s.cfg.run != nil || !isNew(r.rec) {
-		return nil
-	}
-	a := r.s.archive
+// Admit enters a submitted campaign into the index before anything of it is stored. If the campaign is in the archive, the
+// submission has no effect: adopt writes the archived record with the number of its archive to the board and returns the
+// record, and Admit restores the messages. The error is index.ErrDeleting while the campaign's data are deleted.
+func (a *archiver) Admit(
+	ctx context.Context, c *manifest.Campaign, adopt func(archived *manifest.Campaign, number int) (*manifest.Campaign, error),
+) error {
 	a.work.Lock()
 	defer a.work.Unlock()
-	newest, err := a.x.of(ctx, r.id)
+	newest, err := a.x.Newest(ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	if newest.state == indexArchived {
-		file, number, err := loadArchive(ctx, r.s.cfg.Store, r.id)
+	if newest.State == index.Archived {
+		archived, number, err := loadArchive(ctx, a.cfg.Store, c.ID)
 		if err != nil {
 			return err
 		}
-		err = r.save(ctx, func(c *manifest.Campaign) {
-			commands := c.Commands
-			*c = file.Campaign
-			c.Commands, c.Recalled, c.Restoring = commands, r.s.cfg.Now().UTC(), number
-		})
-		if err != nil {
+		if c, err = adopt(&archived.Campaign, number); err != nil {
 			return err
 		}
-		if err := a.restoreMessages(ctx, r.id); err != nil {
+		if err := a.restoreMessages(ctx, c.ID); err != nil {
 			return err
 		}
 	}
-	if err := a.x.open(ctx, r.rec); errors.Is(err, errDeleting) {
-		return rejection{err}
-	} else if err != nil {
-		return err
-	}
-	if r.rec.Phase.Ended() {
-		return errEnded // a newer record with a command continues it
-	}
-	return nil
-}
-
-// checkOutput rejects a campaign that has not begun while results in its output are being deleted: it would count results
-// that are deleted afterwards. The campaign is on the board before this check, and a deletion enters the index before it
-// looks for other campaigns of the output, so at least one of two sees the other.
-func (r *runner) checkOutput(ctx context.Context) error {
-	if r.s.cfg.run != nil || r.rec.Prior.SHA256 != "" {
-		return nil
-	}
-	entries, err := r.s.archive.x.all(ctx)
-	if err != nil {
-		return err
-	}
-	for id, e := range entries {
-		if e.state != indexDeleting || !e.results || e.output != outputDigest(r.rec.Output) {
-			continue
-		}
-		if isClaim(id) {
-			return rejection{errors.New("the results in its output are being deleted; resume this campaign after ddiff gc --results has finished, " +
-				"or if it was interrupted, after ddiff gc an hour later")}
-		}
-		return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
-			"ddiff delete %s --results has finished", id, id)}
-	}
-	return nil
-}
-
-func isNew(c *manifest.Campaign) bool { return c.Phase == manifest.PhaseQueued && c.Prior.SHA256 == "" }
-
-// settleRecalled completes the ledger of a campaign that came from the archive: outcomes that no part of the ledger has
-// are in the result stream again if their items are not done, and the results in storage prove the done items.
-func (r *runner) settleRecalled(ctx context.Context) error {
-	if r.rec.Recalled.IsZero() {
-		return nil
-	}
-	if err := r.catchUp(ctx); err != nil || r.ledger.Open() == 0 {
-		return err
-	}
-	return r.settleListed(ctx)
+	return a.x.Open(ctx, c)
 }

@@ -1,34 +1,84 @@
 package coordinator
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
 
-// archiverOf returns an archiver with a real server and store, and the runner of a campaign that is on the board.
-func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*archiver, *runner) {
-	t.Helper()
-	r := decidingRunner(t, now, log).onBoard(t)
-	return newArchiver(r.s, &runners{byID: map[string]*runner{}}), r
+// testID is the identity of test item n.
+func testID(n int) string {
+	sum := sha256.Sum256(fmt.Append(nil, n))
+	return hex.EncodeToString(sum[:])
 }
 
-// finished is a copy of a runner's record after its end at a time.
-func finished(r *runner, at time.Time) *manifest.Campaign {
+// submitted is a campaign on the board, with its queue.
+type submitted struct {
+	id    string
+	rec   *manifest.Campaign
+	queue *queue.Queue
+}
+
+// archiverOf returns an archiver with a real server and store, and a campaign that is on the board.
+func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*archiver, *submitted) {
+	t.Helper()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store, err := storage.NewDir(t.TempDir())
+	check(err)
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	check(err)
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	check(err)
+	check(queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	kv, err := queue.OpenBoard(t.Context(), nc)
+	check(err)
+	open := func(ctx context.Context, campaign string) (*queue.Queue, error) {
+		return queue.Open(ctx, nc, queue.Config{
+			Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: 1, RetryBase: time.Millisecond, RetryMax: time.Millisecond,
+		})
+	}
+	spec := manifest.Default()
+	spec.Name, spec.Dataset.Path, spec.Tasks = "archived", "/data", []manifest.TaskSpec{{Name: "hdr"}}
+	c, _, err := board.Submit(t.Context(), kv, spec, board.Order{}, *now)
+	check(err)
+	q, err := open(t.Context(), c.ID)
+	check(err)
+	return newArchiver(ArchiveConfig{
+		Board: kv, Store: store, Inspect: open, Running: func(string) bool { return false },
+		Recount: func(context.Context, *manifest.Campaign) error { return nil },
+		Tick:    time.Second, After: time.Hour, Restart: time.Second, Now: func() time.Time { return *now },
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}), &submitted{c.ID, c, q}
+}
+
+// finished is a copy of a campaign's record after its end at a time.
+func finished(r *submitted, at time.Time) *manifest.Campaign {
 	c := *r.rec
 	c.Phase, c.Finished = manifest.PhaseFinished, at.UTC()
 	return &c
 }
 
 // publishOutcome publishes an outcome of an item in a round.
-func publishOutcome(t *testing.T, r *runner, id string, round int, payload string) {
+func publishOutcome(t *testing.T, r *submitted, id string, round int, payload string) {
 	t.Helper()
 	if err := r.queue.PublishResult(t.Context(), id, round, []byte(payload)); err != nil {
 		t.Fatal(err)
@@ -59,11 +109,11 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		"open, never archived":          {copied: second, open: true, want: second},
 		"open, never archived, no copy": {open: true, err: storage.ErrNotFound},
 		"open, damaged copy":            {copied: second, damaged: true, open: true, err: board.ErrDamaged},
-		"deleting":                      {archived: first, copied: first, deleting: true, err: errDeleting},
+		"deleting":                      {archived: first, copied: first, deleting: true, err: index.ErrDeleting},
 	} {
 		var log strings.Builder
 		a, r := archiverOf(t, &now, &log)
-		store, kv, ctx := a.s.cfg.Store, a.s.cfg.Board, t.Context()
+		store, kv, ctx := a.cfg.Store, a.cfg.Board, t.Context()
 		check := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -74,10 +124,10 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		if !tt.archived.IsZero() {
 			file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, tt.archived)}}
 			file.Status = manifest.Status{ID: r.id, Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 7}}
-			file.failures = []failure{{ID: id(1), Outcome: manifest.OutcomeFailed, Reason: "no light"}}
+			file.failures = []failure{{ID: testID(1), Outcome: manifest.OutcomeFailed, Reason: "no light"}}
 			check(a.storeArchive(ctx, file))
 		} else if !tt.open {
-			check(a.x.add(ctx, indexEntry{id: r.id, number: 1, state: indexArchived, output: outputDigest(r.rec.Output)}))
+			check(a.x.Add(ctx, index.Entry{ID: r.id, Number: 1, State: index.Archived, Output: index.OutputDigest(r.rec.Output)}))
 		}
 		if !tt.copied.IsZero() {
 			check(board.Store(ctx, store, finished(r, tt.copied)))
@@ -86,10 +136,10 @@ func TestRestoreOfLostRecord(t *testing.T) {
 			check(store.Put(ctx, board.StoredKey(r.id), []byte("{")))
 		}
 		if tt.open {
-			check(a.x.open(ctx, r.rec))
+			check(a.x.Open(ctx, r.rec))
 		}
 		if tt.deleting {
-			check(a.x.add(ctx, indexEntry{id: r.id, number: 9, state: indexDeleting, output: outputDigest(r.rec.Output)}))
+			check(a.x.Add(ctx, index.Entry{ID: r.id, Number: 9, State: index.Deleting, Output: index.OutputDigest(r.rec.Output)}))
 		}
 		if err := a.recall(ctx, r.id); !errors.Is(err, tt.err) {
 			t.Errorf("%s: %v, want %v", name, err, tt.err)
@@ -136,14 +186,14 @@ func TestFailuresOfArchive(t *testing.T) {
 	if all, err := failures(t.Context(), r.queue, 0); len(all) > 0 || err != nil {
 		t.Errorf("without a result: %+v, %v", all, err)
 	}
-	publishOutcome(t, r, id(1), 1, `{"outcome":"failed","reason":"again"}`)
-	publishOutcome(t, r, id(1), 0, `{"outcome":"failed","reason":"first"}`)
-	publishOutcome(t, r, id(2), 0, `{"outcome":"failed","reason":"first"}`)
-	publishOutcome(t, r, id(2), 1, `{"outcome":"dead","reason":"again"}`)
-	publishOutcome(t, r, id(3), 0, `{"outcome":"failed","reason":"first"}`)
-	publishOutcome(t, r, id(3), 1, `{"outcome":"done"}`)
-	publishOutcome(t, r, id(4), 0, `{"outcome":"done"}`)
-	publishOutcome(t, r, id(5), 0, `{`)
+	publishOutcome(t, r, testID(1), 1, `{"outcome":"failed","reason":"again"}`)
+	publishOutcome(t, r, testID(1), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, testID(2), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, testID(2), 1, `{"outcome":"dead","reason":"again"}`)
+	publishOutcome(t, r, testID(3), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, testID(3), 1, `{"outcome":"done"}`)
+	publishOutcome(t, r, testID(4), 0, `{"outcome":"done"}`)
+	publishOutcome(t, r, testID(5), 0, `{`)
 	publishOutcome(t, r, manifest.IDPreflight, 0, `{"outcome":"dead","reason":"crashed"}`)
 	publishOutcome(t, r, manifest.IDFault, 0, `{"reason":"no disk"}`)
 	file, err := a.collect(t.Context(), r.rec)
@@ -151,13 +201,13 @@ func TestFailuresOfArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, want := map[string]failure{}, map[string]failure{
-		id(1): {ID: id(1), Round: 1, Outcome: manifest.OutcomeFailed, Reason: "again"},
-		id(2): {ID: id(2), Round: 1, Outcome: manifest.OutcomeDead, Reason: "again"},
+		testID(1): {ID: testID(1), Round: 1, Outcome: manifest.OutcomeFailed, Reason: "again"},
+		testID(2): {ID: testID(2), Round: 1, Outcome: manifest.OutcomeDead, Reason: "again"},
 	}
 	for _, f := range file.failures {
 		got[f.ID] = f
 	}
-	if len(file.failures) != 2 || got[id(1)] != want[id(1)] || got[id(2)] != want[id(2)] || file.messages.results == 0 {
+	if len(file.failures) != 2 || got[testID(1)] != want[testID(1)] || got[testID(2)] != want[testID(2)] || file.messages.results == 0 {
 		t.Errorf("failures %+v, messages %+v", file.failures, file.messages)
 	}
 }
@@ -167,20 +217,24 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	a, r := archiverOf(t, &now, &strings.Builder{})
-	ctx, kv := t.Context(), a.s.cfg.Board
+	ctx, kv := t.Context(), a.cfg.Board
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	check(r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Finished = manifest.PhaseFinished, now.UTC() }))
+	_, err := board.Update(ctx, kv, r.id, func(c *manifest.Campaign) error {
+		c.Phase, c.Finished = manifest.PhaseFinished, now.UTC()
+		return nil
+	})
+	check(err)
 	c, revision, err := board.ReadRevision(ctx, kv, r.id)
 	check(err)
-	check(r.publishStatus(ctx, 0))
+	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
 	check(kv.Put(ctx, manifest.KeyStartPrefix+r.id, []byte("{}")))
-	publishOutcome(t, r, id(1), 0, `{"outcome":"dead","reason":"crashed"}`)
-	check(r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: id(1), Reason: "crashed"}, Buried: now}))
+	publishOutcome(t, r, testID(1), 0, `{"outcome":"dead","reason":"crashed"}`)
+	check(r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: testID(1), Reason: "crashed"}, Buried: now}))
 	there := func() (record, status, start bool, letters int, last uint64) {
 		t.Helper()
 		var err error
@@ -207,12 +261,12 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	if record, status, start, letters, last := there(); record || status || start || letters != 0 || last != 0 {
 		t.Errorf("archived: %t, %t, %t, %d letters, result %d", record, status, start, letters, last)
 	}
-	file, number, err := loadArchive(ctx, a.s.cfg.Store, r.id)
+	file, number, err := loadArchive(ctx, a.cfg.Store, r.id)
 	if err != nil || number != 1 || len(file.failures) != 1 || len(file.letters) != 1 || file.Status.Phase != manifest.PhaseFinished {
 		t.Errorf("archive %d: %+v, %v", number, file, err)
 	}
 	// Messages of a campaign that has left the board go, those of a campaign on the board stay.
-	publishOutcome(t, r, id(2), 0, `{"outcome":"failed"}`)
+	publishOutcome(t, r, testID(2), 0, `{"outcome":"failed"}`)
 	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
 	check(a.cleanUp(ctx, r.id))
 	if _, status, _, _, last := there(); status || last != 0 {
@@ -231,7 +285,7 @@ func TestAbandonedRequest(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	now := begin
 	a, r := archiverOf(t, &now, &strings.Builder{})
-	ctx, kv := t.Context(), a.s.cfg.Board
+	ctx, kv := t.Context(), a.cfg.Board
 	const key = manifest.KeyRequestPrefix + "one"
 	requestID := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
 	data, err := json.Marshal(manifest.Campaign{
@@ -257,7 +311,7 @@ func TestAbandonedRequest(t *testing.T) {
 			t.Errorf("after %v: %v", tt.after, err)
 		}
 	}
-	if newest, err := a.x.of(ctx, r.id); err != nil || newest.state != "" || a.open[r.id] {
+	if newest, err := a.x.Newest(ctx, r.id); err != nil || newest.State != "" || a.open[r.id] {
 		t.Errorf("a new campaign is in the index: %+v, %v", newest, err)
 	}
 }
@@ -278,5 +332,148 @@ func TestSameEnd(t *testing.T) {
 		if got := sameEnd(&c.campaign, archived); got != c.want {
 			t.Errorf("%+v: %t", c.campaign, got)
 		}
+	}
+}
+
+// A list has the archived campaigns after a campaign, in pages.
+func TestArchivedPages(t *testing.T) {
+	t.Parallel()
+	s, err := storage.NewDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := index.New(s)
+	row := index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow, Weight: 3}
+	for i, state := range []index.State{index.Archived, index.Open, index.Archived, index.Deleting, index.Archived} {
+		e := index.Entry{ID: fmt.Sprint("c", i), Number: 1, State: state, Output: "o"}
+		if state == index.Archived {
+			e.Row = row
+		}
+		if err := x.Add(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := &archiver{x: x}
+	for after, want := range map[string]string{"": "c0 c2 c4", "c0": "c2 c4", "c1": "c2 c4", "c4": ""} {
+		r := &manifest.Request{After: after}
+		if err := a.list(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := decodeList(r.List)
+		var ids []string
+		for _, row := range rows {
+			ids = append(ids, row.ID)
+		}
+		if err != nil || r.More || strings.Join(ids, " ") != want {
+			t.Errorf("after %q: %q, more %t, %v", after, ids, r.More, err)
+		}
+	}
+}
+
+// A submitted campaign that is in the archive becomes the archived one; one whose data are deleted is refused.
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, tt := range map[string]struct {
+		entry index.Entry
+		file  bool
+		err   error // nil: admitted
+		state index.State
+	}{
+		"new":           {index.Entry{}, false, nil, index.Open},
+		"in the index":  {index.Entry{State: index.Open}, false, nil, index.Open},
+		"archived":      {index.Entry{}, true, nil, index.Open},
+		"being deleted": {index.Entry{State: index.Deleting}, false, index.ErrDeleting, index.Deleting},
+	} {
+		a, r := archiverOf(t, &now, &strings.Builder{})
+		ctx := t.Context()
+		if tt.entry.State != "" {
+			tt.entry.ID, tt.entry.Output = r.id, index.OutputDigest(r.rec.Output)
+			if err := a.x.Add(ctx, tt.entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tt.file {
+			if err := a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		adopted := false
+		err := a.Admit(ctx, r.rec, func(archived *manifest.Campaign, number int) (*manifest.Campaign, error) {
+			if adopted = true; !archived.Phase.Ended() || number != 1 {
+				t.Errorf("%s: archive %d, record %+v", name, number, archived)
+			}
+			return archived, nil
+		})
+		if !errors.Is(err, tt.err) || adopted != tt.file {
+			t.Errorf("%s: %v, adopted %t", name, err, adopted)
+		}
+		if e, err := a.x.Newest(ctx, r.id); err != nil || e.State != tt.state {
+			t.Errorf("%s: index entry %+v, %v", name, e, err)
+		}
+	}
+}
+
+// TestArchiveDue: a wrong clock never keeps a campaign on the board for ever, and never archives an active campaign.
+func TestArchiveDue(t *testing.T) {
+	a := newArchiver(ArchiveConfig{After: time.Hour, Running: func(string) bool { return false }})
+	now := time.Now()
+	for _, c := range []struct {
+		name     string
+		campaign manifest.Campaign
+		seen     time.Time
+		want     bool
+	}{
+		{"just finished", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-time.Minute)}, now, false},
+		{"finished long ago", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-2 * time.Hour)}, now, true},
+		{"without a time", manifest.Campaign{Phase: manifest.PhaseFinished}, now, true},
+		{"recalled", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-2 * time.Hour), Recalled: now.Add(-time.Minute)}, now, false},
+		{"finished in the future, seen just now", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(1000 * time.Hour)}, now, false},
+		{"finished in the future, seen long ago", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(1000 * time.Hour)}, now.Add(-2 * time.Hour), true},
+		{"cancelled", manifest.Campaign{Phase: manifest.PhaseCancelled, Wanted: manifest.WantCancel}, now, true},
+		{"resumed", manifest.Campaign{Phase: manifest.PhaseCancelled, Wanted: manifest.WantRun}, now, false},
+		{"running", manifest.Campaign{Phase: manifest.PhaseRunning, Finished: now.Add(-2 * time.Hour)}, now, false},
+		{"with a command", manifest.Campaign{Phase: manifest.PhaseFinished, Commands: []manifest.Command{{ID: "1"}}}, now, false},
+	} {
+		if got := a.due(&c.campaign, sighting{at: c.seen}, now); got != c.want {
+			t.Errorf("%s: due %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestDamagedArchive changes and removes each byte of an archive.
+func TestDamagedArchive(t *testing.T) {
+	file := archiveFile{
+		archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: manifest.Campaign{
+			Schema: manifest.RecordSchema, ID: "night-12345678", Output: "out", Weight: 1, Priority: manifest.PriorityLow,
+		}},
+		failures: []failure{{ID: "1", Outcome: manifest.OutcomeFailed, Reason: "no light"}},
+	}
+	data, err := file.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := decodeArchive(data); err != nil || len(got.failures) != 1 || got.failures[0] != file.failures[0] {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for i := range data {
+		if _, err := decodeArchive(data[:i]); err == nil {
+			t.Errorf("the first %d of %d bytes are read", i, len(data))
+		}
+		if i > 3 && i < 10 {
+			continue // time and system of the gzip header
+		}
+		data[i] ^= 0x10
+		if got, err := decodeArchive(data); err == nil && got.failures[0] != file.failures[0] {
+			t.Errorf("with byte %d changed it is read as %+v", i, got)
+		}
+		data[i] ^= 0x10
+	}
+	file.Schema = archiveSchema + 1
+	if data, err = file.encode(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := decodeArchive(data); err == nil || !strings.Contains(err.Error(), "use one version") {
+		t.Errorf("a newer archive: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/index"
 	"ddiff/queue"
 	"ddiff/storage"
 )
@@ -62,7 +63,7 @@ func (c *Cleaner) now() time.Time {
 
 // checkIndex returns ErrNoIndex for a store with an incomplete index.
 func (c *Cleaner) checkIndex(ctx context.Context) error {
-	_, err := c.Store.Stat(ctx, keyIndexed)
+	_, err := c.Store.Stat(ctx, index.KeyComplete)
 	if errors.Is(err, storage.ErrNotFound) {
 		return ErrNoIndex
 	}

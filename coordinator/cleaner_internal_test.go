@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -101,12 +101,12 @@ func TestCollectedFolders(t *testing.T) {
 	const window = "/shards/00000000.jsonl.gz"
 	keys := []string{
 		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/c" + window, archiveKey("c", 1), "campaigns/d" + window,
-		"campaigns/e/ledger/outcomes-00000000", indexPrefix + "x.000000.open.y",
+		"campaigns/e/ledger/outcomes-00000000", index.Prefix + "x.000000.open.y",
 	}
 	for age, want := range map[time.Duration]int{folderAge - time.Second: 0, folderAge: 2} {
 		s, written := storeWith(t, keys...)
 		cleaner := &Cleaner{Store: s, Now: func() time.Time { return written.Add(age) }}
-		removed, err := cleaner.collectFolders(t.Context(), map[string]indexEntry{"d": {id: "d"}})
+		removed, err := cleaner.collectFolders(t.Context(), map[string]index.Entry{"d": {ID: "d"}})
 		if err != nil || len(removed) != want || len(keysOf(t, s, "campaigns/")) != len(keys)-want {
 			t.Errorf("age %v: %+v, %v, left %q", age, removed, err, keysOf(t, s, "campaigns/"))
 		}
@@ -121,17 +121,17 @@ func TestCollectedFolders(t *testing.T) {
 // Of the index, the newest entry and the archive before it stay.
 func TestSupersededEntries(t *testing.T) {
 	t.Parallel()
-	entry := func(number int, state indexState) string {
-		e := indexEntry{id: "c", number: number, state: state, output: "o"}
-		if state == indexArchived {
-			e.row = archivedRow{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow}
+	entry := func(number int, state index.State) string {
+		e := index.Entry{ID: "c", Number: number, State: state, Output: "o"}
+		if state == index.Archived {
+			e.Row = index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow}
 		}
-		return e.key()
+		return e.Key()
 	}
-	keep := []string{entry(5, indexArchived), entry(6, indexOpen), archiveKey("c", 5), archiveKey("c", 6), "campaigns/c/campaign.json"}
-	drop := []string{entry(4, indexArchived), entry(3, indexOpen), entry(5, indexOpen), archiveKey("c", 4), archiveKey("c", 1)}
+	keep := []string{entry(5, index.Archived), entry(6, index.Open), archiveKey("c", 5), archiveKey("c", 6), "campaigns/c/campaign.json"}
+	drop := []string{entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open), archiveKey("c", 4), archiveKey("c", 1)}
 	s, _ := storeWith(t, slices.Concat(keep, drop)...)
-	newest, err := index{s}.all(t.Context())
+	newest, err := index.New(s).All(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestSupersededEntries(t *testing.T) {
 		t.Errorf("%+v, %v, left %q, want %q", r, err, got, keep)
 	}
 	for e, want := range map[string]int{"c": 5, "d": 0} {
-		if number, err := (index{s}).archive(t.Context(), e); err != nil || number != want {
+		if number, err := index.New(s).NewestArchive(t.Context(), e); err != nil || number != want {
 			t.Errorf("campaign %s: archive %d, %v, want %d", e, number, err, want)
 		}
 	}
@@ -188,70 +188,6 @@ func TestMergedRemovals(t *testing.T) {
 	}
 }
 
-// A list has the archived campaigns after a campaign, in pages.
-func TestArchivedPages(t *testing.T) {
-	t.Parallel()
-	s, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := index{s}
-	row := archivedRow{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow, Weight: 3}
-	for i, state := range []indexState{indexArchived, indexOpen, indexArchived, indexDeleting, indexArchived} {
-		e := indexEntry{id: fmt.Sprint("c", i), number: 1, state: state, output: "o"}
-		if state == indexArchived {
-			e.row = row
-		}
-		if err := x.add(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a := &archiver{x: x}
-	for after, want := range map[string]string{"": "c0 c2 c4", "c0": "c2 c4", "c1": "c2 c4", "c4": ""} {
-		r := &manifest.Request{After: after}
-		if err := a.list(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := decodeList(r.List)
-		var ids []string
-		for _, row := range rows {
-			ids = append(ids, row.ID)
-		}
-		if err != nil || r.More || strings.Join(ids, " ") != want {
-			t.Errorf("after %q: %q, more %t, %v", after, ids, r.More, err)
-		}
-	}
-}
-
-// An ended entry becomes open with the next number; an open one stays; a deletion refuses.
-func TestIndexOpen(t *testing.T) {
-	t.Parallel()
-	c := &manifest.Campaign{ID: "c", Output: "o"}
-	s, _ := storeWith(t)
-	x := index{s}
-	for number := range 2 {
-		for range 2 {
-			if err := x.open(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
-			e, err := x.of(t.Context(), "c")
-			if err != nil || e.number != 2*number || e.state != indexOpen || e.output != outputDigest("o") {
-				t.Errorf("entry %+v, %v", e, err)
-			}
-		}
-		row := archivedRow{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow}
-		if err := x.add(t.Context(), indexEntry{id: "c", number: 2*number + 1, state: indexArchived, output: "o", row: row}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := x.add(t.Context(), indexEntry{id: "c", number: 4, state: indexDeleting, output: "o"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.open(t.Context(), c); err != errDeleting { //nolint:errorlint // exactly this one
-		t.Errorf("error %v", err)
-	}
-}
-
 // TestResultFolders: an output without a campaign is old from the age of its newest object on. Its items are counted once each.
 func TestResultFolders(t *testing.T) {
 	t.Parallel()
@@ -271,9 +207,9 @@ func TestResultFolders(t *testing.T) {
 			}
 			// The second listing, after the claim, has the same limit.
 			for later, reason := range map[time.Duration]string{age - 1: "the output is left: it has new objects", age: ""} {
-				o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}, resultFolder: f, x: index{s}, age: age}
-				o.claim = indexEntry{id: name + claimMark + "a", state: indexDeleting, output: outputDigest(name)}
-				if err := o.x.add(t.Context(), o.claim); err != nil {
+				o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}, resultFolder: f, x: index.New(s), age: age}
+				o.claim = index.Entry{ID: index.Claim(name).ID, State: index.Deleting, Output: index.OutputDigest(name)}
+				if err := o.x.Add(t.Context(), o.claim); err != nil {
 					t.Fatal(err)
 				}
 				if err := o.examine(t.Context()); (err == nil) != (reason == "") || err != nil && err.Error() != reason {
@@ -290,7 +226,7 @@ func TestRenewedClaim(t *testing.T) {
 	s, begin := storeWith(t, "gone-12345678/a", "gone-12345678/b", "gone-12345678/c", "gone-12345678/d")
 	for step, want := range map[time.Duration]int{confirmEvery - 1: 2, confirmEvery: 1, confirmEvery / 3: 3} {
 		now := begin
-		o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { now = now.Add(step); return now }}, resultFolder: &resultFolder{name: "gone-12345678"}, x: index{s}}
+		o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { now = now.Add(step); return now }}, resultFolder: &resultFolder{name: "gone-12345678"}, x: index.New(s)}
 		o.confirmed = begin
 		var err error
 		n := 0

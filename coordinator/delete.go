@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
@@ -23,7 +24,7 @@ import (
 // The error is queue.ErrNoRecord for an unknown campaign, ErrRefused for a campaign that has not ended, or whose results
 // an open campaign may need, ErrNoLeader, or ErrNoIndex.
 func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Removal, error) {
-	d := &deletion{Cleaner: c, x: index{c.Store}, id: id, results: results}
+	d := &deletion{Cleaner: c, x: index.New(c.Store), id: id, results: results}
 	err := d.checkIndex(ctx)
 	if err == nil {
 		err = d.examine(ctx)
@@ -34,7 +35,7 @@ func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Remova
 	}
 	if err == nil {
 		if err = d.collectOwn(ctx); err != nil && claimed { // nothing is deleted yet
-			err = errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.key()))
+			err = errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
 		}
 	}
 	if err != nil {
@@ -46,10 +47,10 @@ func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Remova
 // deletion is the deletion of one campaign.
 type deletion struct {
 	*Cleaner
-	x       index
+	x       index.Index
 	id      string
 	results bool
-	newest  indexEntry
+	newest  index.Entry
 	record  *manifest.Campaign // nil if a crashed deletion has deleted it
 	others  []*manifest.Campaign
 	// own has the identities of the campaign that no other campaign of its output has.
@@ -58,24 +59,24 @@ type deletion struct {
 
 // examine reads what the deletion needs, and refuses a campaign that has not ended.
 func (d *deletion) examine(ctx context.Context) (err error) {
-	if d.newest, err = d.x.of(ctx, d.id); err != nil {
+	if d.newest, err = d.x.Newest(ctx, d.id); err != nil {
 		return err
 	}
-	if d.newest.state == indexDeleting {
-		d.results = d.results || d.newest.results
+	if d.newest.State == index.Deleting {
+		d.results = d.results || d.newest.Results
 	}
 	if err := d.checkEnded(ctx); err != nil {
 		return err
 	}
 	d.record, err = board.Load(ctx, d.Store, d.id)
 	if err != nil {
-		file, _, archiveErr := loadArchive(ctx, d.Store, d.id)
+		archived, archiveErr := LoadArchived(ctx, d.Store, d.id)
 		switch {
 		case archiveErr == nil:
-			d.record = &file.Campaign
+			d.record = archived
 		case !errors.Is(err, storage.ErrNotFound) || !errors.Is(archiveErr, storage.ErrNotFound):
 			return errors.Join(err, archiveErr)
-		case d.newest.state == "":
+		case d.newest.State == "":
 			return queue.ErrNoRecord
 		}
 	}
@@ -86,7 +87,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 // checkEnded refuses a campaign that has not ended.
 func (d *deletion) checkEnded(ctx context.Context) error {
 	if d.Board == nil {
-		if d.newest.state == indexOpen {
+		if d.newest.State == index.Open {
 			return fmt.Errorf("%w: the campaign is on the board; give --nats", board.ErrRefused)
 		}
 		return nil
@@ -107,7 +108,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 	if d.record == nil {
 		return nil, nil
 	}
-	entries, err := d.x.all(ctx)
+	entries, err := d.x.All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 		}
 	}
 	for id, e := range entries {
-		if id == d.id || e.output != outputDigest(output) || e.state == indexDeleting {
+		if id == d.id || e.Output != index.OutputDigest(output) || e.State == index.Deleting {
 			continue
 		}
 		c, err := board.Load(ctx, d.Store, id)
@@ -146,7 +147,7 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 			continue
 		}
 		others = append(others, c)
-		if e.state == indexOpen {
+		if e.State == index.Open {
 			open = id // the board is not known, or has lost it
 		}
 	}
@@ -195,35 +196,35 @@ func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Iden
 }
 
 // claim enters the deletion into the index. From then on the campaign cannot be recalled, and Delete and Collect complete
-// the deletion after a crash. See index.open for the other side. claimed is false if an earlier deletion has claimed it.
+// the deletion after a crash. See index.Index.Open for the other side. claimed is false if an earlier deletion has claimed it.
 func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
-	if d.Board != nil && d.newest.state != indexDeleting {
+	if d.Board != nil && d.newest.State != index.Deleting {
 		if err := d.leaveBoard(ctx); err != nil {
 			return false, err
 		}
 	}
-	if d.newest, err = d.x.of(ctx, d.id); err != nil {
+	if d.newest, err = d.x.Newest(ctx, d.id); err != nil {
 		return false, err
 	}
-	if d.newest.state == indexOpen {
+	if d.newest.State == index.Open {
 		return false, fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
 	}
-	claimed = d.newest.state != indexDeleting
-	if claimed || d.results && !d.newest.results {
-		d.newest = indexEntry{id: d.id, number: d.newest.number + 1, state: indexDeleting, results: d.results, output: d.newest.output}
+	claimed = d.newest.State != index.Deleting
+	if claimed || d.results && !d.newest.Results {
+		d.newest = index.Entry{ID: d.id, Number: d.newest.Number + 1, State: index.Deleting, Results: d.results, Output: d.newest.Output}
 		if d.record != nil {
-			d.newest.output = outputDigest(d.record.Output)
+			d.newest.Output = index.OutputDigest(d.record.Output)
 		}
-		if err := d.x.add(ctx, d.newest); err != nil {
+		if err := d.x.Add(ctx, d.newest); err != nil {
 			return claimed, err
 		}
 	}
 	resumed := false
-	for e, err := range d.x.entries(ctx, d.id) {
+	for e, err := range d.x.Entries(ctx, d.id) {
 		if err != nil {
 			return claimed, err
 		}
-		resumed = resumed || e.state == indexOpen && e.number >= d.newest.number
+		resumed = resumed || e.State == index.Open && e.Number >= d.newest.Number
 	}
 	if d.Board != nil && !resumed {
 		_, _, err := d.Board.Get(ctx, manifest.KeyCampaignPrefix+d.id)
@@ -233,7 +234,7 @@ func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
 	}
 	if resumed {
 		err = fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
-		return false, errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.key()))
+		return false, errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
 	}
 	return claimed, nil
 }
@@ -241,7 +242,7 @@ func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
 // leaveBoard archives the campaign unless it is in the archive.
 func (d *deletion) leaveBoard(ctx context.Context) error {
 	_, _, err := d.Board.Get(ctx, manifest.KeyCampaignPrefix+d.id)
-	if errors.Is(err, queue.ErrNoRecord) && d.newest.state == indexArchived {
+	if errors.Is(err, queue.ErrNoRecord) && d.newest.State == index.Archived {
 		return nil
 	}
 	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
@@ -315,9 +316,9 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		},
 		func() error { return add("record", d.id, d.list(ctx, folder, last), nil) },
 		func() error {
-			return add("index", d.id, d.list(ctx, indexPrefix+d.id+".", func(i storage.Info) bool { return i.Key != d.newest.key() }), nil)
+			return add("index", d.id, d.list(ctx, index.Prefix+d.id+".", func(i storage.Info) bool { return i.Key != d.newest.Key() }), nil)
 		},
-		func() error { return add("index", d.id, d.only(ctx, d.newest.key()), nil) })
+		func() error { return add("index", d.id, d.only(ctx, d.newest.Key()), nil) })
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return all, err

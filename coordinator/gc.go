@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -41,8 +42,8 @@ func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, er
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, fmt.Errorf("collect garbage: %w", err)
 	}
-	x := index{c.Store}
-	newest, err := x.all(ctx)
+	x := index.New(c.Store)
+	newest, err := x.All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +55,11 @@ func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, er
 	}
 	for _, id := range slices.Sorted(maps.Keys(newest)) {
 		e := newest[id]
-		if isClaim(id) {
+		if e.IsClaim() {
 			continue
 		}
-		expired := e.state == indexArchived && cfg.Keep > 0 && c.now().Sub(e.row.Finished) > cfg.Keep
-		if expired || e.state == indexDeleting {
+		expired := e.State == index.Archived && cfg.Keep > 0 && c.now().Sub(e.Row.Finished) > cfg.Keep
+		if expired || e.State == index.Deleting {
 			add(c.Delete(ctx, id, expired && cfg.Results))
 			delete(newest, id)
 		}
@@ -82,26 +83,26 @@ func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing obje
 
 // superseded lists the entries of the index and the archives that no longer count. An open campaign still needs its
 // newest archive, whose number is one less, if the board is lost.
-func (c *Cleaner) superseded(ctx context.Context, newest map[string]indexEntry) objects {
+func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry) objects {
 	return c.list(ctx, "campaigns/", func(i storage.Info) bool {
-		if e, ok := parseIndexKey(i.Key); ok {
-			return e.number < newest[e.id].number-1 || e.number < newest[e.id].number && e.state != indexArchived
+		if e, ok := index.ParseKey(i.Key); ok {
+			return e.Number < newest[e.ID].Number-1 || e.Number < newest[e.ID].Number && e.State != index.Archived
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "campaigns/"), "/")
 		number, ok := parseArchiveKey(id, i.Key)
-		return ok && number < newest[id].number-1
+		return ok && number < newest[id].Number-1
 	})
 }
 
 // collectFolders deletes folders of campaigns without a record: in the store, in the index and on the board.
-func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]indexEntry) ([]Removal, error) {
+func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
 	orphans := map[string]bool{}
 	for info, err := range c.Store.List(ctx, "campaigns/") {
 		if err != nil {
 			return nil, fmt.Errorf("list campaigns: %w", err)
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(info.Key, "campaigns/"), "/")
-		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archivePrefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, indexPrefix) {
+		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archivePrefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, index.Prefix) {
 			orphans[id] = false
 		} else if _, known := orphans[id]; !known {
 			orphans[id] = true
@@ -133,7 +134,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]indexEnt
 }
 
 // collectOutputs deletes the checkpoints and the probes that no worker needs, output by output.
-func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]indexEntry) ([]Removal, error) {
+func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
 	records := make([]*manifest.Campaign, len(newest))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(removeParallel)
@@ -155,7 +156,7 @@ func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]indexEnt
 			continue
 		}
 		output := strings.TrimSuffix(r.Output, "/")
-		archived := newest[r.ID].state == indexArchived && newest[r.ID].row.Phase == manifest.PhaseFinished
+		archived := newest[r.ID].State == index.Archived && newest[r.ID].Row.Phase == manifest.PhaseFinished
 		finished, known := outputs[output]
 		outputs[output] = archived && (finished || !known)
 	}
@@ -210,7 +211,7 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 }
 
 // collectLogs deletes the logs of campaigns without a record from an output.
-func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]indexEntry) ([]Removal, error) {
+func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]index.Entry) ([]Removal, error) {
 	cleaner := *c
 	cleaner.Store = part
 	onBoard := map[string]bool{} // by campaign, of those that the index lacks

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -79,7 +80,7 @@ func (c *Cleaner) deletePrior(ctx context.Context, key string) (restored bool, e
 // usedPriors returns the keys of the priors and operator files of all campaigns, or nil while a campaign is about to
 // begin.
 func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
-	entries, err := index{c.Store}.all(ctx)
+	entries, err := index.New(c.Store).All(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +106,10 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 	}
 	var ids []string
 	for id, e := range entries {
-		if e.state == indexOpen && c.Board == nil {
+		if e.State == index.Open && c.Board == nil {
 			return nil, nil // it may be about to begin
 		}
-		if e.state != indexDeleting {
+		if e.State != index.Deleting {
 			ids = append(ids, id)
 		}
 	}

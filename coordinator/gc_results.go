@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -23,8 +23,6 @@ const (
 	// live one renews its claim.
 	claimAge     = time.Hour
 	confirmEvery = time.Minute
-	// claimMark is between folder and random text in the id of a claim. No id of a campaign contains it.
-	claimMark = "_gc_"
 )
 
 // Left is a folder that CollectResults has not deleted.
@@ -127,7 +125,7 @@ func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (remove
 		return nil, nil, fmt.Errorf("collect results: %w", err)
 	}
 	for _, f := range folders {
-		o := &orphan{Cleaner: c, x: index{c.Store}, age: age, resultFolder: f}
+		o := &orphan{Cleaner: c, x: index.New(c.Store), age: age, resultFolder: f}
 		r, reason, e := o.collect(ctx)
 		if r.Objects > 0 {
 			removed = append(removed, r)
@@ -154,7 +152,7 @@ func (c *Cleaner) resultFolders(ctx context.Context, age time.Duration) ([]*resu
 			return nil, fmt.Errorf("list the store: %w", err)
 		}
 		name, _, below := strings.Cut(info.Key, "/")
-		if !below || used[outputDigest(name)] != "" || !outputName.MatchString(name) {
+		if !below || used[index.OutputDigest(name)] != "" || !outputName.MatchString(name) {
 			continue
 		}
 		if byName[name] == nil {
@@ -174,14 +172,14 @@ func (c *Cleaner) resultFolders(ctx context.Context, age time.Duration) ([]*resu
 // usedOutputs returns a campaign for each digest of an output that campaigns of the board and of the index have, and of
 // the first element of those on the board.
 func (c *Cleaner) usedOutputs(ctx context.Context) (map[string]string, error) {
-	entries, err := index{c.Store}.all(ctx)
+	entries, err := index.New(c.Store).All(ctx)
 	if err != nil {
 		return nil, err
 	}
 	used := map[string]string{}
 	for id, e := range entries {
-		if !isClaim(id) {
-			used[e.output] = id
+		if !e.IsClaim() {
+			used[e.Output] = id
 		}
 	}
 	if c.Board == nil {
@@ -193,19 +191,16 @@ func (c *Cleaner) usedOutputs(ctx context.Context) (map[string]string, error) {
 	}
 	for _, s := range all {
 		top, _, _ := strings.Cut(s.Campaign.Output, "/")
-		used[outputDigest(s.Campaign.Output)], used[outputDigest(top)] = s.Campaign.ID, s.Campaign.ID
+		used[index.OutputDigest(s.Campaign.Output)], used[index.OutputDigest(top)] = s.Campaign.ID, s.Campaign.ID
 	}
 	return used, nil
 }
 
-// isClaim reports whether an entry of the index is the claim of a collection of results.
-func isClaim(id string) bool { return strings.Contains(id, claimMark) }
-
 // abandonedClaims lists the claims of collections that died.
 func (c *Cleaner) abandonedClaims(ctx context.Context) objects {
-	return c.list(ctx, indexPrefix, func(i storage.Info) bool {
-		e, ok := parseIndexKey(i.Key)
-		return ok && isClaim(e.id) && c.now().Sub(i.Modified) >= claimAge
+	return c.list(ctx, index.Prefix, func(i storage.Info) bool {
+		e, ok := index.ParseKey(i.Key)
+		return ok && e.IsClaim() && c.now().Sub(i.Modified) >= claimAge
 	})
 }
 
@@ -213,9 +208,9 @@ func (c *Cleaner) abandonedClaims(ctx context.Context) objects {
 type orphan struct {
 	*Cleaner
 	*resultFolder
-	x         index
+	x         index.Index
 	age       time.Duration
-	claim     indexEntry
+	claim     index.Entry
 	confirmed time.Time
 }
 
@@ -234,8 +229,8 @@ func (o *orphan) collect(ctx context.Context) (r Removal, reason string, err err
 		return r, "", nil
 	}
 	r.Objects, r.Bytes = 0, 0
-	o.claim = indexEntry{id: o.name + claimMark + rand.Text(), state: indexDeleting, results: true, output: outputDigest(o.name)}
-	if err := o.x.add(ctx, o.claim); err != nil {
+	o.claim = index.Claim(o.name)
+	if err := o.x.Add(ctx, o.claim); err != nil {
 		return r, "", err
 	}
 	err = o.examine(ctx)
@@ -246,7 +241,7 @@ func (o *orphan) collect(ctx context.Context) (r Removal, reason string, err err
 	if inUse, ok := errors.AsType[inUseError](err); ok {
 		reason, err = string(inUse), nil
 	}
-	return r, reason, errors.Join(err, o.Store.Delete(context.WithoutCancel(ctx), o.claim.key()))
+	return r, reason, errors.Join(err, o.Store.Delete(context.WithoutCancel(ctx), o.claim.Key()))
 }
 
 // examine looks for campaigns, and lists the output again: it may have changed before the claim.
@@ -273,19 +268,19 @@ func (o *orphan) examine(ctx context.Context) error {
 
 // confirm looks for campaigns of the output, and renews the claim.
 func (o *orphan) confirm(ctx context.Context) error {
-	if _, err := o.Store.Stat(ctx, o.claim.key()); errors.Is(err, storage.ErrNotFound) {
+	if _, err := o.Store.Stat(ctx, o.claim.Key()); errors.Is(err, storage.ErrNotFound) {
 		return inUseError("another command has deleted the claim of this deletion")
 	} else if err != nil {
 		return err
 	}
-	if err := o.x.add(ctx, o.claim); err != nil {
+	if err := o.x.Add(ctx, o.claim); err != nil {
 		return err
 	}
 	used, err := o.usedOutputs(ctx)
 	if err != nil {
 		return err
 	}
-	if id := used[o.claim.output]; id != "" {
+	if id := used[o.claim.Output]; id != "" {
 		return inUseError(fmt.Sprintf("campaign %s began to use it", id))
 	}
 	o.confirmed = o.now().Round(0) // without the monotonic clock, which stops in a suspended machine

@@ -101,7 +101,7 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 	if strings.ContainsAny(r.Item, "/\\") {
 		return fmt.Errorf("%w: %q is not the beginning of an identity", board.ErrRefused, r.Item)
 	}
-	store, err := storage.NewPrefixed(a.s.cfg.Store, output)
+	store, err := storage.NewPrefixed(a.cfg.Store, output)
 	if err != nil {
 		return fmt.Errorf("%w: %w", board.ErrRefused, err)
 	}
@@ -162,9 +162,9 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 
 // outputOf returns the output of a campaign, which may be in the archive.
 func (a *archiver) outputOf(ctx context.Context, id string) (string, error) {
-	c, err := board.Read(ctx, a.s.cfg.Board, id)
+	c, err := board.Read(ctx, a.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
-		c, err = board.Load(ctx, a.s.cfg.Store, id)
+		c, err = board.Load(ctx, a.cfg.Store, id)
 	}
 	if err != nil {
 		return "", err

@@ -298,7 +298,9 @@ func TestCancelledCampaign(t *testing.T) {
 		if tt.answer {
 			it := all[slices.IndexFunc(all, func(it manifest.Item) bool { return it.ID == leases[0].ID() })]
 			putResult(t, r, it, manifest.OutcomeDone)
-			publishOutcome(t, r, it.ID, 0, `{"outcome":"done"}`)
+			if err := r.queue.PublishResult(t.Context(), it.ID, 0, []byte(`{"outcome":"done"}`)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err = r.applyWanted(ctx)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -192,45 +193,36 @@ func TestNextWindowIsVerified(t *testing.T) {
 	}
 }
 
-// A submitted campaign that is in the archive becomes the archived one; one whose data or results are deleted is rejected.
+// A submitted campaign enters the index; one whose data are deleted is rejected.
 func TestAdmittedCampaign(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	var rejected rejection
 	for name, tt := range map[string]struct {
-		entry indexEntry
-		file  bool
+		entry index.Entry
 		err   error // nil: admitted
-		state indexState
+		state index.State
 	}{
-		"new":           {indexEntry{}, false, nil, indexOpen},
-		"in the index":  {indexEntry{state: indexOpen}, false, nil, indexOpen},
-		"archived":      {indexEntry{}, true, errEnded, indexOpen},
-		"being deleted": {indexEntry{state: indexDeleting}, false, errDeleting, indexDeleting},
+		"new":           {index.Entry{}, nil, index.Open},
+		"in the index":  {index.Entry{State: index.Open}, nil, index.Open},
+		"being deleted": {index.Entry{State: index.Deleting}, index.ErrDeleting, index.Deleting},
 	} {
-		a, r := archiverOf(t, &now, &strings.Builder{})
-		r.s.archive = a
+		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+		r.s.archive = r.s.newArchiver(&runners{})
+		x := index.New(r.s.cfg.Store)
 		ctx := t.Context()
-		if tt.entry.state != "" {
-			tt.entry.id, tt.entry.output = r.id, outputDigest(r.rec.Output)
-			if err := a.x.add(ctx, tt.entry); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if tt.file {
-			if err := a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}); err != nil {
+		if tt.entry.State != "" {
+			tt.entry.ID, tt.entry.Output = r.id, index.OutputDigest(r.rec.Output)
+			if err := x.Add(ctx, tt.entry); err != nil {
 				t.Fatal(err)
 			}
 		}
 		err := r.admit(ctx)
-		if tt.err == nil && err != nil || tt.err != nil && !errors.Is(err, tt.err) || errors.As(err, &rejected) != (tt.err == errDeleting) { //nolint:errorlint // a sentinel of the table
+		if tt.err == nil && err != nil || tt.err != nil && !errors.Is(err, tt.err) || errors.As(err, &rejected) != (tt.err == index.ErrDeleting) { //nolint:errorlint // a sentinel of the table
 			t.Errorf("%s: %v", name, err)
 		}
-		if e, err := a.x.of(ctx, r.id); err != nil || e.state != tt.state {
+		if e, err := x.Newest(ctx, r.id); err != nil || e.State != tt.state {
 			t.Errorf("%s: index entry %+v, %v", name, e, err)
-		}
-		if ended := r.rec.Phase.Ended(); ended != tt.file || r.rec.Recalled.IsZero() == tt.file {
-			t.Errorf("%s: record %+v", name, r.rec)
 		}
 	}
 }
@@ -242,20 +234,21 @@ func TestOutputThatIsDeleted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		id      string
 		output  string // default: the campaign's
-		state   indexState
+		state   index.State
 		results bool
 		begun   bool
 		want    string
 	}{
-		"results":            {"other-12345678", "", indexDeleting, true, false, "ddiff delete other-12345678 --results"},
-		"collection":         {"out" + claimMark + "X", "", indexDeleting, true, false, "ddiff gc --results"},
-		"no results":         {"other-12345678", "", indexDeleting, false, false, ""},
-		"another output":     {"other-12345678", "elsewhere", indexDeleting, true, false, ""},
-		"open":               {"other-12345678", "", indexOpen, false, false, ""},
-		"campaign has begun": {"other-12345678", "", indexDeleting, true, true, ""},
+		"results":            {"other-12345678", "", index.Deleting, true, false, "ddiff delete other-12345678 --results"},
+		"collection":         {index.Claim("out").ID, "", index.Deleting, true, false, "ddiff gc --results"},
+		"no results":         {"other-12345678", "", index.Deleting, false, false, ""},
+		"another output":     {"other-12345678", "elsewhere", index.Deleting, true, false, ""},
+		"open":               {"other-12345678", "", index.Open, false, false, ""},
+		"campaign has begun": {"other-12345678", "", index.Deleting, true, true, ""},
 	} {
-		a, r := archiverOf(t, &now, &strings.Builder{})
-		r.s.archive = a
+		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+		r.s.archive = r.s.newArchiver(&runners{})
+		x := index.New(r.s.cfg.Store)
 		output := r.rec.Output
 		if tt.output != "" {
 			output = tt.output
@@ -263,7 +256,7 @@ func TestOutputThatIsDeleted(t *testing.T) {
 		if tt.begun {
 			r.rec.Prior.SHA256 = strings.Repeat("0", 64)
 		}
-		if err := a.x.add(t.Context(), indexEntry{id: tt.id, state: tt.state, output: outputDigest(output), results: tt.results}); err != nil {
+		if err := x.Add(t.Context(), index.Entry{ID: tt.id, State: tt.state, Output: index.OutputDigest(output), Results: tt.results}); err != nil {
 			t.Fatal(err)
 		}
 		err := r.checkOutput(t.Context())

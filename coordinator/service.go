@@ -77,7 +77,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Usage != nil {
 		group.Go(func() error { return s.alarm.watch(inner, s.cfg) })
 	}
-	s.archive = newArchiver(s, all)
+	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.run(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })
 	return ignoreCancelled(ctx, group.Wait())

@@ -39,7 +39,7 @@ func TestStatusWhileOpening(t *testing.T) {
 		if err := r.publishStatus(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		r.s.archive = newArchiver(r.s, &runners{byID: map[string]*runner{}})
+		r.s.archive = r.s.newArchiver(&runners{})
 		r.s.cfg.Models = &modelsAt{err: fmt.Errorf("%w: no route", storage.ErrUnavailable)}
 		c := onRecord(t, r, tt.change)
 		if err := newRunner(r.s, c).run(t.Context(), c); !errors.Is(err, tt.err) {

@@ -133,4 +133,7 @@ func WantsCancel(c *manifest.Campaign) bool {
 	return c.Wanted == manifest.WantCancel || c.Wanted == manifest.WantCancelNow
 }
 
-// isNew reports whether no coordinator has opened a campaign yet.
+// IsNew reports whether no coordinator has opened a campaign yet.
+func IsNew(c *manifest.Campaign) bool {
+	return c.Phase == manifest.PhaseQueued && c.Prior.SHA256 == ""
+}
