@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/coordinator/ledger"
@@ -13,8 +14,8 @@ import (
 )
 
 // newArchiver returns the archiver of a term, in which all has the runners.
-func (s *Service) newArchiver(all *runners) *archiver {
-	return newArchiver(ArchiveConfig{
+func (s *Service) newArchiver(all *runners) *archive.Archiver {
+	return archive.New(archive.Config{
 		Board: s.cfg.Board, Store: s.cfg.Store, Inspect: s.inspect, Running: all.has, Recount: s.recount,
 		Tick: s.cfg.Tick, After: s.cfg.ArchiveAfter, Restart: s.cfg.Restart, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})

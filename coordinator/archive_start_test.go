@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -78,7 +79,7 @@ func TestListManyArchived(t *testing.T) {
 	const n = 9000
 	archiveMany(t, dir, n)
 	tc.leadArchiving(time.Hour, unchanged)
-	all, err := coordinator.Archived(t.Context(), tc.board)
+	all, err := archive.List(t.Context(), tc.board)
 	must(t, err)
 	if len(all) != n {
 		t.Fatalf("%d campaigns, want %d", len(all), n)
@@ -102,10 +103,10 @@ func TestRecallDamagedArchive(t *testing.T) {
 	stop()
 	must(t, tc.store.Put(t.Context(), "campaigns/"+id+"/archive-000001.json.gz", []byte("garbage")))
 	tc.leadArchiving(time.Hour, unchanged)
-	if err := coordinator.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "archive") {
+	if err := archive.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "archive") {
 		t.Errorf("recall: %v", err)
 	}
-	if all, err := coordinator.Archived(t.Context(), tc.board); err != nil || len(all) != 1 {
+	if all, err := archive.List(t.Context(), tc.board); err != nil || len(all) != 1 {
 		t.Errorf("archived: %+v, %v", all, err)
 	}
 	// It can still be deleted.
@@ -139,9 +140,9 @@ func TestArchiveWalk(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		switch random.IntN(3) {
 		case 0:
-			_ = coordinator.Recall(ctx, tc.board, id) // the leader may have just gone
+			_ = archive.Recall(ctx, tc.board, id) // the leader may have just gone
 		case 1:
-			_ = coordinator.Archive(ctx, tc.board, id)
+			_ = archive.Archive(ctx, tc.board, id)
 		case 2:
 			_, _ = board.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
 		}
@@ -150,7 +151,7 @@ func TestArchiveWalk(t *testing.T) {
 	leaders.Wait()
 	tc.leadArchiving(time.Hour, unchanged)
 	for _, id := range ids {
-		must(t, coordinator.Recall(t.Context(), tc.board, id))
+		must(t, archive.Recall(t.Context(), tc.board, id))
 		tc.await(id, "its end", func(s board.CampaignStatus) bool {
 			return s.Campaign.Phase == manifest.PhaseFinished && len(s.Campaign.Commands) == 0 && s.Status.Counts == mixedCounts
 		})
@@ -188,7 +189,7 @@ func TestRecallCrash(t *testing.T) {
 		cfg.ArchiveAfter, cfg.Inspect, cfg.Store = time.Hour, tc.inspect, store
 	}))
 	must(t, err)
-	go func() { _ = coordinator.Recall(ctx, tc.board, id) }()
+	go func() { _ = archive.Recall(ctx, tc.board, id) }()
 	_ = service.Lead(ctx)
 	c, err := board.Read(t.Context(), tc.board, id)
 	must(t, err)

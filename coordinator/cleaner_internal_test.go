@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -100,7 +101,7 @@ func TestCollectedFolders(t *testing.T) {
 	t.Parallel()
 	const window = "/shards/00000000.jsonl.gz"
 	keys := []string{
-		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/c" + window, archiveKey("c", 1), "campaigns/d" + window,
+		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/c" + window, archive.Key("c", 1), "campaigns/d" + window,
 		"campaigns/e/ledger/outcomes-00000000", index.Prefix + "x.000000.open.y",
 	}
 	for age, want := range map[time.Duration]int{folderAge - time.Second: 0, folderAge: 2} {
@@ -128,8 +129,8 @@ func TestSupersededEntries(t *testing.T) {
 		}
 		return e.Key()
 	}
-	keep := []string{entry(5, index.Archived), entry(6, index.Open), archiveKey("c", 5), archiveKey("c", 6), "campaigns/c/campaign.json"}
-	drop := []string{entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open), archiveKey("c", 4), archiveKey("c", 1)}
+	keep := []string{entry(5, index.Archived), entry(6, index.Open), archive.Key("c", 5), archive.Key("c", 6), "campaigns/c/campaign.json"}
+	drop := []string{entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open), archive.Key("c", 4), archive.Key("c", 1)}
 	s, _ := storeWith(t, slices.Concat(keep, drop)...)
 	newest, err := index.New(s).All(t.Context())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/coordinator/ledger"
@@ -70,7 +71,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 	}
 	d.record, err = board.Load(ctx, d.Store, d.id)
 	if err != nil {
-		archived, archiveErr := LoadArchived(ctx, d.Store, d.id)
+		archived, archiveErr := archive.Load(ctx, d.Store, d.id)
 		switch {
 		case archiveErr == nil:
 			d.record = archived
@@ -248,7 +249,7 @@ func (d *deletion) leaveBoard(ctx context.Context) error {
 	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
-	return Archive(ctx, d.Board, d.id)
+	return archive.Archive(ctx, d.Board, d.id)
 }
 
 // run deletes the data. The windows name the results, so they are deleted after them; the entry in the index is last.
@@ -308,7 +309,7 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 	}
 	folder := "campaigns/" + d.id + "/"
 	last := func(i storage.Info) bool {
-		return i.Key == board.StoredKey(d.id) || strings.HasPrefix(i.Key, archivePrefix(d.id))
+		return i.Key == board.StoredKey(d.id) || strings.HasPrefix(i.Key, archive.Prefix(d.id))
 	}
 	steps = append(steps,
 		func() error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
@@ -43,7 +44,7 @@ func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 		idle := tc.work(id)
 		tc.awaitPhase(id, manifest.PhaseFinished)
 		idle()
-		must(t, coordinator.Archive(t.Context(), tc.board, id))
+		must(t, archive.Archive(t.Context(), tc.board, id))
 	}
 	stop()
 	return tc, all, part
@@ -135,7 +136,7 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	// The same through the index, for a campaign that the board has lost.
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+c.ID))
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	must(t, coordinator.Recall(t.Context(), tc.board, part))
+	must(t, archive.Recall(t.Context(), tc.board, part))
 	stop()
 	cleaner.Board = nil
 	refused(all, true, part+", which has not ended")
@@ -163,7 +164,7 @@ func TestDeleteAndRecall(t *testing.T) {
 	tc, all, _ := sharing(t, t.TempDir())
 	tc.leadArchiving(time.Hour, unchanged)
 	var recalled error
-	recall := func() { recalled = coordinator.Recall(t.Context(), tc.board, all) }
+	recall := func() { recalled = archive.Recall(t.Context(), tc.board, all) }
 	nothing := func() {}
 	before := resultKeys(t, tc.store)
 

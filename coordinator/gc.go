@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -89,7 +90,7 @@ func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry)
 			return e.Number < newest[e.ID].Number-1 || e.Number < newest[e.ID].Number && e.State != index.Archived
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "campaigns/"), "/")
-		number, ok := parseArchiveKey(id, i.Key)
+		number, ok := archive.ParseKey(id, i.Key)
 		return ok && number < newest[id].Number-1
 	})
 }
@@ -102,7 +103,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 			return nil, fmt.Errorf("list campaigns: %w", err)
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(info.Key, "campaigns/"), "/")
-		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archivePrefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, index.Prefix) {
+		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archive.Prefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, index.Prefix) {
 			orphans[id] = false
 		} else if _, known := orphans[id]; !known {
 			orphans[id] = true

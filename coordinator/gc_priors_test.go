@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -68,7 +69,7 @@ func TestCollectPriors(t *testing.T) {
 	want(used)
 
 	// The prior of an archived campaign is in use.
-	must(t, coordinator.Archive(t.Context(), tc.board, spec.ID()))
+	must(t, archive.Archive(t.Context(), tc.board, spec.ID()))
 	stop()
 	collect(tc.store, later, false)
 	want(used)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -58,7 +59,7 @@ func TestCollectResults(t *testing.T) {
 	archived := tc.finish(tc.spec("archived"), "")
 	tc.output = "used-12345678"
 	tc.finish(tc.spec("on-board"), tc.output)
-	must(t, coordinator.Archive(t.Context(), tc.board, archived))
+	must(t, archive.Archive(t.Context(), tc.board, archived))
 	stop()
 	item := "/items/" + strings.Repeat("0", 64) + "/"
 	for _, key := range []string{

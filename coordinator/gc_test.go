@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -111,7 +112,7 @@ func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 	tc, _, part := sharing(t, t.TempDir())
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	must(t, coordinator.Recall(t.Context(), tc.board, part))
+	must(t, archive.Recall(t.Context(), tc.board, part))
 	stop()
 	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
 	open := shared + "/checkpoints/" + strings.Repeat("0", 64)

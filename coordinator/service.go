@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -24,7 +25,7 @@ type Service struct {
 	health  *health
 	alarm   alarm
 	gauges  gauges
-	archive *archiver // of the present term
+	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
 	survived survivedStarts
@@ -78,7 +79,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 		group.Go(func() error { return s.alarm.watch(inner, s.cfg) })
 	}
 	s.archive = s.newArchiver(all)
-	group.Go(func() error { return s.archive.run(inner) })
+	group.Go(func() error { return s.archive.Run(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })
 	return ignoreCancelled(ctx, group.Wait())
 }
@@ -112,7 +113,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			continue
 		}
 		if c.Request != nil {
-			s.archive.request(change.Key)
+			s.archive.Request(change.Key)
 			continue
 		}
 		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })

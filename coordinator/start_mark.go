@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -211,7 +212,7 @@ func (r *runner) takeBack(ctx context.Context) {
 // removeMark removes the mark.
 func (r *runner) removeMark(ctx context.Context) error {
 	defer r.clearSuspicion()
-	if err := ignoreConflict(r.s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+r.id, r.markRevision)); err != nil {
+	if err := board.IgnoreConflict(r.s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+r.id, r.markRevision)); err != nil {
 		return fmt.Errorf("remove the starts of campaign %s: %w", r.id, err)
 	}
 	r.mark = startMark{}

@@ -137,3 +137,11 @@ func WantsCancel(c *manifest.Campaign) bool {
 func IsNew(c *manifest.Campaign) bool {
 	return c.Phase == manifest.PhaseQueued && c.Prior.SHA256 == ""
 }
+
+// IgnoreConflict drops the error of a record that was changed meanwhile.
+func IgnoreConflict(err error) error {
+	if errors.Is(err, queue.ErrConflict) {
+		return nil
+	}
+	return err
+}

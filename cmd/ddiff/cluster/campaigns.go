@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -57,7 +57,7 @@ func newListCommand() *cobra.Command {
 
 // withArchived adds the archived campaigns to those of the board.
 func withArchived(ctx context.Context, b *queue.Board, all []board.CampaignStatus) ([]board.CampaignStatus, error) {
-	archived, err := coordinator.Archived(ctx, b)
+	archived, err := archive.List(ctx, b)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -55,7 +55,7 @@ func TestFailuresOfWatch(t *testing.T) {
 // TestUnknownCampaign: the exit code tells a missing campaign from a missing coordinator.
 func TestUnknownCampaign(t *testing.T) {
 	t.Parallel()
-	for cause, want := range map[error]int{coordinator.ErrNoLeader: 9, queue.ErrNoRecord: 2} {
+	for cause, want := range map[error]int{archive.ErrNoLeader: 9, queue.ErrNoRecord: 2} {
 		err := fmt.Errorf("some action: %w", unknownCampaign("night-12345678", cause))
 		if got := cli.ExitCode(err); got != want {
 			t.Errorf("%v: exit code %d, want %d", cause, got, want)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
@@ -130,11 +130,11 @@ const recallLimit = 5 * time.Second
 func recallSubmitted(ctx context.Context, b *queue.Board, id string) error {
 	limited, cancel := context.WithTimeout(ctx, recallLimit)
 	defer cancel()
-	err := coordinator.Recall(limited, b, id)
+	err := archive.Recall(limited, b, id)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, coordinator.ErrNoLeader), limited.Err() != nil:
+	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, archive.ErrNoLeader), limited.Err() != nil:
 		return nil
 	case errors.Is(err, board.ErrRefused):
 		return cli.Usage(err)

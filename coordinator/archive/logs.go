@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"bytes"
@@ -31,6 +31,8 @@ const (
 	maxLogs = 2000
 	// maxAttemptBytes is the size of objects above which they are no records or results of a sound worker.
 	maxAttemptBytes = 1 << 20
+	// logParallel is the number of records that are read concurrently.
+	logParallel = 16
 	// logItems is the number of items whose results are read for one beginning of an identity.
 	logItems = 16
 )
@@ -93,7 +95,7 @@ func (l *logAnswer) decode(data []byte) error {
 }
 
 // logs answers with the records after the key r.After.
-func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
+func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 	output, err := a.outputOf(ctx, r.Campaign)
 	if err != nil {
 		return err
@@ -128,7 +130,7 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 	keys = keys[:min(len(keys), logPage)]
 	read := make([]*manifest.AttemptLog, len(keys))
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(loadParallel)
+	group.SetLimit(logParallel)
 	for i, key := range keys {
 		group.Go(func() (err error) {
 			read[i], err = readAttempt(inner, store, key)
@@ -161,7 +163,7 @@ func (a *archiver) logs(ctx context.Context, r *manifest.Request) error {
 }
 
 // outputOf returns the output of a campaign, which may be in the archive.
-func (a *archiver) outputOf(ctx context.Context, id string) (string, error) {
+func (a *Archiver) outputOf(ctx context.Context, id string) (string, error) {
 	c, err := board.Read(ctx, a.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		c, err = board.Load(ctx, a.cfg.Store, id)

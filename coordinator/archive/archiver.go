@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"context"
@@ -19,10 +19,10 @@ import (
 	"ddiff/storage"
 )
 
-// archiver moves ended campaigns from the board to the archive in the store, and back. One archiver belongs to each term
+// Archiver moves ended campaigns from the board to the archive in the store, and back. One archiver belongs to each term
 // of a leader.
-type archiver struct {
-	cfg ArchiveConfig
+type Archiver struct {
+	cfg Config
 	x   index.Index
 
 	// work serializes everything that removes or restores the messages of a campaign.
@@ -45,8 +45,8 @@ type sighting struct {
 	at       time.Time
 }
 
-// ArchiveConfig describes an [Archiver]. All fields are required.
-type ArchiveConfig struct {
+// Config describes an [Archiver]. All fields are required.
+type Config struct {
 	Board *queue.Board
 	// Store is the cluster's store.
 	Store storage.Store
@@ -64,16 +64,16 @@ type ArchiveConfig struct {
 	Logger *slog.Logger
 }
 
-// newArchiver returns the archiver of a new term.
-func newArchiver(cfg ArchiveConfig) *archiver {
-	return &archiver{
+// New returns the archiver of a new term.
+func New(cfg Config) *Archiver {
+	return &Archiver{
 		cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{},
 		requests: map[string]bool{}, wake: make(chan struct{}, 1),
 	}
 }
 
-// run restores lost campaigns, answers requests and archives ended campaigns until ctx ends. It retries after errors.
-func (a *archiver) run(ctx context.Context) error {
+// Run restores lost campaigns, answers requests and archives ended campaigns until ctx ends. It retries after errors.
+func (a *Archiver) Run(ctx context.Context) error {
 	tick := time.NewTicker(max(a.cfg.Tick, min(a.cfg.After/4, 30*time.Second)))
 	defer tick.Stop()
 	due := true
@@ -108,7 +108,7 @@ func (a *archiver) run(ctx context.Context) error {
 const answerPause = 250 * time.Millisecond
 
 // scan archives the campaigns that ended long enough ago, and enters new ones into the index.
-func (a *archiver) scan(ctx context.Context) error {
+func (a *Archiver) scan(ctx context.Context) error {
 	if !a.loaded {
 		if err := a.load(ctx); err != nil {
 			return err
@@ -142,7 +142,7 @@ func (a *archiver) scan(ctx context.Context) error {
 const requestAge = 10 * time.Minute
 
 // scanRecord restores, archives or enters one campaign. counted means that it has a status.
-func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
+func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
 	now := a.cfg.Now()
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{record.Revision, now}
@@ -155,7 +155,7 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 		if now.Sub(a.seen[record.Key].at) < requestAge {
 			return nil
 		}
-		return ignoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
+		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
 	}
 	if c.Restoring > 0 {
 		return a.completeRestore(ctx, c.ID)
@@ -178,17 +178,9 @@ func (a *archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 	return nil
 }
 
-// ignoreConflict drops the error of a record that was changed meanwhile.
-func ignoreConflict(err error) error {
-	if errors.Is(err, queue.ErrConflict) {
-		return nil
-	}
-	return err
-}
-
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
 // one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
-func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
+func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
 	if board.Active(c) || c.Restoring > 0 || a.cfg.Running(c.ID) {
 		return false
 	}
@@ -208,7 +200,7 @@ func (a *archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool 
 // A crash after any write leaves a state that the next leader completes: the archive and its entry in the index are
 // written before the record is deleted; the status is deleted last, and marks streams that may still have messages. The
 // record is compared after its messages are read: another leader, which removes them, has deleted the record before.
-func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign, revision uint64) error {
+func (a *Archiver) archive(ctx context.Context, id string, c *manifest.Campaign, revision uint64) error {
 	a.work.Lock()
 	defer a.work.Unlock()
 	file, err := a.collect(ctx, c)
@@ -238,7 +230,7 @@ func (a *archiver) archive(ctx context.Context, id string, c *manifest.Campaign,
 }
 
 // storeArchive stores an archive, and then its entry in the index.
-func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
+func (a *Archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 	c := &file.Campaign
 	data, err := file.encode()
 	if err != nil {
@@ -249,7 +241,7 @@ func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 		return err
 	}
 	for number := max(newest.Number+1, 1); ; number++ {
-		err := a.cfg.Store.Create(ctx, archiveKey(c.ID, number), data)
+		err := a.cfg.Store.Create(ctx, Key(c.ID, number), data)
 		if errors.Is(err, storage.ErrExists) {
 			continue // of a leader that has crashed, or of another leader
 		}
@@ -264,7 +256,7 @@ func (a *archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 }
 
 // collect reads what the archive of a campaign contains, and drops work that a crash has left.
-func (a *archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
+func (a *Archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
 	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.cfg.Now().UTC(), Campaign: *c}}
 	q, err := a.cfg.Inspect(ctx, c.ID)
 	if err == nil {
@@ -347,7 +339,7 @@ func failures(ctx context.Context, q *queue.Queue, last uint64) ([]failure, erro
 
 // cleanUp removes the messages and the status of a campaign that has left the board. The messages are looked up before the
 // record: another leader may return the campaign to the board.
-func (a *archiver) cleanUp(ctx context.Context, id string) error {
+func (a *Archiver) cleanUp(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
 	file, err := a.collect(ctx, &manifest.Campaign{ID: id})
@@ -362,7 +354,7 @@ func (a *archiver) cleanUp(ctx context.Context, id string) error {
 }
 
 // removeMessages removes messages, and then the status and the count of starts.
-func (a *archiver) removeMessages(ctx context.Context, id string, m messages) error {
+func (a *Archiver) removeMessages(ctx context.Context, id string, m messages) error {
 	q, err := a.cfg.Inspect(ctx, id)
 	if err == nil && m.results > 0 {
 		err = q.PurgeResults(ctx, m.results)
@@ -371,7 +363,7 @@ func (a *archiver) removeMessages(ctx context.Context, id string, m messages) er
 		err = q.PurgeDead(ctx, m.dead)
 	}
 	if err == nil && m.status > 0 {
-		err = ignoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
+		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
 	}
 	if err == nil {
 		err = a.removeStarts(ctx, id)
@@ -383,13 +375,13 @@ func (a *archiver) removeMessages(ctx context.Context, id string, m messages) er
 }
 
 // removeStarts removes the count of starts that a parked campaign has.
-func (a *archiver) removeStarts(ctx context.Context, id string) error {
+func (a *Archiver) removeStarts(ctx context.Context, id string) error {
 	_, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil
 	}
 	if err == nil {
-		err = ignoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
+		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"context"
@@ -43,9 +43,9 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 	return nil
 }
 
-// Archived lists the archived campaigns in the order of their ids, with their phase, priority, weight, counts and times
+// List lists the archived campaigns in the order of their ids, with their phase, priority, weight, counts and times
 // to the second; the other fields are empty. It returns ErrNoLeader.
-func Archived(ctx context.Context, b *queue.Board) ([]board.CampaignStatus, error) {
+func List(ctx context.Context, b *queue.Board) ([]board.CampaignStatus, error) {
 	var all []board.CampaignStatus
 	for request := (manifest.Request{Verb: manifest.RequestList}); ; {
 		answer, err := send(ctx, b, request)

@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 // listPage is the number of campaigns in one answer. An answer must fit into a record of the board.
 const listPage = 4000
 
-// request adds the request in a record to those that run answers.
-func (a *archiver) request(key string) {
+// Request adds the request in a record to those that run answers.
+func (a *Archiver) Request(key string) {
 	a.mu.Lock()
 	a.requests[key] = true
 	a.mu.Unlock()
@@ -34,7 +34,7 @@ func (a *archiver) request(key string) {
 }
 
 // answer answers the requests. It reports whether some are left, because of an error or because their campaign is busy.
-func (a *archiver) answer(ctx context.Context) (left bool) {
+func (a *Archiver) answer(ctx context.Context) (left bool) {
 	a.mu.Lock()
 	requests := a.requests
 	a.requests = map[string]bool{}
@@ -58,7 +58,7 @@ func (a *archiver) answer(ctx context.Context) (left bool) {
 // errBusy: the campaign has ended, and its runner has not.
 var errBusy = errors.New("the campaign is about to end")
 
-func (a *archiver) answerRecord(ctx context.Context, key string) error {
+func (a *Archiver) answerRecord(ctx context.Context, key string) error {
 	data, revision, err := a.cfg.Board.Get(ctx, key)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil // the sender has given up
@@ -86,10 +86,10 @@ func (a *archiver) answerRecord(ctx context.Context, key string) error {
 		return err
 	}
 	_, err = a.cfg.Board.Update(ctx, key, data, revision)
-	return ignoreConflict(err)
+	return board.IgnoreConflict(err)
 }
 
-func (a *archiver) execute(ctx context.Context, r *manifest.Request) error {
+func (a *Archiver) execute(ctx context.Context, r *manifest.Request) error {
 	switch r.Verb {
 	case manifest.RequestRecall:
 		return a.recall(ctx, r.Campaign)
@@ -104,7 +104,7 @@ func (a *archiver) execute(ctx context.Context, r *manifest.Request) error {
 }
 
 // archiveNow archives a campaign that has ended. It is idempotent.
-func (a *archiver) archiveNow(ctx context.Context, id string) error {
+func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 	c, revision, err := board.ReadRevision(ctx, a.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
 		newest, e := a.x.Newest(ctx, id)
@@ -144,7 +144,7 @@ type listed struct {
 }
 
 // list answers with the archived campaigns after r.After, in the order of their ids.
-func (a *archiver) list(ctx context.Context, r *manifest.Request) error {
+func (a *Archiver) list(ctx context.Context, r *manifest.Request) error {
 	entries, err := a.x.All(ctx)
 	if err != nil {
 		return err

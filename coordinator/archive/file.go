@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"ddiff/queue"
 )
 
-// archivePrefix is the common prefix of the keys of a campaign's archives.
-func archivePrefix(id string) string { return "campaigns/" + id + "/archive-" }
+// Prefix is the common prefix of the keys of a campaign's archives.
+func Prefix(id string) string { return "campaigns/" + id + "/archive-" }
 
-// archiveKey is the storage key of an archive of a campaign. Its number is that of its entry in the index.
-func archiveKey(id string, number int) string {
-	return fmt.Sprintf("%s%06d.json.gz", archivePrefix(id), number)
+// Key is the storage key of an archive of a campaign. Its number is that of its entry in the index.
+func Key(id string, number int) string {
+	return fmt.Sprintf("%s%06d.json.gz", Prefix(id), number)
 }
 
-// parseArchiveKey returns the number of an archive.
-func parseArchiveKey(id, key string) (number int, ok bool) {
-	text, isArchive := strings.CutPrefix(key, archivePrefix(id))
+// ParseKey returns the number of an archive.
+func ParseKey(id, key string) (number int, ok bool) {
+	text, isArchive := strings.CutPrefix(key, Prefix(id))
 	number, err := strconv.Atoi(strings.TrimSuffix(text, ".json.gz"))
-	return number, isArchive && err == nil && key == archiveKey(id, number)
+	return number, isArchive && err == nil && key == Key(id, number)
 }
 
 // archiveSchema is the version of the archive. A program refuses archives of a higher version.

@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // load restores the campaigns that the index has as open and the board has lost. Campaigns of stores without an index are
 // entered into it first.
-func (a *archiver) load(ctx context.Context) error {
+func (a *Archiver) load(ctx context.Context) error {
 	entries, err := a.x.All(ctx)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *archiver) load(ctx context.Context) error {
 }
 
 // createIndex enters the campaigns of a store that was used without an index, once.
-func (a *archiver) createIndex(ctx context.Context, entries map[string]index.Entry) error {
+func (a *Archiver) createIndex(ctx context.Context, entries map[string]index.Entry) error {
 	store := a.cfg.Store
 	_, err := store.Stat(ctx, index.KeyComplete)
 	if err == nil || !errors.Is(err, storage.ErrNotFound) {

@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"ddiff/storage"
 )
 
-// testID is the identity of test item n.
-func testID(n int) string {
+// id is the identity of test item n.
+func id(n int) string {
 	sum := sha256.Sum256(fmt.Append(nil, n))
 	return hex.EncodeToString(sum[:])
 }
@@ -33,7 +33,7 @@ type submitted struct {
 }
 
 // archiverOf returns an archiver with a real server and store, and a campaign that is on the board.
-func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*archiver, *submitted) {
+func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, *submitted) {
 	t.Helper()
 	check := func(err error) {
 		t.Helper()
@@ -62,7 +62,7 @@ func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*archiver, 
 	check(err)
 	q, err := open(t.Context(), c.ID)
 	check(err)
-	return newArchiver(ArchiveConfig{
+	return New(Config{
 		Board: kv, Store: store, Inspect: open, Running: func(string) bool { return false },
 		Recount: func(context.Context, *manifest.Campaign) error { return nil },
 		Tick:    time.Second, After: time.Hour, Restart: time.Second, Now: func() time.Time { return *now },
@@ -124,7 +124,7 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		if !tt.archived.IsZero() {
 			file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, tt.archived)}}
 			file.Status = manifest.Status{ID: r.id, Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 7}}
-			file.failures = []failure{{ID: testID(1), Outcome: manifest.OutcomeFailed, Reason: "no light"}}
+			file.failures = []failure{{ID: id(1), Outcome: manifest.OutcomeFailed, Reason: "no light"}}
 			check(a.storeArchive(ctx, file))
 		} else if !tt.open {
 			check(a.x.Add(ctx, index.Entry{ID: r.id, Number: 1, State: index.Archived, Output: index.OutputDigest(r.rec.Output)}))
@@ -186,14 +186,14 @@ func TestFailuresOfArchive(t *testing.T) {
 	if all, err := failures(t.Context(), r.queue, 0); len(all) > 0 || err != nil {
 		t.Errorf("without a result: %+v, %v", all, err)
 	}
-	publishOutcome(t, r, testID(1), 1, `{"outcome":"failed","reason":"again"}`)
-	publishOutcome(t, r, testID(1), 0, `{"outcome":"failed","reason":"first"}`)
-	publishOutcome(t, r, testID(2), 0, `{"outcome":"failed","reason":"first"}`)
-	publishOutcome(t, r, testID(2), 1, `{"outcome":"dead","reason":"again"}`)
-	publishOutcome(t, r, testID(3), 0, `{"outcome":"failed","reason":"first"}`)
-	publishOutcome(t, r, testID(3), 1, `{"outcome":"done"}`)
-	publishOutcome(t, r, testID(4), 0, `{"outcome":"done"}`)
-	publishOutcome(t, r, testID(5), 0, `{`)
+	publishOutcome(t, r, id(1), 1, `{"outcome":"failed","reason":"again"}`)
+	publishOutcome(t, r, id(1), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, id(2), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, id(2), 1, `{"outcome":"dead","reason":"again"}`)
+	publishOutcome(t, r, id(3), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, id(3), 1, `{"outcome":"done"}`)
+	publishOutcome(t, r, id(4), 0, `{"outcome":"done"}`)
+	publishOutcome(t, r, id(5), 0, `{`)
 	publishOutcome(t, r, manifest.IDPreflight, 0, `{"outcome":"dead","reason":"crashed"}`)
 	publishOutcome(t, r, manifest.IDFault, 0, `{"reason":"no disk"}`)
 	file, err := a.collect(t.Context(), r.rec)
@@ -201,13 +201,13 @@ func TestFailuresOfArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, want := map[string]failure{}, map[string]failure{
-		testID(1): {ID: testID(1), Round: 1, Outcome: manifest.OutcomeFailed, Reason: "again"},
-		testID(2): {ID: testID(2), Round: 1, Outcome: manifest.OutcomeDead, Reason: "again"},
+		id(1): {ID: id(1), Round: 1, Outcome: manifest.OutcomeFailed, Reason: "again"},
+		id(2): {ID: id(2), Round: 1, Outcome: manifest.OutcomeDead, Reason: "again"},
 	}
 	for _, f := range file.failures {
 		got[f.ID] = f
 	}
-	if len(file.failures) != 2 || got[testID(1)] != want[testID(1)] || got[testID(2)] != want[testID(2)] || file.messages.results == 0 {
+	if len(file.failures) != 2 || got[id(1)] != want[id(1)] || got[id(2)] != want[id(2)] || file.messages.results == 0 {
 		t.Errorf("failures %+v, messages %+v", file.failures, file.messages)
 	}
 }
@@ -233,8 +233,8 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	check(err)
 	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
 	check(kv.Put(ctx, manifest.KeyStartPrefix+r.id, []byte("{}")))
-	publishOutcome(t, r, testID(1), 0, `{"outcome":"dead","reason":"crashed"}`)
-	check(r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: testID(1), Reason: "crashed"}, Buried: now}))
+	publishOutcome(t, r, id(1), 0, `{"outcome":"dead","reason":"crashed"}`)
+	check(r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: id(1), Reason: "crashed"}, Buried: now}))
 	there := func() (record, status, start bool, letters int, last uint64) {
 		t.Helper()
 		var err error
@@ -266,7 +266,7 @@ func TestArchiveRemovesMessages(t *testing.T) {
 		t.Errorf("archive %d: %+v, %v", number, file, err)
 	}
 	// Messages of a campaign that has left the board go, those of a campaign on the board stay.
-	publishOutcome(t, r, testID(2), 0, `{"outcome":"failed"}`)
+	publishOutcome(t, r, id(2), 0, `{"outcome":"failed"}`)
 	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
 	check(a.cleanUp(ctx, r.id))
 	if _, status, _, _, last := there(); status || last != 0 {
@@ -353,7 +353,7 @@ func TestArchivedPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := &archiver{x: x}
+	a := &Archiver{x: x}
 	for after, want := range map[string]string{"": "c0 c2 c4", "c0": "c2 c4", "c1": "c2 c4", "c4": ""} {
 		r := &manifest.Request{After: after}
 		if err := a.list(t.Context(), r); err != nil {
@@ -416,7 +416,7 @@ func TestAdmit(t *testing.T) {
 
 // TestArchiveDue: a wrong clock never keeps a campaign on the board for ever, and never archives an active campaign.
 func TestArchiveDue(t *testing.T) {
-	a := newArchiver(ArchiveConfig{After: time.Hour, Running: func(string) bool { return false }})
+	a := New(Config{After: time.Hour, Running: func(string) bool { return false }})
 	now := time.Now()
 	for _, c := range []struct {
 		name     string

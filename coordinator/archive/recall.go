@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const recallParallel = 64
 
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
 // campaign.
-func (a *archiver) recall(ctx context.Context, id string) error {
+func (a *Archiver) recall(ctx context.Context, id string) error {
 	c, err := board.Read(ctx, a.cfg.Board, id)
 	switch {
 	case errors.Is(err, queue.ErrNoRecord):
@@ -34,7 +34,7 @@ func (a *archiver) recall(ctx context.Context, id string) error {
 
 // restore creates the record of a campaign on the board, from its archive, or from the copy of the record in the store if
 // that is newer. The number of published windows in a copy may be out of date; the ledger corrects it.
-func (a *archiver) restore(ctx context.Context, id string) error {
+func (a *Archiver) restore(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
 	newest, err := a.x.Newest(ctx, id)
@@ -100,8 +100,8 @@ func loadArchive(ctx context.Context, s storage.Store, id string) (file *archive
 	return file, number, nil
 }
 
-// LoadArchived reads the record of a campaign from its newest archive. It returns storage.ErrNotFound or board.ErrDamaged.
-func LoadArchived(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
+// Load reads the record of a campaign from its newest archive. It returns storage.ErrNotFound or board.ErrDamaged.
+func Load(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
 	file, _, err := loadArchive(ctx, s, id)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func LoadArchived(ctx context.Context, s storage.Store, id string) (*manifest.Ca
 }
 
 func loadArchiveNumber(ctx context.Context, s storage.Store, id string, number int) (*archiveFile, error) {
-	data, err := s.Get(ctx, archiveKey(id, number))
+	data, err := s.Get(ctx, Key(id, number))
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func loadArchiveNumber(ctx context.Context, s storage.Store, id string, number i
 }
 
 // completeRestore restores the messages of a campaign whose record is back on the board.
-func (a *archiver) completeRestore(ctx context.Context, id string) error {
+func (a *Archiver) completeRestore(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
 	return a.restoreMessages(ctx, id)
@@ -133,7 +133,7 @@ func (a *archiver) completeRestore(ctx context.Context, id string) error {
 
 // restoreMessages restores the messages and the status of a campaign whose record is restored, and then makes the
 // campaign active. It is idempotent.
-func (a *archiver) restoreMessages(ctx context.Context, id string) error {
+func (a *Archiver) restoreMessages(ctx context.Context, id string) error {
 	c, err := board.Read(ctx, a.cfg.Board, id)
 	if err != nil || c.Restoring == 0 {
 		return err
@@ -166,7 +166,7 @@ func letterKeyOf(l queue.DeadLetter) letterKey { return letterKey{l.ID, l.Round,
 
 // republish publishes the outcomes and the dead letters of an archive, and then the status. After a crash it publishes some
 // twice, which readers ignore: a letter that is there may be one that another leader is about to remove.
-func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
+func (a *Archiver) republish(ctx context.Context, file *archiveFile) error {
 	id := file.Campaign.ID
 	q, err := a.cfg.Inspect(ctx, id)
 	if err != nil {
@@ -202,7 +202,7 @@ func (a *archiver) republish(ctx context.Context, file *archiveFile) error {
 // Admit enters a submitted campaign into the index before anything of it is stored. If the campaign is in the archive, the
 // submission has no effect: adopt writes the archived record with the number of its archive to the board and returns the
 // record, and Admit restores the messages. The error is index.ErrDeleting while the campaign's data are deleted.
-func (a *archiver) Admit(
+func (a *Archiver) Admit(
 	ctx context.Context, c *manifest.Campaign, adopt func(archived *manifest.Campaign, number int) (*manifest.Campaign, error),
 ) error {
 	a.work.Lock()

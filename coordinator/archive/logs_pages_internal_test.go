@@ -1,4 +1,4 @@
-package coordinator
+package archive
 
 import (
 	"encoding/base64"
@@ -14,14 +14,14 @@ import (
 )
 
 // attemptWith stores the record of an attempt with incompressible text of n bytes.
-func attemptWith(t *testing.T, a *archiver, r *submitted, i, n int) {
+func attemptWith(t *testing.T, a *Archiver, r *submitted, i, n int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(uint64(i), 7))
 	text := make([]byte, n*3/4)
 	for k := range text {
 		text[k] = byte(random.Uint32())
 	}
-	attempt := manifest.AttemptLog{ID: testID(i), Attempt: 1, Worker: "w", Lines: []string{base64.StdEncoding.EncodeToString(text)}}
+	attempt := manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w", Lines: []string{base64.StdEncoding.EncodeToString(text)}}
 	data, err := json.Marshal(attempt)
 	if err == nil {
 		err = a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+attempt.Key(r.id), data)
@@ -94,12 +94,12 @@ func TestLogsOfDamagedRecords(t *testing.T) {
 	for i := range 4 {
 		attemptWith(t, a, r, i, 100<<10)
 	}
-	inner := manifest.LogPrefix(r.id, "inner/") + manifest.ItemKey(testID(9), manifest.FileResult)
+	inner := manifest.LogPrefix(r.id, "inner/") + manifest.ItemKey(id(9), manifest.FileResult)
 	if err := a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+inner, []byte(`{"id":"inner"}`)); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range []int{0, 3} {
-		key := r.rec.Output + "/" + (&manifest.AttemptLog{ID: testID(i), Attempt: 1, Worker: "w"}).Key(r.id)
+		key := r.rec.Output + "/" + (&manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w"}).Key(r.id)
 		if err := a.cfg.Store.Put(t.Context(), key, []byte("{")); err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestLogsOfDamagedRecords(t *testing.T) {
 		}
 		request.After = page.Last
 	}
-	want := []string{testID(1), testID(2), testID(4)}
+	want := []string{id(1), id(2), id(4)}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("records %q", got)
@@ -134,7 +134,7 @@ func TestResultsInLogs(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	a, r := archiverOf(t, &now, &strings.Builder{})
-	common := testID(0)[:40]
+	common := id(0)[:40]
 	for i := range logItems + 1 {
 		it := manifest.Item{ID: common + fmt.Sprintf("%024x", i)}
 		data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone})
