@@ -16,6 +16,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -110,7 +111,7 @@ func TestRecallDamagedArchive(t *testing.T) {
 		t.Errorf("archived: %+v, %v", all, err)
 	}
 	// It can still be deleted.
-	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), id, true)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), id, true)
 	must(t, err)
 }
 

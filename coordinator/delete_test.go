@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -68,7 +68,7 @@ func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/
 func TestDeleteKeepsSharedResults(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
 	before := resultKeys(t, tc.store)
-	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
 	planned, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if now := resultKeys(t, tc.store); len(before) != 6 || !slices.Equal(now, before) {
@@ -77,8 +77,8 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 	cleaner.DryRun = false
 	removed, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
-	planned = slices.DeleteFunc(planned, func(r coordinator.Removal) bool { return r.Kind == "index" }) // the claim is new
-	done := slices.DeleteFunc(slices.Clone(removed), func(r coordinator.Removal) bool { return r.Kind == "index" })
+	planned = slices.DeleteFunc(planned, func(r gc.Removal) bool { return r.Kind == "index" }) // the claim is new
+	done := slices.DeleteFunc(slices.Clone(removed), func(r gc.Removal) bool { return r.Kind == "index" })
 	if !slices.Equal(planned, done) || removed[0].Kind != "results" || removed[0].Objects != 3 || removed[0].Bytes == 0 {
 		t.Errorf("planned %+v, removed %+v", planned, removed)
 	}
@@ -103,7 +103,7 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 
 func TestDeleteWithoutResults(t *testing.T) {
 	tc, all, _ := sharing(t, t.TempDir())
-	_, err := (&coordinator.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
+	_, err := (&gc.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
 	must(t, err)
 	if n := len(resultKeys(t, tc.store)); n != 6 {
 		t.Errorf("%d results, want 6", n)
@@ -116,7 +116,7 @@ func TestDeleteWithoutResults(t *testing.T) {
 // TestDeleteRefusesOpenCampaigns: a campaign that has not ended, and results that such a campaign may need.
 func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
-	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
 	refused := func(id string, results bool, want string) {
 		t.Helper()
 		before := keysOf(t, tc.store, "")
@@ -168,7 +168,7 @@ func TestDeleteAndRecall(t *testing.T) {
 	nothing := func() {}
 	before := resultKeys(t, tc.store)
 
-	cleaner := &coordinator.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, recalled)
 	if !errors.Is(err, board.ErrRefused) {
@@ -230,7 +230,7 @@ func TestDeleteCrash(t *testing.T) {
 		}
 		stopping := &stoppingStore{Dir: store}
 		stopping.left.Store(n)
-		_, err = (&coordinator.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
+		_, err = (&gc.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
 		check("crash", 0)
 		if err == nil {
 			break
@@ -239,9 +239,9 @@ func TestDeleteCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n%2 == 0 {
-			_, err = (&coordinator.Cleaner{Store: store}).Delete(t.Context(), all, false) // the index remembers the results
+			_, err = (&gc.Cleaner{Store: store}).Delete(t.Context(), all, false) // the index remembers the results
 		} else {
-			_, err = (&coordinator.Cleaner{Store: store}).Collect(t.Context(), coordinator.CollectConfig{})
+			_, err = (&gc.Cleaner{Store: store}).Collect(t.Context(), gc.Config{})
 		}
 		must(t, err)
 		check("completed", 3)
@@ -265,7 +265,7 @@ func (s *gatedStore) Delete(ctx context.Context, key string) error {
 // TestSubmitDuringDeletionOfResults submits a campaign with the same items while their results are being deleted.
 func TestSubmitDuringDeletionOfResults(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
-	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
 	must(t, err)
 	tc.leadArchiving(time.Hour, unchanged)
 	var late board.CampaignStatus
@@ -277,7 +277,7 @@ func TestSubmitDuringDeletionOfResults(t *testing.T) {
 		tc.work(c.ID)
 		late = tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
-	cleaner := &coordinator.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	left := len(resultKeys(t, tc.store))
 	if late.Campaign.Phase == manifest.PhaseFinished && left != late.Status.Counts.Done {

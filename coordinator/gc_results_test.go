@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -25,7 +25,7 @@ func (tc *testCluster) orphaned(spec *manifest.Spec) (id string) {
 	tc.t.Helper()
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	id = tc.finish(spec, "")
-	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(tc.t.Context(), id, false)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(tc.t.Context(), id, false)
 	must(tc.t, err)
 	stop()
 	if n := tc.results(id); n != 6 {
@@ -83,9 +83,9 @@ func TestCollectResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := keysOf(t, store, "")
 			of := keysOf(t, store, gone+"/")
-			collect := func(now func() time.Time, board *queue.Board, dry bool) ([]coordinator.Removal, []coordinator.Left) {
+			collect := func(now func() time.Time, board *queue.Board, dry bool) ([]gc.Removal, []gc.Left) {
 				t.Helper()
-				cleaner := &coordinator.Cleaner{Store: store, Board: board, DryRun: dry, Now: now}
+				cleaner := &gc.Cleaner{Store: store, Board: board, DryRun: dry, Now: now}
 				removed, left, err := cleaner.CollectResults(t.Context(), 99*time.Hour)
 				must(t, err)
 				return removed, left
@@ -105,7 +105,7 @@ func TestCollectResults(t *testing.T) {
 			if r := removed[0]; r.Kind != "results" || r.Name != gone || r.Items != 7 || r.Objects != len(of) || r.Bytes < 10 {
 				t.Errorf("removed %+v, the folder had %q", r, of)
 			}
-			want := []coordinator.Left{
+			want := []gc.Left{
 				{Name: "figures-12345678", Reason: "it has no result of a campaign"},
 				{Name: "holiday-12345678", Reason: "it has photo.png, which no campaign writes"},
 				{Name: "mixed-12345678", Reason: "it has notes.txt, which no campaign writes"},
@@ -145,11 +145,11 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 			}
 			ids = append(ids, c.ID)
 			// Garbage collection by another command keeps the claim.
-			_, err = (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Collect(t.Context(), coordinator.CollectConfig{})
+			_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board}).Collect(t.Context(), gc.Config{})
 			must(t, err)
 		}
 	})
-	cleaner := &coordinator.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board, Now: later}
+	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board, Now: later}
 	removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
 	must(t, err)
 	if len(removed) != 1 || removed[0].Items != 6 || len(left) > 0 || tc.results(gone) > 0 || len(claims(t, tc.store)) > 0 {
@@ -188,19 +188,19 @@ func TestSubmitBeforeCollectionOfResults(t *testing.T) {
 				must(t, err)
 				late = c.ID
 			}
-			cleaner := &coordinator.Cleaner{Store: &recallingStore{tc.store, sync.OnceFunc(begin), func() {}}, Board: tc.board, Now: later}
+			cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, sync.OnceFunc(begin), func() {}}, Board: tc.board, Now: later}
 			if lead {
 				cleaner.Board = nil // the index is enough
 			}
 			removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
 			must(t, err)
-			if len(removed) > 0 || !slices.Equal(left, []coordinator.Left{{Name: gone, Reason: "campaign " + late + " began to use it"}}) {
+			if len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: "campaign " + late + " began to use it"}}) {
 				t.Errorf("removed %+v, left %+v", removed, left)
 			}
 			if now := keysOf(t, tc.store, gone+"/items/"); !slices.Equal(now, before) || len(claims(t, tc.store)) > 0 {
 				t.Errorf("results %q, before %q", now, before)
 			}
-			again, left, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: later}).CollectResults(t.Context(), time.Hour)
+			again, left, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: later}).CollectResults(t.Context(), time.Hour)
 			if err != nil || len(again) > 0 || len(left) > 0 {
 				t.Errorf("the output of the campaign: %+v, %+v, %v", again, left, err)
 			}
@@ -225,8 +225,8 @@ func TestCollectResultsListsAgain(t *testing.T) {
 		{"/notes.txt", "it has notes.txt, which no campaign writes"},
 	} {
 		store := &recallingStore{tc.store, func() { must(t, tc.store.Put(t.Context(), gone+want.key, nil)) }, func() {}}
-		removed, left, err := (&coordinator.Cleaner{Store: store, Board: tc.board}).CollectResults(t.Context(), time.Hour)
-		if err != nil || len(removed) > 0 || !slices.Equal(left, []coordinator.Left{{Name: gone, Reason: want.reason}}) || tc.results(gone) != 6 {
+		removed, left, err := (&gc.Cleaner{Store: store, Board: tc.board}).CollectResults(t.Context(), time.Hour)
+		if err != nil || len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: want.reason}}) || tc.results(gone) != 6 {
 			t.Errorf("%s: removed %+v, left %+v, %v", want.key, removed, left, err)
 		}
 		must(t, tc.store.Delete(t.Context(), gone+want.key))
@@ -238,8 +238,8 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
 	tc.output = gone
-	collect := func(store storage.Store, now func() time.Time) ([]coordinator.Removal, []coordinator.Left, error) {
-		return (&coordinator.Cleaner{Store: store, Board: tc.board, Now: now}).CollectResults(t.Context(), time.Hour)
+	collect := func(store storage.Store, now func() time.Time) ([]gc.Removal, []gc.Left, error) {
+		return (&gc.Cleaner{Store: store, Board: tc.board, Now: now}).CollectResults(t.Context(), time.Hour)
 	}
 	passed := time.Duration(0)
 	minutes := func() time.Time { passed += time.Minute; return later().Add(passed) }
@@ -265,7 +265,7 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	}
 	collectGarbage := func(now func() time.Time) {
 		t.Helper()
-		_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})
+		_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
 	}
 	collectGarbage(time.Now)

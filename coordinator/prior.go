@@ -15,7 +15,7 @@ import (
 )
 
 // priorKey is the key under which the store has a prior for the workers.
-func priorKey(sha256 string) string { return priorsFolder + sha256 + ".onnx" }
+func priorKey(sha256 string) string { return manifest.PriorsFolder + sha256 + ".onnx" }
 
 // priors has the descriptions of the priors of all open campaigns, each digest once. It reads one file at a time and
 // drops the network, so that the leader's memory does not grow with the campaigns or their networks.

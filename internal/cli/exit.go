@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
@@ -87,7 +87,7 @@ func exitClasses() []exitClass {
 			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, report.ErrTemporary, ErrReportFile, ErrRestoredFile,
 		}},
 		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
-			archive.ErrNoLeader, coordinator.ErrNoIndex,
+			archive.ErrNoLeader, gc.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},

@@ -1,4 +1,4 @@
-package coordinator
+package gc
 
 import (
 	"context"
@@ -14,9 +14,6 @@ import (
 	"ddiff/storage"
 )
 
-// priorsFolder is the prefix of the keys of priors and operator files, see priorKey.
-const priorsFolder = "priors/"
-
 // collectPriors deletes the priors and operator files that no campaign of the board and of the archive uses. It deletes
 // none while a campaign is about to begin: its prior is not known yet.
 //
@@ -26,7 +23,7 @@ const priorsFolder = "priors/"
 func (c *Cleaner) collectPriors(ctx context.Context) ([]Removal, error) {
 	r := Removal{Kind: "priors", Name: "unused"}
 	var candidates []storage.Info
-	for info, err := range c.Store.List(ctx, priorsFolder) {
+	for info, err := range c.Store.List(ctx, manifest.PriorsFolder) {
 		if err != nil {
 			return nil, fmt.Errorf("list priors: %w", err)
 		}

@@ -1,4 +1,4 @@
-package coordinator
+package gc
 
 import (
 	"context"
@@ -115,7 +115,7 @@ func (f *resultFolder) obstacle() string {
 //
 // A campaign that is submitted to the output during the deletion is rejected until its end: the deletion writes a claim
 // to the index and then looks for campaigns; a campaign enters board and index and then looks for claims, see
-// runner.checkOutput. If both see the other, the output is left and the campaign is rejected.
+// package coordinator. If both see the other, the output is left and the campaign is rejected.
 func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (removed []Removal, left []Left, err error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, nil, fmt.Errorf("collect results: %w", err)

@@ -1,6 +1,8 @@
-package coordinator
+package gc
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +15,12 @@ import (
 	"ddiff/manifest"
 	"ddiff/storage"
 )
+
+// id is the identity of test item n.
+func id(n int) string {
+	sum := sha256.Sum256(fmt.Append(nil, n))
+	return hex.EncodeToString(sum[:])
+}
 
 // storeWith returns a store with empty objects, and the time at which the last one was written.
 func storeWith(t *testing.T, keys ...string) (s *storage.Dir, written time.Time) {

@@ -1,4 +1,4 @@
-package coordinator
+package gc
 
 import (
 	"context"
@@ -28,8 +28,8 @@ const (
 	priorAge  = 24 * time.Hour
 )
 
-// CollectConfig selects what Collect deletes.
-type CollectConfig struct {
+// Config selects what Collect deletes.
+type Config struct {
 	// Keep is the time after their end for which archived campaigns are kept; 0 keeps all. Results includes their
 	// results, as in Delete.
 	Keep    time.Duration
@@ -39,7 +39,7 @@ type CollectConfig struct {
 // Collect deletes garbage: interrupted deletions, checkpoints of items that have their result, leftovers of preflights,
 // windows, rounds and logs without a campaign, priors and operator files that no campaign uses, entries of the index that no
 // longer count, and campaigns beyond Keep. A problem with one campaign does not stop the others; the errors are joined.
-func (c *Cleaner) Collect(ctx context.Context, cfg CollectConfig) ([]Removal, error) {
+func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, fmt.Errorf("collect garbage: %w", err)
 	}
