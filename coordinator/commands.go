@@ -181,8 +181,8 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 // rebuildWindow makes a window again from the current dataset and replaces the stored window. Its items stay the same;
 // rebuildWindow returns the new items of rows that can be read now.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable []manifest.Item, err error) {
-	r.stopReader() // one goroutine at a time may use the sharder
-	fresh, err := r.sharder.Again(ctx, old)
+	r.reader.stop() // one goroutine at a time may use the sharder
+	fresh, err := r.reader.sharder.Again(ctx, old)
 	if err != nil {
 		return nil, rejection{err}
 	}

@@ -90,18 +90,18 @@ func TestFaultPauses(t *testing.T) {
 		r := decidingRunner(t, &now, &log)
 		r.id, r.progress, r.s.workers.working = "c", now.Add(-c.quiet), c.working
 		if c.reported > 0 {
-			r.faulty["other"] = now.Add(-c.reported)
+			r.faults.last = map[string]time.Time{"other": now.Add(-c.reported)}
 		}
 		r.noteFault([]byte(`{"worker":"gpu","reason":"no disk","seconds":10}`))
-		if (r.fault != nil) != c.want {
-			t.Errorf("%s: fault %+v", c.name, r.fault)
+		if (r.faults.pending != nil) != c.want {
+			t.Errorf("%s: fault %+v", c.name, r.faults.pending)
 		}
-		r.fault = nil
+		r.faults.pending = nil
 		for _, damaged := range []string{`{"worker"`, `{"worker":"gpu"}`, `{"worker":"gpu","seconds":-1}`, `{"worker":"gpu","seconds":1e12}`} {
 			log.Reset()
 			r.noteFault([]byte(damaged))
-			if r.fault != nil || !strings.Contains(log.String(), "skipped a report") {
-				t.Errorf("the report %s: fault %+v", damaged, r.fault)
+			if r.faults.pending != nil || !strings.Contains(log.String(), "skipped a report") {
+				t.Errorf("the report %s: fault %+v", damaged, r.faults.pending)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (r *runner) report(waiting, leased int) {
 	now := r.s.cfg.Now()
 	c := campaignGauges{
 		phase: r.rec.Phase, paused: r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
-		pending: waiting, inFlight: leased, progress: r.progress, behind: max(r.behind, len(r.events)),
+		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
 		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
 	c.rate, _ = r.pace.rate(now)
@@ -107,13 +107,13 @@ func (r *runner) report(waiting, leased int) {
 // skipCounted leaves the outcomes out of ddiff.ledger.Items() that the stream has when the runner begins: an earlier leader has
 // counted them.
 func (r *runner) skipCounted(ctx context.Context) (err error) {
-	if r.counts || r.s.cfg.run != nil {
+	if r.outcomes.counts || r.s.cfg.run != nil {
 		return nil
 	}
-	if r.counted, err = r.queue.LastResult(ctx); err != nil {
+	if r.outcomes.counted, err = r.queue.LastResult(ctx); err != nil {
 		return fmt.Errorf("read the last result: %w", err)
 	}
-	r.counts = true
+	r.outcomes.counts = true
 	return nil
 }
 

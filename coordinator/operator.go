@@ -40,7 +40,7 @@ func (r *runner) openOperators(ctx context.Context) error {
 		}
 		files[path], copied = f, copied || isNew
 	}
-	r.waiting.clear()
+	r.reader.waiting.clear()
 	r.catalogue = r.catalogue.WithFiles(&r.rec.Spec, files)
 	if !copied {
 		return nil

@@ -192,7 +192,7 @@ func TestOperatorAtAddress(t *testing.T) {
 	if err := r.openOperators(t.Context()); err != nil || r.rec.Operators[0].SHA256 != sha {
 		t.Errorf("operators %+v, %v", r.rec.Operators, err)
 	}
-	if reason := r.waiting.reason(); reason != "" {
+	if reason := r.reader.waiting.reason(); reason != "" {
 		t.Errorf("the campaign still waits: %s", reason)
 	}
 	if len(models.got) != 2 || models.got[0] != address {

@@ -35,7 +35,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 	if !resumed {
 		return nil
 	}
-	if !r.rec.Released && r.sound >= 0 {
+	if !r.rec.Released && r.windows.sound >= 0 {
 		first, err := r.firstWindow(ctx)
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (r *runner) advance(ctx context.Context) error {
 				return err
 			}
 			return r.enterPhase(ctx, manifest.PhaseRunning)
-		case r.sound < 0 && !r.complete:
+		case r.windows.sound < 0 && !r.windows.complete:
 			return nil // wait for an item to check with
 		}
 		return r.startPreflight(ctx)
@@ -137,10 +137,10 @@ func (r *runner) advance(ctx context.Context) error {
 	case manifest.PhaseCanary:
 		return r.advanceCanary(ctx)
 	case manifest.PhaseRunning:
-		if r.rec.Shards < r.stored {
+		if r.rec.Shards < r.windows.stored {
 			return r.publishNextWindow(ctx)
 		}
-		if r.complete && r.ledger.Open() == 0 {
+		if r.windows.complete && r.ledger.Open() == 0 {
 			if r.s.cfg.run != nil {
 				return errEnded // Run.Close writes the report
 			}
@@ -182,7 +182,7 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case e := <-r.events:
+		case e := <-r.outcomes.events:
 			if err := r.settleEvents(e); err != nil {
 				return err
 			}
@@ -233,7 +233,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 		return err
 	}
 	if r.folds() {
-		if err := r.parts.FoldAll(ctx, r.seen); err != nil {
+		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func TestEndOfCampaign(t *testing.T) {
 			putResult(t, r, it, manifest.OutcomeDone)
 			r.ledger.Settle(it.ID, 0, ledger.Done, "")
 		}
-		r.complete = true
+		r.windows.complete = true
 		if _, err := r.publish(t.Context(), items(50, 1), nil); err != nil { // of nothing: the identity is unknown
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 				}
 			}
 		}
-		r.complete = true
+		r.windows.complete = true
 		if err := r.end(t.Context(), manifest.PhaseFinished); !errors.Is(err, errEnded) {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -285,7 +285,7 @@ func TestCancelledCampaign(t *testing.T) {
 		"in result": {manifest.WantCancelNow, time.Hour, true, 1},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.s.cfg.AckWait, r.complete = tt.lease, true
+		r.s.cfg.AckWait, r.windows.complete = tt.lease, true
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = tt.wanted })
 		all := items(0, 4)
 		if _, err := r.publish(t.Context(), all, nil); err != nil {

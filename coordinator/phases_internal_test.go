@@ -38,11 +38,11 @@ func TestExpected(t *testing.T) {
 	check("answered preflight", manifest.PhasePreflight, 0)
 	r.canary = []string{id(0), id(1), id(2)}
 	check("canary", manifest.PhaseCanary, 2)
-	r.rec.Shards, r.stored = 1, 2
+	r.rec.Shards, r.windows.stored = 1, 2
 	check("a window is not published", manifest.PhaseRunning, 0)
-	r.stored = 1
+	r.windows.stored = 1
 	check("all windows are published", manifest.PhaseRunning, 4)
-	r.stored = 0
+	r.windows.stored = 0
 	check("more windows are published", manifest.PhaseRunning, 4)
 	check("paused", manifest.PhasePaused, 0)
 }
@@ -64,17 +64,17 @@ func TestNeedsWindow(t *testing.T) {
 		want   bool
 	}{
 		{"no window with items", func(*runner) {}, true},
-		{"complete", func(r *runner) { r.complete = true }, false},
+		{"complete", func(r *runner) { r.windows.complete = true }, false},
 		{"paused", func(r *runner) { r.rec.Wanted = manifest.WantPause }, false},
 		{"cancelled", func(r *runner) { r.rec.Wanted = manifest.WantCancel }, false},
-		{"without a precision", func(r *runner) { r.sharder = nil }, false},
-		{"waits for the preflight", func(r *runner) { r.sound = 0 }, false},
+		{"without a precision", func(r *runner) { r.reader.sharder = nil }, false},
+		{"waits for the preflight", func(r *runner) { r.windows.sound = 0 }, false},
 		{"released, but not running", func(r *runner) { r.rec.Released = true }, false},
 		{"all windows are published", func(r *runner) {
-			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 2
+			r.rec.Released, r.rec.Phase, r.windows.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 2
 		}, true},
 		{"a window is not published", func(r *runner) {
-			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
+			r.rec.Released, r.rec.Phase, r.windows.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
 		}, false},
 		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead) }, true},
 		{"a Run with much work", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead+1) }, false},
@@ -82,7 +82,7 @@ func TestNeedsWindow(t *testing.T) {
 		{"a campaign with much work", func(r *runner) { fill(r, readAhead+1) }, true},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
-		r.sharder = &shard.Sharder{}
+		r.reader.sharder = &shard.Sharder{}
 		c.change(r)
 		if got := r.needsWindow(); got != c.want {
 			t.Errorf("%s: %t", c.name, got)

@@ -28,10 +28,10 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 // restorePrecision takes a choice that the record lacks from the stored windows: the record may have been restored from a
 // copy that is older than the choice.
 func (r *runner) restorePrecision(ctx context.Context) error {
-	if _, ok := r.rec.Needs(); ok || r.sound < 0 {
+	if _, ok := r.rec.Needs(); ok || r.windows.sound < 0 {
 		return nil
 	}
-	for number := r.sound; number < r.stored; number++ {
+	for number := r.windows.sound; number < r.windows.stored; number++ {
 		w, err := r.readWindow(ctx, shard.Key(r.id, number))
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (r *runner) restorePrecision(ctx context.Context) error {
 			return r.recordPrecision(ctx, p)
 		}
 	}
-	if r.complete { // all items stay in float32
+	if r.windows.complete { // all items stay in float32
 		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
 	}
 	return nil // no item depends on a choice yet

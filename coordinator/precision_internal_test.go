@@ -40,9 +40,9 @@ func TestRestorePrecision(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.sound, r.stored = 0, i+1
+			r.windows.sound, r.windows.stored = 0, i+1
 		}
-		r.complete = c.complete
+		r.windows.complete = c.complete
 		if err := r.restorePrecision(t.Context()); err != nil || r.rec.Precision != c.want {
 			t.Errorf("%s: %q (%v), want %q", name, r.rec.Precision, err, c.want)
 		}

@@ -21,9 +21,9 @@ const (
 
 // startPreflight asks one worker to check the campaign.
 func (r *runner) startPreflight(ctx context.Context) error {
-	if r.sound < 0 {
-		r.warning = "preflight and canary were skipped: no item of the dataset can be restored"
-		r.log.Warn(r.warning)
+	if r.windows.sound < 0 {
+		r.windows.warning = "preflight and canary were skipped: no item of the dataset can be restored"
+		r.log.Warn(r.windows.warning)
 		return r.release(ctx)
 	}
 	first, err := r.firstWindow(ctx)
@@ -38,7 +38,7 @@ func (r *runner) startPreflight(ctx context.Context) error {
 
 // firstWindow reads the first window with items from storage.
 func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
-	return r.readWindow(ctx, shard.Key(r.id, r.sound))
+	return r.readWindow(ctx, shard.Key(r.id, r.windows.sound))
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {

@@ -126,7 +126,7 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.waiting.clear()
+	r.reader.waiting.clear()
 	if known {
 		return checkPrior(r.prior, r.rec.Prior)
 	}

@@ -47,7 +47,7 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.Number < r.unverified {
+	if w.Number < r.windows.unverified {
 		if err := r.settleStored(ctx, w.Items, nil); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
 	if r.folds() {
-		if err := r.parts.Fold(ctx, r.seen, r.s.alarm.resultsFull()); err != nil {
+		if err := r.parts.Fold(ctx, r.outcomes.seen, r.s.alarm.resultsFull()); err != nil {
 			return err
 		}
 	}
@@ -97,13 +97,13 @@ func (r *runner) catchUp(ctx context.Context) error {
 			return fmt.Errorf("read the last result: %w", err)
 		}
 		for waiting := true; waiting; {
-			if r.seen >= last {
+			if r.outcomes.seen >= last {
 				return nil
 			}
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case e := <-r.events:
+			case e := <-r.outcomes.events:
 				if err := r.settleEvents(e); err != nil {
 					return err
 				}
@@ -136,7 +136,7 @@ func (r *runner) expected() int {
 		}
 		return n
 	case manifest.PhaseRunning:
-		if r.rec.Shards >= r.stored {
+		if r.rec.Shards >= r.windows.stored {
 			return r.ledger.Open()
 		}
 	}

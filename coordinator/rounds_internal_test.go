@@ -178,7 +178,7 @@ func TestNextWindowIsVerified(t *testing.T) {
 	for unverified, want := range map[int]int{0: 2, 1: 1, 2: 1} {
 		r := runningRunner(t, &now, &strings.Builder{})
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards = 0 })
-		r.unverified = unverified
+		r.windows.unverified = unverified
 		all := items(0, 4)
 		putResult(t, r, all[0], manifest.OutcomeDone)
 		if err := r.advance(t.Context()); err != nil {
@@ -281,8 +281,8 @@ func TestSettledEvents(t *testing.T) {
 		t.Helper()
 		log.Reset()
 		now = now.Add(time.Second)
-		if err := r.settleEvents(event{result: e}); err != nil || r.seen != e.Seq || r.behind != int(e.Behind) {
-			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.seen, r.behind)
+		if err := r.settleEvents(event{result: e}); err != nil || r.outcomes.seen != e.Seq || r.outcomes.behind != int(e.Behind) {
+			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.outcomes.seen, r.outcomes.behind)
 		}
 	}
 	settle(queue.Result{ID: manifest.IDPreflight, Round: 1, Payload: []byte(`{"worker":"a"}`), Seq: 1, Behind: 7})
@@ -298,18 +298,18 @@ func TestSettledEvents(t *testing.T) {
 		t.Errorf("%d open items, log %s", r.ledger.Open(), log)
 	}
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 4})
-	if r.ledger.Open() != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.counted != 4 {
-		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.Open(), r.progress, r.counted, log)
+	if r.ledger.Open() != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.outcomes.counted != 4 {
+		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.Open(), r.progress, r.outcomes.counted, log)
 	}
 	before := now
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 5})
-	if !r.progress.Equal(before) || r.counted != 4 {
-		t.Errorf("a repeated outcome: progress %v, counted %d", r.progress, r.counted)
+	if !r.progress.Equal(before) || r.outcomes.counted != 4 {
+		t.Errorf("a repeated outcome: progress %v, counted %d", r.progress, r.outcomes.counted)
 	}
-	r.counted = 9
+	r.outcomes.counted = 9
 	settle(queue.Result{ID: id(1), Round: 2, Payload: []byte(`{"outcome":"failed","reason":"no light"}`), Seq: 6})
-	if r.ledger.Open() != 1 || !strings.Contains(log.String(), "item was not restored") || r.counted != 9 {
-		t.Errorf("%d open items, counted %d, log %s", r.ledger.Open(), r.counted, log)
+	if r.ledger.Open() != 1 || !strings.Contains(log.String(), "item was not restored") || r.outcomes.counted != 9 {
+		t.Errorf("%d open items, counted %d, log %s", r.ledger.Open(), r.outcomes.counted, log)
 	}
 	if n, _ := r.parts.Waiting(); n != 3 {
 		t.Errorf("%d noted outcomes", n)
@@ -335,7 +335,7 @@ func TestCountOfLostWindows(t *testing.T) {
 	if err := r.eachWindow(t.Context(), count); err != nil || seen != 2 {
 		t.Errorf("%d windows, %v", seen, err)
 	}
-	r.stored = 3
+	r.windows.stored = 3
 	if err := r.eachWindow(t.Context(), count); !errors.Is(err, errMissingWindows) || !strings.Contains(err.Error(), "1 of 3") {
 		t.Errorf("a missing window: %v", err)
 	}

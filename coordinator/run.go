@@ -1,13 +1,11 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -85,6 +83,10 @@ func (c RunConfig) service() Config {
 type Run struct {
 	runner *runner
 	cfg    RunConfig
+	copies map[ledger.Identity][]place // the other items of pending identities
+	copied []copied                    // settled, and not reported yet
+	recent *shard.Window               // the window that was read last
+	steps  int                         // solver steps of the items to restore
 }
 
 // NewRun checks the configuration.
@@ -98,7 +100,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	if cfg.Finished == nil {
 		cfg.Finished = func(manifest.Result, bool) {}
 	}
-	run := &Run{cfg: cfg}
+	run := &Run{cfg: cfg, copies: map[ledger.Identity][]place{}}
 	service := cfg.service()
 	service.run = &run.cfg
 	s, err := New(service)
@@ -108,7 +110,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	run.runner = newRunner(s, c)
-	run.runner.rec, run.runner.ledger = c, ledger.New()
+	run.runner.rec, run.runner.ledger, run.runner.items = c, ledger.New(), run
 	return run, nil
 }
 
@@ -143,7 +145,7 @@ func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 	if r.runner.ledger.Open() > 0 && r.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
-		r.runner.follow(following)
+		r.runner.outcomes.start(following, r.runner.queue, r.runner.s.cfg.Now())
 		if err := r.runner.catchUp(following); err != nil {
 			r.runner.log.Warn("could not read the last outcomes", "reason", err)
 		}
@@ -161,130 +163,10 @@ func (r *Run) Close(ctx context.Context) (report.Summary, error) {
 // keepsReport reports whether a run that did not read the whole dataset finds a stored report of more restored items. It
 // must not replace that report: it has not looked for the other results.
 func (r *Run) keepsReport(ctx context.Context) bool {
-	if r.runner.complete {
+	if r.runner.windows.complete {
 		return false
 	}
 	var old report.Summary
 	data, err := r.cfg.Store.Get(ctx, report.KeySummaryJSON)
 	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > r.Counts().Done
-}
-
-// place locates an item: the number of its window, and its index among the items of the window.
-type place struct{ window, index uint32 }
-
-// enterWindow does what a Run needs before the items of a new window are published: it settles the items that have a
-// stored result or a settled identity, remembers the places of the other items of pending identities, and reports the
-// window.
-func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool) error {
-	run := r.s.cfg.run
-	for _, f := range w.Failed {
-		run.Finished(f, false)
-	}
-	settled := make([]bool, len(w.Items)) // further items of settled identities
-	for i, it := range w.Items {
-		settled[i] = !isNew[i] && r.ledger.State(it.ID) != ledger.Pending
-		if isNew[i] || settled[i] {
-			continue
-		}
-		if k, ok := ledger.ParseIdentity(it.ID); ok {
-			r.copies[k] = append(r.copies[k], place{uint32(w.Number), uint32(i)})
-		}
-	}
-	if err := r.announceSettled(ctx, w.Items, settled); err != nil {
-		return err
-	}
-	r.recent = w
-	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
-		return err
-	}
-	for i, it := range w.Items {
-		if isNew[i] && r.ledger.State(it.ID) == ledger.Pending {
-			r.steps += stepsOf(it)
-		}
-	}
-	run.Read(r.ledger.Items(), r.steps, w.Last)
-	return nil
-}
-
-// stepsOf returns the number of solver steps of an item, 0 if it is unknown.
-func stepsOf(it manifest.Item) int {
-	var solver struct {
-		Steps int `json:"steps"`
-	}
-	if json.Unmarshal(it.Solver, &solver) != nil {
-		return 0
-	}
-	return solver.Steps
-}
-
-// announceSettled reports the included items. Their identities were settled before the window was read.
-func (r *runner) announceSettled(ctx context.Context, items []manifest.Item, include []bool) error {
-	for begin := 0; begin < len(items); begin += loadChunk {
-		chunk := items[begin:min(begin+loadChunk, len(items))]
-		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.State(chunk[i].ID) == ledger.Done })
-		if err != nil {
-			return err
-		}
-		for i, it := range chunk {
-			if !include[begin+i] {
-				continue
-			}
-			if res, ok := r.settledResult(it, found[i]); ok {
-				r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.WasFound(it.ID))
-			}
-		}
-	}
-	return nil
-}
-
-// copied is a further item of a settled identity that is not reported yet.
-type copied struct {
-	place
-	result *manifest.Result // shared by the copies
-	found  bool
-}
-
-// maxCopied is the number of unreported copies above which they are reported.
-const maxCopied = 1 << 14
-
-// announce reports a settled identity of a Run. It leaves the further items of the identity to announceCopies.
-func (r *runner) announce(res manifest.Result, found bool) error {
-	run := r.s.cfg.run
-	if run == nil {
-		return nil
-	}
-	run.Finished(res, found)
-	k, ok := ledger.ParseIdentity(res.Item.ID)
-	if !ok {
-		return nil
-	}
-	for _, p := range r.copies[k] {
-		r.copied = append(r.copied, copied{p, &res, found})
-	}
-	delete(r.copies, k)
-	if len(r.copied) < maxCopied {
-		return nil
-	}
-	return r.announceCopies()
-}
-
-// announceCopies reports the further items of all announced identities. It reads each window at most once. The windows
-// are on this machine, and an interrupted run reports its settled items too: no context.
-func (r *runner) announceCopies() error {
-	list := r.copied
-	r.copied = nil
-	slices.SortFunc(list, func(a, b copied) int { return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.index, b.index)) })
-	for _, c := range list {
-		if r.recent == nil || r.recent.Number != int(c.window) {
-			w, err := r.readWindow(context.Background(), shard.Key(r.id, int(c.window)))
-			if err != nil {
-				return err
-			}
-			r.recent = w
-		}
-		res := *c.result
-		res.Item = r.recent.Items[c.index]
-		r.s.cfg.run.Finished(res, c.found)
-	}
-	return nil
 }

@@ -44,8 +44,7 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))
-	r.rec, r.ledger, r.results, r.sound = board.NewRecord(spec, board.Order{}, *now), ledger.New(), store, -1
-	r.faulty = map[string]time.Time{}
+	r.rec, r.ledger, r.results, r.windows.sound = board.NewRecord(spec, board.Order{}, *now), ledger.New(), store, -1
 	r.openParts()
 	return r
 }
@@ -77,7 +76,7 @@ func (r *runner) onBoard(t *testing.T) *runner {
 	_, _, err = board.Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
 	check(err)
 	check(r.openQueue(t.Context()))
-	t.Cleanup(func() { r.follower.Stop() })
+	t.Cleanup(func() { r.outcomes.stop() })
 	return r
 }
 

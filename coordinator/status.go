@@ -25,18 +25,18 @@ func (r *runner) publishStatus(ctx context.Context, leased int) error {
 func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.warning, Complete: r.complete,
+		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.warning, Complete: r.windows.complete,
 		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.live(), At: now.UTC(),
 	}
 	switch {
 	case r.opening:
 		r.keepCounts(ctx, &s)
-	case !r.caught:
+	case !r.outcomes.caught:
 		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
-		s.Problem = cmp.Or(r.s.problem(), r.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}
@@ -64,8 +64,8 @@ const rereadLimit = time.Minute
 func (r *runner) keepOutcomes(ctx context.Context, s *manifest.Status) {
 	last, ok := r.lastStatus(ctx)
 	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
-	if !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.followed) > rereadLimit {
-		r.caught = true
+	if !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.outcomes.since) > rereadLimit {
+		r.outcomes.caught = true
 		return
 	}
 	s.Counts = endedCounts(last.Counts, s.Phase)
@@ -113,7 +113,7 @@ func (r *runner) publishInterruption(ctx context.Context, cause error) {
 		return
 	}
 	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
-	s.Problem, s.At = cmp.Or(r.s.problem(), r.waiting.reason(), reason), r.s.cfg.Now().UTC()
+	s.Problem, s.At = cmp.Or(r.s.problem(), r.reader.waiting.reason(), reason), r.s.cfg.Now().UTC()
 	data, err = json.Marshal(s)
 	switch {
 	case err == nil && isNew:

@@ -41,7 +41,7 @@ func TestPublishedStatus(t *testing.T) {
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
 		{"workers", func() { r.s.workers.n = 1 }, true},
 		{"problem", func() { r.s.alarm.text = "a stream is full" }, true},
-		{"warning", func() { r.warning = "3 rows are new" }, true},
+		{"warning", func() { r.windows.warning = "3 rows are new" }, true},
 		{"the end", func() { r.rec.Phase = manifest.PhaseFinished }, true},
 	} {
 		c.change()

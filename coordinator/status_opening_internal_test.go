@@ -35,7 +35,7 @@ func TestStatusWhileOpening(t *testing.T) {
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
 		r.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
-		r.complete, r.warning = true, "3 rows are new"
+		r.windows.complete, r.windows.warning = true, "3 rows are new"
 		if err := r.publishStatus(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestStatusWhileOpening(t *testing.T) {
 // ledgerIDs returns the identities of the items in the stored windows.
 func (r *runner) ledgerIDs(t *testing.T) (ids []string) {
 	t.Helper()
-	for n := range r.stored {
+	for n := range r.windows.stored {
 		for _, it := range windowOf(r, n, 2*n, 2).Items {
 			ids = append(ids, it.ID)
 		}

@@ -131,7 +131,7 @@ func TestEnteredWindow(t *testing.T) {
 	r := decidingRunner(t, &now, &strings.Builder{})
 	reported := map[int]bool{} // found, by index
 	var read []int
-	r.s.cfg.run = &RunConfig{
+	run := &Run{runner: r, copies: map[ledger.Identity][]place{}, cfg: RunConfig{
 		Finished: func(res manifest.Result, found bool) {
 			if _, twice := reported[res.Item.Index]; twice {
 				t.Errorf("item %d is reported twice", res.Item.Index)
@@ -139,8 +139,8 @@ func TestEnteredWindow(t *testing.T) {
 			reported[res.Item.Index] = found
 		},
 		Read: func(n, steps int, _ bool) { read = append(read, n, steps) },
-	}
-	r.copies = map[ledger.Identity][]place{}
+	}}
+	r.s.cfg.run, r.items = &run.cfg, run
 	enter := func(w *shard.Window) {
 		t.Helper()
 		data, _, err := w.Encode()
@@ -148,7 +148,7 @@ func TestEnteredWindow(t *testing.T) {
 			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
 		}
 		if err == nil {
-			err = r.enterWindow(t.Context(), w, r.addWindow(w))
+			err = run.windowRead(t.Context(), w, r.addWindow(w))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -181,12 +181,12 @@ func TestEnteredWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.recent = nil
+	run.recent = nil
 	outcome(1, manifest.OutcomeDone)
 	outcome(1, manifest.OutcomeDone)
 	outcome(2, manifest.OutcomeFailed)
-	if len(reported) != 7 || reported[1] || reported[6] || reported[7] || len(r.copies) != 0 || r.seen != 2 {
-		t.Errorf("reported %v, %d copies", reported, len(r.copies))
+	if len(reported) != 7 || reported[1] || reported[6] || reported[7] || len(run.copies) != 0 || r.outcomes.seen != 2 {
+		t.Errorf("reported %v, %d copies", reported, len(run.copies))
 	}
 	if counts := r.ledger.Total(0, false); counts.Done != 5 || counts.Failed != 2 || counts.Pending != 1 {
 		t.Errorf("counts %+v", counts)
@@ -217,7 +217,7 @@ func TestKeptReport(t *testing.T) {
 		if got := run.keepsReport(t.Context()); got != want {
 			t.Errorf("%d done items: kept %t", done, got)
 		}
-		r.complete = true
+		r.windows.complete = true
 		if run.keepsReport(t.Context()) {
 			t.Error("a complete run keeps an old report")
 		}

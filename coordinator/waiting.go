@@ -59,7 +59,7 @@ func (r *runner) awaitSource(ctx context.Context, cause error) error {
 	if r.s.cfg.run != nil {
 		return cause
 	}
-	delay, isNew := r.waiting.set("dataset", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+	delay, isNew := r.reader.waiting.set("dataset", cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
 	if isNew {
 		r.log.Warn("waiting for the dataset", "reason", cause)
 	}
@@ -68,6 +68,6 @@ func (r *runner) awaitSource(ctx context.Context, cause error) error {
 
 // awaitFile reports in the campaign's status that the prior or an operator cannot be read. The runner tries again.
 func (r *runner) awaitFile(ctx context.Context, object string, cause error) error {
-	r.waiting.set(object, cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
+	r.reader.waiting.set(object, cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
 	return errors.Join(cause, r.publishStatus(ctx, 0))
 }

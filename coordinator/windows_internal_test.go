@@ -92,8 +92,8 @@ func TestStoreWindow(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if _, n := r.parts.Waiting(); n != tt.noted || r.ledger.Items() != tt.items || r.stored != 1 || r.next.Item != tt.items {
-			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.Items(), r.stored, r.next.Item)
+		if _, n := r.parts.Waiting(); n != tt.noted || r.ledger.Items() != tt.items || r.windows.stored != 1 || r.windows.next.Item != tt.items {
+			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.Items(), r.windows.stored, r.windows.next.Item)
 		}
 		if got := workIn(t, r); len(got) != tt.expected {
 			t.Errorf("%s: %d published items", tt.name, len(got))
@@ -121,7 +121,7 @@ func TestStoreWindowThatDoesNotFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 2)})
-		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.stored != 0 {
+		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.windows.stored != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -264,9 +264,9 @@ func TestRestoredLedger(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_, noted := r.parts.Waiting()
-		if tt.follow && (r.stored != 2 || r.ledger.Open() != 4 || !r.complete || r.sound != 0 || r.unverified != 2 || r.warning != "3 rows are new" ||
-			r.next.Item != 4 || noted != 2) {
-			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.stored, r.ledger.Open(), r.sound, r.warning)
+		if tt.follow && (r.windows.stored != 2 || r.ledger.Open() != 4 || !r.windows.complete || r.windows.sound != 0 || r.windows.unverified != 2 || r.windows.warning != "3 rows are new" ||
+			r.windows.next.Item != 4 || noted != 2) {
+			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.windows.stored, r.ledger.Open(), r.windows.sound, r.windows.warning)
 		}
 	}
 }

@@ -71,27 +71,16 @@ func (r *runner) restoreChunk(ctx context.Context, begin int, stored []storage.I
 		if k == nil {
 			k = &ledger.Window{Number: w.Number, Item: w.Item}
 		}
-		if k.Number != r.stored || k.Item != r.next.Item || (w != nil && (w.Campaign != r.id || w.Number != k.Number || w.Item != k.Item)) {
+		if k.Number != r.windows.stored || k.Item != r.windows.next.Item || (w != nil && (w.Campaign != r.id || w.Number != k.Number || w.Item != k.Item)) {
 			return fmt.Errorf("stored window %d does not follow the previous window; remove %s, so that the dataset is read again",
 				begin+i, shard.Prefix(r.id))
 		}
-		switch {
-		case known[begin+i] == nil:
-			r.addWindow(w)
-			r.parts.NoteWindow(w, info.Size)
+		if known[begin+i] != nil {
+			r.windows.addKnown(k, w)
 			continue
-		case w != nil:
-			r.next, r.complete = w.Next(r.next), w.Last
-		default:
-			r.next = shard.Position{Number: k.Number + 1, Item: k.Item + k.Items}
 		}
-		r.stored = k.Number + 1
-		if r.sound < 0 && k.Items > k.Failures {
-			r.sound = k.Number
-		}
-		if k.Changed != "" {
-			r.warning = k.Changed
-		}
+		r.addWindow(w)
+		r.parts.NoteWindow(w, info.Size)
 	}
 	return nil
 }

@@ -61,9 +61,10 @@ func testRestoredWindows(t *testing.T, sound int) {
 	var log bytes.Buffer
 	newRunner := func() *runner {
 		r := &runner{
-			id: spec.ID(), s: &Service{cfg: Config{Store: store, Now: time.Now}}, log: slog.New(slog.NewTextHandler(&log, nil)),
-			ledger: ledger.New(), rec: &manifest.Campaign{Items: windows * rows}, sound: -1,
+			s: &Service{cfg: Config{Store: store, Now: time.Now}}, record: record{id: spec.ID(), log: slog.New(slog.NewTextHandler(&log, nil)), rec: &manifest.Campaign{Items: windows * rows}},
+			ledger: ledger.New(),
 		}
+		r.windows.sound = -1
 		r.openParts()
 		return r
 	}
@@ -80,7 +81,7 @@ func testRestoredWindows(t *testing.T, sound int) {
 		must(store.Put(t.Context(), shard.Key(spec.ID(), w.Number), data))
 		written.addWindow(w)
 		written.parts.NoteWindow(w, int64(len(data)))
-		positions, counts = append(positions, written.next), append(counts, written.ledger.Total(0, false))
+		positions, counts = append(positions, written.windows.next), append(counts, written.ledger.Total(0, false))
 	}
 	must(written.parts.Fold(t.Context(), 0, false))
 	if _, n := written.parts.Waiting(); len(positions) != windows || n != windows%ledger.FoldWindows {
@@ -90,9 +91,9 @@ func testRestoredWindows(t *testing.T, sound int) {
 		t.Helper()
 		r := newRunner()
 		must(r.restoreWindows(t.Context()))
-		if r.stored != stored || r.next != positions[stored-1] || r.complete != (stored == windows) || r.sound != sound || r.warning != change {
+		if r.windows.stored != stored || r.windows.next != positions[stored-1] || r.windows.complete != (stored == windows) || r.windows.sound != sound || r.windows.warning != change {
 			t.Errorf("%s: %d windows, complete %t, first sound window %d, warning %q, position %+v",
-				name, r.stored, r.complete, r.sound, r.warning, r.next)
+				name, r.windows.stored, r.windows.complete, r.windows.sound, r.windows.warning, r.windows.next)
 		}
 		if got := r.ledger.Total(0, false); got != counts[stored-1] || got.Failed < stored*rows/7 {
 			t.Errorf("%s: counts %+v, want %+v", name, got, counts[stored-1])

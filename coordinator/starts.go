@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -66,163 +67,176 @@ func (s *survivedStarts) has(id string, mark startMark) bool {
 	return mark.Starts > 0 && !mark.Parked && slices.ContainsFunc(s.byID[id], mark.equal)
 }
 
-// markStart counts a start of the campaign, or rejects the campaign if maxStarts coordinators have died in its start. A
+// starts counts the starts of a campaign that end a coordinator, for a runner.
+type starts struct {
+	id       string
+	cfg      *Config
+	log      *slog.Logger
+	suspects chan struct{} // has an element while a campaign starts that may have ended a coordinator
+	survived *survivedStarts
+
+	own       startMark // as written; zero without one
+	attempted startMark // whose write failed; zero without one
+	revision  uint64    // of own
+	suspect   bool      // holds suspects
+}
+
+// count counts a start of the campaign, or rejects the campaign if maxStarts coordinators have died in its start. A
 // campaign that may have ended a coordinator starts while no other such campaign does, so that only one is to blame.
-func (r *runner) markStart(ctx context.Context) error {
-	if r.s.cfg.run != nil || r.rec.Complete {
-		return nil
-	}
-	mark, revision, err := r.readMark(ctx)
+//
+// resumed means that a person has resumed the campaign after its end.
+func (s *starts) count(ctx context.Context, resumed bool) error {
+	mark, revision, err := s.read(ctx)
 	if err != nil {
 		return err
 	}
-	if r.s.survived.has(r.id, mark) {
+	if s.survived.has(s.id, mark) {
 		mark.Starts--
 	}
-	if mark.Parked && r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun {
-		mark = startMark{} // a person has resumed it
+	if mark.Parked && resumed {
+		mark = startMark{}
 	}
 	if mark.Starts >= maxStarts {
-		return r.park(ctx, mark, revision)
+		return s.park(ctx, mark, revision)
 	}
 	if mark.Starts > 0 {
 		select {
-		case r.s.suspects <- struct{}{}:
-			r.suspect = true
+		case s.suspects <- struct{}{}:
+			s.suspect = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	if err := r.writeMark(ctx, r.starts(mark.Starts+1), revision); err != nil {
+	if err := s.write(ctx, s.mark(mark.Starts+1), revision); err != nil {
 		return err
 	}
-	r.s.survived.clear(r.id)
+	s.survived.clear(s.id)
 	return nil
 }
 
-// starts is a mark of this coordinator.
-func (r *runner) starts(n int) startMark {
-	return startMark{Starts: n, Coordinator: r.s.cfg.Name, At: r.s.cfg.Now().UTC()}
+// mark is a mark of this coordinator.
+func (s *starts) mark(n int) startMark {
+	return startMark{Starts: n, Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
 }
 
 // park rejects the campaign with the reason.
-func (r *runner) park(ctx context.Context, mark startMark, revision uint64) error {
+func (s *starts) park(ctx context.Context, mark startMark, revision uint64) error {
 	last := fmt.Sprintf("%s at %s", mark.Coordinator, mark.At.UTC().Format(time.DateTime))
 	if !mark.Parked {
 		mark.Parked = true
-		if err := r.writeMark(ctx, mark, revision); err != nil {
+		if err := s.write(ctx, mark, revision); err != nil {
 			return err
 		}
-		r.mark = startMark{} // it stays
+		s.own = startMark{} // it stays
 	}
 	return rejection{fmt.Errorf("%d coordinators have died while they started this campaign, the last was %s: its prior or its dataset may need "+
 		"more memory than there is; mend it and submit it again, or resume it to try again", mark.Starts, last)}
 }
 
-// readMark reads the mark; without one it is zero, with revision 0.
-func (r *runner) readMark(ctx context.Context) (mark startMark, revision uint64, err error) {
-	data, revision, err := r.s.cfg.Board.Get(ctx, manifest.KeyStartPrefix+r.id)
+// read reads the mark; without one it is zero, with revision 0.
+func (s *starts) read(ctx context.Context) (mark startMark, revision uint64, err error) {
+	data, revision, err := s.cfg.Board.Get(ctx, manifest.KeyStartPrefix+s.id)
 	switch {
 	case errors.Is(err, queue.ErrNoRecord):
 		return mark, 0, nil
 	case err != nil:
-		return mark, 0, fmt.Errorf("read the starts of campaign %s: %w", r.id, err)
+		return mark, 0, fmt.Errorf("read the starts of campaign %s: %w", s.id, err)
 	}
 	if json.Unmarshal(data, &mark) != nil || mark.Starts < 0 {
-		r.log.Warn("replaced a damaged record of starts", "record", manifest.KeyStartPrefix+r.id)
+		s.log.Warn("replaced a damaged record of starts", "record", manifest.KeyStartPrefix+s.id)
 		mark = startMark{}
 	}
 	return mark, revision, nil
 }
 
-// writeMark replaces the mark at a revision.
-func (r *runner) writeMark(ctx context.Context, mark startMark, revision uint64) error {
+// write replaces the mark at a revision.
+func (s *starts) write(ctx context.Context, mark startMark, revision uint64) error {
 	data, err := json.Marshal(mark)
 	if err != nil {
 		return err
 	}
 	var next uint64
 	if revision == 0 {
-		next, err = r.s.cfg.Board.Create(ctx, manifest.KeyStartPrefix+r.id, data)
+		next, err = s.cfg.Board.Create(ctx, manifest.KeyStartPrefix+s.id, data)
 	} else {
-		next, err = r.s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+r.id, data, revision)
+		next, err = s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+s.id, data, revision)
 	}
 	if err != nil {
-		r.attempted = mark // the board may have it
-		return fmt.Errorf("count a start of campaign %s: %w", r.id, err)
+		s.attempted = mark // the board may have it
+		return fmt.Errorf("count a start of campaign %s: %w", s.id, err)
 	}
-	r.mark, r.markRevision, r.attempted = mark, next, startMark{}
+	s.own, s.revision, s.attempted = mark, next, startMark{}
 	return nil
 }
 
 // findAttempted adopts the mark of a write that was interrupted if the board has it.
-func (r *runner) findAttempted(ctx context.Context) error {
-	want := r.attempted
+func (s *starts) findAttempted(ctx context.Context) error {
+	want := s.attempted
 	if want.Starts == 0 {
 		return nil
 	}
-	r.attempted = startMark{}
-	got, revision, err := r.readMark(ctx)
+	s.attempted = startMark{}
+	got, revision, err := s.read(ctx)
 	if err == nil && got.equal(want) {
-		r.mark, r.markRevision = got, revision
+		s.own, s.revision = got, revision
 	}
 	return err
 }
 
-// noteProgress takes the earlier starts back after a stored window, and the mark when the dataset is read.
-func (r *runner) noteProgress(ctx context.Context) error {
+// progress takes the earlier starts back after a stored window, and the mark when the dataset is read.
+func (s *starts) progress(ctx context.Context, complete bool) error {
 	switch {
-	case r.mark.Starts == 0:
+	case s.own.Starts == 0:
 		return nil
-	case r.complete:
-		return r.removeMark(ctx)
-	case r.mark.Starts == 1:
+	case complete:
+		return s.remove(ctx)
+	case s.own.Starts == 1:
 		return nil
 	}
-	r.clearSuspicion()
-	return r.writeMark(ctx, r.starts(1), r.markRevision)
+	s.clearSuspicion()
+	return s.write(ctx, s.mark(1), s.revision)
 }
 
-// unmarkStart takes the start back, because this coordinator has survived it.
-func (r *runner) unmarkStart(ctx context.Context) {
+// end takes the start back, because this coordinator has survived it.
+func (s *starts) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	r.takeBack(ctx)
+	s.takeBack(ctx)
 }
 
 // takeBack takes the start back. If the board does not answer, the next start in this process does.
-func (r *runner) takeBack(ctx context.Context) {
-	defer r.clearSuspicion()
-	own := []startMark{r.mark, r.attempted}
-	err := r.findAttempted(ctx)
+func (s *starts) takeBack(ctx context.Context) {
+	defer s.clearSuspicion()
+	own := []startMark{s.own, s.attempted}
+	err := s.findAttempted(ctx)
 	switch {
-	case err != nil || r.mark.Starts == 0:
-	case r.mark.Starts > 1:
-		err = r.writeMark(ctx, r.starts(r.mark.Starts-1), r.markRevision)
+	case err != nil || s.own.Starts == 0:
+	case s.own.Starts > 1:
+		err = s.write(ctx, s.mark(s.own.Starts-1), s.revision)
 	default:
-		err = r.removeMark(ctx)
+		err = s.remove(ctx)
 	}
 	if err != nil {
-		r.log.Warn("could not take back the start of the campaign", "reason", err)
-		r.s.survived.add(r.id, own...)
+		s.log.Warn("could not take back the start of the campaign", "reason", err)
+		s.survived.add(s.id, own...)
 	}
-	r.mark, r.attempted = startMark{}, startMark{}
+	s.own, s.attempted = startMark{}, startMark{}
 }
 
-// removeMark removes the mark.
-func (r *runner) removeMark(ctx context.Context) error {
-	defer r.clearSuspicion()
-	if err := board.IgnoreConflict(r.s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+r.id, r.markRevision)); err != nil {
-		return fmt.Errorf("remove the starts of campaign %s: %w", r.id, err)
+// remove removes the mark.
+func (s *starts) remove(ctx context.Context) error {
+	defer s.clearSuspicion()
+	if err := board.IgnoreConflict(s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+s.id, s.revision)); err != nil {
+		return fmt.Errorf("remove the starts of campaign %s: %w", s.id, err)
 	}
-	r.mark = startMark{}
+	s.own = startMark{}
 	return nil
 }
 
 // clearSuspicion lets the next campaign start that may have ended a coordinator.
-func (r *runner) clearSuspicion() {
-	if r.suspect {
-		r.suspect = false
-		<-r.s.suspects
+func (s *starts) clearSuspicion() {
+	if s.suspect {
+		s.suspect = false
+		<-s.suspects
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"ddiff/coordinator/ledger"
 	"ddiff/internal/lifecycle"
@@ -18,14 +19,26 @@ type event struct {
 	err    error
 }
 
-// follow delivers the outcomes that the ledger does not have to r.events until ctx ends.
-func (r *runner) follow(ctx context.Context) {
-	r.follower.Stop()
+// follower delivers the outcomes of a campaign from the result stream, and knows how far the ledger has them.
+type follower struct {
+	events  <-chan event
+	service *lifecycle.Service // fills events
+	since   time.Time          // when it began to read
+	seen    uint64             // sequence number of the last outcome in the ledger
+	behind  int                // outcomes that followed it in the stream, when it was read
+	caught  bool               // the ledger has had all outcomes of the stream since then
+	// counted is the sequence number of the last outcome in ddiff.ledger.items, or before the runner began, if counts is set.
+	counted uint64
+	counts  bool
+}
+
+// start delivers the outcomes after the last one that was seen to events, until ctx ends or stop.
+func (f *follower) start(ctx context.Context, q *queue.Queue, now time.Time) {
+	f.stop()
 	events := make(chan event, 256)
-	r.events = events
-	q, after := r.queue, r.seen
-	r.caught, r.followed = false, r.s.cfg.Now()
-	r.follower = lifecycle.Go(ctx, func(ctx context.Context) error {
+	f.events, f.caught, f.since = events, false, now
+	after := f.seen
+	f.service = lifecycle.Go(ctx, func(ctx context.Context) error {
 		for res, err := range q.Results(ctx, after) {
 			select {
 			case events <- event{res, err}:
@@ -40,21 +53,41 @@ func (r *runner) follow(ctx context.Context) {
 	})
 }
 
+// stop ends the delivery.
+func (f *follower) stop() { f.service.Stop() }
+
+// next notes an outcome that is about to enter the ledger.
+func (f *follower) next(e queue.Result) {
+	f.seen, f.behind = e.Seq, int(e.Behind)
+}
+
+// first reports whether an outcome is new in ddiff.ledger.items, and counts it.
+func (f *follower) first(seq uint64) bool {
+	if seq <= f.counted {
+		return false
+	}
+	f.counted = seq
+	return true
+}
+
+// lag returns the number of outcomes that are not in the ledger.
+func (f *follower) lag() int { return max(f.behind, len(f.events)) }
+
 // settleEvents enters an outcome, and all others that have arrived, into the ledger.
 func (r *runner) settleEvents(e event) error {
 	for {
 		if e.err != nil {
-			return errors.Join(fmt.Errorf("follow results: %w", e.err), r.announceCopies())
+			return errors.Join(fmt.Errorf("follow results: %w", e.err), r.flushItems())
 		}
-		r.seen, r.behind = e.result.Seq, int(e.result.Behind)
+		r.outcomes.next(e.result)
 		if err := r.settleEvent(e.result); err != nil {
 			return err
 		}
-		r.caught = r.caught || r.behind == 0
+		r.outcomes.caught = r.outcomes.caught || r.outcomes.behind == 0
 		select {
-		case e = <-r.events:
+		case e = <-r.outcomes.events:
 		default:
-			return r.announceCopies()
+			return r.flushItems()
 		}
 	}
 }
@@ -82,8 +115,7 @@ func (r *runner) settleEvent(e queue.Result) error {
 	if n == 0 {
 		return nil
 	}
-	if e.Seq > r.counted {
-		r.counted = e.Seq
+	if r.outcomes.first(e.Seq) {
 		r.s.cfg.Metrics.Settle(context.Background(), string(res.Outcome), n)
 	}
 	r.pace.add(r.s.cfg.Now(), res.Finished, n)
@@ -91,7 +123,7 @@ func (r *runner) settleEvent(e queue.Result) error {
 	if res.Outcome != manifest.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}
-	return r.announce(res, false)
+	return r.itemSettled(res, false)
 }
 
 // decodeOutcome reads the payload of a result event. Only a Run gets and needs more than the outcome itself.

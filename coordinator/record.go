@@ -1,0 +1,142 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"ddiff/coordinator/board"
+	"ddiff/manifest"
+)
+
+// record is the record of a campaign on the board, and the reads and writes of its runner. offer, nextRecord, begin and stop
+// are safe for concurrent use; the runner alone uses rec and the others.
+type record struct {
+	id  string
+	cfg *Config
+	log *slog.Logger
+	rec *manifest.Campaign // as the runner has read or written it
+
+	mu       sync.Mutex
+	offered  *manifest.Campaign // the newest record that the runner has not read
+	revision uint64             // of the newest record that was offered or written
+	wake     chan struct{}      // has an element after an offer
+	cancel   context.CancelFunc
+	deleted  bool // the campaign was deleted after the newest record
+}
+
+// offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
+// the runner's own writes.
+func (r *record) offer(c *manifest.Campaign, revision uint64) {
+	r.mu.Lock()
+	if revision <= r.revision {
+		r.mu.Unlock()
+		return
+	}
+	r.offered, r.revision, r.deleted = c, revision, false
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// nextRecord returns the newest record if the campaign needs a coordinator, else nil. The newest record may be the one
+// that the runner wrote last: that write included the changes of other writers.
+func (r *record) nextRecord() *manifest.Campaign {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.rec
+	if r.offered != nil {
+		c, r.offered = r.offered, nil
+	}
+	if c == nil || !board.Active(c) {
+		return nil
+	}
+	return c
+}
+
+// begin returns a copy of ctx that stop also ends.
+func (r *record) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel = cancel; r.deleted {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+// stop ends the runner of a deleted campaign. Only a later record starts the campaign again.
+func (r *record) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.offered, r.deleted = nil, true
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// applyOffered copies the fields that people write from the offered record.
+func (r *record) applyOffered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.offered; c != nil {
+		r.offered = nil
+		r.rec.Wanted, r.rec.Commands, r.rec.Weight, r.rec.Priority = c.Wanted, c.Commands, c.Weight, c.Priority
+	}
+}
+
+// errPhaseChanged: a second leader has moved the campaign to another phase.
+var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
+
+// save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
+// phase, save adopts that record and writes nothing.
+//
+// The store has a copy of the record in its last phase. The copy of an ended campaign is written first: no coordinator
+// opens such a campaign to complete an interrupted save.
+func (r *record) save(ctx context.Context, change func(c *manifest.Campaign)) error {
+	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
+}
+
+// saveIf is save that adopts the record and writes nothing unless the condition holds.
+func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
+	phase := r.rec.Phase
+	c, revision, err := board.UpdateRevision(ctx, r.cfg.Board, r.id, func(c *manifest.Campaign) error {
+		if c.Phase != phase || !condition(c) {
+			return board.ErrUnchanged
+		}
+		c.Output = r.rec.Output // users may write the record
+		if r.rec.Prior.SHA256 != "" {
+			c.Prior = r.rec.Prior
+		}
+		if len(r.rec.Operators) > 0 {
+			c.Operators = r.rec.Operators
+		}
+		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
+		change(c)
+		if c.Phase.Ended() && c.Phase != phase {
+			return board.Store(ctx, r.cfg.Store, c)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.rec = c
+	r.mu.Lock()
+	if revision > r.revision {
+		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
+	}
+	r.mu.Unlock()
+	if c.Phase == phase {
+		return nil
+	}
+	r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
+	if c.Phase.Ended() {
+		return nil
+	}
+	return board.Store(ctx, r.cfg.Store, c)
+}
