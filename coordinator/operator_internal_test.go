@@ -72,12 +72,12 @@ func TestOperatorsAreCopied(t *testing.T) {
 		}
 		for i, want := range []string{firstSHA, secondSHA} {
 			path := []string{a, b}[i]
-			if f := r.catalogue.Files[path]; f == nil || f.SHA256 != want {
+			if f := r.models.catalogue.Files[path]; f == nil || f.SHA256 != want {
 				t.Errorf("%s: %s is %+v", name, path, f)
 			}
 		}
 		for _, task := range []string{"blur0", "blur1", "blur2", "hdr"} {
-			if _, err := r.catalogue.Operators.Parameters(task, nil); err != nil {
+			if _, err := r.models.catalogue.Operators.Parameters(task, nil); err != nil {
 				t.Errorf("%s: task %s: %v", name, task, err)
 			}
 		}
@@ -198,7 +198,7 @@ func TestOperatorAtAddress(t *testing.T) {
 	if len(models.got) != 2 || models.got[0] != address {
 		t.Errorf("read %q", models.got)
 	}
-	withFile := r.catalogue
+	withFile := r.models.catalogue
 	// The store is the workers' only source, so an outage of it is not the end of the campaign either.
 	r.s.cfg.Store = unavailableStore{r.s.cfg.Store}
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
@@ -206,8 +206,8 @@ func TestOperatorAtAddress(t *testing.T) {
 	}
 	// A Run has its files in its catalogue.
 	r.s.cfg.run, r.s.cfg.Catalogue = &RunConfig{}, withFile
-	if err := r.openOperators(t.Context()); err != nil || r.catalogue.Files[address] == nil {
-		t.Errorf("run: files %v, %v", r.catalogue.Files, err)
+	if err := r.openOperators(t.Context()); err != nil || r.models.catalogue.Files[address] == nil {
+		t.Errorf("run: files %v, %v", r.models.catalogue.Files, err)
 	}
 }
 

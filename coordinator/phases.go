@@ -45,7 +45,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 			return err
 		}
 	}
-	r.checked, r.canary = nil, nil // of the earlier rounds
+	r.trial = trial{} // of the earlier rounds
 	wanted := r.rec.Wanted
 	return r.saveIf(ctx, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {
 		c.Phase, c.Wanted, c.Reason, c.Round, c.Finished = manifest.PhaseQueued, manifest.WantRun, "", c.Round+1, time.Time{}
@@ -126,10 +126,10 @@ func (r *runner) advance(ctx context.Context) error {
 		return r.startPreflight(ctx)
 	case manifest.PhasePreflight:
 		switch {
-		case r.checked == nil:
+		case r.trial.checked == nil:
 			return nil
-		case r.checked.Failed != "":
-			return rejection{fmt.Errorf("preflight: %s: %s", r.checked.Failed, r.checked.Reason)}
+		case r.trial.checked.Failed != "":
+			return rejection{fmt.Errorf("preflight: %s: %s", r.trial.checked.Failed, r.trial.checked.Reason)}
 		case r.rec.Canary == 0:
 			return r.release(ctx)
 		}
@@ -161,7 +161,7 @@ func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
 
 // release permits publishing of all items.
 func (r *runner) release(ctx context.Context) error {
-	r.canary = nil
+	r.trial.canary = nil
 	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Released = manifest.PhaseRunning, true })
 }
 
@@ -169,7 +169,7 @@ func (r *runner) release(ctx context.Context) error {
 // unless the campaign is to stop at once. If the campaign is resumed meanwhile, it publishes the dropped items again.
 func (r *runner) cancelCampaign(ctx context.Context) error {
 	_, leased, err := r.queue.Depth(ctx)
-	if err != nil || (!r.rec.Released && r.canary == nil) {
+	if err != nil || (!r.rec.Released && r.trial.canary == nil) {
 		leased = 0 // the queue is gone, or has only a preflight
 	}
 	if err := r.queue.Drop(ctx); err != nil {

@@ -189,7 +189,7 @@ func TestReopenedCampaign(t *testing.T) {
 				r.ledger.Settle(it.ID, 0, ledger.Done, "")
 			}
 		}
-		r.checked, r.canary = &manifest.Checked{}, []string{id(0)}
+		r.trial.checked, r.trial.canary = &manifest.Checked{}, []string{id(0)}
 		if err := r.reopenEnded(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -198,7 +198,7 @@ func TestReopenedCampaign(t *testing.T) {
 			t.Fatal(err)
 		}
 		if reopened := c.Phase == manifest.PhaseQueued; reopened != tt.want || reopened != (c.Reason == "") || reopened != c.Finished.IsZero() ||
-			reopened != (c.Round == 4) || reopened != (r.checked == nil) || reopened != (r.canary == nil) {
+			reopened != (c.Round == 4) || reopened != (r.trial.checked == nil) || reopened != (r.trial.canary == nil) {
 			t.Errorf("%s: record %+v", name, c)
 		}
 	}

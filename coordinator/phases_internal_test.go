@@ -34,9 +34,9 @@ func TestExpected(t *testing.T) {
 	}
 	check("queued", manifest.PhaseQueued, 0)
 	check("preflight", manifest.PhasePreflight, 1)
-	r.checked = &manifest.Checked{}
+	r.trial.checked = &manifest.Checked{}
 	check("answered preflight", manifest.PhasePreflight, 0)
-	r.canary = []string{id(0), id(1), id(2)}
+	r.trial.canary = []string{id(0), id(1), id(2)}
 	check("canary", manifest.PhaseCanary, 2)
 	r.rec.Shards, r.windows.stored = 1, 2
 	check("a window is not published", manifest.PhaseRunning, 0)
@@ -203,17 +203,17 @@ func TestPreflightAnswer(t *testing.T) {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log)
 		r.settlePreflight([]byte(payload))
-		if r.checked == nil || r.checked.Failed != want || r.checked.Worker != "gpu" {
-			t.Errorf("%s: %+v", payload, r.checked)
+		if r.trial.checked == nil || r.trial.checked.Failed != want || r.trial.checked.Worker != "gpu" {
+			t.Errorf("%s: %+v", payload, r.trial.checked)
 		}
 		logged := strings.Contains(log.String(), "12 GiB")
 		if logged != (want == "" && strings.Contains(payload, "12 GiB")) {
 			t.Errorf("%s: log %s", payload, log.String())
 		}
-		r.checked = nil
+		r.trial.checked = nil
 		r.settlePreflight([]byte(payload[:9]))
-		if r.checked != nil || !strings.Contains(log.String(), "skipped a preflight answer") {
-			t.Errorf("a damaged answer: %+v", r.checked)
+		if r.trial.checked != nil || !strings.Contains(log.String(), "skipped a preflight answer") {
+			t.Errorf("a damaged answer: %+v", r.trial.checked)
 		}
 	}
 }
@@ -241,17 +241,17 @@ func TestAdvance(t *testing.T) {
 	step("no window", manifest.PhaseQueued, false)
 	set(manifest.PhasePreflight)
 	step("no answer", manifest.PhasePreflight, false)
-	r.checked = &manifest.Checked{Failed: "memory", Reason: "12 GiB are missing"}
+	r.trial.checked = &manifest.Checked{Failed: "memory", Reason: "12 GiB are missing"}
 	var rejected rejection
 	if err := r.advance(t.Context()); !errors.As(err, &rejected) || err.Error() != "preflight: memory: 12 GiB are missing" {
 		t.Errorf("error %v", err)
 	}
-	r.checked = &manifest.Checked{}
+	r.trial.checked = &manifest.Checked{}
 	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Canary = 2 }); err != nil {
 		t.Fatal(err)
 	}
 	step("a canary is wanted", manifest.PhaseCanary, false)
-	r.canary = []string{id(0), id(1)}
+	r.trial.canary = []string{id(0), id(1)}
 	r.ledger.Add(id(0))
 	r.ledger.Add(id(1))
 	step("the canary is pending", manifest.PhaseCanary, false)
@@ -264,7 +264,7 @@ func TestAdvance(t *testing.T) {
 	r.ledger.Settle(id(0), 0, ledger.Done, "")
 	step("one of the canary is restored", manifest.PhaseRunning, true)
 	step("running", manifest.PhaseRunning, true)
-	if r.canary != nil {
+	if r.trial.canary != nil {
 		t.Error("the canary stays")
 	}
 }

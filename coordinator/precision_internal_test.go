@@ -29,7 +29,7 @@ func TestRestorePrecision(t *testing.T) {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		r.rec.Spec.Precision, r.rec.Spec.Float32 = manifest.PrecisionAuto, []string{"phase_retrieval"}
 		r.id = r.rec.Spec.ID()
-		r.onBoard(t).prior = &prior.Description{Card: prior.Card{MultipleOf: 8}}
+		r.onBoard(t).models.prior = &prior.Description{Card: prior.Card{MultipleOf: 8}}
 		for i, task := range strings.Fields(c.tasks) {
 			it := manifest.Item{ID: fmt.Sprint(i), Task: task, Precision: r.rec.Spec.PrecisionOf(task, manifest.PrecisionBFloat16)}
 			w := shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Number: i, Items: 1}, Items: []manifest.Item{it}}

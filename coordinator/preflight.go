@@ -19,6 +19,12 @@ const (
 	moreImages   = 3
 )
 
+// trial is the state of the preflight and of the canary items. It is empty until they begin.
+type trial struct {
+	checked *manifest.Checked // the answer to the preflight
+	canary  []string          // identities of the published canary items
+}
+
 // startPreflight asks one worker to check the campaign.
 func (r *runner) startPreflight(ctx context.Context) error {
 	if r.windows.sound < 0 {
@@ -86,13 +92,13 @@ func (r *runner) settlePreflight(payload []byte) {
 			r.log.Info("preflight", "check", check.Name, "found", check.Found, "worker", c.Worker)
 		}
 	}
-	r.checked = &c
+	r.trial.checked = &c
 }
 
 // advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if none is done: one
 // bad image must not stop a campaign, also if it ends the workers that restore it.
 func (r *runner) advanceCanary(ctx context.Context) error {
-	if r.canary == nil {
+	if r.trial.canary == nil {
 		first, err := r.firstWindow(ctx)
 		if err != nil {
 			return err
@@ -101,11 +107,11 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 		if _, err := r.publish(ctx, items, nil); err != nil {
 			return err
 		}
-		r.canary = identities(items)
+		r.trial.canary = identities(items)
 	}
 	restored := 0
 	var last string
-	for _, id := range r.canary {
+	for _, id := range r.trial.canary {
 		switch r.ledger.State(id) {
 		case ledger.Pending:
 			return nil
@@ -118,7 +124,7 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 		}
 	}
 	if restored == 0 {
-		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.canary), last)}
+		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.trial.canary), last)}
 	}
 	return r.release(ctx)
 }

@@ -124,12 +124,12 @@ func (r *runner) queueComplete(queued int) bool { return queued >= r.expected() 
 func (r *runner) expected() int {
 	switch r.rec.Phase {
 	case manifest.PhasePreflight:
-		if r.checked == nil {
+		if r.trial.checked == nil {
 			return 1
 		}
 	case manifest.PhaseCanary:
 		n := 0
-		for _, id := range r.canary {
+		for _, id := range r.trial.canary {
 			if r.ledger.State(id) == ledger.Pending {
 				n++
 			}
@@ -152,7 +152,7 @@ func (r *runner) settleFromStore(ctx context.Context) error {
 			return err
 		}
 		isCanary := map[string]bool{}
-		for _, id := range r.canary {
+		for _, id := range r.trial.canary {
 			isCanary[id] = true
 		}
 		include := make([]bool, len(first.Items))
@@ -173,7 +173,7 @@ func (r *runner) recover(ctx context.Context) error {
 		if err := r.queue.Drop(ctx); err != nil {
 			return fmt.Errorf("drop work: %w", err)
 		}
-		r.canary, r.checked, r.stalled = nil, nil, time.Time{}
+		r.trial, r.stalled = trial{}, time.Time{}
 		if err := r.openQueue(ctx); err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func TestLostCanary(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := items(0, 4)
-		r.canary, r.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
+		r.trial.canary, r.trial.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
 		putResult(t, r, all[0], manifest.OutcomeDone)
 		putResult(t, r, all[2], manifest.OutcomeDone)
 		if err := r.settleFromStore(t.Context()); err != nil {
@@ -148,8 +148,8 @@ func TestLostCanary(t *testing.T) {
 		if phase == manifest.PhasePaused {
 			after = phase
 		}
-		if r.canary != nil || r.checked != nil || !r.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
-			t.Errorf("%s: canary %v, round %d, phase %s", phase, r.canary, r.rec.Round, r.rec.Phase)
+		if r.trial.canary != nil || r.trial.checked != nil || !r.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
+			t.Errorf("%s: canary %v, round %d, phase %s", phase, r.trial.canary, r.rec.Round, r.rec.Phase)
 		}
 	}
 }

@@ -31,10 +31,10 @@ func (r *runner) writeReport(ctx context.Context) (_ report.Summary, err error) 
 	others, more := r.otherResults(ctx)
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
+		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.models.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
 	}
 	outputs := []report.Output{{Address: s.Output, Store: r.results}}
-	if campaign.Tunings, err = report.ReadTunings(ctx, outputs, r.catalogue.Methods); err != nil {
+	if campaign.Tunings, err = report.ReadTunings(ctx, outputs, r.models.catalogue.Methods); err != nil {
 		r.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
 	}
 	failures := newFailureList(r.results, r.rec.ID)

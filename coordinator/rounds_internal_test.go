@@ -286,12 +286,12 @@ func TestSettledEvents(t *testing.T) {
 		}
 	}
 	settle(queue.Result{ID: manifest.IDPreflight, Round: 1, Payload: []byte(`{"worker":"a"}`), Seq: 1, Behind: 7})
-	if r.checked != nil {
+	if r.trial.checked != nil {
 		t.Error("an answer of an earlier round counts")
 	}
 	settle(queue.Result{ID: manifest.IDPreflight, Round: 2, Payload: []byte(`{"worker":"a"}`), Seq: 2})
-	if r.checked == nil || !r.progress.IsZero() {
-		t.Errorf("answer %+v, progress %v", r.checked, r.progress)
+	if r.trial.checked == nil || !r.progress.IsZero() {
+		t.Errorf("answer %+v, progress %v", r.trial.checked, r.progress)
 	}
 	settle(queue.Result{ID: id(0), Payload: []byte(`{`), Seq: 3})
 	if r.ledger.Open() != 3 || !strings.Contains(log.String(), "skipped an outcome") {

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -30,17 +28,14 @@ type runner struct {
 
 	starts starts
 
-	prior      *prior.Description
-	closePrior func()          // nil before the prior is open
-	catalogue  shard.Catalogue // with the operator files of the campaign
+	models models
 
 	reader  reader  // of the dataset
 	windows windows // in storage
 
 	missing missingResultsError // of the last report
 	retries map[string]round    // rounds of pending commands, by command
-	canary  []string            // identities of the published canary items
-	checked *manifest.Checked
+	trial   trial
 
 	outcomes follower
 	pace     pace
@@ -54,7 +49,7 @@ type runner struct {
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
-	r := &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, catalogue: s.cfg.Catalogue}
+	r := &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
 	r.starts = starts{id: c.ID, cfg: &s.cfg, log: log, suspects: s.suspects, survived: &s.survived}
 	return r
 }
@@ -88,8 +83,8 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 		if ctx.Err() != nil && r.queue != nil && r.folds() {
 			r.parts.FoldAtExit(ctx, r.outcomes.seen)
 		}
-		if r.closePrior != nil {
-			r.closePrior()
+		if r.models.release != nil {
+			r.models.release()
 		}
 		r.starts.end(ctx)
 	}()
@@ -115,7 +110,7 @@ func (r *runner) openTraced(ctx context.Context) error {
 
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
-	r.ledger, r.canary, r.checked, r.stalled, r.pace, r.outcomes.seen = ledger.New(), nil, nil, time.Time{}, pace{}, 0
+	r.ledger, r.trial, r.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
 	if err := r.openResults(); err != nil {
@@ -139,7 +134,7 @@ func (r *runner) open(ctx context.Context) error {
 	if err := r.openOperators(ctx); err != nil {
 		return err
 	}
-	if err := r.catalogue.Check(&r.rec.Spec, r.prior); err != nil {
+	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
 		return rejection{err}
 	}
 	if err := r.restoreLedger(ctx); err != nil {

@@ -60,8 +60,8 @@ func (r *runner) openSharder() error {
 		return nil
 	}
 	cfg := shard.Config{
-		Spec: &r.rec.Spec, Precision: precision, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
-		Catalogue: r.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
+		Spec: &r.rec.Spec, Precision: precision, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
+		Catalogue: r.models.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {
