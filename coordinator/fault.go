@@ -31,7 +31,7 @@ func limit(f manifest.Fault) time.Duration { return time.Duration(f.Seconds * fl
 
 // note notes a report. The campaign is to pause if no worker has finished an item in the reported time, and no worker works
 // on it that has not reported a fault of late: a single worker with wrong credentials does not stop the others, whose items
-// may take longer. progress is the time of the last outcome; works is workerCount.works of the campaign.
+// may take longer. progress is the time of the last outcome; works is health.Workers.Works of the campaign.
 func (s *faults) note(f manifest.Fault, now, progress time.Time, works func(except func(name string) bool) bool) (othersWork bool) {
 	if s.last == nil {
 		s.last = map[string]time.Time{}
@@ -62,7 +62,7 @@ func (r *runner) noteFault(payload []byte) {
 		return
 	}
 	now := r.s.cfg.Now()
-	works := r.faults.note(f, now, r.progress, func(except func(name string) bool) bool { return r.s.workers.works(r.id, except) })
+	works := r.faults.note(f, now, r.progress, func(except func(name string) bool) bool { return r.s.workers.Works(r.id, except) })
 	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", now.Sub(r.progress),
 		"others_work", works)
 }

@@ -120,13 +120,6 @@ func (r *runner) skipCounted(ctx context.Context) (err error) {
 // clusterState returns what the leader reports.
 func (s *Service) clusterState() telemetry.ClusterState {
 	state := s.gauges.state(s.cfg.Now())
-	state.Workers, state.Streams = s.workers.byState(), s.alarm.shares()
+	state.Workers, state.Streams = s.workers.States(), s.streams.Shares()
 	return state
-}
-
-// standing returns what every coordinator reports.
-func (s *Service) standing() telemetry.Standing {
-	s.health.mu.Lock()
-	defer s.health.mu.Unlock()
-	return telemetry.Standing{Leads: s.health.leading, Store: s.health.probed && s.health.failures < failedProbes}
 }

@@ -19,7 +19,7 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 		r.log.Info("the precision is float32 because of a method", "method", name, "reason", reason)
 		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
 	}
-	if p := r.s.workers.suggestion(); p != "" {
+	if p := r.s.workers.Suggestion(); p != "" {
 		return r.recordPrecision(ctx, p)
 	}
 	return nil
@@ -66,18 +66,4 @@ func (r *runner) awaitedPrecision() string {
 		return ""
 	}
 	return "waiting for a worker, whose device decides about the precision auto"
-}
-
-// suggestion returns the precision that most live workers suggest, the first of manifest.Precisions among equals: all
-// workers compute in float32. It is empty without a worker.
-func (w *workerCount) suggestion() manifest.Precision {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	best := manifest.Precision("")
-	for _, p := range manifest.Precisions() {
-		if w.suggested[p] > w.suggested[best] {
-			best = p
-		}
-	}
-	return best
 }

@@ -14,7 +14,7 @@ import (
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
 	if r.folds() {
-		if err := r.parts.Fold(ctx, r.outcomes.seen, r.s.alarm.resultsFull()); err != nil {
+		if err := r.parts.Fold(ctx, r.outcomes.seen, r.s.streams.ResultsFull()); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/health"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -20,10 +21,10 @@ import (
 // Service runs the campaigns of a cluster. Create it with New.
 type Service struct {
 	cfg     Config
-	workers workerCount
+	workers health.Workers
 	priors  *priors
-	health  *health
-	alarm   alarm
+	health  *health.Checker
+	streams health.Streams
 	gauges  gauges
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
@@ -36,8 +37,27 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
-	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth(), suspects: make(chan struct{}, 1)}, nil
+	cfg = cfg.withDefaults()
+	return &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1)}, nil
 }
+
+// CheckHealth checks the store periodically until ctx ends, and publishes the result on the board for the other
+// coordinators. It runs in every coordinator, whether it leads or not, beside the election.
+func (s *Service) CheckHealth(ctx context.Context) error {
+	stop, err := s.cfg.Metrics.ObserveStanding(s.health.Standing)
+	if err != nil {
+		return err
+	}
+	defer stop() //nolint:errcheck // the registration is known
+	return s.health.Check(ctx)
+}
+
+// Fit reports whether this coordinator may lead: it can use the store, or no other coordinator can.
+func (s *Service) Fit() bool { return s.health.Fit() }
+
+// Ready returns the reason why this coordinator could not lead: it cannot use the store, or does not know yet. A coordinator
+// that waits for another one to lead is ready.
+func (s *Service) Ready() error { return s.health.Ready() }
 
 // publishCluster writes the record of the cluster. It warns if the last leader had another address of the store.
 func (s *Service) publishCluster(ctx context.Context) error {
@@ -73,10 +93,10 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
-	group.Go(func() error { return s.workers.watch(inner, s.cfg) })
-	group.Go(func() error { return s.guard(inner, all) })
+	group.Go(func() error { return s.workers.Watch(inner, s.cfg.health()) })
+	group.Go(func() error { return s.health.Guard(inner, all.ids) })
 	if s.cfg.Usage != nil {
-		group.Go(func() error { return s.alarm.watch(inner, s.cfg) })
+		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
 	}
 	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
@@ -170,7 +190,7 @@ func (s *Service) runOnce(ctx context.Context, r *runner, c *manifest.Campaign) 
 	defer cancel()
 	err := r.run(ctx, c)
 	if ctx.Err() == nil && err != nil {
-		s.health.suspectStore()
+		s.health.Suspect()
 		r.log.Error("campaign was interrupted, will retry", "after", s.cfg.Restart, "reason", err)
 		if !errors.Is(err, errPhaseChanged) {
 			r.publishInterruption(ctx, err)

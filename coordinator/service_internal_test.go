@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -106,37 +105,5 @@ func TestPublishedInterruption(t *testing.T) {
 		if name == "running" && (s.Counts.Items != 7 || !s.At.Equal(now)) {
 			t.Errorf("status %+v", s)
 		}
-	}
-}
-
-// During an outage of the store the leader names it in the statuses of all active campaigns.
-func TestOutageIsReported(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	var log strings.Builder
-	r := decidingRunner(t, &now, &log).onBoard(t)
-	s := r.s
-	s.cfg.Probe = 10 * time.Millisecond
-	s.health.failures, s.health.reason, s.health.since = failedProbes, "no route", now
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- s.guard(ctx, &runners{byID: map[string]*runner{"a": r, "b": r, "c": r}}) }()
-	named := map[string]bool{}
-	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyStatusPrefix) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		var status manifest.Status
-		if json.Unmarshal(change.Data, &status) == nil && strings.Contains(status.Problem, "no route") {
-			named[status.ID] = true
-		}
-		if len(named) == 3 {
-			break
-		}
-	}
-	cancel()
-	if err := <-ended; err != nil || len(named) != 3 || strings.Contains(log.String(), "could not report") {
-		t.Errorf("%v, statuses %v, log %s", err, named, log.String())
 	}
 }

@@ -27,7 +27,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	s := manifest.Status{
 		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.warning, Complete: r.windows.complete,
 		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
-		Workers: r.s.workers.live(), At: now.UTC(),
+		Workers: r.s.workers.Live(), At: now.UTC(),
 	}
 	switch {
 	case r.opening:
@@ -36,7 +36,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
-		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}
@@ -125,4 +125,12 @@ func (r *runner) publishInterruption(ctx context.Context, cause error) {
 		r.log.Debug("could not publish the interruption", "reason", err)
 	}
 	r.status = manifest.Status{} // the next status is published in any case
+}
+
+// problem describes what delays the campaigns, for people; it is empty if nothing does.
+func (s *Service) problem() string {
+	if p := s.health.Problem(); p != "" {
+		return p
+	}
+	return s.streams.Problem()
 }

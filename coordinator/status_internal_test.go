@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // A status is written if counts, phase, workers, problem or warning have changed, or after five seconds.
@@ -28,6 +30,13 @@ func TestPublishedStatus(t *testing.T) {
 		}
 		return revision
 	}
+	fill := func(messages uint64) { // of a stream of 1000
+		cfg := r.s.cfg.health()
+		cfg.Usage = func(context.Context) ([]queue.StreamUsage, error) {
+			return []queue.StreamUsage{{Name: "A", Messages: messages, MaxMessages: 1000}}, nil
+		}
+		r.s.streams.Check(t.Context(), cfg)
+	}
 	last := revision()
 	for _, c := range []struct {
 		name   string
@@ -39,8 +48,10 @@ func TestPublishedStatus(t *testing.T) {
 		{"five seconds", func() { now = now.Add(time.Millisecond) }, true},
 		{"counts", func() { r.ledger.Add(id(1)) }, true},
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
-		{"workers", func() { r.s.workers.n = 1 }, true},
-		{"problem", func() { r.s.alarm.text = "a stream is full" }, true},
+		{"workers", func() {
+			r.s.workers.Count(t.Context(), r.s.cfg.health(), map[string]manifest.Beat{"1": {Name: "one", Schema: manifest.RecordSchema, At: now}})
+		}, true},
+		{"problem", func() { fill(999) }, true},
 		{"warning", func() { r.windows.warning = "3 rows are new" }, true},
 		{"the end", func() { r.rec.Phase = manifest.PhaseFinished }, true},
 	} {
@@ -60,7 +71,8 @@ func TestPublishedStatus(t *testing.T) {
 	if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
 		t.Errorf("status %+v, %v", s.Status, err)
 	}
-	r.s.alarm.text, r.rec.Phase = "", manifest.PhaseRunning
+	fill(0)
+	r.rec.Phase = manifest.PhaseRunning
 	revision()
 	for range 2 {
 		r.publishInterruption(t.Context(), errors.New("read\n store"))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
@@ -198,7 +199,7 @@ func (r *runner) openParts() {
 		return
 	}
 	r.parts = ledger.NewParts(ledger.PartsConfig{
-		Store: r.s.cfg.Store, Campaign: r.id, Fold: r.s.cfg.Fold, Relief: alarmTicks * r.s.cfg.Tick, Now: r.s.cfg.Now, Logger: r.log,
+		Store: r.s.cfg.Store, Campaign: r.id, Fold: r.s.cfg.Fold, Relief: health.StreamTicks * r.s.cfg.Tick, Now: r.s.cfg.Now, Logger: r.log,
 		Purge: func(ctx context.Context, through uint64) error { return r.queue.PurgeResults(ctx, through) },
 	})
 }

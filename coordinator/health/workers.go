@@ -1,4 +1,4 @@
-package coordinator
+package health
 
 import (
 	"cmp"
@@ -14,8 +14,8 @@ import (
 	"ddiff/manifest"
 )
 
-// workerCount is the number of live workers, and of those that are suspended.
-type workerCount struct {
+// Workers is the number of live workers, and of those that are suspended.
+type Workers struct {
 	mu        sync.Mutex
 	n         int
 	suspended []manifest.Beat            // by name
@@ -24,7 +24,8 @@ type workerCount struct {
 	suggested map[manifest.Precision]int // for campaigns with the precision auto
 	states    map[string]int             // live workers by state, for the metrics
 
-	seen map[string]beatSighting // by key; only count uses it
+	seen   map[string]beatSighting // by key; only count uses it
+	warned map[string]bool         // what was logged; only watch and count use it
 }
 
 // beatSighting is the last change of a beat. No two clocks are compared: the clock of a worker may be wrong.
@@ -42,14 +43,14 @@ type refusals struct {
 // beatLife is how long a worker counts as live after its last beat.
 const beatLife = 30 * time.Second
 
-func (w *workerCount) live() int {
+func (w *Workers) Live() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.n
 }
 
-// byState returns the number of live workers by state.
-func (w *workerCount) byState() map[string]int {
+// States returns the number of live workers by state.
+func (w *Workers) States() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.states // never changed, only replaced
@@ -68,8 +69,8 @@ func stateOfWorker(b manifest.Beat) string {
 	return "idle"
 }
 
-// problem describes the suspended workers of a campaign; "" without any.
-func (w *workerCount) problem(campaign string) string {
+// Problem describes the suspended workers of a campaign; "" without any.
+func (w *Workers) Problem(campaign string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, reason := 0, ""
@@ -85,9 +86,9 @@ func (w *workerCount) problem(campaign string) string {
 	return fmt.Sprintf("%d of %d workers are suspended: %s", n, w.n, reason)
 }
 
-// works reports whether a live worker that is not suspended has leased items of a campaign last, without the workers
+// Works reports whether a live worker that is not suspended has leased items of a campaign last, without the workers
 // that except is true for.
-func (w *workerCount) works(campaign string, except func(name string) bool) bool {
+func (w *Workers) Works(campaign string, except func(name string) bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, c := range w.working {
@@ -98,8 +99,8 @@ func (w *workerCount) works(campaign string, except func(name string) bool) bool
 	return false
 }
 
-// refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
-func (w *workerCount) refusal(campaign string) string {
+// Refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
+func (w *Workers) Refusal(campaign string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.refused[campaign]
@@ -109,24 +110,23 @@ func (w *workerCount) refusal(campaign string) string {
 	return fmt.Sprintf("none of %d live workers can process this campaign; %s", w.n, r.reason)
 }
 
-// watch counts the workers periodically until ctx ends, and removes stale beats.
-func (w *workerCount) watch(ctx context.Context, cfg Config) error {
+// Watch counts the workers periodically until ctx ends, and removes stale beats.
+func (w *Workers) Watch(ctx context.Context, cfg Config) error {
+	w.warned = nil
 	tick := time.NewTicker(5 * cfg.Tick)
 	defer tick.Stop()
-	warned := map[string]bool{}
 	for {
 		beats, skipped, err := board.Workers(ctx, cfg.Board)
 		if err != nil && ctx.Err() == nil {
 			cfg.Logger.Warn("could not count workers", "reason", err)
 		}
 		for _, err := range skipped {
-			if !warned[err.Error()] {
-				warned[err.Error()] = true
+			if w.warn(err.Error()) {
 				cfg.Logger.Warn("skipped a worker's record", "reason", err)
 			}
 		}
 		if err == nil {
-			w.count(ctx, cfg, beats, warned)
+			w.Count(ctx, cfg, beats)
 		}
 		select {
 		case <-ctx.Done():
@@ -136,9 +136,19 @@ func (w *workerCount) watch(ctx context.Context, cfg Config) error {
 	}
 }
 
+// warn reports whether a text is new.
+func (w *Workers) warn(text string) bool {
+	if w.warned == nil {
+		w.warned = map[string]bool{}
+	}
+	before := w.warned[text]
+	w.warned[text] = true
+	return !before
+}
+
 // age is the time since a beat changed. The first sighting of a beat counts as its change if the beat is young by this
 // clock, or in the future.
-func (w *workerCount) age(key string, b manifest.Beat, now time.Time) time.Duration {
+func (w *Workers) age(key string, b manifest.Beat, now time.Time) time.Duration {
 	s, known := w.seen[key]
 	switch {
 	case !known:
@@ -150,8 +160,8 @@ func (w *workerCount) age(key string, b manifest.Beat, now time.Time) time.Durat
 	return now.Sub(s.since)
 }
 
-// count counts the live workers. It warns once about each worker that hung or has another schema.
-func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat, warned map[string]bool) {
+// Count counts the live workers. It warns once about each worker that hung or has another schema.
+func (w *Workers) Count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
 	suggested, states := map[manifest.Precision]int{}, map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}
 	n, suspended, refused, working := 0, []manifest.Beat(nil), map[string]refusals{}, map[string]string{}
 	if w.seen == nil {
@@ -164,8 +174,7 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		age := w.age(key, b, cfg.Now())
 		switch {
 		case b.Hung != "" && age < beatLife: // the worker ends
-			if hang := b.Name + ": " + b.Hung; !warned[hang] {
-				warned[hang] = true
+			if w.warn(b.Name + ": " + b.Hung) {
 				cfg.Logger.Warn("worker hung", "worker", b.Name, "reason", b.Hung)
 			}
 		case age < beatLife:
@@ -185,8 +194,7 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 		case age > 20*beatLife:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
 		}
-		if b.Schema != manifest.RecordSchema && !warned[b.Name] {
-			warned[b.Name] = true
+		if b.Schema != manifest.RecordSchema && w.warn(b.Name) {
 			cfg.Logger.Warn("worker has another version; use one version of ddiff everywhere",
 				"worker", b.Name, "version", b.Version, "schema", b.Schema, "expected", manifest.RecordSchema)
 		}
@@ -197,4 +205,18 @@ func (w *workerCount) count(ctx context.Context, cfg Config, beats map[string]ma
 	w.mu.Lock()
 	w.n, w.suspended, w.refused, w.working, w.suggested, w.states = n, suspended, refused, working, suggested, states
 	w.mu.Unlock()
+}
+
+// Suggestion returns the precision that most live workers suggest, the first of manifest.Precisions among equals: all
+// workers compute in float32. It is empty without a worker.
+func (w *Workers) Suggestion() manifest.Precision {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	best := manifest.Precision("")
+	for _, p := range manifest.Precisions() {
+		if w.suggested[p] > w.suggested[best] {
+			best = p
+		}
+	}
+	return best
 }

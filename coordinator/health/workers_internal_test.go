@@ -1,4 +1,4 @@
-package coordinator
+package health
 
 import (
 	"fmt"
@@ -19,13 +19,12 @@ func TestHungWorkerIsNotLive(t *testing.T) {
 	beat := manifest.Beat{Schema: manifest.RecordSchema, At: now}
 	hung, old := beat, beat
 	hung.Name, hung.Hung, old.At = "gpu-7", "stage solve took 15m0s", now.Add(-2*beatLife)
-	var w workerCount
-	warned := map[string]bool{}
+	var w Workers
 	for range 2 {
-		w.count(t.Context(), cfg, map[string]manifest.Beat{"a": beat, "b": hung, "c": old}, warned)
+		w.Count(t.Context(), cfg, map[string]manifest.Beat{"a": beat, "b": hung, "c": old})
 	}
-	if w.live() != 1 {
-		t.Errorf("%d live workers, want 1", w.live())
+	if w.Live() != 1 {
+		t.Errorf("%d live workers, want 1", w.Live())
 	}
 	if n := strings.Count(log.String(), `worker=gpu-7 reason="stage solve took 15m0s"`); n != 1 {
 		t.Errorf("the log is %q", log.String())
@@ -44,21 +43,21 @@ func TestRefusal(t *testing.T) {
 		}
 		return b
 	}
-	w := &workerCount{}
-	if w.refusal("new") != "" {
+	w := &Workers{}
+	if w.Refusal("new") != "" {
 		t.Error("a refusal without workers")
 	}
-	w.count(t.Context(), cfg, map[string]manifest.Beat{
+	w.Count(t.Context(), cfg, map[string]manifest.Beat{
 		"1": beat("one", 0, "new", "mixed"), "2": beat("two", time.Second, "new"), "3": beat("dead", 2*beatLife),
-	}, map[string]bool{})
-	got := w.refusal("new")
+	})
+	got := w.Refusal("new")
 	for _, part := range []string{"none of 2 live workers", "unknown method"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the refusal is %q, want %q", got, part)
 		}
 	}
 	for _, campaign := range []string{"mixed", "old"} {
-		if got := w.refusal(campaign); got != "" {
+		if got := w.Refusal(campaign); got != "" {
 			t.Errorf("the refusal of campaign %s is %q", campaign, got)
 		}
 	}
@@ -88,9 +87,9 @@ func TestSuggestion(t *testing.T) {
 			name := fmt.Sprint("w", i)
 			beats[name] = manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now, Auto: p}
 		}
-		w := &workerCount{}
-		w.count(t.Context(), cfg, beats, map[string]bool{})
-		if got := w.suggestion(); got != c.want {
+		w := &Workers{}
+		w.Count(t.Context(), cfg, beats)
+		if got := w.Suggestion(); got != c.want {
 			t.Errorf("%q: suggestion %q, want %q", c.suggested, got, c.want)
 		}
 	}
@@ -103,15 +102,15 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 		now := time.Now()
 		// Without a board, the removal of a live worker's record is a panic.
 		cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
-		w := &workerCount{}
+		w := &Workers{}
 		beat := manifest.Beat{Name: "gpu", Schema: manifest.RecordSchema}
 		count := func(alive bool) int {
 			now = now.Add(beatLife / 3)
 			if alive {
 				beat.At = now.Add(wrong)
 			}
-			w.count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat}, map[string]bool{})
-			return w.live()
+			w.Count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat})
+			return w.Live()
 		}
 		count(true)
 		for range 3 {
@@ -124,6 +123,17 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 		}
 		if n := count(false); n != 0 {
 			t.Errorf("clock %v: %d workers after the end of the only one", wrong, n)
+		}
+	}
+}
+
+func TestStateOfWorker(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]manifest.Beat{
+		"idle": {}, "busy": {Held: 3}, "suspended": {Held: 3, Suspended: "no space"}, "draining": {Held: 3, Suspended: "no space", Draining: true},
+	} {
+		if got := stateOfWorker(b); got != want {
+			t.Errorf("%+v is %s, want %s", b, got, want)
 		}
 	}
 }

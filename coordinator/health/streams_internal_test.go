@@ -1,4 +1,4 @@
-package coordinator
+package health
 
 import (
 	"context"
@@ -12,14 +12,14 @@ import (
 )
 
 // usages returns one answer after the other, and ends the watch with the last one.
-func usages(ctx context.Context, t *testing.T, a *alarm, step time.Duration, answers ...any) string {
+func usages(ctx context.Context, t *testing.T, a *Streams, step time.Duration, answers ...any) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var log strings.Builder
 	now := time.Unix(1e9, 0)
 	i := 0
-	err := a.watch(ctx, Config{
+	err := a.Watch(ctx, Config{
 		Tick: time.Microsecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Now: func() time.Time { now = now.Add(step); return now },
 		Usage: func(ctx context.Context) ([]queue.StreamUsage, error) {
@@ -61,18 +61,18 @@ func TestAlarmThreshold(t *testing.T) {
 		{[]queue.StreamUsage{stream("A", 800), stream(results, 799)}, "stream A is 80 % full", false},
 		{[]queue.StreamUsage{stream(results, 900), stream("A", 1000)}, "stream " + results + " is 90 % full; stream A is 100 % full", true},
 	} {
-		var a alarm
+		var a Streams
 		usages(t.Context(), t, &a, time.Second, c.streams)
-		if a.problem() != c.want || a.resultsFull() != c.results {
-			t.Errorf("%v: problem %q, results %t", c.streams, a.problem(), a.resultsFull())
+		if a.Problem() != c.want || a.ResultsFull() != c.results {
+			t.Errorf("%v: problem %q, results %t", c.streams, a.Problem(), a.ResultsFull())
 		}
 		usages(t.Context(), t, &a, time.Second, errors.New("no answer"), errors.New("the end"))
-		if a.problem() != c.want {
-			t.Errorf("after an error: problem %q, want %q", a.problem(), c.want)
+		if a.Problem() != c.want {
+			t.Errorf("after an error: problem %q, want %q", a.Problem(), c.want)
 		}
 		usages(t.Context(), t, &a, time.Second, []queue.StreamUsage{})
-		if a.problem() != "" || a.resultsFull() {
-			t.Errorf("problem %q stays", a.problem())
+		if a.Problem() != "" || a.ResultsFull() {
+			t.Errorf("problem %q stays", a.Problem())
 		}
 	}
 }
@@ -82,12 +82,12 @@ func TestAlarmLog(t *testing.T) {
 	t.Parallel()
 	full := []queue.StreamUsage{{Name: "A", Messages: 1, MaxMessages: 1}}
 	for step, want := range map[time.Duration]int{alarmLog/2 - 1: 1, alarmLog / 2: 2, alarmLog: 3} {
-		log := usages(t.Context(), t, &alarm{}, step, full, full, full)
+		log := usages(t.Context(), t, &Streams{}, step, full, full, full)
 		if n := strings.Count(log, "nearly full"); n != want {
 			t.Errorf("with a check every %v the log has %d lines, want %d: %s", step, n, want, log)
 		}
 	}
-	log := usages(t.Context(), t, &alarm{}, time.Second, errors.New("no answer"), errors.New("the end"))
+	log := usages(t.Context(), t, &Streams{}, time.Second, errors.New("no answer"), errors.New("the end"))
 	if !strings.Contains(log, "no answer") || strings.Contains(log, "the end") || strings.Contains(log, "nearly full") {
 		t.Errorf("log %q", log)
 	}
