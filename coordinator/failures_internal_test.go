@@ -21,9 +21,7 @@ func TestFailureList(t *testing.T) {
 	for n, want := range map[int][]int{0: nil, 1: {1}, failuresPerFile: {failuresPerFile}, 2*failuresPerFile + 1: {failuresPerFile, failuresPerFile, 1}} {
 		store := decidingRunner(t, &now, &strings.Builder{}).s.cfg.Store
 		for _, key := range []string{prefix + "000000.jsonl", prefix + "000007.jsonl", other, inner} {
-			if err := store.Put(t.Context(), key, []byte("old")); err != nil {
-				t.Fatal(err)
-			}
+			must(t, store.Put(t.Context(), key, []byte("old")))
 		}
 		l := newFailureList(store, "c")
 		seen, problems := 0, 0
@@ -53,9 +51,7 @@ func TestFailureList(t *testing.T) {
 				t.Fatalf("file %s, %v", info.Key, err)
 			}
 			data, err := store.Get(t.Context(), info.Key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = append(got, strings.Count(string(data), "\n"))
 		}
 		if !slices.Equal(got, want) {

@@ -21,9 +21,7 @@ import (
 func operatorFile(t *testing.T, note string) (data []byte, sha string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "restore", "operator", "testdata", "bkse.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if note != "" { // doc_string of the model: field 6 with a length
 		data = append(data, 6<<3|2, byte(len(note)))
 		data = append(data, note...)
@@ -49,9 +47,7 @@ func operatorRunner(t *testing.T, log *strings.Builder, paths []string, records 
 // writeFile writes a file of a test and returns its path.
 func writeFile(t *testing.T, path string, data []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
@@ -82,9 +78,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 			}
 		}
 		c, revision, err := board.ReadRevision(ctx, r.s.cfg.Board, r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []manifest.OperatorFile{{Path: a, Key: priorKey(firstSHA), SHA256: firstSHA}, {Path: b, Key: priorKey(secondSHA), SHA256: secondSHA}}
 		if fmt.Sprint(c.Operators) != fmt.Sprint(want) {
 			t.Errorf("%s: operators %+v, want %+v", name, c.Operators, want)
@@ -98,9 +92,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 	}
 	begin := open("first start")
 	writeFile(t, a, second)
-	if err := os.Remove(b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(b))
 	if revision := open("later start"); revision != begin {
 		t.Error("the record was written without a change")
 	}
@@ -110,9 +102,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 
 	lose := func() {
 		t.Helper()
-		if err := r.s.cfg.Store.Delete(ctx, priorKey(firstSHA)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.s.cfg.Store.Delete(ctx, priorKey(firstSHA)))
 	}
 	lose()
 	var rejected rejection
@@ -182,9 +172,7 @@ func TestOperatorAtAddress(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if p := s.Status.Problem; !strings.HasPrefix(p, "waiting for the operator since 2001-09-09T01:46:40Z: read operator https://host/blur.onnx") || strings.Contains(p, "SECRET") {
 		t.Errorf("problem %q", p)
 	}

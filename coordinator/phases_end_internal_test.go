@@ -21,9 +21,7 @@ func onRecord(t *testing.T, r *runner, change func(c *manifest.Campaign)) *manif
 		change(c)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -90,9 +88,7 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 			}
 			r.ledger.Settle(it.ID, 0, to, "crashed")
 			if i < 2 {
-				if err := r.queue.PublishDead(t.Context(), payload); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.queue.PublishDead(t.Context(), payload))
 			}
 		}
 		r.windows.complete = true
@@ -101,9 +97,7 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 		}
 		var left []string
 		for letter, err := range r.queue.DeadLetters(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			left = append(left, letter.ID)
 		}
 		if len(left) != want || !slices.Contains(left, all[0].ID) {
@@ -154,9 +148,7 @@ func TestRejectionDropsEarlierWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	size, err := earlier.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if exists, err := earlier.Exists(t.Context()); err != nil || exists || size != 0 {
 		t.Errorf("%d items, a consumer %t, %v", size, exists, err)
 	}
@@ -194,9 +186,7 @@ func TestReopenedCampaign(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if reopened := c.Phase == manifest.PhaseQueued; reopened != tt.want || reopened != (c.Reason == "") || reopened != c.Finished.IsZero() ||
 			reopened != (c.Round == 4) || reopened != (r.trial.checked == nil) || reopened != (r.trial.canary == nil) {
 			t.Errorf("%s: record %+v", name, c)
@@ -221,9 +211,7 @@ func TestPausedQueue(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
 	_, err := r.publish(t.Context(), items(0, 2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	step := func(name string, want manifest.Phase, leases int) {
 		t.Helper()
 		// The consumer learns of a published item, and of the copy of a released one, later than the stream.
@@ -242,9 +230,7 @@ func TestPausedQueue(t *testing.T) {
 			t.Errorf("%s: phase %s, paused %t, %d leases, %v", name, r.rec.Phase, r.paused, len(all), err)
 		}
 		for _, l := range all {
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 		}
 	}
 	set := func(w manifest.Wanted) { r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = w }) }
@@ -259,9 +245,7 @@ func TestPausedQueue(t *testing.T) {
 		t.Errorf("the progress is of %v", r.progress)
 	}
 	// The queue was paused, and the record is not: a leader died between the two.
-	if err := r.pauseQueue(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.pauseQueue(t.Context(), true))
 	step("resumed by another leader", manifest.PhaseRunning, 2)
 	set(manifest.WantPause)
 	step("paused before its release", manifest.PhasePaused, 0)
@@ -298,9 +282,7 @@ func TestCancelledCampaign(t *testing.T) {
 		if tt.answer {
 			it := all[slices.IndexFunc(all, func(it manifest.Item) bool { return it.ID == leases[0].ID() })]
 			putResult(t, r, it, manifest.OutcomeDone)
-			if err := r.queue.PublishResult(t.Context(), it.ID, 0, []byte(`{"outcome":"done"}`)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.queue.PublishResult(t.Context(), it.ID, 0, []byte(`{"outcome":"done"}`)))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err = r.applyWanted(ctx)

@@ -234,9 +234,7 @@ func TestAdvance(t *testing.T) {
 	}
 	set := func(p manifest.Phase) {
 		t.Helper()
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = p }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = p }))
 	}
 	step("no window", manifest.PhaseQueued, false)
 	set(manifest.PhasePreflight)
@@ -247,9 +245,7 @@ func TestAdvance(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r.trial.checked = &manifest.Checked{}
-	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Canary = 2 }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Canary = 2 }))
 	step("a canary is wanted", manifest.PhaseCanary, false)
 	r.trial.canary = []string{id(0), id(1)}
 	r.ledger.Add(id(0))

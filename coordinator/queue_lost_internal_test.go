@@ -20,9 +20,7 @@ func runningRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 		r.addWindow(w)
 	}
 	err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase, c.Shards = true, manifest.PhaseRunning, 2 })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -70,9 +68,7 @@ func TestLostItemsWithResults(t *testing.T) {
 	r := runningRunner(t, &now, log)
 	all := items(0, 4)
 	putResult(t, r, all[0], manifest.OutcomeDone)
-	if err := r.restoreLost(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.restoreLost(t.Context()))
 	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.State(all[0].ID) != ledger.Done {
 		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.State(all[0].ID))
 	}
@@ -88,12 +84,8 @@ func TestLostItemsWithResults(t *testing.T) {
 	for _, it := range all[1:] {
 		putResult(t, r, it, manifest.OutcomeDone)
 	}
-	if err := r.queue.Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.openQueue(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.queue.Drop(t.Context()))
+	must(t, r.openQueue(t.Context()))
 	log.Reset()
 	r.stalled = now
 	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
@@ -106,12 +98,8 @@ func TestQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	now, log := time.Unix(1e9, 0), &strings.Builder{}
 	r := runningRunner(t, &now, log)
-	if err := r.queue.Remove(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.checkQueue(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.queue.Remove(t.Context()))
+	must(t, r.checkQueue(t.Context()))
 	if work := workIn(t, r); len(work) != 4 || !strings.Contains(log.String(), "the campaign's queue is gone") {
 		t.Errorf("%d items in the queue, log %s", len(work), log)
 	}
@@ -123,16 +111,12 @@ func TestLostCanary(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, phase := range []manifest.Phase{manifest.PhaseCanary, manifest.PhasePaused} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }))
 		all := items(0, 4)
 		r.trial.canary, r.trial.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
 		putResult(t, r, all[0], manifest.OutcomeDone)
 		putResult(t, r, all[2], manifest.OutcomeDone)
-		if err := r.settleFromStore(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.settleFromStore(t.Context()))
 		want := ledger.Pending
 		if phase == manifest.PhaseCanary {
 			want = ledger.Done
@@ -141,9 +125,7 @@ func TestLostCanary(t *testing.T) {
 			t.Errorf("%s: item 0 is %v", phase, got)
 		}
 		round := r.rec.Round
-		if err := r.recover(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.recover(t.Context()))
 		after := manifest.PhaseQueued
 		if phase == manifest.PhasePaused {
 			after = phase

@@ -44,27 +44,21 @@ func TestStoredRounds(t *testing.T) {
 		r.ledger.Add(it.ID)
 		r.ledger.Settle(it.ID, 0, ledger.Failed, "because")
 	}
-	if err := r.restoreRounds(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.restoreRounds(t.Context()))
 	if r.rec.Round != 2 || r.ledger.Open() != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
 		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.Open(), r.retries)
 	}
 	revision := func() uint64 {
 		t.Helper()
 		_, n, err := board.ReadRevision(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n
 	}
 	before := revision()
 	if err := r.restoreRounds(t.Context()); err != nil || revision() != before {
 		t.Errorf("the record is written again: %v", err)
 	}
-	if err := r.s.cfg.Store.Put(t.Context(), roundPrefix(r.id)+"000009.json.gz", []byte("damaged")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.s.cfg.Store.Put(t.Context(), roundPrefix(r.id)+"000009.json.gz", []byte("damaged")))
 	if err := r.restoreRounds(t.Context()); err == nil || !strings.Contains(err.Error(), "000009") {
 		t.Errorf("a damaged round: %v", err)
 	}
@@ -137,23 +131,15 @@ func TestMissingResultsReturn(t *testing.T) {
 			for _, i := range []int{0, 2} {
 				r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 			}
-			if err := r.queue.Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.openQueue(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.queue.Drop(t.Context()))
+			must(t, r.openQueue(t.Context()))
 		}
-		if err := r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}))
 		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
 		if r.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
 			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
 		}
-		if err := r.pauseQueue(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.pauseQueue(t.Context(), false))
 		if work := workIn(t, r); len(work) != 2 || work[all[0].ID] == nil || work[all[2].ID] == nil {
 			t.Errorf("loss %d: %d items in the queue", lost, len(work))
 		}
@@ -181,9 +167,7 @@ func TestNextWindowIsVerified(t *testing.T) {
 		r.windows.unverified = unverified
 		all := items(0, 4)
 		putResult(t, r, all[0], manifest.OutcomeDone)
-		if err := r.advance(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.advance(t.Context()))
 		if work := workIn(t, r); len(work) != want || work[all[1].ID] == nil {
 			t.Errorf("%d windows before this leader: %d items in the queue", unverified, len(work))
 		}
@@ -213,9 +197,7 @@ func TestAdmittedCampaign(t *testing.T) {
 		ctx := t.Context()
 		if tt.entry.State != "" {
 			tt.entry.ID, tt.entry.Output = r.id, index.OutputDigest(r.rec.Output)
-			if err := x.Add(ctx, tt.entry); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.Add(ctx, tt.entry))
 		}
 		err := r.admit(ctx)
 		if tt.err == nil && err != nil || tt.err != nil && !errors.Is(err, tt.err) || errors.As(err, &rejected) != (tt.err == index.ErrDeleting) { //nolint:errorlint // a sentinel of the table
@@ -256,9 +238,7 @@ func TestOutputThatIsDeleted(t *testing.T) {
 		if tt.begun {
 			r.rec.Prior.SHA256 = strings.Repeat("0", 64)
 		}
-		if err := x.Add(t.Context(), index.Entry{ID: tt.id, State: tt.state, Output: index.OutputDigest(output), Results: tt.results}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.Add(t.Context(), index.Entry{ID: tt.id, State: tt.state, Output: index.OutputDigest(output), Results: tt.results}))
 		err := r.checkOutput(t.Context())
 		var rejected rejection
 		if (err != nil) != (tt.want != "") || err != nil && (!errors.As(err, &rejected) || !strings.Contains(err.Error(), tt.want)) {

@@ -2,9 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,12 +10,15 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
+
+var id, must = boardtest.ID, boardtest.Must
 
 // queueOf opens the queues of a connection.
 func queueOf(nc *queue.Conn) openQueue {
@@ -34,9 +34,7 @@ func queueOf(nc *queue.Conn) openQueue {
 func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 	t.Helper()
 	store, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := Config{
 		Store: store, Sources: manifest.Files{}, Now: func() time.Time { return *now }, Tracer: noop.NewTracerProvider().Tracer(""),
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
@@ -50,33 +48,15 @@ func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner 
 	return r
 }
 
-// id is the identity of test item n.
-func id(n int) string {
-	sum := sha256.Sum256(fmt.Append(nil, n))
-	return hex.EncodeToString(sum[:])
-}
-
 // onBoard gives a runner a real queue server: a board with its record, and its queue.
 func (r *runner) onBoard(t *testing.T) *runner {
 	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	check(err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	check(err)
-	check(queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	r.s.cfg.Board, err = queue.OpenBoard(t.Context(), nc)
-	check(err)
+	_, nc, kv := boardtest.Start(t)
+	r.s.cfg.Board = kv
 	r.s.cfg.Open = queueOf(nc)
-	_, _, err = board.Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
-	check(err)
-	check(r.openQueue(t.Context()))
+	_, _, err := board.Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
+	must(t, err)
+	must(t, r.openQueue(t.Context()))
 	t.Cleanup(func() { r.outcomes.stop() })
 	return r
 }

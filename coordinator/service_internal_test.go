@@ -43,25 +43,17 @@ func TestRestoreOfDamagedRecord(t *testing.T) {
 		default:
 			err = r.s.cfg.Store.Put(ctx, board.StoredKey(r.id), []byte(tt.copied))
 		}
-		if err == nil {
-			err = r.s.cfg.Board.Put(ctx, key, []byte(tt.damaged))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.s.cfg.Board.Put(ctx, key, []byte(tt.damaged)))
 		_, revision, err := r.s.cfg.Board.Get(ctx, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if tt.late {
 			revision--
 		}
 		log.Reset()
 		r.s.restoreRecord(ctx, r.id, queue.Change{Key: key, Data: []byte(tt.damaged), Revision: revision})
 		data, _, err := r.s.cfg.Board.Get(ctx, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var c manifest.Campaign
 		restored := json.Unmarshal(data, &c) == nil && c.Reason == "of the copy"
 		if restored != tt.want || (log.Len() > 0) != (tt.log != "") || !strings.Contains(log.String(), tt.log) {
@@ -89,9 +81,7 @@ func TestPublishedInterruption(t *testing.T) {
 		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
 		key := manifest.KeyStatusPrefix + r.id
 		if tt.status != "" {
-			if err := r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)))
 		}
 		if !tt.record {
 			r.rec = nil

@@ -19,6 +19,7 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -31,12 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is the limit of every wait; a correct program needs far less.
 const patience = 2 * time.Minute
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = boardtest.Must
 
 // testCluster is a cluster in one process: a real queue server, a store, coordinators that start and stop, and fake
 // workers.
@@ -83,20 +79,13 @@ func newStore(t *testing.T) *storage.Dir {
 
 func newTestCluster(t *testing.T, images int) *testCluster {
 	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	must(t, err)
+	server, nc, kv := boardtest.Start(t)
 	tc := &testCluster{
-		t: t, server: server, dir: t.TempDir(), store: newStore(t), nc: nc, started: map[string]int{},
+		t: t, server: server, dir: t.TempDir(), store: newStore(t), nc: nc, board: kv, started: map[string]int{},
 		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	tc.setup = func() { must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{})) }
-	tc.setup()
-	tc.board, err = queue.OpenBoard(t.Context(), nc)
-	must(t, err)
 	config := queueConfig
 	tc.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, config(campaign, attempts))

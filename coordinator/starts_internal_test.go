@@ -13,9 +13,7 @@ import (
 // putMark replaces the mark of a runner's campaign.
 func putMark(t *testing.T, r *runner, text string) {
 	t.Helper()
-	if err := r.s.cfg.Board.Put(t.Context(), manifest.KeyStartPrefix+r.id, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyStartPrefix+r.id, []byte(text)))
 }
 
 // TestStartMarks counts starts, parks a campaign at the second one that did not end, and takes starts back.
@@ -27,9 +25,7 @@ func TestStartMarks(t *testing.T) {
 	starts := func() int {
 		t.Helper()
 		mark, revision, err := r.starts.read(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if (revision == 0) != (mark.Starts == 0) {
 			t.Fatalf("mark %+v at revision %d", mark, revision)
 		}
@@ -41,32 +37,26 @@ func TestStartMarks(t *testing.T) {
 			t.Errorf("%s: %d starts, own %+v, suspect %t", what, n, r.starts.own, r.starts.suspect)
 		}
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	check("at first", 0, 0, false)
-	must(r.starts.progress(t.Context(), false))
+	must(t, r.starts.progress(t.Context(), false))
 	r.starts.end(t.Context())
 	check("nothing to take back", 0, 0, false)
-	must(r.countStart(t.Context()))
+	must(t, r.countStart(t.Context()))
 	check("first start", 1, 1, false)
-	must(r.starts.progress(t.Context(), false))
+	must(t, r.starts.progress(t.Context(), false))
 	check("progress after the first start", 1, 1, false)
 	r.starts.end(t.Context())
 	check("the first start taken back", 0, 0, false)
 
 	putMark(t, r, `{"starts":1,"coordinator":"b"}`)
-	must(r.countStart(t.Context()))
+	must(t, r.countStart(t.Context()))
 	check("second start", 2, 2, true)
 	r.starts.end(t.Context())
 	check("the second start taken back", 1, 0, false)
-	must(r.countStart(t.Context()))
-	must(r.starts.progress(t.Context(), false))
+	must(t, r.countStart(t.Context()))
+	must(t, r.starts.progress(t.Context(), false))
 	check("progress after the second start", 1, 1, false)
-	must(r.starts.progress(t.Context(), true))
+	must(t, r.starts.progress(t.Context(), true))
 	check("the dataset is read", 0, 0, false)
 
 	putMark(t, r, `{"starts":2,"coordinator":"b","at":"2026-01-02T03:04:05Z"}`)
@@ -86,14 +76,14 @@ func TestStartMarks(t *testing.T) {
 		t.Errorf("a parked campaign that nobody has resumed starts: %v", err)
 	}
 	r.rec.Wanted = manifest.WantRun
-	must(r.countStart(t.Context()))
+	must(t, r.countStart(t.Context()))
 	check("resumed", 1, 1, false)
 	r.starts.end(t.Context())
 
 	for _, damaged := range []string{`{"starts":-1}`, `{"starts":`} {
 		log.Reset()
 		putMark(t, r, damaged)
-		must(r.countStart(t.Context()))
+		must(t, r.countStart(t.Context()))
 		if !strings.Contains(log.String(), "damaged record of starts") {
 			t.Errorf("%s: log %s", damaged, log.String())
 		}
@@ -101,7 +91,7 @@ func TestStartMarks(t *testing.T) {
 		r.starts.end(t.Context())
 	}
 	r.rec.Complete = true
-	must(r.countStart(t.Context()))
+	must(t, r.countStart(t.Context()))
 	check("the dataset was read before", 0, 0, false)
 }
 

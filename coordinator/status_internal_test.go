@@ -21,13 +21,9 @@ func TestPublishedStatus(t *testing.T) {
 	r.ledger.Add(id(0))
 	revision := func() uint64 {
 		t.Helper()
-		if err := r.publishStatus(t.Context(), 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.publishStatus(t.Context(), 0))
 		_, revision, err := r.s.cfg.Board.Get(t.Context(), manifest.KeyStatusPrefix+r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return revision
 	}
 	fill := func(messages uint64) { // of a stream of 1000
@@ -79,9 +75,7 @@ func TestPublishedStatus(t *testing.T) {
 		if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
 			t.Errorf("status %+v, %v", s.Status, err)
 		}
-		if err := r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id))
 	}
 }
 

@@ -36,9 +36,7 @@ func TestStatusWhileOpening(t *testing.T) {
 		r := runningRunner(t, &now, &strings.Builder{})
 		r.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
 		r.windows.complete, r.windows.warning = true, "3 rows are new"
-		if err := r.publishStatus(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.publishStatus(t.Context(), 1))
 		r.s.archive = r.s.newArchiver(&runners{})
 		r.s.cfg.Models = &modelsAt{err: fmt.Errorf("%w: no route", storage.ErrUnavailable)}
 		c := onRecord(t, r, tt.change)

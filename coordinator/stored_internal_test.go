@@ -27,12 +27,8 @@ func items(first, n int) (out []manifest.Item) {
 func putResult(t *testing.T, r *runner, it manifest.Item, outcome manifest.Outcome) {
 	t.Helper()
 	data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: outcome})
-	if err == nil {
-		err = r.results.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult), data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, r.results.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult), data))
 }
 
 // Stored results settle pending items of every chunk. A damaged one, and one of another item or outcome, fails its item.
@@ -51,12 +47,8 @@ func TestSettleStored(t *testing.T) {
 	}
 	putResult(t, r, all[5], manifest.OutcomeFailed)
 	putResult(t, r, manifest.Item{ID: all[7].ID, Name: "of another campaign"}, manifest.OutcomeDone)
-	if err := r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.settleStored(t.Context(), all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")))
+	must(t, r.settleStored(t.Context(), all, nil))
 	for i, it := range all {
 		want := ledger.Pending
 		switch i {
@@ -147,12 +139,8 @@ func TestEnteredWindow(t *testing.T) {
 		if err == nil {
 			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
 		}
-		if err == nil {
-			err = run.windowRead(t.Context(), w, r.addWindow(w))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, run.windowRead(t.Context(), w, r.addWindow(w)))
 	}
 	first := &shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Items: 5}, Items: items(0, 4)}
 	first.Failed = []manifest.Result{{Item: manifest.Item{ID: id(90), Index: 4}, Outcome: manifest.OutcomeFailed}}
@@ -174,12 +162,8 @@ func TestEnteredWindow(t *testing.T) {
 	outcome := func(i int, o manifest.Outcome) {
 		t.Helper()
 		data, err := json.Marshal(manifest.Result{Item: first.Items[i], Outcome: o})
-		if err == nil {
-			err = r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}}))
 	}
 	run.recent = nil
 	outcome(1, manifest.OutcomeDone)
@@ -204,12 +188,8 @@ func TestKeptReport(t *testing.T) {
 			t.Error("a missing report is kept")
 		}
 		data, err := json.Marshal(report.Summary{Done: done})
-		if err == nil {
-			err = r.results.Put(t.Context(), report.KeySummaryJSON, data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.results.Put(t.Context(), report.KeySummaryJSON, data))
 		for i := range 2 {
 			r.ledger.Add(id(i))
 			r.ledger.Settle(id(i), 0, ledger.StateOf(manifest.OutcomeDone), "")

@@ -25,12 +25,8 @@ func windowOf(r *runner, number, first, n int) *shard.Window {
 func putWindow(t *testing.T, r *runner, w *shard.Window) {
 	t.Helper()
 	data, _, err := w.Encode()
-	if err == nil {
-		err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data))
 }
 
 // workIn leases all items of a runner's queue, and returns their ids.
@@ -39,9 +35,7 @@ func workIn(t *testing.T, r *runner) map[string]*queue.Lease {
 	out := map[string]*queue.Lease{}
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		leases, err := r.queue.Lease(t.Context(), 100, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, l := range leases {
 			out[l.ID()] = l
 		}
@@ -50,13 +44,9 @@ func workIn(t *testing.T, r *runner) map[string]*queue.Lease {
 		}
 		// A consumer learns of a published item a little later than the stream.
 		size, err := r.queue.Size(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pending, leased, err := r.queue.Depth(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if pending == 0 && leased == size || time.Now().After(deadline) {
 			return out
 		}
@@ -82,9 +72,7 @@ func TestStoreWindow(t *testing.T) {
 	} {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log).onBoard(t)
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase = tt.released, manifest.PhaseRunning }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase = tt.released, manifest.PhaseRunning }))
 		if tt.there {
 			putWindow(t, r, windowOf(r, 0, 0, tt.items))
 		}
@@ -114,12 +102,8 @@ func TestStoreWindowThatDoesNotFollow(t *testing.T) {
 		other := windowOf(r, 0, 0, 2)
 		change(other)
 		data, _, err := other.Encode()
-		if err == nil {
-			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data))
 		err = r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 2)})
 		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.windows.stored != 0 {
 			t.Errorf("%s: %v", name, err)
@@ -146,9 +130,7 @@ func TestSaveAndOfferedRecord(t *testing.T) {
 			revision = 1 << 62
 		}
 		r.offer(&offered, revision)
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePreflight }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePreflight }))
 		if (r.offered != nil) != later || (r.revision == revision) != later || r.revision < revision {
 			t.Errorf("later %t: offered %v, revision %d", later, r.offered, r.revision)
 		}
@@ -173,25 +155,19 @@ func TestSaveAdoptsRecord(t *testing.T) {
 		c.Phase, c.Spec.Precision = manifest.PhaseCanary, manifest.PrecisionAuto
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := r.save(t.Context(), rename); err != nil || r.rec.Reason != "" || r.rec.Phase != manifest.PhaseCanary {
 		t.Errorf("a save after another leader's: %+v, %v", r.rec, err)
 	}
 	r.rec.Prior.SHA256, r.rec.Operators, r.rec.Precision = strings.Repeat("0", 64), []manifest.OperatorFile{{Path: "a.onnx"}}, "float16"
-	if err := r.save(t.Context(), rename); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.save(t.Context(), rename))
 	c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 || c.Precision != "float16" {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 	// Fields that this leader does not know stay.
 	r.rec.Prior, r.rec.Operators, r.rec.Precision = manifest.PriorFile{}, nil, ""
-	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }))
 	if c, err = board.Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
 		t.Errorf("saved %+v, %v", c, err)
 	}
@@ -214,9 +190,7 @@ func TestPublishedPreflight(t *testing.T) {
 				all = append(all, it)
 			}
 		}
-		if err := r.publishPreflight(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.publishPreflight(t.Context(), all))
 		work := workIn(t, r)
 		l := work[manifest.IDPreflight]
 		if len(work) != 1 || l == nil {
@@ -226,9 +200,7 @@ func TestPublishedPreflight(t *testing.T) {
 		if err != nil || p.Campaign != r.id || len(p.Items) != tt.want {
 			t.Errorf("%d classes of %d images: %d items, %v", tt.classes, tt.images, len(p.Items), err)
 		}
-		if err := l.Ack(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ack(t.Context()))
 		r.rec.Round++ // the queue refuses a duplicate
 	}
 }
@@ -252,12 +224,8 @@ func TestRestoredLedger(t *testing.T) {
 		second.Last, second.Changed = true, "3 rows are new"
 		tt.change(second)
 		data, _, err := second.Encode()
-		if err == nil {
-			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 1), data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 1), data))
 		r.ledger = ledger.New()
 		err = r.restoreLedger(t.Context())
 		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), "stored window 1 does not follow the previous window; remove "+shard.Prefix(r.id)) {

@@ -28,15 +28,9 @@ func TestRestoredWindows(t *testing.T) {
 func testRestoredWindows(t *testing.T, sound int) {
 	const windows, rows, change = 50, 40, "3 rows are new"
 	store, err := storage.NewDir(t.TempDir())
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(err)
+	must(t, err)
 	p, err := prior.Open(prior.Bundled)
-	must(err)
+	must(t, err)
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "restored", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	sharder, err := shard.New(shard.Config{
@@ -57,7 +51,7 @@ func testRestoredWindows(t *testing.T, sound int) {
 			}
 		},
 	})
-	must(err)
+	must(t, err)
 	var log bytes.Buffer
 	newRunner := func() *runner {
 		r := &runner{
@@ -72,25 +66,25 @@ func testRestoredWindows(t *testing.T, sound int) {
 	var positions []shard.Position
 	var counts []manifest.Counts
 	for w, err := range sharder.Windows(t.Context(), shard.Position{}) {
-		must(err)
+		must(t, err)
 		if w.Number == 3 {
 			w.Changed = change
 		}
 		data, _, err := w.Encode()
-		must(err)
-		must(store.Put(t.Context(), shard.Key(spec.ID(), w.Number), data))
+		must(t, err)
+		must(t, store.Put(t.Context(), shard.Key(spec.ID(), w.Number), data))
 		written.addWindow(w)
 		written.parts.NoteWindow(w, int64(len(data)))
 		positions, counts = append(positions, written.windows.next), append(counts, written.ledger.Total(0, false))
 	}
-	must(written.parts.Fold(t.Context(), 0, false))
+	must(t, written.parts.Fold(t.Context(), 0, false))
 	if _, n := written.parts.Waiting(); len(positions) != windows || n != windows%ledger.FoldWindows {
 		t.Fatalf("%d windows, %d of them in no part", len(positions), n)
 	}
 	check := func(name string, stored, noted int) {
 		t.Helper()
 		r := newRunner()
-		must(r.restoreWindows(t.Context()))
+		must(t, r.restoreWindows(t.Context()))
 		if r.windows.stored != stored || r.windows.next != positions[stored-1] || r.windows.complete != (stored == windows) || r.windows.sound != sound || r.windows.warning != change {
 			t.Errorf("%s: %d windows, complete %t, first sound window %d, warning %q, position %+v",
 				name, r.windows.stored, r.windows.complete, r.windows.sound, r.windows.warning, r.windows.next)
@@ -104,18 +98,18 @@ func testRestoredWindows(t *testing.T, sound int) {
 	}
 	check("all windows", windows, windows%ledger.FoldWindows)
 	for left := windows - 1; left >= windows-3; left-- {
-		must(store.Delete(t.Context(), shard.Key(spec.ID(), left)))
+		must(t, store.Delete(t.Context(), shard.Key(spec.ID(), left)))
 		check(fmt.Sprintf("%d windows", left), left, max(0, left-windows/ledger.FoldWindows*ledger.FoldWindows))
 	}
 	if log.Len() > 0 {
 		t.Errorf("log %s", log.String())
 	}
-	must(store.Put(t.Context(), "campaigns/"+spec.ID()+"/ledger/windows-00000000-00000015", []byte("damaged")))
+	must(t, store.Put(t.Context(), "campaigns/"+spec.ID()+"/ledger/windows-00000000-00000015", []byte("damaged")))
 	check("a part is damaged", windows-3, ledger.FoldWindows)
 	if lines := strings.Split(strings.TrimSpace(log.String()), "\n"); len(lines) != 1 || !strings.Contains(lines[0], "windows-00000000-00000015") {
 		t.Errorf("log %s", log.String())
 	}
-	must(store.Delete(t.Context(), shard.Key(spec.ID(), 20)))
+	must(t, store.Delete(t.Context(), shard.Key(spec.ID(), 20)))
 	if err := newRunner().restoreWindows(t.Context()); err == nil || !strings.Contains(err.Error(), "stored window 20 does not follow the previous window") {
 		t.Errorf("a gap: error %v", err)
 	}

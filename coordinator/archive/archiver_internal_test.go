@@ -2,8 +2,6 @@ package archive
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,17 +11,14 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
 
-// id is the identity of test item n.
-func id(n int) string {
-	sum := sha256.Sum256(fmt.Append(nil, n))
-	return hex.EncodeToString(sum[:])
-}
+var id, must = boardtest.ID, boardtest.Must
 
 // submitted is a campaign on the board, with its queue.
 type submitted struct {
@@ -35,22 +30,9 @@ type submitted struct {
 // archiverOf returns an archiver with a real server and store, and a campaign that is on the board.
 func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, *submitted) {
 	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	store, err := storage.NewDir(t.TempDir())
-	check(err)
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	check(err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	check(err)
-	check(queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	kv, err := queue.OpenBoard(t.Context(), nc)
-	check(err)
+	must(t, err)
+	_, nc, kv := boardtest.Start(t)
 	open := func(ctx context.Context, campaign string) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, queue.Config{
 			Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: 1, RetryBase: time.Millisecond, RetryMax: time.Millisecond,
@@ -59,9 +41,9 @@ func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, 
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "archived", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	c, _, err := board.Submit(t.Context(), kv, spec, board.Order{}, *now)
-	check(err)
+	must(t, err)
 	q, err := open(t.Context(), c.ID)
-	check(err)
+	must(t, err)
 	return New(Config{
 		Board: kv, Store: store, Inspect: open, Running: func(string) bool { return false },
 		Recount: func(context.Context, *manifest.Campaign) error { return nil },
@@ -80,9 +62,7 @@ func finished(r *submitted, at time.Time) *manifest.Campaign {
 // publishOutcome publishes an outcome of an item in a round.
 func publishOutcome(t *testing.T, r *submitted, id string, round int, payload string) {
 	t.Helper()
-	if err := r.queue.PublishResult(t.Context(), id, round, []byte(payload)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.queue.PublishResult(t.Context(), id, round, []byte(payload)))
 }
 
 // A campaign that the board has lost returns from its archive, or from the copy of its record if that is of a later end.
@@ -197,9 +177,7 @@ func TestFailuresOfArchive(t *testing.T) {
 	publishOutcome(t, r, manifest.IDPreflight, 0, `{"outcome":"dead","reason":"crashed"}`)
 	publishOutcome(t, r, manifest.IDFault, 0, `{"reason":"no disk"}`)
 	file, err := a.collect(t.Context(), r.rec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, want := map[string]failure{}, map[string]failure{
 		id(1): {ID: id(1), Round: 1, Outcome: manifest.OutcomeFailed, Reason: "again"},
 		id(2): {ID: id(2), Round: 1, Outcome: manifest.OutcomeDead, Reason: "again"},
@@ -218,23 +196,17 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	a, r := archiverOf(t, &now, &strings.Builder{})
 	ctx, kv := t.Context(), a.cfg.Board
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	_, err := board.Update(ctx, kv, r.id, func(c *manifest.Campaign) error {
 		c.Phase, c.Finished = manifest.PhaseFinished, now.UTC()
 		return nil
 	})
-	check(err)
+	must(t, err)
 	c, revision, err := board.ReadRevision(ctx, kv, r.id)
-	check(err)
-	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
-	check(kv.Put(ctx, manifest.KeyStartPrefix+r.id, []byte("{}")))
+	must(t, err)
+	must(t, kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
+	must(t, kv.Put(ctx, manifest.KeyStartPrefix+r.id, []byte("{}")))
 	publishOutcome(t, r, id(1), 0, `{"outcome":"dead","reason":"crashed"}`)
-	check(r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: id(1), Reason: "crashed"}, Buried: now}))
+	must(t, r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: id(1), Reason: "crashed"}, Buried: now}))
 	there := func() (record, status, start bool, letters int, last uint64) {
 		t.Helper()
 		var err error
@@ -246,18 +218,18 @@ func TestArchiveRemovesMessages(t *testing.T) {
 			return err == nil
 		}
 		for _, err := range r.queue.DeadLetters(ctx) {
-			check(err)
+			must(t, err)
 			letters++
 		}
 		last, err = r.queue.LastResult(ctx)
-		check(err)
+		must(t, err)
 		return has(manifest.KeyCampaignPrefix), has(manifest.KeyStatusPrefix), has(manifest.KeyStartPrefix), letters, last
 	}
-	check(a.archive(ctx, r.id, c, revision+1))
+	must(t, a.archive(ctx, r.id, c, revision+1))
 	if record, status, start, letters, last := there(); !record || !status || !start || letters != 1 || last == 0 {
 		t.Errorf("a changed record: %t, %t, %t, %d letters, result %d", record, status, start, letters, last)
 	}
-	check(a.archive(ctx, r.id, c, revision))
+	must(t, a.archive(ctx, r.id, c, revision))
 	if record, status, start, letters, last := there(); record || status || start || letters != 0 || last != 0 {
 		t.Errorf("archived: %t, %t, %t, %d letters, result %d", record, status, start, letters, last)
 	}
@@ -267,13 +239,13 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	}
 	// Messages of a campaign that has left the board go, those of a campaign on the board stay.
 	publishOutcome(t, r, id(2), 0, `{"outcome":"failed"}`)
-	check(kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
-	check(a.cleanUp(ctx, r.id))
+	must(t, kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
+	must(t, a.cleanUp(ctx, r.id))
 	if _, status, _, _, last := there(); status || last != 0 {
 		t.Errorf("cleaned up: status %t, result %d", status, last)
 	}
-	check(a.recall(ctx, r.id))
-	check(a.cleanUp(ctx, r.id))
+	must(t, a.recall(ctx, r.id))
+	must(t, a.cleanUp(ctx, r.id))
 	if record, status, _, letters, last := there(); !record || !status || letters != 1 || last == 0 {
 		t.Errorf("recalled: %t, %t, %d letters, result %d", record, status, letters, last)
 	}
@@ -295,18 +267,14 @@ func TestAbandonedRequest(t *testing.T) {
 	if err == nil {
 		_, err = kv.Create(ctx, key, data)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.loaded = true
 	for _, tt := range []struct {
 		after time.Duration
 		there bool
 	}{{0, true}, {requestAge - 1, true}, {requestAge, false}} {
 		now = begin.Add(tt.after)
-		if err := a.scan(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.scan(ctx))
 		if _, _, err := kv.Get(ctx, key); (err == nil) != tt.there {
 			t.Errorf("after %v: %v", tt.after, err)
 		}
@@ -339,9 +307,7 @@ func TestSameEnd(t *testing.T) {
 func TestArchivedPages(t *testing.T) {
 	t.Parallel()
 	s, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := index.New(s)
 	row := index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow, Weight: 3}
 	for i, state := range []index.State{index.Archived, index.Open, index.Archived, index.Deleting, index.Archived} {
@@ -349,16 +315,12 @@ func TestArchivedPages(t *testing.T) {
 		if state == index.Archived {
 			e.Row = row
 		}
-		if err := x.Add(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.Add(t.Context(), e))
 	}
 	a := &Archiver{x: x}
 	for after, want := range map[string]string{"": "c0 c2 c4", "c0": "c2 c4", "c1": "c2 c4", "c4": ""} {
 		r := &manifest.Request{After: after}
-		if err := a.list(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.list(t.Context(), r))
 		rows, err := decodeList(r.List)
 		var ids []string
 		for _, row := range rows {
@@ -389,14 +351,10 @@ func TestAdmit(t *testing.T) {
 		ctx := t.Context()
 		if tt.entry.State != "" {
 			tt.entry.ID, tt.entry.Output = r.id, index.OutputDigest(r.rec.Output)
-			if err := a.x.Add(ctx, tt.entry); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.x.Add(ctx, tt.entry))
 		}
 		if tt.file {
-			if err := a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}))
 		}
 		adopted := false
 		err := a.Admit(ctx, r.rec, func(archived *manifest.Campaign, number int) (*manifest.Campaign, error) {
@@ -450,9 +408,7 @@ func TestDamagedArchive(t *testing.T) {
 		failures: []failure{{ID: "1", Outcome: manifest.OutcomeFailed, Reason: "no light"}},
 	}
 	data, err := file.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, err := decodeArchive(data); err != nil || len(got.failures) != 1 || got.failures[0] != file.failures[0] {
 		t.Fatalf("%+v, %v", got, err)
 	}

@@ -23,12 +23,8 @@ func attemptWith(t *testing.T, a *Archiver, r *submitted, i, n int) {
 	}
 	attempt := manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w", Lines: []string{base64.StdEncoding.EncodeToString(text)}}
 	data, err := json.Marshal(attempt)
-	if err == nil {
-		err = a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+attempt.Key(r.id), data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+attempt.Key(r.id), data))
 }
 
 // TestLogPages: an answer has at most 200 records and 256 KiB, if it has more than one. The answers together have each record once,
@@ -95,25 +91,17 @@ func TestLogsOfDamagedRecords(t *testing.T) {
 		attemptWith(t, a, r, i, 100<<10)
 	}
 	inner := manifest.LogPrefix(r.id, "inner/") + manifest.ItemKey(id(9), manifest.FileResult)
-	if err := a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+inner, []byte(`{"id":"inner"}`)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+inner, []byte(`{"id":"inner"}`)))
 	for _, i := range []int{0, 3} {
 		key := r.rec.Output + "/" + (&manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w"}).Key(r.id)
-		if err := a.cfg.Store.Put(t.Context(), key, []byte("{")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.cfg.Store.Put(t.Context(), key, []byte("{")))
 	}
 	attemptWith(t, a, r, 4, 100<<10)
 	var got []string
 	for request := (&manifest.Request{Campaign: r.id}); ; {
-		if err := a.logs(t.Context(), request); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.logs(t.Context(), request))
 		var page logAnswer
-		if err := page.decode(request.List); err != nil {
-			t.Fatal(err)
-		}
+		must(t, page.decode(request.List))
 		for _, attempt := range page.Attempts {
 			got = append(got, attempt.ID)
 		}
@@ -138,12 +126,8 @@ func TestResultsInLogs(t *testing.T) {
 	for i := range logItems + 1 {
 		it := manifest.Item{ID: common + fmt.Sprintf("%024x", i)}
 		data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone})
-		if err == nil {
-			err = a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+manifest.ItemKey(it.ID, manifest.FileResult), data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+manifest.ItemKey(it.ID, manifest.FileResult), data))
 		request := &manifest.Request{Campaign: r.id, Item: common}
 		err = a.logs(t.Context(), request)
 		if i == logItems {

@@ -17,6 +17,7 @@ func Read(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, e
 	return c, err
 }
 
+// ReadRevision is Read that also returns the record's revision.
 func ReadRevision(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, uint64, error) {
 	data, revision, err := b.Get(ctx, manifest.KeyCampaignPrefix+id)
 	if err != nil {
@@ -51,7 +52,7 @@ func Update(ctx context.Context, b *queue.Board, id string, change func(c *manif
 	return c, err
 }
 
-// UpdateRevision is Update that also returns the record's revision. If change returns errUnchanged, it writes nothing and
+// UpdateRevision is Update that also returns the record's revision. If change returns ErrUnchanged, it writes nothing and
 // returns no error.
 func UpdateRevision(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, uint64, error) {
 	for {

@@ -1,8 +1,6 @@
 package gc
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,32 +9,23 @@ import (
 
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
 
-// id is the identity of test item n.
-func id(n int) string {
-	sum := sha256.Sum256(fmt.Append(nil, n))
-	return hex.EncodeToString(sum[:])
-}
+var id, must = boardtest.ID, boardtest.Must
 
 // storeWith returns a store with empty objects, and the time at which the last one was written.
 func storeWith(t *testing.T, keys ...string) (s *storage.Dir, written time.Time) {
 	t.Helper()
 	s, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, key := range keys {
-		if err := s.Put(t.Context(), key, []byte("12345")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Put(t.Context(), key, []byte("12345")))
 		info, err := s.Stat(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if info.Modified.After(written) {
 			written = info.Modified
 		}
@@ -48,9 +37,7 @@ func storeWith(t *testing.T, keys ...string) (s *storage.Dir, written time.Time)
 func keysOf(t *testing.T, s storage.Store, prefix string) (keys []string) {
 	t.Helper()
 	for info, err := range s.List(t.Context(), prefix) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		keys = append(keys, info.Key)
 	}
 	return keys
@@ -77,9 +64,7 @@ func TestCollectedOutput(t *testing.T) {
 			s, written := storeWith(t, restored, open, result, probe)
 			cleaner := &Cleaner{Store: s, DryRun: dry, Now: func() time.Time { return written.Add(c.age) }}
 			removed, err := cleaner.collectOutput(t.Context(), s, "out", c.finished)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			n := 0
 			for _, r := range removed {
 				n += r.Objects
@@ -141,9 +126,7 @@ func TestSupersededEntries(t *testing.T) {
 	drop := []string{entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open), archive.Key("c", 4), archive.Key("c", 1)}
 	s, _ := storeWith(t, slices.Concat(keep, drop)...)
 	newest, err := index.New(s).All(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cleaner := &Cleaner{Store: s}
 	r, err := cleaner.remove(t.Context(), "index", "superseded", cleaner.superseded(t.Context(), newest), nil)
 	got := keysOf(t, s, "campaigns/")
@@ -218,9 +201,7 @@ func TestResultFolders(t *testing.T) {
 			for later, reason := range map[time.Duration]string{age - 1: "the output is left: it has new objects", age: ""} {
 				o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}, resultFolder: f, x: index.New(s), age: age}
 				o.claim = index.Entry{ID: index.Claim(name).ID, State: index.Deleting, Output: index.OutputDigest(name)}
-				if err := o.x.Add(t.Context(), o.claim); err != nil {
-					t.Fatal(err)
-				}
+				must(t, o.x.Add(t.Context(), o.claim))
 				if err := o.examine(t.Context()); (err == nil) != (reason == "") || err != nil && err.Error() != reason {
 					t.Errorf("after %v: %v, want %q", later, err, reason)
 				}

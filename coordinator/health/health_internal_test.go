@@ -10,10 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
+
+var must = boardtest.Must
 
 // healthAt returns the health of a coordinator whose clock is *now, with probes every ten seconds.
 func healthAt(now *time.Time, log *strings.Builder) *Checker {
@@ -136,22 +139,10 @@ func TestPeers(t *testing.T) {
 // onBoard gives a coordinator a real board and store.
 func (h *Checker) onBoard(t *testing.T) *Checker {
 	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	check(err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	check(err)
-	check(queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	h.cfg.Board, err = queue.OpenBoard(t.Context(), nc)
-	check(err)
-	h.cfg.Store, err = storage.NewDir(t.TempDir())
-	check(err)
+	_, _, h.cfg.Board = boardtest.Start(t)
+	store, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	h.cfg.Store = store
 	return h
 }
 
@@ -169,9 +160,7 @@ func TestOutageIsReported(t *testing.T) {
 	go func() { ended <- s.Guard(ctx, func() []string { return []string{"a", "b", "c"} }) }()
 	named := map[string]bool{}
 	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyStatusPrefix) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var status manifest.Status
 		if json.Unmarshal(change.Data, &status) == nil && strings.Contains(status.Problem, "no route") {
 			named[status.ID] = true

@@ -36,9 +36,7 @@ func usages(ctx context.Context, t *testing.T, a *Streams, step time.Duration, a
 			return answer.([]queue.StreamUsage), nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return log.String()
 }
 

@@ -5,9 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
+
+var must = boardtest.Must
 
 func TestIndexKeyRoundTrip(t *testing.T) {
 	day := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -60,28 +63,20 @@ func TestIndexOpen(t *testing.T) {
 	t.Parallel()
 	c := &manifest.Campaign{ID: "c", Output: "o"}
 	s, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := Index{s}
 	for number := range 2 {
 		for range 2 {
-			if err := x.Open(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.Open(t.Context(), c))
 			e, err := x.Newest(t.Context(), "c")
 			if err != nil || e.Number != 2*number || e.State != Open || e.Output != OutputDigest("o") {
 				t.Errorf("entry %+v, %v", e, err)
 			}
 		}
 		row := Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow}
-		if err := x.Add(t.Context(), Entry{ID: "c", Number: 2*number + 1, State: Archived, Output: "o", Row: row}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.Add(t.Context(), Entry{ID: "c", Number: 2*number + 1, State: Archived, Output: "o", Row: row}))
 	}
-	if err := x.Add(t.Context(), Entry{ID: "c", Number: 4, State: Deleting, Output: "o"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Add(t.Context(), Entry{ID: "c", Number: 4, State: Deleting, Output: "o"}))
 	if err := x.Open(t.Context(), c); err != ErrDeleting { //nolint:errorlint // exactly this one
 		t.Errorf("error %v", err)
 	}

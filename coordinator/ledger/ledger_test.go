@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
@@ -9,13 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/manifest"
 )
 
-func id(n int) string {
-	sum := sha256.Sum256(fmt.Append(nil, n))
-	return hex.EncodeToString(sum[:])
-}
+var id, must = boardtest.ID, boardtest.Must
 
 func TestLedgerAddsUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

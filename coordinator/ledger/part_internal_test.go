@@ -25,9 +25,7 @@ func testPart(t *testing.T) *part {
 func TestPartRoundTrip(t *testing.T) {
 	want := testPart(t)
 	data, err := want.encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := decodePart(data, "c")
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
@@ -43,9 +41,7 @@ func TestPartRoundTrip(t *testing.T) {
 // TestDamagedPart changes and removes each byte of a part.
 func TestDamagedPart(t *testing.T) {
 	data, err := testPart(t).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range data {
 		data[i] ^= 0x10
 		if _, err := decodePart(data, "c"); !errors.Is(err, errPart) {
@@ -60,9 +56,7 @@ func TestDamagedPart(t *testing.T) {
 
 func TestPartWithoutEntries(t *testing.T) {
 	data, err := (&part{partHeader: partHeader{Campaign: "c", Seq: 7}}).encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, err := decodePart(data, "c"); err != nil || got.Seq != 7 || len(got.entries) != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -17,9 +17,7 @@ import (
 func testParts(t *testing.T, now *time.Time, log *strings.Builder) (p *Parts, purged *[]uint64) {
 	t.Helper()
 	store, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	purged = &[]uint64{}
 	return NewParts(PartsConfig{
 		Store: store, Campaign: "c", Fold: 4, Relief: time.Minute, Now: func() time.Time { return *now },
@@ -112,15 +110,11 @@ func TestFoldBesideAnotherLeader(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	p, purged := testParts(t, &now, &strings.Builder{})
 	for n := range 2 {
-		if err := p.cfg.Store.Create(t.Context(), outcomePartKey("c", n), []byte("other")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.cfg.Store.Create(t.Context(), outcomePartKey("c", n), []byte("other")))
 	}
 	for seen := range uint64(2) {
 		p.NoteOutcome(id(0), 0, Done, "", true)
-		if err := p.Fold(t.Context(), 7+seen, false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Fold(t.Context(), 7+seen, false))
 	}
 	if p.next != 4 || p.stored != 8 || !slices.Equal(*purged, []uint64{7}) {
 		t.Errorf("%+v, removed %v", p, *purged)
@@ -212,12 +206,8 @@ func TestEnterOutcomes(t *testing.T) {
 	put := func(number int, stream int64, seq uint64, entries ...partEntry) {
 		t.Helper()
 		data, err := (&part{partHeader: partHeader{Campaign: "c", Stream: stream, Seq: seq}, entries: entries}).encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.cfg.Store.Put(t.Context(), outcomePartKey("c", number), data); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, p.cfg.Store.Put(t.Context(), outcomePartKey("c", number), data))
 	}
 	check := func(next int, stream int64, seq uint64, states ...State) {
 		t.Helper()
@@ -241,9 +231,7 @@ func TestEnterOutcomes(t *testing.T) {
 	if got := l.Reason(id(1)); got != "" {
 		t.Errorf("a restored item has the reason %q", got)
 	}
-	if err := p.cfg.Store.Put(t.Context(), outcomePartPrefix("c")+"odd", nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.cfg.Store.Put(t.Context(), outcomePartPrefix("c")+"odd", nil))
 	check(5, 8, 5, Done, Done, Dead, Pending)
 }
 
@@ -257,18 +245,12 @@ func TestForget(t *testing.T) {
 	for _, key := range []string{
 		windowPartKey("c", 0, 2), windowPartKey("c", 3, 5), windowPartKey("c", 4, 4), windowPartKey("c", 5, 9), windowPartKey("c", 10, 11), windowPartPrefix("c") + "odd",
 	} {
-		if err := p.cfg.Store.Put(t.Context(), key, []byte("x")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.cfg.Store.Put(t.Context(), key, []byte("x")))
 	}
-	if err := p.Forget(t.Context(), 5); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Forget(t.Context(), 5))
 	var rest []string
 	for info, err := range p.cfg.Store.List(t.Context(), windowPartPrefix("c")) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var first, last int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(info.Key, windowPartPrefix("c")), "%d-%d", &first, &last); err != nil {
 			t.Errorf("%s remains", info.Key)
