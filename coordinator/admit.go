@@ -34,7 +34,7 @@ func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) 
 func (s *Service) recount(ctx context.Context, c *manifest.Campaign) error {
 	r := newRunner(s, c)
 	r.rec, r.ledger = c, ledger.New()
-	err := r.openResults()
+	err := r.openStore()
 	if err == nil {
 		err = r.restoreLedger(ctx)
 	}

@@ -57,7 +57,7 @@ func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) erro
 		return err
 	}
 	r.log.Info("chose the precision", "precision", r.rec.Precision)
-	return r.openSharder()
+	return r.openSharder(ctx)
 }
 
 // awaitedPrecision is the reason why a campaign with the precision auto has no items yet, or "".

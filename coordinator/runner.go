@@ -113,53 +113,23 @@ func (r *runner) open(ctx context.Context) error {
 	r.ledger, r.trial, r.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
-	if err := r.openResults(); err != nil {
-		return err
-	}
-	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
-		return rejection{err}
-	}
-	if err := r.admit(ctx); err != nil {
-		return err
-	}
-	if err := r.countStart(ctx); err != nil {
-		return err
-	}
-	if err := r.checkOutput(ctx); err != nil {
-		return err
-	}
-	if err := r.openPrior(ctx); err != nil {
-		return err
-	}
-	if err := r.openOperators(ctx); err != nil {
-		return err
-	}
-	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
-		return rejection{err}
-	}
-	if err := r.restoreLedger(ctx); err != nil {
-		return err
-	}
-	if err := r.restorePrecision(ctx); err != nil {
-		return err
-	}
-	if err := r.openSharder(); err != nil {
-		return err
-	}
-	r.opening = false
-	if r.windows.complete { // the dataset is read
-		if err := r.starts.progress(ctx, r.windows.complete); err != nil {
+	for _, step := range []func(ctx context.Context) error{
+		r.openResults, r.admit, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.restorePrecision, r.openSharder,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.openQueue(ctx); err != nil {
-		return err
+	r.opening = false
+	if r.windows.complete { // the dataset is read
+		if err := r.starts.progress(ctx, true); err != nil {
+			return err
+		}
 	}
-	if err := r.skipCounted(ctx); err != nil {
-		return err
-	}
-	if err := r.settleRecalled(ctx); err != nil {
-		return err
+	for _, step := range []func(ctx context.Context) error{r.openQueue, r.skipCounted, r.settleRecalled} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	if r.rec.Phase.Ended() {
 		return r.reopenEnded(ctx)
@@ -175,8 +145,26 @@ func (r *runner) countStart(ctx context.Context) error {
 	return r.starts.count(ctx, r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun)
 }
 
-// openResults opens the store of the campaign's results.
-func (r *runner) openResults() error {
+// checkSpec checks the settings of the campaign against its models.
+func (r *runner) checkSpec(context.Context) error {
+	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
+		return rejection{err}
+	}
+	return nil
+}
+
+// openResults opens the store of the campaign's results, and checks its spec.
+func (r *runner) openResults(context.Context) error {
+	if err := r.openStore(); err != nil {
+		return err
+	}
+	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
+		return rejection{err}
+	}
+	return nil
+}
+
+func (r *runner) openStore() error {
 	if run := r.s.cfg.run; run != nil {
 		r.results = run.Store
 		return nil

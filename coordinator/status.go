@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // statusInterval is how often an unchanged status is published.
@@ -99,28 +98,15 @@ func endedCounts(n manifest.Counts, phase manifest.Phase) manifest.Counts {
 // publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,
 // needs a person. It is best effort, and leaves the status of an ended campaign alone.
 func (r *runner) publishInterruption(ctx context.Context, cause error) {
-	key := manifest.KeyStatusPrefix + r.id
-	var s manifest.Status
-	data, revision, err := r.s.cfg.Board.Get(ctx, key)
-	isNew := errors.Is(err, queue.ErrNoRecord) && r.rec != nil
-	switch {
-	case err == nil:
-		err = json.Unmarshal(data, &s)
-	case isNew:
-		s.ID, s.Phase, err = r.id, r.rec.Phase, nil
-	}
-	if err != nil || s.Phase.Ended() {
-		return
+	var initial *manifest.Status
+	if r.rec != nil {
+		initial = &manifest.Status{ID: r.id, Phase: r.rec.Phase}
 	}
 	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
-	s.Problem, s.At = cmp.Or(r.s.problem(), r.reader.waiting.reason(), reason), r.s.cfg.Now().UTC()
-	data, err = json.Marshal(s)
-	switch {
-	case err == nil && isNew:
-		_, err = r.s.cfg.Board.Create(ctx, key, data)
-	case err == nil:
-		_, err = r.s.cfg.Board.Update(ctx, key, data, revision)
-	}
+	err := board.UpdateStatus(ctx, r.s.cfg.Board, r.id, initial, func(s *manifest.Status) bool {
+		s.Problem, s.At = cmp.Or(r.s.problem(), r.reader.waiting.reason(), reason), r.s.cfg.Now().UTC()
+		return !s.Phase.Ended()
+	})
 	if err != nil {
 		r.log.Debug("could not publish the interruption", "reason", err)
 	}

@@ -54,7 +54,7 @@ func (s *windows) addKnown(k *ledger.Window, w *shard.Window) {
 }
 
 // openSharder creates the sharder, unless the precision of the items is not chosen yet. nextWindow starts to read.
-func (r *runner) openSharder() error {
+func (r *runner) openSharder(context.Context) error {
 	precision, chosen := r.rec.Needs()
 	if !chosen {
 		r.reader.sharder, r.reader.windows = nil, nil

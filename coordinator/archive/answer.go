@@ -156,22 +156,37 @@ func (a *Archiver) list(ctx context.Context, r *manifest.Request) error {
 		}
 	}
 	r.More = len(rows) > listPage
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	err = errors.Join(json.NewEncoder(zip).Encode(rows[:min(len(rows), listPage)]), zip.Close())
-	r.List = out.Bytes()
+	r.List, _, err = pack(rows[:min(len(rows), listPage)])
 	return err
 }
 
-// decodeList reads the answer to a list.
-func decodeList(data []byte) (rows []listed, err error) {
+// maxUnpacked is the limit of an answer's size before the compression.
+const maxUnpacked = 32 << 20
+
+// pack returns the compressed JSON of an answer, and its size before.
+func pack(answer any) (compressed []byte, size int, err error) {
+	data, err := json.Marshal(answer)
+	if err != nil {
+		return nil, 0, err
+	}
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	_, err = zip.Write(data)
+	err = errors.Join(err, zip.Close())
+	return out.Bytes(), len(data), err
+}
+
+// unpack reads what pack returns.
+func unpack(data []byte, answer any) error {
 	zip, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if data, err = io.ReadAll(zip); err != nil {
-		return nil, err
+	if data, err = io.ReadAll(io.LimitReader(zip, maxUnpacked+1)); err != nil {
+		return err
 	}
-	err = json.Unmarshal(data, &rows)
-	return rows, err
+	if len(data) > maxUnpacked {
+		return fmt.Errorf("the answer has more than %d MiB", maxUnpacked>>20)
+	}
+	return json.Unmarshal(data, answer)
 }

@@ -321,7 +321,8 @@ func TestArchivedPages(t *testing.T) {
 	for after, want := range map[string]string{"": "c0 c2 c4", "c0": "c2 c4", "c1": "c2 c4", "c4": ""} {
 		r := &manifest.Request{After: after}
 		must(t, a.list(t.Context(), r))
-		rows, err := decodeList(r.List)
+		var rows []listed
+		err := unpack(r.List, &rows)
 		var ids []string
 		for _, row := range rows {
 			ids = append(ids, row.ID)

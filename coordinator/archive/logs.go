@@ -1,13 +1,10 @@
 package archive
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -25,8 +22,6 @@ const (
 	// logPage is the number of records in one answer, logPageBytes the limit of its compressed size.
 	logPage      = 200
 	logPageBytes = 256 << 10
-	// maxPageBytes is the limit of an answer's size before the compression.
-	maxPageBytes = 32 << 20
 	// maxLogs is about the number of records that Logs reads.
 	maxLogs = 2000
 	// maxAttemptBytes is the size of objects above which they are no records or results of a sound worker.
@@ -48,7 +43,7 @@ func Logs(ctx context.Context, b *queue.Board, campaign, item string) (all []man
 			return nil, false, fmt.Errorf("read the logs of campaign %s: %w", campaign, err)
 		}
 		var page logAnswer
-		if err := page.decode(answer.List); err != nil {
+		if err := unpack(answer.List, &page); err != nil {
 			return nil, false, fmt.Errorf("read the logs of campaign %s: %w", campaign, err)
 		}
 		all = append(all, page.Attempts...)
@@ -65,33 +60,6 @@ func Logs(ctx context.Context, b *queue.Board, campaign, item string) (all []man
 type logAnswer struct {
 	Attempts []manifest.AttemptLog `json:"attempts"`
 	Last     string                `json:"last,omitempty"`
-}
-
-// encode returns the compressed answer, and its size before.
-func (l *logAnswer) encode() (compressed []byte, size int, err error) {
-	data, err := json.Marshal(l)
-	if err != nil {
-		return nil, 0, err
-	}
-	var out bytes.Buffer
-	zip := gzip.NewWriter(&out)
-	_, err = zip.Write(data)
-	err = errors.Join(err, zip.Close())
-	return out.Bytes(), len(data), err
-}
-
-func (l *logAnswer) decode(data []byte) error {
-	zip, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	if data, err = io.ReadAll(io.LimitReader(zip, maxPageBytes+1)); err != nil {
-		return err
-	}
-	if len(data) > maxPageBytes {
-		return fmt.Errorf("the answer has more than %d MiB", maxPageBytes>>20)
-	}
-	return json.Unmarshal(data, l)
 }
 
 // logs answers with the records after the key r.After.
@@ -148,7 +116,7 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 	}
 	for {
 		var size int
-		if r.List, size, err = page.encode(); err != nil || len(r.List) <= logPageBytes && size <= maxPageBytes || len(keys) < 2 {
+		if r.List, size, err = pack(&page); err != nil || len(r.List) <= logPageBytes && size <= maxUnpacked || len(keys) < 2 {
 			return err
 		}
 		// Half of the keys, and the rest with the next request.

@@ -12,19 +12,19 @@ import (
 func TestLogAnswer(t *testing.T) {
 	t.Parallel()
 	want, got := logAnswer{Attempts: []manifest.AttemptLog{{ID: "a", Lines: []string{"b"}}}, Last: "c"}, logAnswer{}
-	data, _, err := want.encode()
+	data, _, err := pack(want)
 	if err == nil {
-		err = got.decode(data)
+		err = unpack(data, &got)
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v (%v), want %+v", got, err, want)
 	}
-	bomb := logAnswer{Last: strings.Repeat("x", maxPageBytes)}
-	data, size, err := bomb.encode()
-	if err != nil || size <= maxPageBytes || len(data) > logPageBytes {
+	bomb := logAnswer{Last: strings.Repeat("x", maxUnpacked)}
+	data, size, err := pack(bomb)
+	if err != nil || size <= maxUnpacked || len(data) > logPageBytes {
 		t.Fatalf("%d bytes, %d compressed (%v)", size, len(data), err)
 	}
-	if err := got.decode(data); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
+	if err := unpack(data, &got); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
 		t.Errorf("decode: %v", err)
 	}
 }

@@ -58,7 +58,7 @@ func TestLogPages(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			var page logAnswer
-			if err := page.decode(request.List); err != nil {
+			if err := unpack(request.List, &page); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if len(request.List) > logPageBytes && len(page.Attempts) > 1 {
@@ -101,7 +101,7 @@ func TestLogsOfDamagedRecords(t *testing.T) {
 	for request := (&manifest.Request{Campaign: r.id}); ; {
 		must(t, a.logs(t.Context(), request))
 		var page logAnswer
-		must(t, page.decode(request.List))
+		must(t, unpack(request.List, &page))
 		for _, attempt := range page.Attempts {
 			got = append(got, attempt.ID)
 		}
@@ -138,7 +138,7 @@ func TestResultsInLogs(t *testing.T) {
 		}
 		var page logAnswer
 		if err == nil {
-			err = page.decode(request.List)
+			err = unpack(request.List, &page)
 		}
 		if err != nil || len(page.Attempts) != i+1 || request.More {
 			t.Errorf("%d items: %d records, more %t, %v", i+1, len(page.Attempts), request.More, err)

@@ -52,8 +52,8 @@ func List(ctx context.Context, b *queue.Board) ([]board.CampaignStatus, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list archived campaigns: %w", err)
 		}
-		rows, err := decodeList(answer.List)
-		if err != nil {
+		var rows []listed
+		if err := unpack(answer.List, &rows); err != nil {
 			return nil, fmt.Errorf("list archived campaigns: %w", err)
 		}
 		for _, r := range rows {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -276,33 +277,13 @@ func (h *Checker) Guard(ctx context.Context, campaigns func() []string) error {
 	}
 }
 
-// reportProblem adds a problem to the status of a campaign, unless the status changes meanwhile.
+// reportProblem adds a problem to the status of a campaign, unless a runner writes the status meanwhile.
 func (h *Checker) reportProblem(ctx context.Context, id, problem string) error {
-	key := manifest.KeyStatusPrefix + id
-	data, revision, err := h.cfg.Board.Get(ctx, key)
-	if errors.Is(err, queue.ErrNoRecord) {
-		data, err = json.Marshal(manifest.Status{ID: id, Phase: manifest.PhaseQueued, Problem: problem, At: h.cfg.Now().UTC()})
-		if err == nil {
-			_, err = h.cfg.Board.Create(ctx, key, data)
-		}
-		return err
-	}
-	if err != nil {
-		return err
-	}
-	var status manifest.Status
-	if err := json.Unmarshal(data, &status); err != nil {
-		return fmt.Errorf("read status of campaign %s: %w", id, err)
-	}
-	status.Problem, status.At = problem, h.cfg.Now().UTC()
-	if data, err = json.Marshal(status); err != nil {
-		return err
-	}
-	_, err = h.cfg.Board.Update(ctx, key, data, revision)
-	if errors.Is(err, queue.ErrConflict) {
-		return nil // a runner has just written it
-	}
-	return err
+	initial := &manifest.Status{ID: id, Phase: manifest.PhaseQueued}
+	return board.IgnoreConflict(board.UpdateStatus(ctx, h.cfg.Board, id, initial, func(s *manifest.Status) bool {
+		s.Problem, s.At = problem, h.cfg.Now().UTC()
+		return true
+	}))
 }
 
 // Standing returns what every coordinator reports in its metrics.
