@@ -15,36 +15,32 @@ import (
 // runner takes one campaign through its phases. Except for the offers to its record, only the goroutine of run uses it.
 type runner struct {
 	record
-	s      *Service
-	items  itemHook // of a Run; nil in a cluster
-	queue  *queue.Queue
-	paused bool // the queue delivers nothing
-	ledger *ledger.Ledger
-	// opening: the ledger does not have all stored windows and outcomes yet.
-	opening bool
+	s     *Service
+	items itemHook // of a Run; nil in a cluster
 
-	parts   *ledger.Parts // of the ledger in the store; nil for a Run
-	results storage.Store // the campaign's part of the store
+	starts  starts
+	models  models
+	results storage.Store  // the campaign's part of the store
+	reader  reader         // of the dataset
+	windows windows        // in storage
+	ledger  *ledger.Ledger // of the items of windows
+	parts   *ledger.Parts  // of the ledger in the store; nil for a Run
+	opening bool           // the ledger does not have all stored windows and outcomes yet
 
-	starts starts
-
-	models models
-
-	reader  reader  // of the dataset
-	windows windows // in storage
-
-	missing missingResultsError // of the last report
-	retries map[string]round    // rounds of pending commands, by command
-	trial   trial
-
-	outcomes follower
-	pace     pace
-	progress time.Time // of the last outcome, or of the start
-	faults   faults
-	stalled  time.Time // since when the queue holds too few items
-	status   manifest.Status
+	queue    *queue.Queue
+	paused   bool             // the queue delivers nothing
+	stalled  time.Time        // since when the queue holds too few items
 	tick     <-chan time.Time // due time of the next check of the queue
 	ticked   bool             // since the last window
+	outcomes follower
+	faults   faults
+	trial    trial
+	retries  map[string]round    // rounds of pending commands, by command
+	missing  missingResultsError // of the last report
+
+	pace     pace
+	progress time.Time       // of the last outcome, or of the start
+	status   manifest.Status // as published last
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
