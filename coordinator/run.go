@@ -120,16 +120,16 @@ func NewRun(cfg RunConfig) (*Run, error) {
 // its final state. When ctx ends first, it returns ctx's error.
 //
 // A problem of the dataset as a whole is returned as [manifest.Rows] reports it.
-func (r *Run) Process(ctx context.Context) error {
-	c := r.runner.rec
+func (run *Run) Process(ctx context.Context) error {
+	c := run.runner.rec
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("start campaign %s: %w", c.ID, err)
 	}
-	if _, err := r.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data); err != nil {
+	if _, err := run.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data); err != nil {
 		return fmt.Errorf("start campaign %s: %w", c.ID, err)
 	}
-	err = r.runner.process(ctx, c)
+	err = run.runner.process(ctx, c)
 	if errors.Is(err, errEnded) {
 		return nil
 	}
@@ -137,40 +137,40 @@ func (r *Run) Process(ctx context.Context) error {
 }
 
 // Counts returns the number of items by state. Items of windows that were not read are not counted.
-func (r *Run) Counts() manifest.Counts { return r.runner.ledger.Total(0, false) }
+func (run *Run) Counts() manifest.Counts { return run.runner.ledger.Total(0, false) }
 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
-func (r *Run) Close(ctx context.Context) (report.Summary, error) {
-	defer r.runner.endTrace(ctx, r.runner.rec.Phase)
-	if r.runner.ledger.Open() > 0 && r.runner.queue != nil {
+func (run *Run) Close(ctx context.Context) (report.Summary, error) {
+	defer run.runner.endTrace(ctx, run.runner.rec.Phase)
+	if run.runner.ledger.Open() > 0 && run.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
-		r.runner.outcomes.start(following, r.runner.queue, r.runner.s.cfg.Now())
-		if err := r.runner.catchUp(following); err != nil {
-			r.runner.log.Warn("could not read the last outcomes", "reason", err)
+		run.runner.outcomes.start(following, run.runner.queue, run.runner.s.cfg.Now())
+		if err := run.runner.catchUp(following); err != nil {
+			run.runner.log.Warn("could not read the last outcomes", "reason", err)
 		}
-		if err := r.runner.settleListed(ctx); err != nil {
+		if err := run.runner.settleListed(ctx); err != nil {
 			return report.Summary{}, err
 		}
 	}
-	if r.keepsReport(ctx) {
-		r.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
+	if run.keepsReport(ctx) {
+		run.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
 		return report.Summary{}, nil
 	}
-	return r.runner.writeReport(ctx)
+	return run.runner.writeReport(ctx)
 }
 
 // keepsReport reports whether a run that did not read the whole dataset finds a stored report of more restored items. It
 // must not replace that report: it has not looked for the other results.
-func (r *Run) keepsReport(ctx context.Context) bool {
-	if r.runner.windows.complete {
+func (run *Run) keepsReport(ctx context.Context) bool {
+	if run.runner.windows.complete {
 		return false
 	}
 	var old report.Summary
-	data, err := r.cfg.Store.Get(ctx, report.KeySummaryJSON)
-	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > r.Counts().Done
+	data, err := run.cfg.Store.Get(ctx, report.KeySummaryJSON)
+	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > run.Counts().Done
 }
 
 // itemHook follows the items of a runner. Only a [Run] has one.

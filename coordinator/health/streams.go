@@ -39,6 +39,7 @@ func (a *Streams) ResultsFull() bool {
 	return a.results
 }
 
+// Problem describes the streams that are nearly full, for people; it is empty without one.
 func (a *Streams) Problem() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

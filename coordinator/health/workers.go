@@ -43,6 +43,7 @@ type refusals struct {
 // beatLife is how long a worker counts as live after its last beat.
 const beatLife = 30 * time.Second
 
+// Live returns the number of live workers.
 func (w *Workers) Live() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
