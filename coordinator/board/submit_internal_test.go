@@ -41,3 +41,36 @@ func TestSamePrior(t *testing.T) {
 		}
 	}
 }
+
+// TestActive has every combination of phase and wish.
+func TestActive(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		phase  manifest.Phase
+		wanted manifest.Wanted
+		want   bool
+	}{
+		{manifest.PhaseQueued, manifest.WantPause, true},
+		{manifest.PhaseRunning, manifest.WantCancel, true},
+		{manifest.PhaseFinished, manifest.WantRun, false},
+		{manifest.PhaseFinished, manifest.WantCancel, false},
+		{manifest.PhaseRejected, manifest.WantRun, true},
+		{manifest.PhaseRejected, manifest.WantPause, false},
+		{manifest.PhaseRejected, manifest.WantCancel, true},
+		{manifest.PhaseRejected, manifest.WantCancelNow, true},
+		{manifest.PhaseCancelled, manifest.WantRun, true},
+		{manifest.PhaseCancelled, manifest.WantCancel, false},
+		{manifest.PhaseCancelled, manifest.WantCancelNow, false},
+	} {
+		if got := Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted}); got != c.want {
+			t.Errorf("%s, %s: active %t", c.phase, c.wanted, got)
+		}
+		commands := []manifest.Command{{ID: "1"}}
+		if !Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands}) {
+			t.Errorf("%s with a command: not active", c.phase)
+		}
+		if Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands, Restoring: 1}) {
+			t.Errorf("%s whose messages are not back: active", c.phase)
+		}
+	}
+}
