@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -77,7 +80,7 @@ func TestListManyArchived(t *testing.T) {
 	const n = 9000
 	archiveMany(t, dir, n)
 	tc.leadArchiving(time.Hour, unchanged)
-	all, err := coordinator.Archived(t.Context(), tc.board)
+	all, err := archive.List(t.Context(), tc.board)
 	must(t, err)
 	if len(all) != n {
 		t.Fatalf("%d campaigns, want %d", len(all), n)
@@ -101,14 +104,14 @@ func TestRecallDamagedArchive(t *testing.T) {
 	stop()
 	must(t, tc.store.Put(t.Context(), "campaigns/"+id+"/archive-000001.json.gz", []byte("garbage")))
 	tc.leadArchiving(time.Hour, unchanged)
-	if err := coordinator.Recall(t.Context(), tc.board, id); !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "archive") {
+	if err := archive.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "archive") {
 		t.Errorf("recall: %v", err)
 	}
-	if all, err := coordinator.Archived(t.Context(), tc.board); err != nil || len(all) != 1 {
+	if all, err := archive.List(t.Context(), tc.board); err != nil || len(all) != 1 {
 		t.Errorf("archived: %+v, %v", all, err)
 	}
 	// It can still be deleted.
-	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), id, true)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), id, true)
 	must(t, err)
 }
 
@@ -138,19 +141,19 @@ func TestArchiveWalk(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		switch random.IntN(3) {
 		case 0:
-			_ = coordinator.Recall(ctx, tc.board, id) // the leader may have just gone
+			_ = archive.Recall(ctx, tc.board, id) // the leader may have just gone
 		case 1:
-			_ = coordinator.Archive(ctx, tc.board, id)
+			_ = archive.Archive(ctx, tc.board, id)
 		case 2:
-			_, _ = coordinator.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
+			_, _ = board.Command(ctx, tc.board, id, manifest.Command{Verb: manifest.CommandReconcile})
 		}
 		cancel()
 	}
 	leaders.Wait()
 	tc.leadArchiving(time.Hour, unchanged)
 	for _, id := range ids {
-		must(t, coordinator.Recall(t.Context(), tc.board, id))
-		tc.await(id, "its end", func(s coordinator.CampaignStatus) bool {
+		must(t, archive.Recall(t.Context(), tc.board, id))
+		tc.await(id, "its end", func(s board.CampaignStatus) bool {
 			return s.Campaign.Phase == manifest.PhaseFinished && len(s.Campaign.Commands) == 0 && s.Status.Counts == mixedCounts
 		})
 		tc.checkRecalled(id)
@@ -187,9 +190,9 @@ func TestRecallCrash(t *testing.T) {
 		cfg.ArchiveAfter, cfg.Inspect, cfg.Store = time.Hour, tc.inspect, store
 	}))
 	must(t, err)
-	go func() { _ = coordinator.Recall(ctx, tc.board, id) }()
+	go func() { _ = archive.Recall(ctx, tc.board, id) }()
 	_ = service.Lead(ctx)
-	c, err := coordinator.Read(t.Context(), tc.board, id)
+	c, err := board.Read(t.Context(), tc.board, id)
 	must(t, err)
 	if c.Restoring != 1 || tc.messages(id) != 0 {
 		t.Fatalf("restoring %d, %d messages", c.Restoring, tc.messages(id))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -95,9 +97,9 @@ func (tc *testCluster) finishMixed(name string) (id string) {
 // checkRecalled recalls a campaign of finishMixed, compares it with the archived state, and retries its items.
 func (tc *testCluster) checkRecalled(id string) {
 	tc.t.Helper()
-	must(tc.t, coordinator.Recall(tc.t.Context(), tc.board, id))
-	must(tc.t, coordinator.Recall(tc.t.Context(), tc.board, id))
-	s, err := coordinator.Status(tc.t.Context(), tc.board, id)
+	must(tc.t, archive.Recall(tc.t.Context(), tc.board, id))
+	must(tc.t, archive.Recall(tc.t.Context(), tc.board, id))
+	s, err := board.Status(tc.t.Context(), tc.board, id)
 	must(tc.t, err)
 	if s.Status.Counts != mixedCounts || s.Campaign.Phase != manifest.PhaseFinished || s.Status.Phase != manifest.PhaseFinished {
 		tc.t.Errorf("recalled as %+v, status %+v", s.Campaign, s.Status)
@@ -115,7 +117,7 @@ func (tc *testCluster) checkRecalled(id string) {
 	if a.Items != 2 {
 		tc.t.Errorf("%d items are retried, want 2", a.Items)
 	}
-	tc.await(id, "all done", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "all done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 6, Done: 6}
 	})
 }
@@ -125,13 +127,13 @@ func TestArchiveAndRecall(t *testing.T) {
 	id := tc.finishMixed("old")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
 	tc.awaitArchived(id)
-	all, err := coordinator.Archived(t.Context(), tc.board)
+	all, err := archive.List(t.Context(), tc.board)
 	must(t, err)
 	if len(all) != 1 || all[0].Campaign.ID != id || all[0].Status.Counts != mixedCounts || all[0].Archived.IsZero() ||
 		all[0].Campaign.Phase != manifest.PhaseFinished {
 		t.Errorf("archived campaigns: %+v", all)
 	}
-	if err := coordinator.Recall(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+	if err := archive.Recall(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
 		t.Errorf("recall of an unknown campaign: %v", err)
 	}
 	stop()
@@ -142,7 +144,7 @@ func TestArchiveAndRecall(t *testing.T) {
 	// The campaign can be archived again, within the time in which the server remembers the ids of its dead letters.
 	tc.leadArchiving(50*time.Millisecond, unchanged)
 	tc.awaitArchived(id)
-	if all, err = coordinator.Archived(t.Context(), tc.board); err != nil || len(all) != 1 || all[0].Status.Counts.Done != 6 {
+	if all, err = archive.List(t.Context(), tc.board); err != nil || len(all) != 1 || all[0].Status.Counts.Done != 6 {
 		t.Errorf("archived again: %+v, %v", all, err)
 	}
 }
@@ -156,7 +158,7 @@ func TestRecallTwice(t *testing.T) {
 		tc.awaitArchived(id)
 		stop()
 		stop = tc.leadArchiving(time.Hour, unchanged)
-		must(t, coordinator.Recall(t.Context(), tc.board, id))
+		must(t, archive.Recall(t.Context(), tc.board, id))
 		if n := len(tc.letters(id)); n != 1 {
 			t.Fatalf("%d letters after a recall, want 1", n)
 		}
@@ -281,7 +283,7 @@ func TestResumeDuringArchiving(t *testing.T) {
 	tc.awaitArchived(id)
 	stop()
 	tc.leadArchiving(time.Hour, unchanged)
-	must(t, coordinator.Recall(t.Context(), tc.board, id))
+	must(t, archive.Recall(t.Context(), tc.board, id))
 	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 6, Done: 6}) {
 		t.Errorf("%+v", s.Status.Counts)
 	}
@@ -299,7 +301,7 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 	}
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "the counts of its end", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "the counts of its end", func(s board.CampaignStatus) bool {
 		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == mixedCounts
 	})
 	tc.checkRecalled(id)
@@ -318,7 +320,7 @@ func TestResumeArchivedCampaign(t *testing.T) {
 	tc.check.Failed = ""
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	must(t, coordinator.Recall(t.Context(), tc.board, id))
+	must(t, archive.Recall(t.Context(), tc.board, id))
 	if s := tc.awaitPhase(id, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "too little") {
 		t.Errorf("%+v", s.Campaign)
 	}
@@ -328,17 +330,17 @@ func TestResumeArchivedCampaign(t *testing.T) {
 
 func TestRequestsWithoutLeader(t *testing.T) {
 	tc := newTestCluster(t, 1)
-	if err := coordinator.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, coordinator.ErrNoLeader) {
+	if err := archive.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, archive.ErrNoLeader) {
 		t.Errorf("recall: %v", err)
 	}
-	if _, err := coordinator.Archived(t.Context(), tc.board); !errors.Is(err, coordinator.ErrNoLeader) {
+	if _, err := archive.List(t.Context(), tc.board); !errors.Is(err, archive.ErrNoLeader) {
 		t.Errorf("list: %v", err)
 	}
 	// A leader that does not answer leaves no request behind.
 	must(t, tc.board.Put(t.Context(), queue.KeyLeader, []byte("{}")))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := coordinator.Recall(ctx, tc.board, "night-12345678"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := archive.Recall(ctx, tc.board, "night-12345678"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("recall: %v", err)
 	}
 	if keys, err := tc.board.Keys(t.Context(), manifest.KeyCampaignPrefix); err != nil || len(keys) > 0 {
@@ -356,17 +358,17 @@ func TestArchiveNow(t *testing.T) {
 	id := tc.submit("now", 0)
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "running", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
-	if err := coordinator.Archive(t.Context(), tc.board, id); !errors.Is(err, coordinator.ErrRefused) {
+	tc.await(id, "running", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	if err := archive.Archive(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("a running campaign: %v", err)
 	}
 	close(hold)
 	tc.awaitPhase(id, manifest.PhaseFinished)
 	for range 2 {
-		must(t, coordinator.Archive(t.Context(), tc.board, id))
+		must(t, archive.Archive(t.Context(), tc.board, id))
 	}
 	tc.awaitArchived(id)
-	if err := coordinator.Archive(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+	if err := archive.Archive(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
 		t.Errorf("an unknown campaign: %v", err)
 	}
 }
@@ -383,5 +385,5 @@ func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 	tc.leadArchiving(time.Hour, unchanged)
-	tc.await(id, "its counts", func(s coordinator.CampaignStatus) bool { return s.Status.Counts == before })
+	tc.await(id, "its counts", func(s board.CampaignStatus) bool { return s.Status.Counts == before })
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -42,7 +44,7 @@ func (r *runner) execute(ctx context.Context, command manifest.Command) error {
 			c.Phase, c.Wanted = manifest.PhaseRunning, manifest.WantRun
 		}
 	})
-	if err == nil && ended && active(r.rec) {
+	if err == nil && ended && board.Active(r.rec) {
 		return r.openQueue(ctx)
 	}
 	return err
@@ -64,7 +66,7 @@ func (r *runner) executeVerb(ctx context.Context, command manifest.Command) (int
 	_, repeated := r.retries[command.ID]
 	switch {
 	case repeated: // its items are pending already
-	case wantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
+	case board.WantsCancel(r.rec), r.rec.Phase == manifest.PhaseRejected, r.rec.Phase == manifest.PhaseCancelled:
 		phase := r.rec.Phase
 		if !phase.Ended() {
 			phase = manifest.PhaseCancelled
@@ -148,7 +150,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 			return err
 		}
 		for _, it := range fresh {
-			if r.ledger.state(it.ID) != done {
+			if r.ledger.State(it.ID) != ledger.Done {
 				choose(it.ID)
 			}
 		}
@@ -159,9 +161,9 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 
 // matcher selects the identities that a retry applies to.
 func (r *runner) matcher(command manifest.Command) func(id string) bool {
-	states := map[state]bool{}
+	states := map[ledger.State]bool{}
 	for _, o := range command.Outcomes {
-		states[stateOf(o)] = true
+		states[ledger.StateOf(o)] = true
 	}
 	only := map[string]bool{}
 	for _, id := range command.Items {
@@ -171,16 +173,16 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 		if len(only) > 0 && !only[id] {
 			return false
 		}
-		s := r.ledger.state(id)
-		return (s == failed || s == dead) && states[s] && strings.Contains(r.ledger.reason(id), command.Where)
+		s := r.ledger.State(id)
+		return (s == ledger.Failed || s == ledger.Dead) && states[s] && strings.Contains(r.ledger.Reason(id), command.Where)
 	}
 }
 
 // rebuildWindow makes a window again from the current dataset and replaces the stored window. Its items stay the same;
 // rebuildWindow returns the new items of rows that can be read now.
 func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable []manifest.Item, err error) {
-	r.stopReader() // one goroutine at a time may use the sharder
-	fresh, err := r.sharder.Again(ctx, old)
+	r.reader.stop() // one goroutine at a time may use the sharder
+	fresh, err := r.reader.sharder.Again(ctx, old)
 	if err != nil {
 		return nil, rejection{err}
 	}
@@ -204,15 +206,15 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable
 	if err != nil {
 		return nil, err
 	}
-	if err := r.forgetWindow(ctx, merged.Number); err != nil {
+	if err := r.parts.Forget(ctx, merged.Number); err != nil {
 		return nil, err
 	}
 	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, merged.Number), data); err != nil {
 		return nil, fmt.Errorf("store window %d: %w", merged.Number, err)
 	}
 	for _, it := range readable {
-		r.ledger.remove(placeholders[it.Index])
-		r.ledger.add(it.ID)
+		r.ledger.Remove(placeholders[it.Index])
+		r.ledger.Add(it.ID)
 	}
 	return readable, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/coordinator/health"
 	"ddiff/coordinator/shard"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -103,6 +104,13 @@ func (c Config) Validate() error {
 		}
 	}
 	return nil
+}
+
+// health describes what the coordinator watches.
+func (c Config) health() health.Config {
+	return health.Config{
+		Name: c.Name, Board: c.Board, Store: c.Store, Probe: c.Probe, Tick: c.Tick, Usage: c.Usage, Now: c.Now, Logger: c.Logger,
+	}
 }
 
 func (c Config) withDefaults() Config {

@@ -17,18 +17,14 @@ import (
 func TestConfigFields(t *testing.T) {
 	t.Parallel()
 	store, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	complete := func() Config {
 		return Config{
 			Board: &queue.Board{}, Open: queueOf(nil), Store: store, Sources: manifest.Files{},
 			Logger: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider().Tracer(""),
 		}
 	}
-	if err := complete().Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, complete().Validate())
 	for want, change := range map[string]func(c *Config){
 		"Board is missing": func(c *Config) { c.Board = nil }, "Open is missing": func(c *Config) { c.Open = nil },
 		"Store is missing": func(c *Config) { c.Store = nil }, "Sources is missing": func(c *Config) { c.Sources = nil },

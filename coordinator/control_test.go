@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
 func (tc *testCluster) want(id string, w manifest.Wanted) {
 	tc.t.Helper()
 	for range 2 { // Want is idempotent
-		_, err := coordinator.Want(tc.t.Context(), tc.board, id, w)
+		_, err := board.Want(tc.t.Context(), tc.board, id, w)
 		must(tc.t, err)
 	}
 }
@@ -23,7 +23,7 @@ func (tc *testCluster) want(id string, w manifest.Wanted) {
 func (tc *testCluster) command(id string, c manifest.Command) (manifest.Answer, error) {
 	ctx, cancel := context.WithTimeout(tc.t.Context(), patience)
 	defer cancel()
-	return coordinator.Command(ctx, tc.board, id, c)
+	return board.Command(ctx, tc.board, id, c)
 }
 
 func TestPauseAndResume(t *testing.T) {
@@ -37,7 +37,7 @@ func TestPauseAndResume(t *testing.T) {
 	tc.lead()
 	idle := tc.work(id)
 	gate <- struct{}{}
-	tc.await(id, "one item done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
+	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	tc.want(id, manifest.WantPause)
 	tc.awaitPhase(id, manifest.PhasePaused)
 	for range 50 {
@@ -66,7 +66,7 @@ func TestCancelAndResume(t *testing.T) {
 			tc.lead()
 			idle := tc.work(id)
 			gate <- struct{}{}
-			tc.await(id, "one item done", func(s coordinator.CampaignStatus) bool {
+			tc.await(id, "one item done", func(s board.CampaignStatus) bool {
 				return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1
 			})
 			tc.want(id, w)
@@ -114,7 +114,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items are tried again, want 2", a.Items)
 	}
-	tc.await(id, "the items done", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "the items done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 7, Failed: 2, Dead: 1}
 	})
 	if again, err := tc.command(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry}); err != nil || again != a {
@@ -126,7 +126,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	if a.Items != 1 {
 		t.Errorf("%d dead items are tried again, want 1", a.Items)
 	}
-	tc.await(id, "the dead one done", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "the dead one done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 8, Failed: 2}
 	})
 	if n := len(tc.letters(id)); n != 0 {
@@ -139,7 +139,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items of the mended row are tried, want 2", a.Items)
 	}
-	tc.await(id, "all done", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "all done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
 }
@@ -162,7 +162,7 @@ func TestRetrySurvivesLeaderChange(t *testing.T) {
 	tc.set(nil)
 	tc.lead()
 	tc.work(id)
-	tc.await(id, "all done", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "all done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
 	})
 }
@@ -180,7 +180,7 @@ func TestReconcile(t *testing.T) {
 	for range 3 {
 		gate <- struct{}{}
 	}
-	tc.await(id, "three items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 3 })
+	tc.await(id, "three items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 3 })
 	a, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile})
 	must(t, err)
 	if a.Items != 7 {
@@ -202,10 +202,10 @@ func TestRefusedCommands(t *testing.T) {
 	tc.lead()
 	tc.work(id)
 	tc.awaitPhase(id, manifest.PhaseRejected)
-	if _, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile}); !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), "resume") {
+	if _, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile}); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "resume") {
 		t.Errorf("reconcile of a rejected campaign: %v", err)
 	}
-	if _, err := tc.command(id, manifest.Command{Verb: "fly"}); !errors.Is(err, coordinator.ErrRefused) {
+	if _, err := tc.command(id, manifest.Command{Verb: "fly"}); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("unknown command: %v", err)
 	}
 }

@@ -54,10 +54,10 @@ func (tc *testCluster) leadUntilCrash(inject func(write string) fault) *process 
 	p := &process{store: tc.store, inject: inject, crashed: make(chan struct{})}
 	nc, err := tc.server.ConnectThrough(func(c net.Conn) net.Conn { return &cutConn{Conn: c, p: p} })
 	must(tc.t, err)
-	board, err := queue.OpenBoard(tc.t.Context(), nc)
+	kv, err := queue.OpenBoard(tc.t.Context(), nc)
 	must(tc.t, err)
 	service, err := coordinator.New(coordinator.Config{
-		Board: board, Store: p, StoreAddress: "memory", Sources: manifest.Files{}, Sweep: tc.sweep, Rows: tc.rows,
+		Board: kv, Store: p, StoreAddress: "memory", Sources: manifest.Files{}, Sweep: tc.sweep, Rows: tc.rows,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queueConfig(campaign, attempts))
 		},

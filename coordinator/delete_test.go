@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -30,7 +32,7 @@ func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 	must(t, err)
 	tc.store, tc.output = store, shared
 	submit := func(spec *manifest.Spec) string {
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		return c.ID
 	}
@@ -42,7 +44,7 @@ func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 		idle := tc.work(id)
 		tc.awaitPhase(id, manifest.PhaseFinished)
 		idle()
-		must(t, coordinator.Archive(t.Context(), tc.board, id))
+		must(t, archive.Archive(t.Context(), tc.board, id))
 	}
 	stop()
 	return tc, all, part
@@ -66,7 +68,7 @@ func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/
 func TestDeleteKeepsSharedResults(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
 	before := resultKeys(t, tc.store)
-	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
 	planned, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if now := resultKeys(t, tc.store); len(before) != 6 || !slices.Equal(now, before) {
@@ -75,8 +77,8 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 	cleaner.DryRun = false
 	removed, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
-	planned = slices.DeleteFunc(planned, func(r coordinator.Removal) bool { return r.Kind == "index" }) // the claim is new
-	done := slices.DeleteFunc(slices.Clone(removed), func(r coordinator.Removal) bool { return r.Kind == "index" })
+	planned = slices.DeleteFunc(planned, func(r gc.Removal) bool { return r.Kind == "index" }) // the claim is new
+	done := slices.DeleteFunc(slices.Clone(removed), func(r gc.Removal) bool { return r.Kind == "index" })
 	if !slices.Equal(planned, done) || removed[0].Kind != "results" || removed[0].Objects != 3 || removed[0].Bytes == 0 {
 		t.Errorf("planned %+v, removed %+v", planned, removed)
 	}
@@ -101,7 +103,7 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 
 func TestDeleteWithoutResults(t *testing.T) {
 	tc, all, _ := sharing(t, t.TempDir())
-	_, err := (&coordinator.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
+	_, err := (&gc.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
 	must(t, err)
 	if n := len(resultKeys(t, tc.store)); n != 6 {
 		t.Errorf("%d results, want 6", n)
@@ -114,12 +116,12 @@ func TestDeleteWithoutResults(t *testing.T) {
 // TestDeleteRefusesOpenCampaigns: a campaign that has not ended, and results that such a campaign may need.
 func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
-	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
 	refused := func(id string, results bool, want string) {
 		t.Helper()
 		before := keysOf(t, tc.store, "")
 		_, err := cleaner.Delete(t.Context(), id, results)
-		if !errors.Is(err, coordinator.ErrRefused) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("delete %s, results %v: %v, want %q", id, results, err, want)
 		}
 		if now := keysOf(t, tc.store, ""); !slices.Equal(now, before) {
@@ -127,14 +129,14 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 		}
 	}
 	spec := tc.spec("third")
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 	must(t, err)
 	refused(c.ID, false, "queued; cancel it first")
 	refused(all, true, c.ID+", which has not ended")
 	// The same through the index, for a campaign that the board has lost.
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+c.ID))
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	must(t, coordinator.Recall(t.Context(), tc.board, part))
+	must(t, archive.Recall(t.Context(), tc.board, part))
 	stop()
 	cleaner.Board = nil
 	refused(all, true, part+", which has not ended")
@@ -162,27 +164,27 @@ func TestDeleteAndRecall(t *testing.T) {
 	tc, all, _ := sharing(t, t.TempDir())
 	tc.leadArchiving(time.Hour, unchanged)
 	var recalled error
-	recall := func() { recalled = coordinator.Recall(t.Context(), tc.board, all) }
+	recall := func() { recalled = archive.Recall(t.Context(), tc.board, all) }
 	nothing := func() {}
 	before := resultKeys(t, tc.store)
 
-	cleaner := &coordinator.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, recalled)
-	if !errors.Is(err, coordinator.ErrRefused) {
+	if !errors.Is(err, board.ErrRefused) {
 		t.Errorf("delete a campaign that was recalled: %v", err)
 	}
 	if now := resultKeys(t, tc.store); !slices.Equal(now, before) {
 		t.Errorf("results %q, before %q", now, before)
 	}
-	if s, err := coordinator.Status(t.Context(), tc.board, all); err != nil || s.Status.Counts.Done != 6 {
+	if s, err := board.Status(t.Context(), tc.board, all); err != nil || s.Status.Counts.Done != 6 {
 		t.Errorf("%+v, %v", s.Status, err)
 	}
 
 	cleaner.Store = &recallingStore{tc.store, nothing, recall}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	must(t, err)
-	if !errors.Is(recalled, coordinator.ErrRefused) {
+	if !errors.Is(recalled, board.ErrRefused) {
 		t.Errorf("recall of a campaign that is being deleted: %v", recalled)
 	}
 	if keys := keysOf(t, tc.store, all); len(keys) > 0 {
@@ -228,7 +230,7 @@ func TestDeleteCrash(t *testing.T) {
 		}
 		stopping := &stoppingStore{Dir: store}
 		stopping.left.Store(n)
-		_, err = (&coordinator.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
+		_, err = (&gc.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
 		check("crash", 0)
 		if err == nil {
 			break
@@ -237,9 +239,9 @@ func TestDeleteCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n%2 == 0 {
-			_, err = (&coordinator.Cleaner{Store: store}).Delete(t.Context(), all, false) // the index remembers the results
+			_, err = (&gc.Cleaner{Store: store}).Delete(t.Context(), all, false) // the index remembers the results
 		} else {
-			_, err = (&coordinator.Cleaner{Store: store}).Collect(t.Context(), coordinator.CollectConfig{})
+			_, err = (&gc.Cleaner{Store: store}).Collect(t.Context(), gc.Config{})
 		}
 		must(t, err)
 		check("completed", 3)
@@ -263,19 +265,19 @@ func (s *gatedStore) Delete(ctx context.Context, key string) error {
 // TestSubmitDuringDeletionOfResults submits a campaign with the same items while their results are being deleted.
 func TestSubmitDuringDeletionOfResults(t *testing.T) {
 	tc, all, part := sharing(t, t.TempDir())
-	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
 	must(t, err)
 	tc.leadArchiving(time.Hour, unchanged)
-	var late coordinator.CampaignStatus
+	var late board.CampaignStatus
 	begin := sync.OnceFunc(func() {
 		spec := tc.spec("late")
 		spec.Tasks = spec.Tasks[:1]
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Output: shared}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		tc.work(c.ID)
-		late = tc.await(c.ID, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+		late = tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
-	cleaner := &coordinator.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	left := len(resultKeys(t, tc.store))
 	if late.Campaign.Phase == manifest.PhaseFinished && left != late.Status.Counts.Done {

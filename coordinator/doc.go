@@ -3,8 +3,15 @@
 //
 // There are two ways in. A [Service] is a long-running process that runs all campaigns of a board; any number of
 // services run side by side and one leads. A [Run] runs one campaign in the process of its only worker, for `ddiff
-// run`. Both use the same runner, windows and ledger. The other exported functions are the board's client: submit, list
-// and control campaigns.
+// run`. Both use the same runner, windows and ledger.
+//
+// A runner takes one campaign through its phases. Its parts are types with a file each: the record (record.go), the starts
+// that ended a coordinator (starts.go), the models (prior.go), the reader of the dataset (reader.go), the stored windows
+// (windows.go), the outcomes (outcomes.go), the trial before the fan-out (preflight.go) and the faults of workers (fault.go).
+// A new phase is a case of runner.advance, a new command of users a case of runner.executeVerb.
+//
+// Packages below have the board's client (board), the state of the items (ledger), the index of all campaigns (index), the
+// archive (archive), deletions (gc), and the watch over store, streams and workers (health). None of them imports this one.
 //
 // # Where state lives
 //
@@ -24,9 +31,9 @@
 //
 // # The archive
 //
-// Some time after its end, a campaign moves from the board and the streams to an archive in the store (archive.go), and any
-// verb returns it ([Recall]). An index in the store, of empty objects whose keys hold the data, lists all campaigns. A
-// [Cleaner] deletes campaigns and garbage; it and a recall exclude each other by the order of their writes to the index.
+// Some time after its end, a campaign moves from the board and the streams to an archive in the store (package archive), and any
+// verb returns it (archive.Recall). An index in the store, of empty objects whose keys hold the data, lists all campaigns. A
+// gc.Cleaner deletes campaigns and garbage; it and a recall exclude each other by the order of their writes to the index.
 //
 // # The phases of a campaign
 //

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -85,7 +86,7 @@ func (l *failureList) finish(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", l.prefix, err)
 		}
-		if IsOutputKey(info.Key) { // not of another output inside
+		if gc.IsOutputKey(info.Key) { // not of another output inside
 			stale[info.Key] = true
 		}
 	}

@@ -12,37 +12,64 @@ import (
 // longestFault is the longest time that a report may state.
 const longestFault = 30 * 24 * time.Hour
 
-// noteFault handles a worker's report that its environment fails and needs a person. The campaign pauses if no worker
-// has finished an item in the reported time, and no other worker works on it: a single worker with wrong credentials does
-// not stop the others, whose items may take longer.
-func (r *runner) noteFault(payload []byte) {
-	var f manifest.Fault
-	err := json.Unmarshal(payload, &f)
-	if err == nil && (f.Seconds <= 0 || f.Seconds > longestFault.Seconds()) {
+// faults has the reports of workers whose environment fails.
+type faults struct {
+	pending *manifest.Fault      // pauses the campaign
+	last    map[string]time.Time // last report, by worker
+}
+
+// decodeFault reads a report.
+func decodeFault(payload []byte) (f manifest.Fault, err error) {
+	if err = json.Unmarshal(payload, &f); err == nil && (f.Seconds <= 0 || f.Seconds > longestFault.Seconds()) {
 		err = fmt.Errorf("seconds is %g, want above 0 and at most %g", f.Seconds, longestFault.Seconds())
 	}
+	return f, err
+}
+
+// limit is the time without an outcome after which a fault pauses the campaign.
+func limit(f manifest.Fault) time.Duration { return time.Duration(f.Seconds * float64(time.Second)) }
+
+// note notes a report. The campaign is to pause if no worker has finished an item in the reported time, and no worker works
+// on it that has not reported a fault of late: a single worker with wrong credentials does not stop the others, whose items
+// may take longer. progress is the time of the last outcome; works is health.Workers.Works of the campaign.
+func (s *faults) note(f manifest.Fault, now, progress time.Time, works func(except func(name string) bool) bool) (othersWork bool) {
+	if s.last == nil {
+		s.last = map[string]time.Time{}
+	}
+	s.last[f.Worker] = now
+	othersWork = works(func(name string) bool {
+		at, reported := s.last[name]
+		return reported && now.Sub(at) <= 2*limit(f)
+	})
+	if now.Sub(progress) >= limit(f) && !othersWork {
+		s.pending = &f
+	}
+	return othersWork
+}
+
+// take returns the fault that pauses the campaign, once; nil without one.
+func (s *faults) take() *manifest.Fault {
+	f := s.pending
+	s.pending = nil
+	return f
+}
+
+// noteFault handles a worker's report that its environment fails and needs a person.
+func (r *runner) noteFault(payload []byte) {
+	f, err := decodeFault(payload)
 	if err != nil {
 		r.log.Error("skipped a report that cannot be read", "reason", err)
 		return
 	}
-	now, limit := r.s.cfg.Now(), time.Duration(f.Seconds*float64(time.Second))
-	r.faulty[f.Worker] = now
-	quiet := now.Sub(r.progress)
-	works := r.s.workers.works(r.id, func(name string) bool {
-		at, reported := r.faulty[name]
-		return reported && now.Sub(at) <= 2*limit
-	})
-	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", quiet,
+	now := r.s.cfg.Now()
+	works := r.faults.note(f, now, r.progress, func(except func(name string) bool) bool { return r.s.workers.Works(r.id, except) })
+	r.log.Warn("the environment of a worker fails", "worker", f.Worker, "reason", f.Reason, "without_outcome", now.Sub(r.progress),
 		"others_work", works)
-	if quiet >= limit && !works {
-		r.fault = &f
-	}
 }
 
 // pauseAfterFault pauses the campaign after noteFault.
 func (r *runner) pauseAfterFault(ctx context.Context) error {
-	f := r.fault
-	r.fault = nil
+	f := r.faults.take()
 	if f == nil || r.rec.Wanted != manifest.WantRun {
 		return nil
 	}
@@ -50,7 +77,7 @@ func (r *runner) pauseAfterFault(ctx context.Context) error {
 		if c.Wanted == manifest.WantRun {
 			c.Wanted = manifest.WantPause
 			c.Reason = fmt.Sprintf("no item was finished for %v, and the environment of worker %s fails: %s; mend it and resume",
-				time.Duration(f.Seconds*float64(time.Second)).Round(time.Second), f.Worker, f.Reason)
+				limit(*f).Round(time.Second), f.Worker, f.Reason)
 		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -28,16 +28,16 @@ func TestForgedRecordIsRestored(t *testing.T) {
 		}
 	}
 	forge(manifest.KeyStatusPrefix+id, manifest.KeyWorkerPrefix+"w", manifest.KeyCoordinatorPrefix+"c", manifest.KeyCluster)
-	s, err := coordinator.Status(t.Context(), tc.board, id)
+	s, err := board.Status(t.Context(), tc.board, id)
 	must(t, err)
 	if want := "the record status." + id + " cannot be read"; s.Campaign.ID != id || !strings.HasPrefix(s.Status.Problem, want) {
 		t.Errorf("status %+v, want the problem %q", s, want)
 	}
-	if beats, skipped, err := coordinator.Workers(t.Context(), tc.board); err != nil || len(beats) != 0 || len(skipped) != 1 {
+	if beats, skipped, err := board.Workers(t.Context(), tc.board); err != nil || len(beats) != 0 || len(skipped) != 1 {
 		t.Errorf("workers %v, skipped %v, error %v", beats, skipped, err)
 	}
 	forge(manifest.KeyCampaignPrefix+id, manifest.KeyCampaignPrefix+cancelled)
-	_, skipped, err := coordinator.Campaigns(t.Context(), tc.board)
+	_, skipped, err := board.Campaigns(t.Context(), tc.board)
 	if err != nil || len(skipped) != 2 || !strings.Contains(skipped[0].Error()+skipped[1].Error(), id) {
 		t.Errorf("skipped %v, error %v", skipped, err)
 	}
@@ -51,7 +51,7 @@ func TestForgedRecordIsRestored(t *testing.T) {
 			}
 		}
 	}
-	_, err = coordinator.Want(t.Context(), tc.board, cancelled, manifest.WantCancelNow)
+	_, err = board.Want(t.Context(), tc.board, cancelled, manifest.WantCancelNow)
 	must(t, err)
 	tc.awaitPhase(cancelled, manifest.PhaseCancelled)
 	tc.work(id)
@@ -66,7 +66,7 @@ func TestRecordKeepsOutputAndPrior(t *testing.T) {
 	tc.lead()
 	id, victim := tc.submit("attacker", 0), tc.submit("victim", 0)
 	before := tc.awaitPhase(id, manifest.PhasePreflight).Campaign
-	_, err := coordinator.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+	_, err := board.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
 		c.Output, c.Prior.Key, c.Wanted = victim, "priors/other.onnx", manifest.WantPause
 		return nil
 	})
@@ -76,7 +76,7 @@ func TestRecordKeepsOutputAndPrior(t *testing.T) {
 		t.Errorf("output %q and prior %v, want %q and %v", after.Output, after.Prior, before.Output, before.Prior)
 	}
 	for _, output := range []string{"priors", "priors/x", "campaigns/" + victim, ".ddiff/x"} {
-		c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec("in "+output), coordinator.Order{Output: output}, after.Submitted)
+		c, _, err := board.Submit(t.Context(), tc.board, tc.spec("in "+output), board.Order{Output: output}, after.Submitted)
 		must(t, err)
 		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "has the records of ddiff") {
 			t.Errorf("reason %q", s.Campaign.Reason)

@@ -97,36 +97,29 @@ func (r *runner) report(waiting, leased int) {
 	now := r.s.cfg.Now()
 	c := campaignGauges{
 		phase: r.rec.Phase, paused: r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
-		pending: waiting, inFlight: leased, progress: r.progress, behind: max(r.behind, len(r.events)),
-		counts: r.ledger.total(leased, r.rec.Phase == manifest.PhaseCancelled),
+		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
+		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
 	c.rate, _ = r.pace.rate(now)
 	r.s.gauges.set(r.id, c)
 }
 
-// skipCounted leaves the outcomes out of ddiff.ledger.items that the stream has when the runner begins: an earlier leader has
+// skipCounted leaves the outcomes out of ddiff.ledger.Items() that the stream has when the runner begins: an earlier leader has
 // counted them.
 func (r *runner) skipCounted(ctx context.Context) (err error) {
-	if r.counts || r.s.cfg.run != nil {
+	if r.outcomes.counts || r.s.cfg.run != nil {
 		return nil
 	}
-	if r.counted, err = r.queue.LastResult(ctx); err != nil {
+	if r.outcomes.counted, err = r.queue.LastResult(ctx); err != nil {
 		return fmt.Errorf("read the last result: %w", err)
 	}
-	r.counts = true
+	r.outcomes.counts = true
 	return nil
 }
 
 // clusterState returns what the leader reports.
 func (s *Service) clusterState() telemetry.ClusterState {
 	state := s.gauges.state(s.cfg.Now())
-	state.Workers, state.Streams = s.workers.byState(), s.alarm.shares()
+	state.Workers, state.Streams = s.workers.States(), s.streams.Shares()
 	return state
-}
-
-// standing returns what every coordinator reports.
-func (s *Service) standing() telemetry.Standing {
-	s.health.mu.Lock()
-	defer s.health.mu.Unlock()
-	return telemetry.Standing{Leads: s.health.leading, Store: s.health.probed && s.health.failures < failedProbes}
 }

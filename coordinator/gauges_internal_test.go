@@ -102,14 +102,3 @@ func TestGaugesConcurrently(t *testing.T) {
 		t.Errorf("lag %d of %d campaigns", s.Lag, len(s.Campaigns))
 	}
 }
-
-func TestStateOfWorker(t *testing.T) {
-	t.Parallel()
-	for want, b := range map[string]manifest.Beat{
-		"idle": {}, "busy": {Held: 3}, "suspended": {Held: 3, Suspended: "no space"}, "draining": {Held: 3, Suspended: "no space", Draining: true},
-	} {
-		if got := stateOfWorker(b); got != want {
-			t.Errorf("%+v is %s, want %s", b, got, want)
-		}
-	}
-}

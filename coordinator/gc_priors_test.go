@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -36,18 +38,18 @@ func TestCollectPriors(t *testing.T) {
 	spec := tc.spec("with-prior")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	used := "priors/" + tc.priorFile(spec.Prior, "used") + ".onnx"
-	_, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	tc.work(spec.ID())
 	tc.awaitPhase(spec.ID(), manifest.PhaseFinished)
 	const unused, contested = "priors/unused.onnx", "priors/contested.onnx"
 	must(t, tc.store.Put(t.Context(), unused, []byte("12345")))
-	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []coordinator.Removal) {
+	collect := func(store storage.Store, now func() time.Time, dry bool) (priors []gc.Removal) {
 		t.Helper()
-		removed, err := (&coordinator.Cleaner{Store: store, Board: tc.board, DryRun: dry, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})
+		removed, err := (&gc.Cleaner{Store: store, Board: tc.board, DryRun: dry, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
-		return slices.DeleteFunc(removed, func(r coordinator.Removal) bool { return r.Kind != "priors" })
+		return slices.DeleteFunc(removed, func(r gc.Removal) bool { return r.Kind != "priors" })
 	}
 	want := func(keys ...string) {
 		t.Helper()
@@ -67,7 +69,7 @@ func TestCollectPriors(t *testing.T) {
 	want(used)
 
 	// The prior of an archived campaign is in use.
-	must(t, coordinator.Archive(t.Context(), tc.board, spec.ID()))
+	must(t, archive.Archive(t.Context(), tc.board, spec.ID()))
 	stop()
 	collect(tc.store, later, false)
 	want(used)
@@ -142,7 +144,7 @@ func TestCollectLogs(t *testing.T) {
 	must(t, tc.store.Delete(t.Context(), shared+"/probes/ONE")) // as a worker does
 	collect := func(now func() time.Time) {
 		t.Helper()
-		_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})
+		_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
 	}
 	collect(time.Now)
@@ -160,7 +162,7 @@ func TestCollectLogs(t *testing.T) {
 	for _, key := range []string{"scores/ssim@1/a.jsonl", "tuning/a.json"} {
 		must(t, tc.store.Put(t.Context(), shared+"/"+key, []byte("12345")))
 	}
-	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if keys := keysOf(t, tc.store, shared+"/scores/"); len(keys) != 1 {

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -23,7 +25,7 @@ func (tc *testCluster) orphaned(spec *manifest.Spec) (id string) {
 	tc.t.Helper()
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	id = tc.finish(spec, "")
-	_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Delete(tc.t.Context(), id, false)
+	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(tc.t.Context(), id, false)
 	must(tc.t, err)
 	stop()
 	if n := tc.results(id); n != 6 {
@@ -35,7 +37,7 @@ func (tc *testCluster) orphaned(spec *manifest.Spec) (id string) {
 // finish submits a campaign, and works on it until its end.
 func (tc *testCluster) finish(spec *manifest.Spec, output string) (id string) {
 	tc.t.Helper()
-	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{Output: output}, time.Now())
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{Output: output}, time.Now())
 	must(tc.t, err)
 	defer tc.work(c.ID)()
 	tc.awaitPhase(c.ID, manifest.PhaseFinished)
@@ -57,7 +59,7 @@ func TestCollectResults(t *testing.T) {
 	archived := tc.finish(tc.spec("archived"), "")
 	tc.output = "used-12345678"
 	tc.finish(tc.spec("on-board"), tc.output)
-	must(t, coordinator.Archive(t.Context(), tc.board, archived))
+	must(t, archive.Archive(t.Context(), tc.board, archived))
 	stop()
 	item := "/items/" + strings.Repeat("0", 64) + "/"
 	for _, key := range []string{
@@ -81,9 +83,9 @@ func TestCollectResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := keysOf(t, store, "")
 			of := keysOf(t, store, gone+"/")
-			collect := func(now func() time.Time, board *queue.Board, dry bool) ([]coordinator.Removal, []coordinator.Left) {
+			collect := func(now func() time.Time, board *queue.Board, dry bool) ([]gc.Removal, []gc.Left) {
 				t.Helper()
-				cleaner := &coordinator.Cleaner{Store: store, Board: board, DryRun: dry, Now: now}
+				cleaner := &gc.Cleaner{Store: store, Board: board, DryRun: dry, Now: now}
 				removed, left, err := cleaner.CollectResults(t.Context(), 99*time.Hour)
 				must(t, err)
 				return removed, left
@@ -103,7 +105,7 @@ func TestCollectResults(t *testing.T) {
 			if r := removed[0]; r.Kind != "results" || r.Name != gone || r.Items != 7 || r.Objects != len(of) || r.Bytes < 10 {
 				t.Errorf("removed %+v, the folder had %q", r, of)
 			}
-			want := []coordinator.Left{
+			want := []gc.Left{
 				{Name: "figures-12345678", Reason: "it has no result of a campaign"},
 				{Name: "holiday-12345678", Reason: "it has photo.png, which no campaign writes"},
 				{Name: "mixed-12345678", Reason: "it has notes.txt, which no campaign writes"},
@@ -134,20 +136,20 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 	var ids []string
 	begin := sync.OnceFunc(func() {
 		for _, name := range []string{"gone", "other"} {
-			c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec(name), coordinator.Order{Output: gone}, time.Now())
+			c, _, err := board.Submit(t.Context(), tc.board, tc.spec(name), board.Order{Output: gone}, time.Now())
 			must(t, err)
 			tc.work(c.ID)
-			s := tc.await(c.ID, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+			s := tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 			if s.Campaign.Phase != manifest.PhaseRejected || !strings.Contains(s.Campaign.Reason, "ddiff gc --results") {
 				t.Errorf("%s: %s (%s)", c.ID, s.Campaign.Phase, s.Campaign.Reason)
 			}
 			ids = append(ids, c.ID)
 			// Garbage collection by another command keeps the claim.
-			_, err = (&coordinator.Cleaner{Store: tc.store, Board: tc.board}).Collect(t.Context(), coordinator.CollectConfig{})
+			_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board}).Collect(t.Context(), gc.Config{})
 			must(t, err)
 		}
 	})
-	cleaner := &coordinator.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board, Now: later}
+	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board, Now: later}
 	removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
 	must(t, err)
 	if len(removed) != 1 || removed[0].Items != 6 || len(left) > 0 || tc.results(gone) > 0 || len(claims(t, tc.store)) > 0 {
@@ -182,23 +184,23 @@ func TestSubmitBeforeCollectionOfResults(t *testing.T) {
 					late = tc.finish(tc.spec("late"), gone)
 					return
 				}
-				c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec("late"), coordinator.Order{Output: gone + "/"}, time.Now())
+				c, _, err := board.Submit(t.Context(), tc.board, tc.spec("late"), board.Order{Output: gone + "/"}, time.Now())
 				must(t, err)
 				late = c.ID
 			}
-			cleaner := &coordinator.Cleaner{Store: &recallingStore{tc.store, sync.OnceFunc(begin), func() {}}, Board: tc.board, Now: later}
+			cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, sync.OnceFunc(begin), func() {}}, Board: tc.board, Now: later}
 			if lead {
 				cleaner.Board = nil // the index is enough
 			}
 			removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
 			must(t, err)
-			if len(removed) > 0 || !slices.Equal(left, []coordinator.Left{{Name: gone, Reason: "campaign " + late + " began to use it"}}) {
+			if len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: "campaign " + late + " began to use it"}}) {
 				t.Errorf("removed %+v, left %+v", removed, left)
 			}
 			if now := keysOf(t, tc.store, gone+"/items/"); !slices.Equal(now, before) || len(claims(t, tc.store)) > 0 {
 				t.Errorf("results %q, before %q", now, before)
 			}
-			again, left, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: later}).CollectResults(t.Context(), time.Hour)
+			again, left, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: later}).CollectResults(t.Context(), time.Hour)
 			if err != nil || len(again) > 0 || len(left) > 0 {
 				t.Errorf("the output of the campaign: %+v, %+v, %v", again, left, err)
 			}
@@ -223,8 +225,8 @@ func TestCollectResultsListsAgain(t *testing.T) {
 		{"/notes.txt", "it has notes.txt, which no campaign writes"},
 	} {
 		store := &recallingStore{tc.store, func() { must(t, tc.store.Put(t.Context(), gone+want.key, nil)) }, func() {}}
-		removed, left, err := (&coordinator.Cleaner{Store: store, Board: tc.board}).CollectResults(t.Context(), time.Hour)
-		if err != nil || len(removed) > 0 || !slices.Equal(left, []coordinator.Left{{Name: gone, Reason: want.reason}}) || tc.results(gone) != 6 {
+		removed, left, err := (&gc.Cleaner{Store: store, Board: tc.board}).CollectResults(t.Context(), time.Hour)
+		if err != nil || len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: want.reason}}) || tc.results(gone) != 6 {
 			t.Errorf("%s: removed %+v, left %+v, %v", want.key, removed, left, err)
 		}
 		must(t, tc.store.Delete(t.Context(), gone+want.key))
@@ -236,8 +238,8 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
 	tc.output = gone
-	collect := func(store storage.Store, now func() time.Time) ([]coordinator.Removal, []coordinator.Left, error) {
-		return (&coordinator.Cleaner{Store: store, Board: tc.board, Now: now}).CollectResults(t.Context(), time.Hour)
+	collect := func(store storage.Store, now func() time.Time) ([]gc.Removal, []gc.Left, error) {
+		return (&gc.Cleaner{Store: store, Board: tc.board, Now: now}).CollectResults(t.Context(), time.Hour)
 	}
 	passed := time.Duration(0)
 	minutes := func() time.Time { passed += time.Minute; return later().Add(passed) }
@@ -263,7 +265,7 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	}
 	collectGarbage := func(now func() time.Time) {
 		t.Helper()
-		_, err := (&coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), coordinator.CollectConfig{})
+		_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), gc.Config{})
 		must(t, err)
 	}
 	collectGarbage(time.Now)
@@ -273,7 +275,7 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	id := tc.submit("gone", 0)
 	tc.work(id)
-	if s := tc.await(id, "its end", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
+	if s := tc.await(id, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
 		t.Errorf("%s: %s", s.Campaign.Phase, s.Campaign.Reason)
 	}
 	must(t, tc.board.Delete(context.WithoutCancel(t.Context()), manifest.KeyCampaignPrefix+id))

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -33,24 +35,24 @@ func TestCollect(t *testing.T) {
 	put("campaigns/.index/" + part + ".000000.open.0")
 	kept := keysOf(t, tc.store, "")
 
-	collect := func(later time.Duration, dry bool, cfg coordinator.CollectConfig) []coordinator.Removal {
+	collect := func(later time.Duration, dry bool, cfg gc.Config) []gc.Removal {
 		t.Helper()
-		cleaner := &coordinator.Cleaner{
+		cleaner := &gc.Cleaner{
 			Store: tc.store, Board: tc.board, DryRun: dry, Now: func() time.Time { return time.Now().Add(later) },
 		}
 		removed, err := cleaner.Collect(t.Context(), cfg)
 		must(t, err)
 		return removed
 	}
-	index := collect(0, true, coordinator.CollectConfig{})
+	index := collect(0, true, gc.Config{})
 	if len(index) != 1 || index[0].Kind != "index" {
 		t.Errorf("young garbage: %+v", index)
 	}
-	planned := collect(25*time.Hour, true, coordinator.CollectConfig{})
+	planned := collect(25*time.Hour, true, gc.Config{})
 	if now := keysOf(t, tc.store, ""); !slices.Equal(now, kept) {
 		t.Fatalf("a dry run changes %q to %q", kept, now)
 	}
-	removed := collect(25*time.Hour, false, coordinator.CollectConfig{})
+	removed := collect(25*time.Hour, false, gc.Config{})
 	if !slices.Equal(planned, removed) {
 		t.Errorf("planned %+v, removed %+v", planned, removed)
 	}
@@ -62,7 +64,7 @@ func TestCollect(t *testing.T) {
 	if kinds["checkpoints"] != 2 || kinds["probes"] != 1 || kinds["windows"] != 2 || kinds["index"] < 2 || len(kinds) != 4 {
 		t.Errorf("removed %+v", removed)
 	}
-	if again := collect(25*time.Hour, false, coordinator.CollectConfig{}); len(again) > 0 {
+	if again := collect(25*time.Hour, false, gc.Config{}); len(again) > 0 {
 		t.Errorf("a second collection removes %+v", again)
 	}
 	if len(resultKeys(t, tc.store)) != 6 || len(keysOf(t, tc.store, "young")) != 1 {
@@ -70,10 +72,10 @@ func TestCollect(t *testing.T) {
 	}
 
 	// Retention.
-	if kept := collect(25*time.Hour, false, coordinator.CollectConfig{Keep: 48 * time.Hour, Results: true}); len(kept) > 0 {
+	if kept := collect(25*time.Hour, false, gc.Config{Keep: 48 * time.Hour, Results: true}); len(kept) > 0 {
 		t.Errorf("removed within the retention time: %+v", kept)
 	}
-	collect(49*time.Hour, false, coordinator.CollectConfig{Keep: 48 * time.Hour, Results: true})
+	collect(49*time.Hour, false, gc.Config{Keep: 48 * time.Hour, Results: true})
 	if keys := append(keysOf(t, tc.store, all), keysOf(t, tc.store, part)...); len(keys) > 0 || len(resultKeys(t, tc.store)) > 0 {
 		t.Errorf("left after the retention time: %q", keysOf(t, tc.store, ""))
 	}
@@ -93,8 +95,8 @@ func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 			}
 		}
 	}
-	cleaner := &coordinator.Cleaner{Store: tc.store, Board: tc.board, Now: later}
-	_, err := cleaner.Collect(t.Context(), coordinator.CollectConfig{})
+	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, Now: later}
+	_, err := cleaner.Collect(t.Context(), gc.Config{})
 	must(t, err)
 	_, err = cleaner.Delete(t.Context(), all, true)
 	must(t, err)
@@ -110,21 +112,21 @@ func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 	tc, _, part := sharing(t, t.TempDir())
 	stop := tc.leadArchiving(time.Hour, unchanged)
-	must(t, coordinator.Recall(t.Context(), tc.board, part))
+	must(t, archive.Recall(t.Context(), tc.board, part))
 	stop()
 	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
 	open := shared + "/checkpoints/" + strings.Repeat("0", 64)
 	must(t, tc.store.Put(t.Context(), shared+"/checkpoints/"+restored, nil))
 	must(t, tc.store.Put(t.Context(), open, nil))
-	cleaner := &coordinator.Cleaner{
+	cleaner := &gc.Cleaner{
 		Store: tc.store, Board: tc.board, Now: func() time.Time { return time.Now().Add(1000 * time.Hour) },
 	}
-	_, err := cleaner.Collect(t.Context(), coordinator.CollectConfig{Keep: time.Hour, Results: false})
+	_, err := cleaner.Collect(t.Context(), gc.Config{Keep: time.Hour, Results: false})
 	must(t, err)
 	if keys := keysOf(t, tc.store, "/checkpoints/"); !slices.Equal(keys, []string{open}) {
 		t.Errorf("checkpoints %q", keys)
 	}
-	if s, err := coordinator.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != manifest.PhaseFinished {
+	if s, err := board.Status(t.Context(), tc.board, part); err != nil || s.Campaign.Phase != manifest.PhaseFinished {
 		t.Errorf("the open campaign: %+v, %v", s, err)
 	}
 	if keys := keysOf(t, tc.store, "campaigns/"+part+"/shards/"); len(keys) == 0 {
@@ -134,10 +136,10 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 
 func TestCollectWithoutIndex(t *testing.T) {
 	tc := newTestCluster(t, 1)
-	if _, err := (&coordinator.Cleaner{Store: tc.store}).Collect(t.Context(), coordinator.CollectConfig{}); !errors.Is(err, coordinator.ErrNoIndex) {
+	if _, err := (&gc.Cleaner{Store: tc.store}).Collect(t.Context(), gc.Config{}); !errors.Is(err, gc.ErrNoIndex) {
 		t.Errorf("collect: %v", err)
 	}
-	if _, err := (&coordinator.Cleaner{Store: tc.store}).Delete(t.Context(), "any-12345678", false); !errors.Is(err, coordinator.ErrNoIndex) {
+	if _, err := (&gc.Cleaner{Store: tc.store}).Delete(t.Context(), "any-12345678", false); !errors.Is(err, gc.ErrNoIndex) {
 		t.Errorf("delete: %v", err)
 	}
 }
@@ -166,7 +168,7 @@ func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
 	past := time.Now().Add(-25 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(dir, old), past, past))
 	store := &listingStore{tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) }}
-	_, err := (&coordinator.Cleaner{Store: store, Board: tc.board}).Collect(t.Context(), coordinator.CollectConfig{})
+	_, err := (&gc.Cleaner{Store: store, Board: tc.board}).Collect(t.Context(), gc.Config{})
 	must(t, err)
 	if keys := keysOf(t, tc.store, folder); !slices.Equal(keys, []string{young}) {
 		t.Errorf("left: %q", keys)

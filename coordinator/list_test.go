@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -18,7 +18,7 @@ func TestListSkipsMalformedRecords(t *testing.T) {
 	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+first, []byte("not JSON")))
 	must(t, tc.board.Put(t.Context(), manifest.KeyStatusPrefix+second, []byte(`{"id":"`+second+`","counts":{"items":7}}`)))
 
-	all, skipped, err := coordinator.Campaigns(t.Context(), tc.board)
+	all, skipped, err := board.Campaigns(t.Context(), tc.board)
 	must(t, err)
 	if len(all) != 2 || all[0].Campaign.ID != first || all[1].Campaign.ID != second || all[1].Status.Counts.Items != 7 {
 		t.Errorf("listed %+v", all)
@@ -38,7 +38,7 @@ func TestWorkersSkipMalformedRecords(t *testing.T) {
 	tc := newTestCluster(t, 0)
 	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"good", []byte(`{"name":"good"}`)))
 	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"bad", []byte(`[]`)))
-	beats, skipped, err := coordinator.Workers(t.Context(), tc.board)
+	beats, skipped, err := board.Workers(t.Context(), tc.board)
 	must(t, err)
 	if len(beats) != 1 || beats[manifest.KeyWorkerPrefix+"good"].Name != "good" {
 		t.Errorf("beats %v", beats)

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -35,7 +36,7 @@ func TestLogs(t *testing.T) {
 	put(all, strings.Repeat("f", 64)+".1.huge.json", append([]byte(`{"id":"huge"}`), make([]byte, 2<<20)...))
 	tc.leadArchiving(time.Hour, unchanged)
 
-	got, more, err := coordinator.Logs(t.Context(), tc.board, all, "")
+	got, more, err := archive.Logs(t.Context(), tc.board, all, "")
 	must(t, err)
 	if len(got) != attempts || more {
 		t.Fatalf("%d records, more %t, want %d", len(got), more, attempts)
@@ -45,24 +46,24 @@ func TestLogs(t *testing.T) {
 			t.Fatalf("record %d is of item %s, want %s", i, a.ID, want)
 		}
 	}
-	one, _, err := coordinator.Logs(t.Context(), tc.board, all, fmt.Sprintf("%064x", 7))
+	one, _, err := archive.Logs(t.Context(), tc.board, all, fmt.Sprintf("%064x", 7))
 	must(t, err)
 	if len(one) != 1 || one[0].Lines[0] != got[attempts-8].Lines[0] {
 		t.Errorf("one item: %+v", one)
 	}
 	restored := strings.Split(resultKeys(t, tc.store)[0], "/")[2]
-	done, _, err := coordinator.Logs(t.Context(), tc.board, part, restored[:16])
+	done, _, err := archive.Logs(t.Context(), tc.board, part, restored[:16])
 	must(t, err)
 	if len(done) != 1 || done[0].ID != restored || done[0].Outcome != string(manifest.OutcomeDone) {
 		t.Errorf("a restored item: %+v", done)
 	}
-	if none, _, err := coordinator.Logs(t.Context(), tc.board, part, ""); err != nil || len(none) > 0 {
+	if none, _, err := archive.Logs(t.Context(), tc.board, part, ""); err != nil || len(none) > 0 {
 		t.Errorf("the other campaign: %+v, %v", none, err)
 	}
-	if _, _, err := coordinator.Logs(t.Context(), tc.board, "unknown-12345678", ""); !errors.Is(err, queue.ErrNoRecord) {
+	if _, _, err := archive.Logs(t.Context(), tc.board, "unknown-12345678", ""); !errors.Is(err, queue.ErrNoRecord) {
 		t.Errorf("an unknown campaign: %v", err)
 	}
-	if _, _, err := coordinator.Logs(t.Context(), tc.board, all, "../"); !errors.Is(err, coordinator.ErrRefused) {
+	if _, _, err := archive.Logs(t.Context(), tc.board, all, "../"); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("an item with a slash: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 )
@@ -33,7 +33,7 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 	spec := tc.spec("exchanged")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	digest := tc.priorFile(spec.Prior, "first")
-	_, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{PriorSHA256: digest}, time.Now())
+	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{PriorSHA256: digest}, time.Now())
 	must(t, err)
 	tc.priorFile(spec.Prior, "second")
 	tc.lead()
@@ -49,7 +49,7 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 	if again := tc.priorFile(spec.Prior, "first"); again != digest {
 		t.Fatalf("the file has the digest %s, want %s", again, digest)
 	}
-	_, err = coordinator.Want(t.Context(), tc.board, spec.ID(), manifest.WantRun)
+	_, err = board.Want(t.Context(), tc.board, spec.ID(), manifest.WantRun)
 	must(t, err)
 	if s := tc.awaitPhase(spec.ID(), manifest.PhaseFinished); s.Status.Counts.Done != 4 || s.Campaign.Prior.SHA256 != digest {
 		t.Errorf("%+v, prior %+v", s.Status.Counts, s.Campaign.Prior)
@@ -62,7 +62,7 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	spec := tc.spec("lost")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	digest := tc.priorFile(spec.Prior, "first")
-	_, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	stop := tc.lead()
 	tc.awaitPhase(spec.ID(), manifest.PhasePreflight)
@@ -84,7 +84,7 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	other.Prior = filepath.Join(t.TempDir(), "prior.onnx")
 	digest = tc.priorFile(other.Prior, "third")
 	stop = tc.lead()
-	_, _, err = coordinator.Submit(t.Context(), tc.board, other, coordinator.Order{}, time.Now())
+	_, _, err = board.Submit(t.Context(), tc.board, other, board.Order{}, time.Now())
 	must(t, err)
 	tc.awaitPhase(other.ID(), manifest.PhasePreflight)
 	stop()

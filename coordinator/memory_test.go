@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 )
@@ -50,7 +51,7 @@ func TestMemoryOfWaitingCampaigns(t *testing.T) {
 		if i%2 == 0 {
 			spec.Prior = file
 		}
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{Canary: 2}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Canary: 2}, time.Now())
 		must(t, err)
 		ids = append(ids, c.ID)
 	}

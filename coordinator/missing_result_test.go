@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -19,7 +19,7 @@ func TestFinishNeedsStoredResults(t *testing.T) {
 	id := tc.submit("elsewhere", 0)
 	tc.workers = newStore(t)
 	stop := tc.work(id)
-	s := tc.await(id, "a pause", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePaused })
+	s := tc.await(id, "a pause", func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePaused })
 	if !strings.Contains(s.Campaign.Reason, "4 results that workers have reported are missing from the store") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
@@ -31,7 +31,7 @@ func TestFinishNeedsStoredResults(t *testing.T) {
 	if _, err := tc.store.Get(t.Context(), id+"/index.html"); err == nil {
 		t.Error("there is a report")
 	}
-	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantRun)
+	_, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
 	must(t, err)
 	tc.work(id)
 	tc.awaitDone(id, 4)
@@ -86,8 +86,8 @@ func TestCancelCountsStoredResults(t *testing.T) {
 	})
 	tc.workers = newStore(t)
 	stop := tc.work(id)
-	tc.await(id, "2 done items", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
-	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
+	tc.await(id, "2 done items", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
+	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
 	must(t, err)
 	s := tc.awaitPhase(id, manifest.PhaseCancelled)
 	if want := (manifest.Counts{Items: 4, Cancelled: 4}); s.Status.Counts != want {

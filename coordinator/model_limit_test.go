@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
@@ -36,7 +37,7 @@ func TestPriorAboveLimitOfStore(t *testing.T) {
 		tc.store.MaxBytes = int64(len(archive)) - short
 		spec := tc.spec("latent")
 		spec.Prior, spec.Preset, spec.Methods = dir, "ffhq", []string{"latent_ddiff"}
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 		must(t, err)
 		tc.lead()
 		tc.work(c.ID)
@@ -75,7 +76,7 @@ func TestModelsHaveLimitOfTheirOwn(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("latent")
 	spec.Prior, spec.Preset, spec.Methods = "s3://"+file, "ffhq", []string{"latent_ddiff"}
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.leadWith(func(c *coordinator.Config) { c.Models = models })
 	tc.work(c.ID)

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 )
@@ -99,7 +99,7 @@ func TestVerbsModel(t *testing.T) {
 
 // want requests a state. A campaign may refuse it.
 func (w *walk) want(wanted manifest.Wanted) {
-	_, err := coordinator.Want(w.ctx, w.tc.board, w.id, wanted)
+	_, err := board.Want(w.ctx, w.tc.board, w.id, wanted)
 	w.refusable(err)
 }
 
@@ -130,7 +130,7 @@ func (w *walk) retry(rt *rapid.T) {
 // settle ends all faults and waits until the campaign is in the state that its record asks for.
 func (w *walk) settle() {
 	w.heal()
-	s := w.await("quiescence", func(s coordinator.CampaignStatus) bool {
+	s := w.await("quiescence", func(s board.CampaignStatus) bool {
 		c := s.Campaign
 		if len(c.Commands) > 0 || s.Status.Phase != c.Phase {
 			return false
@@ -148,7 +148,7 @@ func (w *walk) settle() {
 }
 
 // checkQuiescent checks the counts, the queue, the report and the answers of a quiescent campaign.
-func (w *walk) checkQuiescent(s coordinator.CampaignStatus) {
+func (w *walk) checkQuiescent(s board.CampaignStatus) {
 	c, n := s.Campaign, s.Status.Counts
 	open := 0
 	switch c.Phase {
@@ -198,7 +198,7 @@ func (w *walk) finish() {
 	w.setOutcomes(nil)
 	w.repair()
 	w.settle()
-	var s coordinator.CampaignStatus
+	var s board.CampaignStatus
 	for range 4 { // a rejected campaign may need two rounds
 		if s = w.status(); s.Campaign.Phase == manifest.PhaseFinished {
 			break

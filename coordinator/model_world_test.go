@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -100,7 +100,7 @@ func (w *walk) must(err error) {
 
 // refusable accepts a refusal.
 func (w *walk) refusable(err error) {
-	if !errors.Is(err, coordinator.ErrRefused) {
+	if !errors.Is(err, board.ErrRefused) {
 		w.must(err)
 	}
 }
@@ -112,7 +112,7 @@ func (w *walk) fatalf(format string, args ...any) {
 
 // submit submits the campaign, for the first time or again.
 func (w *walk) submit() {
-	_, _, err := coordinator.Submit(w.ctx, w.tc.board, w.spec, coordinator.Order{Canary: w.canary}, time.Now())
+	_, _, err := board.Submit(w.ctx, w.tc.board, w.spec, board.Order{Canary: w.canary}, time.Now())
 	w.must(err)
 }
 
@@ -120,21 +120,21 @@ func (w *walk) submit() {
 func (w *walk) send(c manifest.Command) {
 	c.ID = fmt.Sprintf("%s-%d", c.Verb, len(w.sent))
 	w.sent = append(w.sent, c.ID)
-	_, err := coordinator.Update(w.ctx, w.tc.board, w.id, func(rec *manifest.Campaign) error {
+	_, err := board.Update(w.ctx, w.tc.board, w.id, func(rec *manifest.Campaign) error {
 		rec.Commands = append(rec.Commands, c)
 		return nil
 	})
 	w.must(err)
 }
 
-func (w *walk) status() coordinator.CampaignStatus {
-	s, err := coordinator.Status(w.ctx, w.tc.board, w.id)
+func (w *walk) status() board.CampaignStatus {
+	s, err := board.Status(w.ctx, w.tc.board, w.id)
 	w.must(err)
 	return s
 }
 
 // await waits until the status is as wanted.
-func (w *walk) await(what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
+func (w *walk) await(what string, wanted func(s board.CampaignStatus) bool) board.CampaignStatus {
 	for end := time.Now().Add(quiescence); time.Now().Before(end); pause(w.ctx, 5*time.Millisecond) {
 		if s := w.status(); wanted(s) {
 			return s
@@ -164,7 +164,7 @@ func (w *walk) check(*rapid.T) {
 }
 
 // record records the abstract state of the campaign.
-func (w *walk) record(note string, s coordinator.CampaignStatus) {
+func (w *walk) record(note string, s board.CampaignStatus) {
 	c, n := s.Campaign, s.Status.Counts
 	alive := 0
 	for _, p := range w.leaders {
@@ -291,7 +291,7 @@ func (w *walk) toggleWorker() {
 
 // work leases items while the campaign is open, and settles them as a worker of a fleet does.
 func (w *walk) work(ctx context.Context) error {
-	c, err := coordinator.Read(ctx, w.tc.board, w.id)
+	c, err := board.Read(ctx, w.tc.board, w.id)
 	if err != nil || !c.Open() {
 		return err
 	}
@@ -304,7 +304,7 @@ func (w *walk) work(ctx context.Context) error {
 		return err
 	}
 	ctx, l := context.WithoutCancel(ctx), leases[0]
-	if c, err = coordinator.Read(ctx, w.tc.board, w.id); err != nil {
+	if c, err = board.Read(ctx, w.tc.board, w.id); err != nil {
 		return err
 	}
 	switch {

@@ -17,7 +17,7 @@ import (
 // openOperators reads the outlines of the campaign's operator files. The first time it copies the files into the store, where
 // workers find them. Later it reads those copies.
 func (r *runner) openOperators(ctx context.Context) error {
-	r.catalogue = r.s.cfg.Catalogue
+	r.models.catalogue = r.s.cfg.Catalogue
 	paths := r.rec.Spec.Operators()
 	if len(paths) == 0 || r.s.cfg.run != nil { // the files of a Run are in its catalogue
 		return nil
@@ -40,8 +40,8 @@ func (r *runner) openOperators(ctx context.Context) error {
 		}
 		files[path], copied = f, copied || isNew
 	}
-	r.waiting.clear()
-	r.catalogue = r.catalogue.WithFiles(&r.rec.Spec, files)
+	r.reader.waiting.clear()
+	r.models.catalogue = r.models.catalogue.WithFiles(&r.rec.Spec, files)
 	if !copied {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -20,9 +21,7 @@ import (
 func operatorFile(t *testing.T, note string) (data []byte, sha string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "restore", "operator", "testdata", "bkse.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if note != "" { // doc_string of the model: field 6 with a length
 		data = append(data, 6<<3|2, byte(len(note)))
 		data = append(data, note...)
@@ -48,9 +47,7 @@ func operatorRunner(t *testing.T, log *strings.Builder, paths []string, records 
 // writeFile writes a file of a test and returns its path.
 func writeFile(t *testing.T, path string, data []byte) string {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o644))
 	return path
 }
 
@@ -71,19 +68,17 @@ func TestOperatorsAreCopied(t *testing.T) {
 		}
 		for i, want := range []string{firstSHA, secondSHA} {
 			path := []string{a, b}[i]
-			if f := r.catalogue.Files[path]; f == nil || f.SHA256 != want {
+			if f := r.models.catalogue.Files[path]; f == nil || f.SHA256 != want {
 				t.Errorf("%s: %s is %+v", name, path, f)
 			}
 		}
 		for _, task := range []string{"blur0", "blur1", "blur2", "hdr"} {
-			if _, err := r.catalogue.Operators.Parameters(task, nil); err != nil {
+			if _, err := r.models.catalogue.Operators.Parameters(task, nil); err != nil {
 				t.Errorf("%s: task %s: %v", name, task, err)
 			}
 		}
-		c, revision, err := readRecord(ctx, r.s.cfg.Board, r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, revision, err := board.ReadRevision(ctx, r.s.cfg.Board, r.id)
+		must(t, err)
 		want := []manifest.OperatorFile{{Path: a, Key: priorKey(firstSHA), SHA256: firstSHA}, {Path: b, Key: priorKey(secondSHA), SHA256: secondSHA}}
 		if fmt.Sprint(c.Operators) != fmt.Sprint(want) {
 			t.Errorf("%s: operators %+v, want %+v", name, c.Operators, want)
@@ -97,9 +92,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 	}
 	begin := open("first start")
 	writeFile(t, a, second)
-	if err := os.Remove(b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(b))
 	if revision := open("later start"); revision != begin {
 		t.Error("the record was written without a change")
 	}
@@ -109,9 +102,7 @@ func TestOperatorsAreCopied(t *testing.T) {
 
 	lose := func() {
 		t.Helper()
-		if err := r.s.cfg.Store.Delete(ctx, priorKey(firstSHA)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.s.cfg.Store.Delete(ctx, priorKey(firstSHA)))
 	}
 	lose()
 	var rejected rejection
@@ -180,10 +171,8 @@ func TestOperatorAtAddress(t *testing.T) {
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
 		t.Errorf("error %v", err)
 	}
-	s, err := Status(t.Context(), r.s.cfg.Board, r.id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
+	must(t, err)
 	if p := s.Status.Problem; !strings.HasPrefix(p, "waiting for the operator since 2001-09-09T01:46:40Z: read operator https://host/blur.onnx") || strings.Contains(p, "SECRET") {
 		t.Errorf("problem %q", p)
 	}
@@ -191,13 +180,13 @@ func TestOperatorAtAddress(t *testing.T) {
 	if err := r.openOperators(t.Context()); err != nil || r.rec.Operators[0].SHA256 != sha {
 		t.Errorf("operators %+v, %v", r.rec.Operators, err)
 	}
-	if reason := r.waiting.reason(); reason != "" {
+	if reason := r.reader.waiting.reason(); reason != "" {
 		t.Errorf("the campaign still waits: %s", reason)
 	}
 	if len(models.got) != 2 || models.got[0] != address {
 		t.Errorf("read %q", models.got)
 	}
-	withFile := r.catalogue
+	withFile := r.models.catalogue
 	// The store is the workers' only source, so an outage of it is not the end of the campaign either.
 	r.s.cfg.Store = unavailableStore{r.s.cfg.Store}
 	if err := r.openOperators(t.Context()); !errors.Is(err, storage.ErrUnavailable) || errors.As(err, &rejected) {
@@ -205,8 +194,8 @@ func TestOperatorAtAddress(t *testing.T) {
 	}
 	// A Run has its files in its catalogue.
 	r.s.cfg.run, r.s.cfg.Catalogue = &RunConfig{}, withFile
-	if err := r.openOperators(t.Context()); err != nil || r.catalogue.Files[address] == nil {
-		t.Errorf("run: files %v, %v", r.catalogue.Files, err)
+	if err := r.openOperators(t.Context()); err != nil || r.models.catalogue.Files[address] == nil {
+		t.Errorf("run: files %v, %v", r.models.catalogue.Files, err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -15,11 +17,6 @@ import (
 // the previous one was doing. Every step is idempotent, and the write that changes the phase comes last: a coordinator
 // that dies before it leaves a record from which the next one repeats the step. An ended phase is written only if the
 // record still asks for it, see end.
-
-// wantsCancel reports whether users have requested the cancellation.
-func wantsCancel(c *manifest.Campaign) bool {
-	return c.Wanted == manifest.WantCancel || c.Wanted == manifest.WantCancelNow
-}
 
 // reopenEnded moves an ended campaign with work back to phase queued: one that was cancelled or rejected and then
 // resumed, or one that has finished and has open items, because a coordinator died during a retry. Canary items of a
@@ -33,12 +30,12 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 	case manifest.PhaseCancelled, manifest.PhaseRejected:
 		resumed = r.rec.Wanted == manifest.WantRun
 	case manifest.PhaseFinished:
-		resumed = r.ledger.open > 0
+		resumed = r.ledger.Open() > 0
 	}
 	if !resumed {
 		return nil
 	}
-	if !r.rec.Released && r.sound >= 0 {
+	if !r.rec.Released && r.windows.sound >= 0 {
 		first, err := r.firstWindow(ctx)
 		if err != nil {
 			return err
@@ -48,7 +45,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 			return err
 		}
 	}
-	r.checked, r.canary = nil, nil // of the earlier rounds
+	r.trial = trial{} // of the earlier rounds
 	wanted := r.rec.Wanted
 	return r.saveIf(ctx, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {
 		c.Phase, c.Wanted, c.Reason, c.Round, c.Finished = manifest.PhaseQueued, manifest.WantRun, "", c.Round+1, time.Time{}
@@ -62,7 +59,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 			return err
 		}
 	}
-	cancelRejected := r.rec.Phase == manifest.PhaseRejected && wantsCancel(r.rec)
+	cancelRejected := r.rec.Phase == manifest.PhaseRejected && board.WantsCancel(r.rec)
 	if r.rec.Phase.Ended() && !cancelRejected {
 		if err := r.queue.Drop(ctx); err != nil {
 			return fmt.Errorf("drop work: %w", err)
@@ -123,16 +120,16 @@ func (r *runner) advance(ctx context.Context) error {
 				return err
 			}
 			return r.enterPhase(ctx, manifest.PhaseRunning)
-		case r.sound < 0 && !r.complete:
+		case r.windows.sound < 0 && !r.windows.complete:
 			return nil // wait for an item to check with
 		}
 		return r.startPreflight(ctx)
 	case manifest.PhasePreflight:
 		switch {
-		case r.checked == nil:
+		case r.trial.checked == nil:
 			return nil
-		case r.checked.Failed != "":
-			return rejection{fmt.Errorf("preflight: %s: %s", r.checked.Failed, r.checked.Reason)}
+		case r.trial.checked.Failed != "":
+			return rejection{fmt.Errorf("preflight: %s: %s", r.trial.checked.Failed, r.trial.checked.Reason)}
 		case r.rec.Canary == 0:
 			return r.release(ctx)
 		}
@@ -140,10 +137,10 @@ func (r *runner) advance(ctx context.Context) error {
 	case manifest.PhaseCanary:
 		return r.advanceCanary(ctx)
 	case manifest.PhaseRunning:
-		if r.rec.Shards < r.stored {
+		if r.rec.Shards < r.windows.stored {
 			return r.publishNextWindow(ctx)
 		}
-		if r.complete && r.ledger.open == 0 {
+		if r.windows.complete && r.ledger.Open() == 0 {
 			if r.s.cfg.run != nil {
 				return errEnded // Run.Close writes the report
 			}
@@ -164,7 +161,7 @@ func (r *runner) enterPhase(ctx context.Context, p manifest.Phase) error {
 
 // release permits publishing of all items.
 func (r *runner) release(ctx context.Context) error {
-	r.canary = nil
+	r.trial.canary = nil
 	return r.save(ctx, func(c *manifest.Campaign) { c.Phase, c.Released = manifest.PhaseRunning, true })
 }
 
@@ -172,20 +169,20 @@ func (r *runner) release(ctx context.Context) error {
 // unless the campaign is to stop at once. If the campaign is resumed meanwhile, it publishes the dropped items again.
 func (r *runner) cancelCampaign(ctx context.Context) error {
 	_, leased, err := r.queue.Depth(ctx)
-	if err != nil || (!r.rec.Released && r.canary == nil) {
+	if err != nil || (!r.rec.Released && r.trial.canary == nil) {
 		leased = 0 // the queue is gone, or has only a preflight
 	}
 	if err := r.queue.Drop(ctx); err != nil {
 		return fmt.Errorf("cancel campaign: %w", err)
 	}
-	before := r.ledger.open
+	before := r.ledger.Open()
 	limit := time.NewTimer(r.s.cfg.AckWait)
 	defer limit.Stop()
-	for r.rec.Wanted == manifest.WantCancel && before-r.ledger.open < int(leased) {
+	for r.rec.Wanted == manifest.WantCancel && before-r.ledger.Open() < int(leased) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case e := <-r.events:
+		case e := <-r.outcomes.events:
 			if err := r.settleEvents(e); err != nil {
 				return err
 			}
@@ -219,7 +216,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 		endSpan(span, err)
 	}()
 	if r.rec.Round > 0 { // items have become pending again
-		stale := func(d queue.DeadLetter) bool { return r.ledger.state(d.ID) != dead }
+		stale := func(d queue.DeadLetter) bool { return r.ledger.State(d.ID) != ledger.Dead }
 		if err := r.removeDead(ctx, stale); err != nil {
 			return err
 		}
@@ -235,12 +232,14 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.foldAll(ctx); err != nil {
-		return err
+	if r.folds() {
+		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
+			return err
+		}
 	}
 	err = r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
 		if p == manifest.PhaseCancelled {
-			return wantsCancel(c)
+			return board.WantsCancel(c)
 		}
 		return c.Wanted == manifest.WantRun && len(c.Commands) == 0
 	}, func(c *manifest.Campaign) { c.Phase = p })
@@ -254,7 +253,7 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 // cancelled with the reason. Pending commands are answered with it.
 func (r *runner) reject(ctx context.Context, reason string) error {
 	wanted, p := r.rec.Wanted, manifest.PhaseRejected
-	if wantsCancel(r.rec) {
+	if board.WantsCancel(r.rec) {
 		p = manifest.PhaseCancelled
 	}
 	return r.enterEnd(ctx, p, func(c *manifest.Campaign) bool { return c.Wanted == wanted }, func(c *manifest.Campaign) {

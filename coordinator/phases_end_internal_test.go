@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -15,13 +17,11 @@ import (
 // onRecord changes the record on the board as a user or another leader does.
 func onRecord(t *testing.T, r *runner, change func(c *manifest.Campaign)) *manifest.Campaign {
 	t.Helper()
-	c, err := Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+	c, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		change(c)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -54,9 +54,9 @@ func TestEndOfCampaign(t *testing.T) {
 		}
 		for _, it := range items(0, 4) {
 			putResult(t, r, it, manifest.OutcomeDone)
-			r.ledger.settle(it.ID, 0, done, "")
+			r.ledger.Settle(it.ID, 0, ledger.Done, "")
 		}
-		r.complete = true
+		r.windows.complete = true
 		if _, err := r.publish(t.Context(), items(50, 1), nil); err != nil { // of nothing: the identity is unknown
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestEndOfCampaign(t *testing.T) {
 		if errors.Is(err, errEnded) != tt.ends || errors.Is(err, errPhaseChanged) != tt.changed || err != nil && !tt.ends && !tt.changed {
 			t.Errorf("%s: %v", name, err)
 		}
-		c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil || c.Phase != tt.want || r.rec.Phase != tt.want || (c.Finished.IsZero() == tt.ends) || c.Ends > 1 || (c.Ends == 1) != tt.ends {
 			t.Errorf("%s: record %+v, %v", name, c, err)
 		}
@@ -80,28 +80,24 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = round })
 		all := items(0, 4)
 		for i, it := range all {
-			to, payload := done, queue.DeadLetter{Dead: queue.Dead{ID: it.ID, Reason: "crashed"}, Buried: now.Add(time.Duration(i))}
+			to, payload := ledger.Done, queue.DeadLetter{Dead: queue.Dead{ID: it.ID, Reason: "crashed"}, Buried: now.Add(time.Duration(i))}
 			if i == 0 {
-				to = dead
+				to = ledger.Dead
 			} else {
 				putResult(t, r, it, manifest.OutcomeDone)
 			}
-			r.ledger.settle(it.ID, 0, to, "crashed")
+			r.ledger.Settle(it.ID, 0, to, "crashed")
 			if i < 2 {
-				if err := r.queue.PublishDead(t.Context(), payload); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.queue.PublishDead(t.Context(), payload))
 			}
 		}
-		r.complete = true
+		r.windows.complete = true
 		if err := r.end(t.Context(), manifest.PhaseFinished); !errors.Is(err, errEnded) {
 			t.Errorf("round %d: %v", round, err)
 		}
 		var left []string
 		for letter, err := range r.queue.DeadLetters(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			left = append(left, letter.ID)
 		}
 		if len(left) != want || !slices.Contains(left, all[0].ID) {
@@ -130,7 +126,7 @@ func TestRejection(t *testing.T) {
 		if err := r.reject(t.Context(), "no images"); !errors.Is(err, errEnded) {
 			t.Errorf("%s: %v", wanted, err)
 		}
-		c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil || c.Phase != want.phase || c.Wanted != want.wanted || c.Reason != "no images" || len(c.Commands) != 0 || len(c.Answered) != 2 ||
 			c.Answered[1].Error != "the campaign is rejected: no images" {
 			t.Errorf("%s: record %+v, %v", wanted, c, err)
@@ -152,9 +148,7 @@ func TestRejectionDropsEarlierWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	size, err := earlier.Size(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if exists, err := earlier.Exists(t.Context()); err != nil || exists || size != 0 {
 		t.Errorf("%d items, a consumer %t, %v", size, exists, err)
 	}
@@ -184,19 +178,17 @@ func TestReopenedCampaign(t *testing.T) {
 		})
 		for _, it := range items(0, 4) {
 			if tt.settled {
-				r.ledger.settle(it.ID, 0, done, "")
+				r.ledger.Settle(it.ID, 0, ledger.Done, "")
 			}
 		}
-		r.checked, r.canary = &manifest.Checked{}, []string{id(0)}
+		r.trial.checked, r.trial.canary = &manifest.Checked{}, []string{id(0)}
 		if err := r.reopenEnded(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		c, err := Read(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
+		must(t, err)
 		if reopened := c.Phase == manifest.PhaseQueued; reopened != tt.want || reopened != (c.Reason == "") || reopened != c.Finished.IsZero() ||
-			reopened != (c.Round == 4) || reopened != (r.checked == nil) || reopened != (r.canary == nil) {
+			reopened != (c.Round == 4) || reopened != (r.trial.checked == nil) || reopened != (r.trial.canary == nil) {
 			t.Errorf("%s: record %+v", name, c)
 		}
 	}
@@ -206,10 +198,10 @@ func TestReopenedCampaign(t *testing.T) {
 		c.Phase, c.Released, c.Canary, c.Shards = manifest.PhaseRejected, false, 2, 0
 	})
 	for _, it := range items(0, 3) {
-		r.ledger.settle(it.ID, 0, failed, "no light")
+		r.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 	}
-	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.ledger.open != 3 {
-		t.Errorf("%d open items, record %+v, %v", r.ledger.open, r.rec, err)
+	if err := r.reopenEnded(t.Context()); err != nil || r.rec.Phase != manifest.PhaseQueued || r.rec.Round != 2 || r.ledger.Open() != 3 {
+		t.Errorf("%d open items, record %+v, %v", r.ledger.Open(), r.rec, err)
 	}
 }
 
@@ -219,9 +211,7 @@ func TestPausedQueue(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
 	_, err := r.publish(t.Context(), items(0, 2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	step := func(name string, want manifest.Phase, leases int) {
 		t.Helper()
 		// The consumer learns of a published item, and of the copy of a released one, later than the stream.
@@ -240,9 +230,7 @@ func TestPausedQueue(t *testing.T) {
 			t.Errorf("%s: phase %s, paused %t, %d leases, %v", name, r.rec.Phase, r.paused, len(all), err)
 		}
 		for _, l := range all {
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 		}
 	}
 	set := func(w manifest.Wanted) { r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = w }) }
@@ -257,9 +245,7 @@ func TestPausedQueue(t *testing.T) {
 		t.Errorf("the progress is of %v", r.progress)
 	}
 	// The queue was paused, and the record is not: a leader died between the two.
-	if err := r.pauseQueue(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.pauseQueue(t.Context(), true))
 	step("resumed by another leader", manifest.PhaseRunning, 2)
 	set(manifest.WantPause)
 	step("paused before its release", manifest.PhasePaused, 0)
@@ -283,7 +269,7 @@ func TestCancelledCampaign(t *testing.T) {
 		"in result": {manifest.WantCancelNow, time.Hour, true, 1},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.s.cfg.AckWait, r.complete = tt.lease, true
+		r.s.cfg.AckWait, r.windows.complete = tt.lease, true
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = tt.wanted })
 		all := items(0, 4)
 		if _, err := r.publish(t.Context(), all, nil); err != nil {
@@ -296,13 +282,13 @@ func TestCancelledCampaign(t *testing.T) {
 		if tt.answer {
 			it := all[slices.IndexFunc(all, func(it manifest.Item) bool { return it.ID == leases[0].ID() })]
 			putResult(t, r, it, manifest.OutcomeDone)
-			publishOutcome(t, r, it.ID, 0, `{"outcome":"done"}`)
+			must(t, r.queue.PublishResult(t.Context(), it.ID, 0, []byte(`{"outcome":"done"}`)))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		err = r.applyWanted(ctx)
 		cancel()
-		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.ledger.counts[done] != tt.done || r.ledger.open != 4-tt.done {
-			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.ledger.counts[done])
+		if !errors.Is(err, errEnded) || r.rec.Phase != manifest.PhaseCancelled || r.ledger.Total(0, false).Done != tt.done || r.ledger.Open() != 4-tt.done {
+			t.Errorf("%s: %v, phase %s, %d done", name, err, r.rec.Phase, r.ledger.Total(0, false).Done)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
@@ -18,9 +19,9 @@ func TestExpected(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
 	for i := range 5 {
-		r.ledger.add(id(i))
+		r.ledger.Add(id(i))
 	}
-	r.ledger.settle(id(0), 0, done, "")
+	r.ledger.Settle(id(0), 0, ledger.Done, "")
 	check := func(name string, p manifest.Phase, want int) {
 		t.Helper()
 		r.rec.Phase = p
@@ -33,17 +34,24 @@ func TestExpected(t *testing.T) {
 	}
 	check("queued", manifest.PhaseQueued, 0)
 	check("preflight", manifest.PhasePreflight, 1)
-	r.checked = &manifest.Checked{}
+	r.trial.checked = &manifest.Checked{}
 	check("answered preflight", manifest.PhasePreflight, 0)
-	r.canary = []string{id(0), id(1), id(2)}
+	r.trial.canary = []string{id(0), id(1), id(2)}
 	check("canary", manifest.PhaseCanary, 2)
-	r.rec.Shards, r.stored = 1, 2
+	r.rec.Shards, r.windows.stored = 1, 2
 	check("a window is not published", manifest.PhaseRunning, 0)
-	r.stored = 1
+	r.windows.stored = 1
 	check("all windows are published", manifest.PhaseRunning, 4)
-	r.stored = 0
+	r.windows.stored = 0
 	check("more windows are published", manifest.PhaseRunning, 4)
 	check("paused", manifest.PhasePaused, 0)
+}
+
+// fill adds n pending items.
+func fill(r *runner, n int) {
+	for i := range n {
+		r.ledger.Add(id(i))
+	}
 }
 
 // TestNeedsWindow has the states in which the next window is stored.
@@ -56,25 +64,25 @@ func TestNeedsWindow(t *testing.T) {
 		want   bool
 	}{
 		{"no window with items", func(*runner) {}, true},
-		{"complete", func(r *runner) { r.complete = true }, false},
+		{"complete", func(r *runner) { r.windows.complete = true }, false},
 		{"paused", func(r *runner) { r.rec.Wanted = manifest.WantPause }, false},
 		{"cancelled", func(r *runner) { r.rec.Wanted = manifest.WantCancel }, false},
-		{"without a precision", func(r *runner) { r.sharder = nil }, false},
-		{"waits for the preflight", func(r *runner) { r.sound = 0 }, false},
+		{"without a precision", func(r *runner) { r.reader.sharder = nil }, false},
+		{"waits for the preflight", func(r *runner) { r.windows.sound = 0 }, false},
 		{"released, but not running", func(r *runner) { r.rec.Released = true }, false},
 		{"all windows are published", func(r *runner) {
-			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 2
+			r.rec.Released, r.rec.Phase, r.windows.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 2
 		}, true},
 		{"a window is not published", func(r *runner) {
-			r.rec.Released, r.rec.Phase, r.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
+			r.rec.Released, r.rec.Phase, r.windows.stored, r.rec.Shards = true, manifest.PhaseRunning, 2, 1
 		}, false},
-		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run, r.ledger.open = &RunConfig{}, readAhead }, true},
-		{"a Run with much work", func(r *runner) { r.s.cfg.run, r.ledger.open = &RunConfig{}, readAhead+1 }, false},
-		{"a Run with much work after a tick", func(r *runner) { r.s.cfg.run, r.ledger.open, r.ticked = &RunConfig{}, readAhead+1, true }, true},
-		{"a campaign with much work", func(r *runner) { r.ledger.open = readAhead + 1 }, true},
+		{"a Run with work at the limit", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead) }, true},
+		{"a Run with much work", func(r *runner) { r.s.cfg.run = &RunConfig{}; fill(r, readAhead+1) }, false},
+		{"a Run with much work after a tick", func(r *runner) { r.s.cfg.run, r.ticked = &RunConfig{}, true; fill(r, readAhead+1) }, true},
+		{"a campaign with much work", func(r *runner) { fill(r, readAhead+1) }, true},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
-		r.sharder = &shard.Sharder{}
+		r.reader.sharder = &shard.Sharder{}
 		c.change(r)
 		if got := r.needsWindow(); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
@@ -126,9 +134,9 @@ func TestRetryMatcher(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
-	for i, to := range []state{pending, done, failed, dead, failed} {
-		r.ledger.add(id(i))
-		r.ledger.settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
+	for i, to := range []ledger.State{ledger.Pending, ledger.Done, ledger.Failed, ledger.Dead, ledger.Failed} {
+		r.ledger.Add(id(i))
+		r.ledger.Settle(id(i), 0, to, []string{"", "", "no light", "no memory", "no memory"}[i])
 	}
 	both := []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}
 	for _, c := range []struct {
@@ -195,17 +203,17 @@ func TestPreflightAnswer(t *testing.T) {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log)
 		r.settlePreflight([]byte(payload))
-		if r.checked == nil || r.checked.Failed != want || r.checked.Worker != "gpu" {
-			t.Errorf("%s: %+v", payload, r.checked)
+		if r.trial.checked == nil || r.trial.checked.Failed != want || r.trial.checked.Worker != "gpu" {
+			t.Errorf("%s: %+v", payload, r.trial.checked)
 		}
 		logged := strings.Contains(log.String(), "12 GiB")
 		if logged != (want == "" && strings.Contains(payload, "12 GiB")) {
 			t.Errorf("%s: log %s", payload, log.String())
 		}
-		r.checked = nil
+		r.trial.checked = nil
 		r.settlePreflight([]byte(payload[:9]))
-		if r.checked != nil || !strings.Contains(log.String(), "skipped a preflight answer") {
-			t.Errorf("a damaged answer: %+v", r.checked)
+		if r.trial.checked != nil || !strings.Contains(log.String(), "skipped a preflight answer") {
+			t.Errorf("a damaged answer: %+v", r.trial.checked)
 		}
 	}
 }
@@ -226,37 +234,33 @@ func TestAdvance(t *testing.T) {
 	}
 	set := func(p manifest.Phase) {
 		t.Helper()
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = p }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = p }))
 	}
 	step("no window", manifest.PhaseQueued, false)
 	set(manifest.PhasePreflight)
 	step("no answer", manifest.PhasePreflight, false)
-	r.checked = &manifest.Checked{Failed: "memory", Reason: "12 GiB are missing"}
+	r.trial.checked = &manifest.Checked{Failed: "memory", Reason: "12 GiB are missing"}
 	var rejected rejection
 	if err := r.advance(t.Context()); !errors.As(err, &rejected) || err.Error() != "preflight: memory: 12 GiB are missing" {
 		t.Errorf("error %v", err)
 	}
-	r.checked = &manifest.Checked{}
-	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Canary = 2 }); err != nil {
-		t.Fatal(err)
-	}
+	r.trial.checked = &manifest.Checked{}
+	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Canary = 2 }))
 	step("a canary is wanted", manifest.PhaseCanary, false)
-	r.canary = []string{id(0), id(1)}
-	r.ledger.add(id(0))
-	r.ledger.add(id(1))
+	r.trial.canary = []string{id(0), id(1)}
+	r.ledger.Add(id(0))
+	r.ledger.Add(id(1))
 	step("the canary is pending", manifest.PhaseCanary, false)
-	r.ledger.settle(id(0), 0, failed, "no light")
+	r.ledger.Settle(id(0), 0, ledger.Failed, "no light")
 	step("one of the canary is pending", manifest.PhaseCanary, false)
-	r.ledger.settle(id(1), 0, dead, "no memory")
+	r.ledger.Settle(id(1), 0, ledger.Dead, "no memory")
 	if err := r.advance(t.Context()); !errors.As(err, &rejected) || !strings.Contains(err.Error(), "none of 2 items") || !strings.Contains(err.Error(), "is dead: no memory") {
 		t.Errorf("error %v", err)
 	}
-	r.ledger.settle(id(0), 0, done, "")
+	r.ledger.Settle(id(0), 0, ledger.Done, "")
 	step("one of the canary is restored", manifest.PhaseRunning, true)
 	step("running", manifest.PhaseRunning, true)
-	if r.canary != nil {
+	if r.trial.canary != nil {
 		t.Error("the canary stays")
 	}
 }

@@ -19,7 +19,7 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 		r.log.Info("the precision is float32 because of a method", "method", name, "reason", reason)
 		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
 	}
-	if p := r.s.workers.suggestion(); p != "" {
+	if p := r.s.workers.Suggestion(); p != "" {
 		return r.recordPrecision(ctx, p)
 	}
 	return nil
@@ -28,10 +28,10 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 // restorePrecision takes a choice that the record lacks from the stored windows: the record may have been restored from a
 // copy that is older than the choice.
 func (r *runner) restorePrecision(ctx context.Context) error {
-	if _, ok := r.rec.Needs(); ok || r.sound < 0 {
+	if _, ok := r.rec.Needs(); ok || r.windows.sound < 0 {
 		return nil
 	}
-	for number := r.sound; number < r.stored; number++ {
+	for number := r.windows.sound; number < r.windows.stored; number++ {
 		w, err := r.readWindow(ctx, shard.Key(r.id, number))
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (r *runner) restorePrecision(ctx context.Context) error {
 			return r.recordPrecision(ctx, p)
 		}
 	}
-	if r.complete { // all items stay in float32
+	if r.windows.complete { // all items stay in float32
 		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
 	}
 	return nil // no item depends on a choice yet
@@ -57,7 +57,7 @@ func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) erro
 		return err
 	}
 	r.log.Info("chose the precision", "precision", r.rec.Precision)
-	return r.openSharder()
+	return r.openSharder(ctx)
 }
 
 // awaitedPrecision is the reason why a campaign with the precision auto has no items yet, or "".
@@ -66,18 +66,4 @@ func (r *runner) awaitedPrecision() string {
 		return ""
 	}
 	return "waiting for a worker, whose device decides about the precision auto"
-}
-
-// suggestion returns the precision that most live workers suggest, the first of manifest.Precisions among equals: all
-// workers compute in float32. It is empty without a worker.
-func (w *workerCount) suggestion() manifest.Precision {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	best := manifest.Precision("")
-	for _, p := range manifest.Precisions() {
-		if w.suggested[p] > w.suggested[best] {
-			best = p
-		}
-	}
-	return best
 }

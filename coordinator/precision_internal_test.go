@@ -29,20 +29,16 @@ func TestRestorePrecision(t *testing.T) {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		r.rec.Spec.Precision, r.rec.Spec.Float32 = manifest.PrecisionAuto, []string{"phase_retrieval"}
 		r.id = r.rec.Spec.ID()
-		r.onBoard(t).prior = &prior.Description{Card: prior.Card{MultipleOf: 8}}
+		r.onBoard(t).models.prior = &prior.Description{Card: prior.Card{MultipleOf: 8}}
 		for i, task := range strings.Fields(c.tasks) {
 			it := manifest.Item{ID: fmt.Sprint(i), Task: task, Precision: r.rec.Spec.PrecisionOf(task, manifest.PrecisionBFloat16)}
 			w := shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Number: i, Items: 1}, Items: []manifest.Item{it}}
 			data, _, err := w.Encode()
-			if err == nil {
-				err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, i), data)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.sound, r.stored = 0, i+1
+			must(t, err)
+			must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, i), data))
+			r.windows.sound, r.windows.stored = 0, i+1
 		}
-		r.complete = c.complete
+		r.windows.complete = c.complete
 		if err := r.restorePrecision(t.Context()); err != nil || r.rec.Precision != c.want {
 			t.Errorf("%s: %q (%v), want %q", name, r.rec.Precision, err, c.want)
 		}

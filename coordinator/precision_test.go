@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -26,7 +26,7 @@ func (tc *testCluster) submitAuto(name string) string {
 	tc.t.Helper()
 	spec := tc.spec(name)
 	spec.Precision, spec.Float32 = manifest.PrecisionAuto, []string{spec.Tasks[0].Name}
-	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(tc.t, err)
 	return c.ID
 }
@@ -46,16 +46,16 @@ func TestAutoPrecision(t *testing.T) {
 	})
 	id := tc.submitAuto("auto")
 	stop := tc.lead()
-	waiting := tc.await(id, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	waiting := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(waiting.Status.Problem, "waiting for a worker") || waiting.Status.Counts.Items != 0 {
 		t.Errorf("the status is %+v", waiting.Status)
 	}
 	tc.beats(map[string]manifest.Precision{"a": manifest.PrecisionFloat32, "b": manifest.PrecisionBFloat16, "c": manifest.PrecisionBFloat16, "old": ""})
-	tc.await(id, "the preflight", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	tc.await(id, "the preflight", func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
 	stop()
 
 	tc.beats(map[string]manifest.Precision{"b": manifest.PrecisionFloat32, "c": manifest.PrecisionFloat32})
-	_, err := coordinator.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+	_, err := board.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
 		if c.Precision != manifest.PrecisionBFloat16 {
 			t.Errorf("the record has %q, want bfloat16", c.Precision)
 		}
@@ -82,8 +82,8 @@ func TestCancelBeforePrecision(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	id := tc.submitAuto("auto")
 	tc.lead()
-	tc.await(id, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
-	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancel)
+	tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancel)
 	must(t, err)
 	tc.awaitPhase(id, manifest.PhaseCancelled)
 }
@@ -94,7 +94,7 @@ func TestStatusNamesMissingPrecision(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("half")
 	spec.Precision = manifest.PrecisionFloat16
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	data, err := json.Marshal(manifest.Beat{
 		Name: "plain", Schema: manifest.RecordSchema, At: time.Now(),
@@ -103,7 +103,7 @@ func TestStatusNamesMissingPrecision(t *testing.T) {
 	must(t, err)
 	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"plain", data))
 	tc.lead()
-	s := tc.await(c.ID, "a problem", func(s coordinator.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(c.ID, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "none of 1 live workers") || !strings.Contains(s.Status.Problem, "precision float16") {
 		t.Errorf("the problem is %q", s.Status.Problem)
 	}
@@ -115,11 +115,11 @@ func TestAutoPrecisionOfGradient(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("gradient")
 	spec.Precision, spec.Methods = manifest.PrecisionAuto, []string{"ddiff", "dps"}
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.beats(map[string]manifest.Precision{"a": manifest.PrecisionBFloat16, "b": manifest.PrecisionBFloat16})
 	tc.lead()
-	s := tc.await(c.ID, "the choice", func(s coordinator.CampaignStatus) bool { return s.Campaign.Precision != "" })
+	s := tc.await(c.ID, "the choice", func(s board.CampaignStatus) bool { return s.Campaign.Precision != "" })
 	if s.Campaign.Precision != manifest.PrecisionFloat32 {
 		t.Errorf("the precision is %q, want float32", s.Campaign.Precision)
 	}

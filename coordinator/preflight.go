@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -18,11 +19,17 @@ const (
 	moreImages   = 3
 )
 
+// trial is the state of the preflight and of the canary items. It is empty until they begin.
+type trial struct {
+	checked *manifest.Checked // the answer to the preflight
+	canary  []string          // identities of the published canary items
+}
+
 // startPreflight asks one worker to check the campaign.
 func (r *runner) startPreflight(ctx context.Context) error {
-	if r.sound < 0 {
-		r.warning = "preflight and canary were skipped: no item of the dataset can be restored"
-		r.log.Warn(r.warning)
+	if r.windows.sound < 0 {
+		r.windows.warning = "preflight and canary were skipped: no item of the dataset can be restored"
+		r.log.Warn(r.windows.warning)
 		return r.release(ctx)
 	}
 	first, err := r.firstWindow(ctx)
@@ -37,7 +44,7 @@ func (r *runner) startPreflight(ctx context.Context) error {
 
 // firstWindow reads the first window with items from storage.
 func (r *runner) firstWindow(ctx context.Context) (*shard.Window, error) {
-	return r.readWindow(ctx, shard.Key(r.id, r.sound))
+	return r.readWindow(ctx, shard.Key(r.id, r.windows.sound))
 }
 
 func (r *runner) publishPreflight(ctx context.Context, items []manifest.Item) error {
@@ -85,13 +92,13 @@ func (r *runner) settlePreflight(payload []byte) {
 			r.log.Info("preflight", "check", check.Name, "found", check.Found, "worker", c.Worker)
 		}
 	}
-	r.checked = &c
+	r.trial.checked = &c
 }
 
 // advanceCanary publishes the canary items, then waits until all are settled. It rejects the campaign if none is done: one
 // bad image must not stop a campaign, also if it ends the workers that restore it.
 func (r *runner) advanceCanary(ctx context.Context) error {
-	if r.canary == nil {
+	if r.trial.canary == nil {
 		first, err := r.firstWindow(ctx)
 		if err != nil {
 			return err
@@ -100,24 +107,24 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 		if _, err := r.publish(ctx, items, nil); err != nil {
 			return err
 		}
-		r.canary = identities(items)
+		r.trial.canary = identities(items)
 	}
 	restored := 0
 	var last string
-	for _, id := range r.canary {
-		switch r.ledger.state(id) {
-		case pending:
+	for _, id := range r.trial.canary {
+		switch r.ledger.State(id) {
+		case ledger.Pending:
 			return nil
-		case dead:
-			last = fmt.Sprintf("item %.12s is dead: %s", id, r.ledger.reason(id))
-		case failed:
-			last = r.ledger.reason(id)
-		case done:
+		case ledger.Dead:
+			last = fmt.Sprintf("item %.12s is dead: %s", id, r.ledger.Reason(id))
+		case ledger.Failed:
+			last = r.ledger.Reason(id)
+		case ledger.Done:
 			restored++
 		}
 	}
 	if restored == 0 {
-		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.canary), last)}
+		return rejection{fmt.Errorf("canary: none of %d items could be restored; the last reason: %s", len(r.trial.canary), last)}
 	}
 	return r.release(ctx)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // priorKey is the key under which the store has a prior for the workers.
-func priorKey(sha256 string) string { return priorsFolder + sha256 + ".onnx" }
+func priorKey(sha256 string) string { return manifest.PriorsFolder + sha256 + ".onnx" }
 
 // priors has the descriptions of the priors of all open campaigns, each digest once. It reads one file at a time and
 // drops the network, so that the leader's memory does not grow with the campaigns or their networks.
@@ -100,11 +100,18 @@ func (p *priors) releaser(name string) func() {
 	})
 }
 
+// models are the models of a campaign, without their networks.
+type models struct {
+	prior     *prior.Description
+	release   func()          // of prior; nil before it is open
+	catalogue shard.Catalogue // with the operator files of the campaign
+}
+
 // openPrior opens the description of the campaign's prior until closePrior. The first time it copies the prior into
 // the store, where workers find it. Later it reads that copy.
 func (r *runner) openPrior(ctx context.Context) (err error) {
 	if run := r.s.cfg.run; run != nil {
-		r.prior, r.closePrior = &run.Prior.Description, func() {}
+		r.models.prior, r.models.release = &run.Prior.Description, func() {}
 		return nil
 	}
 	known := r.rec.Prior.SHA256 != ""
@@ -118,7 +125,7 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 		read = r.copyPrior
 	}
 	if err = r.keepPrior(ctx); err == nil {
-		r.prior, r.closePrior, err = r.s.priors.acquire(ctx, name, read)
+		r.models.prior, r.models.release, err = r.s.priors.acquire(ctx, name, read)
 	}
 	if shard.IsUnavailable(err) {
 		return r.awaitFile(ctx, "prior", err)
@@ -126,13 +133,13 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.waiting.clear()
+	r.reader.waiting.clear()
 	if known {
-		return checkPrior(r.prior, r.rec.Prior)
+		return checkPrior(r.models.prior, r.rec.Prior)
 	}
-	file := priorFile(r.prior)
+	file := priorFile(r.models.prior)
 	if name != prior.Bundled {
-		file.Key = priorKey(r.prior.SHA256)
+		file.Key = priorKey(r.models.prior.SHA256)
 	}
 	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = file })
 }

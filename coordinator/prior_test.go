@@ -33,14 +33,10 @@ func TestPriorsAreSharedAndReleased(t *testing.T) {
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, group.Wait())
 	// A campaign that does not know its digest reads the file.
 	unknown, release, err := p.acquire(t.Context(), "", read)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := reads.Load(); n != 2 {
 		t.Errorf("%d reads, want 2", n)
 	}

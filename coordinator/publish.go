@@ -8,6 +8,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -46,7 +47,7 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if w.Number < r.unverified {
+	if w.Number < r.windows.unverified {
 		if err := r.settleStored(ctx, w.Items, nil); err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ type batch struct {
 
 // addWork adds an item to a batch if its identity is pending. data is the item's JSON, or nil.
 func (r *runner) addWork(b *batch, it manifest.Item, data []byte) error {
-	if r.ledger.state(it.ID) != pending || b.ids[it.ID] {
+	if r.ledger.State(it.ID) != ledger.Pending || b.ids[it.ID] {
 		return nil
 	}
 	if b.ids == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
@@ -12,8 +13,10 @@ import (
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {
-	if err := r.foldDue(ctx); err != nil {
-		return err
+	if r.folds() {
+		if err := r.parts.Fold(ctx, r.outcomes.seen, r.s.streams.ResultsFull()); err != nil {
+			return err
+		}
 	}
 	waiting, leased, err := r.queue.Depth(ctx)
 	if err != nil {
@@ -64,7 +67,7 @@ func (r *runner) restoreLost(ctx context.Context) error {
 		r.stalled = time.Time{}
 		return nil
 	}
-	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.open)
+	r.log.Warn("the queue has lost items", "items", lost, "pending", r.ledger.Open())
 	return r.recover(ctx)
 }
 
@@ -94,13 +97,13 @@ func (r *runner) catchUp(ctx context.Context) error {
 			return fmt.Errorf("read the last result: %w", err)
 		}
 		for waiting := true; waiting; {
-			if r.seen >= last {
+			if r.outcomes.seen >= last {
 				return nil
 			}
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
-			case e := <-r.events:
+			case e := <-r.outcomes.events:
 				if err := r.settleEvents(e); err != nil {
 					return err
 				}
@@ -121,20 +124,20 @@ func (r *runner) queueComplete(queued int) bool { return queued >= r.expected() 
 func (r *runner) expected() int {
 	switch r.rec.Phase {
 	case manifest.PhasePreflight:
-		if r.checked == nil {
+		if r.trial.checked == nil {
 			return 1
 		}
 	case manifest.PhaseCanary:
 		n := 0
-		for _, id := range r.canary {
-			if r.ledger.state(id) == pending {
+		for _, id := range r.trial.canary {
+			if r.ledger.State(id) == ledger.Pending {
 				n++
 			}
 		}
 		return n
 	case manifest.PhaseRunning:
-		if r.rec.Shards >= r.stored {
-			return r.ledger.open
+		if r.rec.Shards >= r.windows.stored {
+			return r.ledger.Open()
 		}
 	}
 	return 0
@@ -149,7 +152,7 @@ func (r *runner) settleFromStore(ctx context.Context) error {
 			return err
 		}
 		isCanary := map[string]bool{}
-		for _, id := range r.canary {
+		for _, id := range r.trial.canary {
 			isCanary[id] = true
 		}
 		include := make([]bool, len(first.Items))
@@ -170,7 +173,7 @@ func (r *runner) recover(ctx context.Context) error {
 		if err := r.queue.Drop(ctx); err != nil {
 			return fmt.Errorf("drop work: %w", err)
 		}
-		r.canary, r.checked, r.stalled = nil, nil, time.Time{}
+		r.trial, r.stalled = trial{}, time.Time{}
 		if err := r.openQueue(ctx); err != nil {
 			return err
 		}

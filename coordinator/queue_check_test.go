@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -58,7 +59,7 @@ func wait(t *testing.T, limit time.Duration, what string, reached func() bool) {
 // lease leases n items of a running campaign.
 func (tc *testCluster) lease(id string, n int) []*queue.Lease {
 	tc.t.Helper()
-	tc.await(id, "published items", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "published items", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseRunning && s.Campaign.Shards > 0
 	})
 	q, err := tc.attach(tc.t.Context(), id)
@@ -78,7 +79,7 @@ func (tc *testCluster) preflight(id string) {
 	tc.t.Helper()
 	stop := tc.work(id)
 	tc.set(func(manifest.Item, int) error { return errHang })
-	tc.await(id, "published items", func(s coordinator.CampaignStatus) bool { return s.Campaign.Shards > 0 })
+	tc.await(id, "published items", func(s board.CampaignStatus) bool { return s.Campaign.Shards > 0 })
 	stop()
 	tc.set(nil)
 }
@@ -105,7 +106,7 @@ func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 		tc.storeResult(id, l)
 		must(t, l.Ack(t.Context()))
 	}
-	settled := func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done == 7 }
+	settled := func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 7 }
 	tc.await(id, "7 items done", settled)
 	stop()
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
@@ -127,7 +128,7 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 	log := tc.recordLog()
 	spec := tc.spec("stuck")
 	spec.Attempts = 1
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	var checks atomic.Int64
 	tc.leadWith(func(cfg *coordinator.Config) {
@@ -171,7 +172,7 @@ func TestQueueOfBusyCampaignStays(t *testing.T) {
 	for range 4 {
 		tc.work(id)
 	}
-	tc.await(id, "some items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
+	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
 	stop()
 	tc.leadWith(restless)
 	tc.awaitPhase(id, manifest.PhaseFinished)

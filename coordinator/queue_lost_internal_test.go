@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 )
 
@@ -19,9 +20,7 @@ func runningRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 		r.addWindow(w)
 	}
 	err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase, c.Shards = true, manifest.PhaseRunning, 2 })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -69,11 +68,9 @@ func TestLostItemsWithResults(t *testing.T) {
 	r := runningRunner(t, &now, log)
 	all := items(0, 4)
 	putResult(t, r, all[0], manifest.OutcomeDone)
-	if err := r.restoreLost(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.state(all[0].ID) != done {
-		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.state(all[0].ID))
+	must(t, r.restoreLost(t.Context()))
+	if work := workIn(t, r); len(work) != 3 || work[all[0].ID] != nil || r.ledger.State(all[0].ID) != ledger.Done {
+		t.Errorf("%d items in the queue, item 0 is %v", len(work), r.ledger.State(all[0].ID))
 	}
 	r.rec.Shards = 1
 	if n, err := r.replaceQueue(t.Context()); err != nil || n != 1 {
@@ -87,16 +84,12 @@ func TestLostItemsWithResults(t *testing.T) {
 	for _, it := range all[1:] {
 		putResult(t, r, it, manifest.OutcomeDone)
 	}
-	if err := r.queue.Drop(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.openQueue(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.queue.Drop(t.Context()))
+	must(t, r.openQueue(t.Context()))
 	log.Reset()
 	r.stalled = now
-	if err := r.restoreLost(t.Context()); err != nil || r.ledger.open != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
-		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.open, r.stalled, err, log)
+	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
+		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.Open(), r.stalled, err, log)
 	}
 }
 
@@ -105,12 +98,8 @@ func TestQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	now, log := time.Unix(1e9, 0), &strings.Builder{}
 	r := runningRunner(t, &now, log)
-	if err := r.queue.Remove(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.checkQueue(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.queue.Remove(t.Context()))
+	must(t, r.checkQueue(t.Context()))
 	if work := workIn(t, r); len(work) != 4 || !strings.Contains(log.String(), "the campaign's queue is gone") {
 		t.Errorf("%d items in the queue, log %s", len(work), log)
 	}
@@ -122,33 +111,27 @@ func TestLostCanary(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, phase := range []manifest.Phase{manifest.PhaseCanary, manifest.PhasePaused} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Shards, c.Phase, c.Canary = false, 0, phase, 2 }))
 		all := items(0, 4)
-		r.canary, r.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
+		r.trial.canary, r.trial.checked, r.stalled = identities(all[:2]), &manifest.Checked{}, now
 		putResult(t, r, all[0], manifest.OutcomeDone)
 		putResult(t, r, all[2], manifest.OutcomeDone)
-		if err := r.settleFromStore(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		want := pending
+		must(t, r.settleFromStore(t.Context()))
+		want := ledger.Pending
 		if phase == manifest.PhaseCanary {
-			want = done
+			want = ledger.Done
 		}
-		if got := r.ledger.state(all[0].ID); got != want || r.ledger.state(all[1].ID) != pending || r.ledger.state(all[2].ID) != pending {
+		if got := r.ledger.State(all[0].ID); got != want || r.ledger.State(all[1].ID) != ledger.Pending || r.ledger.State(all[2].ID) != ledger.Pending {
 			t.Errorf("%s: item 0 is %v", phase, got)
 		}
 		round := r.rec.Round
-		if err := r.recover(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.recover(t.Context()))
 		after := manifest.PhaseQueued
 		if phase == manifest.PhasePaused {
 			after = phase
 		}
-		if r.canary != nil || r.checked != nil || !r.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
-			t.Errorf("%s: canary %v, round %d, phase %s", phase, r.canary, r.rec.Round, r.rec.Phase)
+		if r.trial.canary != nil || r.trial.checked != nil || !r.stalled.IsZero() || r.rec.Round != round+1 || r.rec.Phase != after {
+			t.Errorf("%s: canary %v, round %d, phase %s", phase, r.trial.canary, r.rec.Round, r.rec.Phase)
 		}
 	}
 }

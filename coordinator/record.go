@@ -1,114 +1,142 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"log/slog"
+	"sync"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
-	"ddiff/queue"
-	"ddiff/storage"
 )
 
-// Read returns a campaign's record. It returns queue.ErrNoRecord when there is none.
-func Read(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, error) {
-	c, _, err := readRecord(ctx, b, id)
-	return c, err
+// record is the record of a campaign on the board, and the reads and writes of its runner. offer, nextRecord, begin and stop
+// are safe for concurrent use; the runner alone uses rec and the others.
+type record struct {
+	id  string
+	cfg *Config
+	log *slog.Logger
+	rec *manifest.Campaign // as the runner has read or written it
+
+	mu       sync.Mutex
+	offered  *manifest.Campaign // the newest record that the runner has not read
+	revision uint64             // of the newest record that was offered or written
+	wake     chan struct{}      // has an element after an offer
+	cancel   context.CancelFunc
+	deleted  bool // the campaign was deleted after the newest record
 }
 
-func readRecord(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, uint64, error) {
-	data, revision, err := b.Get(ctx, manifest.KeyCampaignPrefix+id)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
+// offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
+// the runner's own writes.
+func (r *record) offer(c *manifest.Campaign, revision uint64) {
+	r.mu.Lock()
+	if revision <= r.revision {
+		r.mu.Unlock()
+		return
 	}
-	c, err := parseRecord(id, data)
-	if err != nil {
-		return nil, 0, fmt.Errorf("read campaign %s: %w", id, err)
+	r.offered, r.revision, r.deleted = c, revision, false
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
 	}
-	return c, revision, nil
 }
 
-// parseRecord decodes and checks the record of a campaign.
-func parseRecord(id string, data []byte) (*manifest.Campaign, error) {
-	var c manifest.Campaign
-	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, err
+// nextRecord returns the newest record if the campaign needs a coordinator, else nil. The newest record may be the one
+// that the runner wrote last: that write included the changes of other writers.
+func (r *record) nextRecord() *manifest.Campaign {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.rec
+	if r.offered != nil {
+		c, r.offered = r.offered, nil
 	}
-	if err := c.Validate(); err != nil {
-		return nil, err
+	if c == nil || !board.Active(c) {
+		return nil
 	}
-	if c.ID != id {
-		return nil, fmt.Errorf("it belongs to campaign %s", c.ID)
-	}
-	return &c, nil
+	return c
 }
 
-// Update applies change to a campaign's record by compare-and-swap, and repeats it after a conflict. If change returns
-// an error, Update writes nothing and returns that error.
-func Update(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, error) {
-	c, _, err := updateRecord(ctx, b, id, change)
-	return c, err
+// begin returns a copy of ctx that stop also ends.
+func (r *record) begin(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel = cancel; r.deleted {
+		cancel()
+	}
+	return ctx, cancel
 }
 
-// updateRecord is Update that also returns the record's revision. If change returns errUnchanged, it writes nothing and
-// returns no error.
-func updateRecord(ctx context.Context, b *queue.Board, id string, change func(c *manifest.Campaign) error) (*manifest.Campaign, uint64, error) {
-	for {
-		c, revision, err := readRecord(ctx, b, id)
-		if err != nil {
-			return nil, 0, err
+// stop ends the runner of a deleted campaign. Only a later record starts the campaign again.
+func (r *record) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.offered, r.deleted = nil, true
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
+// applyOffered copies the fields that people write from the offered record.
+func (r *record) applyOffered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.offered; c != nil {
+		r.offered = nil
+		r.rec.Wanted, r.rec.Commands, r.rec.Weight, r.rec.Priority = c.Wanted, c.Commands, c.Weight, c.Priority
+	}
+}
+
+// errPhaseChanged: a second leader has moved the campaign to another phase.
+var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
+
+// save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
+// phase, save adopts that record and writes nothing.
+//
+// The store has a copy of the record in its last phase. The copy of an ended campaign is written first: no coordinator
+// opens such a campaign to complete an interrupted save.
+func (r *record) save(ctx context.Context, change func(c *manifest.Campaign)) error {
+	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
+}
+
+// saveIf is save that adopts the record and writes nothing unless the condition holds.
+func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
+	phase := r.rec.Phase
+	c, revision, err := board.UpdateRevision(ctx, r.cfg.Board, r.id, func(c *manifest.Campaign) error {
+		if c.Phase != phase || !condition(c) {
+			return board.ErrUnchanged
 		}
-		if err := change(c); errors.Is(err, errUnchanged) {
-			return c, revision, nil
-		} else if err != nil {
-			return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
+		c.Output = r.rec.Output // users may write the record
+		if r.rec.Prior.SHA256 != "" {
+			c.Prior = r.rec.Prior
 		}
-		data, err := json.Marshal(c)
-		if err != nil {
-			return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
+		if len(r.rec.Operators) > 0 {
+			c.Operators = r.rec.Operators
 		}
-		revision, err = b.Update(ctx, manifest.KeyCampaignPrefix+id, data, revision)
-		if errors.Is(err, queue.ErrConflict) {
-			continue
+		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
+		change(c)
+		if c.Phase.Ended() && c.Phase != phase {
+			return board.Store(ctx, r.cfg.Store, c)
 		}
-		if err != nil {
-			return nil, 0, fmt.Errorf("update campaign %s: %w", id, err)
-		}
-		return c, revision, nil
-	}
-}
-
-// errUnchanged: the record needs no change.
-var errUnchanged = errors.New("nothing to change")
-
-// recordKey is the storage key of a campaign's record.
-func recordKey(id string) string { return "campaigns/" + id + "/campaign.json" }
-
-// storeRecord copies the record into the store, in case the board is lost.
-func storeRecord(ctx context.Context, s storage.Store, c *manifest.Campaign) error {
-	data, err := json.MarshalIndent(c, "", "  ")
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("store the record of campaign %s: %w", c.ID, err)
+		return err
 	}
-	if err := s.Put(ctx, recordKey(c.ID), append(data, '\n')); err != nil {
-		return fmt.Errorf("store the record of campaign %s: %w", c.ID, err)
+	r.rec = c
+	r.mu.Lock()
+	if revision > r.revision {
+		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
 	}
-	return nil
-}
-
-// errDamagedRecord: a stored record cannot be read.
-var errDamagedRecord = errors.New("damaged record")
-
-// loadRecord reads the record of a campaign from the store. It returns storage.ErrNotFound or errDamagedRecord.
-func loadRecord(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
-	data, err := s.Get(ctx, recordKey(id))
-	if err != nil {
-		return nil, fmt.Errorf("read the stored record of campaign %s: %w", id, err)
+	r.mu.Unlock()
+	if c.Phase == phase {
+		return nil
 	}
-	c, err := parseRecord(id, data)
-	if err != nil {
-		return nil, fmt.Errorf("read the stored record of campaign %s: %w: %w", id, errDamagedRecord, err)
+	r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
+	if c.Phase.Ended() {
+		return nil
 	}
-	return c, nil
+	return board.Store(ctx, r.cfg.Store, c)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -67,7 +67,7 @@ func TestLostWork(t *testing.T) {
 	for range 7 {
 		hold <- struct{}{}
 	}
-	tc.await(id, "some items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
+	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)
 	must(t, q.Drop(t.Context()))
@@ -95,7 +95,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 	for range 10 {
 		hold <- struct{}{}
 	}
-	tc.await(id, "some items done", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= 8 })
+	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 8 })
 	stop()
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)
@@ -125,7 +125,7 @@ func TestItemThatKillsWorkersIsDead(t *testing.T) {
 		}
 		return nil
 	})
-	c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.lead()
 	tc.work(c.ID)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/result"
@@ -21,7 +23,7 @@ import (
 func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err error) {
 	ctx, span := r.startSpan(ctx, "report")
 	defer func() { endSpan(span, err) }()
-	if r.ledger.items == 0 {
+	if r.ledger.Items() == 0 {
 		return aggregate.Summary{}, nil
 	}
 	s := r.rec.Spec
@@ -32,10 +34,10 @@ func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err erro
 	others, more := r.otherResults(ctx)
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
+		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.models.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
 	}
 	outputs := []result.Output{{Address: s.Output, Store: r.results}}
-	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.catalogue.Methods); err != nil {
+	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.models.catalogue.Methods); err != nil {
 		r.log.Warn("the report does not say which settings were tuned on its images", "reason", err)
 	}
 	failures := newFailureList(r.results, r.rec.ID)
@@ -85,11 +87,8 @@ func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error]
 // If an item's result was missing before, the campaign pauses: the workers need a person.
 func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
 	r.log.Warn("results are missing from storage", "items", len(missing))
-	repeated := slices.ContainsFunc(missing, func(id string) bool {
-		e := r.ledger.find(id)
-		return e != nil && e.flags&flagMissing != 0
-	})
-	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || wantsCancel(r.rec) {
+	repeated := slices.ContainsFunc(missing, r.ledger.WasMissing)
+	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
 		return err
 	}
 	if repeated { // before a worker that caused the loss leases the items again
@@ -131,7 +130,7 @@ func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
 			return others, true
 		}
 		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
-		if ok && r.ledger.find(id) == nil {
+		if ok && !r.ledger.Has(id) {
 			others++
 		}
 	}
@@ -169,7 +168,7 @@ func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(mani
 	for chunk := range slices.Chunk(items, loadChunk) {
 		found, err := r.load(ctx, chunk, func(i int) bool {
 			_, failed := failures[chunk[i].Index]
-			return !failed && r.ledger.state(chunk[i].ID) == done
+			return !failed && r.ledger.State(chunk[i].ID) == ledger.Done
 		})
 		if err != nil {
 			return err
@@ -192,12 +191,12 @@ func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(mani
 // settledResult is the result of an item: the stored one if it is done, else that of the ledger. It returns false for
 // pending items.
 func (r *runner) settledResult(it manifest.Item, s stored) (manifest.Result, bool) {
-	switch state := r.ledger.state(it.ID); {
-	case state == pending:
+	switch state := r.ledger.State(it.ID); {
+	case state == ledger.Pending:
 		return manifest.Result{}, false
-	case state == failed || state == dead:
-		res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: r.ledger.reason(it.ID)}
-		if state == dead {
+	case state == ledger.Failed || state == ledger.Dead:
+		res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeFailed, Reason: r.ledger.Reason(it.ID)}
+		if state == ledger.Dead {
 			res.Outcome = manifest.OutcomeDead
 		}
 		return res, true

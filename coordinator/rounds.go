@@ -42,9 +42,9 @@ func (r *runner) startRound(ctx context.Context, next round) (round, error) {
 func (r *runner) reopen(next round) {
 	for _, id := range next.Items {
 		if next.Missing {
-			r.ledger.markMissing(id, next.Round)
+			r.ledger.MarkMissing(id, next.Round)
 		} else {
-			r.ledger.reopen(id, next.Round)
+			r.ledger.Reopen(id, next.Round)
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -19,49 +22,43 @@ func TestStoredRounds(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
-	for i, to := range []state{failed, dead, done, done} {
-		r.ledger.settle(all[i].ID, 0, to, "because")
+	for i, to := range []ledger.State{ledger.Failed, ledger.Dead, ledger.Done, ledger.Done} {
+		r.ledger.Settle(all[i].ID, 0, to, "because")
 	}
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
 		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
 	})
 	first, err := r.startRound(t.Context(), round{Command: "1", Items: identities(all[:2])})
-	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.open != 2 {
-		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.open, err)
+	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.Open() != 2 {
+		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.Open(), err)
 	}
-	if _, err := r.startRound(t.Context(), round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.open != 3 {
-		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.open, err)
+	if _, err := r.startRound(t.Context(), round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.Open() != 3 {
+		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.Open(), err)
 	}
-	if e := r.ledger.find(all[2].ID); e.flags&flagMissing == 0 || r.ledger.find(all[0].ID).flags&flagMissing != 0 {
+	if !r.ledger.WasMissing(all[2].ID) || r.ledger.WasMissing(all[0].ID) {
 		t.Error("a missing result is not marked, or another one is")
 	}
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = 1 })
-	r.ledger = newLedger()
+	r.ledger = ledger.New()
 	for _, it := range all {
-		r.ledger.add(it.ID)
-		r.ledger.settle(it.ID, 0, failed, "because")
+		r.ledger.Add(it.ID)
+		r.ledger.Settle(it.ID, 0, ledger.Failed, "because")
 	}
-	if err := r.restoreRounds(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if r.rec.Round != 2 || r.ledger.open != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
-		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.open, r.retries)
+	must(t, r.restoreRounds(t.Context()))
+	if r.rec.Round != 2 || r.ledger.Open() != 2 || len(r.retries) != 1 || !slices.Equal(r.retries["1"].Items, first.Items) {
+		t.Errorf("record %d, %d open items, retries %+v", r.rec.Round, r.ledger.Open(), r.retries)
 	}
 	revision := func() uint64 {
 		t.Helper()
-		_, n, err := readRecord(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, n, err := board.ReadRevision(t.Context(), r.s.cfg.Board, r.id)
+		must(t, err)
 		return n
 	}
 	before := revision()
 	if err := r.restoreRounds(t.Context()); err != nil || revision() != before {
 		t.Errorf("the record is written again: %v", err)
 	}
-	if err := r.s.cfg.Store.Put(t.Context(), roundPrefix(r.id)+"000009.json.gz", []byte("damaged")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.s.cfg.Store.Put(t.Context(), roundPrefix(r.id)+"000009.json.gz", []byte("damaged")))
 	if err := r.restoreRounds(t.Context()); err == nil || !strings.Contains(err.Error(), "000009") {
 		t.Errorf("a damaged round: %v", err)
 	}
@@ -95,9 +92,9 @@ func TestExecutedCommands(t *testing.T) {
 		r.rec.Commands[0].Verb = tt.verb // a newer version may know others
 		all := items(0, 4)
 		for _, it := range all[:tt.failed] {
-			r.ledger.settle(it.ID, 0, failed, "no light")
+			r.ledger.Settle(it.ID, 0, ledger.Failed, "no light")
 		}
-		open := r.ledger.open
+		open := r.ledger.Open()
 		if err := r.execute(t.Context(), r.rec.Commands[0]); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -112,8 +109,8 @@ func TestExecutedCommands(t *testing.T) {
 				t.Errorf("%s: %d items in the queue", name, len(work))
 			}
 		}
-		if want := open + tt.failed; tt.reason == "" && r.ledger.open != want {
-			t.Errorf("%s: %d open items, want %d", name, r.ledger.open, want)
+		if want := open + tt.failed; tt.reason == "" && r.ledger.Open() != want {
+			t.Errorf("%s: %d open items, want %d", name, r.ledger.Open(), want)
 		}
 	}
 }
@@ -125,43 +122,35 @@ func TestMissingResultsReturn(t *testing.T) {
 	r := runningRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
 	for _, it := range all {
-		r.ledger.settle(it.ID, 0, done, "")
+		r.ledger.Settle(it.ID, 0, ledger.Done, "")
 	}
 	putResult(t, r, all[1], manifest.OutcomeDone)
 	putResult(t, r, all[3], manifest.OutcomeDone)
 	for lost := range 2 {
 		if lost == 1 {
 			for _, i := range []int{0, 2} {
-				r.ledger.settle(all[i].ID, r.rec.Round, done, "")
+				r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 			}
-			if err := r.queue.Drop(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.openQueue(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.queue.Drop(t.Context()))
+			must(t, r.openQueue(t.Context()))
 		}
-		if err := r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.restoreMissing(t.Context(), missingResultsError{all[0].ID, all[2].ID}))
 		paused := r.rec.Wanted == manifest.WantPause && strings.Contains(r.rec.Reason, "2 results that workers have reported are missing")
-		if r.ledger.open != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
-			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.open, r.rec.Round, r.rec.Wanted, r.rec.Reason)
+		if r.ledger.Open() != 2 || r.rec.Round != lost+1 || paused != (lost == 1) || r.paused != (lost == 1) {
+			t.Errorf("loss %d: %d open items, round %d, wanted %s, reason %q", lost, r.ledger.Open(), r.rec.Round, r.rec.Wanted, r.rec.Reason)
 		}
-		if err := r.pauseQueue(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.pauseQueue(t.Context(), false))
 		if work := workIn(t, r); len(work) != 2 || work[all[0].ID] == nil || work[all[2].ID] == nil {
 			t.Errorf("loss %d: %d items in the queue", lost, len(work))
 		}
 	}
 	// A listing finds them too; with all results it starts no round.
 	for _, i := range []int{0, 2} {
-		r.ledger.settle(all[i].ID, r.rec.Round, done, "")
+		r.ledger.Settle(all[i].ID, r.rec.Round, ledger.Done, "")
 	}
 	putResult(t, r, all[0], manifest.OutcomeDone)
-	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.open != 1 || r.rec.Round != 3 || r.ledger.state(all[2].ID) != pending {
-		t.Errorf("%d open items, round %d, %v", r.ledger.open, r.rec.Round, err)
+	if err := r.reopenMissing(t.Context()); err != nil || r.ledger.Open() != 1 || r.rec.Round != 3 || r.ledger.State(all[2].ID) != ledger.Pending {
+		t.Errorf("%d open items, round %d, %v", r.ledger.Open(), r.rec.Round, err)
 	}
 	if err := r.reopenMissing(t.Context()); err != nil || r.rec.Round != 3 {
 		t.Errorf("round %d, %v", r.rec.Round, err)
@@ -175,12 +164,10 @@ func TestNextWindowIsVerified(t *testing.T) {
 	for unverified, want := range map[int]int{0: 2, 1: 1, 2: 1} {
 		r := runningRunner(t, &now, &strings.Builder{})
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Shards = 0 })
-		r.unverified = unverified
+		r.windows.unverified = unverified
 		all := items(0, 4)
 		putResult(t, r, all[0], manifest.OutcomeDone)
-		if err := r.advance(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.advance(t.Context()))
 		if work := workIn(t, r); len(work) != want || work[all[1].ID] == nil {
 			t.Errorf("%d windows before this leader: %d items in the queue", unverified, len(work))
 		}
@@ -190,45 +177,34 @@ func TestNextWindowIsVerified(t *testing.T) {
 	}
 }
 
-// A submitted campaign that is in the archive becomes the archived one; one whose data or results are deleted is rejected.
+// A submitted campaign enters the index; one whose data are deleted is rejected.
 func TestAdmittedCampaign(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	var rejected rejection
 	for name, tt := range map[string]struct {
-		entry indexEntry
-		file  bool
+		entry index.Entry
 		err   error // nil: admitted
-		state indexState
+		state index.State
 	}{
-		"new":           {indexEntry{}, false, nil, indexOpen},
-		"in the index":  {indexEntry{state: indexOpen}, false, nil, indexOpen},
-		"archived":      {indexEntry{}, true, errEnded, indexOpen},
-		"being deleted": {indexEntry{state: indexDeleting}, false, errDeleting, indexDeleting},
+		"new":           {index.Entry{}, nil, index.Open},
+		"in the index":  {index.Entry{State: index.Open}, nil, index.Open},
+		"being deleted": {index.Entry{State: index.Deleting}, index.ErrDeleting, index.Deleting},
 	} {
-		a, r := archiverOf(t, &now, &strings.Builder{})
-		r.s.archive = a
+		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+		r.s.archive = r.s.newArchiver(&runners{})
+		x := index.New(r.s.cfg.Store)
 		ctx := t.Context()
-		if tt.entry.state != "" {
-			tt.entry.id, tt.entry.output = r.id, outputDigest(r.rec.Output)
-			if err := a.x.add(ctx, tt.entry); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if tt.file {
-			if err := a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}); err != nil {
-				t.Fatal(err)
-			}
+		if tt.entry.State != "" {
+			tt.entry.ID, tt.entry.Output = r.id, index.OutputDigest(r.rec.Output)
+			must(t, x.Add(ctx, tt.entry))
 		}
 		err := r.admit(ctx)
-		if tt.err == nil && err != nil || tt.err != nil && !errors.Is(err, tt.err) || errors.As(err, &rejected) != (tt.err == errDeleting) { //nolint:errorlint // a sentinel of the table
+		if tt.err == nil && err != nil || tt.err != nil && !errors.Is(err, tt.err) || errors.As(err, &rejected) != (tt.err == index.ErrDeleting) { //nolint:errorlint // a sentinel of the table
 			t.Errorf("%s: %v", name, err)
 		}
-		if e, err := a.x.of(ctx, r.id); err != nil || e.state != tt.state {
+		if e, err := x.Newest(ctx, r.id); err != nil || e.State != tt.state {
 			t.Errorf("%s: index entry %+v, %v", name, e, err)
-		}
-		if ended := r.rec.Phase.Ended(); ended != tt.file || r.rec.Recalled.IsZero() == tt.file {
-			t.Errorf("%s: record %+v", name, r.rec)
 		}
 	}
 }
@@ -240,20 +216,21 @@ func TestOutputThatIsDeleted(t *testing.T) {
 	for name, tt := range map[string]struct {
 		id      string
 		output  string // default: the campaign's
-		state   indexState
+		state   index.State
 		results bool
 		begun   bool
 		want    string
 	}{
-		"results":            {"other-12345678", "", indexDeleting, true, false, "ddiff delete other-12345678 --results"},
-		"collection":         {"out" + claimMark + "X", "", indexDeleting, true, false, "ddiff gc --results"},
-		"no results":         {"other-12345678", "", indexDeleting, false, false, ""},
-		"another output":     {"other-12345678", "elsewhere", indexDeleting, true, false, ""},
-		"open":               {"other-12345678", "", indexOpen, false, false, ""},
-		"campaign has begun": {"other-12345678", "", indexDeleting, true, true, ""},
+		"results":            {"other-12345678", "", index.Deleting, true, false, "ddiff delete other-12345678 --results"},
+		"collection":         {index.Claim("out").ID, "", index.Deleting, true, false, "ddiff gc --results"},
+		"no results":         {"other-12345678", "", index.Deleting, false, false, ""},
+		"another output":     {"other-12345678", "elsewhere", index.Deleting, true, false, ""},
+		"open":               {"other-12345678", "", index.Open, false, false, ""},
+		"campaign has begun": {"other-12345678", "", index.Deleting, true, true, ""},
 	} {
-		a, r := archiverOf(t, &now, &strings.Builder{})
-		r.s.archive = a
+		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
+		r.s.archive = r.s.newArchiver(&runners{})
+		x := index.New(r.s.cfg.Store)
 		output := r.rec.Output
 		if tt.output != "" {
 			output = tt.output
@@ -261,9 +238,7 @@ func TestOutputThatIsDeleted(t *testing.T) {
 		if tt.begun {
 			r.rec.Prior.SHA256 = strings.Repeat("0", 64)
 		}
-		if err := a.x.add(t.Context(), indexEntry{id: tt.id, state: tt.state, output: outputDigest(output), results: tt.results}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.Add(t.Context(), index.Entry{ID: tt.id, State: tt.state, Output: index.OutputDigest(output), Results: tt.results}))
 		err := r.checkOutput(t.Context())
 		var rejected rejection
 		if (err != nil) != (tt.want != "") || err != nil && (!errors.As(err, &rejected) || !strings.Contains(err.Error(), tt.want)) {
@@ -279,44 +254,44 @@ func TestSettledEvents(t *testing.T) {
 	now, log := begin, &strings.Builder{}
 	r := decidingRunner(t, &now, log)
 	for i := range 3 {
-		r.ledger.add(id(i))
+		r.ledger.Add(id(i))
 	}
 	r.rec.Round = 2
 	settle := func(e queue.Result) {
 		t.Helper()
 		log.Reset()
 		now = now.Add(time.Second)
-		if err := r.settleEvents(event{result: e}); err != nil || r.seen != e.Seq || r.behind != int(e.Behind) {
-			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.seen, r.behind)
+		if err := r.settleEvents(event{result: e}); err != nil || r.outcomes.seen != e.Seq || r.outcomes.behind != int(e.Behind) {
+			t.Errorf("event %d: %v, seen %d, behind %d", e.Seq, err, r.outcomes.seen, r.outcomes.behind)
 		}
 	}
 	settle(queue.Result{ID: manifest.IDPreflight, Round: 1, Payload: []byte(`{"worker":"a"}`), Seq: 1, Behind: 7})
-	if r.checked != nil {
+	if r.trial.checked != nil {
 		t.Error("an answer of an earlier round counts")
 	}
 	settle(queue.Result{ID: manifest.IDPreflight, Round: 2, Payload: []byte(`{"worker":"a"}`), Seq: 2})
-	if r.checked == nil || !r.progress.IsZero() {
-		t.Errorf("answer %+v, progress %v", r.checked, r.progress)
+	if r.trial.checked == nil || !r.progress.IsZero() {
+		t.Errorf("answer %+v, progress %v", r.trial.checked, r.progress)
 	}
 	settle(queue.Result{ID: id(0), Payload: []byte(`{`), Seq: 3})
-	if r.ledger.open != 3 || !strings.Contains(log.String(), "skipped an outcome") {
-		t.Errorf("%d open items, log %s", r.ledger.open, log)
+	if r.ledger.Open() != 3 || !strings.Contains(log.String(), "skipped an outcome") {
+		t.Errorf("%d open items, log %s", r.ledger.Open(), log)
 	}
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 4})
-	if r.ledger.open != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.counted != 4 {
-		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.open, r.progress, r.counted, log)
+	if r.ledger.Open() != 2 || !r.progress.Equal(now) || log.Len() > 0 || r.outcomes.counted != 4 {
+		t.Errorf("%d open items, progress %v, counted %d, log %s", r.ledger.Open(), r.progress, r.outcomes.counted, log)
 	}
 	before := now
 	settle(queue.Result{ID: id(0), Round: 2, Payload: []byte(`{"outcome":"done"}`), Seq: 5})
-	if !r.progress.Equal(before) || r.counted != 4 {
-		t.Errorf("a repeated outcome: progress %v, counted %d", r.progress, r.counted)
+	if !r.progress.Equal(before) || r.outcomes.counted != 4 {
+		t.Errorf("a repeated outcome: progress %v, counted %d", r.progress, r.outcomes.counted)
 	}
-	r.counted = 9
+	r.outcomes.counted = 9
 	settle(queue.Result{ID: id(1), Round: 2, Payload: []byte(`{"outcome":"failed","reason":"no light"}`), Seq: 6})
-	if r.ledger.open != 1 || !strings.Contains(log.String(), "item was not restored") || r.counted != 9 {
-		t.Errorf("%d open items, counted %d, log %s", r.ledger.open, r.counted, log)
+	if r.ledger.Open() != 1 || !strings.Contains(log.String(), "item was not restored") || r.outcomes.counted != 9 {
+		t.Errorf("%d open items, counted %d, log %s", r.ledger.Open(), r.outcomes.counted, log)
 	}
-	if n := len(r.checkpoint.outcomes); n != 3 {
+	if n, _ := r.parts.Waiting(); n != 3 {
 		t.Errorf("%d noted outcomes", n)
 	}
 	if err := r.settleEvents(event{err: storage.ErrUnavailable}); !errors.Is(err, storage.ErrUnavailable) {
@@ -340,7 +315,7 @@ func TestCountOfLostWindows(t *testing.T) {
 	if err := r.eachWindow(t.Context(), count); err != nil || seen != 2 {
 		t.Errorf("%d windows, %v", seen, err)
 	}
-	r.stored = 3
+	r.windows.stored = 3
 	if err := r.eachWindow(t.Context(), count); !errors.Is(err, errMissingWindows) || !strings.Contains(err.Error(), "1 of 3") {
 		t.Errorf("a missing window: %v", err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/shard"
@@ -84,6 +86,10 @@ func (c RunConfig) service() Config {
 type Run struct {
 	runner *runner
 	cfg    RunConfig
+	copies map[ledger.Identity][]place // the other items of pending identities
+	copied []copied                    // settled, and not reported yet
+	recent *shard.Window               // the window that was read last
+	steps  int                         // solver steps of the items to restore
 }
 
 // NewRun checks the configuration.
@@ -97,17 +103,17 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	if cfg.Finished == nil {
 		cfg.Finished = func(manifest.Result, bool) {}
 	}
-	run := &Run{cfg: cfg}
+	run := &Run{cfg: cfg, copies: map[ledger.Identity][]place{}}
 	service := cfg.service()
 	service.run = &run.cfg
 	s, err := New(service)
 	if err != nil {
 		return nil, err
 	}
-	c := newRecord(cfg.Spec, Order{}, s.cfg.Now())
+	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	run.runner = newRunner(s, c)
-	run.runner.rec, run.runner.ledger = c, newLedger()
+	run.runner.rec, run.runner.ledger, run.runner.items = c, ledger.New(), run
 	return run, nil
 }
 
@@ -115,16 +121,16 @@ func NewRun(cfg RunConfig) (*Run, error) {
 // its final state. When ctx ends first, it returns ctx's error.
 //
 // A problem of the dataset as a whole is returned as [manifest.Rows] reports it.
-func (r *Run) Process(ctx context.Context) error {
-	c := r.runner.rec
+func (run *Run) Process(ctx context.Context) error {
+	c := run.runner.rec
 	data, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("start campaign %s: %w", c.ID, err)
 	}
-	if _, err := r.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data); err != nil {
+	if _, err := run.cfg.Board.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data); err != nil {
 		return fmt.Errorf("start campaign %s: %w", c.ID, err)
 	}
-	err = r.runner.process(ctx, c)
+	err = run.runner.process(ctx, c)
 	if errors.Is(err, errEnded) {
 		return nil
 	}
@@ -132,76 +138,102 @@ func (r *Run) Process(ctx context.Context) error {
 }
 
 // Counts returns the number of items by state. Items of windows that were not read are not counted.
-func (r *Run) Counts() manifest.Counts { return r.runner.ledger.total(0, false) }
+func (run *Run) Counts() manifest.Counts { return run.runner.ledger.Total(0, false) }
 
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
-func (r *Run) Close(ctx context.Context) (aggregate.Summary, error) {
-	defer r.runner.endTrace(ctx, r.runner.rec.Phase)
-	if r.runner.ledger.open > 0 && r.runner.queue != nil {
+func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
+	defer run.runner.endTrace(ctx, run.runner.rec.Phase)
+	if run.runner.ledger.Open() > 0 && run.runner.queue != nil {
 		following, stop := context.WithCancel(ctx)
 		defer stop()
-		r.runner.follow(following)
-		if err := r.runner.catchUp(following); err != nil {
-			r.runner.log.Warn("could not read the last outcomes", "reason", err)
+		run.runner.outcomes.start(following, run.runner.queue, run.runner.s.cfg.Now())
+		if err := run.runner.catchUp(following); err != nil {
+			run.runner.log.Warn("could not read the last outcomes", "reason", err)
 		}
-		if err := r.runner.settleListed(ctx); err != nil {
+		if err := run.runner.settleListed(ctx); err != nil {
 			return aggregate.Summary{}, err
 		}
 	}
-	if r.keepsReport(ctx) {
-		r.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
+	if run.keepsReport(ctx) {
+		run.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
 		return aggregate.Summary{}, nil
 	}
-	return r.runner.writeReport(ctx)
+	return run.runner.writeReport(ctx)
 }
 
 // keepsReport reports whether a run that did not read the whole dataset finds a stored report of more restored items. It
 // must not replace that report: it has not looked for the other results.
-func (r *Run) keepsReport(ctx context.Context) bool {
-	if r.runner.complete {
+func (run *Run) keepsReport(ctx context.Context) bool {
+	if run.runner.windows.complete {
 		return false
 	}
 	var old aggregate.Summary
-	data, err := r.cfg.Store.Get(ctx, report.KeySummaryJSON)
-	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > r.Counts().Done
+	data, err := run.cfg.Store.Get(ctx, report.KeySummaryJSON)
+	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > run.Counts().Done
+}
+
+// itemHook follows the items of a runner. Only a [Run] has one.
+type itemHook interface {
+	// windowRead is called for a new window before its items are published. isNew has the items with a new identity.
+	windowRead(ctx context.Context, w *shard.Window, isNew []bool) error
+	// itemSettled is called for an identity that was settled. found means that the store had its result.
+	itemSettled(res manifest.Result, found bool) error
+	// flush is called after the last of several settled identities.
+	flush() error
+}
+
+// itemSettled tells the hook about a settled identity.
+func (r *runner) itemSettled(res manifest.Result, found bool) error {
+	if r.items == nil {
+		return nil
+	}
+	return r.items.itemSettled(res, found)
+}
+
+// flushItems tells the hook that no identity follows for now.
+func (r *runner) flushItems() error {
+	if r.items == nil {
+		return nil
+	}
+	return r.items.flush()
 }
 
 // place locates an item: the number of its window, and its index among the items of the window.
 type place struct{ window, index uint32 }
 
-// enterWindow does what a Run needs before the items of a new window are published: it settles the items that have a
+// windowRead settles the items that have a
 // stored result or a settled identity, remembers the places of the other items of pending identities, and reports the
 // window.
-func (r *runner) enterWindow(ctx context.Context, w *shard.Window, isNew []bool) error {
-	run := r.s.cfg.run
+func (run *Run) windowRead(ctx context.Context, w *shard.Window, isNew []bool) error {
+	r := run.runner
 	for _, f := range w.Failed {
-		run.Finished(f, false)
+		run.cfg.Finished(f, false)
 	}
 	settled := make([]bool, len(w.Items)) // further items of settled identities
 	for i, it := range w.Items {
-		settled[i] = !isNew[i] && r.ledger.state(it.ID) != pending
+		settled[i] = !isNew[i] && r.ledger.State(it.ID) != ledger.Pending
 		if isNew[i] || settled[i] {
 			continue
 		}
-		if k, ok := parseIdentity(it.ID); ok {
-			r.copies[k] = append(r.copies[k], place{uint32(w.Number), uint32(i)})
+		if k, ok := ledger.ParseIdentity(it.ID); ok {
+			run.copies[k] = append(run.copies[k], place{uint32(w.Number), uint32(i)})
 		}
 	}
-	if err := r.announceSettled(ctx, w.Items, settled); err != nil {
+	if err := run.announceSettled(ctx, w.Items, settled); err != nil {
 		return err
 	}
-	r.recent = w
+	run.recent = w
 	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
 		return err
 	}
 	for i, it := range w.Items {
-		if isNew[i] && r.ledger.state(it.ID) == pending {
-			r.steps += stepsOf(it)
+		if isNew[i] && r.ledger.State(it.ID) == ledger.Pending {
+			run.steps += stepsOf(it)
 		}
 	}
-	run.Read(r.ledger.items, r.steps, w.Last)
+	run.cfg.Read(r.ledger.Items(), run.steps, w.Last)
 	return nil
 }
 
@@ -217,10 +249,11 @@ func stepsOf(it manifest.Item) int {
 }
 
 // announceSettled reports the included items. Their identities were settled before the window was read.
-func (r *runner) announceSettled(ctx context.Context, items []manifest.Item, include []bool) error {
+func (run *Run) announceSettled(ctx context.Context, items []manifest.Item, include []bool) error {
+	r := run.runner
 	for begin := 0; begin < len(items); begin += loadChunk {
 		chunk := items[begin:min(begin+loadChunk, len(items))]
-		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.state(chunk[i].ID) == done })
+		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.State(chunk[i].ID) == ledger.Done })
 		if err != nil {
 			return err
 		}
@@ -229,7 +262,7 @@ func (r *runner) announceSettled(ctx context.Context, items []manifest.Item, inc
 				continue
 			}
 			if res, ok := r.settledResult(it, found[i]); ok {
-				r.s.cfg.run.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.wasFound(it.ID))
+				run.cfg.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.WasFound(it.ID))
 			}
 		}
 	}
@@ -246,44 +279,40 @@ type copied struct {
 // maxCopied is the number of unreported copies above which they are reported.
 const maxCopied = 1 << 14
 
-// announce reports a settled identity of a Run. It leaves the further items of the identity to announceCopies.
-func (r *runner) announce(res manifest.Result, found bool) error {
-	run := r.s.cfg.run
-	if run == nil {
-		return nil
-	}
-	run.Finished(res, found)
-	k, ok := parseIdentity(res.Item.ID)
+// itemSettled reports a settled identity. It leaves the further items of the identity to flush.
+func (run *Run) itemSettled(res manifest.Result, found bool) error {
+	run.cfg.Finished(res, found)
+	k, ok := ledger.ParseIdentity(res.Item.ID)
 	if !ok {
 		return nil
 	}
-	for _, p := range r.copies[k] {
-		r.copied = append(r.copied, copied{p, &res, found})
+	for _, p := range run.copies[k] {
+		run.copied = append(run.copied, copied{p, &res, found})
 	}
-	delete(r.copies, k)
-	if len(r.copied) < maxCopied {
+	delete(run.copies, k)
+	if len(run.copied) < maxCopied {
 		return nil
 	}
-	return r.announceCopies()
+	return run.flush()
 }
 
-// announceCopies reports the further items of all announced identities. It reads each window at most once. The windows
+// flush reports the further items of all announced identities. It reads each window at most once. The windows
 // are on this machine, and an interrupted run reports its settled items too: no context.
-func (r *runner) announceCopies() error {
-	list := r.copied
-	r.copied = nil
+func (run *Run) flush() error {
+	list := run.copied
+	run.copied = nil
 	slices.SortFunc(list, func(a, b copied) int { return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.index, b.index)) })
 	for _, c := range list {
-		if r.recent == nil || r.recent.Number != int(c.window) {
-			w, err := r.readWindow(context.Background(), shard.Key(r.id, int(c.window)))
+		if run.recent == nil || run.recent.Number != int(c.window) {
+			w, err := run.runner.readWindow(context.Background(), shard.Key(run.runner.id, int(c.window)))
 			if err != nil {
 				return err
 			}
-			r.recent = w
+			run.recent = w
 		}
 		res := *c.result
-		res.Item = r.recent.Items[c.index]
-		r.s.cfg.run.Finished(res, c.found)
+		res.Item = run.recent.Items[c.index]
+		run.cfg.Finished(res, c.found)
 	}
 	return nil
 }

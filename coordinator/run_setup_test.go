@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -78,20 +79,13 @@ func itemName(it manifest.Item) string { return it.Name + " " + it.Task }
 func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
 	t := c.t
 	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	must(t, err)
-	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	r.board, err = queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	server, nc, kv := boardtest.Start(t)
 	open := func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, queue.Config{Campaign: campaign, MaxAttempts: attempts})
 	}
-	r.server = server
-	r.queue, err = open(t.Context(), c.spec.ID(), c.spec.Attempts)
+	q, err := open(t.Context(), c.spec.ID(), c.spec.Attempts)
 	must(t, err)
+	r.server, r.board, r.queue = server, kv, q
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
 	scratch := c.scratch

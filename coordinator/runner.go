@@ -1,147 +1,53 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"time"
 
-	"ddiff/coordinator/shard"
-	"ddiff/internal/lifecycle"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
-// runner takes one campaign through its phases. Only the goroutine of run uses the fields below the line.
+// runner takes one campaign through its phases. Except for the offers to its record, only the goroutine of run uses it.
 type runner struct {
-	s   *Service
-	id  string
-	log *slog.Logger
+	record
+	s     *Service
+	items itemHook // of a Run; nil in a cluster
 
-	mu       sync.Mutex
-	offered  *manifest.Campaign // the newest record that the runner has not read
-	revision uint64             // of the newest record that was offered or written
-	wake     chan struct{}
-	cancel   context.CancelFunc
-	deleted  bool // the campaign was deleted after the newest record
+	starts  starts
+	models  models
+	results storage.Store  // the campaign's part of the store
+	reader  reader         // of the dataset
+	windows windows        // in storage
+	ledger  *ledger.Ledger // of the items of windows
+	parts   *ledger.Parts  // of the ledger in the store; nil for a Run
+	opening bool           // the ledger does not have all stored windows and outcomes yet
 
-	// ---
-	rec    *manifest.Campaign
-	queue  *queue.Queue
-	paused bool // the queue delivers nothing
-	ledger *ledger
-	// opening: the ledger does not have all stored windows and outcomes yet.
-	opening bool
-
-	checkpoint checkpoint
-	results    storage.Store // the campaign's part of the store
-
-	mark         startMark // as written; zero without one
-	attempted    startMark // whose write failed; zero without one
-	markRevision uint64
-	suspect      bool // holds Service.suspects
-
-	prior      *prior.Description
-	closePrior func()          // nil before the prior is open
-	catalogue  shard.Catalogue // with the operator files of the campaign
-
-	sharder    *shard.Sharder
-	windows    <-chan shardedWindow // the next window; nil while the sharder does not read
-	reader     *lifecycle.Service   // fills windows
-	stored     int                  // number of windows in storage
-	next       shard.Position       // where the next window begins
-	complete   bool                 // the last window is in storage
-	sound      int                  // number of the first window with items, -1 without one
-	warning    string               // for the status
-	waiting    waiting              // also set by the reader
-	unverified int                  // items of windows below this number may have stored results
-	copies     map[identity][]place // of a Run: the other items of pending identities
-	copied     []copied             // of a Run: settled, and not reported yet
-	recent     *shard.Window        // of a Run: the window that was read last
-	steps      int                  // of a Run: solver steps of the items to restore
-
-	missing missingResultsError // of the last report
-	retries map[string]round    // rounds of pending commands, by command
-	canary  []string            // identities of the published canary items
-	checked *manifest.Checked
-
-	events   <-chan event
-	follower *lifecycle.Service // fills events
-	seen     uint64             // sequence number of the last outcome in the ledger
-	behind   int                // outcomes that follow it in the stream, when it was read
-	caught   bool               // the ledger has the outcomes that the last status counts
-	followed time.Time          // since when the follower reads
-	counted  uint64             // sequence number of the last outcome in ddiff.ledger.items, or before the runner began
-	counts   bool               // counted is set
-	pace     pace
-	progress time.Time            // of the last outcome, or of the start
-	fault    *manifest.Fault      // pauses the campaign
-	faulty   map[string]time.Time // last report of a fault, by worker
-	stalled  time.Time            // since when the queue holds too few items
-	status   manifest.Status
+	queue    *queue.Queue
+	paused   bool             // the queue delivers nothing
+	stalled  time.Time        // since when the queue holds too few items
 	tick     <-chan time.Time // due time of the next check of the queue
 	ticked   bool             // since the last window
+	outcomes follower
+	faults   faults
+	trial    trial
+	retries  map[string]round    // rounds of pending commands, by command
+	missing  missingResultsError // of the last report
+
+	pace     pace
+	progress time.Time       // of the last outcome, or of the start
+	status   manifest.Status // as published last
 }
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
-	return &runner{s: s, id: c.ID, log: s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String()), wake: make(chan struct{}, 1), catalogue: s.cfg.Catalogue}
-}
-
-// offer passes a record to the runner. It ignores records that are not newer than the last one: the board also delivers
-// the runner's own writes.
-func (r *runner) offer(c *manifest.Campaign, revision uint64) {
-	r.mu.Lock()
-	if revision <= r.revision {
-		r.mu.Unlock()
-		return
-	}
-	r.offered, r.revision, r.deleted = c, revision, false
-	r.mu.Unlock()
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-// nextRecord returns the newest record if the campaign needs a coordinator, else nil. The newest record may be the one
-// that the runner wrote last: that write included the changes of other writers.
-func (r *runner) nextRecord() *manifest.Campaign {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	c := r.rec
-	if r.offered != nil {
-		c, r.offered = r.offered, nil
-	}
-	if c == nil || !active(c) {
-		return nil
-	}
-	return c
-}
-
-// begin returns a copy of ctx that stop also ends.
-func (r *runner) begin(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cancel = cancel; r.deleted {
-		cancel()
-	}
-	return ctx, cancel
-}
-
-// stop ends the runner of a deleted campaign. Only a later record starts the campaign again.
-func (r *runner) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.offered, r.deleted = nil, true
-	if r.cancel != nil {
-		r.cancel()
-	}
+	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
+	r := &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
+	r.starts = starts{id: c.ID, cfg: &s.cfg, log: log, suspects: s.suspects, survived: &s.survived}
+	return r
 }
 
 // errEnded ends the loop of a campaign that has reached its end.
@@ -168,15 +74,15 @@ func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 // process opens the campaign and handles events until an error, which is errEnded at the end.
 func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
-		r.follower.Stop()
-		r.reader.Stop()
-		if ctx.Err() != nil {
-			r.foldAtExit(ctx)
+		r.outcomes.stop()
+		r.reader.service.Stop()
+		if ctx.Err() != nil && r.queue != nil && r.folds() {
+			r.parts.FoldAtExit(ctx, r.outcomes.seen)
 		}
-		if r.closePrior != nil {
-			r.closePrior()
+		if r.models.release != nil {
+			r.models.release()
 		}
-		r.unmarkStart(ctx)
+		r.starts.end(ctx)
 	}()
 	r.rec = c
 	r.s.gauges.open(r.id, c)
@@ -200,56 +106,26 @@ func (r *runner) openTraced(ctx context.Context) error {
 
 // open opens what the campaign needs and rebuilds the ledger.
 func (r *runner) open(ctx context.Context) error {
-	r.ledger, r.canary, r.checked, r.stalled, r.pace, r.seen = newLedger(), nil, nil, time.Time{}, pace{}, 0
-	r.progress, r.fault, r.faulty = r.s.cfg.Now(), nil, map[string]time.Time{}
+	r.ledger, r.trial, r.stalled, r.pace, r.outcomes.seen = ledger.New(), trial{}, time.Time{}, pace{}, 0
+	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
-	if err := r.openResults(); err != nil {
-		return err
-	}
-	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
-		return rejection{err}
-	}
-	if err := r.admit(ctx); err != nil {
-		return err
-	}
-	if err := r.markStart(ctx); err != nil {
-		return err
-	}
-	if err := r.checkOutput(ctx); err != nil {
-		return err
-	}
-	if err := r.openPrior(ctx); err != nil {
-		return err
-	}
-	if err := r.openOperators(ctx); err != nil {
-		return err
-	}
-	if err := r.catalogue.Check(&r.rec.Spec, r.prior); err != nil {
-		return rejection{err}
-	}
-	if err := r.restoreLedger(ctx); err != nil {
-		return err
-	}
-	if err := r.restorePrecision(ctx); err != nil {
-		return err
-	}
-	if err := r.openSharder(); err != nil {
-		return err
-	}
-	r.opening = false
-	if r.complete { // the dataset is read
-		if err := r.noteProgress(ctx); err != nil {
+	for _, step := range []func(ctx context.Context) error{
+		r.openResults, r.admit, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.restorePrecision, r.openSharder,
+	} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.openQueue(ctx); err != nil {
-		return err
+	r.opening = false
+	if r.windows.complete { // the dataset is read
+		if err := r.starts.progress(ctx, true); err != nil {
+			return err
+		}
 	}
-	if err := r.skipCounted(ctx); err != nil {
-		return err
-	}
-	if err := r.settleRecalled(ctx); err != nil {
-		return err
+	for _, step := range []func(ctx context.Context) error{r.openQueue, r.skipCounted, r.settleRecalled} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	if r.rec.Phase.Ended() {
 		return r.reopenEnded(ctx)
@@ -257,8 +133,34 @@ func (r *runner) open(ctx context.Context) error {
 	return nil
 }
 
-// openResults opens the store of the campaign's results.
-func (r *runner) openResults() error {
+// countStart counts a start of a campaign whose dataset is not read.
+func (r *runner) countStart(ctx context.Context) error {
+	if r.s.cfg.run != nil || r.rec.Complete {
+		return nil
+	}
+	return r.starts.count(ctx, r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun)
+}
+
+// checkSpec checks the settings of the campaign against its models.
+func (r *runner) checkSpec(context.Context) error {
+	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
+		return rejection{err}
+	}
+	return nil
+}
+
+// openResults opens the store of the campaign's results, and checks its spec.
+func (r *runner) openResults(context.Context) error {
+	if err := r.openStore(); err != nil {
+		return err
+	}
+	if err := r.rec.Spec.Validate(r.s.cfg.Catalogue.Vocabulary()); err != nil {
+		return rejection{err}
+	}
+	return nil
+}
+
+func (r *runner) openStore() error {
 	if run := r.s.cfg.run; run != nil {
 		r.results = run.Store
 		return nil
@@ -285,12 +187,19 @@ func (r *runner) openQueue(ctx context.Context) error {
 	if err := r.pauseQueue(ctx, r.rec.Wanted == manifest.WantPause); err != nil {
 		return fmt.Errorf("open queue: %w", err)
 	}
-	if err := r.checkStream(ctx); err != nil {
-		return err
+	if r.parts != nil {
+		stream, last, err := q.ResultStream(ctx)
+		if err != nil {
+			return fmt.Errorf("compare the result stream with the ledger: %w", err)
+		}
+		r.outcomes.seen = r.parts.Follow(stream, last, r.outcomes.seen)
 	}
-	r.follow(ctx)
+	r.outcomes.start(ctx, q, r.s.cfg.Now())
 	return nil
 }
+
+// folds reports whether the runner stores its ledger.
+func (r *runner) folds() bool { return r.parts != nil && r.rec.Released }
 
 // step performs the due work, then waits for one event and handles it.
 func (r *runner) step(ctx context.Context) error {
@@ -305,7 +214,7 @@ func (r *runner) step(ctx context.Context) error {
 	}
 	windows := r.nextWindow(ctx)
 	select { // outcomes go before windows, so that the ledger keeps up
-	case e := <-r.events:
+	case e := <-r.outcomes.events:
 		return r.settleEvents(e)
 	default:
 	}
@@ -315,11 +224,11 @@ func (r *runner) step(ctx context.Context) error {
 	case <-r.wake:
 		r.applyOffered()
 		return nil
-	case e := <-r.events:
+	case e := <-r.outcomes.events:
 		return r.settleEvents(e)
 	case w, ok := <-windows:
 		if !ok {
-			r.windows = nil
+			r.reader.windows = nil
 			return nil
 		}
 		return r.storeWindow(ctx, w)
@@ -327,66 +236,4 @@ func (r *runner) step(ctx context.Context) error {
 		r.ticked = true
 		return r.checkQueue(ctx)
 	}
-}
-
-// applyOffered copies the fields that people write from the offered record.
-func (r *runner) applyOffered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if c := r.offered; c != nil {
-		r.offered = nil
-		r.rec.Wanted, r.rec.Commands, r.rec.Weight, r.rec.Priority = c.Wanted, c.Commands, c.Weight, c.Priority
-	}
-}
-
-// errPhaseChanged: a second leader has moved the campaign to another phase.
-var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
-
-// save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
-// phase, save adopts that record and writes nothing.
-//
-// The store has a copy of the record in its last phase. The copy of an ended campaign is written first: no coordinator
-// opens such a campaign to complete an interrupted save.
-func (r *runner) save(ctx context.Context, change func(c *manifest.Campaign)) error {
-	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
-}
-
-// saveIf is save that adopts the record and writes nothing unless the condition holds.
-func (r *runner) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
-	phase := r.rec.Phase
-	c, revision, err := updateRecord(ctx, r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
-		if c.Phase != phase || !condition(c) {
-			return errUnchanged
-		}
-		c.Output = r.rec.Output // users may write the record
-		if r.rec.Prior.SHA256 != "" {
-			c.Prior = r.rec.Prior
-		}
-		if len(r.rec.Operators) > 0 {
-			c.Operators = r.rec.Operators
-		}
-		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
-		change(c)
-		if c.Phase.Ended() && c.Phase != phase {
-			return storeRecord(ctx, r.s.cfg.Store, c)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	r.rec = c
-	r.mu.Lock()
-	if revision > r.revision {
-		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
-	}
-	r.mu.Unlock()
-	if c.Phase == phase {
-		return nil
-	}
-	r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
-	if c.Phase.Ended() {
-		return nil
-	}
-	return storeRecord(ctx, r.s.cfg.Store, c)
 }

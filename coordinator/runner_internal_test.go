@@ -9,10 +9,16 @@ import (
 
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/coordinator/health"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
+
+var id, must = boardtest.ID, boardtest.Must
 
 // queueOf opens the queues of a connection.
 func queueOf(nc *queue.Conn) openQueue {
@@ -28,44 +34,30 @@ func queueOf(nc *queue.Conn) openQueue {
 func decidingRunner(t *testing.T, now *time.Time, log *strings.Builder) *runner {
 	t.Helper()
 	store, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := Config{
 		Store: store, Sources: manifest.Files{}, Now: func() time.Time { return *now }, Tracer: noop.NewTracerProvider().Tracer(""),
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}.withDefaults()
-	s := &Service{cfg: cfg, priors: newPriors(), health: newHealth(), suspects: make(chan struct{}, 1)}
+	s := &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1)}
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "decisions", "/data", []manifest.TaskSpec{{Name: "hdr"}}
-	r := newRunner(s, newRecord(spec, Order{}, *now))
-	r.rec, r.ledger, r.results, r.sound = newRecord(spec, Order{}, *now), newLedger(), store, -1
-	r.faulty = map[string]time.Time{}
+	r := newRunner(s, board.NewRecord(spec, board.Order{}, *now))
+	r.rec, r.ledger, r.results, r.windows.sound = board.NewRecord(spec, board.Order{}, *now), ledger.New(), store, -1
+	r.openParts()
 	return r
 }
 
 // onBoard gives a runner a real queue server: a board with its record, and its queue.
 func (r *runner) onBoard(t *testing.T) *runner {
 	t.Helper()
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	check(err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	check(err)
-	check(queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	r.s.cfg.Board, err = queue.OpenBoard(t.Context(), nc)
-	check(err)
+	_, nc, kv := boardtest.Start(t)
+	r.s.cfg.Board = kv
 	r.s.cfg.Open = queueOf(nc)
-	_, _, err = Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, Order{}, r.s.cfg.Now())
-	check(err)
-	check(r.openQueue(t.Context()))
-	t.Cleanup(func() { r.follower.Stop() })
+	_, _, err := board.Submit(t.Context(), r.s.cfg.Board, &r.rec.Spec, board.Order{}, r.s.cfg.Now())
+	must(t, err)
+	must(t, r.openQueue(t.Context()))
+	t.Cleanup(func() { r.outcomes.stop() })
 	return r
 }
 
@@ -165,38 +157,5 @@ func TestDeliveredRecords(t *testing.T) {
 	}
 	if c := all.next(r); c != nil || all.has(r.id) {
 		t.Error("a finished campaign keeps its runner")
-	}
-}
-
-// TestActive has every combination of phase and wish.
-func TestActive(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		phase  manifest.Phase
-		wanted manifest.Wanted
-		want   bool
-	}{
-		{manifest.PhaseQueued, manifest.WantPause, true},
-		{manifest.PhaseRunning, manifest.WantCancel, true},
-		{manifest.PhaseFinished, manifest.WantRun, false},
-		{manifest.PhaseFinished, manifest.WantCancel, false},
-		{manifest.PhaseRejected, manifest.WantRun, true},
-		{manifest.PhaseRejected, manifest.WantPause, false},
-		{manifest.PhaseRejected, manifest.WantCancel, true},
-		{manifest.PhaseRejected, manifest.WantCancelNow, true},
-		{manifest.PhaseCancelled, manifest.WantRun, true},
-		{manifest.PhaseCancelled, manifest.WantCancel, false},
-		{manifest.PhaseCancelled, manifest.WantCancelNow, false},
-	} {
-		if got := active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted}); got != c.want {
-			t.Errorf("%s, %s: active %t", c.phase, c.wanted, got)
-		}
-		commands := []manifest.Command{{ID: "1"}}
-		if !active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands}) {
-			t.Errorf("%s with a command: not active", c.phase)
-		}
-		if active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands, Restoring: 1}) {
-			t.Errorf("%s whose messages are not back: active", c.phase)
-		}
 	}
 }

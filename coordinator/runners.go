@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -21,7 +22,7 @@ func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *
 	defer s.mu.Unlock()
 	r, ok := s.byID[c.ID]
 	if !ok {
-		if !active(c) {
+		if !board.Active(c) {
 			return nil, false
 		}
 		r = create()
@@ -71,19 +72,4 @@ func (s *runners) ids() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.byID))
-}
-
-// active reports whether a campaign needs a coordinator.
-func active(c *manifest.Campaign) bool {
-	switch {
-	case c.Restoring > 0:
-		return false // until its messages are back
-	case len(c.Commands) > 0, !c.Phase.Ended():
-		return true
-	case c.Phase == manifest.PhaseFinished:
-		return false
-	case c.Phase == manifest.PhaseRejected && wantsCancel(c):
-		return true
-	}
-	return c.Wanted == manifest.WantRun // a cancelled or rejected campaign was resumed
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -28,7 +29,7 @@ func TestSignedNetworks(t *testing.T) {
 			tc := newTestCluster(t, 1)
 			spec := tc.spec(name)
 			change(spec)
-			c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+			c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 			must(t, err)
 			tc.leadWith(func(c *coordinator.Config) { c.Sources = garbage{} })
 			s := tc.awaitPhase(c.ID, manifest.PhaseRejected)

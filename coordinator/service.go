@@ -9,6 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/health"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -18,12 +21,12 @@ import (
 // Service runs the campaigns of a cluster. Create it with New.
 type Service struct {
 	cfg     Config
-	workers workerCount
+	workers health.Workers
 	priors  *priors
-	health  *health
-	alarm   alarm
+	health  *health.Checker
+	streams health.Streams
 	gauges  gauges
-	archive *archiver // of the present term
+	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
 	survived survivedStarts
@@ -34,8 +37,27 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
-	return &Service{cfg: cfg.withDefaults(), priors: newPriors(), health: newHealth(), suspects: make(chan struct{}, 1)}, nil
+	cfg = cfg.withDefaults()
+	return &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1)}, nil
 }
+
+// CheckHealth checks the store periodically until ctx ends, and publishes the result on the board for the other
+// coordinators. It runs in every coordinator, whether it leads or not, beside the election.
+func (s *Service) CheckHealth(ctx context.Context) error {
+	stop, err := s.cfg.Metrics.ObserveStanding(s.health.Standing)
+	if err != nil {
+		return err
+	}
+	defer stop() //nolint:errcheck // the registration is known
+	return s.health.Check(ctx)
+}
+
+// Fit reports whether this coordinator may lead: it can use the store, or no other coordinator can.
+func (s *Service) Fit() bool { return s.health.Fit() }
+
+// Ready returns the reason why this coordinator could not lead: it cannot use the store, or does not know yet. A coordinator
+// that waits for another one to lead is ready.
+func (s *Service) Ready() error { return s.health.Ready() }
 
 // publishCluster writes the record of the cluster. It warns if the last leader had another address of the store.
 func (s *Service) publishCluster(ctx context.Context) error {
@@ -71,13 +93,13 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
-	group.Go(func() error { return s.workers.watch(inner, s.cfg) })
-	group.Go(func() error { return s.guard(inner, all) })
+	group.Go(func() error { return s.workers.Watch(inner, s.cfg.health()) })
+	group.Go(func() error { return s.health.Guard(inner, all.ids) })
 	if s.cfg.Usage != nil {
-		group.Go(func() error { return s.alarm.watch(inner, s.cfg) })
+		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
 	}
-	s.archive = newArchiver(s, all)
-	group.Go(func() error { return s.archive.run(inner) })
+	s.archive = s.newArchiver(all)
+	group.Go(func() error { return s.archive.Run(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })
 	return ignoreCancelled(ctx, group.Wait())
 }
@@ -104,14 +126,14 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			all.stop(id)
 			continue
 		}
-		c, err := parseRecord(id, change.Data)
+		c, err := board.Parse(id, change.Data)
 		if err != nil {
 			s.cfg.Logger.Error("cannot run campaign", "campaign", id, "reason", err)
 			s.restoreRecord(ctx, id, change)
 			continue
 		}
 		if c.Request != nil {
-			s.archive.request(change.Key)
+			s.archive.Request(change.Key)
 			continue
 		}
 		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })
@@ -132,7 +154,7 @@ func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Ch
 	if json.Unmarshal(damaged.Data, &version) == nil && version.Schema > manifest.RecordSchema {
 		return
 	}
-	c, err := loadRecord(ctx, s.cfg.Store, id)
+	c, err := board.Load(ctx, s.cfg.Store, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		return
 	}
@@ -168,7 +190,7 @@ func (s *Service) runOnce(ctx context.Context, r *runner, c *manifest.Campaign) 
 	defer cancel()
 	err := r.run(ctx, c)
 	if ctx.Err() == nil && err != nil {
-		s.health.suspectStore()
+		s.health.Suspect()
 		r.log.Error("campaign was interrupted, will retry", "after", s.cfg.Restart, "reason", err)
 		if !errors.Is(err, errPhaseChanged) {
 			r.publishInterruption(ctx, err)

@@ -1,13 +1,13 @@
 package coordinator
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -38,30 +38,22 @@ func TestRestoreOfDamagedRecord(t *testing.T) {
 		case "":
 			c := *r.rec
 			c.Reason = "of the copy"
-			err = storeRecord(ctx, r.s.cfg.Store, &c)
+			err = board.Store(ctx, r.s.cfg.Store, &c)
 		case "none":
 		default:
-			err = r.s.cfg.Store.Put(ctx, recordKey(r.id), []byte(tt.copied))
+			err = r.s.cfg.Store.Put(ctx, board.StoredKey(r.id), []byte(tt.copied))
 		}
-		if err == nil {
-			err = r.s.cfg.Board.Put(ctx, key, []byte(tt.damaged))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.s.cfg.Board.Put(ctx, key, []byte(tt.damaged)))
 		_, revision, err := r.s.cfg.Board.Get(ctx, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if tt.late {
 			revision--
 		}
 		log.Reset()
 		r.s.restoreRecord(ctx, r.id, queue.Change{Key: key, Data: []byte(tt.damaged), Revision: revision})
 		data, _, err := r.s.cfg.Board.Get(ctx, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var c manifest.Campaign
 		restored := json.Unmarshal(data, &c) == nil && c.Reason == "of the copy"
 		if restored != tt.want || (log.Len() > 0) != (tt.log != "") || !strings.Contains(log.String(), tt.log) {
@@ -89,9 +81,7 @@ func TestPublishedInterruption(t *testing.T) {
 		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
 		key := manifest.KeyStatusPrefix + r.id
 		if tt.status != "" {
-			if err := r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)))
 		}
 		if !tt.record {
 			r.rec = nil
@@ -105,37 +95,5 @@ func TestPublishedInterruption(t *testing.T) {
 		if name == "running" && (s.Counts.Items != 7 || !s.At.Equal(now)) {
 			t.Errorf("status %+v", s)
 		}
-	}
-}
-
-// During an outage of the store the leader names it in the statuses of all active campaigns.
-func TestOutageIsReported(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	var log strings.Builder
-	r := decidingRunner(t, &now, &log).onBoard(t)
-	s := r.s
-	s.cfg.Probe = 10 * time.Millisecond
-	s.health.failures, s.health.reason, s.health.since = failedProbes, "no route", now
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- s.guard(ctx, &runners{byID: map[string]*runner{"a": r, "b": r, "c": r}}) }()
-	named := map[string]bool{}
-	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyStatusPrefix) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		var status manifest.Status
-		if json.Unmarshal(change.Data, &status) == nil && strings.Contains(status.Problem, "no route") {
-			named[status.ID] = true
-		}
-		if len(named) == 3 {
-			break
-		}
-	}
-	cancel()
-	if err := <-ended; err != nil || len(named) != 3 || strings.Contains(log.String(), "could not report") {
-		t.Errorf("%v, statuses %v, log %s", err, named, log.String())
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 )
@@ -41,7 +42,7 @@ func TestCampaignFinishes(t *testing.T) {
 func TestSubmitIsIdempotent(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	id := tc.submit("once", 0)
-	c, created, err := coordinator.Submit(t.Context(), tc.board, tc.spec("once"), coordinator.Order{}, time.Now())
+	c, created, err := board.Submit(t.Context(), tc.board, tc.spec("once"), board.Order{}, time.Now())
 	must(t, err)
 	if created || c.ID != id {
 		t.Errorf("created %v, id %s", created, c.ID)
@@ -103,7 +104,7 @@ func TestResumeRejectedCampaign(t *testing.T) {
 	tc.mu.Lock()
 	tc.check.Failed = ""
 	tc.mu.Unlock()
-	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantRun)
+	_, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
 	must(t, err)
 	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 6 {
 		t.Errorf("%+v", s.Status.Counts)
@@ -122,7 +123,7 @@ func TestCanariesRunFirst(t *testing.T) {
 	tc.work(id)
 	tc.work(id)
 	tc.work(id)
-	tc.await(id, "canary", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "canary", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseCanary && s.Status.Counts.Running == 2
 	})
 	const most = 3 // the preflight and two canary items
@@ -167,7 +168,7 @@ func TestOutputAmongRecords(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	tc.lead()
 	for i, output := range []string{"campaigns", "campaigns/night", "priors/"} {
-		c, _, err := coordinator.Submit(t.Context(), tc.board, tc.spec(fmt.Sprint("bad", i)), coordinator.Order{Output: output}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, tc.spec(fmt.Sprint("bad", i)), board.Order{Output: output}, time.Now())
 		must(t, err)
 		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "output: the folder") {
 			t.Errorf("%s: rejected with %q", output, s.Campaign.Reason)

@@ -18,6 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -30,12 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is the limit of every wait; a correct program needs far less.
 const patience = 2 * time.Minute
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = boardtest.Must
 
 // testCluster is a cluster in one process: a real queue server, a store, coordinators that start and stop, and fake
 // workers.
@@ -82,20 +79,13 @@ func newStore(t *testing.T) *storage.Dir {
 
 func newTestCluster(t *testing.T, images int) *testCluster {
 	t.Helper()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	must(t, err)
+	server, nc, kv := boardtest.Start(t)
 	tc := &testCluster{
-		t: t, server: server, dir: t.TempDir(), store: newStore(t), nc: nc, started: map[string]int{},
+		t: t, server: server, dir: t.TempDir(), store: newStore(t), nc: nc, board: kv, started: map[string]int{},
 		check: manifest.Checked{Worker: "fake", Checks: []manifest.Check{{Name: "prior card", Found: "good"}}},
 		log:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo})),
 	}
 	tc.setup = func() { must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{})) }
-	tc.setup()
-	tc.board, err = queue.OpenBoard(t.Context(), nc)
-	must(t, err)
 	config := queueConfig
 	tc.open = func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, config(campaign, attempts))
@@ -154,7 +144,7 @@ func (tc *testCluster) spec(name string) *manifest.Spec {
 // submit submits a campaign.
 func (tc *testCluster) submit(name string, canary int) string {
 	tc.t.Helper()
-	c, created, err := coordinator.Submit(tc.t.Context(), tc.board, tc.spec(name), coordinator.Order{Canary: canary}, time.Now())
+	c, created, err := board.Submit(tc.t.Context(), tc.board, tc.spec(name), board.Order{Canary: canary}, time.Now())
 	must(tc.t, err)
 	if !created {
 		tc.t.Fatalf("campaign %s was there already", c.ID)
@@ -300,12 +290,12 @@ func (tc *testCluster) set(outcome func(it manifest.Item, attempt int) error) {
 }
 
 // await waits until a campaign's status is as wanted.
-func (tc *testCluster) await(id, what string, wanted func(s coordinator.CampaignStatus) bool) coordinator.CampaignStatus {
+func (tc *testCluster) await(id, what string, wanted func(s board.CampaignStatus) bool) board.CampaignStatus {
 	tc.t.Helper()
-	var s coordinator.CampaignStatus
+	var s board.CampaignStatus
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
-		s, err = coordinator.Status(tc.t.Context(), tc.board, id)
+		s, err = board.Status(tc.t.Context(), tc.board, id)
 		if errors.Is(err, queue.ErrNoRecord) {
 			continue // the board was lost
 		}
@@ -318,9 +308,9 @@ func (tc *testCluster) await(id, what string, wanted func(s coordinator.Campaign
 	return s
 }
 
-func (tc *testCluster) awaitPhase(id string, p manifest.Phase) coordinator.CampaignStatus {
+func (tc *testCluster) awaitPhase(id string, p manifest.Phase) board.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, string(p), func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+	return tc.await(id, string(p), func(s board.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
 }
 
 // awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit

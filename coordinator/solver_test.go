@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -25,7 +25,7 @@ func TestSolverParametersRejected(t *testing.T) {
 		tc := newTestCluster(t, 1)
 		spec := tc.spec("parameters")
 		change(spec)
-		c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 		must(t, err)
 		tc.lead()
 		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, want) {
@@ -38,7 +38,7 @@ func TestSubmitRefusesNaN(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("nan")
 	spec.Solver = manifest.Values{"a": {Number: math.NaN()}}
-	if c, _, err := coordinator.Submit(t.Context(), tc.board, spec, coordinator.Order{}, time.Now()); err == nil {
+	if c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now()); err == nil {
 		t.Errorf("submitted as %s", c.ID)
 	}
 }

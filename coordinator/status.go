@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // statusInterval is how often an unchanged status is published.
@@ -25,18 +24,18 @@ func (r *runner) publishStatus(ctx context.Context, leased int) error {
 func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leased int) error {
 	now := r.s.cfg.Now()
 	s := manifest.Status{
-		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.warning, Complete: r.complete,
-		Counts:  r.ledger.total(leased, c.Phase == manifest.PhaseCancelled),
-		Workers: r.s.workers.live(), At: now.UTC(),
+		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.warning, Complete: r.windows.complete,
+		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
+		Workers: r.s.workers.Live(), At: now.UTC(),
 	}
 	switch {
 	case r.opening:
 		r.keepCounts(ctx, &s)
-	case !r.caught:
+	case !r.outcomes.caught:
 		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
-		s.Problem = cmp.Or(r.s.problem(), r.waiting.reason(), r.awaitedPrecision(), r.s.workers.refusal(r.id), r.s.workers.problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}
@@ -64,8 +63,8 @@ const rereadLimit = time.Minute
 func (r *runner) keepOutcomes(ctx context.Context, s *manifest.Status) {
 	last, ok := r.lastStatus(ctx)
 	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
-	if !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.followed) > rereadLimit {
-		r.caught = true
+	if !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.outcomes.since) > rereadLimit {
+		r.outcomes.caught = true
 		return
 	}
 	s.Counts = endedCounts(last.Counts, s.Phase)
@@ -99,30 +98,25 @@ func endedCounts(n manifest.Counts, phase manifest.Phase) manifest.Counts {
 // publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,
 // needs a person. It is best effort, and leaves the status of an ended campaign alone.
 func (r *runner) publishInterruption(ctx context.Context, cause error) {
-	key := manifest.KeyStatusPrefix + r.id
-	var s manifest.Status
-	data, revision, err := r.s.cfg.Board.Get(ctx, key)
-	isNew := errors.Is(err, queue.ErrNoRecord) && r.rec != nil
-	switch {
-	case err == nil:
-		err = json.Unmarshal(data, &s)
-	case isNew:
-		s.ID, s.Phase, err = r.id, r.rec.Phase, nil
-	}
-	if err != nil || s.Phase.Ended() {
-		return
+	var initial *manifest.Status
+	if r.rec != nil {
+		initial = &manifest.Status{ID: r.id, Phase: r.rec.Phase}
 	}
 	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
-	s.Problem, s.At = cmp.Or(r.s.problem(), r.waiting.reason(), reason), r.s.cfg.Now().UTC()
-	data, err = json.Marshal(s)
-	switch {
-	case err == nil && isNew:
-		_, err = r.s.cfg.Board.Create(ctx, key, data)
-	case err == nil:
-		_, err = r.s.cfg.Board.Update(ctx, key, data, revision)
-	}
+	err := board.UpdateStatus(ctx, r.s.cfg.Board, r.id, initial, func(s *manifest.Status) bool {
+		s.Problem, s.At = cmp.Or(r.s.problem(), r.reader.waiting.reason(), reason), r.s.cfg.Now().UTC()
+		return !s.Phase.Ended()
+	})
 	if err != nil {
 		r.log.Debug("could not publish the interruption", "reason", err)
 	}
 	r.status = manifest.Status{} // the next status is published in any case
+}
+
+// problem describes what delays the campaigns, for people; it is empty if nothing does.
+func (s *Service) problem() string {
+	if p := s.health.Problem(); p != "" {
+		return p
+	}
+	return s.streams.Problem()
 }

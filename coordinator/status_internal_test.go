@@ -1,12 +1,15 @@
 package coordinator
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // A status is written if counts, phase, workers, problem or warning have changed, or after five seconds.
@@ -15,17 +18,20 @@ func TestPublishedStatus(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	now := begin
 	r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
-	r.ledger.add(id(0))
+	r.ledger.Add(id(0))
 	revision := func() uint64 {
 		t.Helper()
-		if err := r.publishStatus(t.Context(), 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.publishStatus(t.Context(), 0))
 		_, revision, err := r.s.cfg.Board.Get(t.Context(), manifest.KeyStatusPrefix+r.id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return revision
+	}
+	fill := func(messages uint64) { // of a stream of 1000
+		cfg := r.s.cfg.health()
+		cfg.Usage = func(context.Context) ([]queue.StreamUsage, error) {
+			return []queue.StreamUsage{{Name: "A", Messages: messages, MaxMessages: 1000}}, nil
+		}
+		r.s.streams.Check(t.Context(), cfg)
 	}
 	last := revision()
 	for _, c := range []struct {
@@ -36,11 +42,13 @@ func TestPublishedStatus(t *testing.T) {
 		{"nothing", func() {}, false},
 		{"almost five seconds", func() { now = now.Add(statusInterval - time.Millisecond) }, false},
 		{"five seconds", func() { now = now.Add(time.Millisecond) }, true},
-		{"counts", func() { r.ledger.add(id(1)) }, true},
+		{"counts", func() { r.ledger.Add(id(1)) }, true},
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
-		{"workers", func() { r.s.workers.n = 1 }, true},
-		{"problem", func() { r.s.alarm.text = "a stream is full" }, true},
-		{"warning", func() { r.warning = "3 rows are new" }, true},
+		{"workers", func() {
+			r.s.workers.Count(t.Context(), r.s.cfg.health(), map[string]manifest.Beat{"1": {Name: "one", Schema: manifest.RecordSchema, At: now}})
+		}, true},
+		{"problem", func() { fill(999) }, true},
+		{"warning", func() { r.windows.warning = "3 rows are new" }, true},
 		{"the end", func() { r.rec.Phase = manifest.PhaseFinished }, true},
 	} {
 		c.change()
@@ -50,25 +58,24 @@ func TestPublishedStatus(t *testing.T) {
 		}
 		last = next
 	}
-	s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || s.Status.Problem != "" || s.Status.Warning != "3 rows are new" || s.Status.Counts.Items != 2 || s.Status.Workers != 1 {
 		t.Errorf("status %+v, %v", s.Status, err)
 	}
 	// An interruption leaves the status of an ended campaign alone, and is named otherwise.
 	r.publishInterruption(t.Context(), errors.New("read\n store"))
-	if s, err = Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
+	if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
 		t.Errorf("status %+v, %v", s.Status, err)
 	}
-	r.s.alarm.text, r.rec.Phase = "", manifest.PhaseRunning
+	fill(0)
+	r.rec.Phase = manifest.PhaseRunning
 	revision()
 	for range 2 {
 		r.publishInterruption(t.Context(), errors.New("read\n store"))
-		if s, err = Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
+		if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
 			t.Errorf("status %+v, %v", s.Status, err)
 		}
-		if err := r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id))
 	}
 }
 

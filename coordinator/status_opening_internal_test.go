@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -32,18 +34,16 @@ func TestStatusWhileOpening(t *testing.T) {
 		"waits": {func(c *manifest.Campaign) { c.Spec.Prior = "https://host/prior.onnx" }, manifest.PhaseRunning, running, storage.ErrUnavailable},
 	} {
 		r := runningRunner(t, &now, &strings.Builder{})
-		r.ledger.settle(r.ledgerIDs(t)[0], 0, done, "")
-		r.complete, r.warning = true, "3 rows are new"
-		if err := r.publishStatus(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-		r.s.archive = newArchiver(r.s, &runners{byID: map[string]*runner{}})
+		r.ledger.Settle(r.ledgerIDs(t)[0], 0, ledger.Done, "")
+		r.windows.complete, r.windows.warning = true, "3 rows are new"
+		must(t, r.publishStatus(t.Context(), 1))
+		r.s.archive = r.s.newArchiver(&runners{})
 		r.s.cfg.Models = &modelsAt{err: fmt.Errorf("%w: no route", storage.ErrUnavailable)}
 		c := onRecord(t, r, tt.change)
 		if err := newRunner(r.s, c).run(t.Context(), c); !errors.Is(err, tt.err) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s, err := Status(t.Context(), r.s.cfg.Board, r.id)
+		s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
 		if err != nil || s.Status.Counts != tt.want || s.Status.Phase != tt.phase || !s.Status.Complete || s.Status.Warning != "3 rows are new" {
 			t.Errorf("%s: status %+v, %v, want %+v", name, s.Status, err, tt.want)
 		}
@@ -53,7 +53,7 @@ func TestStatusWhileOpening(t *testing.T) {
 // ledgerIDs returns the identities of the items in the stored windows.
 func (r *runner) ledgerIDs(t *testing.T) (ids []string) {
 	t.Helper()
-	for n := range r.stored {
+	for n := range r.windows.stored {
 		for _, it := range windowOf(r, n, 2*n, 2).Items {
 			ids = append(ids, it.ID)
 		}

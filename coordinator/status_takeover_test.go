@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -40,9 +40,9 @@ func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.
 	id = tc.submit(name, 0)
 	stop = tc.lead()
 	stopWork := tc.work(id)
-	tc.await(id, "half", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Done >= images })
+	tc.await(id, "half", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= images })
 	stopWork()
-	return id, tc.await(id, "the end of leases", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts, stop
+	return id, tc.await(id, "the end of leases", func(s board.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts, stop
 }
 
 // statuses collects the different statuses of a campaign until the returned function is called.
@@ -74,7 +74,7 @@ func TestCancelAtTakeover(t *testing.T) {
 	tc := newTestCluster(t, 20)
 	id, n, stop := tc.halfDone("cancelled", 20)
 	stop()
-	_, err := coordinator.Want(t.Context(), tc.board, id, manifest.WantCancel)
+	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancel)
 	must(t, err)
 	tc.lead()
 	want := manifest.Counts{Items: n.Items, Done: n.Done, Cancelled: n.Items - n.Done}

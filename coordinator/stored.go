@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -75,7 +76,7 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item, includ
 	for begin := 0; begin < len(items); begin += loadChunk {
 		chunk := items[begin:min(begin+loadChunk, len(items))]
 		found, err := r.load(ctx, chunk, func(i int) bool {
-			return (len(include) == 0 || include[begin+i]) && r.ledger.state(chunk[i].ID) == pending
+			return (len(include) == 0 || include[begin+i]) && r.ledger.State(chunk[i].ID) == ledger.Pending
 		})
 		if err != nil {
 			return err
@@ -89,17 +90,17 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item, includ
 				res = r.failedResult(res.Item, s.damage.Error())
 				r.log.Error("stored result cannot be read", "item", res.Item.Name, "reason", s.damage)
 			}
-			if r.ledger.settle(res.Item.ID, r.rec.Round, stateOf(res.Outcome), res.Reason) == 0 {
+			if r.ledger.Settle(res.Item.ID, r.rec.Round, ledger.StateOf(res.Outcome), res.Reason) == 0 {
 				continue
 			}
-			r.noteOutcome(res.Item.ID, r.rec.Round, stateOf(res.Outcome), res.Reason, true)
-			r.ledger.markFound(res.Item.ID)
-			if err := r.announce(res, s.damage == nil); err != nil {
+			r.parts.NoteOutcome(res.Item.ID, r.rec.Round, ledger.StateOf(res.Outcome), res.Reason, true)
+			r.ledger.MarkFound(res.Item.ID)
+			if err := r.itemSettled(res, s.damage == nil); err != nil {
 				return err
 			}
 		}
 	}
-	return r.announceCopies()
+	return r.flushItems()
 }
 
 // failedResult is the result of an item that the coordinator itself fails.
@@ -114,14 +115,14 @@ func (r *runner) failedResult(it manifest.Item, reason string) manifest.Result {
 func (r *runner) settleListed(ctx context.Context) error {
 	if r.s.cfg.run == nil {
 		return r.eachResult(ctx, func(id string) {
-			if r.ledger.settle(id, r.rec.Round, done, "") > 0 {
-				r.noteOutcome(id, r.rec.Round, done, "", true)
+			if r.ledger.Settle(id, r.rec.Round, ledger.Done, "") > 0 {
+				r.parts.NoteOutcome(id, r.rec.Round, ledger.Done, "", true)
 			}
 		})
 	}
 	found := map[string]bool{}
 	err := r.eachResult(ctx, func(id string) {
-		if r.ledger.state(id) == pending {
+		if r.ledger.State(id) == ledger.Pending {
 			found[id] = true
 		}
 	})
@@ -155,9 +156,9 @@ func (r *runner) eachResult(ctx context.Context, f func(id string)) error {
 
 // reopenMissing makes items pending again that are done but have no result in storage.
 func (r *runner) reopenMissing(ctx context.Context) error {
-	present := map[identity]bool{}
+	present := map[ledger.Identity]bool{}
 	if err := r.eachResult(ctx, func(id string) {
-		if k, ok := parseIdentity(id); ok {
+		if k, ok := ledger.ParseIdentity(id); ok {
 			present[k] = true
 		}
 	}); err != nil {
@@ -166,7 +167,7 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	missing := round{Missing: true}
 	err := r.eachWindow(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
-			if k, ok := parseIdentity(it.ID); ok && !present[k] && r.ledger.state(it.ID) == done {
+			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.ledger.State(it.ID) == ledger.Done {
 				missing.Items = append(missing.Items, it.ID)
 			}
 		}

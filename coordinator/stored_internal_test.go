@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/shard"
@@ -27,12 +28,8 @@ func items(first, n int) (out []manifest.Item) {
 func putResult(t *testing.T, r *runner, it manifest.Item, outcome manifest.Outcome) {
 	t.Helper()
 	data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: outcome})
-	if err == nil {
-		err = r.results.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult), data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, r.results.Put(t.Context(), manifest.ItemKey(it.ID, manifest.FileResult), data))
 }
 
 // Stored results settle pending items of every chunk. A damaged one, and one of another item or outcome, fails its item.
@@ -43,47 +40,49 @@ func TestSettleStored(t *testing.T) {
 	r := decidingRunner(t, &now, &log)
 	all := items(0, 2*loadChunk+1)
 	for _, it := range all {
-		r.ledger.add(it.ID)
+		r.ledger.Add(it.ID)
 	}
-	r.ledger.settle(all[3].ID, 0, failed, "by a worker")
+	r.ledger.Settle(all[3].ID, 0, ledger.Failed, "by a worker")
 	for _, i := range []int{0, 3, loadChunk - 1, loadChunk, 2 * loadChunk} {
 		putResult(t, r, all[i], manifest.OutcomeDone)
 	}
 	putResult(t, r, all[5], manifest.OutcomeFailed)
 	putResult(t, r, manifest.Item{ID: all[7].ID, Name: "of another campaign"}, manifest.OutcomeDone)
-	if err := r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.settleStored(t.Context(), all, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.results.Put(t.Context(), manifest.ItemKey(all[6].ID, manifest.FileResult), []byte("{")))
+	must(t, r.settleStored(t.Context(), all, nil))
 	for i, it := range all {
-		want := pending
+		want := ledger.Pending
 		switch i {
 		case 0, 7, loadChunk - 1, loadChunk, 2 * loadChunk:
-			want = done
+			want = ledger.Done
 		case 3, 5, 6:
-			want = failed
+			want = ledger.Failed
 		}
-		if got := r.ledger.state(it.ID); got != want || r.ledger.wasFound(it.ID) != (want != pending && i != 3) {
-			t.Errorf("item %d is %v, found %t, want %v", i, got, r.ledger.wasFound(it.ID), want)
+		if got := r.ledger.State(it.ID); got != want || r.ledger.WasFound(it.ID) != (want != ledger.Pending && i != 3) {
+			t.Errorf("item %d is %v, found %t, want %v", i, got, r.ledger.WasFound(it.ID), want)
 		}
 	}
-	if reason := r.ledger.reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "remove the file") {
+	if reason := r.ledger.Reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "remove the file") {
 		t.Errorf("reason %q", reason)
 	}
-	if n := len(r.checkpoint.outcomes); n != 7 || !r.checkpoint.found {
+	if n, _ := r.parts.Waiting(); n != 7 {
 		t.Errorf("%d noted outcomes", n)
 	}
+	if err := r.parts.Fold(t.Context(), 0, false); err != nil {
+		t.Error(err)
+	}
+	if n, _ := r.parts.Waiting(); n != 0 { // found outcomes are stored at once
+		t.Errorf("%d outcomes are not stored", n)
+	}
 	// Only the included items are looked up.
-	r.ledger = newLedger()
+	r.ledger = ledger.New()
 	for _, it := range all {
-		r.ledger.add(it.ID)
+		r.ledger.Add(it.ID)
 	}
 	include := make([]bool, len(all))
 	include[loadChunk] = true
-	if err := r.settleStored(t.Context(), all, include); err != nil || r.ledger.counts[done] != 1 || r.ledger.state(all[loadChunk].ID) != done {
-		t.Errorf("%d done, %v", r.ledger.counts[done], err)
+	if err := r.settleStored(t.Context(), all, include); err != nil || r.ledger.Total(0, false).Done != 1 || r.ledger.State(all[loadChunk].ID) != ledger.Done {
+		t.Errorf("%d done, %v", r.ledger.Total(0, false).Done, err)
 	}
 }
 
@@ -93,9 +92,9 @@ func TestSettledResult(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	r := decidingRunner(t, &now, &strings.Builder{})
 	all := items(0, 4)
-	for i, to := range []state{pending, failed, dead, done} {
-		r.ledger.add(all[i].ID)
-		r.ledger.settle(all[i].ID, 0, to, "because")
+	for i, to := range []ledger.State{ledger.Pending, ledger.Failed, ledger.Dead, ledger.Done} {
+		r.ledger.Add(all[i].ID)
+		r.ledger.Settle(all[i].ID, 0, to, "because")
 	}
 	if _, ok := r.settledResult(all[0], stored{}); ok {
 		t.Error("a pending item has a result")
@@ -125,7 +124,7 @@ func TestEnteredWindow(t *testing.T) {
 	r := decidingRunner(t, &now, &strings.Builder{})
 	reported := map[int]bool{} // found, by index
 	var read []int
-	r.s.cfg.run = &RunConfig{
+	run := &Run{runner: r, copies: map[ledger.Identity][]place{}, cfg: RunConfig{
 		Finished: func(res manifest.Result, found bool) {
 			if _, twice := reported[res.Item.Index]; twice {
 				t.Errorf("item %d is reported twice", res.Item.Index)
@@ -133,20 +132,16 @@ func TestEnteredWindow(t *testing.T) {
 			reported[res.Item.Index] = found
 		},
 		Read: func(n, steps int, _ bool) { read = append(read, n, steps) },
-	}
-	r.copies = map[identity][]place{}
+	}}
+	r.s.cfg.run, r.items = &run.cfg, run
 	enter := func(w *shard.Window) {
 		t.Helper()
 		data, _, err := w.Encode()
 		if err == nil {
 			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
 		}
-		if err == nil {
-			err = r.enterWindow(t.Context(), w, r.addWindow(w))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, run.windowRead(t.Context(), w, r.addWindow(w)))
 	}
 	first := &shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Items: 5}, Items: items(0, 4)}
 	first.Failed = []manifest.Result{{Item: manifest.Item{ID: id(90), Index: 4}, Outcome: manifest.OutcomeFailed}}
@@ -168,21 +163,17 @@ func TestEnteredWindow(t *testing.T) {
 	outcome := func(i int, o manifest.Outcome) {
 		t.Helper()
 		data, err := json.Marshal(manifest.Result{Item: first.Items[i], Outcome: o})
-		if err == nil {
-			err = r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}}))
 	}
-	r.recent = nil
+	run.recent = nil
 	outcome(1, manifest.OutcomeDone)
 	outcome(1, manifest.OutcomeDone)
 	outcome(2, manifest.OutcomeFailed)
-	if len(reported) != 7 || reported[1] || reported[6] || reported[7] || len(r.copies) != 0 || r.seen != 2 {
-		t.Errorf("reported %v, %d copies", reported, len(r.copies))
+	if len(reported) != 7 || reported[1] || reported[6] || reported[7] || len(run.copies) != 0 || r.outcomes.seen != 2 {
+		t.Errorf("reported %v, %d copies", reported, len(run.copies))
 	}
-	if counts := r.ledger.total(0, false); counts.Done != 5 || counts.Failed != 2 || counts.Pending != 1 {
+	if counts := r.ledger.Total(0, false); counts.Done != 5 || counts.Failed != 2 || counts.Pending != 1 {
 		t.Errorf("counts %+v", counts)
 	}
 }
@@ -198,20 +189,16 @@ func TestKeptReport(t *testing.T) {
 			t.Error("a missing report is kept")
 		}
 		data, err := json.Marshal(aggregate.Summary{Done: done})
-		if err == nil {
-			err = r.results.Put(t.Context(), report.KeySummaryJSON, data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.results.Put(t.Context(), report.KeySummaryJSON, data))
 		for i := range 2 {
-			r.ledger.add(id(i))
-			r.ledger.settle(id(i), 0, stateOf(manifest.OutcomeDone), "")
+			r.ledger.Add(id(i))
+			r.ledger.Settle(id(i), 0, ledger.StateOf(manifest.OutcomeDone), "")
 		}
 		if got := run.keepsReport(t.Context()); got != want {
 			t.Errorf("%d done items: kept %t", done, got)
 		}
-		r.complete = true
+		r.windows.complete = true
 		if run.keepsReport(t.Context()) {
 			t.Error("a complete run keeps an old report")
 		}

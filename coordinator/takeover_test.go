@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
@@ -54,7 +56,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 	spec := tc.spec("long")
 	spec.Tasks = spec.Tasks[:1]
 	must(tc.t, spec.Validate(shard.Vocabulary()))
-	c, _, err := coordinator.Submit(tc.t.Context(), tc.board, spec, coordinator.Order{}, time.Now())
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(tc.t, err)
 	p, err := prior.Open(prior.Bundled)
 	must(tc.t, err)
@@ -62,6 +64,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 	must(tc.t, err)
 	ctx, cancel := context.WithCancel(tc.t.Context())
 	defer cancel()
+	parts := ledger.NewParts(ledger.PartsConfig{Store: tc.store, Campaign: c.ID, Now: time.Now, Logger: tc.log, Purge: func(context.Context, uint64) error { return nil }})
 	windows, items := 0, 0
 	var unstored []manifest.Item
 	for w, err := range sharder.Windows(ctx, shard.Position{}) {
@@ -74,9 +77,10 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 			unstored = w.Items
 			break
 		}
-		key, data, err := coordinator.StoredOutcomes(c.ID, w.Number, w.Items)
-		must(tc.t, err)
-		must(tc.t, tc.store.Create(ctx, key, data))
+		for _, it := range w.Items {
+			parts.NoteOutcome(it.ID, 0, ledger.Done, "", true)
+		}
+		must(tc.t, parts.Fold(ctx, 0, false))
 		windows++
 	}
 	q, err := tc.open(ctx, c.ID, 3)
@@ -89,7 +93,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 		group.Go(func() error { return q.PublishResult(ctx, it.ID, 0, event) })
 	}
 	must(tc.t, group.Wait())
-	_, err = coordinator.Update(ctx, tc.board, c.ID, func(c *manifest.Campaign) error {
+	_, err = board.Update(ctx, tc.board, c.ID, func(c *manifest.Campaign) error {
 		c.Phase, c.Released, c.Shards, c.Items, c.Rows = manifest.PhaseRunning, true, windows+1, items, items
 		return nil
 	})
@@ -118,7 +122,7 @@ func TestTakeover(t *testing.T) {
 	begin := time.Now()
 	stop := lead()
 	wait(t, 10*patience, "all outcomes", func() bool {
-		s, err := coordinator.Status(t.Context(), tc.board, id)
+		s, err := board.Status(t.Context(), tc.board, id)
 		must(t, err)
 		return s.Status.Counts.Done == n
 	})
@@ -143,7 +147,7 @@ func TestTakeover(t *testing.T) {
 	if len(leases) != 1 {
 		t.Fatal("no lease")
 	}
-	tc.await(id, "the new window", func(s coordinator.CampaignStatus) bool {
+	tc.await(id, "the new window", func(s board.CampaignStatus) bool {
 		return s.Status.Counts.Items == n+4096 && s.Status.Counts.Done == n
 	})
 	t.Logf("%d outcomes: %.2f s to their status with all windows; takeover_s=%.2f to the first lease with stored parts",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -37,7 +38,7 @@ func once(name string, act func()) func(string) fault {
 
 // send sends a command without waiting for its answer.
 func (tc *testCluster) send(id string, command manifest.Command) {
-	_, err := coordinator.Update(tc.t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+	_, err := board.Update(tc.t.Context(), tc.board, id, func(c *manifest.Campaign) error {
 		c.Commands = append(c.Commands, command)
 		return nil
 	})
@@ -48,15 +49,15 @@ func (tc *testCluster) send(id string, command manifest.Command) {
 
 // wantState requests a state once. It may be called by other goroutines than that of the test.
 func (tc *testCluster) wantState(id string, w manifest.Wanted) {
-	if _, err := coordinator.Want(tc.t.Context(), tc.board, id, w); err != nil {
+	if _, err := board.Want(tc.t.Context(), tc.board, id, w); err != nil {
 		tc.t.Error(err)
 	}
 }
 
 // awaitDone waits until a campaign has finished with n items done and no command left.
-func (tc *testCluster) awaitDone(id string, n int) coordinator.CampaignStatus {
+func (tc *testCluster) awaitDone(id string, n int) board.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, "finished", func(s coordinator.CampaignStatus) bool {
+	return tc.await(id, "finished", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Phase == manifest.PhaseFinished &&
 			len(s.Campaign.Commands) == 0 && s.Status.Counts == manifest.Counts{Items: n, Done: n}
 	})
@@ -155,7 +156,7 @@ func TestResumeAfterCrashDuringPause(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	id := tc.submit("pause", 0)
 	p := tc.leadUntilCrash(noFaults)
-	tc.await(id, "preflight", func(s coordinator.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	tc.await(id, "preflight", func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
 	p.stop()
 	tc.wantState(id, manifest.WantPause)
 	p = tc.leadUntilCrash(after("pause"))
@@ -237,7 +238,7 @@ func TestCancelCountsFailedItems(t *testing.T) {
 	id := tc.submit("count", 0)
 	p := tc.leadUntilCrash(noFaults)
 	tc.work(id)
-	tc.await(id, "one failed item", func(s coordinator.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
+	tc.await(id, "one failed item", func(s board.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
 	p.stop()
 	tc.wantState(id, manifest.WantCancelNow)
 	tc.leadUntilCrash(noFaults)

@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"ddiff/coordinator/health"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
-	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
-
-// shardedWindow is a window from the sharder, or the error of the dataset.
-type shardedWindow struct {
-	window *shard.Window
-	err    error
-}
 
 const (
 	// firstItems is the size of the first window of a Run in items: the first result must not wait for many rows.
@@ -27,16 +22,47 @@ const (
 	readAhead = 1 << 14
 )
 
-// openSharder creates the sharder, unless the precision of the items is not chosen yet. startReader starts to read.
-func (r *runner) openSharder() error {
+// windows is the sequence of windows in storage.
+type windows struct {
+	stored     int            // number of windows
+	next       shard.Position // where the next window begins
+	complete   bool           // the last window is in storage
+	sound      int            // number of the first window with items, -1 without one
+	unverified int            // items of windows below this number may have stored results
+	warning    string         // how the dataset has changed, for the status
+}
+
+// add adds the next window.
+func (s *windows) add(w *shard.Window) {
+	s.addKnown(&ledger.Window{Number: w.Number, Item: w.Item, Items: w.Header.Items, Failures: w.Header.Items - len(w.Items), Changed: w.Changed}, w)
+}
+
+// addKnown adds the next window, which a part of the ledger describes. w is the window itself, or nil for a window whose
+// position the sharder does not need.
+func (s *windows) addKnown(k *ledger.Window, w *shard.Window) {
+	if s.stored = k.Number + 1; w != nil {
+		s.next, s.complete = w.Next(s.next), w.Last
+	} else {
+		s.next = shard.Position{Number: k.Number + 1, Item: k.Item + k.Items}
+	}
+	if s.sound < 0 && k.Items > k.Failures {
+		s.sound = k.Number
+	}
+	if k.Changed != "" {
+		s.warning = k.Changed
+	}
+}
+
+// openSharder creates the sharder, unless the precision of the items is not chosen yet. nextWindow starts to read.
+func (r *runner) openSharder(context.Context) error {
 	precision, chosen := r.rec.Needs()
 	if !chosen {
-		r.sharder, r.windows = nil, nil
+		r.reader.sharder, r.reader.windows = nil, nil
 		return nil
 	}
 	cfg := shard.Config{
-		Spec: &r.rec.Spec, Precision: precision, Prior: r.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
-		Catalogue: r.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
+		Spec: &r.rec.Spec, Precision: precision, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Version: r.s.cfg.Version,
+		Catalogue: r.models.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
 	if run := r.s.cfg.run; run != nil {
@@ -46,7 +72,7 @@ func (r *runner) openSharder() error {
 	if err != nil {
 		return err
 	}
-	r.sharder, r.windows = sharder, nil
+	r.reader.sharder, r.reader.windows = sharder, nil
 	return nil
 }
 
@@ -54,58 +80,25 @@ func (r *runner) openSharder() error {
 func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
 	if !r.needsWindow() {
 		if !r.rec.Released || r.rec.Wanted != manifest.WantRun {
-			r.stopReader() // a campaign that is paused or waits for its preflight has no window in memory
+			r.reader.stop() // a campaign that is paused or waits for its preflight has no window in memory
 		}
 		return nil
 	}
-	if r.windows == nil {
-		r.startReader(ctx)
-	}
-	return r.windows
-}
-
-// startReader starts to make the windows that storage does not have yet: one ahead, but the first one alone, because a
-// campaign then waits for its preflight.
-func (r *runner) startReader(ctx context.Context) {
-	windows := make(chan shardedWindow)
-	r.windows = windows
-	next, sharder, ahead := r.next, r.sharder, r.rec.Released || r.stored > 0
-	r.reader = lifecycle.Go(ctx, func(ctx context.Context) error {
-		defer close(windows)
-		for w, err := range sharder.Windows(ctx, next) {
-			r.waiting.clear()
-			select {
-			case windows <- shardedWindow{w, err}:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			if !ahead {
-				return nil
-			}
-		}
-		return nil
-	})
-}
-
-// stopReader stops the sharder and drops the window that it has read ahead. startReader makes that window again.
-func (r *runner) stopReader() {
-	if r.windows != nil {
-		r.reader.Stop()
-		r.windows = nil
-		r.waiting.clear()
-	}
+	// The first window is made alone, because a campaign then waits for its preflight.
+	r.reader.start(ctx, r.windows.next, r.rec.Released || r.windows.stored > 0)
+	return r.reader.windows
 }
 
 // needsWindow reports whether the next window may be stored: until a window has an item for the preflight at once; the
 // others when all windows before them are published.
 func (r *runner) needsWindow() bool {
-	if r.complete || r.rec.Wanted != manifest.WantRun || r.sharder == nil {
+	if r.windows.complete || r.rec.Wanted != manifest.WantRun || r.reader.sharder == nil {
 		return false
 	}
-	if r.s.cfg.run != nil && r.ledger.open > readAhead && !r.ticked {
+	if r.s.cfg.run != nil && r.ledger.Open() > readAhead && !r.ticked {
 		return false
 	}
-	return (!r.rec.Released && r.sound < 0) || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.stored)
+	return (!r.rec.Released && r.windows.sound < 0) || (r.rec.Phase == manifest.PhaseRunning && r.rec.Shards == r.windows.stored)
 }
 
 // storeWindow stores a window and, if the campaign is released, publishes it. If the store has the window already,
@@ -128,12 +121,12 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	key := shard.Key(r.id, w.Number)
 	err = r.s.cfg.Store.Create(ctx, key, data)
 	if errors.Is(err, storage.ErrExists) {
-		r.stopReader() // the stored window may have other rows, if the dataset has changed
+		r.reader.stop() // the stored window may have other rows, if the dataset has changed
 		if w, err = r.readWindow(ctx, key); err != nil {
 			return err
 		}
-		if w.Campaign != r.id || w.Number != r.stored || w.Item != r.next.Item {
-			return fmt.Errorf("stored window %d does not follow the previous window", r.stored)
+		if w.Campaign != r.id || w.Number != r.windows.stored || w.Item != r.windows.next.Item {
+			return fmt.Errorf("stored window %d does not follow the previous window", r.windows.stored)
 		}
 		items = nil
 	} else if err != nil {
@@ -147,14 +140,14 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
 	if items != nil {
-		r.noteWindow(w, int64(len(data)))
+		r.parts.NoteWindow(w, int64(len(data)))
 	}
-	if r.s.cfg.run != nil {
-		if err := r.enterWindow(ctx, w, isNew); err != nil {
+	if r.items != nil {
+		if err := r.items.windowRead(ctx, w, isNew); err != nil {
 			return err
 		}
 	}
-	if err := r.noteProgress(ctx); err != nil {
+	if err := r.starts.progress(ctx, r.windows.complete); err != nil {
 		return err
 	}
 	if !r.rec.Released {
@@ -168,52 +161,58 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 	isNew = make([]bool, len(w.Items))
 	for i, it := range w.Items {
-		isNew[i] = r.ledger.add(it.ID)
+		isNew[i] = r.ledger.Add(it.ID)
 	}
 	for _, f := range w.Failed {
-		r.ledger.add(f.Item.ID)
-		r.ledger.settle(f.Item.ID, 0, failed, f.Reason)
+		r.ledger.Add(f.Item.ID)
+		r.ledger.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
 	}
-	if r.sound < 0 && len(w.Items) > 0 {
-		r.sound = w.Number
-	}
-	if w.Changed != "" {
-		r.warning = w.Changed
-	}
-	r.stored, r.next, r.complete = w.Number+1, w.Next(r.next), w.Last
+	r.windows.add(w)
 	return isNew
 }
 
 // restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
 func (r *runner) restoreLedger(ctx context.Context) error {
-	r.stored, r.next, r.complete, r.copies, r.recent = 0, shard.Position{}, false, map[identity][]place{}, nil
-	r.sound, r.warning = -1, ""
-	r.checkpoint = checkpoint{}
+	r.windows = windows{sound: -1}
+	r.openParts()
 	if err := r.restoreWindows(ctx); err != nil {
 		return err
 	}
-	r.unverified = r.stored
+	r.windows.unverified = r.windows.stored
 	if err := r.countWindows(ctx); err != nil {
 		return err
 	}
 	if err := r.restoreRounds(ctx); err != nil {
 		return err
 	}
-	if r.s.cfg.run != nil {
+	if r.parts == nil {
 		return nil
 	}
-	return r.restoreOutcomes(ctx)
+	var err error
+	r.outcomes.seen, err = r.parts.EnterOutcomes(ctx, r.ledger)
+	return err
+}
+
+// openParts prepares the stored parts of the ledger. The ledger of a Run ends with it.
+func (r *runner) openParts() {
+	if r.parts = nil; r.s.cfg.run != nil {
+		return
+	}
+	r.parts = ledger.NewParts(ledger.PartsConfig{
+		Store: r.s.cfg.Store, Campaign: r.id, Fold: r.s.cfg.Fold, Relief: health.StreamTicks * r.s.cfg.Tick, Now: r.s.cfg.Now, Logger: r.log,
+		Purge: func(ctx context.Context, through uint64) error { return r.queue.PurgeResults(ctx, through) },
+	})
 }
 
 // countWindows corrects a record that counts windows which are not in storage: somebody has removed them, and the sharder
 // makes them again.
 func (r *runner) countWindows(ctx context.Context) error {
-	if r.rec.Shards <= r.stored {
+	if r.rec.Shards <= r.windows.stored {
 		return nil
 	}
-	r.log.Warn("windows are missing from storage; the dataset is read again", "published", r.rec.Shards, "stored", r.stored)
+	r.log.Warn("windows are missing from storage; the dataset is read again", "published", r.rec.Shards, "stored", r.windows.stored)
 	return r.save(ctx, func(c *manifest.Campaign) {
-		c.Shards, c.Rows, c.Items, c.Complete = r.stored, r.next.Row, r.next.Item, r.complete
+		c.Shards, c.Rows, c.Items, c.Complete = r.windows.stored, r.windows.next.Row, r.windows.next.Item, r.windows.complete
 	})
 }
 
@@ -237,8 +236,8 @@ func (r *runner) eachWindow(ctx context.Context, f func(w *shard.Window) error) 
 		}
 		found++
 	}
-	if found < r.stored {
-		return fmt.Errorf("%w: %d of %d", errMissingWindows, r.stored-found, r.stored)
+	if found < r.windows.stored {
+		return fmt.Errorf("%w: %d of %d", errMissingWindows, r.windows.stored-found, r.windows.stored)
 	}
 	return nil
 }

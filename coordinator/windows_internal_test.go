@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -23,12 +25,8 @@ func windowOf(r *runner, number, first, n int) *shard.Window {
 func putWindow(t *testing.T, r *runner, w *shard.Window) {
 	t.Helper()
 	data, _, err := w.Encode()
-	if err == nil {
-		err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data))
 }
 
 // workIn leases all items of a runner's queue, and returns their ids.
@@ -37,9 +35,7 @@ func workIn(t *testing.T, r *runner) map[string]*queue.Lease {
 	out := map[string]*queue.Lease{}
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		leases, err := r.queue.Lease(t.Context(), 100, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, l := range leases {
 			out[l.ID()] = l
 		}
@@ -48,13 +44,9 @@ func workIn(t *testing.T, r *runner) map[string]*queue.Lease {
 		}
 		// A consumer learns of a published item a little later than the stream.
 		size, err := r.queue.Size(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pending, leased, err := r.queue.Depth(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if pending == 0 && leased == size || time.Now().After(deadline) {
 			return out
 		}
@@ -80,9 +72,7 @@ func TestStoreWindow(t *testing.T) {
 	} {
 		var log strings.Builder
 		r := decidingRunner(t, &now, &log).onBoard(t)
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase = tt.released, manifest.PhaseRunning }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Released, c.Phase = tt.released, manifest.PhaseRunning }))
 		if tt.there {
 			putWindow(t, r, windowOf(r, 0, 0, tt.items))
 		}
@@ -90,8 +80,8 @@ func TestStoreWindow(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if n := len(r.checkpoint.windows); n != tt.noted || r.ledger.items != tt.items || r.stored != 1 || r.next.Item != tt.items {
-			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.items, r.stored, r.next.Item)
+		if _, n := r.parts.Waiting(); n != tt.noted || r.ledger.Items() != tt.items || r.windows.stored != 1 || r.windows.next.Item != tt.items {
+			t.Errorf("%s: %d noted windows, %d items in %d windows, the next item is %d", tt.name, n, r.ledger.Items(), r.windows.stored, r.windows.next.Item)
 		}
 		if got := workIn(t, r); len(got) != tt.expected {
 			t.Errorf("%s: %d published items", tt.name, len(got))
@@ -112,14 +102,10 @@ func TestStoreWindowThatDoesNotFollow(t *testing.T) {
 		other := windowOf(r, 0, 0, 2)
 		change(other)
 		data, _, err := other.Encode()
-		if err == nil {
-			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data))
 		err = r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 2)})
-		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.stored != 0 {
+		if err == nil || !strings.Contains(err.Error(), "stored window 0 does not follow the previous window") || r.windows.stored != 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -144,13 +130,11 @@ func TestSaveAndOfferedRecord(t *testing.T) {
 			revision = 1 << 62
 		}
 		r.offer(&offered, revision)
-		if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePreflight }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Phase = manifest.PhasePreflight }))
 		if (r.offered != nil) != later || (r.revision == revision) != later || r.revision < revision {
 			t.Errorf("later %t: offered %v, revision %d", later, r.offered, r.revision)
 		}
-		stored, err := loadRecord(t.Context(), r.s.cfg.Store, r.id)
+		stored, err := board.Load(t.Context(), r.s.cfg.Store, r.id)
 		if err != nil || stored.Phase != manifest.PhasePreflight || r.rec.Phase != manifest.PhasePreflight {
 			t.Errorf("the stored record is %+v, %v", stored, err)
 		}
@@ -167,30 +151,24 @@ func TestSaveAdoptsRecord(t *testing.T) {
 	if err := r.saveIf(t.Context(), refuse, rename); err != nil || r.rec.Reason != "" {
 		t.Errorf("a refused save: %+v, %v", r.rec, err)
 	}
-	_, err := Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
+	_, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		c.Phase, c.Spec.Precision = manifest.PhaseCanary, manifest.PrecisionAuto
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := r.save(t.Context(), rename); err != nil || r.rec.Reason != "" || r.rec.Phase != manifest.PhaseCanary {
 		t.Errorf("a save after another leader's: %+v, %v", r.rec, err)
 	}
 	r.rec.Prior.SHA256, r.rec.Operators, r.rec.Precision = strings.Repeat("0", 64), []manifest.OperatorFile{{Path: "a.onnx"}}, "float16"
-	if err := r.save(t.Context(), rename); err != nil {
-		t.Fatal(err)
-	}
-	c, err := Read(t.Context(), r.s.cfg.Board, r.id)
+	must(t, r.save(t.Context(), rename))
+	c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 || c.Precision != "float16" {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 	// Fields that this leader does not know stay.
 	r.rec.Prior, r.rec.Operators, r.rec.Precision = manifest.PriorFile{}, nil, ""
-	if err := r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }); err != nil {
-		t.Fatal(err)
-	}
-	if c, err = Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
+	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }))
+	if c, err = board.Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 }
@@ -212,9 +190,7 @@ func TestPublishedPreflight(t *testing.T) {
 				all = append(all, it)
 			}
 		}
-		if err := r.publishPreflight(t.Context(), all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.publishPreflight(t.Context(), all))
 		work := workIn(t, r)
 		l := work[manifest.IDPreflight]
 		if len(work) != 1 || l == nil {
@@ -224,9 +200,7 @@ func TestPublishedPreflight(t *testing.T) {
 		if err != nil || p.Campaign != r.id || len(p.Items) != tt.want {
 			t.Errorf("%d classes of %d images: %d items, %v", tt.classes, tt.images, len(p.Items), err)
 		}
-		if err := l.Ack(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Ack(t.Context()))
 		r.rec.Round++ // the queue refuses a duplicate
 	}
 }
@@ -250,20 +224,17 @@ func TestRestoredLedger(t *testing.T) {
 		second.Last, second.Changed = true, "3 rows are new"
 		tt.change(second)
 		data, _, err := second.Encode()
-		if err == nil {
-			err = r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 1), data)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.ledger = newLedger()
+		must(t, err)
+		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 1), data))
+		r.ledger = ledger.New()
 		err = r.restoreLedger(t.Context())
 		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), "stored window 1 does not follow the previous window; remove "+shard.Prefix(r.id)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if tt.follow && (r.stored != 2 || r.ledger.open != 4 || !r.complete || r.sound != 0 || r.unverified != 2 || r.warning != "3 rows are new" ||
-			r.next.Item != 4 || len(r.checkpoint.windows) != 2) {
-			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.stored, r.ledger.open, r.sound, r.warning)
+		_, noted := r.parts.Waiting()
+		if tt.follow && (r.windows.stored != 2 || r.ledger.Open() != 4 || !r.windows.complete || r.windows.sound != 0 || r.windows.unverified != 2 || r.windows.warning != "3 rows are new" ||
+			r.windows.next.Item != 4 || noted != 2) {
+			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.windows.stored, r.ledger.Open(), r.windows.sound, r.windows.warning)
 		}
 	}
 }

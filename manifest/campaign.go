@@ -59,6 +59,9 @@ func (p Phase) Ended() bool {
 	return p == PhaseFinished || p == PhaseCancelled || p == PhaseRejected
 }
 
+// PriorsFolder is the prefix of the keys of priors and operator files in the store of a cluster: priors/SHA256.onnx.
+const PriorsFolder = "priors/"
+
 // PriorFile names the prior of a campaign.
 type PriorFile struct {
 	// Key is the prior's key below the cluster's store; empty for the bundled prior.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/published"
@@ -92,7 +94,7 @@ func exitClasses() []exitClass {
 			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, entry.ErrTemporary, ErrReportFile, ErrRestoredFile,
 		}},
 		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
-			coordinator.ErrNoLeader, coordinator.ErrNoIndex,
+			archive.ErrNoLeader, gc.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},
@@ -112,7 +114,7 @@ func wrongInputs() []error {
 		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
 		selection.ErrUnknownRule, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
-		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, coordinator.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
+		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, board.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}
 }

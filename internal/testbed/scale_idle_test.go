@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	client "ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -59,7 +59,7 @@ func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) error
 		return err
 	}
 	defer nc.Close()
-	board, err := queue.OpenBoard(ctx, nc)
+	kv, err := queue.OpenBoard(ctx, nc)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) error
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("idle-%04d", i), filepath.Join(dir, "idle.csv")
 		spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
-		rec, _, err := client.Submit(ctx, board, spec, client.Order{}, time.Now())
+		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	client "ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -88,17 +88,17 @@ func runModel(ctx context.Context, o modelOptions) (err error) {
 		return err
 	}
 	defer nc.Close()
-	board, err := queue.OpenBoard(ctx, nc)
+	kv, err := queue.OpenBoard(ctx, nc)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
-	ids, err := submitAll(ctx, board, o, dir)
+	ids, err := submitAll(ctx, kv, o, dir)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(o.out, "%d campaigns submitted in %.1f s\n", len(ids), time.Since(begin).Seconds())
-	if err := awaitPublished(ctx, board, ids, o); err != nil {
+	if err := awaitPublished(ctx, kv, ids, o); err != nil {
 		return err
 	}
 	published, items := time.Since(begin), o.campaigns*o.rows
@@ -113,7 +113,7 @@ func runModel(ctx context.Context, o modelOptions) (err error) {
 }
 
 // submitAll submits all campaigns, which read one list.
-func submitAll(ctx context.Context, board *queue.Board, o modelOptions, dir string) ([]string, error) {
+func submitAll(ctx context.Context, kv *queue.Board, o modelOptions, dir string) ([]string, error) {
 	if _, err := writeCampaign(dir, "model", o.rows); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func submitAll(ctx context.Context, board *queue.Board, o modelOptions, dir stri
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("model-%04d", i), filepath.Join(dir, "model.csv")
 		spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
-		rec, _, err := client.Submit(ctx, board, spec, client.Order{}, time.Now())
+		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
 		if err != nil {
 			return nil, err
 		}
@@ -132,9 +132,9 @@ func submitAll(ctx context.Context, board *queue.Board, o modelOptions, dir stri
 }
 
 // awaitPublished waits for the complete publication of all campaigns.
-func awaitPublished(ctx context.Context, board *queue.Board, ids []string, o modelOptions) error {
+func awaitPublished(ctx context.Context, kv *queue.Board, ids []string, o modelOptions) error {
 	for len(ids) > 0 {
-		rec, err := client.Read(ctx, board, ids[0])
+		rec, err := board.Read(ctx, kv, ids[0])
 		switch {
 		case err != nil:
 			return err

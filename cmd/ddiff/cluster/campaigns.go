@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -29,7 +30,7 @@ func newListCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, skipped, err := coordinator.Campaigns(cmd.Context(), b)
+				all, skipped, err := board.Campaigns(cmd.Context(), b)
 				if err != nil {
 					return err
 				}
@@ -55,8 +56,8 @@ func newListCommand() *cobra.Command {
 }
 
 // withArchived adds the archived campaigns to those of the board.
-func withArchived(ctx context.Context, b *queue.Board, all []coordinator.CampaignStatus) ([]coordinator.CampaignStatus, error) {
-	archived, err := coordinator.Archived(ctx, b)
+func withArchived(ctx context.Context, b *queue.Board, all []board.CampaignStatus) ([]board.CampaignStatus, error) {
+	archived, err := archive.List(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func withArchived(ctx context.Context, b *queue.Board, all []coordinator.Campaig
 			all = append(all, s)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b coordinator.CampaignStatus) int {
+	slices.SortStableFunc(all, func(a, b board.CampaignStatus) int {
 		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
 	})
 	return all, nil
@@ -83,7 +84,7 @@ func writeArray[T any](out io.Writer, all []T) error {
 	return json.NewEncoder(out).Encode(all)
 }
 
-func writeList(out io.Writer, all []coordinator.CampaignStatus) error {
+func writeList(out io.Writer, all []board.CampaignStatus) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
 	for _, s := range all {
@@ -126,12 +127,12 @@ func newStatusCommand() *cobra.Command {
 }
 
 // readStatus reads a campaign. An unknown campaign is a usage error.
-func readStatus(ctx context.Context, b *queue.Board, id string) (coordinator.CampaignStatus, error) {
-	s, err := coordinator.Status(ctx, b, id)
+func readStatus(ctx context.Context, b *queue.Board, id string) (board.CampaignStatus, error) {
+	s, err := board.Status(ctx, b, id)
 	return s, unknownCampaign(id, err)
 }
 
-func writeStatus(out io.Writer, s coordinator.CampaignStatus) error {
+func writeStatus(out io.Writer, s board.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign  %s\nphase     %s", c.ID, c.Phase)
@@ -223,7 +224,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 
 // hasEnded reports whether a campaign has ended with its final counts: the coordinator writes the status after the phase.
 // A campaign that was resumed after its end has not ended, although no coordinator may have opened it yet.
-func hasEnded(s coordinator.CampaignStatus) bool {
+func hasEnded(s board.CampaignStatus) bool {
 	c := s.Campaign
 	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
 	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
@@ -251,7 +252,7 @@ func watchLine(s manifest.Status) string {
 }
 
 // endOf prints the counts of a campaign that has ended. A correct cluster loses no items.
-func endOf(s coordinator.CampaignStatus, asJSON bool, out io.Writer) error {
+func endOf(s board.CampaignStatus, asJSON bool, out io.Writer) error {
 	n, phase := s.Status.Counts, s.Campaign.Phase
 	if !asJSON {
 		cancelled := ""

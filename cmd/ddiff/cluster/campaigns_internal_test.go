@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -17,7 +18,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 	t.Parallel()
 	st := manifest.Status{Phase: manifest.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
 	var out bytes.Buffer
-	err := writeStatus(&out, coordinator.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
+	err := writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 // TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
 func TestFailuresOfWatch(t *testing.T) {
 	t.Parallel()
-	s := coordinator.CampaignStatus{
+	s := board.CampaignStatus{
 		Campaign: &manifest.Campaign{ID: "night-12345678", Output: "shared", Phase: manifest.PhaseFinished},
 		Status:   manifest.Status{Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 3, Done: 1, Failed: 2}},
 	}
@@ -54,7 +55,7 @@ func TestFailuresOfWatch(t *testing.T) {
 // TestUnknownCampaign: the exit code tells a missing campaign from a missing coordinator.
 func TestUnknownCampaign(t *testing.T) {
 	t.Parallel()
-	for cause, want := range map[error]int{coordinator.ErrNoLeader: 9, queue.ErrNoRecord: 2} {
+	for cause, want := range map[error]int{archive.ErrNoLeader: 9, queue.ErrNoRecord: 2} {
 		err := fmt.Errorf("some action: %w", unknownCampaign("night-12345678", cause))
 		if got := cli.ExitCode(err); got != want {
 			t.Errorf("%v: exit code %d, want %d", cause, got, want)
@@ -79,7 +80,7 @@ func TestEndOfWatch(t *testing.T) {
 		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantRun, false},
 		{manifest.PhaseRunning, manifest.PhaseRunning, manifest.WantRun, false},
 	} {
-		got := hasEnded(coordinator.CampaignStatus{
+		got := hasEnded(board.CampaignStatus{
 			Campaign: &manifest.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: manifest.Status{Phase: c.status},
 		})
 		if got != c.want {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -20,7 +20,7 @@ func newControlCommands() []*cobra.Command {
 			Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
-					c, err := coordinator.Want(cmd.Context(), b, args[0], wanted())
+					c, err := board.Want(cmd.Context(), b, args[0], wanted())
 					if err != nil {
 						return refused(args[0], err)
 					}
@@ -54,7 +54,7 @@ func newControlCommands() []*cobra.Command {
 
 // refused turns a command that the state of the campaign does not allow into a usage error.
 func refused(id string, err error) error {
-	if errors.Is(err, coordinator.ErrRefused) {
+	if errors.Is(err, board.ErrRefused) {
 		return cli.Usage(err)
 	}
 	return unknownCampaign(id, err)
@@ -63,7 +63,7 @@ func refused(id string, err error) error {
 // order sends a command to the coordinator and prints its answer.
 func order(cmd *cobra.Command, nats *natsFlags, id string, command manifest.Command) error {
 	return nats.withCampaign(cmd.Context(), id, func(b *queue.Board) error {
-		a, err := coordinator.Command(cmd.Context(), b, id, command)
+		a, err := board.Command(cmd.Context(), b, id, command)
 		if err != nil {
 			return refused(id, err)
 		}

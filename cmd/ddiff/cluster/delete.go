@@ -16,7 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -67,7 +68,7 @@ func newDeleteCommand() *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			return o.withCleaner(cmd.Context(), func(c *coordinator.Cleaner) error { return o.delete(cmd, c, args[0]) })
+			return o.withCleaner(cmd.Context(), func(c *gc.Cleaner) error { return o.delete(cmd, c, args[0]) })
 		},
 	}
 	cmd.Flags().BoolVar(&o.results, "results", false, "also delete results that no other campaign refers to")
@@ -76,11 +77,11 @@ func newDeleteCommand() *cobra.Command {
 }
 
 // delete deletes a campaign after a question.
-func (o cleanOptions) delete(cmd *cobra.Command, c *coordinator.Cleaner, id string) error {
-	run := func(dry bool) ([]coordinator.Removal, error) {
+func (o cleanOptions) delete(cmd *cobra.Command, c *gc.Cleaner, id string) error {
+	run := func(dry bool) ([]gc.Removal, error) {
 		c.DryRun = dry
 		removed, err := c.Delete(cmd.Context(), id, o.results)
-		if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
+		if errors.Is(err, board.ErrRefused) || errors.Is(err, gc.ErrNoIndex) {
 			return removed, cli.Usage(err)
 		}
 		if errors.Is(err, queue.ErrNoRecord) {
@@ -125,7 +126,7 @@ func confirm(cmd *cobra.Command, question string) error {
 }
 
 // print prints what was deleted, or would be, and in JSON the folders that were left.
-func (o cleanOptions) print(out io.Writer, all []coordinator.Removal, left []coordinator.Left, deleted bool) error {
+func (o cleanOptions) print(out io.Writer, all []gc.Removal, left []gc.Left, deleted bool) error {
 	objects, bytes := 0, int64(0)
 	for _, r := range all {
 		objects += r.Objects
@@ -133,11 +134,11 @@ func (o cleanOptions) print(out io.Writer, all []coordinator.Removal, left []coo
 	}
 	if o.json {
 		if all == nil {
-			all = []coordinator.Removal{}
+			all = []gc.Removal{}
 		}
 		answer := map[string]any{"removals": all, "objects": objects, "bytes": bytes, "deleted": deleted}
 		if o.olderThan > 0 {
-			answer["left"] = append([]coordinator.Left{}, left...)
+			answer["left"] = append([]gc.Left{}, left...)
 		}
 		return json.NewEncoder(out).Encode(answer)
 	}
@@ -152,12 +153,12 @@ func (o cleanOptions) print(out io.Writer, all []coordinator.Removal, left []coo
 	return err
 }
 
-func writeRemovals(out io.Writer, all []coordinator.Removal) error {
+func writeRemovals(out io.Writer, all []gc.Removal) error {
 	if len(all) == 0 {
 		return nil
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	heading, hasItems := "KIND\tOF\tOBJECTS\tBYTES", slices.ContainsFunc(all, func(r coordinator.Removal) bool { return r.Items > 0 })
+	heading, hasItems := "KIND\tOF\tOBJECTS\tBYTES", slices.ContainsFunc(all, func(r gc.Removal) bool { return r.Items > 0 })
 	if hasItems {
 		heading += "\tITEMS"
 	}
@@ -179,7 +180,7 @@ func (o cleanOptions) hasCluster() bool {
 
 // withCleaner calls use with a cleaner for the cluster's store: of --store, or of the address on the board. Without NATS
 // servers the cleaner has no board.
-func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.Cleaner) error) error {
+func (o cleanOptions) withCleaner(ctx context.Context, use func(c *gc.Cleaner) error) error {
 	if o.store != "" && o.nats.url == "" && os.Getenv(envNATSURL) == "" {
 		return o.withStore(ctx, o.store, nil, use)
 	}
@@ -206,7 +207,7 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *coordinator.C
 	})
 }
 
-func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Board, use func(c *coordinator.Cleaner) error) (err error) {
+func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Board, use func(c *gc.Cleaner) error) (err error) {
 	store, err := storage.Open(ctx, address, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, os.ErrNotExist) {
 		return cli.Usage(fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", redact.Address(address)))
@@ -221,5 +222,5 @@ func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Bo
 		return fmt.Errorf("open store %s: %w", redact.Address(address), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return use(&coordinator.Cleaner{Store: store.Store, Board: b})
+	return use(&gc.Cleaner{Store: store.Store, Board: b})
 }

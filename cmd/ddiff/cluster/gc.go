@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/gc"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/storage"
@@ -41,7 +42,7 @@ func NewGCCommand() *cobra.Command {
 				return err
 			}
 			o.dryRun = !o.yes
-			cfg := coordinator.CollectConfig{Results: o.results}
+			cfg := gc.Config{Results: o.results}
 			var err error
 			if cfg.Keep, err = parseAge(keep); err != nil {
 				return cli.Usage(fmt.Errorf("--keep: %w", err))
@@ -89,18 +90,18 @@ func parseAge(text string) (time.Duration, error) {
 }
 
 // collect collects the garbage of this machine, the outputs and the cluster.
-func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordinator.CollectConfig) error {
+func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Config) error {
 	ctx := cmd.Context()
 	all, errs := o.collectScratch()
 	restorations, err := o.collectRestorations(time.Now())
 	all, errs = append(all, restorations...), errors.Join(errs, err)
-	var left []coordinator.Left
+	var left []gc.Left
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)
 		all, errs = append(all, removed...), errors.Join(errs, err)
 	}
 	if o.hasCluster() {
-		errs = errors.Join(errs, o.withCleaner(ctx, func(c *coordinator.Cleaner) error {
+		errs = errors.Join(errs, o.withCleaner(ctx, func(c *gc.Cleaner) error {
 			c.DryRun = o.dryRun
 			removed, err := c.Collect(ctx, cfg)
 			all = append(all, removed...)
@@ -108,7 +109,7 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordina
 				removed, left, err = c.CollectResults(ctx, o.olderThan)
 				all = append(all, removed...)
 			}
-			if errors.Is(err, coordinator.ErrRefused) || errors.Is(err, coordinator.ErrNoIndex) {
+			if errors.Is(err, board.ErrRefused) || errors.Is(err, gc.ErrNoIndex) {
 				return cli.Usage(err)
 			}
 			return err
@@ -127,7 +128,7 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg coordina
 }
 
 // collectOutput collects the garbage of an output of ddiff run. A process that uses the output is an error.
-func (o cleanOptions) collectOutput(ctx context.Context, address string) (removed []coordinator.Removal, err error) {
+func (o cleanOptions) collectOutput(ctx context.Context, address string) (removed []gc.Removal, err error) {
 	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
 	store, err := storage.Open(ctx, address, options)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,11 +145,11 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 		return nil, fmt.Errorf("open output %s: %w", redact.Address(address), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return (&coordinator.Cleaner{Store: store.Store, DryRun: o.dryRun}).CollectOutput(ctx, address)
+	return (&gc.Cleaner{Store: store.Store, DryRun: o.dryRun}).CollectOutput(ctx, address)
 }
 
 // collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
-func (o cleanOptions) collectScratch() (all []coordinator.Removal, err error) {
+func (o cleanOptions) collectScratch() (all []gc.Removal, err error) {
 	var dirs []string
 	if cache, err := os.UserCacheDir(); err == nil {
 		found, err := filepath.Glob(filepath.Join(cache, "ddiff", "queue", "*"))
@@ -182,7 +183,7 @@ const restorationAge = 7 * 24 * time.Hour
 
 // collectRestorations deletes the results of restorations that were interrupted, and to whose folders nothing was written for
 // restorationAge. The lock of such a folder is free.
-func (o cleanOptions) collectRestorations(now time.Time) (all []coordinator.Removal, err error) {
+func (o cleanOptions) collectRestorations(now time.Time) (all []gc.Removal, err error) {
 	parent, err := cli.RestorationsFolder()
 	if err != nil {
 		return nil, nil //nolint:nilerr // no cache, no restorations
@@ -202,7 +203,7 @@ func (o cleanOptions) collectRestorations(now time.Time) (all []coordinator.Remo
 			}
 			continue
 		}
-		var removed coordinator.Removal
+		var removed gc.Removal
 		if e == nil {
 			removed, e = o.removeFolder("restoration", dir)
 		}
@@ -236,13 +237,13 @@ func lastChange(dir string) (last time.Time, err error) {
 }
 
 // removeFolder deletes a folder, with the lock of its processes. ErrLocked: a process uses it.
-func (o cleanOptions) removeFolder(kind, dir string) (r coordinator.Removal, err error) {
+func (o cleanOptions) removeFolder(kind, dir string) (r gc.Removal, err error) {
 	lock, err := storage.AcquireLock(dir)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	r = coordinator.Removal{Kind: kind, Name: dir}
+	r = gc.Removal{Kind: kind, Name: dir}
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -34,8 +34,8 @@ func newLogsCommand() *cobra.Command {
 				}
 			}
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				attempts, more, err := coordinator.Logs(cmd.Context(), b, args[0], item)
-				if errors.Is(err, coordinator.ErrNoLeader) {
+				attempts, more, err := archive.Logs(cmd.Context(), b, args[0], item)
+				if errors.Is(err, archive.ErrNoLeader) {
 					return fmt.Errorf("%w; start one: ddiff coordinator", err)
 				}
 				if err != nil {

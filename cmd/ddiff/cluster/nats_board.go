@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/queue"
 )
@@ -19,7 +20,7 @@ func (f natsFlags) withBoard(ctx context.Context, use func(b *queue.Board) error
 // withCampaign is withBoard for a command on one campaign. An archived campaign returns to the board first.
 func (f natsFlags) withCampaign(ctx context.Context, id string, use func(b *queue.Board) error) error {
 	return f.withBoard(ctx, func(b *queue.Board) error {
-		if err := coordinator.Recall(ctx, b, id); err != nil {
+		if err := archive.Recall(ctx, b, id); err != nil {
 			return unknownCampaign(id, err)
 		}
 		return use(b)
@@ -52,9 +53,9 @@ func (f natsFlags) withQueue(ctx context.Context, campaign string, use func(b *q
 // not known whether the archive has the campaign.
 func unknownCampaign(id string, err error) error {
 	switch {
-	case errors.Is(err, coordinator.ErrNoLeader):
+	case errors.Is(err, archive.ErrNoLeader):
 		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, board.ErrRefused):
 		return cli.Usage(err)
 	}
 	if errors.Is(err, queue.ErrNoRecord) || errors.Is(err, queue.ErrBadName) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/queue"
 )
 
@@ -26,7 +26,7 @@ func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ strin
 		var ids []string
 		// Without a board there are no ids; the shell shows no errors.
 		_ = f.withBoard(ctx, func(b *queue.Board) error {
-			all, _, err := coordinator.Campaigns(ctx, b)
+			all, _, err := board.Campaigns(ctx, b)
 			for _, s := range all {
 				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
 			}

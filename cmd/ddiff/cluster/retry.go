@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -100,7 +100,7 @@ func newRetryCommand() *cobra.Command {
 func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
 	ctx := cmd.Context()
 	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
-		if err := coordinator.Recall(ctx, b, campaign); err != nil {
+		if err := archive.Recall(ctx, b, campaign); err != nil {
 			return unknownCampaign(campaign, err)
 		}
 		var all []queue.DeadLetter

@@ -14,7 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -26,7 +27,7 @@ import (
 // submitOptions are the flags of submit.
 type submitOptions struct {
 	nats     natsFlags
-	order    coordinator.Order
+	order    board.Order
 	priority string
 	// precision replaces the campaign's.
 	precision manifest.Precision
@@ -74,8 +75,8 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				if err := recallSubmitted(cmd.Context(), b, spec.ID()); err != nil {
 					return err
 				}
-				c, created, err := coordinator.Submit(cmd.Context(), b, spec, o.order, time.Now())
-				if errors.Is(err, coordinator.ErrRefused) {
+				c, created, err := board.Submit(cmd.Context(), b, spec, o.order, time.Now())
+				if errors.Is(err, board.ErrRefused) {
 					return cli.Usage(err)
 				}
 				if err != nil {
@@ -129,13 +130,13 @@ const recallLimit = 5 * time.Second
 func recallSubmitted(ctx context.Context, b *queue.Board, id string) error {
 	limited, cancel := context.WithTimeout(ctx, recallLimit)
 	defer cancel()
-	err := coordinator.Recall(limited, b, id)
+	err := archive.Recall(limited, b, id)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, coordinator.ErrNoLeader), limited.Err() != nil:
+	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, archive.ErrNoLeader), limited.Err() != nil:
 		return nil
-	case errors.Is(err, coordinator.ErrRefused):
+	case errors.Is(err, board.ErrRefused):
 		return cli.Usage(err)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -28,7 +28,7 @@ func newWorkersCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, skipped, err := coordinator.Workers(cmd.Context(), b)
+				all, skipped, err := board.Workers(cmd.Context(), b)
 				if err != nil {
 					return err
 				}

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/coordinator"
+	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
@@ -318,7 +318,7 @@ func (p *puller) copyFiles(ctx context.Context, keys []string, folders ...string
 			case err != nil:
 			case unlistable(info.Key):
 				p.skip(info.Key)
-			case !coordinator.IsOutputKey(info.Key): // of another output inside, which has digests of its own
+			case !gc.IsOutputKey(info.Key): // of another output inside, which has digests of its own
 			default:
 				err = p.copyFile(ctx, info.Key)
 			}

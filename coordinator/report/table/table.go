@@ -1,4 +1,4 @@
-// Package table writes tables: a summary as text, Markdown and LaTeX ([Write]), and all items as CSV and Parquet, also with pictures. A
+// Package table writes tables: a summary as text, Markdown and LaTeX ([Write]), and all items as CSV and Parquet. A
 // [Table] is a table of texts, which the page renders, too. A further column of the summary is one line in figureColumns, a further
 // sentence below it one function in notes.go.
 package table

@@ -1,0 +1,110 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/coordinator/ledger"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// newArchiver returns the archiver of a term, in which all has the runners.
+func (s *Service) newArchiver(all *runners) *archive.Archiver {
+	return archive.New(archive.Config{
+		Board: s.cfg.Board, Store: s.cfg.Store, Inspect: s.inspect, Running: all.has, Recount: s.recount,
+		Tick: s.cfg.Tick, After: s.cfg.ArchiveAfter, Restart: s.cfg.Restart, Now: s.cfg.Now, Logger: s.cfg.Logger,
+	})
+}
+
+// inspect returns the queue of a campaign, without a consumer where Config.Inspect is set.
+func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) {
+	if s.cfg.Inspect != nil {
+		return s.cfg.Inspect(id)
+	}
+	return s.cfg.Open(ctx, id, 1)
+}
+
+// recount publishes the status of an ended campaign whose status was lost with the board. It counts the items by the
+// ledger in the store.
+func (s *Service) recount(ctx context.Context, c *manifest.Campaign) error {
+	r := newRunner(s, c)
+	r.rec, r.ledger = c, ledger.New()
+	err := r.openStore()
+	if err == nil {
+		err = r.restoreLedger(ctx)
+	}
+	if err == nil && r.ledger.Open() > 0 {
+		err = r.settleListed(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return r.publishStatus(ctx, 0)
+}
+
+// admit examines a campaign that was just submitted. If it is in the archive, the submission has no effect: the record
+// becomes the archived record. Otherwise the campaign is entered into the index before anything of it is stored.
+func (r *runner) admit(ctx context.Context) error {
+	if r.s.cfg.run != nil || !board.IsNew(r.rec) {
+		return nil
+	}
+	err := r.s.archive.Admit(ctx, r.rec, func(archived *manifest.Campaign, number int) (*manifest.Campaign, error) {
+		err := r.save(ctx, func(c *manifest.Campaign) {
+			commands := c.Commands
+			*c = *archived
+			c.Commands, c.Recalled, c.Restoring = commands, r.s.cfg.Now().UTC(), number
+		})
+		return r.rec, err
+	})
+	switch {
+	case errors.Is(err, index.ErrDeleting):
+		return rejection{err}
+	case err != nil:
+		return err
+	case r.rec.Phase.Ended():
+		return errEnded // a newer record with a command continues it
+	}
+	return nil
+}
+
+// checkOutput rejects a campaign that has not begun while results in its output are being deleted: it would count results
+// that are deleted afterwards. The campaign is on the board before this check, and a deletion enters the index before it
+// looks for other campaigns of the output, so at least one of two sees the other.
+func (r *runner) checkOutput(ctx context.Context) error {
+	if r.s.cfg.run != nil || r.rec.Prior.SHA256 != "" {
+		return nil
+	}
+	entries, err := index.New(r.s.cfg.Store).All(ctx)
+	if err != nil {
+		return err
+	}
+	for id, e := range entries {
+		if e.State != index.Deleting || !e.Results || e.Output != index.OutputDigest(r.rec.Output) {
+			continue
+		}
+		if e.IsClaim() {
+			return rejection{errors.New("the results in its output are being deleted; resume this campaign after ddiff gc --results has finished, " +
+				"or if it was interrupted, after ddiff gc an hour later")}
+		}
+		return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
+			"ddiff delete %s --results has finished", id, id)}
+	}
+	return nil
+}
+
+// settleRecalled completes the ledger of a campaign that came from the archive: outcomes that no part of the ledger has
+// are in the result stream again if their items are not done, and the results in storage prove the done items.
+func (r *runner) settleRecalled(ctx context.Context) error {
+	if r.rec.Recalled.IsZero() {
+		return nil
+	}
+	if err := r.catchUp(ctx); err != nil || r.ledger.Open() == 0 {
+		return err
+	}
+	return r.settleListed(ctx)
+}

@@ -1,0 +1,192 @@
+package archive
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// listPage is the number of campaigns in one answer. An answer must fit into a record of the board.
+const listPage = 4000
+
+// Request adds the request in a record to those that run answers.
+func (a *Archiver) Request(key string) {
+	a.mu.Lock()
+	a.requests[key] = true
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// answer answers the requests. It reports whether some are left, because of an error or because their campaign is busy.
+func (a *Archiver) answer(ctx context.Context) (left bool) {
+	a.mu.Lock()
+	requests := a.requests
+	a.requests = map[string]bool{}
+	a.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(requests)) {
+		err := a.answerRecord(ctx, key)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		if !errors.Is(err, errBusy) {
+			a.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
+		}
+		left = true
+		a.mu.Lock()
+		a.requests[key] = true
+		a.mu.Unlock()
+	}
+	return left
+}
+
+// errBusy: the campaign has ended, and its runner has not.
+var errBusy = errors.New("the campaign is about to end")
+
+func (a *Archiver) answerRecord(ctx context.Context, key string) error {
+	data, revision, err := a.cfg.Board.Get(ctx, key)
+	if errors.Is(err, queue.ErrNoRecord) {
+		return nil // the sender has given up
+	}
+	if err != nil {
+		return err
+	}
+	c, err := board.Parse(strings.TrimPrefix(key, manifest.KeyCampaignPrefix), data)
+	if err != nil || c.Request == nil || c.Request.Answered {
+		return err
+	}
+	r := c.Request
+	err = a.execute(ctx, r)
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, queue.ErrNoRecord):
+		r.Missing = true
+	case errors.Is(err, index.ErrDeleting), errors.Is(err, board.ErrDamaged), errors.Is(err, board.ErrRefused), errors.Is(err, queue.ErrBadName),
+		errors.Is(err, storage.ErrBadKey):
+		r.Error = err.Error()
+	case err != nil:
+		return err
+	}
+	r.Answered = true
+	if data, err = json.Marshal(c); err != nil {
+		return err
+	}
+	_, err = a.cfg.Board.Update(ctx, key, data, revision)
+	return board.IgnoreConflict(err)
+}
+
+func (a *Archiver) execute(ctx context.Context, r *manifest.Request) error {
+	switch r.Verb {
+	case manifest.RequestRecall:
+		return a.recall(ctx, r.Campaign)
+	case manifest.RequestArchive:
+		return a.archiveNow(ctx, r.Campaign)
+	case manifest.RequestList:
+		return a.list(ctx, r)
+	case manifest.RequestLogs:
+		return a.logs(ctx, r)
+	}
+	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
+}
+
+// archiveNow archives a campaign that has ended. It is idempotent.
+func (a *Archiver) archiveNow(ctx context.Context, id string) error {
+	c, revision, err := board.ReadRevision(ctx, a.cfg.Board, id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		newest, e := a.x.Newest(ctx, id)
+		if e != nil {
+			return e
+		}
+		switch newest.State {
+		case index.Archived, index.Deleting:
+			return nil
+		case index.Open: // a recall was interrupted
+			return errors.Join(errBusy, a.restore(ctx, id))
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case c.Restoring > 0:
+		return errors.Join(errBusy, a.completeRestore(ctx, id))
+	case board.Active(c):
+		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", board.ErrRefused, c.Phase)
+	case a.cfg.Running(id):
+		return errBusy
+	}
+	if err := a.archive(ctx, id, c, revision); err != nil {
+		return err
+	}
+	if _, _, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
+		return errors.Join(errBusy, err) // resumed meanwhile
+	}
+	return nil
+}
+
+// listed is an archived campaign in the answer to a request.
+type listed struct {
+	ID string `json:"id"`
+	index.Row
+}
+
+// list answers with the archived campaigns after r.After, in the order of their ids.
+func (a *Archiver) list(ctx context.Context, r *manifest.Request) error {
+	entries, err := a.x.All(ctx)
+	if err != nil {
+		return err
+	}
+	var rows []listed
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if e := entries[id]; e.State == index.Archived && id > r.After {
+			rows = append(rows, listed{id, e.Row})
+		}
+	}
+	r.More = len(rows) > listPage
+	r.List, _, err = pack(rows[:min(len(rows), listPage)])
+	return err
+}
+
+// maxUnpacked is the limit of an answer's size before the compression.
+const maxUnpacked = 32 << 20
+
+// pack returns the compressed JSON of an answer, and its size before.
+func pack(answer any) (compressed []byte, size int, err error) {
+	data, err := json.Marshal(answer)
+	if err != nil {
+		return nil, 0, err
+	}
+	var out bytes.Buffer
+	zip := gzip.NewWriter(&out)
+	_, err = zip.Write(data)
+	err = errors.Join(err, zip.Close())
+	return out.Bytes(), len(data), err
+}
+
+// unpack reads what pack returns.
+func unpack(data []byte, answer any) error {
+	zip, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	if data, err = io.ReadAll(io.LimitReader(zip, maxUnpacked+1)); err != nil {
+		return err
+	}
+	if len(data) > maxUnpacked {
+		return fmt.Errorf("the answer has more than %d MiB", maxUnpacked>>20)
+	}
+	return json.Unmarshal(data, answer)
+}

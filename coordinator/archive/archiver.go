@@ -1,0 +1,387 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// Archiver moves ended campaigns from the board to the archive in the store, and back. One archiver belongs to each term
+// of a leader.
+type Archiver struct {
+	cfg Config
+	x   index.Index
+
+	// work serializes everything that removes or restores the messages of a campaign.
+	work sync.Mutex
+	// loaded: campaigns that the board has lost were restored.
+	loaded bool
+	// seen has, by key, when this leader first saw the current revision of a record.
+	seen map[string]sighting
+	// open has the campaigns of the board that the index has as open.
+	open map[string]bool
+
+	mu       sync.Mutex
+	requests map[string]bool // keys of the records to answer
+	wake     chan struct{}
+}
+
+// sighting is the first time at which a revision was seen, by the clock of this process.
+type sighting struct {
+	revision uint64
+	at       time.Time
+}
+
+// Config describes an [Archiver]. All fields are required.
+type Config struct {
+	Board *queue.Board
+	// Store is the cluster's store.
+	Store storage.Store
+	// Inspect opens the queue of a campaign that is not running.
+	Inspect func(ctx context.Context, campaign string) (*queue.Queue, error)
+	// Running reports whether a campaign has a runner.
+	Running func(campaign string) bool
+	// Recount counts the items of an ended campaign whose status was lost with the board, and publishes the status.
+	Recount func(ctx context.Context, c *manifest.Campaign) error
+	// Tick is the shortest interval between two scans of the board, After the time after its end at which a campaign is
+	// archived, Restart the pause after an error.
+	Tick, After, Restart time.Duration
+	// Now is the clock.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// New returns the archiver of a new term.
+func New(cfg Config) *Archiver {
+	return &Archiver{
+		cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{},
+		requests: map[string]bool{}, wake: make(chan struct{}, 1),
+	}
+}
+
+// Run restores lost campaigns, answers requests and archives ended campaigns until ctx ends. It retries after errors.
+func (a *Archiver) Run(ctx context.Context) error {
+	tick := time.NewTicker(max(a.cfg.Tick, min(a.cfg.After/4, 30*time.Second)))
+	defer tick.Stop()
+	due := true
+	for {
+		var answerAgain, scanAgain <-chan time.Time
+		if a.answer(ctx) {
+			answerAgain = time.After(answerPause)
+		}
+		if due {
+			err := a.scan(ctx)
+			if err != nil && ctx.Err() == nil {
+				scanAgain = time.After(a.cfg.Restart)
+				a.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", a.cfg.Restart, "reason", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+			due = scanAgain != nil
+		case <-answerAgain:
+			due = scanAgain != nil
+		case <-scanAgain:
+			due = true
+		case <-tick.C:
+			due = true
+		}
+	}
+}
+
+// answerPause is the pause before a request is tried again.
+const answerPause = 250 * time.Millisecond
+
+// scan archives the campaigns that ended long enough ago, and enters new ones into the index.
+func (a *Archiver) scan(ctx context.Context) error {
+	if !a.loaded {
+		if err := a.load(ctx); err != nil {
+			return err
+		}
+		a.loaded = true
+	}
+	// The statuses come first: a status without a campaign then belongs to a campaign that has left the board.
+	statuses, err := board.Records(ctx, a.cfg.Board, manifest.KeyStatusPrefix)
+	if err != nil {
+		return err
+	}
+	campaigns, err := board.Records(ctx, a.cfg.Board, manifest.KeyCampaignPrefix)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(a.seen, func(key string, _ sighting) bool { return campaigns[key].Key == "" })
+	var errs error
+	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
+		_, counted := statuses[manifest.KeyStatusPrefix+strings.TrimPrefix(key, manifest.KeyCampaignPrefix)]
+		errs = errors.Join(errs, a.scanRecord(ctx, campaigns[key], counted), ctx.Err())
+	}
+	for key := range statuses {
+		if id := strings.TrimPrefix(key, manifest.KeyStatusPrefix); campaigns[manifest.KeyCampaignPrefix+id].Key == "" {
+			errs = errors.Join(errs, a.cleanUp(ctx, id))
+		}
+	}
+	return errs
+}
+
+// requestAge is the age at which a request that its sender has not removed is removed.
+const requestAge = 10 * time.Minute
+
+// scanRecord restores, archives or enters one campaign. counted means that it has a status.
+func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
+	now := a.cfg.Now()
+	if a.seen[record.Key].revision != record.Revision {
+		a.seen[record.Key] = sighting{record.Revision, now}
+	}
+	c, err := board.Parse(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
+	if err != nil {
+		return nil //nolint:nilerr // the service has logged it
+	}
+	if c.Request != nil {
+		if now.Sub(a.seen[record.Key].at) < requestAge {
+			return nil
+		}
+		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
+	}
+	if c.Restoring > 0 {
+		return a.completeRestore(ctx, c.ID)
+	}
+	if !counted && !board.Active(c) && !a.cfg.Running(c.ID) {
+		if err := a.cfg.Recount(ctx, c); err != nil {
+			a.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
+		}
+	}
+	if a.due(c, a.seen[record.Key], now) {
+		return a.archive(ctx, c.ID, c, record.Revision)
+	}
+	if a.open[c.ID] || board.IsNew(c) {
+		return nil // admit enters new campaigns
+	}
+	if err := a.x.Open(ctx, c); err != nil {
+		return err
+	}
+	a.open[c.ID] = true
+	return nil
+}
+
+// due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
+// one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
+func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
+	if board.Active(c) || c.Restoring > 0 || a.cfg.Running(c.ID) {
+		return false
+	}
+	since := c.Finished
+	if c.Recalled.After(since) {
+		since = c.Recalled
+	}
+	if since.After(now) {
+		since = seen.at
+	}
+	return now.Sub(since) >= a.cfg.After
+}
+
+// archive moves an ended campaign with the given record to the archive. If the record changes meanwhile, because the
+// campaign is resumed, the campaign stays on the board.
+//
+// A crash after any write leaves a state that the next leader completes: the archive and its entry in the index are
+// written before the record is deleted; the status is deleted last, and marks streams that may still have messages. The
+// record is compared after its messages are read: another leader, which removes them, has deleted the record before.
+func (a *Archiver) archive(ctx context.Context, id string, c *manifest.Campaign, revision uint64) error {
+	a.work.Lock()
+	defer a.work.Unlock()
+	file, err := a.collect(ctx, c)
+	if err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	_, current, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	if errors.Is(err, queue.ErrNoRecord) || err == nil && current != revision {
+		return nil // archived by another leader, or resumed
+	}
+	if err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	if err := a.storeArchive(ctx, file); err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	delete(a.open, id) // also after a conflict: the next scan enters the campaign as open again
+	err = a.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+id, revision)
+	if errors.Is(err, queue.ErrConflict) {
+		return a.x.Open(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("archive campaign %s: %w", id, err)
+	}
+	a.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
+	return a.removeMessages(ctx, id, file.messages)
+}
+
+// storeArchive stores an archive, and then its entry in the index.
+func (a *Archiver) storeArchive(ctx context.Context, file *archiveFile) error {
+	c := &file.Campaign
+	data, err := file.encode()
+	if err != nil {
+		return err
+	}
+	newest, err := a.x.Newest(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	for number := max(newest.Number+1, 1); ; number++ {
+		err := a.cfg.Store.Create(ctx, Key(c.ID, number), data)
+		if errors.Is(err, storage.ErrExists) {
+			continue // of a leader that has crashed, or of another leader
+		}
+		if err != nil {
+			return err
+		}
+		return a.x.Add(ctx, index.Entry{ID: c.ID, Number: number, State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
+			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
+			Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
+		}})
+	}
+}
+
+// collect reads what the archive of a campaign contains, and drops work that a crash has left.
+func (a *Archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
+	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.cfg.Now().UTC(), Campaign: *c}}
+	q, err := a.cfg.Inspect(ctx, c.ID)
+	if err == nil {
+		err = q.Drop(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	data, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
+	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+		return nil, err
+	}
+	s, err := board.JoinStatus(c, data)
+	if err != nil {
+		a.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
+	}
+	file.Status = s.Status
+	file.Status.Phase, file.Status.Reason = c.Phase, c.Reason
+	file.messages.status = revision
+	there := map[letterKey]bool{}
+	for letter, err := range q.DeadLetters(ctx) {
+		if errors.Is(err, queue.ErrDamaged) {
+			a.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
+			file.messages.dead = letter.Seq
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		file.messages.dead = letter.Seq
+		if k := letterKeyOf(letter); !there[k] { // it may have been restored twice
+			there[k] = true
+			file.letters = append(file.letters, letter)
+		}
+	}
+	if file.messages.results, err = q.LastResult(ctx); err == nil {
+		file.failures, err = failures(ctx, q, file.messages.results)
+	}
+	return file, err
+}
+
+// resultsIdle is how long failures waits for the next outcome.
+const resultsIdle = 10 * time.Second
+
+// failures reads the outcomes of the items that are not done from the result stream, up to number last. The stored parts of the ledger have
+// the older outcomes, and stay.
+func failures(ctx context.Context, q *queue.Queue, last uint64) ([]failure, error) {
+	if last == 0 {
+		return nil, nil
+	}
+	byID := map[string]failure{}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := time.AfterFunc(resultsIdle, stop) // another leader may have removed number last
+	defer idle.Stop()
+	reached := false
+	for res, err := range q.Results(reading, 0) {
+		if err != nil {
+			return nil, err
+		}
+		idle.Reset(resultsIdle)
+		f := failure{ID: res.ID, Round: res.Round}
+		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight && res.ID != manifest.IDFault {
+			f.ID, f.Round = res.ID, res.Round
+			if f.Outcome == manifest.OutcomeDone {
+				delete(byID, f.ID)
+			} else if old, ok := byID[f.ID]; !ok || old.Round < f.Round {
+				byID[f.ID] = f
+			}
+		}
+		if reached = res.Seq >= last; reached {
+			break
+		}
+	}
+	if !reached {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("the result stream ends before number %d", last))
+	}
+	return slices.SortedFunc(maps.Values(byID), func(x, y failure) int { return strings.Compare(x.ID, y.ID) }), nil
+}
+
+// cleanUp removes the messages and the status of a campaign that has left the board. The messages are looked up before the
+// record: another leader may return the campaign to the board.
+func (a *Archiver) cleanUp(ctx context.Context, id string) error {
+	a.work.Lock()
+	defer a.work.Unlock()
+	file, err := a.collect(ctx, &manifest.Campaign{ID: id})
+	if err != nil {
+		return fmt.Errorf("clean up after campaign %s: %w", id, err)
+	}
+	_, _, err = a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
+		return err
+	}
+	return a.removeMessages(ctx, id, file.messages)
+}
+
+// removeMessages removes messages, and then the status and the count of starts.
+func (a *Archiver) removeMessages(ctx context.Context, id string, m messages) error {
+	q, err := a.cfg.Inspect(ctx, id)
+	if err == nil && m.results > 0 {
+		err = q.PurgeResults(ctx, m.results)
+	}
+	if err == nil && m.dead > 0 {
+		err = q.PurgeDead(ctx, m.dead)
+	}
+	if err == nil && m.status > 0 {
+		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
+	}
+	if err == nil {
+		err = a.removeStarts(ctx, id)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the messages of campaign %s: %w", id, err)
+	}
+	return nil
+}
+
+// removeStarts removes the count of starts that a parked campaign has.
+func (a *Archiver) removeStarts(ctx context.Context, id string) error {
+	_, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		return nil
+	}
+	if err == nil {
+		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
+	}
+	return err
+}

@@ -1,0 +1,186 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/board"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// An answer with records of attempts must fit into a record of the board. A record has at most 20 lines of some 500 bytes,
+// and compresses well.
+const (
+	// logPage is the number of records in one answer, logPageBytes the limit of its compressed size.
+	logPage      = 200
+	logPageBytes = 256 << 10
+	// maxLogs is about the number of records that Logs reads.
+	maxLogs = 2000
+	// maxAttemptBytes is the size of objects above which they are no records or results of a sound worker.
+	maxAttemptBytes = 1 << 20
+	// logParallel is the number of records that are read concurrently.
+	logParallel = 16
+	// logItems is the number of items whose results are read for one beginning of an identity.
+	logItems = 16
+)
+
+// Logs returns the records of attempts of a campaign through the leader, in the order of their ends: those that did not
+// restore their item, and for an item also the one that did. item is an identity or its beginning; without it, Logs
+// returns the records of all items, about 2,000 at most; more reports that there are others. It returns queue.ErrNoRecord
+// for an unknown campaign, ErrRefused for an item that begins many identities, and ErrNoLeader.
+func Logs(ctx context.Context, b *queue.Board, campaign, item string) (all []manifest.AttemptLog, more bool, err error) {
+	for request := (manifest.Request{Verb: manifest.RequestLogs, Campaign: campaign, Item: item}); ; {
+		answer, err := send(ctx, b, request)
+		if err != nil {
+			return nil, false, fmt.Errorf("read the logs of campaign %s: %w", campaign, err)
+		}
+		var page logAnswer
+		if err := unpack(answer.List, &page); err != nil {
+			return nil, false, fmt.Errorf("read the logs of campaign %s: %w", campaign, err)
+		}
+		all = append(all, page.Attempts...)
+		request.After = page.Last
+		if more = answer.More; !more || len(all) >= maxLogs {
+			break
+		}
+	}
+	slices.SortStableFunc(all, func(x, y manifest.AttemptLog) int { return x.At.Compare(y.At) })
+	return all, more, nil
+}
+
+// logAnswer is the answer to a request for logs. Last is the key of the last record that the leader has read.
+type logAnswer struct {
+	Attempts []manifest.AttemptLog `json:"attempts"`
+	Last     string                `json:"last,omitempty"`
+}
+
+// logs answers with the records after the key r.After.
+func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
+	output, err := a.outputOf(ctx, r.Campaign)
+	if err != nil {
+		return err
+	}
+	if strings.ContainsAny(r.Item, "/\\") {
+		return fmt.Errorf("%w: %q is not the beginning of an identity", board.ErrRefused, r.Item)
+	}
+	store, err := storage.NewPrefixed(a.cfg.Store, output)
+	if err != nil {
+		return fmt.Errorf("%w: %w", board.ErrRefused, err)
+	}
+	var page logAnswer
+	if r.Item != "" && r.After == "" {
+		if page.Attempts, err = restoredAttempts(ctx, store, r.Item); err != nil {
+			return err
+		}
+	}
+	var keys []string
+	for info, err := range store.List(ctx, manifest.LogPrefix(r.Campaign, r.Item)) {
+		if err != nil {
+			return fmt.Errorf("list logs: %w", err)
+		}
+		nested := strings.Contains(strings.TrimPrefix(info.Key, manifest.LogPrefix(r.Campaign, "")), "/") // of another output inside
+		if nested || info.Key <= r.After || info.Size > maxAttemptBytes {
+			continue
+		}
+		if keys = append(keys, info.Key); len(keys) > logPage {
+			break
+		}
+	}
+	r.More = len(keys) > logPage
+	keys = keys[:min(len(keys), logPage)]
+	read := make([]*manifest.AttemptLog, len(keys))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(logParallel)
+	for i, key := range keys {
+		group.Go(func() (err error) {
+			read[i], err = readAttempt(inner, store, key)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	own := len(page.Attempts)
+	for i, attempt := range read {
+		if page.Last = keys[i]; attempt != nil {
+			page.Attempts = append(page.Attempts, *attempt)
+		}
+	}
+	for {
+		var size int
+		if r.List, size, err = pack(&page); err != nil || len(r.List) <= logPageBytes && size <= maxUnpacked || len(keys) < 2 {
+			return err
+		}
+		// Half of the keys, and the rest with the next request.
+		keys, r.More = keys[:len(keys)/2], true
+		page.Last, page.Attempts = keys[len(keys)-1], page.Attempts[:own]
+		for _, attempt := range read[:len(keys)] {
+			if attempt != nil {
+				page.Attempts = append(page.Attempts, *attempt)
+			}
+		}
+	}
+}
+
+// outputOf returns the output of a campaign, which may be in the archive.
+func (a *Archiver) outputOf(ctx context.Context, id string) (string, error) {
+	c, err := board.Read(ctx, a.cfg.Board, id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		c, err = board.Load(ctx, a.cfg.Store, id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return c.Output, nil
+}
+
+// readAttempt reads a record. It returns nil for one that was deleted meanwhile, or is damaged.
+func readAttempt(ctx context.Context, s storage.Store, key string) (*manifest.AttemptLog, error) {
+	data, err := s.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrCorrupt) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	var attempt manifest.AttemptLog
+	if json.Unmarshal(data, &attempt) != nil {
+		return nil, nil //nolint:nilerr // the record is left out
+	}
+	return &attempt, nil
+}
+
+// restoredAttempts returns the attempts that restored the items whose identities begin with a text.
+func restoredAttempts(ctx context.Context, s storage.Store, item string) ([]manifest.AttemptLog, error) {
+	var out []manifest.AttemptLog
+	seen := map[string]bool{}
+	for info, err := range s.List(ctx, manifest.ItemsFolder+item) {
+		if err != nil {
+			return nil, fmt.Errorf("list results: %w", err)
+		}
+		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/")
+		if seen[id] = true; len(seen) > logItems {
+			return nil, fmt.Errorf("%w: more than %d items begin with %s; give more of the id", board.ErrRefused, logItems, item)
+		}
+		if file != manifest.FileResult || info.Size > maxAttemptBytes {
+			continue
+		}
+		data, err := s.Get(ctx, info.Key)
+		if err != nil {
+			return nil, fmt.Errorf("read result: %w", err)
+		}
+		var result manifest.Result
+		if json.Unmarshal(data, &result) == nil {
+			out = append(out, result.AttemptOf())
+		}
+	}
+	return out, nil
+}

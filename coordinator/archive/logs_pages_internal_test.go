@@ -1,0 +1,147 @@
+package archive
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// attemptWith stores the record of an attempt with incompressible text of n bytes.
+func attemptWith(t *testing.T, a *Archiver, r *submitted, i, n int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(uint64(i), 7))
+	text := make([]byte, n*3/4)
+	for k := range text {
+		text[k] = byte(random.Uint32())
+	}
+	attempt := manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w", Lines: []string{base64.StdEncoding.EncodeToString(text)}}
+	data, err := json.Marshal(attempt)
+	must(t, err)
+	must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+attempt.Key(r.id), data))
+}
+
+// TestLogPages: an answer has at most 200 records and 256 KiB, if it has more than one. The answers together have each record once,
+// and the last one ends the list.
+func TestLogPages(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for name, tt := range map[string]struct {
+		records, size int
+		want          []int
+	}{
+		"none":                {0, 0, []int{0}},
+		"one":                 {1, 10, []int{1}},
+		"a full page":         {logPage, 10, []int{logPage}},
+		"one more":            {logPage + 1, 10, []int{logPage, 1}},
+		"large records":       {7, 90 << 10, []int{3, 2, 2}},
+		"one huge record":     {1, 600 << 10, []int{1}},
+		"several huge ones":   {3, 600 << 10, []int{1, 1, 1}},
+		"above the size":      {1, maxAttemptBytes + 100, []int{0}},
+		"half a page at once": {60, 6 << 10, []int{30, 30}},
+	} {
+		a, r := archiverOf(t, &now, &strings.Builder{})
+		for i := range tt.records {
+			attemptWith(t, a, r, i, tt.size)
+		}
+		seen := map[string]bool{}
+		var got []int
+		request := &manifest.Request{Campaign: r.id}
+		for {
+			if err := a.logs(t.Context(), request); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var page logAnswer
+			if err := unpack(request.List, &page); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if len(request.List) > logPageBytes && len(page.Attempts) > 1 {
+				t.Errorf("%s: %d records in %d bytes", name, len(page.Attempts), len(request.List))
+			}
+			for _, attempt := range page.Attempts {
+				seen[attempt.ID] = true
+			}
+			if got = append(got, len(page.Attempts)); !request.More || len(got) > tt.records {
+				break
+			}
+			request.After = page.Last
+		}
+		total := 0
+		for _, n := range got {
+			total += n
+		}
+		if fmt.Sprint(got) != fmt.Sprint(tt.want) || len(seen) != total {
+			t.Errorf("%s: pages %v of %d different records, want %v", name, got, len(seen), tt.want)
+		}
+	}
+}
+
+// TestLogsOfDamagedRecords: a record that cannot be read is left out, also if its page is halved, and so are the files of an output inside.
+func TestLogsOfDamagedRecords(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	a, r := archiverOf(t, &now, &strings.Builder{})
+	for i := range 4 {
+		attemptWith(t, a, r, i, 100<<10)
+	}
+	inner := manifest.LogPrefix(r.id, "inner/") + manifest.ItemKey(id(9), manifest.FileResult)
+	must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+inner, []byte(`{"id":"inner"}`)))
+	for _, i := range []int{0, 3} {
+		key := r.rec.Output + "/" + (&manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w"}).Key(r.id)
+		must(t, a.cfg.Store.Put(t.Context(), key, []byte("{")))
+	}
+	attemptWith(t, a, r, 4, 100<<10)
+	var got []string
+	for request := (&manifest.Request{Campaign: r.id}); ; {
+		must(t, a.logs(t.Context(), request))
+		var page logAnswer
+		must(t, unpack(request.List, &page))
+		for _, attempt := range page.Attempts {
+			got = append(got, attempt.ID)
+		}
+		if !request.More {
+			break
+		}
+		request.After = page.Last
+	}
+	want := []string{id(1), id(2), id(4)}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("records %q", got)
+	}
+}
+
+// TestResultsInLogs: the beginning of an identity selects up to 16 items, whose results are in the answer; more are refused.
+func TestResultsInLogs(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	a, r := archiverOf(t, &now, &strings.Builder{})
+	common := id(0)[:40]
+	for i := range logItems + 1 {
+		it := manifest.Item{ID: common + fmt.Sprintf("%024x", i)}
+		data, err := json.Marshal(manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone})
+		must(t, err)
+		must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+manifest.ItemKey(it.ID, manifest.FileResult), data))
+		request := &manifest.Request{Campaign: r.id, Item: common}
+		err = a.logs(t.Context(), request)
+		if i == logItems {
+			if err == nil || !strings.Contains(err.Error(), "more than 16 items begin with "+common) {
+				t.Errorf("%d items: %v", i+1, err)
+			}
+			break
+		}
+		var page logAnswer
+		if err == nil {
+			err = unpack(request.List, &page)
+		}
+		if err != nil || len(page.Attempts) != i+1 || request.More {
+			t.Errorf("%d items: %d records, more %t, %v", i+1, len(page.Attempts), request.More, err)
+		}
+	}
+}

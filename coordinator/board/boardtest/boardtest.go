@@ -1,0 +1,39 @@
+// Package boardtest starts what tests of the coordinator's packages need: a queue server with a board, in the process.
+package boardtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"testing"
+
+	"ddiff/queue"
+)
+
+// Start starts a server with an empty board, until the test ends.
+func Start(t *testing.T) (*queue.Embedded, *queue.Conn, *queue.Board) {
+	t.Helper()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	Must(t, err)
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	Must(t, err)
+	Must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
+	b, err := queue.OpenBoard(t.Context(), nc)
+	Must(t, err)
+	return server, nc, b
+}
+
+// ID returns the identity of test item n.
+func ID(n int) string {
+	sum := sha256.Sum256(fmt.Append(nil, n))
+	return hex.EncodeToString(sum[:])
+}
+
+// Must ends the test after an error.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,163 @@
+package board
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// CampaignStatus is a campaign and its last status.
+type CampaignStatus struct {
+	Campaign *manifest.Campaign `json:"campaign"`
+	Status   manifest.Status    `json:"status"`
+	// Archived is the time of archiving, zero for a campaign of the board.
+	Archived time.Time `json:"archived,omitzero"`
+}
+
+// Campaigns lists the campaigns of the board with their last status, in the order of submission. A campaign that no
+// coordinator has seen yet has a status without counts. skipped has one error for each record that cannot be read.
+func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipped []error, err error) {
+	campaigns, err := Records(ctx, b, manifest.KeyCampaignPrefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list campaigns: %w", err)
+	}
+	statuses, err := Records(ctx, b, manifest.KeyStatusPrefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list campaigns: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
+		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
+		c, err := Parse(id, campaigns[key].Data)
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("read campaign %s: %w", id, err))
+			continue
+		}
+		if c.Request != nil {
+			continue
+		}
+		s, err := JoinStatus(c, statuses[manifest.KeyStatusPrefix+id].Data)
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("read status of campaign %s: %w", id, err))
+		}
+		all = append(all, s)
+	}
+	slices.SortStableFunc(all, func(a, b CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	return all, skipped, nil
+}
+
+// Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign. If the record of the
+// status is damaged, the status has the problem and no counts.
+func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, error) {
+	c, err := Read(ctx, b, id)
+	if err != nil {
+		return CampaignStatus{}, err
+	}
+	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
+	if err == nil || errors.Is(err, queue.ErrNoRecord) {
+		s, err := JoinStatus(c, data)
+		if err != nil {
+			s.Status.Problem = fmt.Sprintf("the record %s%s cannot be read: %v", manifest.KeyStatusPrefix, id, err)
+		}
+		return s, nil
+	}
+	return CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
+}
+
+// UpdateStatus changes the last status of a campaign, or creates it from initial. It writes nothing if change returns false,
+// or if there is neither a status nor initial. The error is queue.ErrConflict if the status has changed meanwhile.
+func UpdateStatus(ctx context.Context, b *queue.Board, id string, initial *manifest.Status, change func(s *manifest.Status) bool) error {
+	key := manifest.KeyStatusPrefix + id
+	var s manifest.Status
+	data, revision, err := b.Get(ctx, key)
+	isNew := errors.Is(err, queue.ErrNoRecord)
+	switch {
+	case isNew && initial == nil:
+		return nil
+	case isNew:
+		s = *initial
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("read status of campaign %s: %w", id, err)
+		}
+	}
+	if !change(&s) {
+		return nil
+	}
+	if data, err = json.Marshal(s); err != nil {
+		return err
+	}
+	if isNew {
+		_, err = b.Create(ctx, key, data)
+	} else {
+		_, err = b.Update(ctx, key, data, revision)
+	}
+	return err
+}
+
+// JoinStatus adds the record of a status, which may be missing, to a campaign. With an error, the status has no counts.
+func JoinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
+	s := CampaignStatus{Campaign: c, Status: manifest.Status{ID: c.ID, Phase: c.Phase, Reason: c.Reason}}
+	if data == nil {
+		return s, nil
+	}
+	var status manifest.Status
+	if err := json.Unmarshal(data, &status); err != nil {
+		return s, err
+	}
+	if status.ID != c.ID {
+		return s, fmt.Errorf("it belongs to campaign %q", status.ID)
+	}
+	s.Status = status
+	return s, nil
+}
+
+// Workers returns the last beat of every worker, by key of the board. skipped has one error for each record that cannot
+// be read.
+func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Beat, skipped []error, err error) {
+	found, err := Records(ctx, b, manifest.KeyWorkerPrefix)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list workers: %w", err)
+	}
+	beats = map[string]manifest.Beat{}
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		var beat manifest.Beat
+		err := json.Unmarshal(found[key].Data, &beat)
+		if err == nil && beat.Name == "" {
+			err = errors.New("it has no name")
+		}
+		if err != nil {
+			skipped = append(skipped, fmt.Errorf("read worker %s: %w", key, err))
+			continue
+		}
+		beats[key] = beat
+	}
+	return beats, skipped, nil
+}
+
+// Records reads all records with a prefix in one pass.
+func Records(ctx context.Context, b *queue.Board, prefix string) (map[string]queue.Change, error) {
+	found := map[string]queue.Change{}
+	for change, err := range b.Watch(ctx, prefix) {
+		switch {
+		case err != nil:
+			return nil, err
+		case change.Ready:
+			return found, nil
+		case change.Deleted:
+			delete(found, change.Key)
+		default:
+			found[change.Key] = change
+		}
+	}
+	return nil, ctx.Err() // the watch ends with ctx only
+}

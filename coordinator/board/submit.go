@@ -1,0 +1,171 @@
+package board
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// ErrRefused: the campaign does not permit the request; the message states the reason.
+var ErrRefused = errors.New("refused")
+
+// Order has the settings of a submission.
+type Order struct {
+	// Output is the prefix of the results below the cluster's store. Default: the id.
+	Output string
+	// Priority is the campaign's class. Default: normal.
+	Priority manifest.Priority
+	// Weight is its share within the class, 1..1000. Default: 1.
+	Weight int
+	// Canary is the number of items that run alone first; 0 for none.
+	Canary int
+	// Operators have the paths and digests of the campaign's operator files, as far as they are known. Another file at the
+	// path then rejects the campaign.
+	Operators []manifest.OperatorFile
+	// PriorSHA256 is the digest of the campaign's prior, if it is known. Another file at its path then rejects the campaign.
+	PriorSHA256 string
+}
+
+// Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
+// campaign has the same id, or a setting is out of range, the error is ErrRefused.
+func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, now time.Time) (c *manifest.Campaign, created bool, err error) {
+	c = NewRecord(spec, o, now)
+	if err := c.Validate(); err != nil {
+		return nil, false, fmt.Errorf("submit campaign: %w: %w", ErrRefused, err)
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, false, fmt.Errorf("submit campaign: %w", err)
+	}
+	_, err = b.Create(ctx, manifest.KeyCampaignPrefix+c.ID, data)
+	if errors.Is(err, queue.ErrRecordExists) {
+		old, err := Read(ctx, b, c.ID)
+		if err == nil && !sameItems(old.Spec, *spec) {
+			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
+		}
+		if err == nil {
+			err = errors.Join(sameOperators(old, o.Operators), samePrior(old, o.PriorSHA256))
+		}
+		return old, false, err
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("submit campaign %s: %w", c.ID, err)
+	}
+	return c, true, nil
+}
+
+// NewRecord makes the record of a submitted campaign.
+func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
+	c := &manifest.Campaign{
+		Schema: manifest.RecordSchema, ID: spec.ID(), Spec: *spec, Output: o.Output, Priority: o.Priority, Weight: o.Weight,
+		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
+		Operators: o.Operators, PriorSHA256: o.PriorSHA256,
+	}
+	if c.Output == "" {
+		c.Output = c.ID
+	}
+	if c.Priority == "" {
+		c.Priority = manifest.PriorityNormal
+	}
+	if c.Weight == 0 {
+		c.Weight = 1
+	}
+	return c
+}
+
+// sameItems reports whether two specs have the same items. Output, batch and attempts may differ.
+func sameItems(a, b manifest.Spec) bool {
+	a.Output, a.Batch, a.Attempts, b.Output, b.Batch, b.Attempts = "", 0, 0, "", 0, 0
+	x, err := json.Marshal(a)
+	y, err2 := json.Marshal(b)
+	return errors.Join(err, err2) == nil && bytes.Equal(x, y)
+}
+
+// sameOperators returns ErrRefused if a campaign on the board has another operator file at one of the paths.
+func sameOperators(c *manifest.Campaign, files []manifest.OperatorFile) error {
+	for _, f := range files {
+		for _, old := range c.Operators {
+			if old.Path == f.Path && old.SHA256 != f.SHA256 {
+				return fmt.Errorf("submit campaign %s: %w: it was submitted with another operator file %s, with the digest %.12s in place of %.12s; change its name",
+					c.ID, ErrRefused, f.Path, old.SHA256, f.SHA256)
+			}
+		}
+	}
+	return nil
+}
+
+// samePrior returns ErrRefused if a campaign on the board has a prior with another digest. An empty digest is unknown.
+func samePrior(c *manifest.Campaign, sha256 string) error {
+	old := cmp.Or(c.Prior.SHA256, c.PriorSHA256)
+	if sha256 == "" || old == "" || sha256 == old {
+		return nil
+	}
+	return fmt.Errorf("submit campaign %s: %w: it was submitted with another prior, with the digest %.12s in place of %.12s; change its name",
+		c.ID, ErrRefused, old, sha256)
+}
+
+// Want sets the wanted state of a campaign. It is idempotent. A finished campaign refuses it.
+func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*manifest.Campaign, error) {
+	return Update(ctx, b, id, func(c *manifest.Campaign) error {
+		switch {
+		case c.Phase == manifest.PhaseFinished:
+			return fmt.Errorf("%w: the campaign has finished", ErrRefused)
+		case c.Phase == manifest.PhaseCancelled && w == manifest.WantPause:
+			return fmt.Errorf("%w: the campaign is cancelled; resume it first", ErrRefused)
+		case c.Wanted == w, c.Wanted == manifest.WantCancelNow && w == manifest.WantCancel:
+			return ErrUnchanged
+		}
+		c.Wanted = w
+		return nil
+	})
+}
+
+// Command sends a command to the leading coordinator and waits for its answer until ctx ends. The command stays on the
+// board while no coordinator leads.
+func Command(ctx context.Context, b *queue.Board, id string, command manifest.Command) (manifest.Answer, error) {
+	if command.ID == "" {
+		command.ID = rand.Text()
+	}
+	answer := func(c *manifest.Campaign) int {
+		return slices.IndexFunc(c.Answered, func(a manifest.Answer) bool { return a.ID == command.ID })
+	}
+	c, err := Update(ctx, b, id, func(c *manifest.Campaign) error {
+		sent := slices.ContainsFunc(c.Commands, func(other manifest.Command) bool { return other.ID == command.ID })
+		if sent || answer(c) >= 0 {
+			return ErrUnchanged
+		}
+		c.Commands = append(c.Commands, command)
+		return nil
+	})
+	if err != nil {
+		return manifest.Answer{}, err
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if i := answer(c); i >= 0 {
+			a := c.Answered[i]
+			if a.Error != "" {
+				return a, fmt.Errorf("%s campaign %s: %w: %s", command.Verb, id, ErrRefused, a.Error)
+			}
+			return a, nil
+		}
+		select {
+		case <-ctx.Done():
+			return manifest.Answer{}, fmt.Errorf("%s campaign %s: wait for a coordinator: %w", command.Verb, id, ctx.Err())
+		case <-tick.C:
+		}
+		if c, err = Read(ctx, b, id); err != nil {
+			return manifest.Answer{}, err
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/index"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// Cleaner deletes data from the store of a cluster: campaigns with Delete, garbage with Collect and CollectResults. It deletes nothing of a
+// campaign that has not ended, and no result that another campaign of the cluster refers to. Both calls are idempotent;
+// after a crash the next call completes the deletion.
+type Cleaner struct {
+	// Store is the cluster's store, with the permission to delete.
+	Store storage.Store
+	// Board is the cluster's board. Without a board, only campaigns in the archive can be deleted.
+	Board *queue.Board
+	// DryRun reports what would be deleted, and changes nothing.
+	DryRun bool
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// Removal counts deleted objects.
+type Removal struct {
+	// Kind is results, checkpoints, probes, logs, report, scores, tuning, windows, priors, record or index.
+	Kind string `json:"kind"`
+	// Name is the id of a campaign, or an output.
+	Name    string `json:"name"`
+	Objects int    `json:"objects"`
+	Bytes   int64  `json:"bytes"`
+	// Items is the number of items in the output, of CollectResults only.
+	Items int `json:"items,omitempty"`
+}
+
+// ErrNoIndex: a coordinator of this version has not used the store yet. Without its index of campaigns, a Cleaner cannot
+// know which data are in use.
+var ErrNoIndex = errors.New("the store has no index of campaigns; start ddiff coordinator of this version once")
+
+const (
+	// removeParallel is the number of concurrent deletions.
+	removeParallel = 16
+	// checkEvery is the number of deleted results after which a deletion looks for new campaigns of the output.
+	checkEvery = 1000
+)
+
+func (c *Cleaner) now() time.Time {
+	if c.Now == nil {
+		return time.Now()
+	}
+	return c.Now()
+}
+
+// checkIndex returns ErrNoIndex for a store with an incomplete index.
+func (c *Cleaner) checkIndex(ctx context.Context) error {
+	_, err := c.Store.Stat(ctx, index.KeyComplete)
+	if errors.Is(err, storage.ErrNotFound) {
+		return ErrNoIndex
+	}
+	return err
+}
+
+// folders is a store whose folders exist without objects.
+type folders interface {
+	RemoveEmpty(dir string) error
+}
+
+// objects is a listing.
+type objects = iter.Seq2[storage.Info, error]
+
+// remove deletes the listed objects, and counts them. It calls check, which may be nil, regularly, and ends with its
+// error.
+func (c *Cleaner) remove(ctx context.Context, kind, name string, listing objects, check func() error) (Removal, error) {
+	r := Removal{Kind: kind, Name: name}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(removeParallel)
+	var mu sync.Mutex
+	dirs := map[string]bool{}
+	var listErr error
+	for info, err := range listing {
+		if err == nil && check != nil && r.Objects%checkEvery == 0 && !c.DryRun {
+			err = check()
+		}
+		if err != nil {
+			listErr = err
+			break
+		}
+		r.Objects++
+		r.Bytes += info.Size
+		if c.DryRun {
+			continue
+		}
+		group.Go(func() error {
+			if err := c.Store.Delete(inner, info.Key); err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			dirs[path.Dir(info.Key)] = true
+			return nil
+		})
+	}
+	err := errors.Join(listErr, group.Wait())
+	if f, ok := c.Store.(folders); ok {
+		for dir := range dirs {
+			err = errors.Join(err, f.RemoveEmpty(dir))
+		}
+	}
+	if err != nil {
+		return r, fmt.Errorf("delete the %s of %s: %w", kind, name, err)
+	}
+	return r, nil
+}
+
+// list lists the objects below a prefix that include selects, all for nil.
+func (c *Cleaner) list(ctx context.Context, prefix string, include func(info storage.Info) bool) objects {
+	return func(yield func(storage.Info, error) bool) {
+		for info, err := range c.Store.List(ctx, prefix) {
+			if err == nil && include != nil && !include(info) {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// only yields the existing objects of some keys.
+func (c *Cleaner) only(ctx context.Context, keys ...string) objects {
+	return func(yield func(storage.Info, error) bool) {
+		for _, key := range keys {
+			info, err := c.Store.Stat(ctx, key)
+			if errors.Is(err, storage.ErrNotFound) {
+				continue
+			}
+			info.Key = key
+			if !yield(info, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// outputKey returns a key of an output.
+func outputKey(output, key string) string { return strings.TrimSuffix(output, "/") + "/" + key }

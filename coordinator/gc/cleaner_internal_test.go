@@ -1,0 +1,233 @@
+package gc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/coordinator/index"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+var id, must = boardtest.ID, boardtest.Must
+
+// storeWith returns a store with empty objects, and the time at which the last one was written.
+func storeWith(t *testing.T, keys ...string) (s *storage.Dir, written time.Time) {
+	t.Helper()
+	s, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	for _, key := range keys {
+		must(t, s.Put(t.Context(), key, []byte("12345")))
+		info, err := s.Stat(t.Context(), key)
+		must(t, err)
+		if info.Modified.After(written) {
+			written = info.Modified
+		}
+	}
+	return s, written
+}
+
+// keysOf lists a store.
+func keysOf(t *testing.T, s storage.Store, prefix string) (keys []string) {
+	t.Helper()
+	for info, err := range s.List(t.Context(), prefix) {
+		must(t, err)
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
+// Checkpoints are deleted from one hour on if their item has its result, or all items are settled; probes after a day.
+func TestCollectedOutput(t *testing.T) {
+	t.Parallel()
+	restored, open := "checkpoints/"+id(0)+".npy", "checkpoints/"+id(1)+".npy"
+	result, probe := manifest.ItemKey(id(0), manifest.FileResult), "probes/A"
+	for _, c := range []struct {
+		age      time.Duration
+		finished bool
+		want     []string
+	}{
+		{checkpointAge - time.Second, true, []string{restored, open, probe}},
+		{checkpointAge, false, []string{open, probe}},
+		{checkpointAge, true, []string{probe}},
+		{probeAge - time.Second, true, []string{probe}},
+		{probeAge, false, []string{open}},
+		{probeAge, true, nil},
+	} {
+		for _, dry := range []bool{true, false} {
+			s, written := storeWith(t, restored, open, result, probe)
+			cleaner := &Cleaner{Store: s, DryRun: dry, Now: func() time.Time { return written.Add(c.age) }}
+			removed, err := cleaner.collectOutput(t.Context(), s, "out", c.finished)
+			must(t, err)
+			n := 0
+			for _, r := range removed {
+				n += r.Objects
+				if r.Name != "out" || r.Bytes != int64(5*r.Objects) || r.Objects == 0 {
+					t.Errorf("removal %+v", r)
+				}
+			}
+			if n != 3-len(c.want) {
+				t.Errorf("age %v, finished %t: %d objects removed", c.age, c.finished, n)
+			}
+			got := append(keysOf(t, s, "checkpoints/"), keysOf(t, s, "probes/")...)
+			want := slices.Concat(c.want)
+			if dry {
+				want = []string{restored, open, probe}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) || len(keysOf(t, s, "items/")) != 1 {
+				t.Errorf("age %v, finished %t, dry %t: left %q, want %q", c.age, c.finished, dry, got, want)
+			}
+		}
+	}
+}
+
+// Folders of unknown campaigns are deleted after a day; one young object keeps the folder, as a record or an archive does.
+func TestCollectedFolders(t *testing.T) {
+	t.Parallel()
+	const window = "/shards/00000000.jsonl.gz"
+	keys := []string{
+		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/c" + window, archive.Key("c", 1), "campaigns/d" + window,
+		"campaigns/e/ledger/outcomes-00000000", index.Prefix + "x.000000.open.y",
+	}
+	for age, want := range map[time.Duration]int{folderAge - time.Second: 0, folderAge: 2} {
+		s, written := storeWith(t, keys...)
+		cleaner := &Cleaner{Store: s, Now: func() time.Time { return written.Add(age) }}
+		removed, err := cleaner.collectFolders(t.Context(), map[string]index.Entry{"d": {ID: "d"}})
+		if err != nil || len(removed) != want || len(keysOf(t, s, "campaigns/")) != len(keys)-want {
+			t.Errorf("age %v: %+v, %v, left %q", age, removed, err, keysOf(t, s, "campaigns/"))
+		}
+		for i, r := range removed {
+			if r.Kind != "windows" || r.Name != []string{"a", "e"}[i] || r.Objects != 1 {
+				t.Errorf("removal %+v", r)
+			}
+		}
+	}
+}
+
+// Of the index, the newest entry and the archive before it stay.
+func TestSupersededEntries(t *testing.T) {
+	t.Parallel()
+	entry := func(number int, state index.State) string {
+		e := index.Entry{ID: "c", Number: number, State: state, Output: "o"}
+		if state == index.Archived {
+			e.Row = index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityLow}
+		}
+		return e.Key()
+	}
+	keep := []string{entry(5, index.Archived), entry(6, index.Open), archive.Key("c", 5), archive.Key("c", 6), "campaigns/c/campaign.json"}
+	drop := []string{entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open), archive.Key("c", 4), archive.Key("c", 1)}
+	s, _ := storeWith(t, slices.Concat(keep, drop)...)
+	newest, err := index.New(s).All(t.Context())
+	must(t, err)
+	cleaner := &Cleaner{Store: s}
+	r, err := cleaner.remove(t.Context(), "index", "superseded", cleaner.superseded(t.Context(), newest), nil)
+	got := keysOf(t, s, "campaigns/")
+	slices.Sort(keep)
+	slices.Sort(got)
+	if err != nil || r.Objects != len(drop) || !slices.Equal(got, keep) {
+		t.Errorf("%+v, %v, left %q, want %q", r, err, got, keep)
+	}
+	for e, want := range map[string]int{"c": 5, "d": 0} {
+		if number, err := index.New(s).NewestArchive(t.Context(), e); err != nil || number != want {
+			t.Errorf("campaign %s: archive %d, %v, want %d", e, number, err, want)
+		}
+	}
+}
+
+// A deletion looks for new campaigns of the output before its first object, and again after each thousand.
+func TestRemoveChecks(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{0: 0, 1: 1, checkEvery: 1, checkEvery + 1: 2} {
+		for _, dry := range []bool{false, true} {
+			s, _ := storeWith(t)
+			checks := 0
+			cleaner := &Cleaner{Store: s, DryRun: dry}
+			r, err := cleaner.remove(t.Context(), "results", "out", func(yield func(storage.Info, error) bool) {
+				for i := range n {
+					if !yield(storage.Info{Key: fmt.Sprint("items/", i), Size: 2}, nil) {
+						return
+					}
+				}
+			}, func() error { checks++; return nil })
+			if dry {
+				want = 0
+			}
+			if err != nil || checks != want || r.Objects != n || r.Bytes != int64(2*n) {
+				t.Errorf("%d objects, dry %t: %d checks, %+v, %v", n, dry, checks, r, err)
+			}
+		}
+	}
+}
+
+// Consecutive removals of one kind and name are one.
+func TestMergedRemovals(t *testing.T) {
+	t.Parallel()
+	of := func(kind, name string, n int) Removal {
+		return Removal{Kind: kind, Name: name, Objects: n, Bytes: int64(10 * n)}
+	}
+	got := merged([]Removal{of("results", "o", 1), of("results", "o", 2), of("report", "o", 3), of("report", "p", 4), of("results", "p", 5)})
+	want := []Removal{of("results", "o", 3), of("report", "o", 3), of("report", "p", 4), of("results", "p", 5)}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestResultFolders: an output without a campaign is old from the age of its newest object on. Its items are counted once each.
+func TestResultFolders(t *testing.T) {
+	t.Parallel()
+	const name, age = "gone-12345678", 48 * time.Hour
+	s, written := storeWith(t, "photos/a.png", "top-level",
+		name+"/"+manifest.ItemKey(id(0), manifest.FileResult), name+"/"+manifest.ItemKey(id(0), manifest.FileTrace),
+		name+"/"+manifest.ItemKey(id(1), manifest.FileRestored), name+"/results.csv")
+	for later, want := range map[time.Duration]int{age - 1: 0, age: 1, age + 1: 1} {
+		cleaner := &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}
+		folders, err := cleaner.resultFolders(t.Context(), age)
+		if err != nil || len(folders) != want {
+			t.Fatalf("after %v: %d folders, %v", later, len(folders), err)
+		}
+		for _, f := range folders {
+			if f.name != name || f.items != 2 || f.objects != 4 || f.bytes != 20 || !f.newest.Equal(written) || f.obstacle() != "" {
+				t.Errorf("%+v", f)
+			}
+			// The second listing, after the claim, has the same limit.
+			for later, reason := range map[time.Duration]string{age - 1: "the output is left: it has new objects", age: ""} {
+				o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}, resultFolder: f, x: index.New(s), age: age}
+				o.claim = index.Entry{ID: index.Claim(name).ID, State: index.Deleting, Output: index.OutputDigest(name)}
+				must(t, o.x.Add(t.Context(), o.claim))
+				if err := o.examine(t.Context()); (err == nil) != (reason == "") || err != nil && err.Error() != reason {
+					t.Errorf("after %v: %v, want %q", later, err, reason)
+				}
+			}
+		}
+	}
+}
+
+// TestRenewedClaim: a deletion renews its claim from one minute on, and ends without it.
+func TestRenewedClaim(t *testing.T) {
+	t.Parallel()
+	s, begin := storeWith(t, "gone-12345678/a", "gone-12345678/b", "gone-12345678/c", "gone-12345678/d")
+	for step, want := range map[time.Duration]int{confirmEvery - 1: 2, confirmEvery: 1, confirmEvery / 3: 3} {
+		now := begin
+		o := &orphan{Cleaner: &Cleaner{Store: s, Now: func() time.Time { now = now.Add(step); return now }}, resultFolder: &resultFolder{name: "gone-12345678"}, x: index.New(s)}
+		o.confirmed = begin
+		var err error
+		n := 0
+		for _, e := range o.each(t.Context(), func(string) bool { return true }) {
+			if err = e; err == nil {
+				n++
+			}
+		}
+		var inUse inUseError
+		if n != want-1 || !errors.As(err, &inUse) { // there is no claim
+			t.Errorf("with %v between objects: %d objects, %v", step, n, err)
+		}
+	}
+}

@@ -1,0 +1,237 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+const (
+	// checkpointAge and probeAge protect the objects of workers that are about to use them.
+	checkpointAge = time.Hour
+	probeAge      = 24 * time.Hour
+	// folderAge protects the folder of a campaign that is not in the index yet, and priorAge a prior that was copied for it.
+	folderAge = 24 * time.Hour
+	priorAge  = 24 * time.Hour
+)
+
+// Config selects what Collect deletes.
+type Config struct {
+	// Keep is the time after their end for which archived campaigns are kept; 0 keeps all. Results includes their
+	// results, as in Delete.
+	Keep    time.Duration
+	Results bool
+}
+
+// Collect deletes garbage: interrupted deletions, checkpoints of items that have their result, leftovers of preflights,
+// windows, rounds and logs without a campaign, priors and operator files that no campaign uses, entries of the index that no
+// longer count, and campaigns beyond Keep. A problem with one campaign does not stop the others; the errors are joined.
+func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
+	if err := c.checkIndex(ctx); err != nil {
+		return nil, fmt.Errorf("collect garbage: %w", err)
+	}
+	x := index.New(c.Store)
+	newest, err := x.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Removal
+	var errs error
+	add := func(removed []Removal, err error) {
+		errs = errors.Join(errs, err)
+		all = append(all, removed...)
+	}
+	for _, id := range slices.Sorted(maps.Keys(newest)) {
+		e := newest[id]
+		if e.IsClaim() {
+			continue
+		}
+		expired := e.State == index.Archived && cfg.Keep > 0 && c.now().Sub(e.Row.Finished) > cfg.Keep
+		if expired || e.State == index.Deleting {
+			add(c.Delete(ctx, id, expired && cfg.Results))
+			delete(newest, id)
+		}
+	}
+	add(c.removeOne(ctx, "index", "superseded", c.superseded(ctx, newest)))
+	add(c.removeOne(ctx, "index", "interrupted", c.abandonedClaims(ctx)))
+	add(c.collectFolders(ctx, newest))
+	add(c.collectOutputs(ctx, newest))
+	add(c.collectPriors(ctx))
+	return all, errs
+}
+
+// removeOne is remove with an empty list if nothing was removed.
+func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing objects) ([]Removal, error) {
+	r, err := c.remove(ctx, kind, name, listing, nil)
+	if r.Objects == 0 {
+		return nil, err
+	}
+	return []Removal{r}, err
+}
+
+// superseded lists the entries of the index and the archives that no longer count. An open campaign still needs its
+// newest archive, whose number is one less, if the board is lost.
+func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry) objects {
+	return c.list(ctx, "campaigns/", func(i storage.Info) bool {
+		if e, ok := index.ParseKey(i.Key); ok {
+			return e.Number < newest[e.ID].Number-1 || e.Number < newest[e.ID].Number && e.State != index.Archived
+		}
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "campaigns/"), "/")
+		number, ok := archive.ParseKey(id, i.Key)
+		return ok && number < newest[id].Number-1
+	})
+}
+
+// collectFolders deletes folders of campaigns without a record: in the store, in the index and on the board.
+func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
+	orphans := map[string]bool{}
+	for info, err := range c.Store.List(ctx, "campaigns/") {
+		if err != nil {
+			return nil, fmt.Errorf("list campaigns: %w", err)
+		}
+		id, _, _ := strings.Cut(strings.TrimPrefix(info.Key, "campaigns/"), "/")
+		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archive.Prefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, index.Prefix) {
+			orphans[id] = false
+		} else if _, known := orphans[id]; !known {
+			orphans[id] = true
+		}
+	}
+	var all []Removal
+	for _, id := range slices.Sorted(maps.Keys(orphans)) {
+		if _, indexed := newest[id]; !orphans[id] || indexed {
+			continue
+		}
+		if c.Board != nil {
+			_, _, err := c.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+			if !errors.Is(err, queue.ErrNoRecord) {
+				if err != nil {
+					return all, err
+				}
+				continue
+			}
+		}
+		removed, err := c.removeOne(ctx, "windows", id, c.list(ctx, "campaigns/"+id+"/", func(i storage.Info) bool {
+			return c.now().Sub(i.Modified) >= folderAge // the campaign may be submitted again meanwhile
+		}))
+		all = append(all, removed...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// collectOutputs deletes the checkpoints and the probes that no worker needs, output by output.
+func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
+	records := make([]*manifest.Campaign, len(newest))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(removeParallel)
+	for i, id := range slices.Sorted(maps.Keys(newest)) {
+		group.Go(func() (err error) {
+			records[i], err = board.Load(inner, c.Store, id)
+			if errors.Is(err, storage.ErrNotFound) || errors.Is(err, board.ErrDamaged) {
+				return nil // the campaign has no output yet
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	outputs := map[string]bool{} // finished: no item of the output is open
+	for _, r := range records {
+		if r == nil {
+			continue
+		}
+		output := strings.TrimSuffix(r.Output, "/")
+		archived := newest[r.ID].State == index.Archived && newest[r.ID].Row.Phase == manifest.PhaseFinished
+		finished, known := outputs[output]
+		outputs[output] = archived && (finished || !known)
+	}
+	var all []Removal
+	var errs error
+	for _, output := range slices.Sorted(maps.Keys(outputs)) {
+		part, err := storage.NewPrefixed(c.Store, output)
+		if err != nil {
+			continue // the campaign was rejected for its output
+		}
+		removed, err := c.collectOutput(ctx, part, output, outputs[output])
+		logs, logsErr := c.collectLogs(ctx, part, output, newest)
+		all = append(append(all, removed...), logs...)
+		errs = errors.Join(errs, err, logsErr)
+	}
+	return all, errs
+}
+
+// CollectOutput deletes the garbage of one output in Store, which belongs to ddiff run: checkpoints of items that have
+// their result, and probes. name names the output.
+func (c *Cleaner) CollectOutput(ctx context.Context, name string) ([]Removal, error) {
+	return c.collectOutput(ctx, c.Store, name, false)
+}
+
+// collectOutput deletes the garbage of an output. finished means that all items of all its campaigns are settled.
+func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name string, finished bool) ([]Removal, error) {
+	cleaner := *c
+	cleaner.Store = part
+	var failed error
+	checkpoints := cleaner.list(ctx, "checkpoints/", func(i storage.Info) bool {
+		if c.now().Sub(i.Modified) < checkpointAge || failed != nil || !IsOutputKey(i.Key) {
+			return false
+		}
+		if finished {
+			return true
+		}
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "checkpoints/"), ".")
+		_, err := part.Stat(ctx, manifest.ItemKey(id, manifest.FileResult))
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
+			failed = err
+		}
+		return err == nil
+	})
+	all, err := cleaner.removeOne(ctx, "checkpoints", name, checkpoints)
+	probes, probeErr := cleaner.removeOne(ctx, "probes", name, cleaner.list(ctx, "probes/", func(i storage.Info) bool {
+		return c.now().Sub(i.Modified) >= probeAge && IsOutputKey(i.Key)
+	}))
+	if f, ok := part.(folders); ok && !c.DryRun && probeErr == nil {
+		probeErr = f.RemoveEmpty("probes") // workers remove their probes, and leave the folder
+	}
+	return append(all, probes...), errors.Join(err, failed, probeErr)
+}
+
+// collectLogs deletes the logs of campaigns without a record from an output.
+func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name string, newest map[string]index.Entry) ([]Removal, error) {
+	cleaner := *c
+	cleaner.Store = part
+	onBoard := map[string]bool{} // by campaign, of those that the index lacks
+	var failed error
+	logs := cleaner.list(ctx, manifest.LogsFolder, func(i storage.Info) bool {
+		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, manifest.LogsFolder), "/")
+		if _, indexed := newest[id]; indexed || failed != nil || c.now().Sub(i.Modified) < folderAge || !IsOutputKey(i.Key) {
+			return false
+		}
+		there, known := onBoard[id]
+		if !known && c.Board != nil {
+			_, _, err := c.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+			if there = err == nil; err != nil && !errors.Is(err, queue.ErrNoRecord) {
+				failed = err
+			}
+		}
+		onBoard[id] = there
+		return !there && failed == nil
+	})
+	removed, err := cleaner.removeOne(ctx, "logs", name, logs)
+	return removed, errors.Join(err, failed)
+}

@@ -1,0 +1,369 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/report"
+	"ddiff/coordinator/shard"
+	"ddiff/coordinator/tune"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// Delete deletes a campaign that has ended: its report, checkpoints, windows and records, and with results also the
+// results that no other campaign of the output refers to. It keeps the report and the checkpoints that other campaigns of
+// the output share. A campaign on the board is archived first, which needs a leader.
+//
+// The error is queue.ErrNoRecord for an unknown campaign, ErrRefused for a campaign that has not ended, or whose results
+// an open campaign may need, ErrNoLeader, or ErrNoIndex.
+func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Removal, error) {
+	d := &deletion{Cleaner: c, x: index.New(c.Store), id: id, results: results}
+	err := d.checkIndex(ctx)
+	if err == nil {
+		err = d.examine(ctx)
+	}
+	claimed := false
+	if err == nil && !c.DryRun {
+		claimed, err = d.claim(ctx)
+	}
+	if err == nil {
+		if err = d.collectOwn(ctx); err != nil && claimed { // nothing is deleted yet
+			err = errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("delete campaign %s: %w", id, err)
+	}
+	return d.run(ctx)
+}
+
+// deletion is the deletion of one campaign.
+type deletion struct {
+	*Cleaner
+	x       index.Index
+	id      string
+	results bool
+	newest  index.Entry
+	record  *manifest.Campaign // nil if a crashed deletion has deleted it
+	others  []*manifest.Campaign
+	// own has the identities of the campaign that no other campaign of its output has.
+	own map[ledger.Identity]bool
+}
+
+// examine reads what the deletion needs, and refuses a campaign that has not ended.
+func (d *deletion) examine(ctx context.Context) (err error) {
+	if d.newest, err = d.x.Newest(ctx, d.id); err != nil {
+		return err
+	}
+	if d.newest.State == index.Deleting {
+		d.results = d.results || d.newest.Results
+	}
+	if err := d.checkEnded(ctx); err != nil {
+		return err
+	}
+	d.record, err = board.Load(ctx, d.Store, d.id)
+	if err != nil {
+		archived, archiveErr := archive.Load(ctx, d.Store, d.id)
+		switch {
+		case archiveErr == nil:
+			d.record = archived
+		case !errors.Is(err, storage.ErrNotFound) || !errors.Is(archiveErr, storage.ErrNotFound):
+			return errors.Join(err, archiveErr)
+		case d.newest.State == "":
+			return queue.ErrNoRecord
+		}
+	}
+	_, err = d.sharing(ctx)
+	return err
+}
+
+// checkEnded refuses a campaign that has not ended.
+func (d *deletion) checkEnded(ctx context.Context) error {
+	if d.Board == nil {
+		if d.newest.State == index.Open {
+			return fmt.Errorf("%w: the campaign is on the board; give --nats", board.ErrRefused)
+		}
+		return nil
+	}
+	c, err := board.Read(ctx, d.Board, d.id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		return nil
+	}
+	if err == nil && board.Active(c) {
+		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first: ddiff cancel %s", board.ErrRefused, c.Phase, d.id)
+	}
+	return err
+}
+
+// sharing returns the other campaigns with this campaign's output, and refuses to delete results if one of them is open:
+// it may find results that it refers to only later.
+func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
+	if d.record == nil {
+		return nil, nil
+	}
+	entries, err := d.x.All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	output := strings.TrimSuffix(d.record.Output, "/")
+	var others []*manifest.Campaign
+	open := ""
+	if d.Board != nil {
+		all, skipped, err := board.Campaigns(ctx, d.Board)
+		if err == nil {
+			err = errors.Join(skipped...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range all {
+			c := s.Campaign
+			if c.ID == d.id || strings.TrimSuffix(c.Output, "/") != output {
+				continue
+			}
+			others = append(others, c)
+			delete(entries, c.ID)
+			if board.Active(c) {
+				open = c.ID
+			}
+		}
+	}
+	for id, e := range entries {
+		if id == d.id || e.Output != index.OutputDigest(output) || e.State == index.Deleting {
+			continue
+		}
+		c, err := board.Load(ctx, d.Store, id)
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSuffix(c.Output, "/") != output {
+			continue
+		}
+		others = append(others, c)
+		if e.State == index.Open {
+			open = id // the board is not known, or has lost it
+		}
+	}
+	if d.results && open != "" {
+		return nil, fmt.Errorf("%w: campaign %s, which has not ended, uses the results in %s too", board.ErrRefused, open, output)
+	}
+	return others, nil
+}
+
+// collectOwn fills others, and own from the windows.
+func (d *deletion) collectOwn(ctx context.Context) (err error) {
+	if d.others, err = d.sharing(ctx); err != nil || d.record == nil {
+		return err
+	}
+	d.own = map[ledger.Identity]bool{}
+	err = d.eachItem(ctx, d.id, func(k ledger.Identity) { d.own[k] = true })
+	for _, other := range d.others {
+		if err == nil {
+			err = d.eachItem(ctx, other.ID, func(k ledger.Identity) { delete(d.own, k) })
+		}
+	}
+	return err
+}
+
+// eachItem calls f with the identities of a campaign's items.
+func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Identity)) error {
+	for info, err := range d.Store.List(ctx, shard.Prefix(id)) {
+		if err != nil {
+			return fmt.Errorf("list windows: %w", err)
+		}
+		data, err := d.Store.Get(ctx, info.Key)
+		if err != nil {
+			return fmt.Errorf("read window: %w", err)
+		}
+		w, err := shard.Decode(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", info.Key, err)
+		}
+		for _, it := range w.Items {
+			if k, ok := ledger.ParseIdentity(it.ID); ok {
+				f(k)
+			}
+		}
+	}
+	return nil
+}
+
+// claim enters the deletion into the index. From then on the campaign cannot be recalled, and Delete and Collect complete
+// the deletion after a crash. See index.Index.Open for the other side. claimed is false if an earlier deletion has claimed it.
+func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
+	if d.Board != nil && d.newest.State != index.Deleting {
+		if err := d.leaveBoard(ctx); err != nil {
+			return false, err
+		}
+	}
+	if d.newest, err = d.x.Newest(ctx, d.id); err != nil {
+		return false, err
+	}
+	if d.newest.State == index.Open {
+		return false, fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
+	}
+	claimed = d.newest.State != index.Deleting
+	if claimed || d.results && !d.newest.Results {
+		d.newest = index.Entry{ID: d.id, Number: d.newest.Number + 1, State: index.Deleting, Results: d.results, Output: d.newest.Output}
+		if d.record != nil {
+			d.newest.Output = index.OutputDigest(d.record.Output)
+		}
+		if err := d.x.Add(ctx, d.newest); err != nil {
+			return claimed, err
+		}
+	}
+	resumed := false
+	for e, err := range d.x.Entries(ctx, d.id) {
+		if err != nil {
+			return claimed, err
+		}
+		resumed = resumed || e.State == index.Open && e.Number >= d.newest.Number
+	}
+	if d.Board != nil && !resumed {
+		_, _, err := d.Board.Get(ctx, manifest.KeyCampaignPrefix+d.id)
+		if resumed = err == nil; err != nil && !errors.Is(err, queue.ErrNoRecord) {
+			return claimed, err
+		}
+	}
+	if resumed {
+		err = fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
+		return false, errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
+	}
+	return claimed, nil
+}
+
+// leaveBoard archives the campaign unless it is in the archive.
+func (d *deletion) leaveBoard(ctx context.Context) error {
+	_, _, err := d.Board.Get(ctx, manifest.KeyCampaignPrefix+d.id)
+	if errors.Is(err, queue.ErrNoRecord) && d.newest.State == index.Archived {
+		return nil
+	}
+	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+		return err
+	}
+	return archive.Archive(ctx, d.Board, d.id)
+}
+
+// run deletes the data. The windows name the results, so they are deleted after them; the entry in the index is last.
+func (d *deletion) run(ctx context.Context) ([]Removal, error) {
+	var all []Removal
+	add := func(kind, name string, listing objects, check func() error) error {
+		r, err := d.remove(ctx, kind, name, listing, check)
+		if r.Objects > 0 {
+			all = append(all, r)
+		}
+		return err
+	}
+	steps := []func() error{}
+	if d.record != nil {
+		output := d.record.Output
+		folder := func(name string) objects {
+			return d.list(ctx, outputKey(output, name), func(i storage.Info) bool { return isOutputKey(output, i.Key) })
+		}
+		if d.results {
+			// A result.json proves that all other files of its item exist, so it is deleted first.
+			steps = append(steps,
+				func() error { return add("results", output, d.ownResults(ctx, true), d.checkSharing(ctx)) },
+				func() error { return add("results", output, d.ownResults(ctx, false), d.checkSharing(ctx)) })
+		}
+		steps = append(steps, func() error {
+			prefix := outputKey(output, "checkpoints/")
+			return add("checkpoints", output, d.list(ctx, prefix, func(i storage.Info) bool {
+				id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, prefix), ".")
+				return d.owns(id)
+			}), nil)
+		})
+		steps = append(steps, func() error {
+			return add("report", output, folder(manifest.FailuresFolder+d.id+"/"), nil)
+		})
+		steps = append(steps, func() error {
+			return add("logs", output, folder(manifest.LogPrefix(d.id, "")), nil)
+		})
+		if d.results && len(d.others) == 0 { // they are about the results
+			for _, name := range []string{manifest.ScoresFolder, tune.Folder} {
+				steps = append(steps, func() error {
+					return add(strings.TrimSuffix(name, "/"), output, folder(name), d.checkSharing(ctx))
+				})
+			}
+		}
+		if len(d.others) == 0 {
+			steps = append(steps, func() error {
+				keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
+				for i := range keys {
+					keys[i] = outputKey(output, keys[i])
+				}
+				return errors.Join(
+					add("report", output, d.only(ctx, keys...), nil),
+					add("report", output, folder("sheets/"), nil),
+					add("report", output, folder(report.FigureFolder), nil))
+			})
+		}
+	}
+	folder := "campaigns/" + d.id + "/"
+	last := func(i storage.Info) bool {
+		return i.Key == board.StoredKey(d.id) || strings.HasPrefix(i.Key, archive.Prefix(d.id))
+	}
+	steps = append(steps,
+		func() error {
+			return add("windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return !last(i) }), nil)
+		},
+		func() error { return add("record", d.id, d.list(ctx, folder, last), nil) },
+		func() error {
+			return add("index", d.id, d.list(ctx, index.Prefix+d.id+".", func(i storage.Info) bool { return i.Key != d.newest.Key() }), nil)
+		},
+		func() error { return add("index", d.id, d.only(ctx, d.newest.Key()), nil) })
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return all, err
+		}
+	}
+	return merged(all), nil
+}
+
+// merged adds up the removals of one kind and name.
+func merged(all []Removal) []Removal {
+	var out []Removal
+	for _, r := range all {
+		if n := len(out) - 1; n >= 0 && out[n].Kind == r.Kind && out[n].Name == r.Name {
+			out[n].Objects += r.Objects
+			out[n].Bytes += r.Bytes
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// owns reports whether an identity belongs to no other campaign of the output.
+func (d *deletion) owns(id string) bool {
+	k, ok := ledger.ParseIdentity(id)
+	return ok && d.own[k]
+}
+
+// ownResults lists the files of own items: their result.json, or the other files.
+func (d *deletion) ownResults(ctx context.Context, result bool) objects {
+	prefix := outputKey(d.record.Output, "items/")
+	return d.list(ctx, prefix, func(i storage.Info) bool {
+		id, file, _ := strings.Cut(strings.TrimPrefix(i.Key, prefix), "/")
+		return (file == manifest.FileResult) == result && d.owns(id)
+	})
+}
+
+// checkSharing returns a check that no other campaign has begun to use the output.
+func (d *deletion) checkSharing(ctx context.Context) func() error {
+	return func() error {
+		others, err := d.sharing(ctx)
+		if err == nil && len(others) > len(d.others) {
+			err = fmt.Errorf("%w: another campaign began to use the output; rerun the command", board.ErrRefused)
+		}
+		return err
+	}
+}

@@ -1,0 +1,145 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// collectPriors deletes the priors and operator files that no campaign of the board and of the archive uses. It deletes
+// none while a campaign is about to begin: its prior is not known yet.
+//
+// A campaign may be submitted during the deletion, and its coordinator may find a prior in the store just before it is
+// deleted. collectPriors therefore reads the records again after each deletion and stores the file again if it is in use.
+// If it crashes in between, the coordinator copies the file again from the campaign's path when it opens the campaign.
+func (c *Cleaner) collectPriors(ctx context.Context) ([]Removal, error) {
+	r := Removal{Kind: "priors", Name: "unused"}
+	var candidates []storage.Info
+	for info, err := range c.Store.List(ctx, manifest.PriorsFolder) {
+		if err != nil {
+			return nil, fmt.Errorf("list priors: %w", err)
+		}
+		if c.now().Sub(info.Modified) >= priorAge {
+			candidates = append(candidates, info)
+		}
+	}
+	for _, info := range candidates {
+		used, err := c.usedPriors(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("collect priors: %w", err)
+		}
+		if used == nil || used[info.Key] {
+			continue
+		}
+		if !c.DryRun {
+			if restored, err := c.deletePrior(ctx, info.Key); err != nil {
+				return []Removal{r}, fmt.Errorf("delete prior: %w", err)
+			} else if restored {
+				continue
+			}
+		}
+		r.Objects++
+		r.Bytes += info.Size
+	}
+	if r.Objects == 0 {
+		return nil, nil
+	}
+	return []Removal{r}, nil
+}
+
+// deletePrior deletes a prior. restored means that a campaign began to use it meanwhile.
+func (c *Cleaner) deletePrior(ctx context.Context, key string) (restored bool, err error) {
+	data, err := c.Store.Get(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	if err := c.Store.Delete(ctx, key); err != nil {
+		return false, err
+	}
+	used, err := c.usedPriors(context.WithoutCancel(ctx))
+	if err == nil && used != nil && !used[key] {
+		return false, nil
+	}
+	if e := c.Store.Create(context.WithoutCancel(ctx), key, data); !errors.Is(e, storage.ErrExists) {
+		err = errors.Join(err, e)
+	}
+	return true, err
+}
+
+// usedPriors returns the keys of the priors and operator files of all campaigns, or nil while a campaign is about to
+// begin.
+func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
+	entries, err := index.New(c.Store).All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	note := func(r *manifest.Campaign) {
+		used[r.Prior.Key] = true
+		for _, f := range r.Operators {
+			used[f.Key] = true
+		}
+	}
+	if c.Board != nil {
+		all, skipped, err := board.Campaigns(ctx, c.Board)
+		if err := errors.Join(append(skipped, err)...); err != nil {
+			return nil, err
+		}
+		for _, s := range all {
+			if board.Active(s.Campaign) && !modelsCopied(s.Campaign) {
+				return nil, nil
+			}
+			note(s.Campaign)
+			delete(entries, s.Campaign.ID)
+		}
+	}
+	var ids []string
+	for id, e := range entries {
+		if e.State == index.Open && c.Board == nil {
+			return nil, nil // it may be about to begin
+		}
+		if e.State != index.Deleting {
+			ids = append(ids, id)
+		}
+	}
+	records := make([]*manifest.Campaign, len(ids))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(removeParallel)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			records[i], err = board.Load(inner, c.Store, id)
+			if errors.Is(err, storage.ErrNotFound) {
+				return nil // it has not begun
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if r != nil {
+			note(r)
+		}
+	}
+	return used, nil
+}
+
+// modelsCopied reports whether the record has the keys of the campaign's prior and of all its operator files. A campaign may be
+// submitted with their digests, which are not keys.
+func modelsCopied(c *manifest.Campaign) bool {
+	for _, path := range c.Spec.Operators() {
+		if !slices.ContainsFunc(c.Operators, func(f manifest.OperatorFile) bool { return f.Path == path && f.Key != "" }) {
+			return false
+		}
+	}
+	return c.Prior.SHA256 != ""
+}

@@ -1,0 +1,294 @@
+package health
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+	"ddiff/telemetry"
+)
+
+const (
+	// probeKey is the object with which coordinators check the store.
+	probeKey = "coordinators/probe"
+	// failedProbes is the number of consecutive failures that make the store unavailable.
+	failedProbes = 2
+	// reportInterval is the interval at which an outage is reported in the status of a campaign.
+	reportInterval = 5 * time.Second
+	// beatProbes is the number of probe intervals for which the beat of another coordinator counts.
+	beatProbes = 3
+)
+
+// Config describes what a coordinator watches.
+type Config struct {
+	// Name identifies the coordinator on the board.
+	Name  string
+	Board *queue.Board
+	Store storage.Store
+	// Probe is the interval of the checks of the store, and the time limit of one check. Tick is the unit of the intervals of
+	// the other checks.
+	Probe, Tick time.Duration
+	// Usage returns the sizes of the queue's streams. Only Streams needs it.
+	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Checker knows whether this coordinator, and whether another one, can use the store.
+type Checker struct {
+	cfg Config
+	id  string
+
+	mu       sync.Mutex
+	probed   bool      // a probe has ended
+	failures int       // consecutive failed probes
+	since    time.Time // begin of the first of them
+	reason   string    // of the last one
+	unfit    bool      // another coordinator can use the store, and this one cannot
+	suspect  bool      // a write has failed: probes write until one succeeds
+	leading  bool
+	peers    map[string]peer // by key on the board
+}
+
+// peer is the last beat of another coordinator.
+type peer struct {
+	name     string
+	healthy  bool
+	received time.Time // by this coordinator's clock
+}
+
+// New returns the health of a coordinator that has not used the store yet.
+func New(cfg Config) *Checker {
+	return &Checker{cfg: cfg, id: rand.Text(), peers: map[string]peer{}}
+}
+
+// Check checks the store periodically until ctx ends, and publishes the result on the board for the other coordinators.
+func (h *Checker) Check(ctx context.Context) error {
+	watch := lifecycle.Go(ctx, h.watchPeers)
+	defer watch.Stop()
+	key := manifest.KeyCoordinatorPrefix + queue.Token(h.cfg.Name)
+	defer func() {
+		// Without the beat the others need not wait until it is old.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = h.cfg.Board.Delete(ctx, key)
+	}()
+	for ctx.Err() == nil {
+		begin := h.cfg.Now()
+		err := h.probe(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		h.recordProbe(begin, err)
+		if err := h.beat(ctx, key); err != nil && ctx.Err() == nil {
+			h.cfg.Logger.Warn("could not publish the health of the coordinator", "reason", err)
+		}
+		if retry.Sleep(ctx, h.cfg.Probe-h.cfg.Now().Sub(begin)) != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Fit reports whether this coordinator may lead: it can use the store, or no other coordinator can.
+func (h *Checker) Fit() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.unfit
+}
+
+// Ready returns the reason why this coordinator could not lead: it cannot use the store, or does not know yet. A coordinator
+// that waits for another one to lead is ready.
+func (h *Checker) Ready() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case !h.probed:
+		return errors.New("the store is not checked yet")
+	case h.failures >= failedProbes:
+		return fmt.Errorf("the store is unavailable: %s", h.reason)
+	}
+	return nil
+}
+
+// probe uses the store once.
+func (h *Checker) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Probe)
+	defer cancel()
+	_, err := h.cfg.Store.Get(ctx, probeKey)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = nil
+	}
+	h.mu.Lock()
+	write := h.suspect
+	h.mu.Unlock()
+	if err == nil && write {
+		err = h.cfg.Store.Put(ctx, probeKey, []byte(h.cfg.Name+"\n"))
+	}
+	return err
+}
+
+// recordProbe records the result of a probe that began at the given time.
+func (h *Checker) recordProbe(begin time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.probed = true
+	if err == nil {
+		if h.failures >= failedProbes {
+			h.cfg.Logger.Info("the store is available again", "after", h.cfg.Now().Sub(h.since).Round(time.Second))
+		}
+		h.failures, h.reason, h.unfit, h.suspect = 0, "", false, false
+		return
+	}
+	if h.failures++; h.failures == 1 {
+		h.since = begin
+	}
+	h.reason = err.Error()
+	unfit := h.failures >= failedProbes && h.healthyPeer(h.cfg.Now(), begin, h.cfg.Probe)
+	if h.failures == failedProbes || unfit != h.unfit {
+		h.cfg.Logger.Warn("the store is unavailable", "since", h.since, "another_coordinator_can_use_it", unfit, "reason", h.reason)
+	}
+	h.unfit = unfit
+}
+
+// healthyPeer reports whether another coordinator has used the store since this one cannot. A beat that came within one
+// interval of the first failure may describe the time before the failure; a beat that came after the last probe began
+// may describe a store that has recovered since.
+func (h *Checker) healthyPeer(now, probed time.Time, interval time.Duration) bool {
+	for _, p := range h.peers {
+		if p.healthy && !p.received.Before(h.since.Add(interval)) && p.received.Before(probed) && now.Sub(p.received) <= beatProbes*interval {
+			return true
+		}
+	}
+	return false
+}
+
+// beat publishes the health of this coordinator.
+func (h *Checker) beat(ctx context.Context, key string) error {
+	h.mu.Lock()
+	b := manifest.CoordinatorBeat{Name: h.cfg.Name, ID: h.id, Store: h.reason, Leading: h.leading, At: h.cfg.Now().UTC()}
+	h.mu.Unlock()
+	data, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Probe)
+	defer cancel()
+	return h.cfg.Board.Put(ctx, key, data)
+}
+
+// watchPeers records the beats of the other coordinators until ctx ends.
+func (h *Checker) watchPeers(ctx context.Context) error {
+	for ctx.Err() == nil {
+		for change, err := range h.cfg.Board.Watch(ctx, manifest.KeyCoordinatorPrefix) {
+			if err != nil {
+				h.cfg.Logger.Warn("could not read the health of other coordinators, will retry", "reason", err)
+				break
+			}
+			h.record(change, h.cfg.Now())
+		}
+		_ = retry.Sleep(ctx, h.cfg.Probe) // the loop checks ctx
+	}
+	return nil
+}
+
+// record records a beat that was received at the given time.
+func (h *Checker) record(change queue.Change, now time.Time) {
+	if change.Ready {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var b manifest.CoordinatorBeat
+	if change.Deleted || json.Unmarshal(change.Data, &b) != nil || b.ID == "" || b.ID == h.id {
+		delete(h.peers, change.Key)
+		return
+	}
+	h.peers[change.Key] = peer{name: b.Name, healthy: b.Store == "", received: now}
+}
+
+// Suspect lets the next probes write, because an operation of a campaign has failed.
+func (h *Checker) Suspect() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.suspect = true
+}
+
+// setLeading records whether this coordinator leads.
+func (h *Checker) setLeading(leads bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leading = leads
+}
+
+// Problem describes an outage of the store, for people; it is empty without one.
+func (h *Checker) Problem() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures < failedProbes {
+		return ""
+	}
+	return fmt.Sprintf("the store is unavailable since %s; the campaign waits: %s", h.since.UTC().Format(time.DateTime), h.reason)
+}
+
+// Guard ends the lead with queue.ErrStepDown when another coordinator can use the store and this one cannot. During an
+// outage of the store it adds the outage to the status of the given campaigns, whose runners may wait for the store.
+func (h *Checker) Guard(ctx context.Context, campaigns func() []string) error {
+	h.setLeading(true)
+	defer h.setLeading(false)
+	tick := time.NewTicker(max(h.cfg.Probe/5, time.Millisecond))
+	defer tick.Stop()
+	reported := map[string]time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if !h.Fit() {
+			return fmt.Errorf("%w: %s", queue.ErrStepDown, h.Problem())
+		}
+		problem := h.Problem()
+		if problem == "" {
+			clear(reported)
+			continue
+		}
+		for _, id := range campaigns() {
+			if h.cfg.Now().Sub(reported[id]) < reportInterval {
+				continue
+			}
+			if err := h.reportProblem(ctx, id, problem); err != nil {
+				h.cfg.Logger.Warn("could not report the outage of the store", "campaign", id, "reason", err)
+				break
+			}
+			reported[id] = h.cfg.Now()
+		}
+	}
+}
+
+// reportProblem adds a problem to the status of a campaign, unless a runner writes the status meanwhile.
+func (h *Checker) reportProblem(ctx context.Context, id, problem string) error {
+	initial := &manifest.Status{ID: id, Phase: manifest.PhaseQueued}
+	return board.IgnoreConflict(board.UpdateStatus(ctx, h.cfg.Board, id, initial, func(s *manifest.Status) bool {
+		s.Problem, s.At = problem, h.cfg.Now().UTC()
+		return true
+	}))
+}
+
+// Standing returns what every coordinator reports in its metrics.
+func (h *Checker) Standing() telemetry.Standing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return telemetry.Standing{Leads: h.leading, Store: h.probed && h.failures < failedProbes}
+}

@@ -1,0 +1,139 @@
+package health
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/manifest"
+)
+
+// A worker whose stage hung does not count as live; the coordinator logs the stage once.
+func TestHungWorkerIsNotLive(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	beat := manifest.Beat{Schema: manifest.RecordSchema, At: now}
+	hung, old := beat, beat
+	hung.Name, hung.Hung, old.At = "gpu-7", "stage solve took 15m0s", now.Add(-2*beatLife)
+	var w Workers
+	for range 2 {
+		w.Count(t.Context(), cfg, map[string]manifest.Beat{"a": beat, "b": hung, "c": old})
+	}
+	if w.Live() != 1 {
+		t.Errorf("%d live workers, want 1", w.Live())
+	}
+	if n := strings.Count(log.String(), `worker=gpu-7 reason="stage solve took 15m0s"`); n != 1 {
+		t.Errorf("the log is %q", log.String())
+	}
+}
+
+// A campaign has a problem only if all live workers refuse it.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+	beat := func(name string, age time.Duration, refused ...string) manifest.Beat {
+		b := manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now.Add(-age), Refused: map[string]string{}}
+		for _, campaign := range refused {
+			b.Refused[campaign] = "unknown method"
+		}
+		return b
+	}
+	w := &Workers{}
+	if w.Refusal("new") != "" {
+		t.Error("a refusal without workers")
+	}
+	w.Count(t.Context(), cfg, map[string]manifest.Beat{
+		"1": beat("one", 0, "new", "mixed"), "2": beat("two", time.Second, "new"), "3": beat("dead", 2*beatLife),
+	})
+	got := w.Refusal("new")
+	for _, part := range []string{"none of 2 live workers", "unknown method"} {
+		if !strings.Contains(got, part) {
+			t.Errorf("the refusal is %q, want %q", got, part)
+		}
+	}
+	for _, campaign := range []string{"mixed", "old"} {
+		if got := w.Refusal(campaign); got != "" {
+			t.Errorf("the refusal of campaign %s is %q", campaign, got)
+		}
+	}
+}
+
+// The suggestion is that of most live workers, float32 among equals; hung and dead workers, and unknown words, do not count.
+func TestSuggestion(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+	for _, c := range []struct {
+		suggested []manifest.Precision
+		want      manifest.Precision
+	}{
+		{nil, ""},
+		{[]manifest.Precision{"", "int4", "auto"}, ""},
+		{[]manifest.Precision{"float16"}, "float16"},
+		{[]manifest.Precision{"bfloat16", "float32"}, "float32"},
+		{[]manifest.Precision{"float16", "bfloat16"}, "bfloat16"},
+		{[]manifest.Precision{"bfloat16", "float32", "bfloat16", ""}, "bfloat16"},
+	} {
+		beats := map[string]manifest.Beat{
+			"hung": {Name: "hung", Schema: manifest.RecordSchema, At: now, Auto: "float16", Hung: "solve"},
+			"dead": {Name: "dead", Schema: manifest.RecordSchema, At: now.Add(-2 * beatLife), Auto: "float16"},
+		}
+		for i, p := range c.suggested {
+			name := fmt.Sprint("w", i)
+			beats[name] = manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now, Auto: p}
+		}
+		w := &Workers{}
+		w.Count(t.Context(), cfg, beats)
+		if got := w.Suggestion(); got != c.want {
+			t.Errorf("%q: suggestion %q, want %q", c.suggested, got, c.want)
+		}
+	}
+}
+
+// TestWorkersWithWrongClocks counts workers whose clocks are an hour wrong, which live and then die.
+func TestWorkersWithWrongClocks(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []time.Duration{-time.Hour, time.Hour} {
+		now := time.Now()
+		// Without a board, the removal of a live worker's record is a panic.
+		cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+		w := &Workers{}
+		beat := manifest.Beat{Name: "gpu", Schema: manifest.RecordSchema}
+		count := func(alive bool) int {
+			now = now.Add(beatLife / 3)
+			if alive {
+				beat.At = now.Add(wrong)
+			}
+			w.Count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat})
+			return w.Live()
+		}
+		count(true)
+		for range 3 {
+			if n := count(true); n != 1 {
+				t.Fatalf("clock %v: %d workers, want 1", wrong, n)
+			}
+		}
+		for range 2 {
+			count(false)
+		}
+		if n := count(false); n != 0 {
+			t.Errorf("clock %v: %d workers after the end of the only one", wrong, n)
+		}
+	}
+}
+
+func TestStateOfWorker(t *testing.T) {
+	t.Parallel()
+	for want, b := range map[string]manifest.Beat{
+		"idle": {}, "busy": {Held: 3}, "suspended": {Held: 3, Suspended: "no space"}, "draining": {Held: 3, Suspended: "no space", Draining: true},
+	} {
+		if got := stateOfWorker(b); got != want {
+			t.Errorf("%+v is %s, want %s", b, got, want)
+		}
+	}
+}

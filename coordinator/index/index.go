@@ -1,0 +1,241 @@
+package index
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// Prefix is the folder of the index of campaigns. An entry is an empty object whose key has all its fields:
+//
+//	campaigns/.index/ID.NUMBER.STATE.OUTPUT[.ROW]
+//	campaigns/.index/ID.NUMBER.deleting.OUTPUT[.results]
+//
+// One listing therefore returns a thousand campaigns per request without reading any object. Entries are only added; the
+// entry with the highest number counts. Archiving needs no permission to delete.
+const Prefix = "campaigns/.index/"
+
+// State is the whereabouts of a campaign.
+type State string
+
+// The states of a campaign in the index.
+const (
+	Open     State = "open"     // on the board
+	Archived State = "archived" // in the archive; the entry has a row
+	Deleting State = "deleting" // its data are being deleted
+)
+
+// Entry is one entry of the index.
+type Entry struct {
+	ID     string
+	Number int
+	State  State
+	Output string // digest of the output, see OutputDigest
+	Row    Row
+	// Results: the deletion includes the results.
+	Results bool
+}
+
+// Row is the line of an archived campaign in a list.
+type Row struct {
+	Phase     manifest.Phase    `json:"phase"`
+	Priority  manifest.Priority `json:"priority"`
+	Weight    int               `json:"weight"`
+	Counts    manifest.Counts   `json:"counts"`
+	Submitted time.Time         `json:"submitted"`
+	Finished  time.Time         `json:"finished"`
+	Archived  time.Time         `json:"archived"`
+}
+
+// OutputDigest shortens an output to a token. Two outputs may share it.
+func OutputDigest(output string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSuffix(output, "/")))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Key returns the entry's key.
+func (e Entry) Key() string {
+	key := fmt.Sprintf("%s%s.%06d.%s.%s", Prefix, e.ID, e.Number, e.State, e.Output)
+	if e.Results {
+		return key + ".results"
+	}
+	if e.State != Archived {
+		return key
+	}
+	n := e.Row.Counts
+	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
+		n.Items, n.Done, n.Failed, n.Dead, n.Cancelled, e.Row.Submitted.Unix(), e.Row.Finished.Unix(), e.Row.Archived.Unix())
+}
+
+// ParseKey reads an entry from its key. It returns false for other keys, such as those of later versions.
+func ParseKey(key string) (Entry, bool) {
+	name, ok := strings.CutPrefix(key, Prefix)
+	parts := strings.Split(name, ".")
+	if !ok || len(parts) < 4 || parts[0] == "" {
+		return Entry{}, false
+	}
+	number, err := strconv.Atoi(parts[1])
+	e := Entry{ID: parts[0], Number: number, State: State(parts[2]), Output: parts[3]}
+	switch {
+	case err != nil || number < 0:
+		return Entry{}, false
+	case e.State == Open:
+		return e, true
+	case e.State == Deleting:
+		e.Results = len(parts) == 5 && parts[4] == "results"
+		return e, true
+	case e.State != Archived || len(parts) < 15:
+		return Entry{}, false
+	}
+	e.Row.Phase, e.Row.Priority = manifest.Phase(parts[4]), manifest.Priority(parts[5])
+	var numbers [9]int64
+	for i := range numbers {
+		if numbers[i], err = strconv.ParseInt(parts[6+i], 10, 64); err != nil {
+			return Entry{}, false
+		}
+	}
+	instant := func(i int) time.Time { return time.Unix(numbers[i], 0).UTC() }
+	e.Row.Weight = int(numbers[0])
+	e.Row.Counts = manifest.Counts{
+		Items: int(numbers[1]), Done: int(numbers[2]), Failed: int(numbers[3]), Dead: int(numbers[4]), Cancelled: int(numbers[5]),
+		Pending: int(max(0, numbers[1]-numbers[2]-numbers[3]-numbers[4]-numbers[5])), // of a rejected campaign
+	}
+	e.Row.Submitted, e.Row.Finished, e.Row.Archived = instant(6), instant(7), instant(8)
+	return e, true
+}
+
+// supersedes orders the entries of one campaign. Two leaders, or a leader and a deletion, may have written the same
+// number: then the state that permits less counts.
+func (e Entry) supersedes(other Entry) bool {
+	rank := func(s State) int { return slices.Index([]State{Archived, Open, Deleting}, s) }
+	if e.Number != other.Number {
+		return e.Number > other.Number
+	}
+	return rank(e.State) > rank(other.State)
+}
+
+// ErrDeleting: the data of the campaign are being deleted.
+var ErrDeleting = errors.New("the campaign is being deleted; complete it with: ddiff delete")
+
+// KeyComplete marks a store whose campaigns are all in the index.
+const KeyComplete = Prefix + "complete"
+
+// Index is the part of a store that has the index.
+type Index struct{ store storage.Store }
+
+// New returns the index of a store.
+func New(store storage.Store) Index { return Index{store} }
+
+// Newest returns the newest entry of a campaign, with the state "" if there is none.
+func (x Index) Newest(ctx context.Context, id string) (Entry, error) {
+	newest := Entry{ID: id, Number: -1}
+	for e, err := range x.Entries(ctx, id) {
+		if err != nil {
+			return newest, err
+		}
+		if e.supersedes(newest) {
+			newest = e
+		}
+	}
+	return newest, nil
+}
+
+// NewestArchive returns the number of the newest archive of a campaign, 0 if there is none.
+func (x Index) NewestArchive(ctx context.Context, id string) (number int, err error) {
+	for e, err := range x.Entries(ctx, id) {
+		if err != nil {
+			return 0, err
+		}
+		if e.State == Archived {
+			number = max(number, e.Number)
+		}
+	}
+	return number, nil
+}
+
+// All returns the newest entry of each campaign.
+func (x Index) All(ctx context.Context) (map[string]Entry, error) {
+	newest := map[string]Entry{}
+	for e, err := range x.Entries(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if old, ok := newest[e.ID]; !ok || e.supersedes(old) {
+			newest[e.ID] = e
+		}
+	}
+	return newest, nil
+}
+
+// Entries yields the entries of a campaign, or of all campaigns for the id "". It skips unknown keys.
+func (x Index) Entries(ctx context.Context, id string) func(yield func(Entry, error) bool) {
+	prefix := Prefix
+	if id != "" {
+		prefix += id + "."
+	}
+	return func(yield func(Entry, error) bool) {
+		for info, err := range x.store.List(ctx, prefix) {
+			if err != nil {
+				yield(Entry{}, fmt.Errorf("list the index of campaigns: %w", err))
+				return
+			}
+			if e, ok := ParseKey(info.Key); ok && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Add stores an entry. It is idempotent.
+func (x Index) Add(ctx context.Context, e Entry) error {
+	if err := x.store.Put(ctx, e.Key(), nil); err != nil {
+		return fmt.Errorf("enter campaign %s into the index: %w", e.ID, err)
+	}
+	return nil
+}
+
+// Open enters a campaign as open unless its newest entry says so. It fails with ErrDeleting while its data are deleted.
+//
+// A deletion writes its entry and then looks for open entries; open does the same in reverse. At least one of two
+// concurrent calls therefore sees the other.
+func (x Index) Open(ctx context.Context, c *manifest.Campaign) error {
+	newest, err := x.Newest(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	switch newest.State {
+	case Deleting:
+		return ErrDeleting
+	case Open:
+		return nil
+	}
+	err = x.Add(ctx, Entry{ID: c.ID, Number: newest.Number + 1, State: Open, Output: OutputDigest(c.Output)})
+	if err != nil {
+		return err
+	}
+	if newest, err = x.Newest(ctx, c.ID); err == nil && newest.State == Deleting {
+		err = ErrDeleting
+	}
+	return err
+}
+
+// claimMark is between folder and random text in the id of a claim. No id of a campaign contains it.
+const claimMark = "_gc_"
+
+// Claim returns an entry that claims an output for the collection of its results. It is no campaign's.
+func Claim(output string) Entry {
+	return Entry{ID: output + claimMark + rand.Text(), State: Deleting, Results: true, Output: OutputDigest(output)}
+}
+
+// IsClaim reports whether an entry is the claim of a collection of results.
+func (e Entry) IsClaim() bool { return strings.Contains(e.ID, claimMark) }

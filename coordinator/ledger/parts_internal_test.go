@@ -1,0 +1,266 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/storage"
+)
+
+// testParts are the parts of campaign "c" in an empty store, by the clock *now. purged has the calls of Purge.
+func testParts(t *testing.T, now *time.Time, log *strings.Builder) (p *Parts, purged *[]uint64) {
+	t.Helper()
+	store, err := storage.NewDir(t.TempDir())
+	must(t, err)
+	purged = &[]uint64{}
+	return NewParts(PartsConfig{
+		Store: store, Campaign: "c", Fold: 4, Relief: time.Minute, Now: func() time.Time { return *now },
+		Purge:  func(_ context.Context, through uint64) error { *purged = append(*purged, through); return nil },
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}), purged
+}
+
+// An outcome enters the next part unless it is pending or unreadable.
+func TestNoteOutcome(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1e9, 0)
+	now := begin
+	p, _ := testParts(t, &now, &strings.Builder{})
+	p.NoteOutcome("short", 0, Done, "", true)
+	p.NoteOutcome(id(0), 0, Pending, "", true)
+	if n, _ := p.Waiting(); n != 0 || p.found || !p.since.IsZero() {
+		t.Errorf("parts %+v", p)
+	}
+	p.NoteOutcome(id(0), 1, Failed, strings.Repeat("x", maxReason+1), false)
+	now = now.Add(time.Minute)
+	p.NoteOutcome(id(1), 2, Done, "", true)
+	p.NoteOutcome(id(2), 2, Done, "", false)
+	if n, _ := p.Waiting(); n != 3 || !p.found || !p.since.Equal(begin) {
+		t.Errorf("%d outcomes since %v, found %t", n, p.since, p.found)
+	}
+	if o := p.outcomes[0]; o.state != Failed || o.round != 1 || len(o.reason) != maxReason {
+		t.Errorf("outcome %+v", o)
+	}
+	var none *Parts
+	none.NoteOutcome(id(3), 2, Done, "", false)
+	none.NoteWindow(nil, 0)
+	none.FoldAtExit(t.Context(), 0)
+	if n, m := none.Waiting(); n != 0 || m != 0 {
+		t.Error("nil parts have something to store")
+	}
+}
+
+// TestFold has the conditions under which outcomes are stored.
+func TestFold(t *testing.T) {
+	t.Parallel()
+	begin := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		name     string
+		outcomes int
+		found    bool
+		age      time.Duration
+		full     bool
+		relieved time.Duration // before now; 0 for never
+		want     bool
+	}{
+		{name: "few and young", outcomes: 3},
+		{name: "enough", outcomes: 4, want: true},
+		{name: "found", outcomes: 1, found: true, want: true},
+		{name: "almost old", outcomes: 1, age: foldInterval - 1},
+		{name: "old", outcomes: 1, age: foldInterval, want: true},
+		{name: "none, after an hour", age: foldInterval},
+		{name: "the stream is full", outcomes: 1, full: true, want: true},
+		{name: "the stream was full a moment ago", outcomes: 1, full: true, relieved: time.Minute - 1},
+		{name: "the stream is full again", outcomes: 1, full: true, relieved: time.Minute, want: true},
+	} {
+		now := begin
+		p, _ := testParts(t, &now, &strings.Builder{})
+		for i := range c.outcomes {
+			p.NoteOutcome(id(i), 0, Done, "", c.found)
+		}
+		if now = now.Add(c.age); c.relieved > 0 {
+			p.relieved = now.Add(-c.relieved)
+		}
+		if err := p.Fold(t.Context(), 9, c.full); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		data, err := p.cfg.Store.Get(t.Context(), outcomePartKey("c", 0))
+		if (err == nil) != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if !c.want {
+			continue
+		}
+		if got, err := decodePart(data, "c"); err != nil || len(got.entries) != c.outcomes || got.Seq != 9 || len(p.outcomes) != 0 || p.found || p.next != 1 {
+			t.Errorf("%s: part %+v, %v; %+v", c.name, got, err, p)
+		}
+	}
+}
+
+// The outcomes of a part leave the stream with the next part, and all of them with FoldAll. A part that a second leader
+// has stored stays; the next number is used.
+func TestFoldBesideAnotherLeader(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	p, purged := testParts(t, &now, &strings.Builder{})
+	for n := range 2 {
+		must(t, p.cfg.Store.Create(t.Context(), outcomePartKey("c", n), []byte("other")))
+	}
+	for seen := range uint64(2) {
+		p.NoteOutcome(id(0), 0, Done, "", true)
+		must(t, p.Fold(t.Context(), 7+seen, false))
+	}
+	if p.next != 4 || p.stored != 8 || !slices.Equal(*purged, []uint64{7}) {
+		t.Errorf("%+v, removed %v", p, *purged)
+	}
+	for range 2 {
+		if err := p.FoldAll(t.Context(), 8); err != nil || !slices.Equal(*purged, []uint64{7, 8}) {
+			t.Errorf("%v, removed %v", err, *purged)
+		}
+	}
+	p.NoteOutcome(id(1), 0, Done, "", false)
+	p.cfg.Store = damagingStore{p.cfg.Store}
+	if err := p.FoldAll(t.Context(), 9); !errors.Is(err, errPart) || slices.Contains(*purged, 9) {
+		t.Errorf("a damaged part: %v, removed %v", err, *purged)
+	}
+}
+
+// damagingStore is a store that creates damaged objects.
+type damagingStore struct{ storage.Store }
+
+func (s damagingStore) Create(ctx context.Context, key string, data []byte) error {
+	return s.Store.Create(ctx, key, data[1:])
+}
+
+// The leader stores many outcomes at its end, and leaves few in the stream.
+func TestFoldAtExit(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		n, want int
+		full    bool // the store refuses the part
+	}{{foldAtExit - 1, 0, false}, {foldAtExit, 1, false}, {foldAtExit, 0, true}} {
+		var log strings.Builder
+		p, _ := testParts(t, &now, &log)
+		for i := range c.n {
+			p.NoteOutcome(id(i), 0, Done, "", false)
+		}
+		if c.full {
+			p.cfg.Store = fullStore{p.cfg.Store}
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		p.FoldAtExit(ended, 1)
+		if p.next != c.want {
+			t.Errorf("%d outcomes: %d parts, want %d", c.n, p.next, c.want)
+		}
+		if logged := strings.Contains(log.String(), "could not store the ledger for the next leader"); logged != c.full {
+			t.Errorf("%d outcomes, full store %t: log %s", c.n, c.full, log.String())
+		}
+	}
+}
+
+// fullStore is a store that creates nothing.
+type fullStore struct{ storage.Store }
+
+func (fullStore) Create(context.Context, string, []byte) error { return errors.New("no space") }
+
+// The numbers of another result stream say nothing.
+func TestFollow(t *testing.T) {
+	t.Parallel()
+	const stream, last = 3, 20
+	now := time.Unix(1e9, 0)
+	var log strings.Builder
+	p, _ := testParts(t, &now, &log)
+	for _, c := range []struct {
+		stream int64
+		seen   uint64
+		kept   bool
+		logged bool
+	}{{stream, last, true, false}, {stream, last + 1, false, true}, {stream + 1, last, false, true}, {stream + 1, 0, false, false}} {
+		log.Reset()
+		p.stream, p.stored, p.emptied = c.stream, 1, 1
+		after := p.Follow(stream, last, c.seen)
+		if (after == c.seen && p.stored == 1 && p.emptied == 1) != c.kept || !c.kept && after != 0 || p.stream != stream || (log.Len() > 0) != c.logged {
+			t.Errorf("%+v: read after %d, %+v, log %q", c, after, p, log.String())
+		}
+	}
+}
+
+// TestEnterOutcomes enters the outcomes of parts of two leaders. The numbers are those of the part that is the newest of
+// its stream.
+func TestEnterOutcomes(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p, _ := testParts(t, &now, &strings.Builder{})
+	l := New()
+	for i := range 6 {
+		l.Add(id(i))
+	}
+	k := func(i int) Identity { k, _ := ParseIdentity(id(i)); return k }
+	put := func(number int, stream int64, seq uint64, entries ...partEntry) {
+		t.Helper()
+		data, err := (&part{partHeader: partHeader{Campaign: "c", Stream: stream, Seq: seq}, entries: entries}).encode()
+		must(t, err)
+		must(t, p.cfg.Store.Put(t.Context(), outcomePartKey("c", number), data))
+	}
+	check := func(next int, stream int64, seq uint64, states ...State) {
+		t.Helper()
+		p := NewParts(p.cfg)
+		seen, err := p.EnterOutcomes(t.Context(), l)
+		if err != nil || p.next != next || p.stream != stream || p.stored != seq || seen != seq {
+			t.Errorf("next part %d, stream %d, stored %d, seen %d, %v", p.next, p.stream, p.stored, seen, err)
+		}
+		for i, want := range states {
+			if got := l.State(id(i)); got != want {
+				t.Errorf("item %d is %v, want %v", i, got, want)
+			}
+		}
+	}
+	check(0, 0, 0, Pending)
+	put(0, 7, 20, partEntry{id: k(0), state: Done}, partEntry{id: k(1), state: Failed, reason: "no image"})
+	put(1, 7, 12, partEntry{id: k(2), state: Dead}) // of a leader that knew less
+	check(2, 7, 20, Done, Failed, Dead, Pending)
+	put(4, 8, 5, partEntry{id: k(1), state: Done}) // after the loss of the stream
+	check(5, 8, 5, Done, Done, Dead, Pending)
+	if got := l.Reason(id(1)); got != "" {
+		t.Errorf("a restored item has the reason %q", got)
+	}
+	must(t, p.cfg.Store.Put(t.Context(), outcomePartPrefix("c")+"odd", nil))
+	check(5, 8, 5, Done, Done, Dead, Pending)
+}
+
+// TestForget removes the parts of one window, and those whose windows are unknown.
+func TestForget(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p, _ := testParts(t, &now, &strings.Builder{})
+	for n := range 12 {
+		p.windows = append(p.windows, notedWindow{Window: Window{Number: n}})
+	}
+	for _, key := range []string{
+		windowPartKey("c", 0, 2), windowPartKey("c", 3, 5), windowPartKey("c", 4, 4), windowPartKey("c", 5, 9), windowPartKey("c", 10, 11), windowPartPrefix("c") + "odd",
+	} {
+		must(t, p.cfg.Store.Put(t.Context(), key, []byte("x")))
+	}
+	must(t, p.Forget(t.Context(), 5))
+	var rest []string
+	for info, err := range p.cfg.Store.List(t.Context(), windowPartPrefix("c")) {
+		must(t, err)
+		var first, last int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(info.Key, windowPartPrefix("c")), "%d-%d", &first, &last); err != nil {
+			t.Errorf("%s remains", info.Key)
+		}
+		rest = append(rest, fmt.Sprintf("%d-%d", first, last))
+	}
+	if got := strings.Join(rest, " "); got != "0-2 4-4 10-11" {
+		t.Errorf("parts %s remain", got)
+	}
+	if _, n := p.Waiting(); n != 11 || slices.ContainsFunc(p.windows, func(w notedWindow) bool { return w.Number == 5 }) {
+		t.Errorf("windows %+v", p.windows)
+	}
+}

@@ -1,0 +1,41 @@
+package coordinator
+
+import (
+	"testing"
+
+	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// A window is described by itself or by a part of the ledger; only the window itself says whether the dataset ends.
+func TestAddedWindows(t *testing.T) {
+	t.Parallel()
+	s := windows{sound: -1}
+	s.addKnown(&ledger.Window{Items: 3, Failures: 3}, nil)
+	if s.stored != 1 || s.next.Item != 3 || s.sound != -1 || s.complete {
+		t.Errorf("a window without items: %+v", s)
+	}
+	s.addKnown(&ledger.Window{Number: 1, Item: 3, Items: 2, Failures: 1, Changed: "1 row is new"}, nil)
+	if s.stored != 2 || s.next != (shard.Position{Number: 2, Item: 5}) || s.sound != 1 || s.warning != "1 row is new" {
+		t.Errorf("a known window: %+v", s)
+	}
+	s.add(&shard.Window{Header: shard.Header{Number: 2, Item: 5, Items: 1, Last: true}, Items: []manifest.Item{{}}})
+	if s.stored != 3 || s.next.Item != 6 || s.sound != 1 || s.warning != "1 row is new" || !s.complete {
+		t.Errorf("the last window: %+v", s)
+	}
+}
+
+// Each outcome counts once, also if it is read again.
+func TestCountedOutcomes(t *testing.T) {
+	t.Parallel()
+	f := follower{counted: 4}
+	for i, want := range []bool{false, true, false, true} {
+		seq := []uint64{4, 5, 5, 9}[i]
+		f.next(queue.Result{Seq: seq, Behind: 2})
+		if got := f.first(seq); got != want || f.seen != seq || f.lag() != 2 {
+			t.Errorf("outcome %d: counts %t, %+v", seq, got, f)
+		}
+	}
+}
