@@ -37,9 +37,7 @@ func TestBucketAddressing(t *testing.T) {
 		"s3://bucket/k": storage.AddressingPath, "s3://bucket/k?path_style=false": storage.AddressingVirtualHost,
 	} {
 		a, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err := b.config(a); err != nil || c.Addressing != want {
 			t.Errorf("%s: addressing %v, %v, want %v", text, c.Addressing, err, want)
 		}

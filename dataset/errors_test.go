@@ -120,9 +120,7 @@ func TestBucketConfig(t *testing.T) {
 	region := &buckets{cfg: Config{S3: storage.S3Config{Region: "eu-west-1"}}}
 	for address, want := range map[string]string{"s3://images/a.png": "eu-west-1", "s3://images/a.png?region=us-east-2": "us-east-2"} {
 		a, err := Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err := region.config(a); err != nil || c.Region != want {
 			t.Errorf("%s: region %q, %v; want %s", address, c.Region, err, want)
 		}
@@ -130,9 +128,7 @@ func TestBucketConfig(t *testing.T) {
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 7 * time.Second: 7 * time.Second} {
 		b := &buckets{cfg: Config{Timeout: 3 * time.Second, S3: storage.S3Config{Timeout: own}}}
 		a, err := Parse("s3://images/a.png")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err := b.config(a); err != nil || c.Timeout != want || c.Bucket != "images" || !c.ReadOnly {
 			t.Errorf("configuration %+v, %v; want a limit of %v", c, err, want)
 		}
@@ -163,9 +159,7 @@ func TestWebAttempts(t *testing.T) {
 	t.Parallel()
 	for _, attempts := range []int{1, 2} {
 		w, err := newWeb(Config{Attempts: attempts}.withDefaults())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if w.client.RetryMax != attempts-1 {
 			t.Errorf("%d retries after %d attempts", w.client.RetryMax, attempts)
 		}

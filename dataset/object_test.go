@@ -108,13 +108,9 @@ func TestCellName(t *testing.T) {
 func TestFileRange(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.tar")
-	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("0123456789"), 0o600))
 	o, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer o.close() //nolint:errcheck // opened for reading
 	for _, c := range []struct {
 		offset, size int64
@@ -134,9 +130,7 @@ func TestFileRange(t *testing.T) {
 	if _, err := o.readRange(ended, 0, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("0123456789abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("0123456789abc"), 0o600))
 	if _, err := o.readRange(t.Context(), 0, 1); !errors.Is(err, ErrChanged) {
 		t.Errorf("after a write: %v, want ErrChanged", err)
 	}

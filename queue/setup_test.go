@@ -117,9 +117,7 @@ func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func mustBe(t *testing.T, err, want error) {

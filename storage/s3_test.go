@@ -23,18 +23,14 @@ import (
 func openS3(t *testing.T, config storage.S3Config) *storage.S3 {
 	t.Helper()
 	s, err := storage.OpenS3(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // wantError checks the sentinel of an error.

@@ -68,9 +68,7 @@ type (
 func readLines(t *testing.T, path string) []string {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	var lines []string
 	scanner := bufio.NewScanner(file)
@@ -78,9 +76,7 @@ func readLines(t *testing.T, path string) []string {
 	for scanner.Scan() {
 		lines = append(lines, scanner.Text())
 	}
-	if err := scanner.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, scanner.Err())
 	return lines
 }
 
@@ -203,9 +199,7 @@ func TestTraceFileAppendsAfterIncompleteLine(t *testing.T) {
 	setOTel(t, nil)
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	torn := `{"resourceSpans":[{"resou`
-	if err := os.WriteFile(path, []byte("{\"resourceSpans\":[]}\n"+torn), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("{\"resourceSpans\":[]}\n"+torn), 0o644))
 	for _, name := range []string{"first", "second"} {
 		tel := start(t, Config{TraceFile: path})
 		_, span := tel.Tracer("t").Start(t.Context(), name)
@@ -233,9 +227,7 @@ func TestTraceFileConcurrentUploads(t *testing.T) {
 	var wg sync.WaitGroup
 	for range writers {
 		client := newFileClient(path)
-		if err := client.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Start(t.Context()))
 		wg.Go(func() {
 			for range uploads {
 				if err := client.UploadTraces(context.Background(), sampleSpans()); err != nil {
@@ -276,9 +268,7 @@ func sampleSpans() []*tracepb.ResourceSpans {
 func TestUploadAfterStopFails(t *testing.T) {
 	t.Parallel()
 	client := newFileClient(filepath.Join(t.TempDir(), "trace.jsonl"))
-	if err := errors.Join(client.Start(t.Context()), client.Stop(t.Context()), client.Stop(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(client.Start(t.Context()), client.Stop(t.Context()), client.Stop(t.Context())))
 	if err := client.UploadTraces(t.Context(), sampleSpans()); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("upload after stop: %v, want %v", err, os.ErrClosed)
 	}

@@ -68,11 +68,9 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	must(t, err)
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // TestMetricsAreListed: all instruments together record the listed metrics, with the listed units and labels, and no other.
