@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,32 +44,13 @@ func check(ctx context.Context, nc *nats.Conn) error {
 
 // olderThan compares versions such as 2.11.3 or 2.12.0-RC.1. An unreadable version is not older.
 func olderThan(version, than string) bool {
-	parse := func(s string) (out [3]int, ok bool) {
-		s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
-		parts := strings.Split(s, ".")
-		if len(parts) != 3 {
-			return out, false
-		}
-		for i, part := range parts {
-			n, err := strconv.Atoi(part)
-			if err != nil {
-				return out, false
-			}
-			out[i] = n
-		}
-		return out, true
-	}
-	a, okA := parse(version)
-	b, okB := parse(than)
-	if !okA || !okB {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
+	var a, b [3]int
+	for text, to := range map[string]*[3]int{version: &a, than: &b} {
+		if _, err := fmt.Sscanf(strings.TrimPrefix(text, "v"), "%d.%d.%d", &to[0], &to[1], &to[2]); err != nil {
+			return false
 		}
 	}
-	return false
+	return slices.Compare(a[:], b[:]) < 0
 }
 
 // connectError explains in one line why a connection failed.

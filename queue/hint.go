@@ -26,10 +26,7 @@ func (h *Hints) Publish(campaign string) error {
 	if err == nil {
 		err = h.nc.Publish(hintSubject+"."+campaign, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("publish hint: %w", serverError(err))
-	}
-	return nil
+	return wrap(serverError(err), "publish hint")
 }
 
 // Watch yields the campaigns of hints, also of hints from this process, until ctx ends, which is not an error. Any other

@@ -98,7 +98,7 @@ func TestIdentityHeaders(t *testing.T) {
 	for round, wanted := range map[int]string{0: "", 1: "1", 12: "12"} {
 		i := identity{campaign: "c", epoch: 5, round: round, id: "x"}
 		msg, err := i.message(t.Context(), "s", []byte("p"))
-		if err != nil || carrier(msg.Header).Get(headerRound) != wanted || carrier(msg.Header).Get(jetstream.MsgIDHeader) != i.messageID() {
+		if err != nil || msg.Header.Get(headerRound) != wanted || msg.Header.Get(jetstream.MsgIDHeader) != i.messageID() {
 			t.Errorf("round %d: %v, %v", round, msg, err)
 			continue
 		}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,7 @@ func newLink(nc *nats.Conn, logger *slog.Logger, timeout time.Duration) (*link, 
 	if err != nil {
 		return nil, err
 	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return &link{nc: nc, js: js, logger: logger, timeout: timeout}, nil
+	return &link{nc: nc, js: js, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)), timeout: timeout}, nil
 }
 
 // withRetry calls act until it succeeds, fails permanently, or l.timeout is over; the error then wraps ErrUnavailable.

@@ -27,7 +27,7 @@ type Marks struct {
 
 // Marks returns the marks of the item.
 func (l *Lease) Marks() Marks {
-	h := carrier(l.msg.Headers())
+	h := l.msg.Headers()
 	m := Marks{Faults: intHeader(h, headerFaults), Passes: intHeader(h, headerPasses)}
 	for token := range strings.SplitSeq(h.Get(headerDisputed), ",") {
 		if name, err := untoken(token); err == nil && name != "" {

@@ -140,6 +140,5 @@ func (q *Queue) workMessage(ctx context.Context, w Work) (*nats.Msg, error) {
 	if len(w.Payload) > MaxPayloadBytes {
 		return nil, fmt.Errorf("%w: the payload has %d bytes, %d are allowed", ErrTooLarge, len(w.Payload), MaxPayloadBytes)
 	}
-	i := identity{campaign: q.campaign, epoch: q.epoch.Load(), round: w.Round, id: w.ID}
-	return i.message(ctx, workSubject+"."+q.campaign+"."+class, w.Payload)
+	return q.identity(w.ID, w.Round).message(ctx, workSubject+"."+q.campaign+"."+class, w.Payload)
 }

@@ -191,10 +191,7 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", want.Name, err)
-	}
-	return nil
+	return wrap(err, "stream %s", want.Name)
 }
 
 // changed returns old with this package's settings; other settings, such as placement, belong to the operator.

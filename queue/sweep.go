@@ -224,14 +224,13 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 		return err
 	}
 	i := identityOf(parts[2], msg.Header)
-	header := carrier(msg.Header)
-	ctx, span := s.cfg.Tracer.Start(propagation.TraceContext{}.Extract(ctx, header), "sweep "+workSubject,
+	ctx, span := s.cfg.Tracer.Start(propagation.TraceContext{}.Extract(ctx, carrier{msg.Header}), "sweep "+workSubject,
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 			attributeSystem.String("nats"), attributeSubject.String(workSubject),
 			attributeGroup.String(campaign), attributeID.String(i.id)))
 	err = s.giveUp(ctx, i, campaign, DeadLetter{
 		Dead: Dead{
-			ID: i.id, Attempts: intHeader(header, headerAttempts) + deliveries, TraceID: traceID(ctx),
+			ID: i.id, Attempts: intHeader(msg.Header, headerAttempts) + deliveries, TraceID: traceID(ctx),
 			Reason: "every worker that leased the item crashed or hung",
 		},
 		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: s.cfg.Now().UTC(),

@@ -323,7 +323,7 @@ func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstrea
 		return nil, version{}, err
 	}
 	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence}
-	if header := carrier(msg.Header); header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
+	if header := msg.Header; header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
 		c.Deleted = true
 	} else {
 		c.Data = msg.Data
