@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -43,21 +44,9 @@ func (b *buckets) config(a Address) (storage.S3Config, error) {
 	}
 	c := b.cfg.S3
 	c.Bucket, c.Prefix, c.ReadOnly, c.MaxBytes = named.Bucket, "", true, b.cfg.MaxBytes
-	if named.Endpoint != "" {
-		c.Endpoint = named.Endpoint
-	}
-	if named.Region != "" {
-		c.Region = named.Region
-	}
-	if named.CAFile != "" {
-		c.CAFile = named.CAFile
-	}
-	if named.Addressing != storage.AddressingAuto {
-		c.Addressing = named.Addressing
-	}
-	if c.Timeout == 0 {
-		c.Timeout = b.cfg.Timeout
-	}
+	c.Endpoint, c.Region = cmp.Or(named.Endpoint, c.Endpoint), cmp.Or(named.Region, c.Region)
+	c.CAFile, c.Addressing = cmp.Or(named.CAFile, c.CAFile), cmp.Or(named.Addressing, c.Addressing)
+	c.Timeout = cmp.Or(c.Timeout, b.cfg.Timeout)
 	if b.trusts(named.Endpoint) {
 		return c, nil
 	}
@@ -103,7 +92,7 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	if entry.store != nil {
 		return entry.store, nil
 	}
-	s3, err := b.connect(ctx, config)
+	s3, err := retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 	if err != nil {
 		return nil, storageError(err)
 	}
@@ -113,11 +102,6 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	}
 	entry.s3, entry.store = s3, store
 	return store, nil
-}
-
-// connect opens a bucket and retries while the server is unavailable.
-func (b *buckets) connect(ctx context.Context, config storage.S3Config) (*storage.S3, error) {
-	return retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 }
 
 // entry returns the entry of a bucket, and creates it if it is missing.
@@ -203,11 +187,6 @@ func (o *bucketObject) readRange(ctx context.Context, offset, size int64) ([]byt
 
 func (o *bucketObject) length() int64 { return o.v.Size }
 
-func (o *bucketObject) version() string {
-	if o.v.ETag == "" {
-		return ""
-	}
-	return fmt.Sprintf("%d-%s", o.v.Size, o.v.ETag)
-}
+func (o *bucketObject) version() string { return sizedVersion(o.v.Size, o.v.ETag) }
 
 func (*bucketObject) close() error { return nil }

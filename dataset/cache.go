@@ -51,10 +51,7 @@ func (s *Sources) version(ctx context.Context, a Address) (string, error) {
 			return "", nil //nolint:nilerr // some servers support GET only
 		}
 		response.Body.Close() // empty
-		if etag := strongETag(response); etag != "" {
-			return fmt.Sprintf("%d-%s", response.ContentLength, etag), nil
-		}
-		return "", nil
+		return sizedVersion(response.ContentLength, strongETag(response)), nil
 	}
 	obj, err := s.open(ctx, a)
 	if err != nil {

@@ -26,6 +26,14 @@ type object interface {
 	close() error
 }
 
+// sizedVersion returns the version of an object with an ETag, empty without one.
+func sizedVersion(size int64, etag string) string {
+	if etag == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d-%s", size, etag)
+}
+
 // open opens the complete object of an address, even if the address names a part.
 func (s *Sources) open(ctx context.Context, a Address) (object, error) {
 	if err := s.allowed(a); err != nil {

@@ -139,37 +139,31 @@ func (t *table) find(name string) (leaf, bool) {
 	return leaf{}, false
 }
 
-// text reports whether a leaf contains text; bytes reports whether it contains other values of variable length.
-func (l leaf) text() bool {
-	kind := l.column.Type().LogicalType()
-	if kind == nil {
-		return false
+// logical returns the logical type of a leaf's values, nil without one.
+func (l leaf) logical() any {
+	if kind := l.column.Type().LogicalType(); kind != nil {
+		return kind.Value
 	}
-	_, isText := kind.Value.(*format.StringType)
-	return isText
+	return nil
 }
 
-func (l leaf) bytes() bool { return l.column.Type().Kind() == parquet.ByteArray && !l.text() }
+// bytes reports whether a leaf contains values of variable length that are not text.
+func (l leaf) bytes() bool {
+	_, text := l.logical().(*format.StringType)
+	return l.column.Type().Kind() == parquet.ByteArray && !text
+}
 
 // numeric reports whether a leaf contains numbers; unsigned reports whether they are unsigned.
 func (l leaf) numeric() bool {
 	switch l.column.Type().Kind() {
 	case parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:
-		kind := l.column.Type().LogicalType()
-		if kind == nil {
-			return true
-		}
-		_, isInt := kind.Value.(*format.IntType)
-		return isInt
+		_, integer := l.logical().(*format.IntType)
+		return integer || l.column.Type().LogicalType() == nil
 	}
 	return false
 }
 
 func (l leaf) unsigned() bool {
-	kind := l.column.Type().LogicalType()
-	if kind == nil {
-		return false
-	}
-	i, ok := kind.Value.(*format.IntType)
+	i, ok := l.logical().(*format.IntType)
 	return ok && !i.IsSigned
 }

@@ -144,11 +144,6 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 
 func (o *webObject) length() int64 { return o.size }
 
-func (o *webObject) version() string {
-	if o.etag == "" {
-		return ""
-	}
-	return fmt.Sprintf("%d-%s", o.size, o.etag)
-}
+func (o *webObject) version() string { return sizedVersion(o.size, o.etag) }
 
 func (*webObject) close() error { return nil }

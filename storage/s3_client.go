@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -136,7 +137,7 @@ func findCredentials(ctx context.Context, config S3Config) (*credentials.Credent
 // queryRole reports whether to query for a role. AWS_EC2_METADATA_DISABLED disables the role of the machine, but not
 // the roles of pods and containers.
 func queryRole() bool {
-	return os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || firstOf(
+	return os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || cmp.Or(
 		os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"),
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
