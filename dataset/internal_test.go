@@ -63,16 +63,12 @@ func FuzzTar(f *testing.F) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, name := range []string{"a.png", "a.json", strings.Repeat("long/", 60) + "b.png"} {
-		if err := w.WriteHeader(&tar.Header{Name: name, Size: 5, Mode: 0o644}); err != nil {
-			f.Fatal(err)
-		}
+		must(f, w.WriteHeader(&tar.Header{Name: name, Size: 5, Mode: 0o644}))
 		if _, err := w.Write([]byte("bytes")); err != nil {
 			f.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		f.Fatal(err)
-	}
+	must(f, w.Close())
 	f.Add(buf.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
@@ -110,9 +106,7 @@ func FuzzTar(f *testing.F) {
 // All members of a decoded index are inside of the tar file.
 func FuzzIndex(f *testing.F) {
 	good, err := json.Marshal(tarIndex{Members: []tarMember{{Name: "a.png", Offset: 512, Size: 9}}, Next: 1024})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"members":[{"n":"a","o":-1,"s":9223372036854775807}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -18,6 +18,8 @@ type countedObject struct {
 	reads []int64 // offsets
 }
 
+func inMemory(data []byte) *countedObject { return &countedObject{data: data, size: int64(len(data))} }
+
 func (o *countedObject) readRange(_ context.Context, offset, size int64) ([]byte, error) {
 	o.reads = append(o.reads, offset)
 	return o.data[min(offset, int64(len(o.data))):min(offset+size, int64(len(o.data)))], nil
@@ -34,7 +36,7 @@ func TestBlocks(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i*7 + i>>12)
 	}
-	o := &countedObject{data: data, size: int64(len(data))}
+	o := inMemory(data)
 	b := newBlocks(t.Context(), o)
 	read := func(offset, size int64, wantReads ...int64) {
 		t.Helper()

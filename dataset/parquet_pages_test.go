@@ -58,16 +58,6 @@ func TestGuardPages(t *testing.T) {
 	}
 }
 
-// objectOf is an object in memory.
-type objectOf []byte
-
-func (o objectOf) length() int64   { return int64(len(o)) }
-func (o objectOf) version() string { return "" }
-func (o objectOf) close() error    { return nil }
-func (o objectOf) readRange(_ context.Context, offset, size int64) ([]byte, error) {
-	return o[offset : offset+size], nil
-}
-
 // TestRowsOfGroups: a file has at most as many rows as bytes, and may have row groups without rows.
 func TestRowsOfGroups(t *testing.T) {
 	t.Parallel()
@@ -100,7 +90,7 @@ func TestRowsOfGroups(t *testing.T) {
 		changed = append(changed, make([]byte, int(size)-8-len(encoded)-footer)...)
 		changed = append(append(changed, encoded...), byte(len(encoded)), byte(len(encoded)>>8), 0, 0)
 		changed = append(changed, "PAR1"...)
-		opened, err := openTable(t.Context(), objectOf(changed), 1<<20)
+		opened, err := openTable(t.Context(), inMemory(changed), 1<<20)
 		if c.words == "" && (err != nil || opened.rows != total) || c.words != "" && (!errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), c.words)) {
 			t.Errorf("%d rows: %+v, %v, want %q", c.groups, opened, err, c.words)
 		}
@@ -121,7 +111,7 @@ func TestColumnIsGuarded(t *testing.T) {
 		}
 	}
 	must(t, w.Close())
-	opened, err := openTable(t.Context(), objectOf(out.Bytes()), 1000)
+	opened, err := openTable(t.Context(), inMemory(out.Bytes()), 1000)
 	must(t, err)
 	column := leaf{name: "text", column: opened.file.Root().Columns()[0]}
 	for at, valid := range map[int64]bool{0: false, 1: true, 39: false} {

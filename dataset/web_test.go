@@ -136,18 +136,6 @@ func TestWebListIsReplaced(t *testing.T) {
 	}
 }
 
-// A list names an image twice: the rows have two names.
-func TestRepeatedLine(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	write(t, folder, "a.png", picture(t, 1))
-	write(t, folder, "list.txt", []byte("a.png\na.png\n"))
-	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: filepath.Join(folder, "list.txt")})
-	if err != nil || len(all) != 2 || all[0].Name == all[1].Name {
-		t.Errorf("rows %+v, %v", all, err)
-	}
-}
-
 // A remote list is not trusted.
 func TestWebListsAreNotTrusted(t *testing.T) {
 	t.Parallel()

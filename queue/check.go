@@ -44,13 +44,15 @@ func check(ctx context.Context, nc *nats.Conn) error {
 
 // olderThan compares versions such as 2.11.3 or 2.12.0-RC.1. An unreadable version is not older.
 func olderThan(version, than string) bool {
-	var a, b [3]int
-	for text, to := range map[string]*[3]int{version: &a, than: &b} {
-		if _, err := fmt.Sscanf(strings.TrimPrefix(text, "v"), "%d.%d.%d", &to[0], &to[1], &to[2]); err != nil {
+	var parts [2][3]int
+	for i, text := range []string{version, than} {
+		text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-")
+		p := &parts[i]
+		if _, err := fmt.Sscanf(text, "%d.%d.%d\n", &p[0], &p[1], &p[2]); err != nil {
 			return false
 		}
 	}
-	return slices.Compare(a[:], b[:]) < 0
+	return slices.Compare(parts[0][:], parts[1][:]) < 0
 }
 
 // connectError explains in one line why a connection failed.

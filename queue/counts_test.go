@@ -114,7 +114,7 @@ func TestPublishNotice(t *testing.T) {
 }
 
 // TestLargeBatch: a batch that is larger than the window of messages in flight is stored completely, but for the items that are refused:
-// two that are there, at both ends of the batch, one of a bad class, and one that is too large.
+// two that are there, at both ends of the batch, one of a bad class, one without an id, and one that is too large.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
@@ -126,13 +126,14 @@ func TestLargeBatch(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), []queue.Work{batch[0], batch[n-1]}))
 	batch[7].Class = strings.Repeat("c", queue.MaxNameBytes+1)
 	batch[8].Payload = make([]byte, queue.MaxPayloadBytes)
+	batch[9].ID = ""
 	batch[bad].Payload = make([]byte, queue.MaxPayloadBytes+1)
 	var refused *queue.BatchError
 	if err := q.PublishBatch(t.Context(), batch); !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
 	want := []queue.Refused{
-		{ID: "0", Err: queue.ErrDuplicate}, {ID: "7", Err: queue.ErrBadName}, {ID: fmt.Sprint(bad), Err: queue.ErrTooLarge},
+		{ID: "0", Err: queue.ErrDuplicate}, {ID: "7", Err: queue.ErrBadName}, {ID: "", Err: queue.ErrBadName}, {ID: fmt.Sprint(bad), Err: queue.ErrTooLarge},
 		{ID: fmt.Sprint(n - 1), Err: queue.ErrDuplicate},
 	}
 	if len(refused.Refused) != len(want) || refused.Total != n {
@@ -143,10 +144,20 @@ func TestLargeBatch(t *testing.T) {
 			t.Errorf("item %s is refused: %v, want item %s: %v", r.ID, r.Err, want[i].ID, want[i].Err)
 		}
 	}
-	if text := fmt.Sprintf("publish batch: 4 of %d items refused, the first is 0: already published", n); refused.Error() != text {
+	if text := fmt.Sprintf("publish batch: 5 of %d items refused, the first is 0: already published", n); refused.Error() != text {
 		t.Errorf("error %q, want %q", refused, text)
 	}
-	wantSize(t, q, n-2)
+	mustBe(t, refused, queue.ErrTooLarge)
+	wantSize(t, q, n-3)
+
+	must(t, q.PublishBatch(t.Context(), nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := q.PublishBatch(ctx, []queue.Work{{Class: "c", ID: "late"}})
+	mustBe(t, err, context.Canceled)
+	if !errors.As(err, &refused) || len(refused.Refused) != 1 || refused.Refused[0].ID != "late" {
+		t.Fatalf("error is %v, want one refused item", err)
+	}
 }
 
 // TestElectionAfterLostAnswer: a leader whose renewal took effect without an answer finds its own record and still leads. It stops when the record is another's.

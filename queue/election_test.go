@@ -383,30 +383,19 @@ func TestElectionConfig(t *testing.T) {
 	}
 }
 
-// lines is the messages of a log.
-type lines chan string
-
-func (l lines) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l lines) Handle(_ context.Context, r slog.Record) error {
-	select {
-	case l <- r.Message:
-	default:
-	}
-	return nil
-}
-
-func (l lines) WithAttrs([]slog.Attr) slog.Handler { return l }
-func (l lines) WithGroup(string) slog.Handler      { return l }
-
 // TestElectionLog: a process that waits for its turn logs nothing, and one that cannot take part logs that.
 func TestElectionLog(t *testing.T) {
 	t.Parallel()
 	s, _ := electionServer(t)
 	run(t, s, "a").leader(t, patience)
 	const complaint = "could not take part in the election, will retry"
-	log := make(lines, 100)
-	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Logger: slog.New(log)})
+	log := make(chan string, 100)
+	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Logger: slog.New(handler(func(message string) {
+		select {
+		case log <- message:
+		default:
+		}
+	}))})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -59,11 +59,18 @@ func TestConfigLimits(t *testing.T) {
 		"negative timeout": {func(c *Config) { c.Timeout = -1 }, "Timeout"},
 		"short timeout":    {func(c *Config) { c.Timeout = 1 }, ""},
 		"long base":        {func(c *Config) { c.RetryBase = time.Hour }, ""},
+		"short maximum":    {func(c *Config) { c.RetryMax = time.Millisecond }, "RetryMax"},
+		"no campaign":      {func(c *Config) { c.Campaign = "" }, "Campaign"},
+		"long campaign":    {func(c *Config) { c.Campaign = strings.Repeat("c", MaxNameBytes+1) }, "Campaign"},
 	} {
 		cfg := Config{Campaign: "c"}
 		c.change(&cfg)
 		err := cfg.Validate()
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want)) {
+		sentinel := ErrConfig
+		if c.want == "Campaign" {
+			sentinel = ErrBadName
+		}
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, sentinel) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

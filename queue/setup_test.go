@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -48,9 +49,7 @@ func open(t testing.TB, server *queue.Embedded, cfg queue.Config) *queue.Queue {
 	t.Helper()
 	nc, err := server.Connect()
 	must(t, err)
-	if cfg.Campaign == "" {
-		cfg.Campaign = "camp"
-	}
+	cfg.Campaign = cmp.Or(cfg.Campaign, "camp")
 	q, err := queue.Open(t.Context(), nc, cfg)
 	must(t, err)
 	return q
@@ -117,7 +116,9 @@ func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func mustBe(t *testing.T, err, want error) {

@@ -14,10 +14,7 @@ import (
 func TestLeaseAboveWaitingLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
-	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name()})
-	must(t, err)
-	t.Cleanup(nc.Close)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "crowded"})
+	q, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "crowded"})
 	must(t, err)
 	crowd, err := nats.Connect(s.ClientURL())
 	must(t, err)
