@@ -15,7 +15,6 @@ import (
 	"ddiff/storage"
 )
 
-// maxBuckets limits the number of open buckets.
 const maxBuckets = 32
 
 // buckets opens each bucket once.
@@ -34,7 +33,6 @@ type bucket struct {
 	store *storage.Retrying
 }
 
-// config returns the configuration of the bucket of an address.
 func (b *buckets) config(a Address) (storage.S3Config, error) {
 	u := *a.url
 	u.Path, u.RawPath = "", ""
@@ -78,7 +76,6 @@ func (b *buckets) checkEndpoint(endpoint string) error {
 	return nil
 }
 
-// open returns the store of the bucket of an address.
 func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error) {
 	config, err := b.config(a)
 	if err != nil {
@@ -104,7 +101,6 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	return store, nil
 }
 
-// entry returns the entry of a bucket, and creates it if it is missing.
 func (b *buckets) entry(name string) *bucket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +137,6 @@ func (e *bucket) close() {
 	}
 }
 
-// get reads a complete object.
 func (b *buckets) get(ctx context.Context, a Address, check Check) ([]byte, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
@@ -151,7 +146,6 @@ func (b *buckets) get(ctx context.Context, a Address, check Check) ([]byte, erro
 	return data, storageError(err)
 }
 
-// part reads a member of a tar file.
 func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
@@ -161,7 +155,6 @@ func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
 	return data, storageError(err)
 }
 
-// object opens the object of an address.
 func (b *buckets) object(ctx context.Context, a Address) (object, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {

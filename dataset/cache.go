@@ -40,7 +40,6 @@ func (s *Sources) cached(
 	return cache.Get(ctx, fmt.Sprintf("dataset 3 %s %q %q %d", kind, a, version, offset), load)
 }
 
-// version returns the version of an address's object, empty when it has none.
 func (s *Sources) version(ctx context.Context, a Address) (string, error) {
 	if a.scheme == schemeHTTPS || a.scheme == schemeHTTP {
 		response, err := s.web.request(ctx, http.MethodHead, a, 0, 0, "")

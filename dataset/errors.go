@@ -45,7 +45,6 @@ type alias struct {
 // Is reports whether target is the other error.
 func (a *alias) Is(target error) bool { return target == a.also }
 
-// storageError wraps an error of a store with the matching sentinel of this package.
 func storageError(err error) error {
 	for _, pair := range []struct{ theirs, ours error }{
 		{storage.ErrNotFound, ErrNotFound},
@@ -63,7 +62,6 @@ func storageError(err error) error {
 	return err
 }
 
-// fileError wraps an error of the file system with the matching sentinel of this package.
 func fileError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

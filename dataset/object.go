@@ -11,7 +11,6 @@ import (
 // blockBytes is the number of bytes per ranged request.
 const blockBytes = 1 << 20
 
-// maxBlocks limits the number of blocks in memory per object.
 const maxBlocks = 4
 
 // object is an open file, bucket object or web resource. All reads return bytes of one version, or ErrChanged.
@@ -65,7 +64,6 @@ type block struct {
 
 func newBlocks(ctx context.Context, obj object) *blocks { return &blocks{ctx: ctx, obj: obj} }
 
-// reader returns a reader of the complete object.
 func (b *blocks) reader() *io.SectionReader { return io.NewSectionReader(b, 0, b.obj.length()) }
 
 // ReadAt implements io.ReaderAt.

@@ -23,7 +23,6 @@ const (
 	pathLeaf  = "path"
 )
 
-// table is an open Parquet file.
 type table struct {
 	file *parquet.File
 	read io.ReaderAt
@@ -129,7 +128,6 @@ func (t *table) leaves() []leaf {
 	return out
 }
 
-// find returns the leaf of a name.
 func (t *table) find(name string) (leaf, bool) {
 	for _, l := range t.leaves() {
 		if l.name == name {

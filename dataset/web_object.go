@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// webObject is one version of a web resource whose server supports ranges.
 type webObject struct {
 	web   *web
 	a     Address

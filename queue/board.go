@@ -149,10 +149,8 @@ func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.
 	return wrap(err, "delete record %s", key)
 }
 
-// validKey matches valid keys.
 var validKey = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
-// call runs a request for a key.
 func (b *Board) call(ctx context.Context, key string, act func(context.Context) error) error {
 	if !validKey.MatchString(key) {
 		return fmt.Errorf("%w: key %q", ErrBadName, key)

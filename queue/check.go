@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// check returns an error when the server lacks a capability that a queue needs.
 func check(ctx context.Context, nc *nats.Conn) error {
 	if version := nc.ConnectedServerVersion(); olderThan(version, MinServerVersion) {
 		return fmt.Errorf("%w: it is version %s; pausing consumers needs at least %s", ErrServerVersion, version, MinServerVersion)

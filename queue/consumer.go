@@ -77,7 +77,6 @@ func (q *Queue) setConsumer(consumer jetstream.Consumer, epoch int64) {
 	}
 }
 
-// findConsumer finds the campaign's consumer and adopts its settings.
 func (q *Queue) findConsumer(ctx context.Context) error {
 	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		consumer, err := q.js.Consumer(ctx, workStream, q.durable())
@@ -125,7 +124,6 @@ func (q *Queue) consumerConfig(epoch int64) jetstream.ConsumerConfig {
 // nextEpoch returns an epoch after every epoch that this process has seen.
 func (q *Queue) nextEpoch() int64 { return max(q.cfg.Now().UnixNano(), q.epoch.Load()+1) }
 
-// consumerEpoch returns the epoch in which a consumer was created.
 func consumerEpoch(consumer jetstream.Consumer) (int64, error) {
 	epoch, err := parseEpoch(consumer.CachedInfo().Config.Metadata[metadataEpoch])
 	return epoch, wrap(err, "read %s", metadataEpoch)
@@ -135,7 +133,6 @@ func formatEpoch(epoch int64) string { return strconv.FormatInt(epoch, 36) }
 
 func parseEpoch(s string) (int64, error) { return strconv.ParseInt(s, 36, 64) }
 
-// notFound reports whether the consumer or its stream does not exist.
 func notFound(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
 }

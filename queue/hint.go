@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// hintSubject is the first part of the subjects of hints. The campaign's token follows.
 const hintSubject = "ddiff.hint"
 
 // Hints announces to all workers that a campaign has work which they may not know of. Hints are messages without

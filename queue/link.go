@@ -120,7 +120,6 @@ func (l *link) onStatus(f func(), states ...nats.Status) (stop func()) {
 	}
 }
 
-// missing reports whether the server says that the stream does not exist.
 func (l *link) missing(ctx context.Context, stream string) bool {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -197,7 +196,6 @@ func transient(err error) bool {
 	return api.Code == 503
 }
 
-// full reports whether the server is out of space.
 func full(api *jetstream.APIError) bool {
 	switch api.ErrorCode {
 	case codeAccountResources, codeResources, codeMemory, codeStorage:

@@ -40,7 +40,6 @@ func (l *Lease) Marks() Marks {
 // MaxAttempts returns the number of attempts of the campaign.
 func (l *Lease) MaxAttempts() int { return l.q.cfg.MaxAttempts }
 
-// write sets the headers of the marks.
 func (m Marks) write(header nats.Header) {
 	var tokens []string
 	for _, name := range m.Disputed {

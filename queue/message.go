@@ -38,7 +38,6 @@ func (i identity) messageID() string {
 	return i.campaign + "/" + formatEpoch(i.epoch) + "/" + strconv.Itoa(i.round) + "/" + i.id
 }
 
-// identityOf reads the identity from a message's headers.
 func identityOf(campaign string, h nats.Header) identity {
 	i := identity{campaign: campaign, id: h.Get(headerID), round: intHeader(h, headerRound)}
 	if epoch, err := parseEpoch(h.Get(headerEpoch)); err == nil {

@@ -116,7 +116,6 @@ func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []e
 	}
 }
 
-// awaitAck waits for the server's answer to one message.
 func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
 	select {
 	case ack := <-future.Ok():
@@ -131,7 +130,6 @@ func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
 	}
 }
 
-// workMessage returns the message of an item in the newest epoch.
 func (q *Queue) workMessage(ctx context.Context, w Work) (*nats.Msg, error) {
 	class, err := token("class", w.Class)
 	if err != nil {

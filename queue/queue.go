@@ -166,7 +166,6 @@ func (q *Queue) durable() string { return durablePrefix + q.campaign }
 
 func (q *Queue) workFilter() string { return workSubject + "." + q.campaign + ".>" }
 
-// campaignOf returns the campaign of a subject.
 func campaignOf(subject string) (string, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) < 3 {

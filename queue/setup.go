@@ -92,7 +92,6 @@ func (c SetupConfig) Validate() error {
 	return nil
 }
 
-// streams returns the configurations of all streams of a cluster.
 func (c SetupConfig) streams() []jetstream.StreamConfig {
 	unlimited := func(n int64) int64 {
 		if n <= 0 {

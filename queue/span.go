@@ -21,7 +21,6 @@ const (
 	attributeReason    = attribute.Key("ddiff.queue.reason")
 )
 
-// span starts the span "<operation> <subject>".
 func (q *Queue) span(ctx context.Context, operation, subject string, kind trace.SpanKind,
 	attributes ...attribute.KeyValue) (context.Context, trace.Span) {
 	return q.cfg.Tracer.Start(ctx, operation+" "+subject, trace.WithSpanKind(kind),
@@ -54,7 +53,6 @@ func operationType(operation string) string {
 	return "settle"
 }
 
-// endSpan ends a span with the error of its operation.
 func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)

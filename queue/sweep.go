@@ -138,7 +138,6 @@ type advisory struct {
 	Time     time.Time `json:"timestamp"`
 }
 
-// handleAdvisory sweeps the item of an advisory.
 func (s *sweeper) handleAdvisory(ctx context.Context, msg jetstream.Msg) error {
 	var a advisory
 	if err := json.Unmarshal(msg.Data(), &a); err != nil {
@@ -244,7 +243,6 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 	return err
 }
 
-// giveUp publishes the result event and stores the dead letter.
 func (s *sweeper) giveUp(ctx context.Context, i identity, campaign string, letter DeadLetter) error {
 	payload, err := s.cfg.Outcome(campaign, letter)
 	if err != nil {
@@ -264,7 +262,6 @@ func (s *sweeper) giveUp(ctx context.Context, i identity, campaign string, lette
 	return nil
 }
 
-// traceID returns the trace id of a context in hex, or "".
 func traceID(ctx context.Context) string {
 	if c := trace.SpanContextFromContext(ctx); c.HasTraceID() {
 		return c.TraceID().String()

@@ -47,7 +47,6 @@ func (q *Queue) Reset(ctx context.Context) error {
 	return wrap(err, "reset campaign %s", q.cfg.Campaign)
 }
 
-// startEpoch creates the consumer in a new epoch.
 func (q *Queue) startEpoch(ctx context.Context) error {
 	epoch := q.nextEpoch()
 	err := q.withRetry(ctx, "", func(ctx context.Context) (err error) {

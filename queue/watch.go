@@ -115,7 +115,6 @@ func (v version) expired() bool {
 	return v.deleted && time.Since(time.Unix(0, v.written)) > tombstoneAge/2
 }
 
-// watcher returns a watcher of the records with a prefix.
 func (b *Board) watcher(prefix string) (*watcher, error) {
 	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
 		return nil, fmt.Errorf("%w: prefix %q", ErrBadName, prefix)
@@ -262,7 +261,6 @@ func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goO
 	return true, nil
 }
 
-// newest returns the newest message of the records.
 func (w *watcher) newest(ctx context.Context) (version, error) {
 	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return w.stream.GetLastMsgForSubject(ctx, boardSubject+w.filter)

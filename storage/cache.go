@@ -90,7 +90,6 @@ func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) 
 	return data, nil
 }
 
-// file returns the path of the key's cached file.
 func (c *Cache) file(key string) string { return filepath.Join(c.config.Dir, cacheFileName(key)) }
 
 // read returns the cached value of key, if it is intact, and marks it as used.

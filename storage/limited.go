@@ -28,7 +28,6 @@ func NewLimited(store Store, n int) (*Limited, error) {
 	return l, nil
 }
 
-// acquire waits for a slot; release returns the slot.
 func (l *Limited) acquire(ctx context.Context, action, key string) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -40,7 +39,6 @@ func (l *Limited) acquire(ctx context.Context, action, key string) error {
 
 func (l *Limited) release() { <-l.slots }
 
-// within runs a call in a slot.
 func (l *Limited) within(ctx context.Context, action, key string, call func() error) error {
 	if err := l.acquire(ctx, action, key); err != nil {
 		return err

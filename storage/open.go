@@ -13,7 +13,6 @@ import (
 	"syscall"
 )
 
-// s3Calls is the number of concurrent calls to an object store that Open opened.
 const s3Calls = 16
 
 // Options configures Open. The zero value opens a store that other processes may share.
@@ -62,7 +61,6 @@ func kinds() []kind {
 	}
 }
 
-// addressScheme matches the scheme of an address with one.
 var addressScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
 // kindOf finds the kind of an address. The error wraps ErrAddress and does not repeat the

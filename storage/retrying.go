@@ -138,7 +138,6 @@ func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, de
 	return nil
 }
 
-// transient reports whether another attempt may succeed.
 func transient(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, ErrUnavailable) || errors.As(err, &timeout) && timeout.Timeout()

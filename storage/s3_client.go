@@ -85,7 +85,6 @@ func newTransport(caFile string) (*http.Transport, error) {
 	return transport, nil
 }
 
-// maxAuthorities limits the size of a file of certificate authorities.
 const maxAuthorities = 16 << 20
 
 // Authorities returns the certificate authorities of the system and of a PEM file. The error names the field CAFile.

@@ -81,7 +81,6 @@ type S3Config struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// bucketName matches valid names of buckets.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // Validate reports the first invalid field by name.

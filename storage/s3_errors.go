@@ -52,7 +52,6 @@ func failed(ctx context.Context, action, key string, err error) error {
 	return fmt.Errorf("%s %s: %w", action, key, s3Error(err, write))
 }
 
-// s3Error wraps an error of minio-go with the matching sentinel.
 func s3Error(err error, write bool) error {
 	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		return answerError(response, write)
@@ -82,7 +81,6 @@ func connectionBroke(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// answerError wraps an error answer of the server with the matching sentinel.
 func answerError(r minio.ErrorResponse, write bool) error {
 	detail := fmt.Errorf("%s (%s)", r.Error(), r.Code)
 	if sentinel := codeSentinel(r.Code, write); sentinel != nil {

@@ -105,7 +105,6 @@ func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
 	return v.Info, err
 }
 
-// head requests the properties of an object.
 func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 	call, cancel := s.limit(ctx, 0)
 	defer cancel()

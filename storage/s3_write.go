@@ -117,7 +117,6 @@ func (s *S3) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// beginWrite checks the arguments at the beginning of a write.
 func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
@@ -131,7 +130,6 @@ func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error
 	return nil
 }
 
-// castagnoli is the table of CRC-32C.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // send sends one PUT request, with an attempt id a conditional one. It returns the errors of minio-go.

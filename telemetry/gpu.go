@@ -68,7 +68,6 @@ func (g gpu) attributes() []attribute.KeyValue {
 	return []attribute.KeyValue{HardwareIDKey.String(g.id), HardwareTypeKey.String("gpu"), HardwareNameKey.String(g.name)}
 }
 
-// readGPUs reads all GPUs that answer.
 func readGPUs() []gpu {
 	n, result := nvml.DeviceGetCount()
 	if result != nvml.SUCCESS {

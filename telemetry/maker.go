@@ -13,7 +13,6 @@ type maker struct {
 	errs  []error
 }
 
-// err joins the errors of all instruments.
 func (m *maker) err() error {
 	if err := errors.Join(m.errs...); err != nil {
 		return fmt.Errorf("create metric instruments: %w", err)
@@ -48,7 +47,6 @@ func (m *maker) counter(name string) metric.Int64Counter {
 	return c
 }
 
-// timer creates a counter of seconds.
 func (m *maker) timer(name string) metric.Float64Counter {
 	d := m.look(name, KindCounter)
 	c, err := m.meter.Float64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
