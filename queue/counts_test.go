@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"ddiff/queue"
 )
 
@@ -30,10 +28,8 @@ func TestSize(t *testing.T) {
 	s := serve(t, jetStream(t))
 	nc := dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
-	other, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "other"})
-	must(t, err)
+	q := openOn(t, nc, queue.Config{Campaign: "camp"})
+	other := openOn(t, nc, queue.Config{Campaign: "other"})
 	wantSize(t, q, 0)
 	for i := range 4 {
 		must(t, publish(t.Context(), q, fmt.Sprint("class", i%2), fmt.Sprint(i), nil))
@@ -46,8 +42,7 @@ func TestSize(t *testing.T) {
 	must(t, first.Ack(t.Context()))
 	must(t, second.Bury(t.Context(), queue.Dead{ID: second.ID(), Reason: "bad"}))
 	wantSize(t, q, 2)
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
 	wantSize(t, q, 0)
 	nc.Close()
@@ -62,10 +57,8 @@ func TestResultStream(t *testing.T) {
 	t.Parallel()
 	nc := dial(t, serve(t, jetStream(t)))
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
-	other, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "other"})
-	must(t, err)
+	q := openOn(t, nc, queue.Config{Campaign: "camp"})
+	other := openOn(t, nc, queue.Config{Campaign: "other"})
 	id, last, err := q.ResultStream(t.Context())
 	must(t, err)
 	must(t, other.PublishResult(t.Context(), "1", 0, nil))
@@ -75,8 +68,7 @@ func TestResultStream(t *testing.T) {
 	if again != id || after != last+2 {
 		t.Errorf("two results after %d/%d: %d/%d", id, last, again, after)
 	}
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	must(t, js.DeleteStream(t.Context(), "DDIFF_RESULT"))
 	_, _, err = q.ResultStream(t.Context())
 	mustBe(t, err, queue.ErrNotReady)
@@ -167,8 +159,7 @@ func TestElectionAfterLostAnswer(t *testing.T) {
 	begin := time.Now()
 	a := run(t, s, "a", func() time.Time { return begin }) // never late for a renewal
 	led := a.leader(t, patience)
-	board, err := queue.OpenBoard(t.Context(), dial(t, s))
-	must(t, err)
+	board := openBoard(t, dial(t, s))
 	data, _, err := board.Get(t.Context(), queue.KeyLeader)
 	must(t, err)
 	must(t, board.Put(t.Context(), queue.KeyLeader, data)) // another revision, which the leader does not know

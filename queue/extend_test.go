@@ -17,8 +17,7 @@ func TestExtendTakesOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	const batch, ackWait = 64, time.Second
 	s := serve(t, jetStream(t))
-	q, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "slow", AckWait: ackWait, MaxAttempts: 1000})
-	must(t, err)
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "slow", AckWait: ackWait, MaxAttempts: 1000})
 	work := make([]queue.Work, batch)
 	for i := range work {
 		work[i] = queue.Work{Class: "c", ID: fmt.Sprint(i)}
@@ -27,8 +26,7 @@ func TestExtendTakesOneRoundTrip(t *testing.T) {
 	slow, err := nats.Connect(s.ClientURL(), nats.SetCustomDialer(queuetest.Dialer{RoundTrip: 100 * time.Millisecond}))
 	must(t, err)
 	t.Cleanup(slow.Close)
-	far, err := queue.Attach(t.Context(), slow, queue.Config{Campaign: "slow"})
-	must(t, err)
+	far := attach(t, slow, queue.Config{Campaign: "slow"})
 	wantRenewed(t, q, ackWait, 3*ackWait/2, ackWait/4, func() (leases []*queue.Lease) {
 		for begin := time.Now(); len(leases) < batch; {
 			more, err := far.Lease(t.Context(), batch-len(leases), patience)

@@ -49,8 +49,7 @@ func TestReleaseByTwoWorkersLeavesOneItem(t *testing.T) {
 func TestReleaseWithoutSpaceCountsTheAttempt(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxBytes: 1500}))
 	q := open(t, server, queue.Config{})
 	must(t, publish(t.Context(), q, "c", "1", make([]byte, 1000)))

@@ -99,8 +99,7 @@ func TestFullResultStream(t *testing.T) {
 	t.Parallel()
 	nc := dial(t, serve(t, jetStream(t)))
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxResults: 3}))
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "full"})
-	must(t, err)
+	q := openOn(t, nc, queue.Config{Campaign: "full"})
 	for i := range 3 {
 		must(t, q.PublishResult(t.Context(), fmt.Sprint(i), 0, nil))
 	}

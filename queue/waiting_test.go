@@ -14,8 +14,7 @@ import (
 func TestLeaseAboveWaitingLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
-	q, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "crowded"})
-	must(t, err)
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "crowded"})
 	crowd, err := nats.Connect(s.ClientURL())
 	must(t, err)
 	t.Cleanup(crowd.Close)

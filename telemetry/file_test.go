@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,17 +66,9 @@ type (
 
 func readLines(t *testing.T, path string) []string {
 	t.Helper()
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	must(t, err)
-	defer file.Close()
-	var lines []string
-	scanner := bufio.NewScanner(file)
-	scanner.Buffer(nil, 1<<24)
-	for scanner.Scan() {
-		lines = append(lines, scanner.Text())
-	}
-	must(t, scanner.Err())
-	return lines
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
 // readSpans returns the spans of a trace file by name and the resource of its last line.

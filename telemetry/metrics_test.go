@@ -134,29 +134,27 @@ func TestCountersOfEvents(t *testing.T) {
 }
 
 // attributeSets returns the labels of all series.
-func attributeSets(data metricdata.Aggregation) []attribute.Set {
-	var sets []attribute.Set
+func attributeSets(data metricdata.Aggregation) (sets []attribute.Set) {
 	switch d := data.(type) {
 	case metricdata.Sum[int64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Sum[float64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Gauge[int64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Gauge[float64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Histogram[float64]:
 		for _, p := range d.DataPoints {
 			sets = append(sets, p.Attributes)
 		}
+	}
+	return sets
+}
+
+func setsOf[N int64 | float64](points []metricdata.DataPoint[N]) (sets []attribute.Set) {
+	for _, p := range points {
+		sets = append(sets, p.Attributes)
 	}
 	return sets
 }
