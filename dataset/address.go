@@ -51,7 +51,6 @@ type Address struct {
 	row          int64  // of a cell
 }
 
-// part is the part of an object that an address names.
 type part int
 
 const (
@@ -108,7 +107,6 @@ func parse(text string) (Address, error) {
 	return a, err
 }
 
-// readURL sets the object.
 func (a *Address) readURL(u *url.URL) error {
 	a.scheme = u.Scheme
 	switch {
@@ -145,7 +143,6 @@ func validPort(text string) bool {
 	return text == "" || err == nil && port > 0
 }
 
-// readFragment sets the part of the object.
 func (a *Address) readFragment(fragment string) error {
 	if a.part == partAll {
 		return nil
@@ -216,7 +213,6 @@ func (a Address) String() string {
 	return prefixCell + a.objectURL() + "#" + values.Encode()
 }
 
-// objectURL returns the URL of the complete object.
 func (a Address) objectURL() string {
 	if a.scheme == schemeFile {
 		return (&url.URL{Scheme: schemeFile, Path: a.file}).String()
@@ -229,7 +225,6 @@ func (a Address) Public() string {
 	return redact.Address(a.String())
 }
 
-// local reports whether the bytes are on this machine.
 func (a Address) local() bool { return a.scheme == schemeFile }
 
 // base returns the file name with its extension, which determines the kind of file.
@@ -247,7 +242,6 @@ func (a Address) base() string {
 	}
 }
 
-// key returns the key of the object in its bucket.
 func (a Address) key() string { return strings.TrimPrefix(a.url.Path, "/") }
 
 // sibling returns another object of the same bucket or server, with the same query.

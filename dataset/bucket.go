@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -14,7 +15,6 @@ import (
 	"ddiff/storage"
 )
 
-// maxBuckets limits the number of open buckets.
 const maxBuckets = 32
 
 // buckets opens each bucket once.
@@ -33,7 +33,6 @@ type bucket struct {
 	store *storage.Retrying
 }
 
-// config returns the configuration of the bucket of an address.
 func (b *buckets) config(a Address) (storage.S3Config, error) {
 	u := *a.url
 	u.Path, u.RawPath = "", ""
@@ -43,21 +42,9 @@ func (b *buckets) config(a Address) (storage.S3Config, error) {
 	}
 	c := b.cfg.S3
 	c.Bucket, c.Prefix, c.ReadOnly, c.MaxBytes = named.Bucket, "", true, b.cfg.MaxBytes
-	if named.Endpoint != "" {
-		c.Endpoint = named.Endpoint
-	}
-	if named.Region != "" {
-		c.Region = named.Region
-	}
-	if named.CAFile != "" {
-		c.CAFile = named.CAFile
-	}
-	if named.Addressing != storage.AddressingAuto {
-		c.Addressing = named.Addressing
-	}
-	if c.Timeout == 0 {
-		c.Timeout = b.cfg.Timeout
-	}
+	c.Endpoint, c.Region = cmp.Or(named.Endpoint, c.Endpoint), cmp.Or(named.Region, c.Region)
+	c.CAFile, c.Addressing = cmp.Or(named.CAFile, c.CAFile), cmp.Or(named.Addressing, c.Addressing)
+	c.Timeout = cmp.Or(c.Timeout, b.cfg.Timeout)
 	if b.trusts(named.Endpoint) {
 		return c, nil
 	}
@@ -89,7 +76,6 @@ func (b *buckets) checkEndpoint(endpoint string) error {
 	return nil
 }
 
-// open returns the store of the bucket of an address.
 func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error) {
 	config, err := b.config(a)
 	if err != nil {
@@ -103,7 +89,7 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	if entry.store != nil {
 		return entry.store, nil
 	}
-	s3, err := b.connect(ctx, config)
+	s3, err := retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 	if err != nil {
 		return nil, storageError(err)
 	}
@@ -115,12 +101,6 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	return store, nil
 }
 
-// connect opens a bucket and retries while the server is unavailable.
-func (b *buckets) connect(ctx context.Context, config storage.S3Config) (*storage.S3, error) {
-	return retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
-}
-
-// entry returns the entry of a bucket, and creates it if it is missing.
 func (b *buckets) entry(name string) *bucket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -157,7 +137,6 @@ func (e *bucket) close() {
 	}
 }
 
-// get reads a complete object.
 func (b *buckets) get(ctx context.Context, a Address, check Check) ([]byte, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
@@ -167,7 +146,6 @@ func (b *buckets) get(ctx context.Context, a Address, check Check) ([]byte, erro
 	return data, storageError(err)
 }
 
-// part reads a member of a tar file.
 func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
@@ -177,7 +155,6 @@ func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
 	return data, storageError(err)
 }
 
-// object opens the object of an address.
 func (b *buckets) object(ctx context.Context, a Address) (object, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
@@ -203,11 +180,6 @@ func (o *bucketObject) readRange(ctx context.Context, offset, size int64) ([]byt
 
 func (o *bucketObject) length() int64 { return o.v.Size }
 
-func (o *bucketObject) version() string {
-	if o.v.ETag == "" {
-		return ""
-	}
-	return fmt.Sprintf("%d-%s", o.v.Size, o.v.ETag)
-}
+func (o *bucketObject) version() string { return sizedVersion(o.v.Size, o.v.ETag) }
 
 func (*bucketObject) close() error { return nil }

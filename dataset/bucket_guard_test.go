@@ -21,9 +21,7 @@ func TestBucketGuard(t *testing.T) {
 	t.Setenv("AWS_SESSION_TOKEN", "token")
 	t.Setenv("http_proxy", "")
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var connections atomic.Int32
 	go func() {
 		for {
@@ -37,9 +35,7 @@ func TestBucketGuard(t *testing.T) {
 	}()
 	t.Cleanup(func() { l.Close() })
 	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	for name, c := range map[string]struct {
 		endpoint string

@@ -3,8 +3,6 @@ package dataset
 import (
 	"fmt"
 	"testing"
-
-	"ddiff/storage"
 )
 
 // Buckets stay known up to the limit, and then one makes room for the next.
@@ -25,23 +23,6 @@ func TestKnownBuckets(t *testing.T) {
 		b.entry(fmt.Sprint("new", i))
 		if len(b.known) != maxBuckets || b.known[fmt.Sprint("new", i)] == nil {
 			t.Errorf("%d buckets are known, limit %d", len(b.known), maxBuckets)
-		}
-	}
-}
-
-// The form of addresses is that of the address, or else that of the configuration.
-func TestBucketAddressing(t *testing.T) {
-	t.Parallel()
-	b := &buckets{cfg: Config{S3: storage.S3Config{Addressing: storage.AddressingPath}}}
-	for text, want := range map[string]storage.Addressing{
-		"s3://bucket/k": storage.AddressingPath, "s3://bucket/k?path_style=false": storage.AddressingVirtualHost,
-	} {
-		a, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, err := b.config(a); err != nil || c.Addressing != want {
-			t.Errorf("%s: addressing %v, %v, want %v", text, c.Addressing, err, want)
 		}
 	}
 }

@@ -23,9 +23,7 @@ func TestBucketPrefix(t *testing.T) {
 	name, server, allow := bucket(t, objects)
 	s := sources(t, allow)
 	all, skipped, err := rows(t, s, manifest.Dataset{Path: "s3://" + name + "/photos"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, r := range all {
 		got = append(got, r.Name)

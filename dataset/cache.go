@@ -40,7 +40,6 @@ func (s *Sources) cached(
 	return cache.Get(ctx, fmt.Sprintf("dataset 3 %s %q %q %d", kind, a, version, offset), load)
 }
 
-// version returns the version of an address's object, empty when it has none.
 func (s *Sources) version(ctx context.Context, a Address) (string, error) {
 	if a.scheme == schemeHTTPS || a.scheme == schemeHTTP {
 		response, err := s.web.request(ctx, http.MethodHead, a, 0, 0, "")
@@ -51,10 +50,7 @@ func (s *Sources) version(ctx context.Context, a Address) (string, error) {
 			return "", nil //nolint:nilerr // some servers support GET only
 		}
 		response.Body.Close() // empty
-		if etag := strongETag(response); etag != "" {
-			return fmt.Sprintf("%d-%s", response.ContentLength, etag), nil
-		}
-		return "", nil
+		return sizedVersion(response.ContentLength, strongETag(response)), nil
 	}
 	obj, err := s.open(ctx, a)
 	if err != nil {

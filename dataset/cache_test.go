@@ -50,18 +50,12 @@ func TestConcurrentReaders(t *testing.T) {
 			t.Errorf("cache of %d bytes: %v", size, err)
 		}
 		store, err := storage.OpenS3(t.Context(), server.Config(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Put(t.Context(), "photos/00.png", picture(t, 50)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, store.Put(t.Context(), "photos/00.png", picture(t, 50)))
 		if got, err := s.Get(t.Context(), "s3://"+name+"/photos/00.png"); err != nil || !bytes.Equal(got, picture(t, 50)) {
 			t.Errorf("cache of %d bytes: stale bytes, or error %v", size, err)
 		}
-		if err := store.Put(t.Context(), "photos/00.png", picture(t, 0)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.Put(t.Context(), "photos/00.png", picture(t, 0)))
 		store.Close()
 	}
 }

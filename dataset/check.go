@@ -15,7 +15,6 @@ import (
 // checkedApart is the size of a member above which its beginning is read in advance, by a request of its own.
 const checkedApart = 16 << 20
 
-// acceptAny is a Check that accepts all files.
 func acceptAny([]byte, int64) error { return nil }
 
 // check returns the check of a file by its name. Its errors are refusals.

@@ -16,6 +16,12 @@ import (
 	"ddiff/dataset"
 )
 
+// digester is the error of a refused file.
+type digester interface {
+	error
+	Digest(ctx context.Context) (string, error)
+}
+
 // TestChecks: every kind of address gives its beginning and its size to the check of its name. A refused file is not read
 // further, and states its digest.
 func TestChecks(t *testing.T) {
@@ -102,10 +108,7 @@ func TestChecks(t *testing.T) {
 		if len(sizes) != 1 || sizes[0] != c.size {
 			t.Errorf("%s: the check gets the sizes %d, want %d", c.address, sizes, c.size)
 		}
-		refused, ok := errors.AsType[interface {
-			error
-			Digest(ctx context.Context) (string, error)
-		}](err)
+		refused, ok := errors.AsType[digester](err)
 		if !ok {
 			t.Errorf("%s: %v has no digest", c.address, err)
 			continue
@@ -136,10 +139,7 @@ func TestDigestOfEndlessFile(t *testing.T) {
 		c.MaxBytes, c.CheckImage = 1<<20, func([]byte, int64) error { return refusal }
 	})
 	_, err := s.Get(t.Context(), url+"/a.png")
-	refused, ok := errors.AsType[interface {
-		error
-		Digest(ctx context.Context) (string, error)
-	}](err)
+	refused, ok := errors.AsType[digester](err)
 	if !ok || !errors.Is(err, refusal) {
 		t.Fatal(err)
 	}
@@ -162,10 +162,7 @@ func TestDigestOfLargestFile(t *testing.T) {
 	data := append([]byte("GIF89a"), make([]byte, limit-6)...)
 	write(t, folder, "a.png", data)
 	_, err := s.Get(t.Context(), url+"/a.png")
-	refused, ok := errors.AsType[interface {
-		error
-		Digest(ctx context.Context) (string, error)
-	}](err)
+	refused, ok := errors.AsType[digester](err)
 	if !ok || !errors.Is(err, refusal) {
 		t.Fatal(err)
 	}

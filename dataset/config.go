@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -115,36 +116,20 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.SpoolBytes == 0 {
-		c.SpoolBytes = DefaultSpoolBytes
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.ObjectTimeout == 0 {
-		c.ObjectTimeout = 2 * (c.Timeout + time.Duration(c.MaxBytes>>20)*time.Second)
-	}
-	if c.Attempts == 0 {
-		c.Attempts = DefaultAttempts
-	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.SpoolBytes = cmp.Or(c.SpoolBytes, DefaultSpoolBytes)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.ObjectTimeout = cmp.Or(c.ObjectTimeout, 2*(c.Timeout+time.Duration(c.MaxBytes>>20)*time.Second))
+	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
 	if c.CheckImage == nil {
 		c.CheckImage = acceptAny
 	}
 	if c.CheckOther == nil {
 		c.CheckOther = acceptAny
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Retry.Attempts == 0 {
-		c.Retry.Attempts = c.Attempts
-	}
-	if c.Retry.Logger == nil {
-		c.Retry.Logger = c.Logger
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.Retry.Attempts = cmp.Or(c.Retry.Attempts, c.Attempts)
+	c.Retry.Logger = cmp.Or(c.Retry.Logger, c.Logger)
 	if c.CacheDir == "" {
 		if cache, err := os.UserCacheDir(); err == nil {
 			c.CacheDir = filepath.Join(cache, "ddiff", "dataset")

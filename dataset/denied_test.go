@@ -58,9 +58,7 @@ func TestBucketOfSeveralPathsFails(t *testing.T) {
 	objects["long.txt"] = []byte(strings.ReplaceAll(long.String(), "0\n", ".png\n"))
 	name, server, allow := bucket(t, objects)
 	direct, err := url.Parse(server.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var fault answer
 	forward := httputil.NewSingleHostReverseProxy(direct)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,43 +24,27 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrChanged: the object has changed since the listing, or while it was read. Submit the campaign again. It is a
 	// [storage.ErrChanged]. If the rows of a dataset end with it, the remaining rows are unknown.
-	ErrChanged error = changedError{}
+	ErrChanged error = &alias{errors.New("changed since it was listed"), storage.ErrChanged}
 	// ErrUnavailable: the server did not answer or reported a temporary failure, or a disk failed. A retry may help. If the
 	// rows of a dataset end with it, the remaining rows are unknown. It is a [storage.ErrUnavailable].
-	ErrUnavailable error = unavailableError{}
+	ErrUnavailable error = &alias{errors.New("unavailable"), storage.ErrUnavailable}
 	// ErrDenied: the credentials do not permit reading. The error of a bucket is a [storage.ErrAccess] too: its keys may have
 	// expired, which concerns all its objects. A web server gets no keys, so its refusal concerns one address.
 	ErrDenied = errors.New("access denied")
 	// ErrBadArchive: the tar shard or Parquet file is damaged or uses unsupported features. It is a
 	// [manifest.ErrBadList].
-	ErrBadArchive error = archiveError{}
+	ErrBadArchive error = &alias{errors.New("not a usable archive"), manifest.ErrBadList}
 )
 
-// unavailableError is the type of ErrUnavailable.
-type unavailableError struct{}
+// alias is an error that is also an error of another package.
+type alias struct {
+	error
+	also error
+}
 
-func (unavailableError) Error() string { return "unavailable" }
+// Is reports whether target is the other error.
+func (a *alias) Is(target error) bool { return target == a.also }
 
-// Is reports whether target is storage.ErrUnavailable.
-func (unavailableError) Is(target error) bool { return target == storage.ErrUnavailable }
-
-// changedError is the type of ErrChanged.
-type changedError struct{}
-
-func (changedError) Error() string { return "changed since it was listed" }
-
-// Is reports whether target is storage.ErrChanged.
-func (changedError) Is(target error) bool { return target == storage.ErrChanged }
-
-// archiveError is the type of ErrBadArchive.
-type archiveError struct{}
-
-func (archiveError) Error() string { return "not a usable archive" }
-
-// Is reports whether target is manifest.ErrBadList.
-func (archiveError) Is(target error) bool { return target == manifest.ErrBadList }
-
-// storageError wraps an error of a store with the matching sentinel of this package.
 func storageError(err error) error {
 	for _, pair := range []struct{ theirs, ours error }{
 		{storage.ErrNotFound, ErrNotFound},
@@ -78,7 +62,6 @@ func storageError(err error) error {
 	return err
 }
 
-// fileError wraps an error of the file system with the matching sentinel of this package.
 func fileError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

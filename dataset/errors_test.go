@@ -114,25 +114,24 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-// The region is that of the address, and the time limit of S3 its own, or else that of every source.
+// Region and addressing are those of the address, or else those of the configuration, and the time limit of S3 its own, or else that of every source.
 func TestBucketConfig(t *testing.T) {
 	t.Parallel()
-	region := &buckets{cfg: Config{S3: storage.S3Config{Region: "eu-west-1"}}}
-	for address, want := range map[string]string{"s3://images/a.png": "eu-west-1", "s3://images/a.png?region=us-east-2": "us-east-2"} {
+	configured := &buckets{cfg: Config{S3: storage.S3Config{Region: "eu-west-1", Addressing: storage.AddressingPath}}}
+	for address, want := range map[string]storage.S3Config{
+		"s3://images/a.png": {Region: "eu-west-1", Addressing: storage.AddressingPath},
+		"s3://images/a.png?region=us-east-2&path_style=false": {Region: "us-east-2", Addressing: storage.AddressingVirtualHost},
+	} {
 		a, err := Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c, err := region.config(a); err != nil || c.Region != want {
-			t.Errorf("%s: region %q, %v; want %s", address, c.Region, err, want)
+		must(t, err)
+		if c, err := configured.config(a); err != nil || c.Region != want.Region || c.Addressing != want.Addressing {
+			t.Errorf("%s: region %q, addressing %q, %v; want %+v", address, c.Region, c.Addressing, err, want)
 		}
 	}
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 7 * time.Second: 7 * time.Second} {
 		b := &buckets{cfg: Config{Timeout: 3 * time.Second, S3: storage.S3Config{Timeout: own}}}
 		a, err := Parse("s3://images/a.png")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err := b.config(a); err != nil || c.Timeout != want || c.Bucket != "images" || !c.ReadOnly {
 			t.Errorf("configuration %+v, %v; want a limit of %v", c, err, want)
 		}
@@ -163,9 +162,7 @@ func TestWebAttempts(t *testing.T) {
 	t.Parallel()
 	for _, attempts := range []int{1, 2} {
 		w, err := newWeb(Config{Attempts: attempts}.withDefaults())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if w.client.RetryMax != attempts-1 {
 			t.Errorf("%d retries after %d attempts", w.client.RetryMax, attempts)
 		}

@@ -11,7 +11,6 @@ import (
 	"ddiff/manifest"
 )
 
-// fileObject is a local file.
 type fileObject struct {
 	file *os.File
 	size int64

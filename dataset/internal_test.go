@@ -14,6 +14,13 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // An address round-trips through its text and never contains credentials.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
@@ -56,16 +63,12 @@ func FuzzTar(f *testing.F) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, name := range []string{"a.png", "a.json", strings.Repeat("long/", 60) + "b.png"} {
-		if err := w.WriteHeader(&tar.Header{Name: name, Size: 5, Mode: 0o644}); err != nil {
-			f.Fatal(err)
-		}
+		must(f, w.WriteHeader(&tar.Header{Name: name, Size: 5, Mode: 0o644}))
 		if _, err := w.Write([]byte("bytes")); err != nil {
 			f.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		f.Fatal(err)
-	}
+	must(f, w.Close())
 	f.Add(buf.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data)))
@@ -103,9 +106,7 @@ func FuzzTar(f *testing.F) {
 // All members of a decoded index are inside of the tar file.
 func FuzzIndex(f *testing.F) {
 	good, err := json.Marshal(tarIndex{Members: []tarMember{{Name: "a.png", Offset: 512, Size: 9}}, Next: 1024})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"members":[{"n":"a","o":-1,"s":9223372036854775807}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -131,9 +132,7 @@ func TestCheckDecompressed(t *testing.T) {
 	zeros := make([]byte, 4<<20)
 	for _, codec := range []compress.Codec{&parquet.Snappy, &parquet.Gzip, &parquet.Zstd} {
 		data, err := codec.Encode(nil, zeros)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := checkDecompressed(data, int64(len(zeros)), codec.CompressionCodec()); err != nil {
 			t.Errorf("%s: %v", codec, err)
 		}
@@ -178,9 +177,7 @@ func TestTarIndexAtTheEnd(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	if err := w.WriteHeader(&tar.Header{Name: "a.png", Size: tarBlock, Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteHeader(&tar.Header{Name: "a.png", Size: tarBlock, Mode: 0o644}))
 	if _, err := w.Write(make([]byte, tarBlock)); err != nil {
 		t.Fatal(err)
 	}
@@ -189,9 +186,7 @@ func TestTarIndexAtTheEnd(t *testing.T) {
 	}
 	out.Reset()
 	w = tar.NewWriter(&out)
-	if err := w.WriteHeader(&tar.Header{Name: "a.png", Typeflag: tar.TypeSymlink, Linkname: "b.png"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteHeader(&tar.Header{Name: "a.png", Typeflag: tar.TypeSymlink, Linkname: "b.png"}))
 	if x, err := indexTar(io.NewSectionReader(bytes.NewReader(out.Bytes()), 0, int64(out.Len())), 0, 1); err != nil || len(x.Members) != 0 || x.Next != 0 {
 		t.Errorf("a link: %+v, %v", x, err)
 	}
@@ -202,9 +197,7 @@ func TestTarIndexAtTheEnd(t *testing.T) {
 func TestParametersOfBuckets(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{CacheDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	r := &reading{Sources: s}
 	for list, want := range map[string]string{
@@ -213,9 +206,7 @@ func TestParametersOfBuckets(t *testing.T) {
 		"https://example.org/list?x=1": "s3://c/a.png",
 	} {
 		a, err := Parse(list)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if place, err := r.locate(a, "s3://c/a.png"); place.Address != want {
 			t.Errorf("in %s: %q, %v, want %q", list, place.Address, err, want)
 		}

@@ -68,22 +68,3 @@ func TestVersionOfManyLists(t *testing.T) {
 		}
 	}
 }
-
-// Floating-point columns keep every digit.
-func TestParquetNumbersKeepDigits(t *testing.T) {
-	t.Parallel()
-	type line struct {
-		Image []byte  `parquet:"image"`
-		Short float32 `parquet:"sigma"`
-		Long  float64 `parquet:"scale"`
-	}
-	folder := t.TempDir()
-	path := write(t, folder, "a.parquet", parquetFile(t, []line{{picture(t, 1), 0.0123457, 0.012345678901234567}}, 1))
-	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path, Columns: map[string]string{"sigma": "sigma", "scale": "scale"}})
-	if err != nil || len(all) != 1 {
-		t.Fatalf("%+v, %v", all, err)
-	}
-	if r := all[0].Overrides; r.Sigma == nil || *r.Sigma != 0.0123457 || r.Params["scale"] != 0.012345678901234567 {
-		t.Errorf("row %+v lost digits", r)
-	}
-}

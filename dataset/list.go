@@ -10,7 +10,6 @@ import (
 	"ddiff/manifest"
 )
 
-// list reads a list in blocks.
 func (r *reading) list(a Address, emit emitter) error {
 	obj, err := r.openPart(a)
 	if err != nil {
@@ -66,7 +65,6 @@ func (r *reading) locate(list Address, text string) (manifest.Place, error) {
 	return place(), r.allowed(a)
 }
 
-// relative resolves a path relative to the list.
 func (r *reading) relative(list Address, text string) (manifest.Place, error) {
 	if list.local() {
 		return manifest.LocateFile(filepath.Dir(list.file), text)

@@ -96,16 +96,12 @@ func TestIndexPieces(t *testing.T) {
 	var buf bytes.Buffer
 	w := tar.NewWriter(&buf)
 	for _, size := range []int64{1, 512, 513, 5} {
-		if err := w.WriteHeader(&tar.Header{Name: "m", Size: size, Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(&tar.Header{Name: "m", Size: size, Mode: 0o644}))
 		if _, err := w.Write(make([]byte, size)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	r := io.NewSectionReader(bytes.NewReader(buf.Bytes()), 0, int64(buf.Len()))
 	for _, c := range []struct {
 		start   int64

@@ -28,20 +28,14 @@ func TestMemoryDoesNotGrowWithRows(t *testing.T) { // not parallel: it measures 
 	folder := t.TempDir()
 	write(t, folder, "a.png", picture(t, 0))
 	f, err := os.Create(filepath.Join(folder, "list.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := bufio.NewWriter(f)
 	fmt.Fprintln(w, "image,name,sigma,seed,param.factor")
 	for i := range total {
 		fmt.Fprintf(w, "a.png,the picture of row %d,0.05,%d,4\n", i%900_000, i)
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Flush())
+	must(t, f.Close())
 	var first, most int64
 	n := 0
 	for row, err := range sources(t, nil).Rows(t.Context(), manifest.Dataset{Path: f.Name()}, nil) {

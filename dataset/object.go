@@ -11,7 +11,6 @@ import (
 // blockBytes is the number of bytes per ranged request.
 const blockBytes = 1 << 20
 
-// maxBlocks limits the number of blocks in memory per object.
 const maxBlocks = 4
 
 // object is an open file, bucket object or web resource. All reads return bytes of one version, or ErrChanged.
@@ -24,6 +23,14 @@ type object interface {
 	version() string
 	// close releases the resources of the object.
 	close() error
+}
+
+// sizedVersion returns the version of an object with an ETag, empty without one.
+func sizedVersion(size int64, etag string) string {
+	if etag == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d-%s", size, etag)
 }
 
 // open opens the complete object of an address, even if the address names a part.
@@ -57,7 +64,6 @@ type block struct {
 
 func newBlocks(ctx context.Context, obj object) *blocks { return &blocks{ctx: ctx, obj: obj} }
 
-// reader returns a reader of the complete object.
 func (b *blocks) reader() *io.SectionReader { return io.NewSectionReader(b, 0, b.obj.length()) }
 
 // ReadAt implements io.ReaderAt.

@@ -18,6 +18,8 @@ type countedObject struct {
 	reads []int64 // offsets
 }
 
+func inMemory(data []byte) *countedObject { return &countedObject{data: data, size: int64(len(data))} }
+
 func (o *countedObject) readRange(_ context.Context, offset, size int64) ([]byte, error) {
 	o.reads = append(o.reads, offset)
 	return o.data[min(offset, int64(len(o.data))):min(offset+size, int64(len(o.data)))], nil
@@ -34,7 +36,7 @@ func TestBlocks(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i*7 + i>>12)
 	}
-	o := &countedObject{data: data, size: int64(len(data))}
+	o := inMemory(data)
 	b := newBlocks(t.Context(), o)
 	read := func(offset, size int64, wantReads ...int64) {
 		t.Helper()
@@ -108,13 +110,9 @@ func TestCellName(t *testing.T) {
 func TestFileRange(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.tar")
-	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("0123456789"), 0o600))
 	o, err := openFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer o.close() //nolint:errcheck // opened for reading
 	for _, c := range []struct {
 		offset, size int64
@@ -134,9 +132,7 @@ func TestFileRange(t *testing.T) {
 	if _, err := o.readRange(ended, 0, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("0123456789abc"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("0123456789abc"), 0o600))
 	if _, err := o.readRange(t.Context(), 0, 1); !errors.Is(err, ErrChanged) {
 		t.Errorf("after a write: %v, want ErrChanged", err)
 	}

@@ -33,7 +33,6 @@ func (s *Sources) readCell(ctx context.Context, a Address, check Check) ([]byte,
 	return nil, fmt.Errorf("%w: file has %d rows", ErrNotFound, t.rows)
 }
 
-// cell reads one value of row group i.
 func (s *Sources) cell(t *table, i int, l leaf, row int64, check Check) ([]byte, error) {
 	v, err := t.values(i, l, row)
 	if err != nil {

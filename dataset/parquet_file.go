@@ -23,7 +23,6 @@ const (
 	pathLeaf  = "path"
 )
 
-// table is an open Parquet file.
 type table struct {
 	file *parquet.File
 	read io.ReaderAt
@@ -129,7 +128,6 @@ func (t *table) leaves() []leaf {
 	return out
 }
 
-// find returns the leaf of a name.
 func (t *table) find(name string) (leaf, bool) {
 	for _, l := range t.leaves() {
 		if l.name == name {
@@ -139,37 +137,31 @@ func (t *table) find(name string) (leaf, bool) {
 	return leaf{}, false
 }
 
-// text reports whether a leaf contains text; bytes reports whether it contains other values of variable length.
-func (l leaf) text() bool {
-	kind := l.column.Type().LogicalType()
-	if kind == nil {
-		return false
+// logical returns the logical type of a leaf's values, nil without one.
+func (l leaf) logical() any {
+	if kind := l.column.Type().LogicalType(); kind != nil {
+		return kind.Value
 	}
-	_, isText := kind.Value.(*format.StringType)
-	return isText
+	return nil
 }
 
-func (l leaf) bytes() bool { return l.column.Type().Kind() == parquet.ByteArray && !l.text() }
+// bytes reports whether a leaf contains values of variable length that are not text.
+func (l leaf) bytes() bool {
+	_, text := l.logical().(*format.StringType)
+	return l.column.Type().Kind() == parquet.ByteArray && !text
+}
 
 // numeric reports whether a leaf contains numbers; unsigned reports whether they are unsigned.
 func (l leaf) numeric() bool {
 	switch l.column.Type().Kind() {
 	case parquet.Int32, parquet.Int64, parquet.Float, parquet.Double:
-		kind := l.column.Type().LogicalType()
-		if kind == nil {
-			return true
-		}
-		_, isInt := kind.Value.(*format.IntType)
-		return isInt
+		_, integer := l.logical().(*format.IntType)
+		return integer || l.column.Type().LogicalType() == nil
 	}
 	return false
 }
 
 func (l leaf) unsigned() bool {
-	kind := l.column.Type().LogicalType()
-	if kind == nil {
-		return false
-	}
-	i, ok := kind.Value.(*format.IntType)
+	i, ok := l.logical().(*format.IntType)
 	return ok && !i.IsSigned
 }

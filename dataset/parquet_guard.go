@@ -70,7 +70,6 @@ func (t *table) pageHeader(at, end int64) (*format.PageHeader, int64, error) {
 	}
 }
 
-// checkPage checks one page at an offset against the limits.
 func (t *table) checkPage(h *format.PageHeader, at, end int64, codec format.CompressionCodec) error {
 	compressed, size := int64(h.CompressedPageSize), int64(h.UncompressedPageSize)
 	v1, v2, dict := h.DataPageHeader.V, h.DataPageHeaderV2.V, h.DictionaryPageHeader.V

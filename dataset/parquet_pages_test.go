@@ -30,9 +30,7 @@ func oneColumn(t *testing.T, n int) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -45,16 +43,12 @@ func TestGuardPages(t *testing.T) {
 		{DataPageHeader: thrift.Null[format.DataPageHeader]{V: format.DataPageHeader{NumValues: 3, Encoding: format.DeltaByteArray}, Valid: true}},
 	} {
 		data, err := thrift.Marshal(&thrift.CompactProtocol{}, header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pages = append(pages, data...)
 	}
 	data := oneColumn(t, 20)
 	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	guarded := &table{file: file, read: bytes.NewReader(append(pages, make([]byte, len(data))...)), maxBytes: 1 << 20}
 	meta := &format.ColumnMetaData{TotalCompressedSize: int64(len(pages))}
 	for last, want := range map[int64]error{0: nil, 2: nil, 3: ErrBadArchive, 5: ErrBadArchive} {
@@ -62,16 +56,6 @@ func TestGuardPages(t *testing.T) {
 			t.Errorf("up to row %d: %v, want %v", last, err, want)
 		}
 	}
-}
-
-// objectOf is an object in memory.
-type objectOf []byte
-
-func (o objectOf) length() int64   { return int64(len(o)) }
-func (o objectOf) version() string { return "" }
-func (o objectOf) close() error    { return nil }
-func (o objectOf) readRange(_ context.Context, offset, size int64) ([]byte, error) {
-	return o[offset : offset+size], nil
 }
 
 // TestRowsOfGroups: a file has at most as many rows as bytes, and may have row groups without rows.
@@ -93,24 +77,20 @@ func TestRowsOfGroups(t *testing.T) {
 		{[]int64{2, -1, 2}, "row group 1"},
 	} {
 		var meta format.FileMetaData
-		if err := thrift.Unmarshal(&thrift.CompactProtocol{}, data[footer:len(data)-8], &meta); err != nil {
-			t.Fatal(err)
-		}
+		must(t, thrift.Unmarshal(&thrift.CompactProtocol{}, data[footer:len(data)-8], &meta))
 		total := int64(0)
 		for i, n := range c.groups {
 			meta.RowGroups[i].NumRows = n
 			total += n
 		}
 		encoded, err := thrift.Marshal(&thrift.CompactProtocol{}, meta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// Bytes between the pages and the footer make the files equally large.
 		changed := append([]byte(nil), data[:footer]...)
 		changed = append(changed, make([]byte, int(size)-8-len(encoded)-footer)...)
 		changed = append(append(changed, encoded...), byte(len(encoded)), byte(len(encoded)>>8), 0, 0)
 		changed = append(changed, "PAR1"...)
-		opened, err := openTable(t.Context(), objectOf(changed), 1<<20)
+		opened, err := openTable(t.Context(), inMemory(changed), 1<<20)
 		if c.words == "" && (err != nil || opened.rows != total) || c.words != "" && (!errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), c.words)) {
 			t.Errorf("%d rows: %+v, %v, want %q", c.groups, opened, err, c.words)
 		}
@@ -130,13 +110,9 @@ func TestColumnIsGuarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := openTable(t.Context(), objectOf(out.Bytes()), 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
+	opened, err := openTable(t.Context(), inMemory(out.Bytes()), 1000)
+	must(t, err)
 	column := leaf{name: "text", column: opened.file.Root().Columns()[0]}
 	for at, valid := range map[int64]bool{0: false, 1: true, 39: false} {
 		v, err := opened.values(0, column, at)

@@ -45,7 +45,6 @@ func (r *reading) parquet(a Address, emit emitter) error {
 	return nil
 }
 
-// parquetColumns maps the columns of a Parquet file to the columns of rows.
 func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, error) {
 	leaves := t.leaves()
 	byName := map[string]leaf{}
@@ -88,7 +87,6 @@ func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, erro
 	return out, nil
 }
 
-// records yields the rows of a Parquet file as text.
 func (r *reading) records(a Address, t *table, columns []parquetColumn) iter.Seq2[manifest.Record, error] {
 	return func(yield func(manifest.Record, error) bool) {
 		first := int64(0)

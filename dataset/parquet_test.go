@@ -31,13 +31,9 @@ func parquetFile[T any](t testing.TB, rows []T, perGroup int, options ...parquet
 		if _, err := w.Write(rows[i:min(i+perGroup, len(rows))]); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Flush())
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return buf.Bytes()
 }
 

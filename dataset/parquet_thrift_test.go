@@ -57,9 +57,7 @@ func TestCheckThrift(t *testing.T) {
 	t.Parallel()
 	header := format.PageHeader{UncompressedPageSize: 7, CompressedPageSize: 5}
 	page, err := thrift.Marshal(&thrift.CompactProtocol{}, &header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fields := slices.Concat(
 		[]byte{0x11, 0x12}, []byte{0x13, 9}, []byte{0x14, 2}, []byte{0x15, 0x80, 1}, []byte{0x16, 0x80, 0x80, 1}, // both truths, numbers
 		append([]byte{0x17}, make([]byte, 8)...), append([]byte{0x1d}, make([]byte, 16)...), // a double, a UUID

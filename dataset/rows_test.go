@@ -72,9 +72,7 @@ func TestLocalListOfAddresses(t *testing.T) {
 		"tar+https://example.org/s.tar#offset=512&size=9&name=i.png,,,\n"+
 		"tar+https://example.org/s.tar#offset=512,,,\n"))
 	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: filepath.Join(folder, "list.csv")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got strings.Builder
 	for _, r := range all {
 		fmt.Fprintf(&got, "%s = %s %.4s %d %d", r.Name, strings.TrimPrefix(r.Image, folder), r.ImageSHA256, r.Width, r.Height)

@@ -24,6 +24,13 @@ import (
 	"ddiff/storage/s3test"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // picture returns a small PNG that depends on n.
 func picture(t testing.TB, n int) []byte {
 	t.Helper()
@@ -32,9 +39,7 @@ func picture(t testing.TB, n int) []byte {
 		img.Set(i%8, i/8, color.RGBA{uint8(n * 31), uint8(i * 4), uint8(n), 255})
 	}
 	var buf bytes.Buffer
-	if err := png.Encode(&buf, img); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&buf, img))
 	return buf.Bytes()
 }
 
@@ -50,9 +55,7 @@ func sources(t testing.TB, change func(*dataset.Config)) *dataset.Sources {
 		change(&cfg)
 	}
 	s, err := dataset.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -61,12 +64,8 @@ func sources(t testing.TB, change func(*dataset.Config)) *dataset.Sources {
 func write(t testing.TB, folder, name string, data []byte) string {
 	t.Helper()
 	path := filepath.Join(folder, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -92,9 +91,7 @@ func rows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (out []manifest.
 func validRows(t testing.TB, s *dataset.Sources, d manifest.Dataset) (names []string, images [][]byte) {
 	t.Helper()
 	all, _, err := rows(t, s, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, row := range all {
 		if row.Err != nil {
 			t.Fatalf("row %q: %v", row.Name, row.Err)
@@ -150,14 +147,10 @@ func bucket(t testing.TB, objects map[string][]byte) (name string, server *s3tes
 	server = s3test.Start(t, s3test.Options{})
 	name = server.Bucket(t)
 	store, err := storage.OpenS3(t.Context(), server.Config(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(store.Close)
 	for key, data := range objects {
-		if err := store.Put(t.Context(), key, data); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.Put(t.Context(), key, data))
 	}
 	return name, server, func(c *dataset.Config) { c.S3 = server.Config("ignored-bucket") }
 }
@@ -177,21 +170,15 @@ func tarFile(t testing.TB, members ...memberFile) []byte {
 		{Typeflag: tar.TypeDir, Name: "dir/", Mode: 0o755},
 		{Typeflag: tar.TypeSymlink, Name: "link.png", Linkname: "/etc/passwd"},
 	} {
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(h))
 	}
 	for _, m := range members {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: m.name, Size: int64(len(m.data)), Mode: 0o644, Format: tar.FormatPAX}
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(h))
 		if _, err := w.Write(m.data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return buf.Bytes()
 }

@@ -135,7 +135,9 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 		case m.Size > r.cfg.MaxBytes:
 			problem(m.Name, r.tooLarge(m.Size).Error())
 		}
-		*into = r.memberAddress(a, m).String()
+		member := a
+		member.part, member.name, member.offset, member.size = partMember, path.Base(m.Name), m.Offset, m.Size
+		*into = member.String()
 		if len(*into) > MaxAddressBytes {
 			problem(m.Name, "address is too long; use shorter names")
 		}
@@ -144,10 +146,4 @@ func (r *reading) emitSample(a Address, s sample, emit emitter) error {
 		return nil
 	}
 	return emit(row)
-}
-
-// memberAddress returns the address of a member.
-func (r *reading) memberAddress(a Address, m tarMember) Address {
-	a.part, a.name, a.offset, a.size = partMember, path.Base(m.Name), m.Offset, m.Size
-	return a
 }

@@ -35,9 +35,7 @@ func TestShardSamples(t *testing.T) {
 	))
 	s := sources(t, nil)
 	all, skipped, err := rows(t, s, manifest.Dataset{Path: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	long := strings.Repeat("long/", 60) + "é # ?&=%"
 	for i, tc := range []struct {
 		name, problem                    string
@@ -106,15 +104,11 @@ func TestShardSparse(t *testing.T) {
 	buf.Write(h)
 	buf.Write(make([]byte, 512))
 	data := picture(t, 1)
-	if err := w.WriteHeader(&tar.Header{Name: "b.png", Size: int64(len(data)), Mode: 0o644}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteHeader(&tar.Header{Name: "b.png", Size: int64(len(data)), Mode: 0o644}))
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	path := write(t, folder, "s.tar", buf.Bytes())
 	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path})
 	if err != nil || len(all) != 2 || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), "sparse") || all[1].Err != nil {
@@ -210,9 +204,7 @@ func TestShardProblems(t *testing.T) {
 	if _, err := z.Write(whole); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	damaged := bytes.Clone(whole)
 	at := bytes.Index(damaged, []byte("2.png"))
 	damaged[at+100] ^= 1

@@ -97,7 +97,6 @@ func (s *Sources) read(ctx context.Context, a Address) ([]byte, error) {
 	}
 }
 
-// readMember reads a member of a tar file.
 func (s *Sources) readMember(ctx context.Context, a Address, check Check) ([]byte, error) {
 	if a.size > s.cfg.MaxBytes {
 		return nil, s.tooLarge(a.size)
@@ -139,7 +138,6 @@ func (s *Sources) readPart(ctx context.Context, a Address, size int64) ([]byte, 
 	}
 }
 
-// tooLarge returns the error for an object of size bytes.
 func (s *Sources) tooLarge(size int64) error {
 	return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, s.cfg.MaxBytes)
 }

@@ -3,7 +3,7 @@ package dataset_test
 import (
 	"errors"
 	"fmt"
-	"strings"
+
 	"testing"
 
 	"ddiff/dataset"
@@ -48,18 +48,5 @@ func TestTarEnd(t *testing.T) {
 		if valid != c.rows || bad != c.bad {
 			t.Errorf("%s: %d valid rows, damage reported: %v; want %d, %v", name, valid, bad, c.rows, c.bad)
 		}
-	}
-}
-
-// TestCompressedTar: the message for a compressed shard names the compression.
-func TestCompressedTar(t *testing.T) {
-	t.Parallel()
-	path := write(t, t.TempDir(), "a.tar", append([]byte("\x1f\x8b"), make([]byte, 2048)...))
-	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path})
-	if len(all) == 1 {
-		err = all[0].Err
-	}
-	if !errors.Is(err, dataset.ErrBadArchive) || !strings.Contains(err.Error(), "compressed with gzip") {
-		t.Errorf("%d rows, %v", len(all), err)
 	}
 }

@@ -23,7 +23,6 @@ const (
 	maxMemberName = 1024
 )
 
-// tarMember is a regular file in a tar file.
 type tarMember struct {
 	Name   string `json:"n"`
 	Offset int64  `json:"o"`
@@ -39,7 +38,6 @@ type tarIndex struct {
 	Next int64 `json:"next"`
 }
 
-// check checks an index against the size of its tar file.
 func (x *tarIndex) check(size int64) error {
 	for _, m := range x.Members {
 		if m.Offset < 0 || m.Size < 0 || m.Offset > size-m.Size || m.Name == "" {
@@ -132,7 +130,6 @@ func checkEnd(r *io.SectionReader, end int64) error {
 	return nil
 }
 
-// checkMagic refuses compressed files.
 func checkMagic(r *io.SectionReader) error {
 	var head [6]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {

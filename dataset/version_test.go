@@ -18,9 +18,7 @@ func TestVersion(t *testing.T) {
 	version := func(path string) string {
 		t.Helper()
 		v, err := s.Version(t.Context(), manifest.Dataset{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return v
 	}
 	a, both := version("s3://"+name+"/a.csv"), version("s3://"+name+"/{a,b}.csv")
@@ -28,9 +26,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("versions %q and %q", a, both)
 	}
 	before := version(local)
-	if err := os.Chtimes(local, time.Time{}, time.Unix(1e9, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(local, time.Time{}, time.Unix(1e9, 0)))
 	if after := version(local); before == "" || after == before {
 		t.Errorf("a list that was written again has version %q, before %q", after, before)
 	}

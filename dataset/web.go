@@ -16,7 +16,6 @@ import (
 	"ddiff/storage"
 )
 
-// web reads from web servers.
 type web struct {
 	cfg    Config
 	guard  guard
@@ -127,7 +126,6 @@ func requestError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// statusError returns an error for an answer without the resource.
 func statusError(response *http.Response) error {
 	answer := fmt.Errorf("server answered %q", printable(response.Status))
 	switch code := response.StatusCode; code {

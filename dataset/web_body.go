@@ -74,9 +74,7 @@ func (w *web) spool(call context.Context, cancel context.CancelCauseFunc, respon
 	if err != nil {
 		return nil, err
 	}
-	if etag := strongETag(response); etag != "" {
-		o.etag = fmt.Sprintf("%d-%s", o.size, etag)
-	}
+	o.etag = sizedVersion(o.size, strongETag(response))
 	return o, nil
 }
 

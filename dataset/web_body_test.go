@@ -61,9 +61,7 @@ func TestBodies(t *testing.T) {
 		}
 	}
 	left, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, f := range left {
 		if strings.HasPrefix(f.Name(), "spool-") {
 			t.Errorf("%s is left", f.Name())

@@ -9,10 +9,8 @@ import (
 	"syscall"
 )
 
-// maxRedirects limits the redirects of one request.
 const maxRedirects = 5
 
-// guard decides which web servers are allowed.
 type guard struct {
 	hosts    []string
 	networks []netip.Prefix
@@ -56,7 +54,6 @@ func (g guard) checkURL(u *url.URL) error {
 	return nil
 }
 
-// allowsHost reports whether the configuration allows a host.
 func (g guard) allowsHost(name string) bool {
 	if g.hosts == nil {
 		return true
@@ -71,7 +68,6 @@ func (g guard) allowsHost(name string) bool {
 	return false
 }
 
-// checkIP checks the IP address of a connection.
 func (g guard) checkIP(ip netip.Addr) error {
 	ip = ip.Unmap().WithZone("")
 	for _, network := range g.networks {

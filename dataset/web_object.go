@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// webObject is one version of a web resource whose server supports ranges.
 type webObject struct {
 	web   *web
 	a     Address
@@ -144,11 +143,6 @@ func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]b
 
 func (o *webObject) length() int64 { return o.size }
 
-func (o *webObject) version() string {
-	if o.etag == "" {
-		return ""
-	}
-	return fmt.Sprintf("%d-%s", o.size, o.etag)
-}
+func (o *webObject) version() string { return sizedVersion(o.size, o.etag) }
 
 func (*webObject) close() error { return nil }

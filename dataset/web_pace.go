@@ -40,7 +40,6 @@ func (w *web) limit(cancel context.CancelCauseFunc, response *http.Response, siz
 	}
 }
 
-// countedBody counts the bytes of an answer.
 type countedBody struct {
 	io.ReadCloser
 	bytes atomic.Int64

@@ -136,18 +136,6 @@ func TestWebListIsReplaced(t *testing.T) {
 	}
 }
 
-// A list names an image twice: the rows have two names.
-func TestRepeatedLine(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	write(t, folder, "a.png", picture(t, 1))
-	write(t, folder, "list.txt", []byte("a.png\na.png\n"))
-	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: filepath.Join(folder, "list.txt")})
-	if err != nil || len(all) != 2 || all[0].Name == all[1].Name {
-		t.Errorf("rows %+v, %v", all, err)
-	}
-}
-
 // A remote list is not trusted.
 func TestWebListsAreNotTrusted(t *testing.T) {
 	t.Parallel()
@@ -318,9 +306,7 @@ func TestWebAnswers(t *testing.T) {
 	}
 	u, _ := url.Parse(base)
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone.Close()
 	if _, err := s.Get(t.Context(), strings.Replace(base, u.Host, gone.Addr().String(), 1)+"/a.png"); !errors.Is(err, dataset.ErrUnavailable) {
 		t.Errorf("no listener: %v", err)
@@ -350,9 +336,7 @@ func TestWebCache(t *testing.T) {
 	}
 	write(t, folder, "a.png", picture(t, 2))
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(path, later, later); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, later, later))
 	if data, err := s.Get(t.Context(), base+"/a.png"); err != nil || !bytes.Equal(data, picture(t, 2)) {
 		t.Errorf("stale picture, or error %v", err)
 	}
@@ -371,9 +355,7 @@ func TestWebListChanges(t *testing.T) {
 	for _, err := range s.Rows(t.Context(), manifest.Dataset{Path: base + "/list.txt"}, nil) {
 		if n++; n == 10 {
 			later := time.Now().Add(time.Hour)
-			if err := os.Chtimes(path, later, later); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chtimes(path, later, later))
 		}
 		last = err
 	}

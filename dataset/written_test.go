@@ -34,9 +34,7 @@ func TestListIsWrittenWhileRead(t *testing.T) {
 			for row, err := range sources(t, nil).Rows(t.Context(), manifest.Dataset{Path: filepath.Join(folder, path)}, nil) {
 				if n++; n == 1 {
 					list("second.txt", "b")
-					if err := os.Chtimes(second, time.Time{}, time.Unix(1e9, 0)); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.Chtimes(second, time.Time{}, time.Unix(1e9, 0)))
 				}
 				if strings.Contains(row.Image, "/b/") {
 					t.Fatalf("row %d is %s", n, row.Image)

@@ -39,11 +39,9 @@ func TestAccountsOfEarlierVersion(t *testing.T) {
 	s := serve(t, o)
 	coordinator, worker, command := connect(t, s, "coordinator"), connect(t, s, "worker"), connect(t, s, "command")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
-	must(t, err)
+	q := openOn(t, coordinator, queue.Config{Campaign: "1"})
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
-	w, err := queue.Attach(t.Context(), worker, queue.Config{Campaign: "1"})
-	must(t, err)
+	w := attach(t, worker, queue.Config{Campaign: "1"})
 	first := lease(t, w)
 
 	write(string(accounts))
@@ -57,8 +55,7 @@ func TestAccountsOfEarlierVersion(t *testing.T) {
 	must(t, first.PublishResult(t.Context(), []byte("done")))
 	must(t, first.Ack(t.Context()))
 	must(t, lease(t, w).Bury(t.Context(), queue.Dead{ID: "2", Reason: "bad"}))
-	board, err := queue.OpenBoard(t.Context(), command)
-	must(t, err)
+	board := openBoard(t, command)
 	must(t, board.Put(t.Context(), "campaign.1", []byte("a campaign")))
 	if got := results(t, q, 1); got["1"] != "done" {
 		t.Fatalf("results %v", got)

@@ -65,10 +65,7 @@ func (b *Board) Get(ctx context.Context, key string) (data []byte, revision uint
 		}
 		return err
 	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("read record %s: %w", key, err)
-	}
-	return data, revision, nil
+	return data, revision, wrap(err, "read record %s", key)
 }
 
 // Create writes a new record, or returns ErrRecordExists.
@@ -77,19 +74,13 @@ func (b *Board) Create(ctx context.Context, key string, data []byte) (revision u
 	if errors.Is(err, ErrConflict) {
 		err = ErrRecordExists
 	}
-	if err != nil {
-		return 0, fmt.Errorf("create record %s: %w", key, err)
-	}
-	return revision, nil
+	return revision, wrap(err, "create record %s", key)
 }
 
 // Update replaces a record that is still at revision, or returns ErrConflict.
 func (b *Board) Update(ctx context.Context, key string, data []byte, revision uint64) (next uint64, err error) {
 	next, err = b.compareAndSwap(ctx, key, data, func(ctx context.Context) (uint64, error) { return b.kv.Update(ctx, key, data, revision) })
-	if err != nil {
-		return 0, fmt.Errorf("update record %s: %w", key, err)
-	}
-	return next, nil
+	return next, wrap(err, "update record %s", key)
 }
 
 // compareAndSwap runs a conditional write. After a lost answer, a conflict of the next attempt may be with the previous
@@ -125,10 +116,7 @@ func (b *Board) Put(ctx context.Context, key string, data []byte) error {
 		_, err := b.kv.Put(ctx, key, data)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("write record %s: %w", key, err)
-	}
-	return nil
+	return wrap(err, "write record %s", key)
 }
 
 // Delete removes a record. It is idempotent.
@@ -158,16 +146,11 @@ func (b *Board) remove(ctx context.Context, key string, conditions ...jetstream.
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("delete record %s: %w", key, err)
-	}
-	return nil
+	return wrap(err, "delete record %s", key)
 }
 
-// validKey matches valid keys.
 var validKey = regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
 
-// call runs a request for a key.
 func (b *Board) call(ctx context.Context, key string, act func(context.Context) error) error {
 	if !validKey.MatchString(key) {
 		return fmt.Errorf("%w: key %q", ErrBadName, key)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"ddiff/queue"
 )
@@ -20,20 +19,16 @@ import (
 func newBoard(t *testing.T) (one, other *queue.Board, nc *nats.Conn) {
 	t.Helper()
 	server := start(t, t.TempDir())
-	nc, err := server.Connect()
-	must(t, err)
-	_, err = queue.OpenBoard(t.Context(), nc)
+	nc = join(t, server)
+	_, err := queue.OpenBoard(t.Context(), nc)
 	mustBe(t, err, queue.ErrNotReady)
 	if !strings.Contains(err.Error(), "start a coordinator") {
 		t.Errorf("error %q names no remedy", err)
 	}
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	one, err = queue.OpenBoard(t.Context(), nc)
-	must(t, err)
-	second, err := server.Connect()
-	must(t, err)
-	other, err = queue.OpenBoard(t.Context(), second)
-	must(t, err)
+	one = openBoard(t, nc)
+	second := join(t, server)
+	other = openBoard(t, second)
 	return one, other, nc
 }
 
@@ -181,8 +176,7 @@ func TestBoardWatch(t *testing.T) {
 	}
 	// The deletion of the board ends the watch with an error.
 	_, lost, nc := newBoard(t)
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	for _, err := range lost.Watch(t.Context(), "") {
 		if err == nil {
 			must(t, js.DeleteStream(t.Context(), "KV_DDIFF_BOARD"))
@@ -200,14 +194,10 @@ func TestReadersResumeAfterServerRestart(t *testing.T) {
 	s := serve(t, o)
 	nc, writer := dial(t, s), dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), writer, queue.Config{Campaign: "camp"})
-	must(t, err)
-	reader, err := queue.Attach(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
-	b, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
-	notes, err := queue.OpenBoard(t.Context(), writer)
-	must(t, err)
+	q := openOn(t, writer, queue.Config{Campaign: "camp"})
+	reader := attach(t, nc, queue.Config{Campaign: "camp"})
+	b := openBoard(t, nc)
+	notes := openBoard(t, writer)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -263,8 +253,7 @@ func expect(t *testing.T, c <-chan string, want string) {
 func TestCallsTimeOutWithoutServer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
-	q, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "camp", Timeout: 500 * time.Millisecond})
-	must(t, err)
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "camp", Timeout: 500 * time.Millisecond})
 	must(t, publish(t.Context(), q, "c", "1", nil))
 	held := lease(t, q)
 	stopServer(s)
@@ -278,7 +267,7 @@ func TestCallsTimeOutWithoutServer(t *testing.T) {
 		}
 		mustBe(t, err, queue.ErrUnavailable)
 	}
-	_, err = q.Lease(t.Context(), 1, 100*time.Millisecond)
+	_, err := q.Lease(t.Context(), 1, 100*time.Millisecond)
 	mustBe(t, err, queue.ErrUnavailable)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)

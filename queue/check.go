@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// check returns an error when the server lacks a capability that a queue needs.
 func check(ctx context.Context, nc *nats.Conn) error {
 	if version := nc.ConnectedServerVersion(); olderThan(version, MinServerVersion) {
 		return fmt.Errorf("%w: it is version %s; pausing consumers needs at least %s", ErrServerVersion, version, MinServerVersion)
@@ -44,32 +43,15 @@ func check(ctx context.Context, nc *nats.Conn) error {
 
 // olderThan compares versions such as 2.11.3 or 2.12.0-RC.1. An unreadable version is not older.
 func olderThan(version, than string) bool {
-	parse := func(s string) (out [3]int, ok bool) {
-		s, _, _ = strings.Cut(strings.TrimPrefix(s, "v"), "-")
-		parts := strings.Split(s, ".")
-		if len(parts) != 3 {
-			return out, false
-		}
-		for i, part := range parts {
-			n, err := strconv.Atoi(part)
-			if err != nil {
-				return out, false
-			}
-			out[i] = n
-		}
-		return out, true
-	}
-	a, okA := parse(version)
-	b, okB := parse(than)
-	if !okA || !okB {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
+	var parts [2][3]int
+	for i, text := range []string{version, than} {
+		text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "-")
+		p := &parts[i]
+		if _, err := fmt.Sscanf(text, "%d.%d.%d\n", &p[0], &p[1], &p[2]); err != nil {
+			return false
 		}
 	}
-	return false
+	return slices.Compare(parts[0][:], parts[1][:]) < 0
 }
 
 // connectError explains in one line why a connection failed.

@@ -103,7 +103,6 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	}
 }
 
-// connectOnce tries every server once.
 func connectOnce(ctx context.Context, urls string, options []nats.Option) (*nats.Conn, error) {
 	list, err := addresses(urls)
 	if err != nil {
@@ -142,7 +141,6 @@ func connectEach(list []string, options []nats.Option) (*nats.Conn, error) {
 	return nil, specific
 }
 
-// options returns the client's options.
 func (c ConnectConfig) options() ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name(c.Name), nats.Timeout(dialTimeout), nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(2),
@@ -193,7 +191,6 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 	return options, nil
 }
 
-// tls returns the TLS configuration, or nil when none is set.
 func (c ConnectConfig) tls() (*tls.Config, error) {
 	if c.CAFile == "" && c.CertFile == "" {
 		return nil, nil
@@ -218,7 +215,6 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// certificate loads the client's certificate.
 func (c ConnectConfig) certificate() (*tls.Certificate, error) {
 	cert, certErr := regular.Read(c.CertFile, regular.MaxConfigBytes)
 	key, keyErr := regular.Read(c.KeyFile, regular.MaxConfigBytes)

@@ -25,8 +25,7 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 			epoch := q.nextEpoch()
 			consumer, err = q.js.CreateConsumer(ctx, workStream, q.consumerConfig(epoch))
 			if err == nil {
-				q.setConsumer(consumer)
-				q.recordEpoch(epoch)
+				q.setConsumer(consumer, epoch)
 				return nil
 			}
 			if errors.Is(err, jetstream.ErrConsumerExists) { // another process created it first
@@ -53,14 +52,10 @@ func (q *Queue) openConsumer(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		q.setConsumer(consumer)
-		q.recordEpoch(epoch)
+		q.setConsumer(consumer, epoch)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("consumer %s: %w", q.durable(), err)
-	}
-	return nil
+	return wrap(err, "consumer %s", q.durable())
 }
 
 // codeConsumerCreate is the server's error when it cannot write the files of a consumer.
@@ -73,15 +68,15 @@ func lostFiles(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode == codeConsumerCreate
 }
 
-// setConsumer stores the first handle. A handle is a name on the server and stays valid when the consumer is recreated;
+// setConsumer records the consumer's epoch and stores the first handle. A handle is a name on the server and stays valid when the consumer is recreated;
 // Reset must not write the field while Lease reads it.
-func (q *Queue) setConsumer(consumer jetstream.Consumer) {
+func (q *Queue) setConsumer(consumer jetstream.Consumer, epoch int64) {
+	q.recordEpoch(epoch)
 	if q.consumer == nil {
 		q.consumer = consumer
 	}
 }
 
-// findConsumer finds the campaign's consumer and adopts its settings.
 func (q *Queue) findConsumer(ctx context.Context) error {
 	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		consumer, err := q.js.Consumer(ctx, workStream, q.durable())
@@ -92,8 +87,7 @@ func (q *Queue) findConsumer(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		q.consumer = consumer
-		q.recordEpoch(epoch)
+		q.setConsumer(consumer, epoch)
 		return nil
 	})
 	if err != nil {
@@ -130,21 +124,15 @@ func (q *Queue) consumerConfig(epoch int64) jetstream.ConsumerConfig {
 // nextEpoch returns an epoch after every epoch that this process has seen.
 func (q *Queue) nextEpoch() int64 { return max(q.cfg.Now().UnixNano(), q.epoch.Load()+1) }
 
-// consumerEpoch returns the epoch in which a consumer was created.
 func consumerEpoch(consumer jetstream.Consumer) (int64, error) {
-	info := consumer.CachedInfo()
-	epoch, err := parseEpoch(info.Config.Metadata[metadataEpoch])
-	if err != nil {
-		return 0, fmt.Errorf("read %s: %w", metadataEpoch, err)
-	}
-	return epoch, nil
+	epoch, err := parseEpoch(consumer.CachedInfo().Config.Metadata[metadataEpoch])
+	return epoch, wrap(err, "read %s", metadataEpoch)
 }
 
 func formatEpoch(epoch int64) string { return strconv.FormatInt(epoch, 36) }
 
 func parseEpoch(s string) (int64, error) { return strconv.ParseInt(s, 36, 64) }
 
-// notFound reports whether the consumer or its stream does not exist.
 func notFound(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
 }

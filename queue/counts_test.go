@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"ddiff/queue"
 )
 
@@ -30,10 +28,8 @@ func TestSize(t *testing.T) {
 	s := serve(t, jetStream(t))
 	nc := dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
-	other, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "other"})
-	must(t, err)
+	q := openOn(t, nc, queue.Config{Campaign: "camp"})
+	other := openOn(t, nc, queue.Config{Campaign: "other"})
 	wantSize(t, q, 0)
 	for i := range 4 {
 		must(t, publish(t.Context(), q, fmt.Sprint("class", i%2), fmt.Sprint(i), nil))
@@ -46,8 +42,7 @@ func TestSize(t *testing.T) {
 	must(t, first.Ack(t.Context()))
 	must(t, second.Bury(t.Context(), queue.Dead{ID: second.ID(), Reason: "bad"}))
 	wantSize(t, q, 2)
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
 	wantSize(t, q, 0)
 	nc.Close()
@@ -62,10 +57,8 @@ func TestResultStream(t *testing.T) {
 	t.Parallel()
 	nc := dial(t, serve(t, jetStream(t)))
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
-	other, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "other"})
-	must(t, err)
+	q := openOn(t, nc, queue.Config{Campaign: "camp"})
+	other := openOn(t, nc, queue.Config{Campaign: "other"})
 	id, last, err := q.ResultStream(t.Context())
 	must(t, err)
 	must(t, other.PublishResult(t.Context(), "1", 0, nil))
@@ -75,8 +68,7 @@ func TestResultStream(t *testing.T) {
 	if again != id || after != last+2 {
 		t.Errorf("two results after %d/%d: %d/%d", id, last, again, after)
 	}
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	must(t, js.DeleteStream(t.Context(), "DDIFF_RESULT"))
 	_, _, err = q.ResultStream(t.Context())
 	mustBe(t, err, queue.ErrNotReady)
@@ -114,7 +106,7 @@ func TestPublishNotice(t *testing.T) {
 }
 
 // TestLargeBatch: a batch that is larger than the window of messages in flight is stored completely, but for the items that are refused:
-// two that are there, at both ends of the batch, one of a bad class, and one that is too large.
+// two that are there, at both ends of the batch, one of a bad class, one without an id, and one that is too large.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{})
@@ -126,13 +118,14 @@ func TestLargeBatch(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), []queue.Work{batch[0], batch[n-1]}))
 	batch[7].Class = strings.Repeat("c", queue.MaxNameBytes+1)
 	batch[8].Payload = make([]byte, queue.MaxPayloadBytes)
+	batch[9].ID = ""
 	batch[bad].Payload = make([]byte, queue.MaxPayloadBytes+1)
 	var refused *queue.BatchError
 	if err := q.PublishBatch(t.Context(), batch); !errors.As(err, &refused) {
 		t.Fatalf("error %v", err)
 	}
 	want := []queue.Refused{
-		{ID: "0", Err: queue.ErrDuplicate}, {ID: "7", Err: queue.ErrBadName}, {ID: fmt.Sprint(bad), Err: queue.ErrTooLarge},
+		{ID: "0", Err: queue.ErrDuplicate}, {ID: "7", Err: queue.ErrBadName}, {ID: "", Err: queue.ErrBadName}, {ID: fmt.Sprint(bad), Err: queue.ErrTooLarge},
 		{ID: fmt.Sprint(n - 1), Err: queue.ErrDuplicate},
 	}
 	if len(refused.Refused) != len(want) || refused.Total != n {
@@ -143,10 +136,20 @@ func TestLargeBatch(t *testing.T) {
 			t.Errorf("item %s is refused: %v, want item %s: %v", r.ID, r.Err, want[i].ID, want[i].Err)
 		}
 	}
-	if text := fmt.Sprintf("publish batch: 4 of %d items refused, the first is 0: already published", n); refused.Error() != text {
+	if text := fmt.Sprintf("publish batch: 5 of %d items refused, the first is 0: already published", n); refused.Error() != text {
 		t.Errorf("error %q, want %q", refused, text)
 	}
-	wantSize(t, q, n-2)
+	mustBe(t, refused, queue.ErrTooLarge)
+	wantSize(t, q, n-3)
+
+	must(t, q.PublishBatch(t.Context(), nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := q.PublishBatch(ctx, []queue.Work{{Class: "c", ID: "late"}})
+	mustBe(t, err, context.Canceled)
+	if !errors.As(err, &refused) || len(refused.Refused) != 1 || refused.Refused[0].ID != "late" {
+		t.Fatalf("error is %v, want one refused item", err)
+	}
 }
 
 // TestElectionAfterLostAnswer: a leader whose renewal took effect without an answer finds its own record and still leads. It stops when the record is another's.
@@ -156,8 +159,7 @@ func TestElectionAfterLostAnswer(t *testing.T) {
 	begin := time.Now()
 	a := run(t, s, "a", func() time.Time { return begin }) // never late for a renewal
 	led := a.leader(t, patience)
-	board, err := queue.OpenBoard(t.Context(), dial(t, s))
-	must(t, err)
+	board := openBoard(t, dial(t, s))
 	data, _, err := board.Get(t.Context(), queue.KeyLeader)
 	must(t, err)
 	must(t, board.Put(t.Context(), queue.KeyLeader, data)) // another revision, which the leader does not know

@@ -77,26 +77,13 @@ func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 // PublishDead stores a dead letter without a lease, such as a letter that Remove has removed. It is idempotent within one
 // epoch.
 func (q *Queue) PublishDead(ctx context.Context, letter DeadLetter) error {
-	err := q.bury(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: letter.Round, id: letter.ID}, letter)
-	if err != nil {
-		return fmt.Errorf("publish dead letter %s: %w", letter.ID, err)
-	}
-	return nil
+	return wrap(q.bury(ctx, q.identity(letter.ID, letter.Round), letter), "publish dead letter %s", letter.ID)
 }
 
 // PurgeDead removes the campaign's dead letters with sequence numbers up to through. It is idempotent.
 func (q *Queue) PurgeDead(ctx context.Context, through uint64) error {
-	err := q.withRetry(ctx, "", func(ctx context.Context) error {
-		stream, err := q.js.Stream(ctx, deadStream)
-		if err != nil {
-			return err
-		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(deadSubject+"."+q.campaign), jetstream.WithPurgeSequence(through+1))
-	})
-	if err != nil {
-		return fmt.Errorf("remove dead letters of campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	err := q.purge(ctx, deadStream, deadSubject+"."+q.campaign, jetstream.WithPurgeSequence(through+1))
+	return wrap(err, "remove dead letters of campaign %s", q.cfg.Campaign)
 }
 
 // tail returns the last lines that together have at most limit bytes.

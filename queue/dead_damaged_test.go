@@ -12,15 +12,14 @@ import (
 func TestDeadLettersSkipDamaged(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	q := open(t, server, queue.Config{})
 	bury := func(id string) {
 		must(t, publish(t.Context(), q, "c", id, nil))
 		must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: id, Reason: "no light"}))
 	}
 	bury("first")
-	_, err = nc.RequestWithContext(t.Context(), "ddiff.dead.camp", []byte("{garbage"))
+	_, err := nc.RequestWithContext(t.Context(), "ddiff.dead.camp", []byte("{garbage"))
 	must(t, err)
 	bury("second")
 

@@ -207,7 +207,6 @@ func (e *Election) renew(ctx context.Context, revision uint64, left time.Duratio
 	return e.board.Update(ctx, e.key, e.record(), current)
 }
 
-// owns reports whether a record belongs to this process.
 func (e *Election) owns(data []byte) bool {
 	var l Leader
 	return json.Unmarshal(data, &l) == nil && l.ID == e.id

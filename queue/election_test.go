@@ -122,8 +122,7 @@ func TestElection(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Fatal("the leader stopped without a reason")
 	}
-	board, err := queue.OpenBoard(t.Context(), dial(t, s))
-	must(t, err)
+	board := openBoard(t, dial(t, s))
 	data, _, err := board.Get(t.Context(), queue.KeyLeaderPrefix+"coordinator")
 	must(t, err)
 	var l queue.Leader
@@ -301,8 +300,7 @@ func TestElectionResigns(t *testing.T) {
 	const complaint, term = "could not resign", 2400 * time.Millisecond
 	s, _ := electionServer(t)
 	nc := dial(t, s)
-	board, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	board := openBoard(t, nc)
 	lead := func(end func()) string {
 		var log textLog
 		e, err := queue.NewElection(t.Context(), nc, queue.ElectionConfig{TTL: term, Logger: log.logger()})
@@ -313,7 +311,7 @@ func TestElectionResigns(t *testing.T) {
 	if text := lead(func() {}); strings.Contains(text, complaint) {
 		t.Errorf("a leader that resigns logs\n%s", text)
 	}
-	_, _, err = board.Get(t.Context(), queue.KeyLeader)
+	_, _, err := board.Get(t.Context(), queue.KeyLeader)
 	mustBe(t, err, queue.ErrNoRecord)
 	text := lead(func() { stopServer(s) })
 	if !strings.Contains(text, complaint) || !strings.Contains(text, context.DeadlineExceeded.Error()) || strings.Contains(text, queue.ErrUnavailable.Error()) {
@@ -328,8 +326,7 @@ func TestElectionWaitsForTerm(t *testing.T) {
 	const term = time.Second
 	s, _ := electionServer(t)
 	nc := dial(t, s)
-	board, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	board := openBoard(t, nc)
 	must(t, board.Put(t.Context(), queue.KeyLeader, []byte(`{"name":"b","id":"another"}`)))
 	ctx, cancel := context.WithCancel(t.Context())
 	clock := make(chan time.Duration)
@@ -383,30 +380,19 @@ func TestElectionConfig(t *testing.T) {
 	}
 }
 
-// lines is the messages of a log.
-type lines chan string
-
-func (l lines) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l lines) Handle(_ context.Context, r slog.Record) error {
-	select {
-	case l <- r.Message:
-	default:
-	}
-	return nil
-}
-
-func (l lines) WithAttrs([]slog.Attr) slog.Handler { return l }
-func (l lines) WithGroup(string) slog.Handler      { return l }
-
 // TestElectionLog: a process that waits for its turn logs nothing, and one that cannot take part logs that.
 func TestElectionLog(t *testing.T) {
 	t.Parallel()
 	s, _ := electionServer(t)
 	run(t, s, "a").leader(t, patience)
 	const complaint = "could not take part in the election, will retry"
-	log := make(lines, 100)
-	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Logger: slog.New(log)})
+	log := make(chan string, 100)
+	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Logger: slog.New(handler(func(message string) {
+		select {
+		case log <- message:
+		default:
+		}
+	}))})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

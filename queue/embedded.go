@@ -63,10 +63,7 @@ func (e *Embedded) Start(ctx context.Context) error {
 	err := e.service.Start(context.WithoutCancel(ctx), func(running context.Context, ready func()) error {
 		return e.run(ctx, running, ready)
 	})
-	if err != nil {
-		return fmt.Errorf("start queue server in %q: %w", e.cfg.Dir, err)
-	}
-	return nil
+	return wrap(err, "start queue server in %q", e.cfg.Dir)
 }
 
 // run starts the server within starting, and stops it when running ends.

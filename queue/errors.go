@@ -90,3 +90,11 @@ func (e *BatchError) Unwrap() []error {
 	}
 	return errs
 }
+
+// wrap adds an action to an error; nil stays nil.
+func wrap(err error, action string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", fmt.Sprintf(action, args...), err)
+}

@@ -11,33 +11,22 @@ import (
 	"ddiff/queue/queuetest"
 )
 
-// connectSlowly returns a connection with a round trip of 100 ms.
-func connectSlowly(t *testing.T, url string) *nats.Conn {
-	t.Helper()
-	nc, err := nats.Connect(url, nats.SetCustomDialer(queuetest.Dialer{RoundTrip: 100 * time.Millisecond}))
-	must(t, err)
-	t.Cleanup(nc.Close)
-	return nc
-}
-
 // 64 leases of a worker at a round trip of 100 ms are extended in one round trip: all of them survive several lease times,
 // each of which is shorter than 64 round trips.
 func TestExtendTakesOneRoundTrip(t *testing.T) {
 	t.Parallel()
 	const batch, ackWait = 64, time.Second
 	s := serve(t, jetStream(t))
-	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name()})
-	must(t, err)
-	t.Cleanup(nc.Close)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "slow", AckWait: ackWait, MaxAttempts: 1000})
-	must(t, err)
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "slow", AckWait: ackWait, MaxAttempts: 1000})
 	work := make([]queue.Work, batch)
 	for i := range work {
 		work[i] = queue.Work{Class: "c", ID: fmt.Sprint(i)}
 	}
 	must(t, q.PublishBatch(t.Context(), work))
-	far, err := queue.Attach(t.Context(), connectSlowly(t, s.ClientURL()), queue.Config{Campaign: "slow"})
+	slow, err := nats.Connect(s.ClientURL(), nats.SetCustomDialer(queuetest.Dialer{RoundTrip: 100 * time.Millisecond}))
 	must(t, err)
+	t.Cleanup(slow.Close)
+	far := attach(t, slow, queue.Config{Campaign: "slow"})
 	wantRenewed(t, q, ackWait, 3*ackWait/2, ackWait/4, func() (leases []*queue.Lease) {
 		for begin := time.Now(); len(leases) < batch; {
 			more, err := far.Lease(t.Context(), batch-len(leases), patience)

@@ -106,7 +106,6 @@ func (f *follower) consume(ctx context.Context, message func(jetstream.Msg, *jet
 	}
 }
 
-// consumer creates a consumer that starts after the last delivered message.
 func (f *follower) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()

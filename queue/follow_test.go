@@ -50,31 +50,33 @@ func TestReadingWithoutInterruption(t *testing.T) {
 	}
 }
 
-// interruptions has the times of interruptions in a log.
-type interruptions chan time.Time
+// handler is a slog.Handler that calls a function with each message.
+type handler func(message string)
 
-func (i interruptions) Enabled(context.Context, slog.Level) bool { return true }
+func (handler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (i interruptions) Handle(_ context.Context, r slog.Record) error {
-	if strings.HasPrefix(r.Message, "reading was interrupted") {
-		select {
-		case i <- time.Now():
-		default:
-		}
-	}
+func (h handler) Handle(_ context.Context, r slog.Record) error {
+	h(r.Message)
 	return nil
 }
 
-func (i interruptions) WithAttrs([]slog.Attr) slog.Handler { return i }
-func (i interruptions) WithGroup(string) slog.Handler      { return i }
+func (h handler) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h handler) WithGroup(string) slog.Handler      { return h }
 
 // TestReadingWithoutServerSlowsDown: the pauses of a reader without progress grow.
 func TestReadingWithoutServerSlowsDown(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
-	log := make(interruptions, 5)
+	log := make(chan time.Time, 5) // of interruptions
 	nc := dial(t, s)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp", Logger: slog.New(log)})
+	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp", Logger: slog.New(handler(func(message string) {
+		if strings.HasPrefix(message, "reading was interrupted") {
+			select {
+			case log <- time.Now():
+			default:
+			}
+		}
+	}))})
 	must(t, err)
 	stopServer(s)
 	waitFor(t, "the loss of the connection", func() bool { return !nc.IsConnected() })

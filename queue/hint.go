@@ -10,7 +10,6 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// hintSubject is the first part of the subjects of hints. The campaign's token follows.
 const hintSubject = "ddiff.hint"
 
 // Hints announces to all workers that a campaign has work which they may not know of. Hints are messages without
@@ -26,10 +25,7 @@ func (h *Hints) Publish(campaign string) error {
 	if err == nil {
 		err = h.nc.Publish(hintSubject+"."+campaign, nil)
 	}
-	if err != nil {
-		return fmt.Errorf("publish hint: %w", serverError(err))
-	}
-	return nil
+	return wrap(serverError(err), "publish hint")
 }
 
 // Watch yields the campaigns of hints, also of hints from this process, until ctx ends, which is not an error. Any other

@@ -61,10 +61,8 @@ func TestHintsAreOptional(t *testing.T) {
 	s := serveEdited(t, `, "ddiff.hint.*" ]`, " ]", `    "ddiff.hint.*"`+"\n", "")
 	coordinator, worker := connect(t, s, "coordinator"), connect(t, s, "worker")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
-	must(t, err)
-	w, err := queue.Attach(t.Context(), worker, queue.Config{Campaign: "1"})
-	must(t, err)
+	q := openOn(t, coordinator, queue.Config{Campaign: "1"})
+	w := attach(t, worker, queue.Config{Campaign: "1"})
 	// The server refuses the subscription during a lease request.
 	ctx, cancel := context.WithTimeout(t.Context(), shortWait)
 	defer cancel()

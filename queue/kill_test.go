@@ -79,6 +79,9 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 	left := map[string]bool{"held": true, "waiting": true}
 	for deadline := time.Now().Add(patience); len(left) > 0; {
 		l := lease(t, q)
+		if !left[l.ID()] || string(l.Payload()) != l.ID() {
+			t.Fatalf("leased %s with payload %q, want one of %v", l.ID(), l.Payload(), left)
+		}
 		delete(left, l.ID())
 		must(t, l.Ack(t.Context()))
 		if time.Now().After(deadline) {

@@ -51,9 +51,8 @@ func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	}
 	if len(leases) > 0 { // an idle worker makes no spans
 		_, span := q.cfg.Tracer.Start(ctx, "lease "+workSubject, trace.WithTimestamp(begin),
-			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-				attributeSystem.String("nats"), attributeOperation.String("lease"), attributeType.String(operationType("lease")), attributeSubject.String(workSubject),
-				attributeGroup.String(q.cfg.Campaign), attributeCount.Int(len(leases))))
+			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(q.attributes("lease", workSubject)...),
+			trace.WithAttributes(attributeCount.Int(len(leases))))
 		span.End()
 	}
 	return leases, nil
@@ -159,7 +158,7 @@ func (q *Queue) newLease(msg jetstream.Msg) (*Lease, error) {
 		return nil, err
 	}
 	l := &Lease{q: q, msg: msg, identity: identityOf(q.campaign, msg.Headers())}
-	l.attempt = intHeader(carrier(msg.Headers()), headerAttempts) + int(meta.NumDelivered)
+	l.attempt = intHeader(msg.Headers(), headerAttempts) + int(meta.NumDelivered)
 	q.recordEpoch(l.identity.epoch)
 	return l, nil
 }
@@ -180,7 +179,7 @@ func (l *Lease) Payload() []byte { return l.msg.Data() }
 
 // Context returns ctx with the trace context that was published with the item.
 func (l *Lease) Context(ctx context.Context) context.Context {
-	return propagation.TraceContext{}.Extract(ctx, carrier(l.msg.Headers()))
+	return propagation.TraceContext{}.Extract(ctx, carrier{l.msg.Headers()})
 }
 
 // Attempt returns the number of this attempt at the item, from 1. Released attempts do not count.

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -30,10 +29,8 @@ func TestLeaseEndsEarlyWithItems(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{})
-	nc, err := server.Connect()
-	must(t, err)
-	js, err := jetstream.New(nc)
-	must(t, err)
+	nc := join(t, server)
+	js := streamsOf(t, nc)
 	must(t, publish(t.Context(), q, "c", "1", nil))
 	var leases []*queue.Lease
 	ended := make(chan error, 1)
@@ -93,8 +90,7 @@ func TestRetryRequests(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{MaxAttempts: 9})
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	requests, err := nc.SubscribeSync("$JS.ACK.>")
 	must(t, err)
 	must(t, nc.Flush())

@@ -255,30 +255,3 @@ func TestManyWorkers(t *testing.T) {
 		t.Errorf("%d items done, want %d", len(done), items)
 	}
 }
-
-func TestServerRestartPreservesWork(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	server := start(t, dir)
-	q := open(t, server, queue.Config{})
-	for i := range 3 {
-		must(t, publish(t.Context(), q, "c", fmt.Sprint(i), fmt.Append(nil, "payload ", i)))
-	}
-	must(t, lease(t, q).Ack(t.Context()))
-	held := lease(t, q)
-	must(t, queue.Extend(t.Context(), held))
-	server.Stop()
-
-	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})
-	got := map[string]string{}
-	for range 2 {
-		l := lease(t, q)
-		got[l.ID()] = string(l.Payload())
-		must(t, l.Ack(t.Context()))
-	}
-	if got["1"] != "payload 1" || got["2"] != "payload 2" {
-		t.Fatalf("after the restart: %v, want items 1 and 2", got)
-	}
-	wantNone(t, q, 2*shortWait)
-	wantDepth(t, q, 0, 0)
-}

@@ -59,11 +59,18 @@ func TestConfigLimits(t *testing.T) {
 		"negative timeout": {func(c *Config) { c.Timeout = -1 }, "Timeout"},
 		"short timeout":    {func(c *Config) { c.Timeout = 1 }, ""},
 		"long base":        {func(c *Config) { c.RetryBase = time.Hour }, ""},
+		"short maximum":    {func(c *Config) { c.RetryMax = time.Millisecond }, "RetryMax"},
+		"no campaign":      {func(c *Config) { c.Campaign = "" }, "Campaign"},
+		"long campaign":    {func(c *Config) { c.Campaign = strings.Repeat("c", MaxNameBytes+1) }, "Campaign"},
 	} {
 		cfg := Config{Campaign: "c"}
 		c.change(&cfg)
 		err := cfg.Validate()
-		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), c.want)) {
+		sentinel := ErrConfig
+		if c.want == "Campaign" {
+			sentinel = ErrBadName
+		}
+		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, sentinel) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -98,7 +105,7 @@ func TestIdentityHeaders(t *testing.T) {
 	for round, wanted := range map[int]string{0: "", 1: "1", 12: "12"} {
 		i := identity{campaign: "c", epoch: 5, round: round, id: "x"}
 		msg, err := i.message(t.Context(), "s", []byte("p"))
-		if err != nil || carrier(msg.Header).Get(headerRound) != wanted || carrier(msg.Header).Get(jetstream.MsgIDHeader) != i.messageID() {
+		if err != nil || msg.Header.Get(headerRound) != wanted || msg.Header.Get(jetstream.MsgIDHeader) != i.messageID() {
 			t.Errorf("round %d: %v, %v", round, msg, err)
 			continue
 		}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,7 @@ func newLink(nc *nats.Conn, logger *slog.Logger, timeout time.Duration) (*link, 
 	if err != nil {
 		return nil, err
 	}
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
-	return &link{nc: nc, js: js, logger: logger, timeout: timeout}, nil
+	return &link{nc: nc, js: js, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)), timeout: timeout}, nil
 }
 
 // withRetry calls act until it succeeds, fails permanently, or l.timeout is over; the error then wraps ErrUnavailable.
@@ -122,7 +120,6 @@ func (l *link) onStatus(f func(), states ...nats.Status) (stop func()) {
 	}
 }
 
-// missing reports whether the server says that the stream does not exist.
 func (l *link) missing(ctx context.Context, stream string) bool {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -199,7 +196,6 @@ func transient(err error) bool {
 	return api.Code == 503
 }
 
-// full reports whether the server is out of space.
 func full(api *jetstream.APIError) bool {
 	switch api.ErrorCode {
 	case codeAccountResources, codeResources, codeMemory, codeStorage:

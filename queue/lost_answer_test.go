@@ -90,10 +90,8 @@ func TestWritesSurviveLostAnswers(t *testing.T) {
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + g.address})
 	must(t, err)
 	t.Cleanup(nc.Close)
-	b, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
+	b := openBoard(t, nc)
+	q := openOn(t, nc, queue.Config{Campaign: "camp"})
 	var revision uint64
 	var held *queue.Lease
 	batch := make([]queue.Work, 50)
@@ -162,13 +160,11 @@ func TestResultsSurviveBrokenConnections(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
 	g := newGate(t, s.ClientURL())
-	writer, err := queue.Open(t.Context(), dial(t, s), queue.Config{Campaign: "camp"})
-	must(t, err)
+	writer := openOn(t, dial(t, s), queue.Config{Campaign: "camp"})
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + g.address})
 	must(t, err)
 	t.Cleanup(nc.Close)
-	reader, err := queue.Attach(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
+	reader := attach(t, nc, queue.Config{Campaign: "camp"})
 	const breaks, burst = 5, 20
 	publish := func(n int) {
 		for i := range burst {

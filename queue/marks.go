@@ -27,7 +27,7 @@ type Marks struct {
 
 // Marks returns the marks of the item.
 func (l *Lease) Marks() Marks {
-	h := carrier(l.msg.Headers())
+	h := l.msg.Headers()
 	m := Marks{Faults: intHeader(h, headerFaults), Passes: intHeader(h, headerPasses)}
 	for token := range strings.SplitSeq(h.Get(headerDisputed), ",") {
 		if name, err := untoken(token); err == nil && name != "" {
@@ -40,7 +40,6 @@ func (l *Lease) Marks() Marks {
 // MaxAttempts returns the number of attempts of the campaign.
 func (l *Lease) MaxAttempts() int { return l.q.cfg.MaxAttempts }
 
-// write sets the headers of the marks.
 func (m Marks) write(header nats.Header) {
 	var tokens []string
 	for _, name := range m.Disputed {

@@ -27,15 +27,18 @@ type identity struct {
 	id       string
 }
 
+// identity returns the identity of an item in the newest epoch.
+func (q *Queue) identity(id string, round int) identity {
+	return identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}
+}
+
 // messageID returns the id by which the server detects duplicates. All campaigns share a stream's ids, so the id
 // includes the campaign.
 func (i identity) messageID() string {
 	return i.campaign + "/" + formatEpoch(i.epoch) + "/" + strconv.Itoa(i.round) + "/" + i.id
 }
 
-// identityOf reads the identity from a message's headers.
-func identityOf(campaign string, header nats.Header) identity {
-	h := carrier(header)
+func identityOf(campaign string, h nats.Header) identity {
 	i := identity{campaign: campaign, id: h.Get(headerID), round: intHeader(h, headerRound)}
 	if epoch, err := parseEpoch(h.Get(headerEpoch)); err == nil {
 		i.epoch = epoch
@@ -47,7 +50,7 @@ func identityOf(campaign string, header nats.Header) identity {
 const maxCount = 1 << 20
 
 // intHeader returns the count in a header, 0..maxCount, or 0 when it is missing.
-func intHeader(h carrier, key string) int {
+func intHeader(h nats.Header, key string) int {
 	n, err := strconv.Atoi(h.Get(key))
 	if err != nil {
 		return 0
@@ -71,7 +74,7 @@ func (i identity) message(ctx context.Context, subject string, payload []byte) (
 	if i.round > 0 {
 		header[headerRound] = []string{strconv.Itoa(i.round)}
 	}
-	propagation.TraceContext{}.Inject(ctx, carrier(header))
+	propagation.TraceContext{}.Inject(ctx, carrier{header})
 	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
 }
 

@@ -12,7 +12,7 @@ func TestForgedCounts(t *testing.T) {
 	for text, want := range map[string]int{
 		"": 0, "x": 0, "7": 7, "-1": 0, "9223372036854775807": maxCount, "9223372036854775808": 0, "-9223372036854775808": 0,
 	} {
-		if n := intHeader(carrier(nats.Header{headerPasses: {text}}), headerPasses); n != want {
+		if n := intHeader(nats.Header{headerPasses: {text}}, headerPasses); n != want {
 			t.Errorf("%q is %d, want %d", text, n, want)
 		}
 	}

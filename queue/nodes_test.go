@@ -15,7 +15,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"ddiff/queue"
 )
@@ -109,8 +108,7 @@ func (n *nodes) connect(t *testing.T, role string) *nats.Conn {
 // leader returns the index of the server that leads a stream.
 func leader(t *testing.T, nc *nats.Conn, name string) int {
 	t.Helper()
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	found := -1
 	waitFor(t, "the leader of "+name, func() bool {
 		stream, err := js.Stream(t.Context(), name)
@@ -129,8 +127,7 @@ func TestCampaignSurvivesServerDeaths(t *testing.T) {
 	n := startNodes(t)
 	coordinator, other, worker := n.connect(t, "coordinator"), n.connect(t, "coordinator"), n.connect(t, "worker")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{Replicas: 3}))
-	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "camp", Replicas: 3, AckWait: 5 * time.Second, MaxAttempts: 9, Timeout: time.Minute})
-	must(t, err)
+	q := openOn(t, coordinator, queue.Config{Campaign: "camp", Replicas: 3, AckWait: 5 * time.Second, MaxAttempts: 9, Timeout: time.Minute})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var background sync.WaitGroup

@@ -13,14 +13,10 @@ import (
 func TestConnectionOptions(t *testing.T) {
 	t.Parallel()
 	list, err := ConnectConfig{URL: "nats://a", Name: "me", Role: "worker", Logger: slog.New(slog.DiscardHandler)}.options()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := nats.GetDefaultOptions()
 	for _, option := range list {
-		if err := option(&o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, option(&o))
 	}
 	if o.MaxReconnect != -1 || o.ReconnectBufSize != -1 || !o.IgnoreAuthErrorAbort || !o.AllowReconnect {
 		t.Errorf("%d reconnects, a buffer of %d bytes, ends at refused credentials %v", o.MaxReconnect, o.ReconnectBufSize, !o.IgnoreAuthErrorAbort)
@@ -33,14 +29,10 @@ func TestConnectionOptions(t *testing.T) {
 	}
 	// The same holds for the embedded server.
 	server, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer server.Stop()
 	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if nc.Opts.MaxReconnect != -1 || nc.Opts.ReconnectWait != 100*time.Millisecond {
 		t.Errorf("embedded: %d reconnects, %v between two", nc.Opts.MaxReconnect, nc.Opts.ReconnectWait)
 	}

@@ -116,7 +116,6 @@ func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []e
 	}
 }
 
-// awaitAck waits for the server's answer to one message.
 func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
 	select {
 	case ack := <-future.Ok():
@@ -131,7 +130,6 @@ func awaitAck(ctx context.Context, future jetstream.PubAckFuture) error {
 	}
 }
 
-// workMessage returns the message of an item in the newest epoch.
 func (q *Queue) workMessage(ctx context.Context, w Work) (*nats.Msg, error) {
 	class, err := token("class", w.Class)
 	if err != nil {
@@ -140,6 +138,5 @@ func (q *Queue) workMessage(ctx context.Context, w Work) (*nats.Msg, error) {
 	if len(w.Payload) > MaxPayloadBytes {
 		return nil, fmt.Errorf("%w: the payload has %d bytes, %d are allowed", ErrTooLarge, len(w.Payload), MaxPayloadBytes)
 	}
-	i := identity{campaign: q.campaign, epoch: q.epoch.Load(), round: w.Round, id: w.ID}
-	return i.message(ctx, workSubject+"."+q.campaign+"."+class, w.Payload)
+	return q.identity(w.ID, w.Round).message(ctx, workSubject+"."+q.campaign+"."+class, w.Payload)
 }

@@ -16,21 +16,13 @@ func BenchmarkPublishBatch(b *testing.B) {
 	}{{"lazy", false, false}, {"unsynced", true, true}, {"always", true, false}} {
 		b.Run(c.name, func(b *testing.B) {
 			server, err := queue.StartEmbedded(b.Context(), queue.EmbeddedConfig{Dir: b.TempDir(), SyncAlways: c.always})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			defer server.Stop()
 			nc, err := server.Connect()
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := queue.Setup(b.Context(), nc, queue.SetupConfig{UnsyncedWork: c.unsynced}); err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
+			must(b, queue.Setup(b.Context(), nc, queue.SetupConfig{UnsyncedWork: c.unsynced}))
 			q, err := queue.Open(b.Context(), nc, queue.Config{Campaign: "bench"})
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			payload := make([]byte, 1000)
 			b.ResetTimer()
 			for begin := 0; begin < b.N; begin += 5000 {
@@ -38,9 +30,7 @@ func BenchmarkPublishBatch(b *testing.B) {
 				for i := range batch {
 					batch[i] = queue.Work{Class: "sr4x-256x256", ID: fmt.Sprintf("%064x", begin+i), Payload: payload}
 				}
-				if err := q.PublishBatch(b.Context(), batch); err != nil {
-					b.Fatal(err)
-				}
+				must(b, q.PublishBatch(b.Context(), batch))
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
 		})

@@ -1,10 +1,6 @@
 package queue_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"testing"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -54,87 +50,6 @@ func TestPublishRefusesDuplicates(t *testing.T) {
 	wantDepth(t, q, 0, 0)
 }
 
-func TestPublishBadNames(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	long := strings.Repeat("x", 300)
-	for _, c := range []struct{ name, class, id string }{
-		{"no class", "", "1"}, {"long class", long, "1"}, {"no id", "c", ""}, {"long id", "c", long},
-		{"newline in id", "c", "a\nb"}, {"space at the end of id", "c", "a "},
-	} {
-		err := publish(t.Context(), q, c.class, c.id, nil)
-		if !errors.Is(err, queue.ErrBadName) {
-			t.Errorf("%s: %v, want ErrBadName", c.name, err)
-		}
-	}
-	wantDepth(t, q, 0, 0)
-}
-
-func TestPublishBatch(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	const n = 1000
-	batch := make([]queue.Work, n)
-	for i := range batch {
-		batch[i] = queue.Work{Class: fmt.Sprint("class ", i%3), ID: fmt.Sprint("item-", i), Payload: fmt.Append(nil, i)}
-	}
-	must(t, q.PublishBatch(t.Context(), batch))
-	must(t, q.PublishBatch(t.Context(), nil))
-	wantDepth(t, q, n, 0)
-
-	seen := map[string]bool{}
-	for len(seen) < n {
-		leases, err := q.Lease(t.Context(), 100, patience)
-		must(t, err)
-		if len(leases) == 0 {
-			t.Fatalf("only %d items", len(seen))
-		}
-		for _, l := range leases {
-			if seen[l.ID()] || l.ID() != "item-"+string(l.Payload()) {
-				t.Fatalf("item %s with payload %q", l.ID(), l.Payload())
-			}
-			seen[l.ID()] = true
-			must(t, l.Ack(t.Context()))
-		}
-	}
-	wantDepth(t, q, 0, 0)
-}
-
-func TestPublishBatchReportsRefusedItems(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	must(t, publish(t.Context(), q, "c", "there", nil))
-	batch := make([]queue.Work, 600)
-	for i := range batch {
-		batch[i] = queue.Work{Class: "c", ID: fmt.Sprint("new-", i)}
-	}
-	batch[5].ID = "there"
-	batch[300].ID = ""
-	batch[599].Payload = make([]byte, 2<<20)
-	var refused *queue.BatchError
-	if err := q.PublishBatch(t.Context(), batch); !errors.As(err, &refused) {
-		t.Fatalf("error is %v, want a BatchError", err)
-	}
-	if len(refused.Refused) != 3 || refused.Total != 600 {
-		t.Fatalf("%v, want 3 of 600", refused)
-	}
-	mustBe(t, refused.Refused[0].Err, queue.ErrDuplicate)
-	mustBe(t, refused.Refused[1].Err, queue.ErrBadName)
-	mustBe(t, refused, queue.ErrDuplicate)
-	if ids := []string{refused.Refused[0].ID, refused.Refused[2].ID}; ids[0] != "there" || ids[1] != "new-599" {
-		t.Fatalf("refused are %v", ids)
-	}
-	wantDepth(t, q, 598, 0)
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := q.PublishBatch(ctx, []queue.Work{{Class: "c", ID: "late"}})
-	mustBe(t, err, context.Canceled)
-	if !errors.As(err, &refused) || len(refused.Refused) != 1 || refused.Refused[0].ID != "late" {
-		t.Fatalf("error is %v, want one refused item", err)
-	}
-}
-
 func TestTraceContextTravels(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
@@ -165,18 +80,5 @@ func TestTraceContextTravels(t *testing.T) {
 	l := lease(t, q)
 	if got := trace.SpanContextFromContext(l.Context(t.Context())); got.TraceID() == span.SpanContext().TraceID() || !got.IsValid() {
 		t.Fatalf("item %s carries %+v, want its own trace", l.ID(), got)
-	}
-}
-
-func TestTraceContextWithoutTracer(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	want := trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
-	})
-	must(t, publish(trace.ContextWithSpanContext(t.Context(), want), q, "c", "1", nil))
-	got := trace.SpanContextFromContext(lease(t, q).Context(t.Context()))
-	if got.TraceID() != want.TraceID() || got.SpanID() != want.SpanID() {
-		t.Fatalf("the item carries %+v, want %+v", got, want)
 	}
 }

@@ -76,10 +76,7 @@ func Attach(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 // request. Lease returns ErrNotReady.
 func Inspect(nc *nats.Conn, cfg Config) (*Queue, error) {
 	q, err := newQueue(nc, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("inspect queue: %w", err)
-	}
-	return q, nil
+	return q, wrap(err, "inspect queue")
 }
 
 func newQueue(nc *nats.Conn, cfg Config) (*Queue, error) {
@@ -107,16 +104,12 @@ func (q *Queue) Exists(ctx context.Context) (bool, error) {
 	found := false
 	err := q.withRetry(ctx, "", func(ctx context.Context) error {
 		_, err := q.js.Consumer(ctx, workStream, q.durable())
-		found = err == nil
-		if notFound(err) {
+		if found = err == nil; notFound(err) {
 			return nil
 		}
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("look for queue of campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return found, nil
+	return found, wrap(err, "look for queue of campaign %s", q.cfg.Campaign)
 }
 
 // Depth counts the campaign's items: pending items were never leased; items in flight are leased or wait for their next
@@ -173,7 +166,6 @@ func (q *Queue) durable() string { return durablePrefix + q.campaign }
 
 func (q *Queue) workFilter() string { return workSubject + "." + q.campaign + ".>" }
 
-// campaignOf returns the campaign of a subject.
 func campaignOf(subject string) (string, error) {
 	parts := strings.Split(subject, ".")
 	if len(parts) < 3 {

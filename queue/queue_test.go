@@ -67,15 +67,6 @@ func TestResetDropsAllMessages(t *testing.T) {
 	wantDepth(t, other, 1, 0)
 }
 
-func TestResetOfEmptyCampaign(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	must(t, q.Reset(t.Context()))
-	must(t, q.Reset(t.Context()))
-	must(t, publish(t.Context(), q, "c", "1", nil))
-	lease(t, q)
-}
-
 // TestResetAfterRestart resets like a coordinator after a crash: the server loads the old items from disk and must accept
 // them again.
 func TestResetAfterRestart(t *testing.T) {
@@ -117,45 +108,6 @@ func TestCampaignsAreIsolated(t *testing.T) {
 		if got := results(t, queues[i], 1); got["same id"] != name {
 			t.Fatalf("campaign %q sees results %v", name, got)
 		}
-	}
-}
-
-func TestOpenPreservesMessages(t *testing.T) {
-	t.Parallel()
-	server := start(t, t.TempDir())
-	must(t, publish(t.Context(), open(t, server, queue.Config{}), "c", "1", nil))
-	q := open(t, server, queue.Config{AckWait: time.Minute, MaxAttempts: 5})
-	wantDepth(t, q, 1, 0)
-	mustBe(t, publish(t.Context(), q, "c", "1", nil), queue.ErrDuplicate)
-}
-
-func TestConfigValidate(t *testing.T) {
-	t.Parallel()
-	cases := []struct {
-		name  string
-		cfg   queue.Config
-		field string // "" when valid
-	}{
-		{"defaults", queue.Config{Campaign: "c"}, ""},
-		{"long retry base alone", queue.Config{Campaign: "c", RetryBase: time.Hour}, ""},
-		{"no campaign", queue.Config{}, "Campaign"},
-		{"long campaign", queue.Config{Campaign: strings.Repeat("c", 65)}, "Campaign"},
-		{"ack wait", queue.Config{Campaign: "c", AckWait: -1}, "AckWait"},
-		{"attempts", queue.Config{Campaign: "c", MaxAttempts: -1}, "MaxAttempts"},
-		{"replicas", queue.Config{Campaign: "c", Replicas: 6}, "Replicas"},
-		{"retry base", queue.Config{Campaign: "c", RetryBase: -1}, "RetryBase"},
-		{"retry max", queue.Config{Campaign: "c", RetryMax: time.Millisecond}, "RetryMax"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			err := c.cfg.Validate()
-			if c.field == "" {
-				must(t, err)
-			} else if err == nil || !strings.Contains(err.Error(), c.field) {
-				t.Fatalf("error is %v, want one that names %s", err, c.field)
-			}
-		})
 	}
 }
 

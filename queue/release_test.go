@@ -12,13 +12,13 @@ import (
 func TestReleaseUsesNoAttempt(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, queue.Config{MaxAttempts: 2})
-	of := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{7}, SpanID: trace.SpanID{8}})
+	of := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{7}, SpanID: trace.SpanID{8}, TraceFlags: trace.FlagsSampled})
 	ctx := trace.ContextWithSpanContext(t.Context(), of)
 	must(t, q.PublishBatch(ctx, []queue.Work{{Class: "a class", ID: "1", Round: 4, Payload: []byte("payload")}}))
 	for range 10 {
 		l := lease(t, q)
 		got := trace.SpanContextFromContext(l.Context(t.Context()))
-		if l.Attempt() != 1 || l.ID() != "1" || l.Round() != 4 || l.Class() != "a=20class" || string(l.Payload()) != "payload" || got.TraceID() != of.TraceID() {
+		if l.Attempt() != 1 || l.ID() != "1" || l.Round() != 4 || l.Class() != "a=20class" || string(l.Payload()) != "payload" || !got.Equal(of.WithRemote(true)) {
 			t.Fatalf("item %s of %s, round %d, attempt %d, %q, trace %s", l.ID(), l.Class(), l.Round(), l.Attempt(), l.Payload(), got.TraceID())
 		}
 		must(t, l.Release(t.Context()))
@@ -49,8 +49,7 @@ func TestReleaseByTwoWorkersLeavesOneItem(t *testing.T) {
 func TestReleaseWithoutSpaceCountsTheAttempt(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxBytes: 1500}))
 	q := open(t, server, queue.Config{})
 	must(t, publish(t.Context(), q, "c", "1", make([]byte, 1000)))

@@ -33,7 +33,7 @@ const fullTimeout = 4 * time.Minute
 // Lease.PublishResult. The call is idempotent within one epoch and round. If the stream is full, it waits four minutes
 // for space before it returns ErrFull.
 func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload []byte) error {
-	_, err := q.publishResult(ctx, identity{campaign: q.campaign, epoch: q.epoch.Load(), round: round, id: id}, payload)
+	_, err := q.publishResult(ctx, q.identity(id, round), payload)
 	return err
 }
 
@@ -73,10 +73,7 @@ func (q *Queue) LastResult(ctx context.Context) (uint64, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return 0, fmt.Errorf("look for the last result of campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return seq, nil
+	return seq, wrap(err, "look for the last result of campaign %s", q.cfg.Campaign)
 }
 
 // ResultStream identifies the result stream by the time of its creation in nanoseconds, and returns the sequence number
@@ -90,26 +87,14 @@ func (q *Queue) ResultStream(ctx context.Context) (id int64, last uint64, err er
 		}
 		return err
 	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("look up the result stream: %w", err)
-	}
-	return id, last, nil
+	return id, last, wrap(err, "look up the result stream")
 }
 
 // PurgeResults removes the campaign's results with sequence numbers up to through. It is idempotent. Workers that
 // publish one of these results again within two minutes do not store it again.
 func (q *Queue) PurgeResults(ctx context.Context, through uint64) error {
-	err := q.withRetry(ctx, "", func(ctx context.Context) error {
-		stream, err := q.js.Stream(ctx, resultStream)
-		if err != nil {
-			return err
-		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(resultSubject+"."+q.campaign), jetstream.WithPurgeSequence(through+1))
-	})
-	if err != nil {
-		return fmt.Errorf("remove results of campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	err := q.purge(ctx, resultStream, resultSubject+"."+q.campaign, jetstream.WithPurgeSequence(through+1))
+	return wrap(err, "remove results of campaign %s", q.cfg.Campaign)
 }
 
 // Results yields the campaign's outcomes with sequence numbers above after, in the order in which they were stored, and

@@ -45,18 +45,6 @@ func TestResultsFollow(t *testing.T) {
 	}
 }
 
-func TestResultsSurviveServerRestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	server := start(t, dir)
-	q := open(t, server, queue.Config{})
-	must(t, q.PublishResult(t.Context(), "1", 0, []byte("kept")))
-	server.Stop()
-	if got := results(t, open(t, start(t, dir), queue.Config{}), 1); got["1"] != "kept" {
-		t.Fatalf("results %v", got)
-	}
-}
-
 func TestDeadLettersSurviveServerRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -111,8 +99,7 @@ func TestFullResultStream(t *testing.T) {
 	t.Parallel()
 	nc := dial(t, serve(t, jetStream(t)))
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxResults: 3}))
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "full"})
-	must(t, err)
+	q := openOn(t, nc, queue.Config{Campaign: "full"})
 	for i := range 3 {
 		must(t, q.PublishResult(t.Context(), fmt.Sprint(i), 0, nil))
 	}

@@ -24,8 +24,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{ResultAge: time.Hour}))
 
 	// The command line submits.
-	clerk, err := queue.OpenBoard(t.Context(), command)
-	must(t, err)
+	clerk := openBoard(t, command)
 	revision, err := clerk.Create(t.Context(), "campaign.1", []byte("submitted"))
 	must(t, err)
 	_, err = clerk.Update(t.Context(), "campaign.1", []byte("changed"), revision)
@@ -35,11 +34,9 @@ func TestRolesAllowCampaign(t *testing.T) {
 	election, err := queue.NewElection(t.Context(), coordinator, queue.ElectionConfig{Name: "a", TTL: time.Second})
 	must(t, err)
 	must(t, election.Run(t.Context(), func(context.Context) error { return nil }))
-	board, err := queue.OpenBoard(t.Context(), coordinator)
-	must(t, err)
+	board := openBoard(t, coordinator)
 	must(t, board.Put(t.Context(), "status.1", []byte("running")))
-	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1", AckWait: shortWait, MaxAttempts: 1})
-	must(t, err)
+	q := openOn(t, coordinator, queue.Config{Campaign: "1", AckWait: shortWait, MaxAttempts: 1})
 	must(t, q.Reset(t.Context()))
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
 	must(t, q.Pause(t.Context()))
@@ -47,8 +44,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	defer sweep(t, coordinator, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
 
 	// The worker settles items.
-	mine, err := queue.OpenBoard(t.Context(), worker)
-	must(t, err)
+	mine := openBoard(t, worker)
 	for change, err := range mine.Watch(t.Context(), "campaign.") {
 		must(t, err)
 		if change.Ready {
@@ -60,8 +56,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	}
 	must(t, mine.Put(t.Context(), "worker.w-1", []byte("beat")))
 	must(t, mine.Delete(t.Context(), "worker.w-1"))
-	w, err := queue.Attach(t.Context(), worker, queue.Config{Campaign: "1"})
-	must(t, err)
+	w := attach(t, worker, queue.Config{Campaign: "1"})
 	l := lease(t, w)
 	must(t, queue.Extend(t.Context(), l))
 	must(t, l.PublishResult(t.Context(), []byte("done")))
@@ -101,13 +96,11 @@ func TestRolesDenyOtherRequests(t *testing.T) {
 	s := serveRoles(t)
 	coordinator := connect(t, s, "coordinator")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	board, err := queue.OpenBoard(t.Context(), coordinator)
-	must(t, err)
+	board := openBoard(t, coordinator)
 	for _, key := range []string{"campaign.1", "status.1", "worker.1", "cluster"} {
 		must(t, board.Put(t.Context(), key, []byte("as it was")))
 	}
-	q, err := queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
-	must(t, err)
+	q := openOn(t, coordinator, queue.Config{Campaign: "1"})
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	must(t, q.PublishResult(t.Context(), "0", 0, nil))
 

@@ -64,7 +64,7 @@ func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 // the same attempt create one copy.
 func (l *Lease) republish(ctx context.Context, m Marks) error {
 	header := maps.Clone(l.msg.Headers())
-	releases := intHeader(carrier(header), headerReleases) + 1
+	releases := intHeader(header, headerReleases) + 1
 	header[headerReleases] = []string{strconv.Itoa(releases)}
 	header[headerAttempts] = []string{strconv.Itoa(l.attempt - 1)}
 	header[jetstream.MsgIDHeader] = []string{l.identity.messageID() + "/release-" + strconv.Itoa(releases)}
@@ -81,10 +81,7 @@ func (l *Lease) settle(ctx context.Context, operation, reason string, act func(c
 	}
 	err := act(ctx)
 	endSpan(span, err)
-	if err != nil {
-		return fmt.Errorf("%s item %s: %w", operation, l.ID(), err)
-	}
-	return nil
+	return wrap(err, "%s item %s", operation, l.ID())
 }
 
 // finish sends an acknowledgement that ends the lease.
@@ -125,8 +122,5 @@ func (l *Lease) PublishNotice(ctx context.Context, id string, payload []byte) er
 		delete(msg.Header, jetstream.MsgIDHeader)
 		err = l.q.store(ctx, resultStream, msg)
 	}
-	if err != nil {
-		return fmt.Errorf("publish notice %s: %w", id, err)
-	}
-	return nil
+	return wrap(err, "publish notice %s", id)
 }

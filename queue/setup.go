@@ -92,7 +92,6 @@ func (c SetupConfig) Validate() error {
 	return nil
 }
 
-// streams returns the configurations of all streams of a cluster.
 func (c SetupConfig) streams() []jetstream.StreamConfig {
 	unlimited := func(n int64) int64 {
 		if n <= 0 {
@@ -191,10 +190,7 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("stream %s: %w", want.Name, err)
-	}
-	return nil
+	return wrap(err, "stream %s", want.Name)
 }
 
 // changed returns old with this package's settings; other settings, such as placement, belong to the operator.

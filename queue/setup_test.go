@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"ddiff/queue"
@@ -46,14 +49,45 @@ func start(t testing.TB, dir string) *queue.Embedded {
 
 func open(t testing.TB, server *queue.Embedded, cfg queue.Config) *queue.Queue {
 	t.Helper()
-	nc, err := server.Connect()
-	must(t, err)
-	if cfg.Campaign == "" {
-		cfg.Campaign = "camp"
-	}
+	return openOn(t, join(t, server), cfg)
+}
+
+// openOn opens a queue, by default of the campaign camp, over a connection.
+func openOn(t testing.TB, nc *nats.Conn, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	cfg.Campaign = cmp.Or(cfg.Campaign, "camp")
 	q, err := queue.Open(t.Context(), nc, cfg)
 	must(t, err)
 	return q
+}
+
+func attach(t testing.TB, nc *nats.Conn, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	q, err := queue.Attach(t.Context(), nc, cfg)
+	must(t, err)
+	return q
+}
+
+func openBoard(t testing.TB, nc *nats.Conn) *queue.Board {
+	t.Helper()
+	b, err := queue.OpenBoard(t.Context(), nc)
+	must(t, err)
+	return b
+}
+
+func streamsOf(t testing.TB, nc *nats.Conn) jetstream.JetStream {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	must(t, err)
+	return js
+}
+
+// join connects to an embedded server.
+func join(t testing.TB, server *queue.Embedded) *nats.Conn {
+	t.Helper()
+	nc, err := server.Connect()
+	must(t, err)
+	return nc
 }
 
 // newQueue opens a queue on its own server.

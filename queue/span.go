@@ -21,23 +21,23 @@ const (
 	attributeReason    = attribute.Key("ddiff.queue.reason")
 )
 
-// span starts the span "<operation> <subject>".
 func (q *Queue) span(ctx context.Context, operation, subject string, kind trace.SpanKind,
 	attributes ...attribute.KeyValue) (context.Context, trace.Span) {
-	attributes = append(attributes,
-		attributeSystem.String("nats"),
-		attributeOperation.String(operation), attributeType.String(operationType(operation)),
-		attributeSubject.String(subject),
-		attributeGroup.String(q.cfg.Campaign))
-	return q.cfg.Tracer.Start(ctx, operation+" "+subject, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	return q.cfg.Tracer.Start(ctx, operation+" "+subject, trace.WithSpanKind(kind),
+		trace.WithAttributes(q.attributes(operation, subject)...), trace.WithAttributes(attributes...))
+}
+
+// attributes returns the attributes of every span of an operation.
+func (q *Queue) attributes(operation, subject string) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attributeSystem.String("nats"), attributeOperation.String(operation), attributeType.String(operationType(operation)),
+		attributeSubject.String(subject), attributeGroup.String(q.cfg.Campaign),
+	}
 }
 
 // Attributes returns the attributes of the span in which a worker processes the item.
 func (l *Lease) Attributes() []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attributeSystem.String("nats"), attributeOperation.String("process"), attributeType.String("process"),
-		attributeSubject.String(workSubject), attributeGroup.String(l.q.cfg.Campaign), attributeID.String(l.ID()),
-	}
+	return append(l.q.attributes("process", workSubject), attributeID.String(l.ID()))
 }
 
 // operationType returns the type of an operation in the semantic conventions.
@@ -47,11 +47,12 @@ func operationType(operation string) string {
 		return "send"
 	case "lease":
 		return "receive"
+	case "process":
+		return "process"
 	}
 	return "settle"
 }
 
-// endSpan ends a span with the error of its operation.
 func endSpan(span trace.Span, err error) {
 	if err != nil {
 		span.RecordError(err)

@@ -16,10 +16,8 @@ import (
 func TestSetup(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	nc, err := server.Connect()
-	must(t, err)
-	js, err := jetstream.New(nc)
-	must(t, err)
+	nc := join(t, server)
+	js := streamsOf(t, nc)
 	var log bytes.Buffer
 	setup := func(cfg queue.SetupConfig) (created, changed int) {
 		t.Helper()
@@ -56,7 +54,7 @@ func TestSetup(t *testing.T) {
 	}
 	// A foreign stream is refused.
 	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
-	_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "DDIFF_WORK", Subjects: []string{"theirs"}})
+	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "DDIFF_WORK", Subjects: []string{"theirs"}})
 	must(t, err)
 	err = queue.Setup(t.Context(), nc, queue.SetupConfig{})
 	mustBe(t, err, queue.ErrConfig)
@@ -72,8 +70,7 @@ func TestSetupRaisesLimitOfConsumers(t *testing.T) {
 	o := jetStream(t)
 	o.JetStreamLimits.DefaultMaxConsumers = 1
 	nc := dial(t, serve(t, o))
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	for _, name := range []string{"DDIFF_WORK", "KV_DDIFF_BOARD"} {
 		stream, err := js.Stream(t.Context(), name)
@@ -122,12 +119,9 @@ func TestNumbersOfDeletedStreamsAreNotReused(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{})
-	nc, err := server.Connect()
-	must(t, err)
-	js, err := jetstream.New(nc)
-	must(t, err)
-	b, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	nc := join(t, server)
+	js := streamsOf(t, nc)
+	b := openBoard(t, nc)
 	var result, letter, revision uint64
 	for round := range 3 {
 		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: round}}))

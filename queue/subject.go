@@ -50,7 +50,6 @@ func Token(name string) string {
 	return b.String()
 }
 
-// untoken returns the name of a token.
 func untoken(token string) (string, error) {
 	head, rest, found := strings.Cut(token, "=")
 	var b strings.Builder

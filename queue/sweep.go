@@ -138,7 +138,6 @@ type advisory struct {
 	Time     time.Time `json:"timestamp"`
 }
 
-// handleAdvisory sweeps the item of an advisory.
 func (s *sweeper) handleAdvisory(ctx context.Context, msg jetstream.Msg) error {
 	var a advisory
 	if err := json.Unmarshal(msg.Data(), &a); err != nil {
@@ -224,14 +223,13 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 		return err
 	}
 	i := identityOf(parts[2], msg.Header)
-	header := carrier(msg.Header)
-	ctx, span := s.cfg.Tracer.Start(propagation.TraceContext{}.Extract(ctx, header), "sweep "+workSubject,
+	ctx, span := s.cfg.Tracer.Start(propagation.TraceContext{}.Extract(ctx, carrier{msg.Header}), "sweep "+workSubject,
 		trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
 			attributeSystem.String("nats"), attributeSubject.String(workSubject),
 			attributeGroup.String(campaign), attributeID.String(i.id)))
 	err = s.giveUp(ctx, i, campaign, DeadLetter{
 		Dead: Dead{
-			ID: i.id, Attempts: intHeader(header, headerAttempts) + deliveries, TraceID: traceID(ctx),
+			ID: i.id, Attempts: intHeader(msg.Header, headerAttempts) + deliveries, TraceID: traceID(ctx),
 			Reason: "every worker that leased the item crashed or hung",
 		},
 		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: s.cfg.Now().UTC(),
@@ -245,7 +243,6 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 	return err
 }
 
-// giveUp publishes the result event and stores the dead letter.
 func (s *sweeper) giveUp(ctx context.Context, i identity, campaign string, letter DeadLetter) error {
 	payload, err := s.cfg.Outcome(campaign, letter)
 	if err != nil {
@@ -265,7 +262,6 @@ func (s *sweeper) giveUp(ctx context.Context, i identity, campaign string, lette
 	return nil
 }
 
-// traceID returns the trace id of a context in hex, or "".
 func traceID(ctx context.Context) string {
 	if c := trace.SpanContextFromContext(ctx); c.HasTraceID() {
 		return c.TraceID().String()

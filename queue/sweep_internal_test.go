@@ -10,18 +10,21 @@ import (
 	"time"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestScan: two scans sweep all items of a campaign that the server no longer delivers, and no waiting or leased item.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	server, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const items = 3
 	campaign := func(name string) *Queue {
 		t.Helper()
@@ -33,17 +36,13 @@ func TestScan(t *testing.T) {
 		for pending := uint64(0); err == nil && pending < items; {
 			pending, _, err = q.Depth(t.Context())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return q
 	}
 	lease := func(q *Queue, n int) []*Lease {
 		t.Helper()
 		leases, err := q.Lease(t.Context(), n, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return leases
 	}
 	waiting, leased, exhausted := campaign("waiting"), campaign("leased"), campaign("exhausted")
@@ -52,9 +51,7 @@ func TestScan(t *testing.T) {
 	}
 	for range items * (1 + spareDeliveries) {
 		for _, l := range lease(exhausted, 1) {
-			if err := l.Retry(t.Context(), 0); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Retry(t.Context(), 0))
 		}
 	}
 	if n := len(lease(exhausted, 1)); n != 0 {
@@ -71,9 +68,7 @@ func TestScan(t *testing.T) {
 	}
 
 	l, err := newLink(nc, slog.New(slog.DiscardHandler), defaultTimeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	outcome := func(string, DeadLetter) ([]byte, error) { return []byte("dead"), nil }
 	s := &sweeper{link: l, cfg: SweepConfig{Outcome: outcome}.withDefaults()}
 	for scan, left := range []uint64{items, 0, 0} {

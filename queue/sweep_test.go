@@ -53,8 +53,7 @@ func TestSweep(t *testing.T) {
 	server := start(t, t.TempDir())
 	cfg := queue.Config{Campaign: "größe 1", AckWait: 100 * time.Millisecond, MaxAttempts: 1}
 	q := open(t, server, cfg)
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c 1", ID: "1", Round: 3, Payload: []byte("p")}}))
 	exhaust(t, q, 1, 3)
 
@@ -74,8 +73,7 @@ func TestSweep(t *testing.T) {
 	if letters := deadLetters(t, q); len(letters) != 0 {
 		t.Fatalf("dead letters %+v without an outcome", letters)
 	}
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	consumer, err := js.Consumer(t.Context(), "DDIFF_ADVISORY", "ddiff-sweep")
 	must(t, err)
 	if info := consumer.CachedInfo(); info.NumAckPending != 1 {
@@ -105,14 +103,12 @@ func TestSweepWithoutAdvisory(t *testing.T) {
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{AckWait: 100 * time.Millisecond, MaxAttempts: 1})
 	busy := open(t, server, queue.Config{Campaign: "busy"})
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	must(t, busy.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	lease(t, busy)
 	exhaust(t, q, 2, 3)
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	waitFor(t, "the advisories", func() bool { return streamCount(t, js, "DDIFF_ADVISORY") == 2 })
 	advisories, err := js.Stream(t.Context(), "DDIFF_ADVISORY")
 	must(t, err)

@@ -19,10 +19,7 @@ func (q *Queue) Pause(ctx context.Context) error {
 		_, err := q.js.PauseConsumer(ctx, workStream, q.durable(), farFuture)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("pause campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	return wrap(err, "pause campaign %s", q.cfg.Campaign)
 }
 
 // Resume ends a pause. It is idempotent.
@@ -31,10 +28,7 @@ func (q *Queue) Resume(ctx context.Context) error {
 		_, err := q.js.ResumeConsumer(ctx, workStream, q.durable())
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("resume campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	return wrap(err, "resume campaign %s", q.cfg.Campaign)
 }
 
 // Reset drops all work, results and dead letters of the campaign, starts a new epoch, and ends a pause. The coordinator
@@ -50,13 +44,9 @@ func (q *Queue) Reset(ctx context.Context) error {
 		// created the consumer: a purged result may then be published again.
 		err = q.startEpoch(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("reset campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	return wrap(err, "reset campaign %s", q.cfg.Campaign)
 }
 
-// startEpoch creates the consumer in a new epoch.
 func (q *Queue) startEpoch(ctx context.Context) error {
 	epoch := q.nextEpoch()
 	err := q.withRetry(ctx, "", func(ctx context.Context) (err error) {
@@ -75,20 +65,14 @@ func (q *Queue) startEpoch(ctx context.Context) error {
 func (q *Queue) Drop(ctx context.Context) error {
 	err := q.deleteConsumer(ctx)
 	if err == nil {
-		err = q.purge(ctx, workStream, q.workFilter())
+		err = q.purgeAll(ctx, workStream, q.workFilter())
 	}
-	if err != nil {
-		return fmt.Errorf("drop campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	return wrap(err, "drop campaign %s", q.cfg.Campaign)
 }
 
 // Remove removes everything of the campaign: consumer, work, results and dead letters. It is idempotent.
 func (q *Queue) Remove(ctx context.Context) error {
-	if err := q.removeAll(ctx); err != nil {
-		return fmt.Errorf("remove campaign %s: %w", q.cfg.Campaign, err)
-	}
-	return nil
+	return wrap(q.removeAll(ctx), "remove campaign %s", q.cfg.Campaign)
 }
 
 // RenewEpoch makes this handle publish in a new epoch, so that a removed result or dead letter may be published again.
@@ -103,7 +87,7 @@ func (q *Queue) removeAll(ctx context.Context) error {
 		{deadStream, deadSubject + "." + q.campaign},
 		{resultStream, resultSubject + "." + q.campaign},
 	} {
-		if err := q.purge(ctx, purge.stream, purge.filter); err != nil {
+		if err := q.purgeAll(ctx, purge.stream, purge.filter); err != nil {
 			return err
 		}
 	}
@@ -120,17 +104,22 @@ func (q *Queue) deleteConsumer(ctx context.Context) error {
 	return nil
 }
 
-// purge removes the messages of a subject. A missing stream is no error.
-func (q *Queue) purge(ctx context.Context, name, filter string) error {
-	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+// purgeAll removes the messages of a subject. A missing stream is no error.
+func (q *Queue) purgeAll(ctx context.Context, name, filter string) error {
+	err := q.purge(ctx, name, filter)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return wrap(err, "purge %s", name)
+}
+
+// purge removes the messages of a subject.
+func (q *Queue) purge(ctx context.Context, name, filter string, options ...jetstream.StreamPurgeOpt) error {
+	return q.withRetry(ctx, "", func(ctx context.Context) error {
 		stream, err := q.js.Stream(ctx, name)
 		if err != nil {
 			return err
 		}
-		return stream.Purge(ctx, jetstream.WithPurgeSubject(filter))
+		return stream.Purge(ctx, append(options, jetstream.WithPurgeSubject(filter))...)
 	})
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return fmt.Errorf("purge %s: %w", name, err)
-	}
-	return nil
 }

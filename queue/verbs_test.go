@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"ddiff/queue"
 )
 
@@ -49,8 +47,7 @@ func TestDropAndRemove(t *testing.T) {
 	// A worker can still settle a leased item.
 	must(t, held.PublishResult(t.Context(), []byte("late")))
 	must(t, held.Ack(t.Context()))
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	_, err = queue.Attach(t.Context(), nc, queue.Config{Campaign: "camp"})
 	mustBe(t, err, queue.ErrNotReady)
 	look, err := queue.Inspect(nc, queue.Config{Campaign: "camp"})
@@ -91,10 +88,8 @@ func TestDeletedWorkStreamIsRestored(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{MaxAttempts: 5, AckWait: 20 * time.Second, RetryMax: 7 * time.Second})
-	nc, err := server.Connect()
-	must(t, err)
-	worker, err := queue.Attach(t.Context(), nc, queue.Config{Campaign: "camp"})
-	must(t, err)
+	nc := join(t, server)
+	worker := attach(t, nc, queue.Config{Campaign: "camp"})
 	if c := worker.Config(); c.MaxAttempts != 5 || c.AckWait != 20*time.Second || c.RetryMax != 7*time.Second || c.RetryBase != time.Second {
 		t.Fatalf("the worker's settings are %+v", c)
 	}
@@ -102,11 +97,10 @@ func TestDeletedWorkStreamIsRestored(t *testing.T) {
 	acked, held, released := lease(t, worker), lease(t, worker), lease(t, worker)
 	must(t, acked.PublishResult(t.Context(), []byte("r")))
 
-	js, err := jetstream.New(nc)
-	must(t, err)
+	js := streamsOf(t, nc)
 	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))
 	wantExists(t, q, false)
-	_, err = worker.Lease(t.Context(), 1, patience)
+	_, err := worker.Lease(t.Context(), 1, patience)
 	mustBe(t, err, queue.ErrNotReady)
 	mustBe(t, publish(t.Context(), q, "c", "2", nil), queue.ErrNotReady)
 	mustBe(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "2"}}), queue.ErrNotReady)

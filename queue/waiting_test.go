@@ -14,11 +14,7 @@ import (
 func TestLeaseAboveWaitingLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, jetStream(t))
-	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: s.ClientURL(), Name: t.Name()})
-	must(t, err)
-	t.Cleanup(nc.Close)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "crowded"})
-	must(t, err)
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "crowded"})
 	crowd, err := nats.Connect(s.ClientURL())
 	must(t, err)
 	t.Cleanup(crowd.Close)

@@ -115,7 +115,6 @@ func (v version) expired() bool {
 	return v.deleted && time.Since(time.Unix(0, v.written)) > tombstoneAge/2
 }
 
-// watcher returns a watcher of the records with a prefix.
 func (b *Board) watcher(prefix string) (*watcher, error) {
 	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
 		return nil, fmt.Errorf("%w: prefix %q", ErrBadName, prefix)
@@ -262,7 +261,6 @@ func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goO
 	return true, nil
 }
 
-// newest returns the newest message of the records.
 func (w *watcher) newest(ctx context.Context) (version, error) {
 	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
 		return w.stream.GetLastMsgForSubject(ctx, boardSubject+w.filter)
@@ -323,7 +321,7 @@ func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstrea
 		return nil, version{}, err
 	}
 	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence}
-	if header := carrier(msg.Header); header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
+	if header := msg.Header; header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
 		c.Deleted = true
 	} else {
 		c.Data = msg.Data

@@ -37,20 +37,16 @@ func (w *watched) Write(data []byte) (int, error) {
 func watchedBoard(t *testing.T, write func(data []byte)) (shown, plain *queue.Board, stream jetstream.Stream) {
 	t.Helper()
 	server := start(t, t.TempDir())
-	nc, err := server.Connect()
-	must(t, err)
+	nc := join(t, server)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	plain, err = queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	plain = openBoard(t, nc)
 	must(t, plain.Put(t.Context(), "a.1", nil))
-	js, err := jetstream.New(nc)
-	must(t, err)
-	stream, err = js.Stream(t.Context(), "KV_DDIFF_BOARD")
+	js := streamsOf(t, nc)
+	stream, err := js.Stream(t.Context(), "KV_DDIFF_BOARD")
 	must(t, err)
 	through, err := server.ConnectThrough(func(c net.Conn) net.Conn { return &watched{c, write} })
 	must(t, err)
-	shown, err = queue.OpenBoard(t.Context(), through)
-	must(t, err)
+	shown = openBoard(t, through)
 	return shown, plain, stream
 }
 
@@ -199,10 +195,8 @@ func watchOne(t *testing.T, s *server.Server, act func(worker *nats.Conn)) {
 	t.Helper()
 	coordinator, worker := connect(t, s, "coordinator"), connect(t, s, "worker")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	writer, err := queue.OpenBoard(t.Context(), coordinator)
-	must(t, err)
-	reader, err := queue.OpenBoard(t.Context(), worker)
-	must(t, err)
+	writer := openBoard(t, coordinator)
+	reader := openBoard(t, worker)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for c, err := range reader.Watch(ctx, "a.") {
@@ -226,11 +220,9 @@ func TestWatchSeesChangeAtOnce(t *testing.T) {
 	s := serveRoles(t)
 	coordinator := connect(t, s, "coordinator")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	writer, err := queue.OpenBoard(t.Context(), coordinator)
-	must(t, err)
+	writer := openBoard(t, coordinator)
 	for _, role := range []string{"coordinator", "worker", "command"} {
-		reader, err := queue.OpenBoard(t.Context(), connect(t, s, role))
-		must(t, err)
+		reader := openBoard(t, connect(t, s, role))
 		var times []time.Duration
 		var written time.Time
 		n := 0
@@ -261,8 +253,7 @@ func TestWatchAfterLostWrites(t *testing.T) {
 	o.Port = s.Addr().(*net.TCPAddr).Port
 	nc := dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	b, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	b := openBoard(t, nc)
 	for _, key := range []string{"a.same", "a.back", "b.same"} {
 		must(t, b.Put(t.Context(), key, []byte("old")))
 	}
@@ -334,8 +325,7 @@ func TestWatchAfterLostWrites(t *testing.T) {
 	elsewhere := jetStream(t) // another port
 	elsewhere.StoreDir = o.StoreDir
 	s = serve(t, elsewhere)
-	other, err := queue.OpenBoard(t.Context(), dial(t, s))
-	must(t, err)
+	other := openBoard(t, dial(t, s))
 	want := []change{{"a.gone", "deleted"}}
 	for i := range 4 {
 		c := change{fmt.Sprintf("a.late%d", i), "new"}
@@ -354,8 +344,7 @@ func TestWatchOfNothingAcrossRestart(t *testing.T) {
 	s := serve(t, o)
 	nc := dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	b, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	b := openBoard(t, nc)
 	must(t, b.Put(t.Context(), "b.1", nil))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -421,8 +410,7 @@ func TestBoardTimesOutWithoutServer(t *testing.T) {
 	s := serve(t, jetStream(t))
 	nc := dial(t, s)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	b, err := queue.OpenBoard(t.Context(), nc)
-	must(t, err)
+	b := openBoard(t, nc)
 	ctx, cancel := context.WithCancel(t.Context())
 	watch := make(chan error, 1)
 	ready := make(chan struct{})
@@ -439,7 +427,7 @@ func TestBoardTimesOutWithoutServer(t *testing.T) {
 	}()
 	<-ready
 	stopServer(s)
-	_, err = b.Keys(t.Context(), "")
+	_, err := b.Keys(t.Context(), "")
 	mustBe(t, err, queue.ErrUnavailable)
 	select {
 	case err := <-watch:

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,14 +59,10 @@ func NewCache(config CacheConfig) (*Cache, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	if config.MaxBytes == 0 {
-		config.MaxBytes = DefaultCacheBytes
-	}
+	config.MaxBytes = cmp.Or(config.MaxBytes, DefaultCacheBytes)
+	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	if config.Now == nil {
 		config.Now = time.Now
-	}
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(config.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open cache: %w", writeError(err))
@@ -93,7 +90,6 @@ func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) 
 	return data, nil
 }
 
-// file returns the path of the key's cached file.
 func (c *Cache) file(key string) string { return filepath.Join(c.config.Dir, cacheFileName(key)) }
 
 // read returns the cached value of key, if it is intact, and marks it as used.

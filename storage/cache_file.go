@@ -17,7 +17,6 @@ const (
 	cacheHeader = len(cacheMagic) + sha256.Size + 4
 )
 
-// cacheFileName returns the SHA-256 of a key in hexadecimal digits.
 func cacheFileName(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])
@@ -29,7 +28,6 @@ func isCacheFileName(name string) bool {
 	return err == nil && len(name) == hex.EncodedLen(sha256.Size)
 }
 
-// cacheFileSize returns the size of the cached file of a key and a value.
 func cacheFileSize(key string, data []byte) int64 { return int64(cacheHeader + len(key) + len(data)) }
 
 // writeCacheFile writes a temporary file and returns its name. It leaves no file behind on failure. It does

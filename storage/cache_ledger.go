@@ -20,7 +20,6 @@ const (
 	cacheTempPrefix = "ddiff-temp-"
 )
 
-// errCacheBusy means that another process is changing the cache.
 var errCacheBusy = errors.New("cache is busy")
 
 // cacheLedger is the exclusive right to change a cache, and its total size. The size is stored in a file as
@@ -69,7 +68,6 @@ func (l *cacheLedger) reserve(size, limit int64) error {
 	return l.write(total + size)
 }
 
-// cachedFile describes one value in a cache.
 type cachedFile struct {
 	name string
 	size int64

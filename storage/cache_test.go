@@ -287,15 +287,6 @@ func TestCacheDoesNotDeleteForeignFiles(t *testing.T) {
 	}
 }
 
-func TestCacheWithoutDirectory(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "cache")
-	c, o := newCache(t, storage.CacheConfig{Dir: dir}), &origin{values: map[string][]byte{"k": []byte("x")}}
-	must(t, os.RemoveAll(dir))
-	o.wantCached(t, c, "k")
-	o.wantLoads(t, 1)
-}
-
 func TestCacheConfigValidateNamesTheField(t *testing.T) {
 	t.Parallel()
 	for field, config := range map[string]storage.CacheConfig{
@@ -310,13 +301,9 @@ func TestCacheConfigValidateNamesTheField(t *testing.T) {
 
 func FuzzDecodeCacheFile(f *testing.F) {
 	file, err := storage.WriteCacheFile(f.TempDir(), "key", []byte("data"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	whole, err := os.ReadFile(file)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(whole)
 	f.Add(whole[:50])
 	f.Fuzz(func(t *testing.T, content []byte) {

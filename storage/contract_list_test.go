@@ -97,14 +97,9 @@ func testBadPrefixes(t *testing.T, s storage.Store) {
 func testCancelled(t *testing.T, s storage.Store) {
 	must(t, s.Put(t.Context(), "there", []byte("x")))
 	ctx := cancelled(t)
-	for name, err := range everyCall(ctx, s, "new") {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s = %v, want context.Canceled", name, err)
-		}
-	}
-	for name, err := range everyCall(ctx, s, "there") {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s = %v, want context.Canceled", name, err)
+	for _, key := range []string{"new", "there"} {
+		for name, err := range everyCall(ctx, s, key) {
+			wantError(t, name+" of "+key, err, context.Canceled)
 		}
 	}
 	if err := listError(ctx, s, ""); !errors.Is(err, context.Canceled) {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+
 	"slices"
 	"strings"
 	"sync"
@@ -48,11 +48,6 @@ func testContract(t *testing.T, open func(t *testing.T) storage.Store) {
 }
 
 func testPutGet(t *testing.T, s storage.Store) {
-	large := make([]byte, 8<<20)
-	source := rand.NewChaCha8([32]byte{1})
-	if _, err := source.Read(large); err != nil {
-		t.Fatal(err)
-	}
 	allBytes := make([]byte, 256)
 	for i := range allBytes {
 		allBytes[i] = byte(i)
@@ -66,7 +61,7 @@ func testPutGet(t *testing.T, s storage.Store) {
 		{"binary", "binary", allBytes},
 		{"empty", "empty", []byte{}},
 		{"nil", "nil", nil},
-		{"large", "large/8MiB", large},
+		{"large", "large/8MiB", randomBytes(8<<20, 1)},
 		{"spaces and unicode", "Bild 1/größe=ü&x?.png", []byte("x")},
 		{"long key", strings.Repeat("k", 255) + "/" + strings.Repeat("l", 254) + "/m", []byte("y")},
 	}
@@ -89,11 +84,7 @@ func testPutFrom(t *testing.T, s storage.Store) {
 	if !ok {
 		return
 	}
-	data := make([]byte, 3<<20)
-	source := rand.NewChaCha8([32]byte{2})
-	if _, err := source.Read(data); err != nil {
-		t.Fatal(err)
-	}
+	data := randomBytes(3<<20, 2)
 	must(t, s.Put(t.Context(), "a/b", []byte("old")))
 	for _, size := range []int64{int64(len(data)), 1, 0} {
 		must(t, p.PutFrom(t.Context(), "a/b", bytes.NewReader(data), size))
@@ -277,11 +268,7 @@ func concurrently(n int, f func(i int)) {
 
 func wantBytes(t *testing.T, s storage.Store, key string, want []byte) {
 	t.Helper()
-	got, err := s.Get(t.Context(), key)
-	must(t, err)
-	if !bytes.Equal(got, want) {
-		t.Fatalf("Get(%q) = %d bytes that differ from the %d expected bytes", key, len(got), len(want))
-	}
+	wantGet(t, s, key, want)
 	info, err := s.Stat(t.Context(), key)
 	must(t, err)
 	if info.Size != int64(len(want)) {

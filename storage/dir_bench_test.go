@@ -16,9 +16,7 @@ func BenchmarkDirCreate(b *testing.B) {
 		for _, files := range []int{1, 5} {
 			b.Run(fmt.Sprintf("writers=%d/files=%d", writers, files), func(b *testing.B) {
 				d, err := storage.NewDir(b.TempDir())
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				data := make([]byte, 2048)
 				var next atomic.Int64
 				b.SetParallelism(writers)

@@ -14,9 +14,7 @@ func TestRemoveEmpty(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d, err := storage.NewDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	step := func(err error) {
 		t.Helper()
 		if err != nil {

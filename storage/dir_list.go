@@ -33,7 +33,6 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 // errStopped ends a walk after its consumer left the loop.
 var errStopped = errors.New("stopped")
 
-// walk is one listing.
 type walk struct {
 	dir    *Dir
 	prefix string

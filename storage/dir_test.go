@@ -17,9 +17,7 @@ import (
 func newDir(t *testing.T, path string) *storage.Dir {
 	t.Helper()
 	d, err := storage.NewDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -38,9 +36,7 @@ func files(t *testing.T, root string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -48,29 +44,14 @@ func TestDirStoresOneFilePerObject(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "made", "on open")
 	d := newDir(t, root)
-	if err := d.Create(t.Context(), "items/1/restored.png", []byte("png")); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Put(t.Context(), "results.csv", []byte("a,b\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Create(t.Context(), "items/1/restored.png", []byte("png")))
+	must(t, d.Put(t.Context(), "results.csv", []byte("a,b\n")))
 	got, err := os.ReadFile(filepath.Join(root, "items", "1", "restored.png"))
 	if err != nil || string(got) != "png" {
 		t.Errorf("file contains %q, %v", got, err)
 	}
 	if names := files(t, root); len(names) != 2 {
 		t.Errorf("files %q, want only the two objects", names)
-	}
-}
-
-func TestDirReopen(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	if err := newDir(t, root).Put(t.Context(), "a/b", []byte("stored")); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := newDir(t, root).Get(t.Context(), "a/b"); err != nil || string(got) != "stored" {
-		t.Fatalf("Get = %q, %v", got, err)
 	}
 }
 
@@ -89,17 +70,11 @@ func TestDirRemovesStaleFiles(t *testing.T) {
 	root := t.TempDir()
 	temp := filepath.Join(root, ".tmp")
 	old, young := filepath.Join(temp, "OLD"), filepath.Join(temp, "YOUNG")
-	if err := os.Mkdir(temp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(temp, 0o755))
 	for name, age := range map[string]time.Duration{old: 61 * time.Minute, young: 59 * time.Minute} {
-		if err := os.WriteFile(name, []byte("half an obj"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte("half an obj"), 0o644))
 		then := time.Now().Add(-age)
-		if err := os.Chtimes(name, then, then); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(name, then, then))
 	}
 	d := newDir(t, root)
 	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
@@ -117,33 +92,14 @@ func TestDirListSkipsForeignEntries(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d := newDir(t, root)
-	if err := d.Put(t.Context(), "object", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Put(t.Context(), "object", []byte("x")))
 	lock, err := storage.AcquireLock(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lock.Unlock() //nolint:errcheck // the test is over
-	if err := os.WriteFile(filepath.Join(root, `back\slash`), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(root, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var keys []string
-	for info, err := range d.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys = append(keys, info.Key)
-	}
-	if len(keys) != 1 || keys[0] != "object" {
-		t.Errorf("List yields %q, want only the object", keys)
-	}
+	must(t, os.WriteFile(filepath.Join(root, `back\slash`), nil, 0o644))
+	must(t, os.Mkdir(filepath.Join(root, "empty"), 0o755))
+	must(t, syscall.Mkfifo(filepath.Join(root, "fifo"), 0o644))
+	wantKeys(t, d, "", "object")
 	if _, err := d.Get(t.Context(), "fifo"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("Get of a named pipe = %v, want ErrNotFound", err)
 	}
@@ -153,12 +109,8 @@ func TestDirConflict(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	d := newDir(t, root)
-	if err := d.Put(t.Context(), "file", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Put(t.Context(), "dir/object", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Put(t.Context(), "file", []byte("x")))
+	must(t, d.Put(t.Context(), "dir/object", []byte("x")))
 	before := files(t, root)
 	for _, key := range []string{"file/below", "file/far/below", "dir"} {
 		if err := d.Put(t.Context(), key, []byte("y")); !errors.Is(err, storage.ErrConflict) {
@@ -195,9 +147,7 @@ func TestDirFullDisk(t *testing.T) {
 	root := mountTmpfs(t, "size=256k")
 	d := newDir(t, root)
 	ctx := t.Context()
-	if err := d.Put(ctx, "kept", []byte("before")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Put(ctx, "kept", []byte("before")))
 	before := files(t, root)
 	tooMuch := bytes.Repeat([]byte{7}, 1<<20)
 	for name, write := range map[string]func() error{
@@ -227,9 +177,7 @@ func TestDirFullDisk(t *testing.T) {
 func TestDirReadOnlyDisk(t *testing.T) {
 	root := mountTmpfs(t, "size=256k")
 	ctx := t.Context()
-	if err := newDir(t, root).Put(ctx, "a/b", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newDir(t, root).Put(ctx, "a/b", []byte("x")))
 	if err := syscall.Mount("", root, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skipf("make a tmpfs read-only: %v", err)
 	}
@@ -261,9 +209,7 @@ func TestDirNoPermission(t *testing.T) {
 	}
 	root := t.TempDir()
 	d := newDir(t, root)
-	if err := os.Chmod(root, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(root, 0o555))
 	t.Cleanup(func() { os.Chmod(root, 0o755) }) //nolint:errcheck // lets TempDir be removed
 	if err := d.Put(t.Context(), "a", nil); !errors.Is(err, storage.ErrReadOnly) {
 		t.Errorf("Put = %v, want ErrReadOnly", err)

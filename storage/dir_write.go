@@ -56,7 +56,6 @@ func directoryError(err error, name string) error {
 	return err
 }
 
-// writeBytes checks the size limit and calls write.
 func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, publish func(temp, name string) error) error {
 	if err := checkSize(int64(len(data)), d.MaxBytes); err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, err)
@@ -146,7 +145,6 @@ func makeDirs(dir string) error {
 	return syncDir(parent)
 }
 
-// syncDir makes the names in a directory durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

@@ -52,3 +52,16 @@ var (
 
 // Budget is the time limit of a request.
 func Budget(s *S3, size int64) time.Duration { return s.budget(size) }
+
+// Around is a store whose calls, except List, run through a function.
+type Around struct{ around }
+
+// NewAround wraps a store.
+func NewAround(s Store, do func(ctx context.Context, action, key string, call func() error) error) *Around {
+	return &Around{around{s, do}}
+}
+
+// List implements Store.
+func (a *Around) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return a.store.List(ctx, prefix)
+}

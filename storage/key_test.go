@@ -14,49 +14,20 @@ import (
 func TestCheckKey(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", storage.MaxElementBytes)
-	cases := []struct {
-		name, key string
-		ok        bool
-	}{
-		{"one element", "a", true},
-		{"nested", "items/0f/result.json", true},
-		{"spaces and unicode", "Bild 1/größe.png", true},
-		{"dots inside", "a..b/...c/.hidden", true},
-		{"reserved name deeper", "a/.tmp", true},
-		{"longest element", long, true},
-		{"longest key", long + "/" + long + "/", false},
-		{"512 bytes", long + "/" + long + "/a", false},
-		{"exactly 512", long + "/" + long[:254] + "/a", true},
-		{"long element", long + "a", false},
-		{"empty", "", false},
-		{"leading slash", "/a", false},
-		{"trailing slash", "a/", false},
-		{"double slash", "a//b", false},
-		{"dot", ".", false},
-		{"dot inside", "a/./b", false},
-		{"dot dot", "..", false},
-		{"dot dot first", "../a", false},
-		{"dot dot inside", "a/../b", false},
-		{"backslash", `a\b`, false},
-		{"newline", "a\nb", false},
-		{"nul", "a\x00b", false},
-		{"delete", "a\x7fb", false},
-		{"not utf-8", "a\xffb", false},
-		{"temp", ".tmp/a", false},
-		{"temp itself", ".tmp", false},
-		{"state", ".ddiff/lock", false},
+	for _, key := range []string{
+		"a", "items/0f/result.json", "Bild 1/größe.png", "a..b/...c/.hidden", "a/.tmp", long, long + "/" + long[:254] + "/a",
+	} {
+		if err := storage.CheckKey(key); err != nil {
+			t.Errorf("CheckKey(%q) = %v, want nil", key, err)
+		}
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			err := storage.CheckKey(c.key)
-			if c.ok && err != nil {
-				t.Fatalf("CheckKey(%q) = %v, want nil", c.key, err)
-			}
-			if !c.ok && !errors.Is(err, storage.ErrBadKey) {
-				t.Fatalf("CheckKey(%q) = %v, want ErrBadKey", c.key, err)
-			}
-		})
+	for _, key := range []string{
+		long + "/" + long + "/", long + "/" + long + "/a", long + "a", "", "/a", "a/", "a//b", ".", "a/./b", "..", "../a", "a/../b",
+		`a\b`, "a\nb", "a\x00b", "a\x7fb", "a\xffb", ".tmp/a", ".tmp", ".ddiff/lock",
+	} {
+		if err := storage.CheckKey(key); !errors.Is(err, storage.ErrBadKey) {
+			t.Errorf("CheckKey(%q) = %v, want ErrBadKey", key, err)
+		}
 	}
 }
 

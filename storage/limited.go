@@ -9,7 +9,7 @@ import (
 // Limited wraps a store and runs at most n calls concurrently; further calls wait for a slot or for the end of their
 // context. A listing releases its slot while its consumer handles an object: the consumer may call the store as well.
 type Limited struct {
-	store Store
+	around
 	slots chan struct{}
 }
 
@@ -23,10 +23,11 @@ func NewLimited(store Store, n int) (*Limited, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("limited store: n is %d, must be at least 1", n)
 	}
-	return &Limited{store: store, slots: make(chan struct{}, n)}, nil
+	l := &Limited{slots: make(chan struct{}, n)}
+	l.around = around{store, l.within}
+	return l, nil
 }
 
-// acquire waits for a slot; release returns the slot.
 func (l *Limited) acquire(ctx context.Context, action, key string) error {
 	select {
 	case l.slots <- struct{}{}:
@@ -38,49 +39,12 @@ func (l *Limited) acquire(ctx context.Context, action, key string) error {
 
 func (l *Limited) release() { <-l.slots }
 
-// Get implements Store.
-func (l *Limited) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := l.acquire(ctx, "get", key); err != nil {
-		return nil, err
-	}
-	defer l.release()
-	return l.store.Get(ctx, key)
-}
-
-// Put implements Store.
-func (l *Limited) Put(ctx context.Context, key string, data []byte) error {
-	if err := l.acquire(ctx, "put", key); err != nil {
+func (l *Limited) within(ctx context.Context, action, key string, call func() error) error {
+	if err := l.acquire(ctx, action, key); err != nil {
 		return err
 	}
 	defer l.release()
-	return l.store.Put(ctx, key, data)
-}
-
-// Create implements Store.
-func (l *Limited) Create(ctx context.Context, key string, data []byte) error {
-	if err := l.acquire(ctx, "create", key); err != nil {
-		return err
-	}
-	defer l.release()
-	return l.store.Create(ctx, key, data)
-}
-
-// Delete implements Store.
-func (l *Limited) Delete(ctx context.Context, key string) error {
-	if err := l.acquire(ctx, "delete", key); err != nil {
-		return err
-	}
-	defer l.release()
-	return l.store.Delete(ctx, key)
-}
-
-// Stat implements Store.
-func (l *Limited) Stat(ctx context.Context, key string) (Info, error) {
-	if err := l.acquire(ctx, "stat", key); err != nil {
-		return Info{}, err
-	}
-	defer l.release()
-	return l.store.Stat(ctx, key)
+	return call()
 }
 
 // List implements Store.
@@ -104,10 +68,7 @@ func (l *Limited) listAfter(ctx context.Context, prefix, after string) iter.Seq2
 		for info, err := range listAfter(ctx, l.store, prefix, after) {
 			l.release()
 			acquired = false
-			if !yield(info, err) {
-				return
-			}
-			if err != nil {
+			if !yield(info, err) || err != nil {
 				return
 			}
 			if err := l.acquire(ctx, "list", prefix); err != nil {

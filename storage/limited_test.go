@@ -29,37 +29,17 @@ type gate struct {
 }
 
 func newGate(t *testing.T) *gate {
-	return &gate{Store: newDir(t, t.TempDir()), entered: make(chan string), leave: make(chan struct{})}
+	g := &gate{entered: make(chan string), leave: make(chan struct{})}
+	g.Store = storage.NewAround(newDir(t, t.TempDir()), func(_ context.Context, action, _ string, call func() error) error {
+		g.pass(action)
+		return call()
+	})
+	return g
 }
 
 func (g *gate) pass(name string) {
 	g.entered <- name
 	<-g.leave
-}
-
-func (g *gate) Get(ctx context.Context, key string) ([]byte, error) {
-	g.pass("get")
-	return g.Store.Get(ctx, key)
-}
-
-func (g *gate) Put(ctx context.Context, key string, data []byte) error {
-	g.pass("put")
-	return g.Store.Put(ctx, key, data)
-}
-
-func (g *gate) Create(ctx context.Context, key string, data []byte) error {
-	g.pass("create")
-	return g.Store.Create(ctx, key, data)
-}
-
-func (g *gate) Delete(ctx context.Context, key string) error {
-	g.pass("delete")
-	return g.Store.Delete(ctx, key)
-}
-
-func (g *gate) Stat(ctx context.Context, key string) (storage.Info, error) {
-	g.pass("stat")
-	return g.Store.Stat(ctx, key)
 }
 
 func (g *gate) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
@@ -99,10 +79,8 @@ func TestLimitedConcurrency(t *testing.T) {
 					t.Errorf("%s entered the store", entered)
 				}
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
 			for other, further := range calls {
-				wantError(t, other+" with no place free", further(ctx, limited), context.Canceled)
+				wantError(t, other+" with no place free", further(cancelled(t), limited), context.Canceled)
 			}
 			g.leave <- struct{}{}                           // frees one slot for one more call
 			group.Go(func() { call(t.Context(), limited) }) //nolint:errcheck // only the slot matters

@@ -61,7 +61,6 @@ func acquire(f *os.File) error {
 	return nil
 }
 
-// owner reads the recorded owner of the lock.
 func owner(f *os.File) string {
 	buf := make([]byte, 512)
 	n, _ := f.ReadAt(buf, 0) // always io.EOF; the file may be empty

@@ -34,9 +34,7 @@ func TestLockIsExclusive(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	lock, err := storage.AcquireLock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = storage.AcquireLock(dir)
 	if !errors.Is(err, storage.ErrLocked) {
 		t.Fatalf("second AcquireLock = %v, want ErrLocked", err)
@@ -48,16 +46,12 @@ func TestLockIsExclusive(t *testing.T) {
 	if owner := fmt.Sprintf("process %d on %s;", os.Getpid(), host); !strings.Contains(err.Error(), owner) {
 		t.Errorf("error %q does not contain %q", err, owner)
 	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Unlock())
 	lock, err = storage.AcquireLock(dir)
 	if err != nil {
 		t.Fatalf("AcquireLock after Unlock: %v", err)
 	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Unlock())
 	if err := lock.Unlock(); err == nil {
 		t.Error("second Unlock succeeds")
 	}
@@ -69,17 +63,11 @@ func TestLockIsReleasedByKill(t *testing.T) {
 	owner := exec.Command(os.Args[0])
 	owner.Env = append(os.Environ(), lockOwnerEnv+"="+dir)
 	stdin, err := owner.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stdin.Close() // after the kill
 	stdout, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, owner.Start())
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || line != "locked\n" {
 		t.Fatalf("owner prints %q, %v", line, err)
@@ -91,17 +79,13 @@ func TestLockIsReleasedByKill(t *testing.T) {
 	if pid := fmt.Sprintf("process %d ", owner.Process.Pid); !strings.Contains(err.Error(), pid) {
 		t.Errorf("error %q does not contain %q", err, pid)
 	}
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, owner.Process.Kill())
 	owner.Wait() //nolint:errcheck // it was killed
 	lock, err := storage.AcquireLock(dir)
 	if err != nil {
 		t.Fatalf("AcquireLock after the owner was killed: %v", err)
 	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Unlock())
 }
 
 func TestHasLock(t *testing.T) {
@@ -111,22 +95,16 @@ func TestHasLock(t *testing.T) {
 		t.Error("a new directory has a lock file")
 	}
 	lock, err := storage.AcquireLock(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !storage.HasLock(dir) {
 		t.Error("a locked directory has no lock file")
 	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Unlock())
 	if !storage.HasLock(dir) {
 		t.Error("the lock file is gone after the release")
 	}
 	other := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(other, ".ddiff", "lock"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(other, ".ddiff", "lock"), 0o755))
 	if storage.HasLock(other) {
 		t.Error("a directory counts as a lock file")
 	}

@@ -13,7 +13,6 @@ import (
 	"syscall"
 )
 
-// s3Calls is the number of concurrent calls to an object store that Open opened.
 const s3Calls = 16
 
 // Options configures Open. The zero value opens a store that other processes may share.
@@ -41,51 +40,23 @@ type Opened struct {
 // Close releases the lock and the idle connections of the store.
 func (o *Opened) Close() error { return o.close() }
 
-// kind is the implementation of one address scheme.
-type kind struct {
-	// scheme is empty for a plain path.
-	scheme string
-	open   func(ctx context.Context, address string, o Options) (*Opened, error)
-	// absolute makes an address independent of the working directory.
-	absolute func(address string) (string, error)
-	// locate returns the address of an object for people.
-	locate func(address, key string) string
-}
-
-// kinds lists the supported schemes. A new kind of store is one row.
-func kinds() []kind {
-	same := func(address string) (string, error) { return address, nil }
-	return []kind{
-		{"", openDir, filepath.Abs, func(address, key string) string { return filepath.Join(address, filepath.FromSlash(key)) }},
-		{"file", openFileURL, same, locateURL},
-		{"s3", openS3URL, same, locateURL},
-	}
-}
-
-// addressScheme matches the scheme of an address with one.
 var addressScheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`)
 
-// kindOf finds the kind of an address. The error wraps ErrAddress and does not repeat the
+// schemeOf returns the scheme of an address, empty for a path. The error wraps ErrAddress and does not repeat the
 // address, which may hold a password.
-func kindOf(address string) (kind, error) {
+func schemeOf(address string) (string, error) {
 	if address == "" {
-		return kind{}, fmt.Errorf("%w: address is empty; use a directory or s3://bucket/prefix", ErrAddress)
+		return "", fmt.Errorf("%w: address is empty; use a directory or s3://bucket/prefix", ErrAddress)
 	}
-	scheme := ""
-	if match := addressScheme.FindStringSubmatch(address); match != nil {
-		scheme = strings.ToLower(match[1])
+	match := addressScheme.FindStringSubmatch(address)
+	if match == nil {
+		return "", nil
 	}
-	var known []string
-	for _, k := range kinds() {
-		if k.scheme == scheme {
-			return k, nil
-		}
-		if k.scheme != "" {
-			known = append(known, k.scheme+"://")
-		}
+	scheme := strings.ToLower(match[1])
+	if scheme != "file" && scheme != "s3" {
+		return "", fmt.Errorf("%w: scheme %q is not supported; use a directory, file:// or s3://", ErrAddress, scheme+"://")
 	}
-	return kind{}, fmt.Errorf("%w: scheme %q is not supported; use a directory, %s", ErrAddress,
-		scheme+"://", strings.Join(known, " or "))
+	return scheme, nil
 }
 
 // Open opens the store at an address: a directory, file:///PATH, or s3://bucket/prefix with the query of ParseS3URL. It
@@ -93,33 +64,53 @@ func kindOf(address string) (kind, error) {
 //
 // The error wraps ErrAddress, ErrLocked, a sentinel of NewDir or a sentinel of OpenS3.
 func Open(ctx context.Context, address string, o Options) (*Opened, error) {
-	k, err := kindOf(address)
-	if err != nil {
+	scheme, err := schemeOf(address)
+	switch {
+	case err != nil:
 		return nil, err
+	case scheme == "s3":
+		return openS3URL(ctx, address, o)
+	case scheme == "file":
+		u, err := url.Parse(address)
+		if err != nil || u.Host != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(u.Path) {
+			return nil, fmt.Errorf("%w: want file:///PATH", ErrAddress)
+		}
+		address = u.Path
 	}
-	return k.open(ctx, address, o)
+	return openDir(address, o)
 }
 
 // Absolute returns an address that means the same store from every working directory. The
 // error wraps ErrAddress for an unsupported scheme.
 func Absolute(address string) (string, error) {
-	k, err := kindOf(address)
+	scheme, err := schemeOf(address)
 	if err != nil {
 		return "", err
 	}
-	return k.absolute(address)
+	if scheme != "" {
+		return address, nil
+	}
+	return filepath.Abs(address)
 }
 
 // Locate returns the path or URL of an object of the store at an address, for people.
 func Locate(address, key string) string {
-	k, err := kindOf(address)
-	if err != nil {
+	scheme, err := schemeOf(address)
+	switch {
+	case err != nil:
 		return key
+	case scheme == "":
+		return filepath.Join(address, filepath.FromSlash(key))
 	}
-	return k.locate(address, key)
+	base, query, found := strings.Cut(address, "?")
+	base = strings.TrimSuffix(base, "/") + "/" + key
+	if found {
+		base += "?" + query
+	}
+	return base
 }
 
-func openDir(_ context.Context, path string, o Options) (*Opened, error) {
+func openDir(path string, o Options) (*Opened, error) {
 	if o.ReadOnly {
 		switch _, err := os.Stat(path); {
 		case errors.Is(err, syscall.ENOTDIR):
@@ -143,14 +134,6 @@ func openDir(_ context.Context, path string, o Options) (*Opened, error) {
 	return &Opened{Store: dir, close: lock.Unlock}, nil
 }
 
-func openFileURL(ctx context.Context, address string, o Options) (*Opened, error) {
-	u, err := url.Parse(address)
-	if err != nil || u.Host != "" || u.RawQuery != "" || u.Fragment != "" || !filepath.IsAbs(u.Path) {
-		return nil, fmt.Errorf("%w: want file:///PATH", ErrAddress)
-	}
-	return openDir(ctx, u.Path, o)
-}
-
 func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) {
 	config, err := ParseS3URL(address)
 	if err != nil {
@@ -170,14 +153,4 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 		return nil, err
 	}
 	return &Opened{Store: retrying, close: func() error { s3.Close(); return nil }}, nil
-}
-
-// locateURL inserts the key between the path and the query.
-func locateURL(address, key string) string {
-	base, query, found := strings.Cut(address, "?")
-	base = strings.TrimSuffix(base, "/") + "/" + key
-	if found {
-		base += "?" + query
-	}
-	return base
 }

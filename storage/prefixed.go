@@ -29,7 +29,6 @@ func NewPrefixed(store Store, prefix string) (*Prefixed, error) {
 	return &Prefixed{store: store, prefix: prefix + "/"}, nil
 }
 
-// key checks a key and adds the prefix.
 func (p *Prefixed) key(action, key string) (string, error) {
 	if err := CheckKey(key); err != nil {
 		return "", fmt.Errorf("%s: %w", action, err)

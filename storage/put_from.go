@@ -44,19 +44,7 @@ func (s *S3) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int
 	if err := s.beginWrite(ctx, "put", key, 0); err != nil {
 		return err
 	}
-	if err := s.sendFrom(ctx, key, data, size, ""); err != nil {
-		return failed(ctx, "put", key, err)
-	}
-	return nil
-}
-
-// PutFrom implements PutterFrom.
-func (l *Limited) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	if err := l.acquire(ctx, "put", key); err != nil {
-		return err
-	}
-	defer l.release()
-	return putFrom(ctx, l.store, key, data, size)
+	return failed(ctx, "put", key, s.sendFrom(ctx, key, data, size, ""))
 }
 
 // PutFrom implements PutterFrom.
@@ -66,11 +54,6 @@ func (p *Prefixed) PutFrom(ctx context.Context, key string, data io.ReaderAt, si
 		return err
 	}
 	return putFrom(ctx, p.store, full, data, size)
-}
-
-// PutFrom implements PutterFrom.
-func (r *Retrying) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	return r.try(ctx, "put", key, func() error { return putFrom(ctx, r.store, key, data, size) })
 }
 
 // PutFrom implements PutterFrom.

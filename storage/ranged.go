@@ -66,10 +66,7 @@ func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64)
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
 	data, err := s.readRange(ctx, key, etag, offset, size)
-	if err != nil {
-		return nil, failed(ctx, "get", key, err)
-	}
-	return data, nil
+	return data, failed(ctx, "get", key, err)
 }
 
 func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {
@@ -121,20 +118,13 @@ func (s *S3) GetChecked(
 		return nil, err
 	}
 	data, err := s.read(ctx, key, first, check)
-	if err != nil {
-		return nil, failed(ctx, "get", key, err)
-	}
-	return data, nil
+	return data, failed(ctx, "get", key, err)
 }
 
 // Version implements Ranged. It returns [errors.ErrUnsupported] if the wrapped store is not Ranged.
 func (r *Retrying) Version(ctx context.Context, key string) (v Version, err error) {
-	ranged, ok := r.store.(Ranged)
-	if !ok {
-		return v, fmt.Errorf("stat %s: versions: %w", key, errors.ErrUnsupported)
-	}
-	err = r.try(ctx, "stat", key, func() error {
-		v, err = ranged.Version(ctx, key)
+	err = r.tryRanged(ctx, "stat", key, "versions", func(s Ranged) (err error) {
+		v, err = s.Version(ctx, key)
 		return err
 	})
 	return v, err
@@ -142,12 +132,8 @@ func (r *Retrying) Version(ctx context.Context, key string) (v Version, err erro
 
 // GetRange implements Ranged. It returns [errors.ErrUnsupported] if the wrapped store is not Ranged.
 func (r *Retrying) GetRange(ctx context.Context, key, etag string, offset, size int64) (data []byte, err error) {
-	ranged, ok := r.store.(Ranged)
-	if !ok {
-		return nil, fmt.Errorf("get %s: ranges: %w", key, errors.ErrUnsupported)
-	}
-	err = r.try(ctx, "get", key, func() error {
-		data, err = ranged.GetRange(ctx, key, etag, offset, size)
+	err = r.tryRanged(ctx, "get", key, "ranges", func(s Ranged) (err error) {
+		data, err = s.GetRange(ctx, key, etag, offset, size)
 		return err
 	})
 	return data, err
@@ -157,13 +143,18 @@ func (r *Retrying) GetRange(ctx context.Context, key, etag string, offset, size 
 func (r *Retrying) GetChecked(
 	ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error,
 ) (data []byte, err error) {
-	ranged, ok := r.store.(Ranged)
-	if !ok {
-		return nil, fmt.Errorf("get %s: ranges: %w", key, errors.ErrUnsupported)
-	}
-	err = r.try(ctx, "get", key, func() error {
-		data, err = ranged.GetChecked(ctx, key, first, check)
+	err = r.tryRanged(ctx, "get", key, "ranges", func(s Ranged) (err error) {
+		data, err = s.GetChecked(ctx, key, first, check)
 		return err
 	})
 	return data, err
+}
+
+// tryRanged is try of a call that needs a Ranged.
+func (r *Retrying) tryRanged(ctx context.Context, action, key, needs string, call func(Ranged) error) error {
+	s, ok := r.store.(Ranged)
+	if !ok {
+		return fmt.Errorf("%s %s: %s: %w", action, key, needs, errors.ErrUnsupported)
+	}
+	return r.try(ctx, action, key, func() error { return call(s) })
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/minio/minio-go/v7/pkg/signer"
-
 	"ddiff/storage"
 	"ddiff/storage/s3test"
 )
@@ -148,11 +146,8 @@ func TestS3RangeAnswers(t *testing.T) {
 	must(t, err)
 	unconditional := func(change func(http.Header)) handler {
 		return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-			r.Header.Del("If-Match")
-			r.Header.Del("Authorization")
-			r.URL.Host = r.Host
 			recorder := httptest.NewRecorder()
-			forward.ServeHTTP(recorder, signer.SignV4(*r, p.config.AccessKey, p.config.SecretKey.Reveal(), "", p.config.Region))
+			forward.ServeHTTP(recorder, without(r, "If-Match", p.config))
 			change(recorder.Header())
 			maps.Copy(w.Header(), recorder.Header())
 			w.WriteHeader(recorder.Code)

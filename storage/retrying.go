@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,11 @@ func (c RetryConfig) Validate() error {
 // It returns all other errors immediately.
 //
 // All attempts of a Create count as one call: if an S3 store wrote the object and the answer was lost, the next attempt
-// succeeds instead of returning ErrExists. A listing resumes after the last yielded object, which also resets the
+// succeeds instead of returning ErrExists. An attempt at a Put whose answer was lost may take effect after a later Put of
+// another caller. A listing resumes after the last yielded object, which also resets the
 // number of attempts.
 type Retrying struct {
-	store  Store
+	around
 	config RetryConfig
 }
 
@@ -58,56 +60,21 @@ func NewRetrying(store Store, config RetryConfig) (*Retrying, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("retrying store: %w", err)
 	}
-	if config.Attempts == 0 {
-		config.Attempts = 6
-	}
-	if config.Base == 0 {
-		config.Base = 200 * time.Millisecond
-	}
-	if config.Max == 0 {
-		config.Max = 10 * time.Second
-	}
+	config.Attempts = cmp.Or(config.Attempts, 6)
+	config.Base = cmp.Or(config.Base, 200*time.Millisecond)
+	config.Max = cmp.Or(config.Max, 10*time.Second)
+	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	if config.Sleep == nil {
 		config.Sleep = retry.Sleep
 	}
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Retrying{store: store, config: config}, nil
-}
-
-// Get implements Store.
-func (r *Retrying) Get(ctx context.Context, key string) (data []byte, err error) {
-	err = r.try(ctx, "get", key, func() error {
-		data, err = r.store.Get(ctx, key)
-		return err
-	})
-	return data, err
-}
-
-// Put implements Store. An attempt whose answer was lost may take effect after a later Put of another caller.
-func (r *Retrying) Put(ctx context.Context, key string, data []byte) error {
-	return r.try(ctx, "put", key, func() error { return r.store.Put(ctx, key, data) })
+	r := &Retrying{config: config}
+	r.around = around{store, r.try}
+	return r, nil
 }
 
 // Create implements Store.
 func (r *Retrying) Create(ctx context.Context, key string, data []byte) error {
-	ctx = withAttempt(ctx)
-	return r.try(ctx, "create", key, func() error { return r.store.Create(ctx, key, data) })
-}
-
-// Delete implements Store.
-func (r *Retrying) Delete(ctx context.Context, key string) error {
-	return r.try(ctx, "delete", key, func() error { return r.store.Delete(ctx, key) })
-}
-
-// Stat implements Store.
-func (r *Retrying) Stat(ctx context.Context, key string) (info Info, err error) {
-	err = r.try(ctx, "stat", key, func() error {
-		info, err = r.store.Stat(ctx, key)
-		return err
-	})
-	return info, err
+	return r.around.Create(withAttempt(ctx), key, data)
 }
 
 // List implements Store.
@@ -171,7 +138,6 @@ func (r *Retrying) wait(ctx context.Context, action, key string, attempt int, de
 	return nil
 }
 
-// transient reports whether another attempt may succeed.
 func transient(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, ErrUnavailable) || errors.As(err, &timeout) && timeout.Timeout()

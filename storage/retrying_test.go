@@ -76,40 +76,25 @@ func unavailable(n int) []error {
 	return slices.Repeat([]error{fmt.Errorf("put k: %w", storage.ErrUnavailable)}, n)
 }
 
+// The defaults are six attempts with waits of 0.2 s that double up to 10 s.
 func TestRetryingWaits(t *testing.T) {
 	t.Parallel()
-	var waits []time.Duration
-	store := &flaky{Store: newDir(t, t.TempDir()), errs: unavailable(4)}
-	r, err := storage.NewRetrying(store, storage.RetryConfig{
-		Attempts: 5, Base: 100 * time.Millisecond, Max: 500 * time.Millisecond,
-		Sleep: func(_ context.Context, d time.Duration) error {
-			waits = append(waits, d)
-			return nil
-		},
-	})
-	must(t, err)
-	must(t, r.Put(t.Context(), "k", []byte("x")))
-	longest := []int64{100, 200, 400, 500}
-	if len(waits) != len(longest) {
-		t.Fatalf("waits %v, want %d waits", waits, len(longest))
-	}
-	for i, d := range waits {
-		if ms, most := d.Milliseconds(), longest[i]; ms < most/2 || ms > most {
-			t.Errorf("wait %d is %d ms, want %d to %d ms", i+1, ms, most/2, most)
-		}
-	}
-}
-
-// The defaults are six attempts with waits of 0.2 s that double up to 10 s.
-func TestRetryingDefaults(t *testing.T) {
-	t.Parallel()
-	for attempts, longest := range map[int][]int64{0: {200, 400, 800, 1600, 3200}, 9: {200, 400, 800, 1600, 3200, 6400, 10_000, 10_000}} {
+	for _, c := range []struct {
+		config  storage.RetryConfig
+		longest []int64
+	}{
+		{storage.RetryConfig{}, []int64{200, 400, 800, 1600, 3200}},
+		{storage.RetryConfig{Attempts: 9}, []int64{200, 400, 800, 1600, 3200, 6400, 10_000, 10_000}},
+		{storage.RetryConfig{Attempts: 5, Base: 100 * time.Millisecond, Max: 500 * time.Millisecond}, []int64{100, 200, 400, 500}},
+	} {
 		var waits []time.Duration
+		attempts, longest := c.config.Attempts, c.longest
 		store := &flaky{Store: newDir(t, t.TempDir()), errs: unavailable(len(longest))}
-		r, err := storage.NewRetrying(store, storage.RetryConfig{Attempts: attempts, Sleep: func(_ context.Context, d time.Duration) error {
+		c.config.Sleep = func(_ context.Context, d time.Duration) error {
 			waits = append(waits, d)
 			return nil
-		}})
+		}
+		r, err := storage.NewRetrying(store, c.config)
 		must(t, err)
 		must(t, r.Put(t.Context(), "k", []byte("x")))
 		if len(waits) != len(longest) {
@@ -194,7 +179,7 @@ func TestRetryingListResumes(t *testing.T) {
 	}
 	for _, listed := range []int{0, 1, 5, 11} {
 		store := &flaky{Store: dir, errs: unavailable(3), listed: listed}
-		if got := listKeys(t, retryNow(t, store, nil), "k"); !slices.Equal(got, want) {
+		if got := keys(t, retryNow(t, store, nil), "k"); !slices.Equal(got, want) {
 			t.Errorf("interrupted after %d objects: %q, want %q", listed, got, want)
 		}
 		if store.calls != 4 {

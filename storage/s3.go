@@ -32,7 +32,6 @@ type S3 struct {
 
 var _ Store = (*S3)(nil)
 
-// listPageSize is the number of objects in one answer to a listing.
 const listPageSize = 1000
 
 // OpenS3 connects to a store. It checks that the bucket exists, that the credentials permit access, and, unless
@@ -77,7 +76,6 @@ func (s *S3) String() string {
 // Close closes idle connections. Later calls open new connections.
 func (s *S3) Close() { s.transport.CloseIdleConnections() }
 
-// name returns the name of a key in the bucket.
 func (s *S3) name(key string) string { return s.prefix + key }
 
 // limit returns a context with the time limit of a request that transfers size bytes.

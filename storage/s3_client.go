@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -84,7 +85,6 @@ func newTransport(caFile string) (*http.Transport, error) {
 	return transport, nil
 }
 
-// maxAuthorities limits the size of a file of certificate authorities.
 const maxAuthorities = 16 << 20
 
 // Authorities returns the certificate authorities of the system and of a PEM file. The error names the field CAFile.
@@ -136,7 +136,7 @@ func findCredentials(ctx context.Context, config S3Config) (*credentials.Credent
 // queryRole reports whether to query for a role. AWS_EC2_METADATA_DISABLED disables the role of the machine, but not
 // the roles of pods and containers.
 func queryRole() bool {
-	return os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || firstOf(
+	return os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || cmp.Or(
 		os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"),
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),

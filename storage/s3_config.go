@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,6 @@ type S3Config struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// bucketName matches valid names of buckets.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
 // Validate reports the first invalid field by name.
@@ -130,29 +130,15 @@ func (c S3Config) validateKeys() error {
 
 // withDefaults fills empty fields from the environment, then with the defaults.
 func (c S3Config) withDefaults() S3Config {
-	c.Endpoint = firstOf(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), DefaultS3Endpoint)
-	c.Region = firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	c.CAFile = firstOf(c.CAFile, os.Getenv("AWS_CA_BUNDLE"))
+	c.Endpoint = cmp.Or(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), DefaultS3Endpoint)
+	c.Region = cmp.Or(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	c.CAFile = cmp.Or(c.CAFile, os.Getenv("AWS_CA_BUNDLE"))
 	if c.Skipped == nil {
 		c.Skipped = func(string) {}
 	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultS3Timeout
-	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.Timeout = cmp.Or(c.Timeout, DefaultS3Timeout)
 	return c
-}
-
-// firstOf returns the first non-empty value.
-func firstOf(values ...string) string {
-	for _, value := range values {
-		if value != "" {
-			return value
-		}
-	}
-	return ""
 }
 
 // parseEndpoint splits an endpoint into scheme and host. Its errors do not repeat the text, which may contain a

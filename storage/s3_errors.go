@@ -39,8 +39,12 @@ const (
 	codeAborted      = "OperationAborted"
 )
 
-// failed wraps an error of the server with the action and the key. If ctx has ended, it wraps ctx.Err() instead.
+// failed wraps an error of the server with the action and the key; nil stays nil. If ctx has ended, it wraps ctx.Err()
+// instead.
 func failed(ctx context.Context, action, key string, err error) error {
+	if err == nil {
+		return nil
+	}
 	if cause := ctx.Err(); cause != nil {
 		return fmt.Errorf("%s %s: %w", action, key, cause)
 	}
@@ -48,15 +52,17 @@ func failed(ctx context.Context, action, key string, err error) error {
 	return fmt.Errorf("%s %s: %w", action, key, s3Error(err, write))
 }
 
-// s3Error wraps an error of minio-go with the matching sentinel.
 func s3Error(err error, write bool) error {
 	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		return answerError(response, write)
 	}
 	var certificate *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
 	switch {
+	case errors.As(err, &authority):
+		return fmt.Errorf("%w: %w; set CAFile to the certificate of its authority", ErrCertificate, err)
 	case errors.As(err, &certificate):
-		return certificateError(err)
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// The context of the caller is active, so the time limit of the request has passed.
 		return fmt.Errorf("%w: request timed out", ErrUnavailable)
@@ -75,15 +81,6 @@ func connectionBroke(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-func certificateError(err error) error {
-	var authority x509.UnknownAuthorityError
-	if errors.As(err, &authority) {
-		return fmt.Errorf("%w: %w; set CAFile to the certificate of its authority", ErrCertificate, err)
-	}
-	return fmt.Errorf("%w: %w", ErrCertificate, err)
-}
-
-// answerError wraps an error answer of the server with the matching sentinel.
 func answerError(r minio.ErrorResponse, write bool) error {
 	detail := fmt.Errorf("%s (%s)", r.Error(), r.Code)
 	if sentinel := codeSentinel(r.Code, write); sentinel != nil {

@@ -20,12 +20,8 @@ func TestUnlistableNames(t *testing.T) {
 	bucket := server.Bucket(t)
 	put := func(name string) {
 		path := filepath.Join(server.Root, bucket, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("x"), 0o600))
 	}
 	for n := range 9 {
 		put(fmt.Sprintf("out/%d/x", n))
@@ -43,9 +39,7 @@ func TestUnlistableNames(t *testing.T) {
 		config := server.Config(bucket)
 		config.Prefix, config.Skipped = "out", func(name string) { skipped[name] = true }
 		s, err := storage.OpenS3(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(s.Close)
 		storage.SetPageSize(s, page)
 		var sound []string
@@ -75,9 +69,7 @@ func TestUnlistableNames(t *testing.T) {
 	// A page without any other name ends the listing instead of repeating it.
 	config := server.Config(bucket)
 	s, err := storage.OpenS3(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	storage.SetPageSize(s, 2)
 	var last error

@@ -12,7 +12,6 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// probeCleanup limits the deletion of the probe.
 const probeCleanup = 5 * time.Second
 
 // checkBucket lists the bucket. Unlike a HEAD request, a listing distinguishes an unknown key, a wrong signature and a

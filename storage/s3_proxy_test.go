@@ -3,6 +3,7 @@ package storage_test
 import (
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -77,9 +78,7 @@ func changeAnswer(change func(body []byte) []byte) handler {
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		recorder := httptest.NewRecorder()
 		forward.ServeHTTP(recorder, r)
-		for name, values := range recorder.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), recorder.Header())
 		w.WriteHeader(recorder.Code)
 		body := change(recorder.Body.Bytes())
 		w.Write(body) //nolint:errcheck // a test
@@ -103,12 +102,17 @@ func first(n int64, method string, h handler) (handler, *atomic.Int64) {
 	}, &count
 }
 
-// ignoreCondition returns a handler that removes the condition of a write and signs the request again.
+// ignoreCondition returns a handler that removes the condition of a write.
 func ignoreCondition(config storage.S3Config) handler {
 	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-		r.Header.Del("If-None-Match")
-		r.Header.Del("Authorization")
-		r.URL.Host = r.Host
-		forward.ServeHTTP(w, signer.SignV4(*r, config.AccessKey, config.SecretKey.Reveal(), "", config.Region))
+		forward.ServeHTTP(w, without(r, "If-None-Match", config))
 	}
+}
+
+// without removes a header of a request and signs the request again.
+func without(r *http.Request, header string, config storage.S3Config) *http.Request {
+	r.Header.Del(header)
+	r.Header.Del("Authorization")
+	r.URL.Host = r.Host
+	return signer.SignV4(*r, config.AccessKey, config.SecretKey.Reveal(), "", config.Region)
 }

@@ -18,14 +18,7 @@ import (
 // Get implements Store. It returns ErrCorrupt if the bytes do not match a stored checksum. Objects of other programs
 // may have no checksum.
 func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := begin(ctx, "get", key); err != nil {
-		return nil, err
-	}
-	data, err := s.read(ctx, key, 0, nil)
-	if err != nil {
-		return nil, failed(ctx, "get", key, err)
-	}
-	return data, nil
+	return s.GetChecked(ctx, key, 0, nil)
 }
 
 func (s *S3) read(ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error) ([]byte, error) {
@@ -63,7 +56,10 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {
 		return nil, err
 	}
-	return buf.Bytes(), verify(info, buf.Bytes())
+	if err := verify(info, buf.Bytes()); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
 }
 
 // verify compares the bytes of an object with the checksums of the answer.
@@ -105,17 +101,10 @@ func verifyChecksums(info minio.ObjectInfo, data []byte) error {
 
 // Stat implements Store.
 func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
-	if err := begin(ctx, "stat", key); err != nil {
-		return Info{}, err
-	}
-	info, err := s.head(ctx, key)
-	if err != nil {
-		return Info{}, failed(ctx, "stat", key, err)
-	}
-	return Info{Key: key, Size: info.Size, Modified: info.LastModified}, nil
+	v, err := s.Version(ctx, key)
+	return v.Info, err
 }
 
-// head requests the properties of an object.
 func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 	call, cancel := s.limit(ctx, 0)
 	defer cancel()

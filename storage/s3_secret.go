@@ -6,7 +6,6 @@ import (
 	"log/slog"
 )
 
-// redacted replaces a Secret in output.
 const redacted = "[redacted]"
 
 // Secret is a string that only Reveal returns. Every verb of package fmt, slog and the JSON and text encodings print

@@ -23,14 +23,12 @@ import (
 func openS3(t *testing.T, config storage.S3Config) *storage.S3 {
 	t.Helper()
 	s, err := storage.OpenS3(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(s.Close)
 	return s
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -169,21 +167,11 @@ func TestS3PrefixesAreSeparate(t *testing.T) {
 	}{
 		"run": {run, "k"}, "run2": {run2, "k"}, "whole": {whole, ".ddiff-old/k run/k run2/k"},
 	} {
-		if got := strings.Join(listKeys(t, c.store, ""), " "); got != c.want {
+		if got := strings.Join(keys(t, c.store, ""), " "); got != c.want {
 			t.Errorf("store %s lists %q, want %q", name, got, c.want)
 		}
 	}
 	wantGet(t, whole, "run/k", []byte("run"))
-}
-
-func listKeys(t *testing.T, s storage.Store, prefix string) []string {
-	t.Helper()
-	var keys []string
-	for info, err := range s.List(t.Context(), prefix) {
-		must(t, err)
-		keys = append(keys, info.Key)
-	}
-	return keys
 }
 
 // TestS3ListPages lists several pages.
@@ -198,11 +186,11 @@ func TestS3ListPages(t *testing.T) {
 		group.Go(func() error { return s.Put(ctx, fmt.Sprintf("d%d/%04d", i%3, i), nil) })
 	}
 	must(t, group.Wait())
-	keys := listKeys(t, s, "")
-	if len(keys) != count || keys[0] != "d0/0000" || keys[count-1] != "d2/2099" {
-		t.Fatalf("%d keys from %q to %q, want %d from d0/0000 to d2/2099", len(keys), keys[0], keys[len(keys)-1], count)
+	all := keys(t, s, "")
+	if len(all) != count || all[0] != "d0/0000" || all[count-1] != "d2/2099" {
+		t.Fatalf("%d keys from %q to %q, want %d from d0/0000 to d2/2099", len(all), all[0], all[len(all)-1], count)
 	}
-	if n := len(listKeys(t, s, "d1/")); n != count/3 {
+	if n := len(keys(t, s, "d1/")); n != count/3 {
 		t.Errorf("%d keys below d1/, want %d", n, count/3)
 	}
 }

@@ -41,7 +41,6 @@ func ParseS3URL(address string) (S3Config, error) {
 	return config, nil
 }
 
-// readQuery sets the fields of the parameters in the query of an address.
 func (c *S3Config) readQuery(query string) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {

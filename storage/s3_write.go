@@ -40,10 +40,7 @@ func (s *S3) Put(ctx context.Context, key string, data []byte) error {
 	if err := s.beginWrite(ctx, "put", key, len(data)); err != nil {
 		return err
 	}
-	if err := s.send(ctx, key, data, ""); err != nil {
-		return failed(ctx, "put", key, err)
-	}
-	return nil
+	return failed(ctx, "put", key, s.send(ctx, key, data, ""))
 }
 
 // Create implements Store. If the server reports an existing object or the connection breaks, the metadata of the
@@ -107,10 +104,7 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 	if err := s.beginWrite(ctx, "delete", key, 0); err != nil {
 		return err
 	}
-	if err := s.remove(ctx, s.name(key)); err != nil {
-		return failed(ctx, "delete", key, err)
-	}
-	return nil
+	return failed(ctx, "delete", key, s.remove(ctx, s.name(key)))
 }
 
 func (s *S3) remove(ctx context.Context, name string) error {
@@ -123,7 +117,6 @@ func (s *S3) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// beginWrite checks the arguments at the beginning of a write.
 func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
@@ -137,7 +130,6 @@ func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error
 	return nil
 }
 
-// castagnoli is the table of CRC-32C.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // send sends one PUT request, with an attempt id a conditional one. It returns the errors of minio-go.

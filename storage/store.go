@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -54,10 +55,7 @@ func begin(ctx context.Context, action, key string) error {
 
 // checkSize returns ErrTooLarge for a size above limit; limit 0 means DefaultMaxBytes.
 func checkSize(size, limit int64) error {
-	if limit == 0 {
-		limit = DefaultMaxBytes
-	}
-	if size > limit {
+	if limit = cmp.Or(limit, DefaultMaxBytes); size > limit {
 		return fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, limit)
 	}
 	return nil

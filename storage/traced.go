@@ -87,7 +87,6 @@ func Class(err error) string {
 	return "other"
 }
 
-// call is one call in progress.
 type call struct {
 	trace.Span
 	store     *Traced

@@ -27,9 +27,7 @@ func TestTracedSpans(t *testing.T) {
 	s := storage.NewTraced(newDir(t, t.TempDir()), provider.Tracer("test"))
 	ctx := t.Context()
 
-	if err := s.Put(ctx, "a/b", []byte("12345")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Put(ctx, "a/b", []byte("12345")))
 	if _, err := s.Get(ctx, "a/b"); err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +41,7 @@ func TestTracedSpans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range s.List(ctx, "a/") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		break
 	}
 	if _, err := s.Stat(ctx, "a/b"); err != nil {

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -90,16 +89,12 @@ func (c *Cluster) ObserveStanding(standing func() Standing) (stop func() error, 
 	if c == nil {
 		return func() error { return nil }, nil
 	}
-	registered, err := c.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return register(c.meter, "the coordinator", func(_ context.Context, o metric.Observer) error {
 		s := standing()
 		o.ObserveInt64(c.leader, number(s.Leads))
 		o.ObserveInt64(c.available, number(s.Store))
 		return nil
 	}, c.leader, c.available)
-	if err != nil {
-		return nil, fmt.Errorf("observe the coordinator: %w", err)
-	}
-	return registered.Unregister, nil
 }
 
 func number(b bool) int64 {
@@ -115,14 +110,10 @@ func (c *Cluster) Observe(state func() ClusterState) (stop func() error, err err
 	if c == nil {
 		return func() error { return nil }, nil
 	}
-	registered, err := c.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return register(c.meter, "the cluster", func(_ context.Context, o metric.Observer) error {
 		c.observe(o, state())
 		return nil
 	}, c.lag, c.pending, c.inFlight, c.campaigns, c.items, c.ledger, c.workers, c.rate, c.idle, c.fill)
-	if err != nil {
-		return nil, fmt.Errorf("observe the cluster: %w", err)
-	}
-	return registered.Unregister, nil
 }
 
 func (c *Cluster) observe(o metric.Observer, s ClusterState) {

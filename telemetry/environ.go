@@ -23,7 +23,6 @@ func IgnoredVariables(environ func(string) string) []string {
 	return out
 }
 
-// variable is a variable of the environment.
 type variable struct {
 	name, want string
 	valid      func(value string) bool
@@ -77,7 +76,6 @@ func address(value string) bool {
 	return err == nil && slices.Contains([]string{"http", "https", "unix"}, u.Scheme) && (u.Host != "" || u.Scheme == "unix")
 }
 
-// headerName matches the name of an HTTP header.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // headers reports whether a value is a list of pairs with the names of headers and escaped values.

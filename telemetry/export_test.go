@@ -77,9 +77,7 @@ func newCollector(t *testing.T) *collector {
 func record(t *testing.T, tel *Telemetry) {
 	t.Helper()
 	in, err := NewInstruments(tel.Meter("ddiff"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, end := in.Stage(t.Context(), tel.Tracer("ddiff"), StageFetch, TaskKey.String("hdr"))
 	in.Items.Add(ctx, 3)
 	in.ItemDuration.Record(ctx, 12.5)
@@ -225,9 +223,7 @@ func TestShutdownMeetsDeadline(t *testing.T) {
 	t.Cleanup(silent.Close)
 	t.Cleanup(func() { close(release) })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	closed := "http://" + listener.Addr().String()
 	listener.Close()
 

@@ -2,7 +2,6 @@ package telemetry
 
 import "strings"
 
-// exporters are the enabled exporters.
 type exporters struct {
 	traces  bool // over the network
 	metrics bool // over the network

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,21 +66,9 @@ type (
 
 func readLines(t *testing.T, path string) []string {
 	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var lines []string
-	scanner := bufio.NewScanner(file)
-	scanner.Buffer(nil, 1<<24)
-	for scanner.Scan() {
-		lines = append(lines, scanner.Text())
-	}
-	if err := scanner.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return lines
+	data, err := os.ReadFile(path)
+	must(t, err)
+	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
 // readSpans returns the spans of a trace file by name and the resource of its last line.
@@ -203,9 +190,7 @@ func TestTraceFileAppendsAfterIncompleteLine(t *testing.T) {
 	setOTel(t, nil)
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	torn := `{"resourceSpans":[{"resou`
-	if err := os.WriteFile(path, []byte("{\"resourceSpans\":[]}\n"+torn), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("{\"resourceSpans\":[]}\n"+torn), 0o644))
 	for _, name := range []string{"first", "second"} {
 		tel := start(t, Config{TraceFile: path})
 		_, span := tel.Tracer("t").Start(t.Context(), name)
@@ -233,9 +218,7 @@ func TestTraceFileConcurrentUploads(t *testing.T) {
 	var wg sync.WaitGroup
 	for range writers {
 		client := newFileClient(path)
-		if err := client.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.Start(t.Context()))
 		wg.Go(func() {
 			for range uploads {
 				if err := client.UploadTraces(context.Background(), sampleSpans()); err != nil {
@@ -276,9 +259,7 @@ func sampleSpans() []*tracepb.ResourceSpans {
 func TestUploadAfterStopFails(t *testing.T) {
 	t.Parallel()
 	client := newFileClient(filepath.Join(t.TempDir(), "trace.jsonl"))
-	if err := errors.Join(client.Start(t.Context()), client.Stop(t.Context()), client.Stop(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(client.Start(t.Context()), client.Stop(t.Context()), client.Stop(t.Context())))
 	if err := client.UploadTraces(t.Context(), sampleSpans()); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("upload after stop: %v, want %v", err, os.ErrClosed)
 	}

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"sync"
 
@@ -46,7 +45,7 @@ func observeGPUs(meter metric.Meter, read func() []gpu) (stop func() error, err 
 	if err := m.err(); err != nil {
 		return nil, err
 	}
-	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return register(meter, "GPUs", func(_ context.Context, o metric.Observer) error {
 		all := read()
 		own := false
 		for _, g := range all {
@@ -63,17 +62,12 @@ func observeGPUs(meter metric.Meter, read func() []gpu) (stop func() error, err 
 		}
 		return nil
 	}, utilization, usage, limit)
-	if err != nil {
-		return nil, fmt.Errorf("observe GPUs: %w", err)
-	}
-	return registered.Unregister, nil
 }
 
 func (g gpu) attributes() []attribute.KeyValue {
 	return []attribute.KeyValue{HardwareIDKey.String(g.id), HardwareTypeKey.String("gpu"), HardwareNameKey.String(g.name)}
 }
 
-// readGPUs reads all GPUs that answer.
 func readGPUs() []gpu {
 	n, result := nvml.DeviceGetCount()
 	if result != nvml.SUCCESS {

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -69,14 +68,10 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 
 // ObserveLeases reports held as the number of items that the process holds, until stop is called.
 func (in *Instruments) ObserveLeases(held func() int) (stop func() error, err error) {
-	registered, err := in.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	return register(in.meter, "leases", func(_ context.Context, o metric.Observer) error {
 		o.ObserveInt64(in.Leases, int64(held()))
 		return nil
 	}, in.Leases)
-	if err != nil {
-		return nil, fmt.Errorf("observe leases: %w", err)
-	}
-	return registered.Unregister, nil
 }
 
 // Stage starts a span named name with attrs under the span in ctx. The returned context holds the new span. The

@@ -108,7 +108,6 @@ func (k *keeper) hold(span sdktrace.ReadOnlySpan) []sdktrace.ReadOnlySpan {
 	return nil
 }
 
-// forget removes a trace.
 func (k *keeper) forget(id trace.TraceID) {
 	if t := k.traces[id]; t != nil {
 		k.spans -= len(t.spans)

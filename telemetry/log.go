@@ -7,7 +7,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// newLogger returns the logger for cfg.
 func newLogger(cfg Config) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.LogLevel}
 	var base slog.Handler

@@ -13,7 +13,6 @@ type maker struct {
 	errs  []error
 }
 
-// err joins the errors of all instruments.
 func (m *maker) err() error {
 	if err := errors.Join(m.errs...); err != nil {
 		return fmt.Errorf("create metric instruments: %w", err)
@@ -23,11 +22,22 @@ func (m *maker) err() error {
 
 // look returns the description of a metric. An unlisted name is an error.
 func (m *maker) look(name string, kind Kind) Metric {
-	d, ok := find(name)
-	if !ok || d.Kind != kind {
-		m.errs = append(m.errs, fmt.Errorf("%s is not in the list of metrics as a %s", name, kind))
+	for _, d := range Metrics() {
+		if d.Name == name && d.Kind == kind {
+			return d
+		}
 	}
-	return d
+	m.errs = append(m.errs, fmt.Errorf("%s is not in the list of metrics as a %s", name, kind))
+	return Metric{}
+}
+
+// register reports what observe observes until stop is called.
+func register(meter metric.Meter, what string, observe metric.Callback, instruments ...metric.Observable) (stop func() error, err error) {
+	registered, err := meter.RegisterCallback(observe, instruments...)
+	if err != nil {
+		return nil, fmt.Errorf("observe %s: %w", what, err)
+	}
+	return registered.Unregister, nil
 }
 
 func (m *maker) counter(name string) metric.Int64Counter {
@@ -37,7 +47,6 @@ func (m *maker) counter(name string) metric.Int64Counter {
 	return c
 }
 
-// timer creates a counter of seconds.
 func (m *maker) timer(name string) metric.Float64Counter {
 	d := m.look(name, KindCounter)
 	c, err := m.meter.Float64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))

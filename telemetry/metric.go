@@ -1,10 +1,6 @@
 package telemetry
 
-import (
-	"slices"
-
-	"go.opentelemetry.io/otel/attribute"
-)
+import "go.opentelemetry.io/otel/attribute"
 
 // Kind is the kind of an instrument.
 type Kind string
@@ -54,14 +50,4 @@ type Label struct {
 	Key attribute.Key
 	// Values describes the values. No label has an item's id or name.
 	Values string
-}
-
-// find returns the metric of a name.
-func find(name string) (Metric, bool) {
-	list := Metrics()
-	i := slices.IndexFunc(list, func(m Metric) bool { return m.Name == name })
-	if i < 0 {
-		return Metric{}, false
-	}
-	return list[i], true
 }

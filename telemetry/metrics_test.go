@@ -68,7 +68,7 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	must(t, err)
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -82,10 +82,13 @@ func TestMetricsAreListed(t *testing.T) {
 	recordAll(t, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
 	var all metricdata.ResourceMetrics
 	must(t, reader.Collect(t.Context(), &all))
-	recorded := map[string]bool{}
+	recorded, list := map[string]bool{}, map[string]Metric{}
+	for _, m := range Metrics() {
+		list[m.Name] = m
+	}
 	for _, m := range all.ScopeMetrics[0].Metrics {
 		recorded[m.Name] = true
-		want, listed := find(m.Name)
+		want, listed := list[m.Name]
 		if !listed || m.Unit != want.Unit || m.Description != want.Description {
 			t.Errorf("%s, unit %s, is not in the list", m.Name, m.Unit)
 		}
@@ -131,29 +134,27 @@ func TestCountersOfEvents(t *testing.T) {
 }
 
 // attributeSets returns the labels of all series.
-func attributeSets(data metricdata.Aggregation) []attribute.Set {
-	var sets []attribute.Set
+func attributeSets(data metricdata.Aggregation) (sets []attribute.Set) {
 	switch d := data.(type) {
 	case metricdata.Sum[int64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Sum[float64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Gauge[int64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Gauge[float64]:
-		for _, p := range d.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
+		return setsOf(d.DataPoints)
 	case metricdata.Histogram[float64]:
 		for _, p := range d.DataPoints {
 			sets = append(sets, p.Attributes)
 		}
+	}
+	return sets
+}
+
+func setsOf[N int64 | float64](points []metricdata.DataPoint[N]) (sets []attribute.Set) {
+	for _, p := range points {
+		sets = append(sets, p.Attributes)
 	}
 	return sets
 }

@@ -19,7 +19,6 @@ type outages struct {
 	last map[string]time.Time // of the last error, by kind
 }
 
-// maxKinds limits the kinds of errors.
 const maxKinds = 16
 
 // Handle implements otel.ErrorHandler.

@@ -49,9 +49,7 @@ func TestReceiverRestarts(t *testing.T) {
 	var got atomic.Int64
 	serve := func(address string) (string, *http.Server) {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) })}
 		go s.Serve(l) //nolint:errcheck // ends with the test
 		return l.Addr().String(), s

@@ -40,7 +40,6 @@ func Reference() (string, error) {
 	return b.String(), nil
 }
 
-// keys joins label names.
 func keys(labels []attribute.Key) string {
 	var names []string
 	for _, k := range labels {

@@ -70,10 +70,12 @@ type recordOnly struct{}
 
 // ShouldSample implements sdktrace.Sampler.
 func (recordOnly) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
-	if !trace.SpanFromContext(p.ParentContext).IsRecording() {
-		return sdktrace.SamplingResult{Decision: sdktrace.Drop, Tracestate: trace.SpanContextFromContext(p.ParentContext).TraceState()}
+	parent := trace.SpanFromContext(p.ParentContext)
+	decision := sdktrace.Drop
+	if parent.IsRecording() {
+		decision = sdktrace.RecordOnly
 	}
-	return sdktrace.SamplingResult{Decision: sdktrace.RecordOnly, Tracestate: trace.SpanContextFromContext(p.ParentContext).TraceState()}
+	return sdktrace.SamplingResult{Decision: decision, Tracestate: parent.SpanContext().TraceState()}
 }
 
 // Description implements sdktrace.Sampler.

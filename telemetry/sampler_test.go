@@ -22,9 +22,7 @@ func tracing(t *testing.T, variables map[string]string) (trace.Tracer, func() tr
 		sdktrace.WithSpanProcessor(newKeeper([]sdktrace.SpanProcessor{sdktrace.NewBatchSpanProcessor(exporter)})))
 	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
 	return provider.Tracer("test"), func() tracetest.SpanStubs {
-		if err := provider.ForceFlush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, provider.ForceFlush(t.Context()))
 		return exporter.GetSpans()
 	}
 }

@@ -64,7 +64,6 @@ func asOpen(err error) error {
 	return err
 }
 
-// check checks the kind and the size of a file.
 func check(path string, info fs.FileInfo, limit int64) error {
 	if kind := kindOf(info.Mode()); kind != "" {
 		return pathError(path, fmt.Errorf("%w but a %s", ErrKind, kind))

@@ -29,7 +29,6 @@ func (d Dialer) Dial(network, address string) (net.Conn, error) {
 	return near, nil
 }
 
-// packet is the content of one read.
 type packet struct {
 	data []byte
 	due  time.Time

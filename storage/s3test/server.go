@@ -43,7 +43,6 @@ type Server struct {
 	stop    sync.Once
 }
 
-// startTries limits the attempts of Start to find a free port.
 const startTries = 5
 
 // Start runs a server until the end of the test.
@@ -67,7 +66,6 @@ func Start(t testing.TB, options Options) *Server {
 	return nil
 }
 
-// run starts the process and waits for its first answer.
 func (s *Server) run(ctx context.Context, program string, options Options) error {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -131,7 +129,6 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 	}
 }
 
-// freeAddress returns an address without a listener.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
