@@ -32,9 +32,7 @@ func TestBfloat16Quality(t *testing.T) {
 	for _, task := range tasks {
 		t.Run(task, func(t *testing.T) {
 			op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: size, Width: size})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			cfg, sum := natural(t, task), 0.0
 			photos := photographs(t, exact, op)[:3]
 			for i := range photos {

@@ -18,9 +18,7 @@ import (
 func TestChoice(t *testing.T) {
 	plugin := onnxtest.OpenVINOPlugin(t)
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	other := rt.Alternative()
 	if rt.Provider() != onnxruntime.ProviderCPU || other == nil || other.Provider() != onnxruntime.ProviderOpenVINO {
@@ -33,13 +31,10 @@ func TestChoice(t *testing.T) {
 		t.Error("only the CPU provider computes a network in one session with the rest of a step")
 	}
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan := restore.Plan{Task: operator.GaussianDeblur, Image: operator.Shape{Channels: 3, Height: 32, Width: 32}}
-	if plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: plan.Task}, p.Schedule.Steps()); err != nil {
-		t.Fatal(err)
-	}
+	plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: plan.Task}, p.Schedule.Steps())
+	must(t, err)
 	open := func(b solver.Build) *restore.Engine {
 		e := restore.NewEngine(rt, p, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
 		t.Cleanup(func() {
@@ -98,9 +93,7 @@ func TestChoice(t *testing.T) {
 func TestEngineReusesSolvers(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Methods: method.Builtin(), Operators: operator.Builtin()})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -111,13 +104,9 @@ func TestEngineReusesSolvers(t *testing.T) {
 		t.Helper()
 		plan := restore.Plan{Task: task, Image: operator.Shape{Channels: 3, Height: 32, Width: 32}}
 		plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps}, p.Schedule.Steps())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := e.Solver(plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s.Steps() != steps {
 			t.Errorf("a solver of %d steps for %d", s.Steps(), steps)
 		}

@@ -30,12 +30,17 @@ const (
 	effectSigma = 0.05
 )
 
-func engine(t *testing.T) *restore.Engine {
+func must(t testing.TB, err error) {
 	t.Helper()
-	p, err := prior.Open(prior.Bundled)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func engine(t *testing.T) *restore.Engine {
+	t.Helper()
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -55,25 +60,16 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 	var out []photograph
 	for _, f := range files {
 		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		img, err := raster.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if img, err = raster.Fit(img, raster.Resize, op.Image.Height, 8); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		img, err = raster.Fit(img, raster.Resize, op.Image.Height, 8)
+		must(t, err)
 		key := noise.NewKey(sha256.Sum256([]byte(filepath.Base(f) + op.Task)))
 		draw, err := op.Encode(op.Draw(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: effectSigma}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}})
 	}
 	return out
@@ -87,30 +83,20 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 		plan.Precision = p
 	}
 	s, err := e.Solver(plan, len(photos))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var problems []solver.Problem
 	for _, p := range photos {
 		problems = append(problems, p.problem)
 	}
 	answers, err := s.Solve(context.Background(), problems, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, a := range answers {
 		v, err := metric.PSNR(photos[i].truth, &raster.Image{Channels: 3, Height: op.Image.Height, Width: op.Image.Width, Pix: a.X})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ax, err := e.Apply(context.Background(), op, a.X, photos[i].problem.Draw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := metric.Residual(photos[i].problem.Y, ax, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		psnr += v / float64(len(photos))
 		square += r / float64(len(photos))
 	}
@@ -120,18 +106,14 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 func effectOperator(t *testing.T, task string) *operator.Operator {
 	t.Helper()
 	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: effectSize, Width: effectSize})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return op
 }
 
 func natural(t *testing.T, task string) method.Settings {
 	t.Helper()
 	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task}, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cfg
 }
 
@@ -171,9 +153,7 @@ func TestMargins(t *testing.T) {
 			baseline := 0.0
 			for _, p := range photos {
 				v, err := metric.PSNR(p.truth, op.Baseline(p.problem.Y))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				baseline += v / float64(len(photos))
 			}
 			got, _ := restored(t, e, op, cfg, photos)

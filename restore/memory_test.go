@@ -19,9 +19,7 @@ import (
 func TestMemory(t *testing.T) {
 	rt := onnxtest.Runtime(t)
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(rt.Threaded(1), p, restore.Config{Operators: operator.Builtin()})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	need := func(task string, w, h, n int) int64 {
@@ -62,16 +60,10 @@ func TestLatentMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data, err := prior.Read(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := haar.Write(dir, data, haar.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, haar.Write(dir, data, haar.Config{}))
 	p, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	for side, mib := range map[int]int64{256: 67, 512: 439} {
@@ -87,16 +79,12 @@ func TestLatentMemory(t *testing.T) {
 func TestGradientMemory(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Operators: operator.Builtin(), Methods: method.Builtin()})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	need := func(name string, side int) int64 {
 		settings, err := method.Builtin().Resolve(method.Request{Method: name, Preset: "natural", Task: operator.InpaintBox}, p.Schedule.Steps())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return e.Memory(restore.Plan{Task: operator.InpaintBox, Image: operator.Shape{Channels: 3, Height: side, Width: side}, Solver: settings}, 1) >> 20
 	}
 	for _, c := range []struct {
@@ -134,13 +122,9 @@ func convolutions(t *testing.T, layers, side int) *operator.File {
 	}
 	g.Output("y", v)
 	data, err := g.Marshal("own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := operator.Load("own.onnx", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -149,9 +133,7 @@ func convolutions(t *testing.T, layers, side int) *operator.File {
 func TestOperatorMemory(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t).Threaded(1), p, restore.Config{})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	for _, c := range []struct {
@@ -180,9 +162,7 @@ func TestOperatorMemory(t *testing.T) {
 func TestTiledMemory(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	need := func(task string, w, h int, tiling tile.Tiling) int64 {

@@ -39,9 +39,7 @@ func TestOtherTasks(t *testing.T) {
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 64, Width: 64})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var photos []photograph
 			var baseline float64
 			drawOf := op.Draw
@@ -50,29 +48,18 @@ func TestOtherTasks(t *testing.T) {
 			}
 			for _, name := range c.photos {
 				data, err := os.ReadFile(filepath.Join("../examples/images", name+".png"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				img, err := raster.Decode(data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if img, err = raster.Fit(img, raster.Resize, 64, 8); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				img, err = raster.Fit(img, raster.Resize, 64, 8)
+				must(t, err)
 				key := noise.NewKey(sha256.Sum256([]byte(name + c.task)))
 				draw, err := op.Encode(drawOf(key))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: c.sigma}, key)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				v, err := metric.PSNR(img, op.Baseline(y))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				baseline += v / 2
 				photos = append(photos, photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}})
 			}

@@ -21,54 +21,33 @@ func TestShortRuns(t *testing.T) {
 	}
 	e := engine(t)
 	data, err := os.ReadFile("../examples/images/coffee.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	truth, err := raster.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if truth, err = raster.Fit(truth, raster.Resize, 64, 8); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	truth, err = raster.Fit(truth, raster.Resize, 64, 8)
+	must(t, err)
 	op, err := operator.Builtin().New(operator.InpaintRandom, nil, operator.Shape{Channels: 3, Height: 64, Width: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := noise.NewKey(sha256.Sum256([]byte("short runs")))
 	draw, err := op.Encode(op.Draw(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	y, err := e.Measure(t.Context(), op, truth.Pix, draw, operator.Noise{Sigma: effectSigma}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	baseline, err := metric.PSNR(truth, op.Baseline(y))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		method string
 		steps  int
 		margin float64
 	}{{"dps", 30, 5}, {"daps", 16, 5}, {"dmplug", 20, 3}} {
 		cfg, err := method.Builtin().Resolve(method.Request{Method: c.method, Preset: "natural", Task: op.Task, Steps: c.steps}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := e.Solver(restore.Plan{Task: op.Task, Image: op.Image, Solver: cfg}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := s.Solve(t.Context(), []solver.Problem{{Y: y, Draw: draw, Key: key}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		psnr, err := metric.PSNR(truth, &raster.Image{Channels: 3, Height: 64, Width: 64, Pix: got[0].X})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("%s: degraded %.2f dB, restored %.2f dB in %d steps", c.method, baseline, psnr, c.steps)
 		if !(psnr >= baseline+c.margin) {
 			t.Errorf("%s: gain %.2f dB, want at least %.1f", c.method, psnr-baseline, c.margin)

@@ -19,9 +19,7 @@ func TestSettingsOfLayout(t *testing.T) {
 	plain[onnxruntime.SettingLayout] = onnxruntime.LayoutNCHW
 	settings := func(name string) map[string]string {
 		s, err := method.Builtin().Resolve(method.Request{Method: name, Preset: "natural", Task: "super_resolution"}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return e.Settings(restore.Plan{Task: "super_resolution", Solver: s})
 	}
 	for name, want := range map[string]map[string]string{

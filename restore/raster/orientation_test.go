@@ -86,9 +86,7 @@ func TestDecodeOrientedJPEG(t *testing.T) {
 			t.Fatalf("Probe = %d, %d, %q, %v", w, h, format, err)
 		}
 		img, err := Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if img.Width != 16 || img.Height != 32 {
 			t.Fatalf("%dx%d pixels, want 16x32", img.Width, img.Height)
 		}

@@ -131,7 +131,8 @@ func compile(t testing.TB, rt *onnxruntime.Runtime, run *method.Run, n int, buil
 
 func solve(t testing.TB, s *Solver, probs []Problem) []Solution {
 	t.Helper()
-	got := solve(t, s, probs)
+	got, err := s.Solve(context.Background(), probs, nil)
+	must(t, err)
 	return got
 }
 

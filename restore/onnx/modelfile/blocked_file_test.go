@@ -26,20 +26,14 @@ func editedModel(t *testing.T, edit func(p *onnxpb.ModelProto, nodes []*onnxpb.N
 	y = l.Add(l.op("Neg", sum), s)
 	g.Output("y", y)
 	data, err := g.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var p onnxpb.ModelProto
-	if err := proto.Unmarshal(data, &p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proto.Unmarshal(data, &p))
 	edit(&p, p.Graph.Node)
-	if data, err = proto.Marshal(&p); err != nil {
-		t.Fatal(err)
-	}
-	if m, err = modelfile.ReadModel(data); err != nil {
-		t.Fatal(err)
-	}
+	data, err = proto.Marshal(&p)
+	must(t, err)
+	m, err = modelfile.ReadModel(data)
+	must(t, err)
 	return m, x, y
 }
 

@@ -246,18 +246,12 @@ func inNetwork(t *testing.T, m *modelfile.Model, x, y onnx.Value, block int) (re
 	g.Block(block)
 	in := g.Input("x", onnx.Float, x.Dims...)
 	out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": in}, map[string][]int{"y": y.Dims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("y", out["y"])
 	data, err := g.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var p onnxpb.ModelProto
-	if err := proto.Unmarshal(data, &p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proto.Unmarshal(data, &p))
 	counts := map[string]int{}
 	for _, n := range p.Graph.Node {
 		if n.Domain == "com.microsoft.nchwc" {

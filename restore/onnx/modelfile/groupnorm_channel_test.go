@@ -42,13 +42,9 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 		in := onnxtest.Random(x.Size(), 9)
 		want := onnxtest.Run(t, g, []value{x}, []value{port}, in)[0]
 		data, err := g.Marshal("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := modelfile.ReadModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, count := m.FuseGroupNormByChannel()
 		if count != 1 {
 			t.Fatalf("%s: %d normalisations were rewritten, want 1", name, count)
@@ -56,13 +52,10 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 		g = onnx.NewGraph(onnx.DefaultOpset)
 		x = g.Input("x", onnx.Float, x.Dims...)
 		out, err := g.Inline(m, map[string]value{"x": x}, map[string][]int{"y": x.Dims})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g.Output("y", out["y"])
-		if data, err = g.Marshal("m"); err != nil {
-			t.Fatal(err)
-		}
+		data, err = g.Marshal("m")
+		must(t, err)
 		if got := bytes.Contains(data, []byte("Sigmoid")); got != c.kept {
 			t.Errorf("%s: a sigmoid is kept: %v, want %v", name, got, c.kept)
 		}

@@ -18,13 +18,9 @@ func TestFuseGroupNorm(t *testing.T) {
 		"testdata/attention_22_free.onnx": 21,
 	} {
 		data, err := os.ReadFile("../../prior/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := modelfile.ReadModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := networkPredictions(t, m, 2, 0)
 		for form, fuse := range map[string]func(*modelfile.Model) (*modelfile.Model, int){
 			"by group": (*modelfile.Model).FuseGroupNorm, "by channel": (*modelfile.Model).FuseGroupNormByChannel,
@@ -54,13 +50,9 @@ func TestFuseGroupNormLeavesOthers(t *testing.T) {
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 8, 8), g.Scalar(2)))
 	data, err := g.Marshal("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if same, got := m.FuseGroupNorm(); got != 0 || same != m {
 		t.Errorf("%d normalisations were rewritten, want none", got)
 	}

@@ -29,13 +29,9 @@ func halved(m *modelfile.Model, op string) (half, full int) {
 func TestHalfOfBundled(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, groups := m.FuseGroupNorm()
 	h := m.Half()
 	for _, c := range []struct {
@@ -72,13 +68,9 @@ func TestHalfRules(t *testing.T) {
 	square := g.Mul(sum, sum)
 	g.Output("y", g.Sqrt(square))
 	data, err := g.Marshal("rules")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var half []string
 	for _, n := range m.Half().Proto().Graph.Node {
 		if name, ok := strings.CutSuffix(n.Output[0], "/half"); ok && n.OpType != "Cast" {

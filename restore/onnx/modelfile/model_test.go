@@ -9,12 +9,17 @@ import (
 	"ddiff/restore/onnx/modelfile"
 )
 
-func TestReadModelRefuses(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestReadModelRefuses(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
+	must(t, err)
 	for name, b := range map[string][]byte{
 		"empty": nil, "text": []byte("hello, world"), "cut": data[:len(data)/2], "PNG": []byte("\x89PNG\r\n\x1a\n"),
 	} {

@@ -20,17 +20,11 @@ func TestSplit(t *testing.T) {
 	g.Output("y", g.Mul(h, h))
 	g.Output("gx", g.Mul(g.Mul(w, h), weights))
 	data, err := g.Marshal("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, rest, crossing, err := m.Split("y", "gx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, part := range []*modelfile.Model{first, rest} {
 		if err := part.Sound(); err != nil {
 			t.Error(err)
