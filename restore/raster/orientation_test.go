@@ -60,7 +60,7 @@ func TestOrient(t *testing.T) {
 			for i, v := range stored {
 				img.Plane(1)[i] = v + 10
 			}
-			got := orient(img, tt.orientation)
+			got := Orient(img, tt.orientation)
 			if err := got.Validate(); err != nil || got.Width != tt.width {
 				t.Fatalf("%dx%d, %v; want width %d", got.Width, got.Height, err, tt.width)
 			}
