@@ -1,8 +1,9 @@
 package onnx
 
 import (
-	"ddiff/restore/onnx/infer"
 	"slices"
+
+	"ddiff/restore/onnx/infer"
 )
 
 // linearRules are the rules of products of matrices.

@@ -1,8 +1,6 @@
 package modelfile_test
 
 import (
-	"math"
-	"os"
 	"testing"
 
 	"ddiff/restore/onnx"
@@ -18,17 +16,10 @@ func TestInlineNetworkBlocked(t *testing.T) {
 		t.Skip("the library has no blocked layout on this processor")
 	}
 	for _, file := range []string{"bundled/prior.onnx", "testdata/attention_17_free.onnx", "testdata/attention_20_free.onnx"} {
-		data, err := os.ReadFile("../../prior/" + file)
-		must(t, err)
-		m, err := modelfile.ReadModel(data)
-		must(t, err)
-		m, _ = m.FuseGroupNorm()
+		m, _ := modelOf(t, file).FuseGroupNorm()
 		for _, n := range []int{1, 2} {
 			want, got := networkPredictions(t, m, n, 0), networkPredictions(t, m, n, block)
-			worst, largest := 0.0, 0.0
-			for i, v := range got {
-				worst, largest = max(worst, math.Abs(float64(v-want[i]))), max(largest, math.Abs(float64(want[i])))
-			}
+			worst, largest := farthest(want, got)
 			if !(worst <= 2e-5*largest) {
 				t.Errorf("%s, batch %d: predictions differ by %.2g of at most %.2g", file, n, worst, largest)
 			}

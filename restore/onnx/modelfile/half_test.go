@@ -3,7 +3,6 @@ package modelfile_test
 import (
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -17,11 +16,7 @@ import (
 // bundledModel returns the score network of the bundled prior, prepared as by prior.Load.
 func bundledModel(t *testing.T) *modelfile.Model {
 	t.Helper()
-	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
-	must(t, err)
-	m, err := modelfile.ReadModel(data)
-	must(t, err)
-	m, _ = m.FuseGroupNorm()
+	m, _ := modelOf(t, "bundled/prior.onnx").FuseGroupNorm()
 	return m
 }
 

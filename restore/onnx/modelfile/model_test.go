@@ -2,6 +2,7 @@ package modelfile_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"testing"
 
@@ -14,6 +15,25 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// modelOf reads a model of the folder prior.
+func modelOf(t testing.TB, name string) *modelfile.Model {
+	t.Helper()
+	data, err := os.ReadFile("../../prior/" + name)
+	must(t, err)
+	m, err := modelfile.ReadModel(data)
+	must(t, err)
+	return m
+}
+
+// farthest returns the largest difference of two results, NaN if some element is none, and the largest absolute value of the first.
+func farthest(want, got []float32) (difference, largest float64) {
+	for i, v := range want {
+		difference = max(difference, math.Abs(float64(v-got[i])))
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	return difference, largest
 }
 
 func TestReadModelRefuses(t *testing.T) {

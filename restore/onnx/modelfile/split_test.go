@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // TestSplit: the parts have what they need, and what both need is computed once.
@@ -19,10 +20,7 @@ func TestSplit(t *testing.T) {
 	h := g.Exp(g.Mul(x, weights))
 	g.Output("y", g.Mul(h, h))
 	g.Output("gx", g.Mul(g.Mul(w, h), weights))
-	data, err := g.Marshal("m")
-	must(t, err)
-	m, err := modelfile.ReadModel(data)
-	must(t, err)
+	m := onnxtest.Parse(t, g)
 	first, rest, crossing, err := m.Split("y", "gx")
 	must(t, err)
 	for _, part := range []*modelfile.Model{first, rest} {
