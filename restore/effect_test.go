@@ -37,17 +37,55 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func engine(t *testing.T) *restore.Engine {
+// newEngine opens an engine on the bundled prior until the end of a test.
+func newEngine(t *testing.T, rt *onnxruntime.Runtime, cfg restore.Config) *restore.Engine {
 	t.Helper()
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	e := restore.NewEngine(rt, p, cfg)
+	t.Cleanup(func() { must(t, e.Close()) })
 	return e
+}
+
+func engine(t *testing.T) *restore.Engine {
+	t.Helper()
+	return newEngine(t, onnxtest.Runtime(t), restore.Config{})
+}
+
+// rgb is the shape of a picture in colour.
+func rgb(height, width int) operator.Shape {
+	return operator.Shape{Channels: 3, Height: height, Width: width}
+}
+
+// resolve returns the settings of a request for the bundled prior.
+func resolve(t *testing.T, r method.Request) method.Settings {
+	t.Helper()
+	cfg, err := method.Builtin().Resolve(r, 1000)
+	must(t, err)
+	return cfg
+}
+
+// readPhotograph reads a bundled picture at the size of a square.
+func readPhotograph(t *testing.T, name string, size int) *raster.Image {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../examples/images", name))
+	must(t, err)
+	img, err := raster.Decode(data)
+	must(t, err)
+	img, err = raster.Fit(img, raster.Resize, size, 8)
+	must(t, err)
+	return img
+}
+
+// measured measures a picture with noise of the standard deviation sigma.
+func measured(t *testing.T, e *restore.Engine, op *operator.Operator, img *raster.Image, drawOf func(noise.Key) *operator.Draw, sigma float64, seed string) photograph {
+	t.Helper()
+	key := noise.NewKey(sha256.Sum256([]byte(seed)))
+	draw, err := op.Encode(drawOf(key))
+	must(t, err)
+	y, err := e.Measure(t.Context(), op, img.Pix, draw, operator.Noise{Sigma: sigma}, key)
+	must(t, err)
+	return photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}}
 }
 
 // photographs measures the six bundled pictures at the size of the operator, a square.
@@ -59,18 +97,8 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 	}
 	var out []photograph
 	for _, f := range files {
-		data, err := os.ReadFile(f)
-		must(t, err)
-		img, err := raster.Decode(data)
-		must(t, err)
-		img, err = raster.Fit(img, raster.Resize, op.Image.Height, 8)
-		must(t, err)
-		key := noise.NewKey(sha256.Sum256([]byte(filepath.Base(f) + op.Task)))
-		draw, err := op.Encode(op.Draw(key))
-		must(t, err)
-		y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: effectSigma}, key)
-		must(t, err)
-		out = append(out, photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}})
+		name := filepath.Base(f)
+		out = append(out, measured(t, e, op, readPhotograph(t, name, op.Image.Height), op.Draw, effectSigma, name+op.Task))
 	}
 	return out
 }
@@ -105,16 +133,14 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 
 func effectOperator(t *testing.T, task string) *operator.Operator {
 	t.Helper()
-	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: effectSize, Width: effectSize})
+	op, err := operator.Builtin().New(task, nil, rgb(effectSize, effectSize))
 	must(t, err)
 	return op
 }
 
 func natural(t *testing.T, task string) method.Settings {
 	t.Helper()
-	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task}, 1000)
-	must(t, err)
-	return cfg
+	return resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task})
 }
 
 // everySecond halves the time of a test.
