@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
