@@ -17,25 +17,17 @@ func TestBfloat16Quality(t *testing.T) {
 	if !other.Computes(onnxruntime.BF16) {
 		t.Skip("this CPU has no products in bfloat16")
 	}
-	const size, image, mean = 64, 0.1, 0.05
+	const image, mean = 0.1, 0.05
 	tasks := []string{operator.SuperResolution, operator.InpaintBox, operator.GaussianDeblur, operator.HDR}
 	if testing.Short() {
 		tasks = tasks[2:3]
 	}
 	exact := engine(t)
 	rounded := restore.NewEngine(other, exact.Prior(), restore.Config{})
-	t.Cleanup(func() {
-		if err := rounded.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, rounded.Close()) })
 	for _, task := range tasks {
 		t.Run(task, func(t *testing.T) {
-			op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: size, Width: size})
-			if err != nil {
-				t.Fatal(err)
-			}
-			cfg, sum := natural(t, task), 0.0
+			op, cfg, sum := effectOperator(t, task), natural(t, task), 0.0
 			photos := photographs(t, exact, op)[:3]
 			for i := range photos {
 				want, _ := restored(t, exact, op, cfg, photos[i:i+1])

@@ -9,7 +9,6 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 )
 
@@ -18,9 +17,7 @@ import (
 func TestChoice(t *testing.T) {
 	plugin := onnxtest.OpenVINOPlugin(t)
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	other := rt.Alternative()
 	if rt.Provider() != onnxruntime.ProviderCPU || other == nil || other.Provider() != onnxruntime.ProviderOpenVINO {
@@ -32,22 +29,9 @@ func TestChoice(t *testing.T) {
 	if !rt.Whole(onnxruntime.FP32) || !rt.Whole(onnxruntime.FP16) || rt.Whole(onnxruntime.BF16) || other.Whole(onnxruntime.FP32) || other.Whole(onnxruntime.BF16) {
 		t.Error("only the CPU provider computes a network in one session with the rest of a step")
 	}
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := restore.Plan{Task: operator.GaussianDeblur, Image: operator.Shape{Channels: 3, Height: 32, Width: 32}}
-	if plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: plan.Task}, p.Schedule.Steps()); err != nil {
-		t.Fatal(err)
-	}
+	plan := restore.Plan{Task: operator.GaussianDeblur, Image: rgb(32, 32), Solver: natural(t, operator.GaussianDeblur)}
 	open := func(b solver.Build) *restore.Engine {
-		e := restore.NewEngine(rt, p, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
-		t.Cleanup(func() {
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return e
+		return newEngine(t, rt, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
 	}
 	e := open(solver.Build{})
 	provider := func(precision onnxruntime.Precision) string {
@@ -97,27 +81,12 @@ func TestChoice(t *testing.T) {
 // A plan with another step size is solved by the compiled solver of the plan before, one with another operator is not; both are found again.
 func TestEngineReusesSolvers(t *testing.T) {
 	t.Parallel()
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Methods: method.Builtin(), Operators: operator.Builtin()})
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	e := newEngine(t, onnxtest.Runtime(t), restore.Config{Methods: method.Builtin(), Operators: operator.Builtin()})
 	solverOf := func(task string, steps int) *solver.Solver {
 		t.Helper()
-		plan := restore.Plan{Task: task, Image: operator.Shape{Channels: 3, Height: 32, Width: 32}}
-		plan.Solver, err = method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps}, p.Schedule.Steps())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Solver(plan, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps})
+		s, err := e.Solver(restore.Plan{Task: task, Image: rgb(32, 32), Solver: cfg}, 1)
+		must(t, err)
 		if s.Steps() != steps {
 			t.Errorf("a solver of %d steps for %d", s.Steps(), steps)
 		}

@@ -30,19 +30,62 @@ const (
 	effectSigma = 0.05
 )
 
-func engine(t *testing.T) *restore.Engine {
+func must(t testing.TB, err error) {
 	t.Helper()
-	p, err := prior.Open(prior.Bundled)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+}
+
+// newEngine opens an engine on the bundled prior until the end of a test.
+func newEngine(t *testing.T, rt *onnxruntime.Runtime, cfg restore.Config) *restore.Engine {
+	t.Helper()
+	p, err := prior.Open(prior.Bundled)
+	must(t, err)
+	e := restore.NewEngine(rt, p, cfg)
+	t.Cleanup(func() { must(t, e.Close()) })
 	return e
+}
+
+func engine(t *testing.T) *restore.Engine {
+	t.Helper()
+	return newEngine(t, onnxtest.Runtime(t), restore.Config{})
+}
+
+// rgb is the shape of a picture in colour.
+func rgb(height, width int) operator.Shape {
+	return operator.Shape{Channels: 3, Height: height, Width: width}
+}
+
+// resolve returns the settings of a request for the bundled prior.
+func resolve(t *testing.T, r method.Request) method.Settings {
+	t.Helper()
+	cfg, err := method.Builtin().Resolve(r, 1000)
+	must(t, err)
+	return cfg
+}
+
+// readPhotograph reads a bundled picture at the size of a square.
+func readPhotograph(t *testing.T, name string, size int) *raster.Image {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../examples/images", name))
+	must(t, err)
+	img, err := raster.Decode(data)
+	must(t, err)
+	img, err = raster.Fit(img, raster.Resize, size, 8)
+	must(t, err)
+	return img
+}
+
+// measured measures a picture with noise of the standard deviation sigma.
+func measured(t *testing.T, e *restore.Engine, op *operator.Operator, img *raster.Image, drawOf func(noise.Key) *operator.Draw, sigma float64, seed string) photograph {
+	t.Helper()
+	key := noise.NewKey(sha256.Sum256([]byte(seed)))
+	draw, err := op.Encode(drawOf(key))
+	must(t, err)
+	y, err := e.Measure(t.Context(), op, img.Pix, draw, operator.Noise{Sigma: sigma}, key)
+	must(t, err)
+	return photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}}
 }
 
 // photographs measures the six bundled pictures at the size of the operator, a square.
@@ -54,27 +97,8 @@ func photographs(t *testing.T, e *restore.Engine, op *operator.Operator) []photo
 	}
 	var out []photograph
 	for _, f := range files {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, err := raster.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if img, err = raster.Fit(img, raster.Resize, op.Image.Height, 8); err != nil {
-			t.Fatal(err)
-		}
-		key := noise.NewKey(sha256.Sum256([]byte(filepath.Base(f) + op.Task)))
-		draw, err := op.Encode(op.Draw(key))
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: effectSigma}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}})
+		name := filepath.Base(f)
+		out = append(out, measured(t, e, op, readPhotograph(t, name, op.Image.Height), op.Draw, effectSigma, name+op.Task))
 	}
 	return out
 }
@@ -87,30 +111,20 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 		plan.Precision = p
 	}
 	s, err := e.Solver(plan, len(photos))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var problems []solver.Problem
 	for _, p := range photos {
 		problems = append(problems, p.problem)
 	}
 	answers, err := s.Solve(context.Background(), problems, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, a := range answers {
 		v, err := metric.PSNR(photos[i].truth, &raster.Image{Channels: 3, Height: op.Image.Height, Width: op.Image.Width, Pix: a.X})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ax, err := e.Apply(context.Background(), op, a.X, photos[i].problem.Draw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := metric.Residual(photos[i].problem.Y, ax, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		psnr += v / float64(len(photos))
 		square += r / float64(len(photos))
 	}
@@ -119,20 +133,14 @@ func restored(t *testing.T, e *restore.Engine, op *operator.Operator, cfg method
 
 func effectOperator(t *testing.T, task string) *operator.Operator {
 	t.Helper()
-	op, err := operator.Builtin().New(task, nil, operator.Shape{Channels: 3, Height: effectSize, Width: effectSize})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op, err := operator.Builtin().New(task, nil, rgb(effectSize, effectSize))
+	must(t, err)
 	return op
 }
 
 func natural(t *testing.T, task string) method.Settings {
 	t.Helper()
-	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: task}, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+	return resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task})
 }
 
 // everySecond halves the time of a test.
@@ -171,9 +179,7 @@ func TestMargins(t *testing.T) {
 			baseline := 0.0
 			for _, p := range photos {
 				v, err := metric.PSNR(p.truth, op.Baseline(p.problem.Y))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				baseline += v / float64(len(photos))
 			}
 			got, _ := restored(t, e, op, cfg, photos)

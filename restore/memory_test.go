@@ -18,14 +18,9 @@ import (
 // their value.
 func TestMemory(t *testing.T) {
 	rt := onnxtest.Runtime(t)
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := restore.NewEngine(rt.Threaded(1), p, restore.Config{Operators: operator.Builtin()})
-	defer e.Close() //nolint:errcheck // nothing is compiled
+	e := newEngine(t, rt.Threaded(1), restore.Config{Operators: operator.Builtin()})
 	need := func(task string, w, h, n int) int64 {
-		return e.Memory(restore.Plan{Task: task, Image: operator.Shape{Channels: 3, Height: h, Width: w}}, n) >> 20
+		return e.Memory(restore.Plan{Task: task, Image: rgb(h, w)}, n) >> 20
 	}
 	for _, c := range []struct{ w, h, mib int64 }{{512, 512, 427}, {1024, 512, 883}, {1024, 1024, 1776}, {4096, 64, 428}} {
 		if got := need("hdr", int(c.w), int(c.h), 1); got < c.mib || got > 3*c.mib {
@@ -35,10 +30,9 @@ func TestMemory(t *testing.T) {
 	if one, eight := need("hdr", 512, 512, 1), need("hdr", 512, 512, 8); eight < 8*one || eight > 8*one+8 {
 		t.Errorf("a batch of 8: %d MiB, one: %d MiB", eight, one)
 	}
-	parts := restore.NewEngine(rt.Threaded(4), p, restore.Config{Operators: operator.Builtin()})
-	defer parts.Close() //nolint:errcheck // nothing is compiled
-	plan := restore.Plan{Task: "hdr", Image: operator.Shape{Channels: 3, Height: 64, Width: 64}}
-	if more := parts.Memory(plan, 3) - e.Memory(plan, 3); more != 2*2*4*int64(p.Parameters()) {
+	parts := newEngine(t, rt.Threaded(4), restore.Config{Operators: operator.Builtin()})
+	plan := restore.Plan{Task: "hdr", Image: rgb(64, 64)}
+	if more := parts.Memory(plan, 3) - e.Memory(plan, 3); more != 2*2*4*int64(e.Prior().Parameters()) {
 		t.Errorf("three streams: %d bytes above one, want two copies of the weights in two streams", more)
 	}
 	if more := parts.Memory(plan, 1) - e.Memory(plan, 1); more != 0 {
@@ -62,20 +56,14 @@ func TestLatentMemory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data, err := prior.Read(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := haar.Write(dir, data, haar.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, haar.Write(dir, data, haar.Config{}))
 	p, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
 	defer e.Close() //nolint:errcheck // nothing is compiled
 	for side, mib := range map[int]int64{256: 67, 512: 439} {
-		plan := restore.Plan{Task: "hdr", Image: operator.Shape{Channels: 3, Height: side, Width: side}}
+		plan := restore.Plan{Task: "hdr", Image: rgb(side, side)}
 		if got := e.Memory(plan, 1) >> 20; got < mib || got > 3*mib {
 			t.Errorf("%d×%d: %d MiB, measured %d", side, side, got, mib)
 		}
@@ -86,18 +74,10 @@ func TestLatentMemory(t *testing.T) {
 // MiB of ddiff at 64×64) without exceeding 1.5 times their value. dmplug differentiates as many evaluations as its parameter ddim_steps.
 func TestGradientMemory(t *testing.T) {
 	t.Parallel()
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Operators: operator.Builtin(), Methods: method.Builtin()})
-	defer e.Close() //nolint:errcheck // nothing is compiled
+	e := newEngine(t, onnxtest.Runtime(t), restore.Config{Operators: operator.Builtin(), Methods: method.Builtin()})
 	need := func(name string, side int) int64 {
-		settings, err := method.Builtin().Resolve(method.Request{Method: name, Preset: "natural", Task: operator.InpaintBox}, p.Schedule.Steps())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e.Memory(restore.Plan{Task: operator.InpaintBox, Image: operator.Shape{Channels: 3, Height: side, Width: side}, Solver: settings}, 1) >> 20
+		settings := resolve(t, method.Request{Method: name, Preset: "natural", Task: operator.InpaintBox})
+		return e.Memory(restore.Plan{Task: operator.InpaintBox, Image: rgb(side, side), Solver: settings}, 1) >> 20
 	}
 	for _, c := range []struct {
 		method string
@@ -134,13 +114,9 @@ func convolutions(t *testing.T, layers, side int) *operator.File {
 	}
 	g.Output("y", v)
 	data, err := g.Marshal("own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := operator.Load("own.onnx", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -148,18 +124,13 @@ func convolutions(t *testing.T, layers, side int) *operator.File {
 // those of a file with one convolution of three channels, without exceeding twice their value.
 func TestOperatorMemory(t *testing.T) {
 	t.Parallel()
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := restore.NewEngine(onnxtest.Runtime(t).Threaded(1), p, restore.Config{})
-	defer e.Close() //nolint:errcheck // nothing is compiled
+	e := newEngine(t, onnxtest.Runtime(t).Threaded(1), restore.Config{})
 	for _, c := range []struct {
 		layers, side int
 		mib          int64
 	}{{4, 256, 170}, {10, 256, 377}, {4, 512, 649}} {
 		own := convolutions(t, c.layers, c.side)
-		plan := restore.Plan{Task: "own", Image: operator.Shape{Channels: 3, Height: c.side, Width: c.side}}
+		plan := restore.Plan{Task: "own", Image: rgb(c.side, c.side)}
 		beside := e.Memory(plan, 1)
 		plan.Own = own
 		if got := (e.Memory(plan, 1) - beside) >> 20; got < c.mib || got > 2*c.mib {
@@ -179,15 +150,10 @@ func TestOperatorMemory(t *testing.T) {
 // of 64×64, without exceeding twice their value.
 func TestTiledMemory(t *testing.T) {
 	t.Parallel()
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{})
-	defer e.Close() //nolint:errcheck // nothing is compiled
+	e := engine(t)
 	need := func(task string, w, h int, tiling tile.Tiling) int64 {
 		return e.Memory(restore.Plan{
-			Task: task, Image: operator.Shape{Channels: 3, Height: h, Width: w}, Solver: method.Settings{Method: "ddiff"}, Tiles: tiling,
+			Task: task, Image: rgb(h, w), Solver: method.Settings{Method: "ddiff"}, Tiles: tiling,
 		}, 1) >> 20
 	}
 	auto := tile.Tiling{Side: 256, Overlap: 64}

@@ -1,17 +1,11 @@
 package restore_test
 
 import (
-	"context"
-	"crypto/sha256"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"ddiff/restore/metric"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
-	"ddiff/restore/raster"
-	"ddiff/restore/solver"
 )
 
 // TestOtherTasks restores two bundled photographs at 64×64 with the preset natural, whose settings for these tasks were chosen on
@@ -38,10 +32,8 @@ func TestOtherTasks(t *testing.T) {
 		{operator.Inpaint, nil, 0.02, 7.8, pair},
 	} {
 		t.Run(c.task, func(t *testing.T) {
-			op, err := operator.Builtin().New(c.task, c.params, operator.Shape{Channels: 3, Height: 64, Width: 64})
-			if err != nil {
-				t.Fatal(err)
-			}
+			op, err := operator.Builtin().New(c.task, c.params, rgb(64, 64))
+			must(t, err)
 			var photos []photograph
 			var baseline float64
 			drawOf := op.Draw
@@ -49,32 +41,11 @@ func TestOtherTasks(t *testing.T) {
 				drawOf = func(noise.Key) *operator.Draw { return holes(64) }
 			}
 			for _, name := range c.photos {
-				data, err := os.ReadFile(filepath.Join("../examples/images", name+".png"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				img, err := raster.Decode(data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if img, err = raster.Fit(img, raster.Resize, 64, 8); err != nil {
-					t.Fatal(err)
-				}
-				key := noise.NewKey(sha256.Sum256([]byte(name + c.task)))
-				draw, err := op.Encode(drawOf(key))
-				if err != nil {
-					t.Fatal(err)
-				}
-				y, err := e.Measure(context.Background(), op, img.Pix, draw, operator.Noise{Sigma: c.sigma}, key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				v, err := metric.PSNR(img, op.Baseline(y))
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := measured(t, e, op, readPhotograph(t, name+".png", 64), drawOf, c.sigma, name+c.task)
+				v, err := metric.PSNR(p.truth, op.Baseline(p.problem.Y))
+				must(t, err)
 				baseline += v / 2
-				photos = append(photos, photograph{img, solver.Problem{Y: y, Draw: draw, Key: key}})
+				photos = append(photos, p)
 			}
 			cfg := natural(t, c.task)
 			if cfg.Steps > 100 {

@@ -13,18 +13,12 @@ import (
 func TestSaturatedEntriesReturn(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
-	op, err := operator.Builtin().New(operator.HDR, nil, operator.Shape{Channels: 3, Height: 64, Width: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	op := effectOperator(t, operator.HDR)
 	dark := photographs(t, e, op)[3:4] // hubble_deep_field
 	ratio := map[string]float64{}
 	for _, rule := range []string{"never", "beyond_noise"} {
-		cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR, Steps: 100,
-			Values: map[string]parameter.Value{"recover": parameter.Word(rule)}}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR, Steps: 100,
+			Values: map[string]parameter.Value{"recover": parameter.Word(rule)}})
 		psnr, square := restored(t, e, op, cfg, dark)
 		ratio[rule] = square / (effectSigma * effectSigma)
 		t.Logf("%s: mean square residual %.2f σ², %.2f dB", rule, ratio[rule], psnr)

@@ -18,10 +18,7 @@ func TestSettingsOfLayout(t *testing.T) {
 	plain := maps.Clone(rt.Settings())
 	plain[onnxruntime.SettingLayout] = onnxruntime.LayoutNCHW
 	settings := func(name string) map[string]string {
-		s, err := method.Builtin().Resolve(method.Request{Method: name, Preset: "natural", Task: "super_resolution"}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := resolve(t, method.Request{Method: name, Preset: "natural", Task: "super_resolution"})
 		return e.Settings(restore.Plan{Task: "super_resolution", Solver: s})
 	}
 	for name, want := range map[string]map[string]string{

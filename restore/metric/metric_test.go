@@ -10,17 +10,20 @@ import (
 	"ddiff/restore/raster"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // decode reads an image of testdata.
 func decode(t testing.TB, name string) *raster.Image {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img, err := raster.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return img
 }
 
@@ -28,9 +31,7 @@ func decode(t testing.TB, name string) *raster.Image {
 func TestAgreesWithPiq(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/piq.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var vectors struct {
 		Cases []struct {
 			Name       string
@@ -40,9 +41,7 @@ func TestAgreesWithPiq(t *testing.T) {
 			HaarPSI    *float64
 		}
 	}
-	if err := json.Unmarshal(data, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &vectors))
 	if len(vectors.Cases) < 7 {
 		t.Fatalf("%d cases, want at least 7", len(vectors.Cases))
 	}
@@ -62,9 +61,7 @@ func TestAgreesWithPiq(t *testing.T) {
 					}
 					continue
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if !(math.Abs(got-m.want) <= m.tol) {
 					t.Errorf("%s = %.8f, want piq's %.8f", m.name, got, m.want)
 				}
@@ -204,13 +201,9 @@ func BenchmarkSSIM256(b *testing.B) { benchmark(b, SSIM) }
 // benchmark scores a pair of 3x256x256.
 func benchmark(b *testing.B, score func(x, y *raster.Image) (float64, error)) {
 	x, err := raster.Fit(decode(b, "pooled_x.png"), raster.CenterCrop, 256, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	y, err := raster.Fit(decode(b, "pooled_y.png"), raster.CenterCrop, 256, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	for b.Loop() {
 		if _, err := score(x, y); err != nil {
 			b.Fatal(err)
@@ -233,22 +226,16 @@ func TestHaarPSIOfGreyImages(t *testing.T) {
 	x1, x3 := grey("pooled_x.png")
 	y1, y3 := grey("pooled_y.png")
 	one, err := HaarPSI(x1, y1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	three, err := HaarPSI(x3, y3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sigmoid := func(s float64) float64 { return 1 / (1 + math.Exp(-haarAlpha*s)) }
 	// The chroma adds a third of the weights, with similarity 1.
 	if got, want := sigmoid(math.Sqrt(three)), (2*sigmoid(math.Sqrt(one))+sigmoid(1))/3; !(math.Abs(got-want) <= 1e-9) || !(one <= 0.99) {
 		t.Errorf("scores %v of one channel and %v of three, want a mean similarity of %v, is %v", one, three, want, got)
 	}
 	luma1, err := PSNRLuma(x1, y1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if luma3, err := PSNRLuma(x3, y3); err != nil || !(math.Abs(luma1-luma3) <= 1e-6) {
 		t.Errorf("luma of one channel has %v dB, of three %v, %v", luma1, luma3, err)
 	}

@@ -23,9 +23,7 @@ const lpipsFile = "testdata/lpips_alex.onnx"
 func openTest(t *testing.T, path string) *Network {
 	t.Helper()
 	n, err := OpenNetwork(onnxtest.Runtime(t), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Error(err)
@@ -38,13 +36,9 @@ func openTest(t *testing.T, path string) *Network {
 func TestNetworkAgreesWithTorch(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/lpips.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want map[string]float64
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &want))
 	if len(want) < 4 {
 		t.Fatalf("%d pairs", len(want))
 	}
@@ -104,9 +98,7 @@ func TestNetworkChangesSize(t *testing.T) {
 	for _, size := range [][2]int{{40, 40}, {40, 48}, {40, 44}, {48, 44}, {44, 44}, {44, 44}} {
 		x, y := pair(size[0], size[1])
 		got, err := used.Score(t.Context(), x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, err := openTest(t, lpipsFile).Score(t.Context(), x, y)
 		if err != nil || got != want {
 			t.Errorf("%v: %v, a new network %v, %v", size, got, want, err)
@@ -144,26 +136,18 @@ func TestNetworkRefusesImages(t *testing.T) {
 func TestOpenNetworkRefuses(t *testing.T) {
 	t.Parallel()
 	good, err := os.ReadFile(lpipsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	with := func(key, value string) []byte {
 		return onnxtest.WithMetadata(t, good, map[string]string{"ddiff." + key: value})
 	}
 	prior, err := os.ReadFile("../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fixed := func(axis int, side int64) []byte {
 		m := &onnxpb.ModelProto{}
-		if err := proto.Unmarshal(good, m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, proto.Unmarshal(good, m))
 		m.Graph.Input[1].GetType().GetTensorType().Shape.Dim[axis].Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: side}
 		data, err := proto.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	for name, tt := range map[string]struct {
@@ -183,9 +167,7 @@ func TestOpenNetworkRefuses(t *testing.T) {
 		"other range":      {with("range", "0..1"), ErrNetwork, "only -1..1 is supported"},
 	} {
 		path := filepath.Join(t.TempDir(), "m.onnx")
-		if err := os.WriteFile(path, tt.data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, tt.data, 0o644))
 		_, err := OpenNetwork(onnxtest.Runtime(t), path)
 		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.words) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with the path and %q", name, err, tt.words)
@@ -195,9 +177,7 @@ func TestOpenNetworkRefuses(t *testing.T) {
 		t.Errorf("missing file: %v", err)
 	}
 	changed := filepath.Join(t.TempDir(), "m.onnx")
-	if err := os.WriteFile(changed, with("license", "other"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(changed, with("license", "other"), 0o644))
 	if a, b := openTest(t, lpipsFile).ID(), openTest(t, changed).ID(); a == b {
 		t.Errorf("two files have the id %s", a)
 	}

@@ -14,13 +14,9 @@ import (
 func readArray(t testing.TB, name string) *raster.Image {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := raster.DecodeNPY(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &raster.Image{Channels: a.Shape[0], Height: a.Shape[1], Width: a.Shape[2], Pix: a.Data}
 }
 
@@ -28,9 +24,7 @@ func readArray(t testing.TB, name string) *raster.Image {
 func TestAgreesWithScikitImage(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/scikit_image.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var vectors struct {
 		Cases []struct {
 			Name       string
@@ -39,9 +33,7 @@ func TestAgreesWithScikitImage(t *testing.T) {
 			SSIM32     float64 `json:"ssim_float32"`
 		}
 	}
-	if err := json.Unmarshal(data, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &vectors))
 	if len(vectors.Cases) != 2 {
 		t.Fatalf("%d cases, want 2", len(vectors.Cases))
 	}

@@ -24,9 +24,7 @@ func TestTypes(t *testing.T) {
 		t.Errorf("error %v, want ErrModel that names the input", err)
 	}
 	types, err := onnx.Types(m, map[string][]int{"x": {5, 3, 8, 8}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if y := types["y"]; y.DType != onnx.Float || !slices.Equal(y.Dims, []int{5, 4, 4, 4}) {
 		t.Errorf("output %v, want float [5 4 4 4]", y)
 	}
@@ -104,9 +102,7 @@ func TestGradientOfWrongClaim(t *testing.T) {
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 2)
 	out, err := g.Inline(inlined(t, false), map[string]onnx.Value{"x": x}, map[string][]int{"y": {3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = g.Gradient(out["y"], x, g.Const([]float32{1, 1, 1}, 3))
 	if !errors.Is(err, infer.ErrShape) || !strings.Contains(err.Error(), "[2], not [3]") {
 		t.Errorf("error %v, want ErrShape with both shapes", err)
@@ -128,13 +124,9 @@ func TestGradientOfHalf(t *testing.T) {
 		x, seed := g.Input("x", onnx.Float, in.Dims...), g.Input("seed", onnx.Float, 2, 3)
 		g.Half(half)
 		out, err := g.Inline(model, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2, 3}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dx, err := g.Gradient(out["y"], x, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g.Output("dx", dx)
 		return onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: in.Dims}}, onnxtest.Random(in.Size(), 3), onnxtest.Random(6, 4))[0]
 	}

@@ -253,12 +253,9 @@ func fuzzModel(t *testing.T, seed uint64, opset int) fuzzed {
 	f.graph.Input = []*onnxpb.ValueInfoProto{port("x", onnx.Float, x.dims)}
 	f.graph.Output = []*onnxpb.ValueInfoProto{port(y.name, onnx.Float, y.dims), port(joined.name, onnx.Int64, []int{-1})}
 	data, err := proto.Marshal(&onnxpb.ModelProto{IrVersion: 8, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: int64(opset)}}, Graph: f.graph})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.model, err = modelfile.ReadModel(data); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	out.model, err = modelfile.ReadModel(data)
+	must(t, err)
 	return out
 }
 

@@ -71,9 +71,7 @@ func fuzzBatch(t *testing.T, opset int, models []fuzzed) []float64 {
 		seed := g.Input(fmt.Sprintf("seed%d", i), onnx.Float, m.y...)
 		names := m.model.Outputs()
 		got, err := g.Inline(m.model, map[string]onnx.Value{"x": x}, map[string][]int{names[0].Name: m.y, names[1].Name: {fuzzShape(t, m)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dx, err := g.Gradient(got[names[0].Name], x, seed)
 		if err != nil {
 			t.Fatalf("graph %d: %v; operations %v", i, err, m.ops)
@@ -155,9 +153,7 @@ func extrapolate(quotients []float64) (limit, doubt float64) {
 func fuzzShape(t *testing.T, m fuzzed) int {
 	t.Helper()
 	types, err := onnx.Types(m.model, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	total := 0
 	for _, name := range m.names {
 		v, ok := types[name]
@@ -173,9 +169,7 @@ func fuzzShape(t *testing.T, m fuzzed) int {
 func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 	t.Helper()
 	types, err := onnx.Types(m.model, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range m.names {
 		v := types[name]
 		for k, d := range v.Dims {
@@ -192,9 +186,7 @@ func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 func fuzzSession(t *testing.T, g *onnx.Graph, in, out []onnx.Value) func(data [][]float32) []*onnxruntime.Tensor {
 	t.Helper()
 	model, err := g.Marshal("fuzz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ins, outs []string
 	for _, v := range in {
 		ins = append(ins, v.Name)
@@ -203,27 +195,19 @@ func fuzzSession(t *testing.T, g *onnx.Graph, in, out []onnx.Value) func(data []
 		outs = append(outs, v.Name)
 	}
 	s, err := onnxtest.Runtime(t).NewSession(model, ins, outs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return func(data [][]float32) []*onnxruntime.Tensor {
 		x, err := onnxruntime.NewTensors(in...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer onnxruntime.CloseTensors(x)
 		for i := range data {
 			copy(x[i].F32, data[i])
 		}
 		y, err := onnxruntime.NewTensors(out...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { onnxruntime.CloseTensors(y) })
-		if err := s.Run(context.Background(), x, y); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Run(context.Background(), x, y))
 		return y
 	}
 }

@@ -19,9 +19,7 @@ func TestGradientDocument(t *testing.T) {
 	t.Parallel()
 	const file, begin, end = "../../docs/gradients.md", "-update -->\n", "<!-- end -->"
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	families := onnx.RuleFamilies()
 	list := "\n| family | operations |\n|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(families)) {

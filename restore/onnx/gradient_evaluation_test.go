@@ -19,6 +19,13 @@ type evaluation struct {
 	in, out []*onnxruntime.Tensor
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newEvaluation compiles a graph for the CPU; the test's end releases it.
 func newEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outputs ...onnx.Value) *evaluation {
 	t.Helper()
@@ -34,9 +41,7 @@ func newSerialEvaluation(t *testing.T, g *onnx.Graph, inputs []onnx.Value, outpu
 func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, out []string) (*onnxruntime.Session, error), inputs, outputs []onnx.Value) *evaluation {
 	t.Helper()
 	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	e := &evaluation{t: t}
 	name := func(values []onnx.Value) (names []string) {
 		for _, v := range values {
@@ -44,21 +49,18 @@ func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, ou
 		}
 		return names
 	}
-	if e.session, err = compile(model, name(inputs), name(outputs)); err != nil {
-		t.Fatal(err)
-	}
+	e.session, err = compile(model, name(inputs), name(outputs))
+	must(t, err)
 	t.Cleanup(func() {
 		if err := e.session.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if e.in, err = onnxruntime.NewTensors(inputs...); err != nil {
-		t.Fatal(err)
-	}
+	e.in, err = onnxruntime.NewTensors(inputs...)
+	must(t, err)
 	t.Cleanup(func() { onnxruntime.CloseTensors(e.in) })
-	if e.out, err = onnxruntime.NewTensors(outputs...); err != nil {
-		t.Fatal(err)
-	}
+	e.out, err = onnxruntime.NewTensors(outputs...)
+	must(t, err)
 	t.Cleanup(func() { onnxruntime.CloseTensors(e.out) })
 	return e
 }

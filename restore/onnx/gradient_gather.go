@@ -8,8 +8,8 @@ import (
 
 // gatherRules are the rules of look-ups by index.
 var gatherRules = map[string]rule{
-	"Gather": gatherRule, "GatherElements": gatherElementsRule, "GatherND": gatherNDRule, "ScatterND": scatterNDRule,
-	"ScatterElements": scatterElementsRule, "TopK": topRule,
+	"Gather": gatherRule, "GatherElements": gatherElementsRule, "GatherND": gatherNDRule, "ScatterND": scatterRule,
+	"ScatterElements": scatterRule, "TopK": topRule,
 }
 
 // gatherRule adds the gradient to the elements that were taken.
@@ -85,29 +85,20 @@ func gatherNDRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	return g.scatter(n, "ScatterND", n.Inputs[0].Dims, map[string]any{}, n.Inputs[1], dy[0])
 }
 
-// scatterNDRule covers the replacement of elements.
-func scatterNDRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+// scatterRule covers the replacement of elements.
+func scatterRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	if r := n.Text("reduction", "none"); r != "none" {
 		return Value{}, n.Refuse("reduction %s", r)
 	}
 	index, updates := n.Inputs[1], n.Inputs[2]
+	gather, attrs := "GatherND", map[string]any(nil)
+	if n.Op == "ScatterElements" {
+		gather, attrs = "GatherElements", map[string]any{"axis": n.Integer("axis", 0)}
+	}
 	if k == 2 {
-		return g.Apply("GatherND", dy[0].DType, updates.Dims, nil, dy[0], index), nil
+		return g.Apply(gather, dy[0].DType, updates.Dims, attrs, dy[0], index), nil
 	}
-	return g.Apply("ScatterND", dy[0].DType, dy[0].Dims, nil, dy[0], index, g.zeros(dy[0].DType, updates.Dims)), nil
-}
-
-// scatterElementsRule covers the replacement of elements.
-func scatterElementsRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
-	if r := n.Text("reduction", "none"); r != "none" {
-		return Value{}, n.Refuse("reduction %s", r)
-	}
-	index, updates := n.Inputs[1], n.Inputs[2]
-	attrs := map[string]any{"axis": n.Integer("axis", 0)}
-	if k == 2 {
-		return g.Apply("GatherElements", dy[0].DType, updates.Dims, attrs, dy[0], index), nil
-	}
-	return g.Apply("ScatterElements", dy[0].DType, dy[0].Dims, attrs, dy[0], index, g.zeros(dy[0].DType, updates.Dims)), nil
+	return g.Apply(n.Op, dy[0].DType, dy[0].Dims, attrs, dy[0], index, g.zeros(dy[0].DType, updates.Dims)), nil
 }
 
 // topRule writes the gradient of the largest elements to their places.

@@ -135,9 +135,7 @@ func TestGradientLayersAtZero(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, x, seed, _, dx, err := c.layer.gradient()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			g.Output("dx", dx)
 			e := newEvaluation(t, g, []onnx.Value{x, seed}, onnx.Value{Name: "dx", DType: onnx.Float, Dims: dx.Dims})
 			if got := e.run(make([]float32, 8), slices.Repeat([]float32{1}, seed.Size()))[0]; !slices.Equal(got, c.want) {

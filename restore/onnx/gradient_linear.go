@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"slices"
+
 	"ddiff/restore/onnx/infer"
 )
 
@@ -51,14 +53,8 @@ func matMulRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 
 // reshaped is Reshape, without an operation if the shape is the same.
 func (g *Graph) reshaped(v Value, dims []int) Value {
-	if len(v.Dims) == len(dims) {
-		same := true
-		for i, d := range dims {
-			same = same && d == v.Dims[i]
-		}
-		if same {
-			return v
-		}
+	if slices.Equal(v.Dims, dims) {
+		return v
 	}
 	return g.Reshape(v, dims...)
 }

@@ -121,9 +121,7 @@ func (l layer) gradient() (g *onnx.Graph, x, seed, y, dx onnx.Value, err error) 
 func (l layer) check(t *testing.T) {
 	t.Helper()
 	g, x, seed, y, dx, err := l.gradient()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("y", y)
 	g.Output("dx", dx)
 	e := newEvaluation(t, g, []onnx.Value{x, seed}, onnx.Value{Name: "y", DType: onnx.Float, Dims: y.Dims},

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"maps"
 	"slices"
 
 	"ddiff/restore/onnx/infer"
@@ -94,10 +95,7 @@ func maxPoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
 	if g.opset < scatterAdd {
 		return Value{}, n.Refuse("before operator set %d", scatterAdd)
 	}
-	attrs := map[string]any{}
-	for k, v := range n.Attrs {
-		attrs[k] = v
-	}
+	attrs := maps.Clone(n.Attrs)
 	delete(attrs, "storage_order")
 	index := Value{Name: g.fresh("MaxPool"), DType: Int64, Dims: dy.Dims}
 	g.emit("MaxPool", []string{x.Name}, []string{g.fresh("MaxPool"), index.Name}, infer.EncodeAttributes(attrs)...)

@@ -31,21 +31,15 @@ func TestGradientSpeed(t *testing.T) {
 	folder := t.TempDir()
 	torch := startTorch(t, python, folder, width, side)
 	data, err := os.ReadFile(filepath.Join(folder, "decoder.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	image := []int{1, 3, 4 * side, 4 * side}
 	build := func(gradient bool) *evaluation {
 		g := onnx.NewGraph(m.Opset())
 		z := g.Input("z", onnx.Float, 1, 3, side, side)
 		out, err := g.Inline(m, map[string]onnx.Value{"z": z}, map[string][]int{"x": image})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x := onnx.Value{Name: "y", DType: onnx.Float, Dims: image}
 		g.Output("y", out["x"])
 		if !gradient {
@@ -53,9 +47,7 @@ func TestGradientSpeed(t *testing.T) {
 		}
 		w := g.Input("w", onnx.Float, image...)
 		dz, err := g.Gradient(out["x"], z, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g.Output("dz", dz)
 		return newSerialEvaluation(t, g, []onnx.Value{z, w}, x, onnx.Value{Name: "dz", DType: onnx.Float, Dims: dz.Dims})
 	}
@@ -89,9 +81,7 @@ func milliseconds(t *testing.T, f func()) float64 {
 	t.Helper()
 	used := func() float64 {
 		var r syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 		return 1e3*float64(r.Utime.Sec+r.Stime.Sec) + 1e-3*float64(r.Utime.Usec+r.Stime.Usec)
 	}
 	begin := used()
@@ -105,16 +95,10 @@ func startTorch(t *testing.T, python, folder string, width, side int) func(pass 
 	c := exec.Command(python, "../../tools/gradient_bench.py", folder, strconv.Itoa(width), strconv.Itoa(side))
 	c.Stderr = os.Stderr
 	to, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	from, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Start())
 	t.Cleanup(func() {
 		if err := to.Close(); err != nil {
 			t.Error(err)
@@ -135,9 +119,7 @@ func startTorch(t *testing.T, python, folder string, width, side int) func(pass 
 			t.Fatalf("gradient_bench.py ended: %v", lines.Err())
 		}
 		ms, err := strconv.ParseFloat(strings.TrimSpace(lines.Text()), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return ms
 	}
 }

@@ -70,9 +70,7 @@ func TestGradientRules(t *testing.T) {
 			y := f(g, x)
 			seed := g.Input("seed", onnx.Float, y.Dims...)
 			dx, err := g.Gradient(y, x, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			g.Output("y", y)
 			g.Output("dx", dx)
 			outs := []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}, {Name: "dx", DType: onnx.Float, Dims: dx.Dims}}
@@ -114,9 +112,7 @@ func TestGradientSwish(t *testing.T) {
 	x := g.Input("x", onnx.Float, 3)
 	y := g.Apply("Swish", onnx.Float, x.Dims, map[string]any{"alpha": float32(1.5)}, x)
 	dx, err := g.Gradient(y, x, g.Const([]float32{1, 1, 1}, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("dx", dx)
 	at := []float32{-1, 0.3, 2}
 	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: x.Dims}}, at)[0]
@@ -145,9 +141,7 @@ func TestSqrtAtZero(t *testing.T) {
 	x := g.Input("x", onnx.Float, 3)
 	y := g.Sqrt(g.Mul(x, x))
 	d, err := g.Gradient(y, x, g.Const([]float32{1, 1, 1}, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("d", d)
 	got := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{{Name: "d", DType: onnx.Float, Dims: []int{3}}}, []float32{0, 2, -2})[0]
 	for i, want := range []float32{0, 1, -1} {
@@ -172,13 +166,9 @@ func inlined(t *testing.T, capture bool) *modelfile.Model {
 	}
 	g.Output("y", y)
 	data, err := g.Marshal("inner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -206,13 +196,9 @@ func conditional(t *testing.T) *modelfile.Model {
 			}},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -226,13 +212,9 @@ func nodes(t *testing.T, inits []*onnxpb.TensorProto, nodes ...*onnxpb.NodeProto
 		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: onnx.DefaultOpset}},
 		Graph:       &onnxpb.GraphProto{Input: port("x"), Output: port("y"), Initializer: inits, Node: nodes},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
@@ -254,9 +236,7 @@ func TestGradientRefusesOpaqueNodes(t *testing.T) {
 	t.Parallel()
 	inline := func(t *testing.T, g *onnx.Graph, m *modelfile.Model, x onnx.Value) onnx.Value {
 		out, err := g.Inline(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return out["y"]
 	}
 	loop := func(g *onnx.Graph, state onnx.Value, body func(b *onnx.Graph, s onnx.Value) onnx.Value) onnx.Value {
@@ -359,9 +339,7 @@ func TestGradientInLoopBody(t *testing.T) {
 	g = onnx.NewGraph(onnx.DefaultOpset)
 	x = g.Input("x", onnx.Float, 2)
 	out, err := g.Inline(model, map[string]onnx.Value{"x": x}, map[string][]int{"y": {2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	final, _ = g.Loop(g.Ints(2), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 		d, err := b.Gradient(b.Mul(out["y"], s[0]), x, b.Const([]float32{1, 1}, 2))
 		failure = err

@@ -31,30 +31,18 @@ func gradientVectors(t *testing.T, name string) (*modelfile.Model, vectors) {
 	t.Helper()
 	base := filepath.Join("testdata", "gradients", name)
 	packed, err := os.Open(base + ".onnx.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer packed.Close()
 	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile(base + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var v vectors
-	if err := json.Unmarshal(text, &v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &v))
 	return m, v
 }
 
@@ -107,13 +95,9 @@ func vectorError(t *testing.T, name string, half bool) float64 {
 	w := g.Input("w", onnx.Float, v.Arrays["w"].Dims...)
 	order = append(order, w)
 	out, err := g.Inline(m, inputs, map[string][]int{"y": w.Dims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gx, err := g.Gradient(out["y"], inputs["x"], w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("gx", gx)
 	e := newEvaluation(t, g, order, onnx.Value{Name: "gx", DType: onnx.Float, Dims: gx.Dims})
 	for i, in := range order {
@@ -133,13 +117,9 @@ func TestGradientForeignNetworks(t *testing.T) {
 		t.Run(filepath.Base(f), func(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m, err := modelfile.ReadModel(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			dims := []int{1, 3, 16, 16}
 			if strings.Contains(f, "free") {
 				dims = []int{2, 3, 16, 24}
@@ -147,14 +127,10 @@ func TestGradientForeignNetworks(t *testing.T) {
 			g := onnx.NewGraph(m.Opset())
 			x, time := g.Input("x", onnx.Float, dims...), g.Input("t", onnx.Int64, dims[0])
 			out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": time}, map[string][]int{"z": dims})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			seed := g.Input("seed", onnx.Float, dims...)
 			dx, err := g.Gradient(out["z"], x, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			g.Output("y", out["z"])
 			g.Output("dx", dx)
 			e := newEvaluation(t, g, []onnx.Value{x, seed, time}, onnx.Value{Name: "y", DType: onnx.Float, Dims: dims},

@@ -43,21 +43,15 @@ func TestInlineTwice(t *testing.T) {
 	in := inner.Input("x", onnx.Float, 2)
 	inner.Output("y", inner.Add(inner.Mul(in, inner.Scalar(3)), inner.Scalar(1)))
 	data, err := inner.Marshal("inner")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, 2)
 	v := x
 	for range 2 {
 		out, err := g.Inline(m, map[string]onnx.Value{"x": v}, map[string][]int{"y": {2}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v = out["y"]
 	}
 	g.Output("z", v)
@@ -89,9 +83,7 @@ func TestMarshalIsDeterministic(t *testing.T) {
 		x := g.Input("x", onnx.Float, 4, 6)
 		g.Output("y", g.Norm(g.Transpose(g.Reshape(x, 2, 3, 4), 1, 0, 2)))
 		b, err := g.Marshal("m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	first := build()

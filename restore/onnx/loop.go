@@ -25,22 +25,14 @@ func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, sta
 		b.outputs = append(b.outputs, b.identity(v))
 	}
 
-	names := []string{trip.Name, ""}
-	for _, s := range state {
-		names = append(names, s.Name)
-	}
-	var outs []string
 	for _, v := range next {
-		out := g.declare(g.fresh("final"), v.DType, v.Dims)
-		final = append(final, out)
-		outs = append(outs, out.Name)
+		final = append(final, g.declare(g.fresh("final"), v.DType, v.Dims))
 	}
 	for _, v := range collect {
-		out := g.declare(g.fresh("collected"), v.DType, append([]int{-1}, v.Dims...))
-		collected = append(collected, out)
-		outs = append(outs, out.Name)
+		collected = append(collected, g.declare(g.fresh("collected"), v.DType, append([]int{-1}, v.Dims...)))
 	}
-	g.emit("Loop", names, outs, &onnxpb.AttributeProto{
+	inputs := append([]string{trip.Name, ""}, names(state)...)
+	g.emit("Loop", inputs, names(slices.Concat(final, collected)), &onnxpb.AttributeProto{
 		Name: "body", Type: onnxpb.AttributeProto_GRAPH, G: b.proto("body"),
 	})
 	return final, collected

@@ -46,13 +46,9 @@ func deepGradient(t *testing.T, layers, channels, side, blocks int) []float32 {
 	dims := []int{1, channels, side, side}
 	x, seed := g.Input("x", onnx.Float, dims...), g.Input("seed", onnx.Float, dims...)
 	out, err := g.Inline(model, map[string]onnx.Value{"x": x}, map[string][]int{"y": dims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dx, err := g.Gradient(out["y"], x, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("dx", dx)
 	return onnxtest.Run(t, g, []onnx.Value{x, seed}, []onnx.Value{{Name: "dx", DType: onnx.Float, Dims: dims}}, onnxtest.Random(x.Size(), 98), onnxtest.Random(x.Size(), 99))[0]
 }
@@ -87,14 +83,10 @@ func TestRecomputeMemory(t *testing.T) {
 	}
 	if blocks := os.Getenv(variable); blocks != "" {
 		n, err := strconv.Atoi(blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		deepGradient(t, 24, 16, 192, n)
 		status, err := os.ReadFile("/proc/self/status")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fmt.Println(string(status))
 		return
 	}
@@ -108,9 +100,7 @@ func TestRecomputeMemory(t *testing.T) {
 		for line := range strings.Lines(string(out)) {
 			if kib, ok := strings.CutPrefix(line, mark); ok {
 				n, err := strconv.Atoi(strings.Fields(kib)[0])
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return n
 			}
 		}

@@ -47,9 +47,7 @@ func writeBundle(t *testing.T, change func(c *prior.BundleCard), replace parts) 
 		}
 		build(g)
 		data, err := g.Marshal(role)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		writeFile(t, filepath.Join(dir, role+".onnx"), data)
 		c.Files[role] = prior.BundleFile{File: role + ".onnx", SHA256: sha(data)}
 	}
@@ -63,17 +61,13 @@ func writeBundle(t *testing.T, change func(c *prior.BundleCard), replace parts) 
 func writeCard(t *testing.T, dir string, c *prior.BundleCard) {
 	t.Helper()
 	data, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, filepath.Join(dir, prior.CardName), data)
 }
 
 func writeFile(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o644))
 }
 
 func sha(data []byte) string {
@@ -119,9 +113,7 @@ func TestBundle(t *testing.T) {
 	rt := onnxtest.Runtime(t)
 	dir := writeBundle(t, nil, nil)
 	p, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if l := p.Card.Latent; l == nil || *l != (prior.Latent{FirstStage: prior.VQ, Channels: 1, Factor: 2, Scale: 0.5, Class: "207"}) ||
 		p.Card.Channels != 3 || p.Schedule.Steps() != 1000 || p.Parameters() < 24 {
 		t.Errorf("card %+v", p.Card)
@@ -148,9 +140,7 @@ func TestArchive(t *testing.T) {
 	t.Parallel()
 	dir := writeBundle(t, nil, nil)
 	data, err := prior.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := prior.Read(writeBundle(t, nil, nil))
 	if err != nil || !bytes.Equal(again, data) {
 		t.Errorf("equal bundles have different archives, %v", err)
@@ -162,9 +152,7 @@ func TestArchive(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		names = append(names, h.Name)
 	}
 	if got := strings.Join(names, " "); got != "bundle.json encoder.onnx quantizer.onnx decoder.onnx unet.onnx" {
@@ -174,13 +162,9 @@ func TestArchive(t *testing.T) {
 	w := tar.NewWriter(&foreign)
 	for _, name := range []string{"unet.onnx", "decoder.onnx", "quantizer.onnx", "bundle.json", "encoder.onnx"} {
 		content := read(t, filepath.Join(dir, name))
-		if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./tiny/" + name, Mode: 0o600, Uid: 1000, Size: int64(len(content))}), writeTo(w, content)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(w.WriteHeader(&tar.Header{Name: "./tiny/" + name, Mode: 0o600, Uid: 1000, Size: int64(len(content))}), writeTo(w, content)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	// The names of the files do not count: each name has another length than the canonical one.
 	var renamed bytes.Buffer
 	w = tar.NewWriter(&renamed)
@@ -188,13 +172,9 @@ func TestArchive(t *testing.T) {
 	for role, name := range map[string]string{"unet": "n.onnx", "decoder": "first_stage_decoder.onnx", "quantizer": "q", "encoder": "first_stage_encoder.onnx"} {
 		card = strings.ReplaceAll(card, role+".onnx", name)
 		content := read(t, filepath.Join(dir, role+".onnx"))
-		if err := errors.Join(w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}), writeTo(w, content)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}), writeTo(w, content)))
 	}
-	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "bundle.json", Mode: 0o600, Size: int64(len(card))}), writeTo(w, []byte(card)), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(w.WriteHeader(&tar.Header{Name: "bundle.json", Mode: 0o600, Size: int64(len(card))}), writeTo(w, []byte(card)), w.Close()))
 	for name, content := range map[string][]byte{"canonical": data, "foreign": foreign.Bytes(), "renamed": renamed.Bytes()} {
 		path := filepath.Join(t.TempDir(), "b.tar")
 		writeFile(t, path, content)
@@ -207,23 +187,17 @@ func TestArchive(t *testing.T) {
 	// External data is embedded, and the card has the digest of the result.
 	m := &onnxpb.ModelProto{}
 	path := filepath.Join(dir, "encoder.onnx")
-	if err := proto.Unmarshal(read(t, path), m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proto.Unmarshal(read(t, path), m))
 	for _, c := range m.Graph.Initializer {
 		writeFile(t, path+".data", c.RawData)
 		c.RawData, c.DataLocation = nil, onnxpb.TensorProto_EXTERNAL
 		c.ExternalData = []*onnxpb.StringStringEntryProto{{Key: "location", Value: "encoder.onnx.data"}}
 	}
 	outside, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, path, outside)
 	c, err := prior.ReadBundleCard(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Files["encoder"] = prior.BundleFile{File: "encoder.onnx", SHA256: sha(outside)}
 	writeCard(t, dir, c)
 	if _, err := prior.Open(dir); err != nil {
@@ -245,9 +219,7 @@ func TestBadBundles(t *testing.T) {
 	file := func(change func(path string) error) string {
 		dir := writeBundle(t, nil, nil)
 		path := filepath.Join(dir, "decoder.onnx")
-		if err := errors.Join(os.Remove(path), change(path)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Remove(path), change(path)))
 		return dir
 	}
 	exchanged := writeBundle(t, nil, nil)
@@ -320,9 +292,7 @@ func TestBadBundles(t *testing.T) {
 func TestDamagedArchives(t *testing.T) {
 	t.Parallel()
 	data, err := prior.Read(writeBundle(t, nil, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for n := 512; n < len(data)-1024-512; n += 256 {
 		if _, err := prior.Load("cut.tar", data[:n]); !errors.Is(err, prior.ErrBundle) {
 			t.Errorf("%d of %d bytes: %v", n, len(data), err)
@@ -344,9 +314,7 @@ func TestNoGradient(t *testing.T) {
 		g.Output("x", decoded(g, g.Apply("Shrink", onnx.Float, z.Dims, nil, z)))
 	}})
 	p, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := p.Verify(t.Context(), onnxtest.Runtime(t)); err != nil {
 		t.Error(err)
 	}

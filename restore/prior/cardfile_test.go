@@ -19,18 +19,14 @@ import (
 func write(t *testing.T, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p.onnx")
-	if err := os.WriteFile(path, data, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o640))
 	return path
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -38,26 +34,18 @@ func read(t *testing.T, path string) []byte {
 func graphBytes(t *testing.T, data []byte) []byte {
 	t.Helper()
 	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(data, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proto.Unmarshal(data, m))
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Graph)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return raw
 }
 
 func TestSetCard(t *testing.T) {
 	t.Parallel()
 	whole, err := prior.Read(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := write(t, whole)
-	if err := prior.SetCard(path, path, map[string]string{"ddiff.name": "another", "ddiff.training": "none"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, prior.SetCard(path, path, map[string]string{"ddiff.name": "another", "ddiff.training": "none"}))
 	p, err := prior.Open(path)
 	if err != nil || p.Card.Name != "another" || p.Card.Training != "none" || p.Card.License == "" {
 		t.Errorf("card %+v, error %v", p.Card, err)
@@ -71,9 +59,7 @@ func TestSetCard(t *testing.T) {
 
 	other := filepath.Join(filepath.Dir(path), "other.onnx")
 	before := read(t, path)
-	if err := prior.SetCard(path, other, map[string]string{"ddiff.name": "third"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, prior.SetCard(path, other, map[string]string{"ddiff.name": "third"}))
 	if p, err := prior.Open(other); err != nil || p.Card.Name != "third" || !bytes.Equal(read(t, path), before) {
 		t.Errorf("error %v; SetCard must not change the source", err)
 	}
@@ -107,9 +93,7 @@ func TestSetCardErrors(t *testing.T) {
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	g.Output("y", g.Neg(g.Input("x", onnx.Float, 2)))
 	noPrior, err := g.Marshal("no prior")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, c := range map[string]struct {
 		data    []byte
 		entries map[string]string

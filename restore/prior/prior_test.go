@@ -20,6 +20,13 @@ var card = map[string]string{
 	"ddiff.license": "Apache-2.0",
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // model returns a tiny network with the given numbers of channels, and with changes to the card.
 func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string) []byte {
 	t.Helper()
@@ -32,9 +39,7 @@ func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string
 	}
 	g.Output("noise", g.Slice(y, 1, 0, out))
 	data, err := g.Marshal("tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]string{}
 	for k, v := range card {
 		all[k] = v
@@ -48,9 +53,7 @@ func model(t *testing.T, in, out int, time onnx.DType, changes map[string]string
 func TestBundled(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if p.Card.Prediction != prior.Sample || p.Schedule.Steps() != 1000 || p.Card.Channels != 3 || p.Card.License == "" {
 		t.Errorf("card %+v", p.Card)
 	}
@@ -128,9 +131,7 @@ func TestEntries(t *testing.T) {
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Values of DDPM: β_0 = 1e-4 and ᾱ_999 ≈ 4.04e-5.
 	if !(math.Abs(s.AlphaBar[0]-0.9999) <= 1e-12) || !(math.Abs(s.AlphaBar[999]-4.0358e-5) <= 1e-8) {
 		t.Errorf("ᾱ runs from %g to %g", s.AlphaBar[0], s.AlphaBar[999])

@@ -14,9 +14,7 @@ import (
 // The parts have all images and all threads, and no stream lacks either.
 func TestStreams(t *testing.T) {
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rt := onnxtest.Runtime(t)
 	for _, c := range []struct {
 		threads, images, most int
@@ -44,9 +42,7 @@ func TestStreams(t *testing.T) {
 // OpenVINO has streams for large images.
 func TestStreamsOfOpenVINO(t *testing.T) {
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rt := onnxtest.OpenVINO(t).Threaded(2)
 	for _, c := range []struct{ height, width, want int }{{128, 128, 2}, {64, 256, 2}, {64, 64, 1}, {128, 120, 1}} {
 		if got := len(p.Streams(rt, 4, 2, c.height, c.width)); got != c.want {
@@ -62,16 +58,12 @@ func TestStreamsOfFixedBatch(t *testing.T) {
 	g.Input("t", onnx.Int64, 4)
 	g.Output("eps", g.Neg(x))
 	data, err := g.Marshal("fixed")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := prior.Load("fixed.onnx", onnxtest.WithMetadata(t, data, map[string]string{
 		"ddiff.card": "1", "ddiff.name": "fixed", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000", "ddiff.range": "-1..1",
 		"ddiff.channels": "3", "ddiff.multiple_of": "2", "ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := p.Streams(onnxtest.Runtime(t).Threaded(4), 4, 4, 8, 8); !slices.Equal(got, []prior.Stream{{4, 4}}) {
 		t.Errorf("%v", got)
 	}
@@ -80,20 +72,14 @@ func TestStreamsOfFixedBatch(t *testing.T) {
 // Streams compute what one session computes.
 func TestCompileStreams(t *testing.T) {
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rt := onnxtest.Runtime(t).Threaded(2)
 	const side = 16
 	whole, err := p.Compile(rt, 3, side, side, onnxruntime.FP32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer whole.Close()
 	parts, err := p.CompileStreams(rt, p.Streams(rt, 3, 2, side, side), side, side, onnxruntime.FP32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer parts.Close()
 	if len(parts) != 2 {
 		t.Fatalf("%d networks, want 2", len(parts))
@@ -107,12 +93,8 @@ func TestCompileStreams(t *testing.T) {
 		at += copy(n.X.F32, whole.X.F32[at:])
 		n.T.I64[0] = 400
 	}
-	if err := whole.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := parts.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, whole.Run(t.Context()))
+	must(t, parts.Run(t.Context()))
 	got := slices.Concat(parts[0].Y.F32, parts[1].Y.F32)
 	for i, want := range whole.Y.F32 {
 		if math.Abs(float64(got[i]-want)) > 1e-5 {

@@ -10,9 +10,7 @@ import (
 func TestValues(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	small, large := p.Values(256, 128), p.Values(512, 512)
 	if perPixel := large / (512 * 512); perPixel < 2000 || perPixel > 2500 {
 		t.Errorf("%g values per pixel, want about 2250", perPixel)

@@ -37,9 +37,7 @@ func testForeignNetworks(t *testing.T, rt *onnxruntime.Runtime, pattern string, 
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := prior.Load(file, onnxtest.WithMetadata(t, data, card))
 		if err != nil {
 			t.Error(err)
@@ -108,9 +106,7 @@ func (n *network) prior(t *testing.T) []byte {
 	data, err := proto.Marshal(&onnxpb.ModelProto{
 		IrVersion: 8, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 17}}, Graph: n.graph,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return onnxtest.WithMetadata(t, data, card)
 }
 
@@ -159,9 +155,7 @@ func testVerifyKeepsFile(t *testing.T, rt *onnxruntime.Runtime, shapes string) {
 		"across batch": {grouped(t, 2, 4, []int64{1, 4, 768}, []int64{2, 24, 8, 8}), "predictions differ"},
 	} {
 		p, err := prior.Load(name, c.data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v, err := p.Verify(t.Context(), rt)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -206,9 +200,7 @@ func TestBlockOfLargeNetwork(t *testing.T) {
 		})
 		g.node("Identity", "z", "x")
 		p, err := prior.Load("large", g.prior(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := p.Block(rt); got != want {
 			t.Errorf("%d parameters: blocks of %d channels, want %d", parameters, got, want)
 		}

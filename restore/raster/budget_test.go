@@ -42,9 +42,7 @@ func TestBudgetIsShared(t *testing.T) {
 	b := NewBudget(3 << 20)
 	data := pngHeader(256, 256) // 2 MiB
 	release, err := b.Reserve(t.Context(), data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := b.Reserve(ctx, data); !errors.Is(err, context.DeadlineExceeded) {
@@ -56,17 +54,13 @@ func TestBudgetIsShared(t *testing.T) {
 		second <- err
 	}()
 	release()
-	if err := <-second; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-second)
 }
 
 func TestBudgetOfArray(t *testing.T) {
 	t.Parallel()
 	data, err := EncodeNPY([]int{1 << 18}, make([]float32, 1<<18))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := NewBudget(1<<20).Reserve(t.Context(), data); !errors.Is(err, ErrBudget) {
 		t.Errorf("error %v, want ErrBudget", err)
 	}

@@ -32,18 +32,15 @@ func Decode(data []byte) (*Image, error) {
 	if err := checkSize(data[:min(len(data), SniffBytes)], int64(len(data))); err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}
-	c, width, height, err := header(data)
+	c, _, _, err := limitedHeader(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
-	}
-	if width > MaxPixels/height { // without overflow
-		return nil, fmt.Errorf("decode image: %s: %dx%d pixels, the limit is %d pixels: %w", c.name, width, height, MaxPixels, ErrTooLarge)
 	}
 	img, err := pixels(c, data, nil)
 	if err != nil {
 		return nil, fmt.Errorf("decode image: %w", err)
 	}
-	return orient(img, orientation(c, data)), nil
+	return Orient(img, orientation(c, data)), nil
 }
 
 // Probe reads the header only. width and height are those of the image that [Decode] returns, after the EXIF
@@ -53,7 +50,7 @@ func Probe(data []byte) (width, height int, format string, err error) {
 	if err != nil {
 		return 0, 0, "", fmt.Errorf("read image header: %w", err)
 	}
-	if transposed(orientation(c, data)) {
+	if Transposed(orientation(c, data)) {
 		width, height = height, width
 	}
 	return width, height, c.name, nil
@@ -77,6 +74,15 @@ func header(data []byte) (c codec, width, height int, err error) {
 		return codec{}, 0, 0, fmt.Errorf("%s: the header has the size %dx%d pixels: %w", c.name, cfg.Width, cfg.Height, ErrFormat)
 	}
 	return c, cfg.Width, cfg.Height, nil
+}
+
+// limitedHeader is header with the limit of pixels.
+func limitedHeader(data []byte) (c codec, width, height int, err error) {
+	c, width, height, err = header(data)
+	if err == nil && width > MaxPixels/height { // without overflow
+		return codec{}, 0, 0, fmt.Errorf("%s: %dx%d pixels, the limit is %d pixels: %w", c.name, width, height, MaxPixels, ErrTooLarge)
+	}
+	return c, width, height, err
 }
 
 // pixels decodes and converts. inspect sees the decoded image before, and may refuse or replace it; it may be nil.

@@ -16,39 +16,38 @@ import (
 	"golang.org/x/image/tiff"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func encodePNG(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := png.Encode(&buf, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&buf, m))
 	return buf.Bytes()
 }
 
 func encodeTIFF(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := tiff.Encode(&buf, m, &tiff.Options{Compression: tiff.Deflate, Predictor: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tiff.Encode(&buf, m, &tiff.Options{Compression: tiff.Deflate, Predictor: true}))
 	return buf.Bytes()
 }
 
 func encodeJPEG(t testing.TB, m image.Image) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, m, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, jpeg.Encode(&buf, m, &jpeg.Options{Quality: 95}))
 	return buf.Bytes()
 }
 
 func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -177,9 +176,7 @@ func TestDecodePixels(t *testing.T) {
 				t.Fatalf("Probe = %d, %d, %q, %v; want %d, %d, %q", w, h, format, err, tt.width, tt.height, tt.format)
 			}
 			img, err := Decode(tt.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := img.Validate(); err != nil || img.Channels != 3 || img.Width != tt.width || img.Height != tt.height {
 				t.Fatalf("image %d channels %dx%d, %v", img.Channels, img.Width, img.Height, err)
 			}
@@ -212,9 +209,7 @@ func TestDecodeLossy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			img, err := Decode(tt.data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for c, want := range tt.want {
 				for i, v := range img.Plane(c) {
 					if got := (float64(v) + 1) * 127.5; !(math.Abs(got-want) <= 3) {
@@ -234,9 +229,7 @@ func TestDecode16BitPrecision(t *testing.T) {
 	})
 	for name, data := range map[string][]byte{"png": encodePNG(t, ramp), "tiff": encodeTIFF(t, ramp)} {
 		img, err := Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, v := range img.Plane(1) {
 			if got := math.Round((float64(v) + 1) * 32767.5); got != float64(i) {
 				t.Fatalf("%s: level %d decoded as %v", name, i, got)

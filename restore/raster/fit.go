@@ -76,50 +76,37 @@ func Crop(img *Image, w, h int) *Image {
 	if w == img.Width && h == img.Height {
 		return img
 	}
-	out := New(img.Channels, h, w)
-	for c := range img.Channels {
-		src, dst := img.Plane(c), out.Plane(c)
-		for y := range h {
-			copy(dst[y*w:(y+1)*w], src[y*img.Width:])
-		}
-	}
-	return out
+	return sampled(img, w, h, func(i, _ int) int { return i })
 }
 
 // Extend mirrors an image at its right and lower border, without repeating the border itself, up to w by h pixels, which are at
 // least its own.
-func Extend(img *Image, w, h int) *Image {
-	out := New(img.Channels, h, w)
-	for c := range img.Channels {
-		src, dst := img.Plane(c), out.Plane(c)
-		for y := range h {
-			from := src[mirror(y, img.Height)*img.Width:][:img.Width]
-			row := dst[y*w : (y+1)*w]
-			copy(row, from)
-			for x := img.Width; x < w; x++ {
-				row[x] = from[mirror(x, img.Width)]
-			}
-		}
-	}
-	return out
-}
+func Extend(img *Image, w, h int) *Image { return sampled(img, w, h, mirror) }
 
 // ExtendWhole crops an image to w by h pixels, or mirrors it at its right and lower border with the border repeated, so that blocks of pixels
 // which end there have mirrored blocks beside them.
 func ExtendWhole(img *Image, w, h int) *Image {
-	out := New(img.Channels, h, w)
-	at := func(i, n int) int {
+	return sampled(img, w, h, func(i, n int) int {
 		if i %= 2 * n; i >= n {
 			return 2*n - 1 - i
 		}
 		return i
+	})
+}
+
+// sampled returns w by h pixels of an image. at returns the row or column of the image, which has n, for row or column i.
+func sampled(img *Image, w, h int, at func(i, n int) int) *Image {
+	out := New(img.Channels, h, w)
+	cols := make([]int, w)
+	for x := range cols {
+		cols[x] = at(x, img.Width)
 	}
 	for c := range img.Channels {
 		src, dst := img.Plane(c), out.Plane(c)
 		for y := range h {
 			row := src[at(y, img.Height)*img.Width:][:img.Width]
-			for x := range w {
-				dst[y*w+x] = row[at(x, img.Width)]
+			for x, from := range cols {
+				dst[y*w+x] = row[from]
 			}
 		}
 	}

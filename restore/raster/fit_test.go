@@ -62,9 +62,7 @@ func TestFitHasShape(t *testing.T) {
 			img := pattern(3, size[1], size[0])
 			before := img.Clone()
 			got, err := Fit(img, policy, 16, 8)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w, h, _ := Shape(policy, img.Width, img.Height, 16, 8)
 			if err := got.Validate(); err != nil || got.Width != w || got.Height != h || got.Channels != 3 {
 				t.Fatalf("%s of %v: %dx%d, %v; want %dx%d", policy, size, got.Width, got.Height, err, w, h)
@@ -87,9 +85,7 @@ func TestFitExactCopies(t *testing.T) {
 	img.Pix[8*24+12] = 1.5 // a copy does not clamp
 	for _, policy := range []string{CenterCrop, Pad} {
 		got, err := Fit(img, policy, 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		left := (24 - got.Width) / 2
 		for c := range 3 {
 			for y := range 16 {
@@ -118,9 +114,7 @@ func TestFitPadMirrors(t *testing.T) {
 		.4, .5, .6,
 	}}
 	got, err := Fit(img, Pad, 0, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []float32{
 		.1, .2, .3, .2,
 		.4, .5, .6, .5,
@@ -174,9 +168,7 @@ func TestFitDoesNotAlias(t *testing.T) {
 		img.Pix[i] = float32(2*(i%2)) - 1
 	}
 	got, err := Fit(img, Resize, 32, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for y := 4; y < 28; y++ {
 		for x := 4; x < 28; x++ {
 			if v := got.Pix[y*32+x]; !(math.Abs(float64(v)) <= 0.01) {
@@ -191,9 +183,7 @@ func TestFitCropEqualsScaleThenCrop(t *testing.T) {
 	t.Parallel()
 	img := pattern(3, 90, 61)
 	got, err := Fit(img, CenterCrop, 24, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const tall = 35 // the height 90 times 24/61, rounded
 	whole := resample(img, axis{in: 61, out: 24, n: 24}, axis{in: 90, out: tall, n: tall})
 	for c := range 3 {

@@ -30,9 +30,7 @@ func TestReadJPEGHeader(t *testing.T) {
 	t.Parallel()
 	encode := func(src image.Image) []byte {
 		var buf bytes.Buffer
-		if err := jpeg.Encode(&buf, src, &jpeg.Options{Quality: 50}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, jpeg.Encode(&buf, src, &jpeg.Options{Quality: 50}))
 		return buf.Bytes()
 	}
 	colour, grey := encode(image.NewRGBA(image.Rect(0, 0, 9, 7))), encode(image.NewGray(image.Rect(0, 0, 9, 7)))
@@ -79,9 +77,7 @@ func TestReadJPEGHeader(t *testing.T) {
 func TestDecodeStored(t *testing.T) {
 	t.Parallel()
 	var buf bytes.Buffer
-	if err := jpeg.Encode(&buf, image.NewRGBA(image.Rect(0, 0, 20, 10)), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, jpeg.Encode(&buf, image.NewRGBA(image.Rect(0, 0, 20, 10)), nil))
 	data := withOrientation(buf.Bytes(), binary.BigEndian, 6)
 	p, w, h, orientation, err := DecodeStored(data)
 	if err != nil || w != 20 || h != 10 || orientation != 6 || p.Image.Width != 32 || p.Image.Height != 16 {

@@ -29,9 +29,7 @@ func TestNPYSavedByNumPy(t *testing.T) {
 	t.Parallel()
 	values := []float32{0, 1, 2, 3, 4, 5}
 	got, err := DecodeNPY([]byte(savedByNumPy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(got.Shape, []int{2, 3}) || !slices.Equal(got.Data, values) {
 		t.Errorf("got %v %v", got.Shape, got.Data)
 	}
@@ -68,18 +66,14 @@ func TestDecodeNPYTypes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := DecodeNPY(npy(tt.major, tt.header, tt.values))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.Equal(got.Shape, tt.shape) || !slices.Equal(got.Data, tt.want) {
 				t.Errorf("got %v %v, want %v %v", got.Shape, got.Data, tt.shape, tt.want)
 			}
 		})
 	}
 	got, err := DecodeNPY(npy(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (2,), }", "\x01\x7e\x00\x80"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if v := got.Data; v[0] == v[0] || v[1] != 0 || !math.Signbit(float64(v[1])) {
 		t.Errorf("half-precision NaN and -0 read as %v", v)
 	}
@@ -157,13 +151,9 @@ func FuzzDecodeNPY(f *testing.F) {
 			return
 		}
 		again, err := EncodeNPY(a.Shape, a.Data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := DecodeNPY(again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same := func(x, y float32) bool { return x == y || (x != x && y != y) }
 		if !slices.Equal(a.Shape, b.Shape) || !slices.EqualFunc(a.Data, b.Data, same) {
 			t.Fatalf("%v decoded as %v", a, b)

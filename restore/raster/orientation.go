@@ -108,13 +108,10 @@ func tiffEntries(tiff []byte) iter.Seq[tiffEntry] {
 }
 
 // Transposed reports whether an EXIF orientation exchanges width and height.
-func Transposed(orientation int) bool { return transposed(orientation) }
+func Transposed(orientation int) bool { return orientation >= 5 }
 
-// transposed reports whether the orientation exchanges width and height.
-func transposed(orientation int) bool { return orientation >= 5 }
-
-// orient transforms the stored image to upright.
-func orient(img *Image, orientation int) *Image {
+// Orient applies an EXIF orientation, 1 to 8, to an image.
+func Orient(img *Image, orientation int) *Image {
 	if orientation == upright {
 		return img
 	}
@@ -138,7 +135,7 @@ func orient(img *Image, orientation int) *Image {
 		start, dx, dy = w-1, w, -1
 	}
 	out := New(img.Channels, h, w)
-	if transposed(orientation) {
+	if Transposed(orientation) {
 		out.Height, out.Width = w, h
 	}
 	for c := range img.Channels {

@@ -60,7 +60,7 @@ func TestOrient(t *testing.T) {
 			for i, v := range stored {
 				img.Plane(1)[i] = v + 10
 			}
-			got := orient(img, tt.orientation)
+			got := Orient(img, tt.orientation)
 			if err := got.Validate(); err != nil || got.Width != tt.width {
 				t.Fatalf("%dx%d, %v; want width %d", got.Width, got.Height, err, tt.width)
 			}
@@ -86,9 +86,7 @@ func TestDecodeOrientedJPEG(t *testing.T) {
 			t.Fatalf("Probe = %d, %d, %q, %v", w, h, format, err)
 		}
 		img, err := Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if img.Width != 16 || img.Height != 32 {
 			t.Fatalf("%dx%d pixels, want 16x32", img.Width, img.Height)
 		}

@@ -29,7 +29,7 @@ func DecodePicture(data []byte) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Image = orient(p.Image, orientation)
+	p.Image = Orient(p.Image, orientation)
 	return p, nil
 }
 
@@ -45,9 +45,6 @@ func DecodeStored(data []byte) (p *Picture, width, height, orientation int, err 
 	})
 	return p, width, height, orientation, err
 }
-
-// Orient applies an EXIF orientation, 1 to 8, to an image.
-func Orient(img *Image, orientation int) *Image { return orient(img, orientation) }
 
 func decodePicture(data []byte, part func(src image.Image) image.Image) (p *Picture, orientation int, err error) {
 	if err := checkSize(data[:min(len(data), SniffBytes)], int64(len(data))); err != nil {
@@ -80,7 +77,7 @@ func probePicture(data []byte, turned bool) (width, height int, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("read picture header: %w", err)
 	}
-	if turned && transposed(exifOrientation(exifOf(c, data))) {
+	if turned && Transposed(exifOrientation(exifOf(c, data))) {
 		width, height = height, width
 	}
 	return width, height, nil
@@ -91,13 +88,7 @@ func checkedHeader(data []byte) (c codec, width, height int, err error) {
 	if isAnimated(data) {
 		return c, 0, 0, fmt.Errorf("webp: the file is an animation; save one frame as a picture: %w", ErrFormat)
 	}
-	if c, width, height, err = header(data); err != nil {
-		return c, 0, 0, err
-	}
-	if width > MaxPixels/height {
-		return c, 0, 0, fmt.Errorf("%s: %dx%d pixels, the limit is %d pixels: %w", c.name, width, height, MaxPixels, ErrTooLarge)
-	}
-	return c, width, height, nil
+	return limitedHeader(data)
 }
 
 // describe notes the properties of decoded pixels.

@@ -1,4 +1,4 @@
-package raster_test
+package raster
 
 import (
 	"bytes"
@@ -15,8 +15,6 @@ import (
 	"testing"
 
 	"golang.org/x/image/tiff"
-
-	"ddiff/restore/raster"
 )
 
 // profileOf is an ICC profile of a colour space with nothing in it.
@@ -31,42 +29,23 @@ func profileOf(space string) []byte {
 	return p
 }
 
-// chunk is a PNG chunk.
-func chunk(kind string, body []byte) []byte {
-	out := append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), kind...)
-	out = append(out, body...)
-	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
-}
-
 // withChunk inserts a chunk behind the header of a PNG.
-func withChunk(file []byte, c []byte) []byte { return slices.Concat(file[:33], c, file[33:]) }
+func withChunk(file []byte, c string) []byte { return slices.Concat(file[:33], []byte(c), file[33:]) }
 
-func iccChunk(t *testing.T, profile []byte) []byte {
+func iccChunk(t *testing.T, profile []byte) string {
 	t.Helper()
 	var body bytes.Buffer
 	body.WriteString("any\x00\x00")
 	w := zlib.NewWriter(&body)
-	if _, err := w.Write(profile); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return chunk("iCCP", body.Bytes())
+	_, err := w.Write(profile)
+	must(t, err)
+	must(t, w.Close())
+	return validChunk("iCCP", body.String())
 }
 
 // exif is a TIFF structure with an orientation.
 func exif(orientation byte) []byte {
 	return []byte{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0}
-}
-
-func encoded(t *testing.T, m image.Image) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
 }
 
 // colours is a picture of 6×4 different opaque colours.
@@ -89,33 +68,31 @@ func TestDecodePicture(t *testing.T) {
 	}
 	clear.Pix[3] = 100
 	var asJPEG, asTIFF bytes.Buffer
-	if err := errors.Join(jpeg.Encode(&asJPEG, colours(), nil), tiff.Encode(&asTIFF, deep, nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(jpeg.Encode(&asJPEG, colours(), nil), tiff.Encode(&asTIFF, deep, nil)))
 	rgb, grey := profileOf("RGB "), profileOf("GRAY")
 	segment := append([]byte("ICC_PROFILE\x00\x01\x01"), rgb...)
 	withProfile := slices.Concat(asJPEG.Bytes()[:2], []byte{0xff, 0xe2, 0, byte(2 + len(segment))}, segment, asJPEG.Bytes()[2:])
 	for name, c := range map[string]struct {
 		data  []byte
-		want  raster.Picture // without the image
+		want  Picture // without the image
 		fits  bool
 		model color.Model // of the written file
 	}{
-		"colour":             {encoded(t, colours()), raster.Picture{Bits: 8}, false, color.RGBAModel},
-		"grey":               {encoded(t, grey8), raster.Picture{Grey: true, Bits: 8}, false, color.GrayModel},
-		"16 bits of grey":    {encoded(t, grey16), raster.Picture{Grey: true, Bits: 16}, false, color.Gray16Model},
-		"16 bits":            {encoded(t, deep), raster.Picture{Bits: 16}, false, color.RGBA64Model},
-		"TIFF of 16 bits":    {asTIFF.Bytes(), raster.Picture{Bits: 16}, false, color.RGBA64Model},
-		"alpha":              {encoded(t, clear), raster.Picture{Bits: 8, Alpha: true}, false, color.RGBAModel},
-		"profile":            {withChunk(encoded(t, colours()), iccChunk(t, rgb)), raster.Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
-		"profile of a JPEG":  {withProfile, raster.Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
-		"grey profile":       {withChunk(encoded(t, grey8), iccChunk(t, grey)), raster.Picture{Grey: true, Bits: 8, Profile: grey}, true, color.GrayModel},
-		"RGB profile, grey":  {withChunk(encoded(t, grey8), iccChunk(t, rgb)), raster.Picture{Grey: true, Bits: 8, Profile: rgb}, true, color.RGBAModel},
-		"grey profile, RGB":  {withChunk(encoded(t, colours()), iccChunk(t, grey)), raster.Picture{Bits: 8, Profile: grey}, false, color.RGBAModel},
-		"damaged profile":    {withChunk(encoded(t, colours()), iccChunk(t, rgb[:150])), raster.Picture{Bits: 8}, false, color.RGBAModel},
-		"profile of nothing": {withChunk(encoded(t, colours()), chunk("iCCP", []byte("x"))), raster.Picture{Bits: 8}, false, color.RGBAModel},
+		"colour":             {encodePNG(t, colours()), Picture{Bits: 8}, false, color.RGBAModel},
+		"grey":               {encodePNG(t, grey8), Picture{Grey: true, Bits: 8}, false, color.GrayModel},
+		"16 bits of grey":    {encodePNG(t, grey16), Picture{Grey: true, Bits: 16}, false, color.Gray16Model},
+		"16 bits":            {encodePNG(t, deep), Picture{Bits: 16}, false, color.RGBA64Model},
+		"TIFF of 16 bits":    {asTIFF.Bytes(), Picture{Bits: 16}, false, color.RGBA64Model},
+		"alpha":              {encodePNG(t, clear), Picture{Bits: 8, Alpha: true}, false, color.RGBAModel},
+		"profile":            {withChunk(encodePNG(t, colours()), iccChunk(t, rgb)), Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
+		"profile of a JPEG":  {withProfile, Picture{Bits: 8, Profile: rgb}, true, color.RGBAModel},
+		"grey profile":       {withChunk(encodePNG(t, grey8), iccChunk(t, grey)), Picture{Grey: true, Bits: 8, Profile: grey}, true, color.GrayModel},
+		"RGB profile, grey":  {withChunk(encodePNG(t, grey8), iccChunk(t, rgb)), Picture{Grey: true, Bits: 8, Profile: rgb}, true, color.RGBAModel},
+		"grey profile, RGB":  {withChunk(encodePNG(t, colours()), iccChunk(t, grey)), Picture{Bits: 8, Profile: grey}, false, color.RGBAModel},
+		"damaged profile":    {withChunk(encodePNG(t, colours()), iccChunk(t, rgb[:150])), Picture{Bits: 8}, false, color.RGBAModel},
+		"profile of nothing": {withChunk(encodePNG(t, colours()), validChunk("iCCP", "x")), Picture{Bits: 8}, false, color.RGBAModel},
 	} {
-		p, err := raster.DecodePicture(c.data)
+		p, err := DecodePicture(c.data)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -123,7 +100,7 @@ func TestDecodePicture(t *testing.T) {
 		if p.Grey != c.want.Grey || p.Bits != c.want.Bits || p.Alpha != c.want.Alpha || !bytes.Equal(p.Profile, c.want.Profile) || p.ProfileFits() != c.fits {
 			t.Errorf("%s: grey %v, %d bits, alpha %v, profile of %d bytes, fits %v", name, p.Grey, p.Bits, p.Alpha, len(p.Profile), p.ProfileFits())
 		}
-		file, err := raster.EncodePicture(p.Image, *p)
+		file, err := EncodePicture(p.Image, *p)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -131,7 +108,7 @@ func TestDecodePicture(t *testing.T) {
 		if config, err := png.DecodeConfig(bytes.NewReader(file)); err != nil || config.ColorModel != c.model {
 			t.Errorf("%s: the written file has the model %v, %v", name, config.ColorModel, err)
 		}
-		again, err := raster.DecodePicture(file)
+		again, err := DecodePicture(file)
 		if err != nil || c.fits != (len(again.Profile) > 0) || c.fits && !bytes.Equal(again.Profile, p.Profile) {
 			t.Errorf("%s: the written file: %v", name, err)
 		}
@@ -144,16 +121,12 @@ func TestDecodePicture(t *testing.T) {
 // TestOrientationOfPictures applies the orientation of formats that Decode leaves as they are.
 func TestOrientationOfPictures(t *testing.T) {
 	t.Parallel()
-	file := withChunk(encoded(t, colours()), chunk("eXIf", exif(6)))
-	p, err := raster.DecodePicture(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := raster.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, h, err := raster.ProbePicture(file)
+	file := withChunk(encodePNG(t, colours()), validChunk("eXIf", string(exif(6))))
+	p, err := DecodePicture(file)
+	must(t, err)
+	plain, err := Decode(file)
+	must(t, err)
+	w, h, err := ProbePicture(file)
 	if w != 4 || h != 6 || err != nil || p.Image.Width != 4 || p.Image.Height != 6 || plain.Width != 6 {
 		t.Errorf("%d×%d, %v: decoded %d×%d, plain %d×%d", w, h, err, p.Image.Width, p.Image.Height, plain.Width, plain.Height)
 	}
@@ -167,7 +140,7 @@ func TestOrientationOfPictures(t *testing.T) {
 func TestRefusedPictures(t *testing.T) {
 	t.Parallel()
 	animation := []byte("RIFF\x12\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x0f\x00\x00\x0f\x00\x00")
-	huge := encoded(t, colours())
+	huge := encodePNG(t, colours())
 	binary.BigEndian.PutUint32(huge[16:], 40_000)
 	binary.BigEndian.PutUint32(huge[20:], 40_000)
 	binary.BigEndian.PutUint32(huge[29:], crc32.ChecksumIEEE(huge[12:29]))
@@ -176,13 +149,13 @@ func TestRefusedPictures(t *testing.T) {
 		want error
 		text string
 	}{
-		"animation": {animation, raster.ErrFormat, "animation"},
-		"huge":      {huge, raster.ErrTooLarge, "40000x40000"},
-		"text":      {[]byte("text"), raster.ErrFormat, "not a PNG"},
-		"empty":     {nil, raster.ErrTruncated, "empty"},
+		"animation": {animation, ErrFormat, "animation"},
+		"huge":      {huge, ErrTooLarge, "40000x40000"},
+		"text":      {[]byte("text"), ErrFormat, "not a PNG"},
+		"empty":     {nil, ErrTruncated, "empty"},
 	} {
-		_, err := raster.DecodePicture(c.data)
-		_, _, probed := raster.ProbePicture(c.data)
+		_, err := DecodePicture(c.data)
+		_, _, probed := ProbePicture(c.data)
 		for _, err := range []error{err, probed} {
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: %v", name, err)
@@ -195,21 +168,17 @@ func TestRefusedPictures(t *testing.T) {
 func TestDeepSamples(t *testing.T) {
 	t.Parallel()
 	const n = 4096
-	img := raster.New(3, 1, n)
+	img := New(3, 1, n)
 	for i := range img.Pix {
 		img.Pix[i] = -1 + 2*float32(i)/float32(len(img.Pix)-1)
 	}
-	file, err := raster.EncodePicture(img, raster.Picture{Bits: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	deep, err := raster.Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, err := EncodePicture(img, Picture{Bits: 16})
+	must(t, err)
+	deep, err := Decode(file)
+	must(t, err)
 	for i, v := range deep.Pix {
-		if raster.To8(v) != raster.To8(img.Pix[i]) {
-			t.Fatalf("value %v is %d, from 16 bits %d", img.Pix[i], raster.To8(img.Pix[i]), raster.To8(v))
+		if To8(v) != To8(img.Pix[i]) {
+			t.Fatalf("value %v is %d, from 16 bits %d", img.Pix[i], To8(img.Pix[i]), To8(v))
 		}
 	}
 }
@@ -217,18 +186,16 @@ func TestDeepSamples(t *testing.T) {
 // TestExtendAndCrop: a cropped extension is the image.
 func TestExtendAndCrop(t *testing.T) {
 	t.Parallel()
-	p, err := raster.DecodePicture(encoded(t, colours()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide := raster.Extend(p.Image, 8, 6)
+	p, err := DecodePicture(encodePNG(t, colours()))
+	must(t, err)
+	wide := Extend(p.Image, 8, 6)
 	if wide.Width != 8 || wide.Height != 6 || wide.Pix[6] != p.Image.Pix[4] || wide.Pix[4*8] != p.Image.Pix[2*6] {
 		t.Errorf("extended to %d×%d: %v", wide.Width, wide.Height, wide.Pix[:8])
 	}
-	if back := raster.Crop(wide, 6, 4); !slices.Equal(back.Pix, p.Image.Pix) {
+	if back := Crop(wide, 6, 4); !slices.Equal(back.Pix, p.Image.Pix) {
 		t.Error("the cropped extension differs")
 	}
-	if raster.Crop(p.Image, 9, 9) != p.Image {
+	if Crop(p.Image, 9, 9) != p.Image {
 		t.Error("cropped beyond its size")
 	}
 }

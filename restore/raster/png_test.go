@@ -35,17 +35,13 @@ func TestEncodePNGRoundTrip(t *testing.T) {
 			img.Pix[i] = float32(level8(uint8(i)))
 		}
 		data, err := EncodePNG(img)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again, err := EncodePNG(img)
 		if err != nil || !bytes.Equal(data, again) {
 			t.Fatalf("two encodings differ, %v", err)
 		}
 		got, err := Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for c := range 3 {
 			if want := img.Plane(min(c, channels-1)); !slices.Equal(got.Plane(c), want) {
 				t.Fatalf("%d channels: channel %d changed", channels, c)

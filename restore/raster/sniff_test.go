@@ -77,9 +77,7 @@ func TestExtraBytes(t *testing.T) {
 func TestSniffAny(t *testing.T) {
 	t.Parallel()
 	array, err := EncodeNPY([]int{2, 2}, make([]float32, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := SniffAny(array[:SniffBytes], 1<<40); err != nil {
 		t.Errorf("array: %v", err)
 	}

@@ -24,18 +24,14 @@ func picture(t testing.TB) []byte {
 		img.Pix[i] = float32(level8(uint8(7 * i)))
 	}
 	file, err := EncodePNG(img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return file
 }
 
 func withText(t testing.TB, file []byte, keyword, text string) []byte {
 	t.Helper()
 	out, err := SetPNGText(file, keyword, text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
@@ -44,9 +40,7 @@ func kinds(t *testing.T, file []byte) []string {
 	t.Helper()
 	var out []string
 	for c, err := range pngChunks(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, c.kind)
 	}
 	return out
@@ -95,13 +89,9 @@ func TestPNGTextForeignDecoders(t *testing.T) {
 	file, text := picture(t), `{"name":"grün 漢字"}`
 	with := withText(t, file, "ddiff", text)
 	before, err := png.Decode(bytes.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	after, err := png.Decode(bytes.NewReader(with))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for y := range 6 {
 		for x := range 8 {
 			if before.At(x, y) != after.At(x, y) {
@@ -115,9 +105,7 @@ func TestPNGTextForeignDecoders(t *testing.T) {
 		python = "/usr/bin/python3"
 	}
 	path := filepath.Join(t.TempDir(), "text.png")
-	if err := os.WriteFile(path, with, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, with, 0o644))
 	const script = `
 import sys
 try:
@@ -138,13 +126,9 @@ sys.stdout.buffer.write(img.text["ddiff"].encode() + b"\n" + img.convert("RGB").
 		t.Fatalf("%s: %v\n%s", python, err, ended.Stderr)
 	}
 	img, err := Decode(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	samples, err := RGB8(img)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := append([]byte(text+"\n"), samples...); !bytes.Equal(out, want) {
 		t.Errorf("Pillow reads %.60q, want %.60q", out, want)
 	}
@@ -250,13 +234,9 @@ func TestRGB8(t *testing.T) {
 	for _, m := range []image.Image{filled(image.NewNRGBA(area), at), filled(image.NewRGBA(area), at), filled(image.NewNRGBA64(area), at)} {
 		for _, file := range [][]byte{encodePNG(t, m), encodeTIFF(t, m)} {
 			img, err := Decode(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			rgb, err := RGB8(img)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if samples = append(samples, rgb); !bytes.Equal(rgb, samples[0]) {
 				t.Errorf("%T: other samples", m)
 			}

@@ -65,21 +65,13 @@ func checkRules(t *testing.T, m method.Method) {
 	info := m.Info()
 	p := suitable(t, info)
 	settings, err := conformant().Resolve(method.Request{Method: info.Name, Preset: "natural", Task: op.Task, Steps: steps, Values: gamma()}, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := method.NewRun(m, settings, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	run := planRun(t, m, settings, p, op)
 	if len(run.Steps) != steps {
 		t.Fatalf("%d steps, want %d", len(run.Steps), steps)
 	}
 	batch := compile(t, onnxtest.Runtime(t), run, n, Build{Chunk: 3})
-	want, err := batch.Solve(t.Context(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := solve(t, batch, probs)
 	checkCurves(t, run, want[1].Curves)
 	if len(want[1].X) != small.Size() {
 		t.Fatalf("the image has %d elements, want %d", len(want[1].X), small.Size())
@@ -88,10 +80,7 @@ func checkRules(t *testing.T, m method.Method) {
 	// The second problem in the first place, beside itself with another seed.
 	other := probs[1]
 	other.Key[0]++
-	placed, err := batch.Solve(t.Context(), []Problem{probs[1], other}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	placed := solve(t, batch, []Problem{probs[1], other})
 	if d := maxAbs(placed[0].X, want[1].X); !(d <= 1.0/255) {
 		t.Errorf("in another place, the image differs by %.2g", d)
 	}
@@ -111,13 +100,9 @@ func checkRules(t *testing.T, m method.Method) {
 	}
 	resumed := []State{states[0].Clone()}
 	unrolled := compile(t, onnxtest.Runtime(t), run, 1, Build{Form: FormUnrolled, Chunk: 2})
-	if err := unrolled.Resume(t.Context(), probs[1:], resumed, curves, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unrolled.Resume(t.Context(), probs[1:], resumed, curves, nil))
 	answers, err := unrolled.Answers(t.Context(), resumed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := maxAbs(answers[0], want[1].X); !(d <= 1.0/255) || len(answers[0]) != len(want[1].X) {
 		t.Errorf("resumed alone, the image differs by %.2g from that of the batch", d)
 	}
@@ -212,10 +197,7 @@ func TestDraws(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.HDR, small), bundled(t)
 	settings := method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}
-	run, err := method.NewRun(twoDraws{}, settings, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, twoDraws{}, settings, p, op)
 	s := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 4})
 	prob := problems(t, op, 1, 0.05)
 	var draws [2][]float32

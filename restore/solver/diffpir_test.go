@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -56,23 +55,11 @@ func TestDiffPIRIsDDiffHQS(t *testing.T) {
 		settings := with(resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Steps: steps}),
 			"zeta", zeta, "lambda", lambda, "gamma_max", 1e6, "data_step", "gradient", "skip_type", "uniform",
 			"noise_std", 2*sigma) // the method halves it, as the authors' code does
-		paper, err := method.NewRun(paperDiffPIR{method.DiffPIR()}, settings, p, op)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := compile(t, onnxtest.Runtime(t), paper, 2, Build{}).Solve(context.Background(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		paper := planRun(t, paperDiffPIR{method.DiffPIR()}, settings, p, op)
+		want := solve(t, compile(t, onnxtest.Runtime(t), paper, 2, Build{}), probs)
 		hqs := with(resolve(t, method.Request{Method: "ddiff_hqs", Preset: "natural", Task: op.Task, Steps: steps}), "gradient", method.GradientSquared)
-		run, err := method.NewRun(conditioned{method.DDiffHQS(), zeta, lambda, sigma}, hqs, p, op)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := compile(t, onnxtest.Runtime(t), run, 2, Build{}).Solve(context.Background(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := planRun(t, conditioned{method.DDiffHQS(), zeta, lambda, sigma}, hqs, p, op)
+		got := solve(t, compile(t, onnxtest.Runtime(t), run, 2, Build{}), probs)
 		for i := range want {
 			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-4) {
 				t.Errorf("zeta %g: image %d differs by %.2g", zeta, i, d)

@@ -25,10 +25,7 @@ func TestDivisible(t *testing.T) {
 		t.Errorf("a gradient through the network: %v, want %q", err, want)
 	}
 	m := faulty{step: func(_ *method.Builder, next *method.Next) { delete(next.State, "x") }}
-	run, err := method.NewRun(m, method.Settings{Method: "two_draws", Steps: 4}, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, m, method.Settings{Method: "two_draws", Steps: 4}, p, op)
 	if err := Divisible(run); err == nil || errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "leaves out state tensor") {
 		t.Errorf("a fault of the method: %v", err)
 	}

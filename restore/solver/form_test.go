@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -22,10 +21,7 @@ func TestFormsAgree(t *testing.T) {
 	var want []Solution
 	for _, build := range []Build{{Form: FormLoop, Chunk: 4}, {Form: FormUnrolled, Chunk: 4}, {Form: FormSingle}} {
 		s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 2, build)
-		got, err := s.Solve(context.Background(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := solve(t, s, probs)
 		if want == nil {
 			want = got
 		}
@@ -51,11 +47,7 @@ func TestPrecision(t *testing.T) {
 	probs := problems(t, op, 1, 0.05)
 	var answers [][]float32
 	for _, precision := range onnxtest.Runtime(t).Precisions() {
-		s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 1, Build{Precision: precision})
-		got, err := s.Solve(context.Background(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := solve(t, compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 1, Build{Precision: precision}), probs)
 		answers = append(answers, got[0].X)
 	}
 	if d := maxAbs(answers[0], answers[1]); d == 0 || !(d <= 2.0/255) {

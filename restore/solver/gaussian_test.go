@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
@@ -36,33 +38,22 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 			t.Parallel()
 			op := newOperator(t, task, shape)
 			key := noise.Key{11}
-			draw, err := op.Encode(op.Draw(key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			draw := encoded(t, op, key)
 			a := columns(t, op, draw)
 			truth := make([]float32, m)
 			noise.Normal(truth, key, noise.Start, 1, 0.1)
 			y := make([]float32, op.MeasurementSize())
 			noise.Normal(y, key, noise.Measurement, 0, 0.01)
-			for i := range y {
-				for j := range m {
-					y[i] += float32(a[i][j]) * truth[j]
-				}
+			for i, v := range apply(a, float64s(truth)) {
+				y[i] += float32(v)
 			}
 
 			const at, gamma, steps = 2, 0.2, 3000
 			cfg := with(config(t, op.Task, 50), "gamma0", gamma, "a", 1, "b", 1, "sigma_rule", "full", "gradient", method.GradientSquared)
-			run, err := method.NewRun(fixedTime{method.DDiff(), at, steps}, cfg, p, op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := planRun(t, held{method.DDiff(), at, steps, []string{"next_of_x", "next_of_u"}, []string{"next_of_xt"}}, cfg, p, op)
 			s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
 			alpha := p.Schedule.AlphaBar[at]
-			got, err := s.Solve(context.Background(), []Problem{{Y: y, Draw: draw, Key: key}}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := solve(t, s, []Problem{{Y: y, Draw: draw, Key: key}})
 			// The state is √ᾱ·(x + u) = √ᾱ·(I + P)·z.
 			tau := (1 - alpha) / alpha
 			fixed, mapEstimate := closedForm(a, y, variance, tau, gamma)
@@ -84,21 +75,28 @@ func TestGaussianPriorFixedPoint(t *testing.T) {
 	}
 }
 
-// fixedTime is DDiff with all steps at one time, with the full rule and without added noise.
-type fixedTime struct {
+// held is a method with all steps at one time, with the full rule and without added noise: the next state is the step's
+// clean value times √ᾱ.
+type held struct {
 	method.Method
 	at, steps int
+	clean     []string // scalars with √ᾱ
+	none      []string // scalars with 0
 }
 
-func (h fixedTime) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
+func (h held) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
 	plan, err := h.Method.Plan(s, schedule, image)
 	if err != nil {
 		return nil, err
 	}
 	hold := plan[len(plan)-1]
 	hold.Time = h.at
-	hold.Scalars["next_of_x"] = math.Sqrt(schedule.AlphaBar[h.at])
-	hold.Scalars["next_of_u"], hold.Scalars["next_of_xt"] = hold.Scalars["next_of_x"], 0
+	for _, name := range h.clean {
+		hold.Scalars[name] = math.Sqrt(schedule.AlphaBar[h.at])
+	}
+	for _, name := range h.none {
+		hold.Scalars[name] = 0
+	}
 	return slices.Repeat([]method.Step{hold}, h.steps), nil
 }
 
@@ -106,9 +104,7 @@ func (h fixedTime) Plan(s method.Settings, schedule prior.Schedule, image operat
 func columns(t *testing.T, op *operator.Operator, draw []float32) [][]float64 {
 	t.Helper()
 	f, err := operator.NewForward(onnxtest.Runtime(t), op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	a := make([][]float64, op.MeasurementSize())
 	for i := range a {
@@ -118,9 +114,7 @@ func columns(t *testing.T, op *operator.Operator, draw []float32) [][]float64 {
 	for j := range e {
 		e[j] = 1
 		y, err := f.Apply(context.Background(), e, draw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, v := range y {
 			a[i][j] = float64(v)
 		}
@@ -131,58 +125,24 @@ func columns(t *testing.T, op *operator.Operator, draw []float32) [][]float64 {
 
 // closedForm solves for the fixed point and the MAP estimate.
 func closedForm(a [][]float64, y, variance []float32, tau, gamma float64) (fixed, mapEstimate []float64) {
-	m := len(variance)
-	left, right := make([][]float64, m), make([][]float64, m)
-	rhs := make([]float64, m)
+	left, right := product(transpose(a), a), product(transpose(a), a)
+	rhs := apply(transpose(a), float64s(y))
 	sigma2 := tau / (2 * gamma)
-	for i := range m {
-		left[i], right[i] = make([]float64, m), make([]float64, m)
-		for k := range a {
-			rhs[i] += a[k][i] * float64(y[k])
+	for i, s := range variance {
+		for j := range left[i] {
+			left[i][j] *= 2 * gamma * (1 - tau/float64(variance[j]))
 		}
-		for j := range m {
-			ata := 0.0
-			for k := range a {
-				ata += a[k][i] * a[k][j]
-			}
-			left[i][j] = 2 * gamma * ata * (1 - tau/float64(variance[j]))
-			right[i][j] = ata
-		}
-		left[i][i] += tau / float64(variance[i])
-		right[i][i] += sigma2 / float64(variance[i])
+		left[i][i] += tau / float64(s)
+		right[i][i] += sigma2 / float64(s)
 	}
-	scaled := make([]float64, m)
-	for i := range rhs {
-		scaled[i] = 2 * gamma * rhs[i]
-	}
-	return solveLinear(left, scaled), solveLinear(right, rhs)
+	return solveLinear(left, sum(2*gamma, rhs)), solveLinear(right, rhs)
 }
 
-// solveLinear is Gaussian elimination with partial pivoting.
+// solveLinear solves a·x = b.
 func solveLinear(a [][]float64, b []float64) []float64 {
-	n := len(b)
-	x := append([]float64(nil), b...)
-	for c := range n {
-		p := c
-		for r := c + 1; r < n; r++ {
-			if math.Abs(a[r][c]) > math.Abs(a[p][c]) {
-				p = r
-			}
-		}
-		a[c], a[p], x[c], x[p] = a[p], a[c], x[p], x[c]
-		for r := c + 1; r < n; r++ {
-			f := a[r][c] / a[c][c]
-			for k := c; k < n; k++ {
-				a[r][k] -= f * a[c][k]
-			}
-			x[r] -= f * x[c]
-		}
+	var x mat.VecDense
+	if err := x.SolveVec(mat.NewDense(len(a), len(b), slices.Concat(a...)), mat.NewVecDense(len(b), b)); err != nil {
+		panic(err)
 	}
-	for c := n - 1; c >= 0; c-- {
-		for k := c + 1; k < n; k++ {
-			x[c] -= a[c][k] * x[k]
-		}
-		x[c] /= a[c][c]
-	}
-	return x
+	return x.RawVector().Data
 }

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"math"
 	"slices"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
 	"ddiff/restore/prior/linear"
 )
 
@@ -56,42 +54,24 @@ func TestLatentGaussianFixedPoint(t *testing.T) {
 	for _, task := range []string{operator.GaussianDeblur, operator.InpaintRandom, operator.SuperResolution} {
 		op := newOperator(t, task, image)
 		key := noise.Key{11}
-		draw, err := op.Encode(op.Draw(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draw := encoded(t, op, key)
 		a := columns(t, op, draw)
 		truth := make([]float32, latent.Size())
 		noise.Normal(truth, key, noise.Start, 1, 0.15)
 		y := make([]float32, op.MeasurementSize())
 		noise.Normal(y, key, noise.Measurement, 0, 0.01)
-		z := make([]float64, len(truth))
-		for i, v := range truth {
-			z[i] = float64(v)
-		}
-		for i, v := range apply(product(a, ae.Decode), z) {
+		for i, v := range apply(product(a, ae.Decode), float64s(truth)) {
 			y[i] += float32(v)
 		}
 		for name, changes := range latentVariants() {
 			t.Run(task+" "+name, func(t *testing.T) {
 				t.Parallel()
 				cfg := latentSettings(t, task, 50, append(slices.Clone(changes), "gamma0", gamma, "a", 1, "b", 1, "gradient", method.GradientSquared)...)
-				run, err := method.NewRun(heldLatent{method.LatentDDiff(), at, steps}, cfg, p, op)
-				if err != nil {
-					t.Fatal(err)
-				}
-				s := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 100})
-				got, err := s.Solve(context.Background(), []Problem{{Y: y, Draw: draw, Key: key}}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				x := make([]float64, len(got[0].X))
-				for i, v := range got[0].X {
-					x[i] = float64(v)
-				}
+				run := planRun(t, held{method.LatentDDiff(), at, steps, []string{"next_of_clean"}, []string{"next_of_noise", "next_of_xt"}}, cfg, p, op)
+				got := solve(t, compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 100}), []Problem{{Y: y, Draw: draw, Key: key}})
 				fixed, mean := latentClosedForms(name, ae, a, y, variance, tau, gamma, scale)
 				worst, far := 0.0, 0.0
-				for i, v := range apply(ae.Encode, x) {
+				for i, v := range apply(ae.Encode, float64s(got[0].X)) {
 					found := v / math.Sqrt(alpha) / (1 + tau/float64(variance[i]))
 					worst, far = max(worst, math.Abs(found-fixed[i])), max(far, math.Abs(fixed[i]-mean[i]))
 				}
@@ -127,12 +107,8 @@ func latentClosedForms(name string, ae linear.Stage, a [][]float64, y []float32,
 		back = transpose(solveColumns(m, transpose(back))) // EAᵀN, as N is symmetric
 		weight = func(int) float64 { return 1 }
 	}
-	measured := make([]float64, len(y))
-	for i, v := range y {
-		measured[i] = float64(v)
-	}
 	system := func(back [][]float64, factor float64, weight func(int) float64, diagonal func(int) float64) []float64 {
-		m, rhs := product(back, ad), apply(back, measured)
+		m, rhs := product(back, ad), apply(back, float64s(y))
 		for i := range m {
 			for j := range m[i] {
 				m[i][j] *= factor * weight(j)
@@ -151,29 +127,7 @@ func latentClosedForms(name string, ae linear.Stage, a [][]float64, y []float32,
 func solveColumns(a, b [][]float64) [][]float64 {
 	var out [][]float64
 	for _, column := range transpose(b) {
-		left := make([][]float64, len(a))
-		for i := range a {
-			left[i] = slices.Clone(a[i])
-		}
-		out = append(out, solveLinear(left, column))
+		out = append(out, solveLinear(a, column))
 	}
 	return transpose(out)
-}
-
-// heldLatent is latent_ddiff with all steps at one time, with the full rule and without added noise.
-type heldLatent struct {
-	method.Method
-	at, steps int
-}
-
-func (h heldLatent) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
-	plan, err := h.Method.Plan(s, schedule, image)
-	if err != nil {
-		return nil, err
-	}
-	hold := plan[len(plan)-1]
-	hold.Time = h.at
-	hold.Scalars["next_of_clean"] = math.Sqrt(schedule.AlphaBar[h.at])
-	hold.Scalars["next_of_noise"], hold.Scalars["next_of_xt"] = 0, 0
-	return slices.Repeat([]method.Step{hold}, h.steps), nil
 }

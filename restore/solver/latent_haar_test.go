@@ -6,7 +6,6 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
@@ -28,22 +27,16 @@ func TestLatentHaarIsDDiff(t *testing.T) {
 		start.Tensors[0].Data[i] = 0.4*v + 0.2*start.Tensors[0].Data[i]
 	}
 	want := []State{start.Clone()}
-	if err := s.Resume(context.Background(), prob, want, make([]Curves, 1), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Resume(context.Background(), prob, want, make([]Curves, 1), nil))
 	transformed := encode(t, latents, op.Image, start.Image())
 	for name, changes := range latentVariants() {
 		s := newSolver(t, latents, op, latentSettings(t, op.Task, steps, append(changes, same...)...), 1, 2)
 		st := []State{s.Start(key)}
 		st[0].Step = from
 		copy(st[0].Tensors[0].Data, transformed)
-		if err := s.Resume(context.Background(), prob, st, make([]Curves, 1), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Resume(context.Background(), prob, st, make([]Curves, 1), nil))
 		got, err := s.Answers(context.Background(), st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d := maxAbs(got[0], want[0].Image()); !(d <= 1e-3) {
 			t.Errorf("%s: differs by %.2g from DDiff", name, d)
 		}
@@ -56,27 +49,6 @@ func encode(t *testing.T, p *prior.Prior, shape operator.Shape, image []float32)
 	g := onnx.NewGraph(p.Opset())
 	x := g.Input("x", onnx.Float, shape.Dims(1)...)
 	z, err := p.Space().Encode(g, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Output("z", z)
-	model, err := g.Marshal("encoder")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sess, err := onnxtest.Runtime(t).NewSession(model, []string{"x"}, []string{"z"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sess.Close()
-	tensors, err := onnxruntime.NewTensors(x, z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(tensors)
-	copy(tensors[0].F32, image)
-	if err := sess.Run(t.Context(), tensors[:1], tensors[1:]); err != nil {
-		t.Fatal(err)
-	}
-	return append([]float32(nil), tensors[1].F32...)
+	must(t, err)
+	return onnxtest.Compute(t, g, []onnx.Value{x}, []onnx.Value{z}, image)[0]
 }

@@ -42,19 +42,12 @@ func TestLatentMethodsAgainstReference(t *testing.T) {
 			m, p, op := newLatentModel(t, c.task)
 			cfg := with(resolve(t, method.Request{Method: c.method, Preset: "ffhq", Task: c.task, Steps: c.steps}), c.changes...)
 			found, err := method.Builtin().Find(c.method)
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := method.NewRun(quiet{found}, cfg, p, op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			run := planRun(t, quiet{found}, cfg, p, op)
 			s := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 4})
 			state := []State{s.Start(m.problem.Key)}
 			z := float64s(state[0].Image())
-			if err := s.Resume(context.Background(), []Problem{m.problem}, state, make([]Curves, 1), nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Resume(context.Background(), []Problem{m.problem}, state, make([]Curves, 1), nil))
 			want, worst, size := c.want(m, cfg, z), 0.0, 0.0
 			for i, v := range float64s(state[0].Image()) {
 				worst, size = max(worst, math.Abs(v-want[i])), max(size, math.Abs(want[i]))
@@ -77,14 +70,6 @@ func (q quiet) Plan(s method.Settings, schedule prior.Schedule, image operator.S
 	return steps, err
 }
 
-func float64s(v []float32) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = float64(x)
-	}
-	return out
-}
-
 // latentModel is a problem with matrices: y = W·A·D·z.
 type latentModel struct {
 	encode, decode, a [][]float64
@@ -105,10 +90,7 @@ func newLatentModel(t *testing.T, task string) (latentModel, *prior.Prior, *oper
 	}
 	p, op := linearPrior(t, stage, variance), newOperator(t, task, image)
 	key := noise.Key{23}
-	draw, err := op.Encode(op.Draw(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draw := encoded(t, op, key)
 	m := latentModel{encode: stage.Encode, decode: stage.Decode, a: columns(t, op, draw), variance: float64s(variance), alpha: p.Schedule.AlphaBar,
 		rows: [2]int(op.Measurement[1:]), sides: [2]int{16, 16}}
 	truth, y := make([]float32, latent.Size()), make([]float32, op.MeasurementSize())

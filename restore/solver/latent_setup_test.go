@@ -12,13 +12,9 @@ import (
 func linearPrior(t testing.TB, stage linear.Stage, variance []float32) *prior.Prior {
 	t.Helper()
 	dir := t.TempDir()
-	if err := stage.Write(dir, variance); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stage.Write(dir, variance))
 	p, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -63,16 +59,10 @@ func apply(a [][]float64, x []float64) []float64 {
 func haarPrior(t testing.TB) *prior.Prior {
 	t.Helper()
 	data, err := prior.Read(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
-	if err := haar.Write(dir, data, haar.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, haar.Write(dir, data, haar.Config{}))
 	p, err := prior.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }

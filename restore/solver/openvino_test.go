@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"errors"
 	"math"
 	"strings"
@@ -30,10 +29,7 @@ func TestOpenVINO(t *testing.T) {
 			cfg := config(t, op.Task, 6)
 			answers := func(rt *onnxruntime.Runtime, build Build) []Solution {
 				s := compile(t, rt, newRun(t, p, op, cfg), 2, build)
-				got, err := s.Solve(context.Background(), probs, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := solve(t, s, probs)
 				return got
 			}
 			want := answers(onnxtest.Runtime(t), Build{})
@@ -61,21 +57,10 @@ func TestOpenVINOStreams(t *testing.T) {
 	if len(parts.streams) != 2 || parts.streams[0].n != 2 || parts.streams[1].n != 1 {
 		t.Fatalf("streams %v", parts.streams)
 	}
-	whole := compile(t, onnxtest.Runtime(t), run, 3, Build{Streams: 1})
-	want, err := whole.Solve(t.Context(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := solve(t, compile(t, onnxtest.Runtime(t), run, 3, Build{Streams: 1}), probs)
 	for range 2 {
-		got, err := parts.Solve(t.Context(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range want {
-			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-3) {
-				t.Errorf("image %d differs by %.2g", i, d)
-			}
-		}
+		got := solve(t, parts, probs)
+		wantImages(t, got, want, 1e-3)
 	}
 }
 
@@ -146,10 +131,7 @@ func TestOpenVINOSteps(t *testing.T) {
 	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
 	for way, divides := range map[string]bool{once: true, twice: true, inLoop: false, differentiated: false} {
 		t.Run(way, func(t *testing.T) {
-			run, err := method.NewRun(evaluated{way}, method.Settings{Method: "evaluated", Steps: 3}, p, op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := planRun(t, evaluated{way}, method.Settings{Method: "evaluated", Steps: 3}, p, op)
 			s, err := New(rt, run, 2, Build{})
 			if !divides {
 				if !errors.Is(err, onnxruntime.ErrFallback) || !errors.Is(err, onnx.ErrDivide) ||
@@ -158,24 +140,12 @@ func TestOpenVINOSteps(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer s.Close()
 			probs := problems(t, op, 2, 0.05)
-			got, err := s.Solve(context.Background(), probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := compile(t, onnxtest.Runtime(t), run, 2, Build{}).Solve(context.Background(), probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range got {
-				if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-4) {
-					t.Errorf("image %d differs by %.2g", i, d)
-				}
-			}
+			got := solve(t, s, probs)
+			want := solve(t, compile(t, onnxtest.Runtime(t), run, 2, Build{}), probs)
+			wantImages(t, got, want, 1e-4)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -16,7 +15,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/randomnet"
 	"ddiff/restore/raster"
 )
 
@@ -122,19 +120,13 @@ func (c parityCase) operator(t *testing.T, shape operator.Shape) *operator.Opera
 	set := operator.Builtin()
 	if c.Task == operator.NonlinearDeblur {
 		data, err := os.ReadFile("../operator/testdata/bkse.onnx")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f, err := operator.Load("bkse.onnx", data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		set = operator.Set{f.Definition(c.Task)}
 	}
 	op, err := set.New(c.Task, c.Params, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return op
 }
 
@@ -150,14 +142,10 @@ func (c parityCase) draw(t *testing.T, op *operator.Operator) []float32 {
 		if err == nil {
 			d, err = operator.ReadDraw(name, data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	encoded, err := op.Encode(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return encoded
 }
 
@@ -167,32 +155,16 @@ func (c parityCase) prior(t *testing.T, network int) *prior.Prior {
 	if c.Networks[network] == "bundled" {
 		return bundled(t)
 	}
-	n, err := randomnet.New(randomnet.Small(c.Side))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := n.ONNX()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := prior.Load("random", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return randomPrior(t, c.Side)
 }
 
 // picture returns the centre of the measured picture.
 func (c parityCase) picture(t *testing.T, shape operator.Shape) []float32 {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(c.folder, "..", "picture.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img, err := raster.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := make([]float32, 0, shape.Size())
 	top, left := (img.Height-c.Side)/2, (img.Width-c.Side)/2
 	for row := range shape.Channels * c.Side {
@@ -200,15 +172,4 @@ func (c parityCase) picture(t *testing.T, shape operator.Shape) []float32 {
 		out = append(out, img.Pix[at:at+c.Side]...)
 	}
 	return out
-}
-
-func readJSON(t *testing.T, path string, v any) {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
 }

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -38,10 +37,7 @@ func newExample(t *testing.T, task string, side int) example {
 	}
 	op := newOperator(t, task, shape)
 	key := noise.Key{11, 3}
-	draw, err := op.Encode(op.Draw(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	draw := encoded(t, op, key)
 	rows := columns(t, op, draw)
 	a := mat.NewDense(len(rows), n, slices.Concat(rows...))
 	truth := make([]float32, n)
@@ -63,11 +59,7 @@ func newExample(t *testing.T, task string, side int) example {
 }
 
 func vector(v []float32) *mat.VecDense {
-	out := mat.NewVecDense(len(v), nil)
-	for i, x := range v {
-		out.SetVec(i, float64(x))
-	}
-	return out
+	return mat.NewVecDense(len(v), float64s(v))
 }
 
 // noise returns the prior's noise of x at a level.
@@ -127,14 +119,24 @@ func (e example) decompose(t *testing.T) (u, v mat.Dense, s []float64) {
 	return u, v, s
 }
 
+// pseudoInverse returns A⁺·y.
+func (e example) pseudoInverse(t *testing.T) *mat.VecDense {
+	t.Helper()
+	u, v, s := e.decompose(t)
+	c, full, x := mat.NewVecDense(e.y.Len(), nil), mat.NewVecDense(len(s), nil), mat.NewVecDense(len(s), nil)
+	c.MulVec(u.T(), e.y)
+	for i := range c.Len() {
+		full.SetVec(i, c.AtVec(i)/s[i])
+	}
+	x.MulVec(&v, full)
+	return x
+}
+
 // solve runs a method with changed parameters.
 func (e example) solve(t *testing.T, name string, steps int, values map[string]parameter.Value) []float32 {
 	t.Helper()
 	s := resolve(t, method.Request{Method: name, Preset: "natural", Task: e.op.Task, Steps: steps, Values: values})
-	answers, err := newSolver(t, e.prior, e.op, s, 1, 0).Solve(context.Background(), []Problem{e.problem}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := solve(t, newSolver(t, e.prior, e.op, s, 1, 0), []Problem{e.problem})
 	return answers[0].X
 }
 
@@ -225,15 +227,7 @@ func TestREDDiffInClosedForm(t *testing.T) {
 			x := mat.VecDenseCopyOf(vector(e.problem.Y))
 			switch task {
 			case operator.SuperResolution:
-				u, v, s := e.decompose(t)
-				c := mat.NewVecDense(e.y.Len(), nil)
-				c.MulVec(u.T(), e.y)
-				full := mat.NewVecDense(n, nil)
-				for i := range c.Len() {
-					full.SetVec(i, c.AtVec(i)/s[i])
-				}
-				x = mat.NewVecDense(n, nil)
-				x.MulVec(&v, full)
+				x = e.pseudoInverse(t)
 			case operator.InpaintRandom:
 				x = mat.VecDenseCopyOf(e.y)
 			}
@@ -309,14 +303,7 @@ func TestDiffPIRInClosedForm(t *testing.T) {
 			var left mat.Dense
 			left.Mul(e.a.T(), e.a)
 			if task == operator.SuperResolution {
-				u, v, s := e.decompose(t)
-				c, full := mat.NewVecDense(e.y.Len(), nil), mat.NewVecDense(n, nil)
-				c.MulVec(u.T(), e.y)
-				for i := range c.Len() {
-					full.SetVec(i, c.AtVec(i)/s[i])
-				}
-				rough = mat.NewVecDense(n, nil)
-				rough.MulVec(&v, full)
+				rough = e.pseudoInverse(t)
 			}
 			for i := range n {
 				if task == operator.InpaintRandom && e.a.At(i, i) == 0 {
@@ -340,9 +327,7 @@ func TestDiffPIRInClosedForm(t *testing.T) {
 					var solved mat.VecDense
 					var lu mat.LU
 					lu.Factorize(system)
-					if err := lu.SolveVecTo(&solved, false, right); err != nil {
-						t.Fatal(err)
-					}
+					must(t, lu.SolveVecTo(&solved, false, right))
 					z = &solved
 				}
 				eps := combine(1/math.Sqrt(1-alpha), x, -math.Sqrt(alpha)/math.Sqrt(1-alpha), z)

@@ -2,7 +2,6 @@ package solver
 
 import (
 	"context"
-	"math"
 	"os"
 	"testing"
 
@@ -18,16 +17,11 @@ func TestPixelMethodsRestorePhotograph(t *testing.T) {
 	t.Parallel()
 	shape := operator.Shape{Channels: 3, Height: 64, Width: 64}
 	data, err := os.ReadFile("../../examples/images/chelsea.png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	photograph, err := raster.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if photograph, err = raster.Fit(photograph, raster.Resize, shape.Height, 8); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	photograph, err = raster.Fit(photograph, raster.Resize, shape.Height, 8)
+	must(t, err)
 	for _, c := range []struct {
 		method, task string
 		steps        int // 0: those of the preset
@@ -45,38 +39,18 @@ func TestPixelMethodsRestorePhotograph(t *testing.T) {
 			t.Parallel()
 			p, op, key := bundled(t), newOperator(t, c.task, shape), noise.Key{4, 2}
 			f, err := operator.NewForward(onnxtest.Runtime(t), op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer f.Close()
-			draw, err := op.Encode(op.Draw(key))
-			if err != nil {
-				t.Fatal(err)
-			}
+			draw := encoded(t, op, key)
 			const sigma = 0.05
 			y, err := f.Measure(context.Background(), photograph.Pix, draw, operator.Noise{Sigma: sigma}, key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			settings := resolve(t, method.Request{Method: c.method, Preset: "natural", Task: c.task, Steps: c.steps})
-			answers, err := newSolver(t, p, op, settings, 1, 0).Solve(context.Background(), []Problem{{Y: y, Draw: draw, Key: key}}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			restored, degraded := decibel(answers[0].X, photograph.Pix), decibel(op.Baseline(y).Pix, photograph.Pix)
+			answers := solve(t, newSolver(t, p, op, settings, 1, 0), []Problem{{Y: y, Draw: draw, Key: key}})
+			restored, degraded := decibels(answers[0].X, photograph.Pix), decibels(op.Baseline(y).Pix, photograph.Pix)
 			if !(restored >= degraded+1) {
 				t.Errorf("PSNR of %.1f dB, the degraded image has %.1f dB", restored, degraded)
 			}
 		})
 	}
-}
-
-// decibel is the PSNR of images in [−1, 1].
-func decibel(a, b []float32) float64 {
-	sum := 0.0
-	for i := range a {
-		d := float64(max(-1, min(1, a[i]))-b[i]) / 2
-		sum += d * d
-	}
-	return -10 * math.Log10(sum/float64(len(a)))
 }

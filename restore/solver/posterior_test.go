@@ -3,7 +3,6 @@ package solver
 import (
 	"maps"
 	"math"
-	"slices"
 	"testing"
 
 	"ddiff/restore/method"
@@ -45,47 +44,31 @@ func newPosterior(t *testing.T, latent bool) posterior {
 	}
 	var err error
 	key := noise.Key{17}
-	if p.draw, err = p.op.Encode(p.op.Draw(key)); err != nil {
-		t.Fatal(err)
-	}
+	p.draw, err = p.op.Encode(p.op.Draw(key))
+	must(t, err)
 	z := make([]float32, len(variance))
 	noise.Normal(z, key, noise.Start, 1, 1)
 	for i, v := range variance {
 		z[i] *= float32(math.Sqrt(float64(v)))
 	}
 	b := columns(t, p.op, p.draw)
-	p.project = func(x []float32) []float64 {
-		out := make([]float64, len(x))
-		for i, v := range x {
-			out[i] = float64(v)
-		}
-		return out
-	}
+	p.project = float64s
 	if latent {
 		stage := linear.New(shape, operator.Shape{Channels: 1, Height: 8, Width: 8}, 1)
 		p.prior = linearPrior(t, stage, variance)
 		b = product(b, stage.Decode)
-		pixels := p.project
-		p.project = func(x []float32) []float64 { return apply(stage.Encode, pixels(x)) }
+		p.project = func(x []float32) []float64 { return apply(stage.Encode, float64s(x)) }
 	} else {
 		p.prior = gaussianPrior(t, posteriorChains, shape, variance)
 	}
 	p.y = make([]float32, p.op.MeasurementSize())
 	noise.Normal(p.y, key, noise.Measurement, 0, posteriorSigma)
-	wide := make([]float64, len(z))
-	for i, v := range z {
-		wide[i] = float64(v)
-	}
-	for i, v := range apply(b, wide) {
+	for i, v := range apply(b, float64s(z)) {
 		p.y[i] += float32(v)
 	}
 	back := transpose(b)
 	p.precision = product(back, b)
-	measured := make([]float64, len(p.y))
-	for i, v := range p.y {
-		measured[i] = float64(v)
-	}
-	right := apply(back, measured)
+	right := apply(back, float64s(p.y))
 	for i := range p.precision {
 		for j := range p.precision[i] {
 			p.precision[i][j] /= posteriorSigma * posteriorSigma
@@ -93,11 +76,7 @@ func newPosterior(t *testing.T, latent bool) posterior {
 		p.precision[i][i] += 1 / float64(variance[i])
 		right[i] /= posteriorSigma * posteriorSigma
 	}
-	copied := make([][]float64, len(p.precision))
-	for i, row := range p.precision {
-		copied[i] = slices.Clone(row)
-	}
-	p.mean = solveLinear(copied, right)
+	p.mean = solveLinear(p.precision, right)
 	return p
 }
 
@@ -120,10 +99,7 @@ func (p posterior) moments(t *testing.T, run *method.Run) (bias, spread float64)
 	for i := range probs {
 		probs[i] = Problem{Y: p.y, Draw: p.draw, Key: noise.Key{uint32(i), 5}}
 	}
-	got, err := s.Solve(t.Context(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := solve(t, s, probs)
 	mean := make([]float64, len(p.mean))
 	answers := make([][]float64, len(got))
 	for k, a := range got {

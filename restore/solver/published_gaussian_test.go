@@ -43,7 +43,7 @@ func (g gaussianProblem) solve(t *testing.T, tolerance float64, step func(i int,
 	got := []State{s.Start(g.problem.Key)}
 	var want [][]float64
 	for _, tensor := range got[0].Tensors {
-		want = append(want, wide(tensor.Data))
+		want = append(want, float64s(tensor.Data))
 	}
 	err := s.Resume(t.Context(), []Problem{g.problem}, got, make([]Curves, 1), func(made int) error {
 		step(made-1, g.run.Steps[made-1], want)
@@ -58,17 +58,7 @@ func (g gaussianProblem) solve(t *testing.T, tolerance float64, step func(i int,
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wide(v []float32) []float64 {
-	out := make([]float64, len(v))
-	for i := range v {
-		out[i] = float64(v[i])
-	}
-	return out
+	must(t, err)
 }
 
 // gradient returns Aᵀ(A·x − y) and ‖y − A·x‖.
@@ -91,7 +81,7 @@ func (g gaussianProblem) gradient(x []float64) (at []float64, norm float64) {
 func (g gaussianProblem) draw(position, time, iteration int, std float64) []float64 {
 	out := make([]float32, len(g.variance))
 	noise.Normal(out, g.problem.Key, noise.Step.Iteration(iteration), uint32(position<<drawShift|time), std)
-	return wide(out)
+	return float64s(out)
 }
 
 // alpha returns ᾱ_t.

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,14 +35,8 @@ func TestPublishedSteps(t *testing.T) {
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
 			t.Parallel()
-			raw, err := os.ReadFile(filepath.Join(folder, "case.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
 			var c publishedCase
-			if err := json.Unmarshal(raw, &c); err != nil {
-				t.Fatal(err)
-			}
+			readJSON(t, filepath.Join(folder, "case.json"), &c)
 			if c.Recorded == nil {
 				c.Recorded = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 			}
@@ -53,9 +46,8 @@ func TestPublishedSteps(t *testing.T) {
 			prob := Problem{Y: readArray(t, filepath.Join(folder, "y.npy")), Key: c.Key}
 			if _, err := os.Stat(filepath.Join(folder, "mask.npy")); err == nil {
 				mask := &operator.Draw{Name: "mask", Dims: []int{shape.Height, shape.Width}, Data: readArray(t, filepath.Join(folder, "mask.npy"))}
-				if prob.Draw, err = op.Encode(mask); err != nil {
-					t.Fatal(err)
-				}
+				prob.Draw, err = op.Encode(mask)
+				must(t, err)
 			}
 			cfg := c.settings(t)
 			s := compile(t, onnxtest.Runtime(t), newRun(t, c.prior(t, cfg), op, cfg), 1, Build{Form: FormLoop, Chunk: 1})

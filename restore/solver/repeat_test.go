@@ -93,10 +93,7 @@ func (inner) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
 // newInner plans a run of inner.
 func newInner(t *testing.T, steps int) *method.Run {
 	t.Helper()
-	run, err := method.NewRun(inner{}, method.Settings{Method: "inner", Steps: steps}, bundled(t), newOperator(t, operator.GaussianDeblur, small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, inner{}, method.Settings{Method: "inner", Steps: steps}, bundled(t), newOperator(t, operator.GaussianDeblur, small))
 	return run
 }
 
@@ -153,14 +150,8 @@ func TestDeclaredEvaluations(t *testing.T) {
 				op = newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 8, Width: 8})
 				p, _ = latentCase(t, op, 4)
 			}
-			s, err := method.Builtin().Resolve(method.Request{Method: info.Name, Preset: "ffhq", Task: op.Task, Steps: 4}, 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := method.NewRun(m, s, p, op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := resolve(t, method.Request{Method: info.Name, Preset: "ffhq", Task: op.Task, Steps: 4})
+			run := planRun(t, m, s, p, op)
 			if cost, err := run.Cost(); err != nil || cost.Network != info.Evaluations(s) {
 				t.Errorf("%d evaluations, %v; declared %d", cost.Network, err, info.Evaluations(s))
 			}
@@ -216,10 +207,7 @@ func (m iterated) Step(b *method.Builder, _ method.Settings) (method.Next, error
 func iteratedRun(t *testing.T, m iterated) *method.Run {
 	t.Helper()
 	p := gaussianPrior(t, 2, small, slices.Repeat([]float32{0.04}, small.Size()))
-	run, err := method.NewRun(m, method.Settings{Method: "iterated", Steps: 2}, p, newOperator(t, operator.HDR, small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, m, method.Settings{Method: "iterated", Steps: 2}, p, newOperator(t, operator.HDR, small))
 	return run
 }
 
@@ -235,9 +223,7 @@ func TestRepeat(t *testing.T) {
 		for _, build := range []Build{{Form: FormLoop, Chunk: 2}, {Form: FormUnrolled, Chunk: 2}, {Form: FormSingle}} {
 			s := compile(t, onnxtest.Runtime(t), run, 2, build)
 			states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
-			if err := s.Resume(t.Context(), probs, states, make([]Curves, 2), nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Resume(t.Context(), probs, states, make([]Curves, 2), nil))
 			for k, p := range probs {
 				want, draw := make([]float32, small.Size()), make([]float32, small.Size())
 				for _, st := range run.Steps {
@@ -268,15 +254,12 @@ func TestCancelWithinStep(t *testing.T) {
 	t.Parallel()
 	m := inner{}
 	op := newOperator(t, operator.GaussianDeblur, small)
-	run, err := method.NewRun(endless{m}, method.Settings{Method: "inner", Steps: 2}, bundled(t), op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, endless{m}, method.Settings{Method: "inner", Steps: 2}, bundled(t), op)
 	s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	_, err = s.Solve(ctx, problems(t, op, 1, 0.05), nil)
+	_, err := s.Solve(ctx, problems(t, op, 1, 0.05), nil)
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 20*time.Second {
 		t.Errorf("error %v after %v, want the deadline soon after 50 ms", err, time.Since(begin))
 	}

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -18,10 +17,7 @@ func TestReuse(t *testing.T) {
 	probs := problems(t, op, 2, 0.05)
 	solve := func(s *Solver) []Solution {
 		t.Helper()
-		got, err := s.Solve(context.Background(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := solve(t, s, probs)
 		return got
 	}
 	other := map[string][]any{
@@ -90,12 +86,8 @@ func BenchmarkReuse(b *testing.B) {
 	b.Run("compile", func(b *testing.B) {
 		for i := range b.N {
 			s, err := New(rt, runs[i%2], 2, Build{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := s.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
+			must(b, s.Close())
 		}
 	})
 	b.Run("reuse", func(b *testing.B) {

@@ -74,9 +74,7 @@ func zones(borders []int) []int {
 func separately(t *testing.T, p *prior.Prior, g *tile.Grid, y []float32, key noise.Key, steps int) []float32 {
 	t.Helper()
 	op, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"std": 6, "size": 122}, operator.Shape{Channels: 3, Height: g.TileHeight(), Width: g.TileWidth()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, config(t, op.Task, steps)), 1, Build{})
 	out := make([]float32, len(y))
 	for k := range g.Len() {
@@ -98,13 +96,9 @@ func TestSeams(t *testing.T) {
 	op := newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 64, Width: 64})
 	for name, truth := range map[string][]float32{"smooth": graded(op.Image), "textured": textured(op.Image)} {
 		f, err := operator.NewForward(rt, op)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		y, err := f.Measure(t.Context(), truth, nil, operator.Noise{Sigma: 0.05}, key)
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, f.Close()))
 		fused := func(overlap int) (x []float32, g *tile.Grid) {
 			run := tiled(t, newRun(t, p, op, config(t, op.Task, steps)), tile.Tiling{Side: 32, Overlap: overlap})
 			return solve(t, compile(t, rt, run, 1, Build{}), []Problem{{Y: y, Key: key}})[0].X, run.Grid()

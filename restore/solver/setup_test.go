@@ -2,7 +2,9 @@ package solver
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"os"
 	"strconv"
 	"testing"
 
@@ -15,23 +17,48 @@ import (
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/linear"
+	"ddiff/restore/prior/randomnet"
 )
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func bundled(t testing.TB) *prior.Prior {
 	t.Helper()
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	return p
+}
+
+func readJSON(t testing.TB, path string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	must(t, err)
+	if err := json.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", path, err)
 	}
+}
+
+// randomPrior is a network of the published architecture with random weights.
+func randomPrior(t testing.TB, side int) *prior.Prior {
+	t.Helper()
+	n, err := randomnet.New(randomnet.Small(side))
+	must(t, err)
+	data, err := n.ONNX()
+	must(t, err)
+	p, err := prior.Load("random", data)
+	must(t, err)
 	return p
 }
 
 func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Operator {
 	t.Helper()
 	op, err := operator.Builtin().New(task, nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return op
 }
 
@@ -44,9 +71,7 @@ func config(t testing.TB, task string, steps int) method.Settings {
 func resolve(t testing.TB, r method.Request) method.Settings {
 	t.Helper()
 	s, err := method.Builtin().Resolve(r, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -71,14 +96,24 @@ func with(s method.Settings, changes ...any) method.Settings {
 func newRun(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Settings) *method.Run {
 	t.Helper()
 	m, err := method.Builtin().Find(s.Method)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	return planRun(t, m, s, p, op)
+}
+
+// planRun plans a run of any method.
+func planRun(t testing.TB, m method.Method, s method.Settings, p *prior.Prior, op *operator.Operator) *method.Run {
+	t.Helper()
 	run, err := method.NewRun(m, s, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return run
+}
+
+// encoded returns the mask or kernel of a key.
+func encoded(t testing.TB, op *operator.Operator, key noise.Key) []float32 {
+	t.Helper()
+	draw, err := op.Encode(op.Draw(key))
+	must(t, err)
+	return draw
 }
 
 func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Settings, n, k int) *Solver {
@@ -89,11 +124,16 @@ func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Set
 func compile(t testing.TB, rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
 	t.Helper()
 	s, err := New(rt, run, n, build)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+func solve(t testing.TB, s *Solver, probs []Problem) []Solution {
+	t.Helper()
+	got, err := s.Solve(context.Background(), probs, nil)
+	must(t, err)
+	return got
 }
 
 // gaussianPrior is the score model of independent pixels N(0, variance_i), whose answer is
@@ -102,25 +142,19 @@ func compile(t testing.TB, rt *onnxruntime.Runtime, run *method.Run, n int, buil
 func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32) *prior.Prior {
 	t.Helper()
 	schedule, err := prior.ParseSchedule(linear.Schedule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, shape.Dims(n)...)
 	g.Output("eps", linear.Score(g, x, g.Input("t", onnx.Int64, n), variance, schedule))
 	data, err := g.Marshal("gaussian")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data = onnxtest.WithMetadata(t, data, map[string]string{
 		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": linear.Schedule,
 		"ddiff.range": "-1..1", "ddiff.channels": strconv.Itoa(shape.Channels), "ddiff.multiple_of": "2",
 		"ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
 	})
 	p, err := prior.Load("gaussian.onnx", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -128,21 +162,14 @@ func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32
 func problems(t testing.TB, op *operator.Operator, n int, sigma float64) []Problem {
 	t.Helper()
 	f, err := operator.NewForward(onnxtest.Runtime(t), op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	var out []Problem
 	for i := range n {
 		key := noise.Key{uint32(i + 1), 42}
-		draw, err := op.Encode(op.Draw(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		draw := encoded(t, op, key)
 		y, err := f.Measure(context.Background(), scene(op.Image, i), draw, operator.Noise{Sigma: sigma}, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, Problem{Y: y, Draw: draw, Key: key})
 	}
 	return out
@@ -173,4 +200,22 @@ func maxAbs(a, b []float32) float64 {
 		worst = max(worst, d)
 	}
 	return worst
+}
+
+// wantImages checks that no value of an image differs by more than a limit.
+func wantImages(t *testing.T, got, want []Solution, limit float64) {
+	t.Helper()
+	for i := range want {
+		if d := maxAbs(got[i].X, want[i].X); !(d <= limit) {
+			t.Errorf("image %d differs by %.2g", i, d)
+		}
+	}
+}
+
+func float64s(v []float32) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = float64(x)
+	}
+	return out
 }

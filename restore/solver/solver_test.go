@@ -25,10 +25,7 @@ func TestChunksDoNotMatter(t *testing.T) {
 	var want []Solution
 	for _, k := range []int{23, 10, 7, 1} {
 		s := newSolver(t, p, op, cfg, 2, k)
-		got, err := s.Solve(context.Background(), probs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := solve(t, s, probs)
 		if want == nil {
 			want = got
 		}
@@ -57,9 +54,7 @@ func TestChunksDoNotMatter(t *testing.T) {
 	}
 	other := newSolver(t, p, op, cfg, 1, 10)
 	for i := range probs {
-		if err := other.Resume(context.Background(), probs[i:i+1], states[i:i+1], curves[i:i+1], nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, other.Resume(context.Background(), probs[i:i+1], states[i:i+1], curves[i:i+1], nil))
 		if d := maxAbs(states[i].Image(), want[i].X); !(d <= 1e-4) {
 			t.Errorf("resumed image %d differs by %.2g", i, d)
 		}
@@ -79,15 +74,9 @@ func TestBatchDoesNotMatter(t *testing.T) {
 			cfg := config(t, op.Task, 12)
 			probs := problems(t, op, 3, 0.05)
 			four, one := newSolver(t, p, op, cfg, 4, 0), newSolver(t, p, op, cfg, 1, 0)
-			together, err := four.Solve(context.Background(), probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			together := solve(t, four, probs)
 			for i := range probs {
-				alone, err := one.Solve(context.Background(), probs[i:i+1], nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				alone := solve(t, one, probs[i:i+1])
 				// One grey level of 8 bits is 2/255.
 				if d := maxAbs(alone[0].X, together[i].X); !(d <= 1.0/255) {
 					t.Errorf("image %d differs by %.2g", i, d)
@@ -110,9 +99,7 @@ func TestZeroResidual(t *testing.T) {
 		zero := make([]float32, shape.Size())
 		states := []State{s.Start(noise.Key{})}
 		clear(states[0].Image())
-		if err := s.Resume(context.Background(), []Problem{{Y: zero}}, states, make([]Curves, 1), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Resume(context.Background(), []Problem{{Y: zero}}, states, make([]Curves, 1), nil))
 		if d := maxAbs(states[0].Image(), zero); d != 0 {
 			t.Errorf("%s: moved by %g from the solution", gradient, d)
 		}
@@ -134,15 +121,12 @@ func TestDivergenceIsNamed(t *testing.T) {
 func TestDivergedStateIsNamed(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, small)
-	run, err := method.NewRun(twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, bundled(t), op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, bundled(t), op)
 	s := compile(t, onnxtest.Runtime(t), run, 2, Build{Chunk: 3})
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
 	states[1].Tensors[1].Data[7] = float32(math.Inf(1))
-	err = s.Resume(t.Context(), probs, states, make([]Curves, 2), nil)
+	err := s.Resume(t.Context(), probs, states, make([]Curves, 2), nil)
 	if want := "steps 1 to 3: image 2 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}

@@ -122,16 +122,11 @@ func TestRefusedProblems(t *testing.T) {
 func TestUnusedPlaces(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.HDR, small), bundled(t)
-	run, err := method.NewRun(twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, p, op)
 	s := compile(t, onnxtest.Runtime(t), run, 3, Build{Chunk: 4, Streams: 1})
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
-	if err := s.load(probs, states, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.load(probs, states, 0))
 	y, n := s.in[inputMeasurement].F32, len(probs[0].Y)
 	for i, want := range [][]float32{probs[0].Y, probs[1].Y, probs[0].Y} {
 		if !slices.Equal(y[i*n:(i+1)*n], want) {

@@ -35,18 +35,14 @@ func TestStreamsSolve(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			var made [2][]int
 			got, err := parts.Solve(t.Context(), probs[:n], func(step int) error { made[0] = append(made[0], step); return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, err := whole.Solve(t.Context(), probs[:n], func(step int) error { made[1] = append(made[1], step); return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(made[0]) != 3 || made[0][2] != 8 || len(made[1]) != 3 {
 				t.Errorf("progress after steps %v and %v", made[0], made[1])
 			}
 			for i := range want {
-				if d := furthest(got[i].X, want[i].X); d > 1e-3 {
+				if d := maxAbs(got[i].X, want[i].X); d > 1e-3 {
 					t.Errorf("%s, image %d of %d: %v from that of one session", task, i+1, n, d)
 				}
 				if len(got[i].Curves.Time) != 8 || len(got[i].Curves.Curves) != len(want[i].Curves.Curves) {
@@ -60,10 +56,7 @@ func TestStreamsSolve(t *testing.T) {
 // A run in streams stops at a chunk border, and another solver resumes it.
 func TestStreamsResume(t *testing.T) {
 	parts, whole, probs := streamed(t, operator.InpaintRandom)
-	want, err := whole.Solve(t.Context(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := solve(t, whole, probs)
 	states, curves := make([]State, 3), make([]Curves, 3)
 	for i, p := range probs {
 		states[i] = parts.Start(p.Key)
@@ -86,14 +79,12 @@ func TestStreamsResume(t *testing.T) {
 		t.Error("two problems with three states are accepted")
 	}
 	again := []State{states[0].Clone(), states[1].Clone(), states[2].Clone()}
-	if err := parts.Resume(t.Context(), probs, states, curves, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := parts.Resume(t.Context(), probs, again, nil, nil); err != nil || furthest(again[2].Image(), states[2].Image()) > 1e-3 {
+	must(t, parts.Resume(t.Context(), probs, states, curves, nil))
+	if err := parts.Resume(t.Context(), probs, again, nil, nil); err != nil || maxAbs(again[2].Image(), states[2].Image()) > 1e-3 {
 		t.Errorf("without curves: %v", err)
 	}
 	for i := range want {
-		if d := furthest(states[i].Image(), want[i].X); d > 1e-3 {
+		if d := maxAbs(states[i].Image(), want[i].X); d > 1e-3 {
 			t.Errorf("image %d: %v from an undisturbed run", i+1, d)
 		}
 	}
@@ -129,15 +120,6 @@ func TestStreamsFail(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of the context: %v", err)
 	}
-}
-
-// furthest returns the largest absolute difference.
-func furthest(a, b []float32) float64 {
-	d := 0.0
-	for i := range a {
-		d = max(d, math.Abs(float64(a[i]-b[i])))
-	}
-	return d
 }
 
 // Models of streams are built at the same time, also those with gradients through the network.

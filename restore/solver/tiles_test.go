@@ -20,19 +20,8 @@ import (
 // tiled divides the images of a run.
 func tiled(t testing.TB, run *method.Run, tiling tile.Tiling) *method.Run {
 	t.Helper()
-	if err := run.Tile(tiling); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run.Tile(tiling))
 	return run
-}
-
-func solve(t testing.TB, s *Solver, probs []Problem) []Solution {
-	t.Helper()
-	got, err := s.Solve(context.Background(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
 }
 
 // TestTiledCallsDoNotMatter: the result of an image in tiles depends neither on the tiles per call, nor on the other images of the batch, nor on
@@ -68,9 +57,7 @@ func TestTiledCallsDoNotMatter(t *testing.T) {
 			t.Fatalf("after %d steps: state after %d, %v", made, states[0].Step, err)
 		}
 	}
-	if err := alone.Resume(context.Background(), probs[:1], states, curves, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, alone.Resume(context.Background(), probs[:1], states, curves, nil))
 	if !slices.Equal(states[0].Image(), want[0].X) {
 		t.Error("an interrupted run has another result")
 	}
@@ -104,16 +91,12 @@ func localPrior(t testing.TB, radius int) *prior.Prior {
 	}
 	g.Output("eps", v)
 	data, err := g.Marshal("local")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := prior.Load("local.onnx", onnxtest.WithMetadata(t, data, map[string]string{
 		"ddiff.card": "1", "ddiff.name": "local", "ddiff.prediction": "epsilon", "ddiff.schedule": linear.Schedule, "ddiff.range": "-1..1",
 		"ddiff.channels": "3", "ddiff.multiple_of": "4", "ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0", "ddiff.size": "64",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if p.Card.TileSide() != 64 {
 		t.Errorf("a card with the size 64: tiles of %d", p.Card.TileSide())
 	}
@@ -170,9 +153,7 @@ func TestTiledCancellation(t *testing.T) {
 	run := tiled(t, newRun(t, p, op, config(t, op.Task, 4)), tile.Tiling{Side: 32})
 	s := compile(t, rt, run, 1, Build{})
 	n, err := s.newNetwork()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.close()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cause := errors.New("enough")
@@ -197,10 +178,7 @@ func TestUndivided(t *testing.T) {
 			if info.Tiled() == nil {
 				t.Errorf("%s works on latents and accepts tiles", info.Name)
 			}
-			run, err := method.NewRun(m, resolve(t, method.Request{Method: info.Name, Preset: "ffhq", Task: opLatent.Task, Steps: 4}), latent, opLatent)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := planRun(t, m, resolve(t, method.Request{Method: info.Name, Preset: "ffhq", Task: opLatent.Task, Steps: 4}), latent, opLatent)
 			if err := Divisible(run); (err == nil) != (info.Undivided == "") {
 				t.Errorf("%s: divisible: %v, declared: %q", info.Name, err, info.Undivided)
 			}

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -26,9 +25,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 		t.Skipf("needs PyTorch and onnx for %s (Debian: apt-get install python3-torch python3-onnx): %v", python, err)
 	}
 	model, err := filepath.Abs("../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const n, steps, size = 2, 50, 48
 	shape := operator.Shape{Channels: 3, Height: size, Width: size}
 	type job struct {
@@ -67,15 +64,11 @@ func TestAgainstTorchTwin(t *testing.T) {
 	for _, j := range jobs {
 		names = append(names, j.name)
 		folder := filepath.Join(dir, j.name)
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(folder, 0o755))
 		writeJob(t, folder, model, j.op, j.cfg, j.probs)
 	}
 	top, _ := json.Marshal(map[string]any{"jobs": names, "threads": 2})
-	if err := os.WriteFile(filepath.Join(dir, "job.json"), top, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "job.json"), top, 0o644))
 	cmd := exec.Command(python, "-m", "ddiff_torch.twin", dir)
 	cmd.Dir = "../../tools"
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -84,10 +77,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 	for _, j := range jobs {
 		t.Run(j.name, func(t *testing.T) {
 			s := newSolver(t, bundled(t), j.op, j.cfg, n, 0)
-			got, err := s.Solve(context.Background(), j.probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := solve(t, s, j.probs)
 			want := readArray(t, filepath.Join(dir, j.name, "x.npy"))
 			m := shape.Size()
 			for i := range n {
@@ -105,9 +95,7 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	n, m := len(probs), op.Image.Size()
 	x, e, y := make([]float32, n*m), make([]float32, cfg.Steps*n*m), []float32(nil)
 	levels, err := method.Levels(prior.Schedule{AlphaBar: make([]float64, 1000)}, cfg.Steps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var draws []float32
 	var draw *operator.Draw
 	for i, p := range probs {
@@ -122,12 +110,8 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	}
 	write := func(name string, dims []int, data []float32) {
 		b, err := raster.EncodeNPY(dims, data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name+".npy"), b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(filepath.Join(folder, name+".npy"), b, 0o644))
 	}
 	write("x_T", op.Image.Dims(n), x)
 	write("noise", append([]int{cfg.Steps}, op.Image.Dims(n)...), e)
@@ -152,42 +136,28 @@ func writeJob(t *testing.T, folder, model string, op *operator.Operator, cfg met
 	}
 	job["gamma0"] = gamma0
 	raw, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "job.json"), raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(folder, "job.json"), raw, 0o644))
 }
 
 func readArray(t *testing.T, path string) []float32 {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := raster.DecodeNPY(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a.Data
 }
 
 // compareCurves holds the norms of every step and image against the twin's.
 func compareCurves(t *testing.T, path string, got []Solution) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want struct {
 		T                        []int
 		DataNorm                 [][]float64 `json:"data_norm"`
 		Primal, Dual, DX, DZ, DU [][]float64
 	}
-	if err := json.Unmarshal(raw, &want); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, path, &want)
 	for i, s := range got {
 		c := s.Curves
 		if fmt.Sprint(c.Time) != fmt.Sprint(want.T) {

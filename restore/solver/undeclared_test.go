@@ -23,18 +23,13 @@ func TestUndeclaredGradient(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
 	dps, err := method.Builtin().Find("dps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := resolve(t, method.Request{Method: "dps", Preset: "natural", Task: op.Task, Steps: 3})
 	probs := problems(t, op, 2, 0.05)
 	for _, form := range Forms() {
 		var results [2][]Solution
 		for i, m := range []method.Method{dps, undeclared{dps}} {
-			run, err := method.NewRun(m, s, p, op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := planRun(t, m, s, p, op)
 			if results[i], err = compile(t, onnxtest.Runtime(t), run, 2, Build{Form: form}).Solve(t.Context(), probs, nil); err != nil {
 				t.Fatalf("%s: %v", form, err)
 			}

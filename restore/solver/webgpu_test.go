@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -13,8 +12,6 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior"
-	"ddiff/restore/prior/randomnet"
 )
 
 // webGPU returns a runtime on WebGPU. A software adapter takes minutes for the tests of this file.
@@ -43,32 +40,24 @@ func TestWebGPUOperators(t *testing.T) {
 				inputs = append(inputs, draws)
 			}
 			a, err := op.Apply(g, x, draws)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			y := a.Y
 			dx, err := a.Gradient(seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			g.Output("y", y)
 			g.Output("dx", dx)
 			outputs := []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}, {Name: "dx", DType: onnx.Float, Dims: dx.Dims}}
-			fill := func(in []*onnxruntime.Tensor) {
-				noise.Normal(in[1].F32, noise.Key{7}, noise.Measurement, 0, 1)
-				for i := range n {
-					copy(in[0].F32[i*op.Image.Size():], scene(op.Image, i))
-					if len(in) > 2 {
-						draw, err := op.Encode(op.Draw(noise.Key{uint32(i)}))
-						if err != nil {
-							t.Fatal(err)
-						}
-						copy(in[2].F32[i*len(draw):], draw)
-					}
+			data := make([][]float32, 3)[:len(inputs)]
+			data[1] = make([]float32, seed.Size())
+			noise.Normal(data[1], noise.Key{7}, noise.Measurement, 0, 1)
+			for i := range n {
+				data[0] = append(data[0], scene(op.Image, i)...)
+				if len(data) > 2 {
+					data[2] = append(data[2], encoded(t, op, noise.Key{uint32(i)})...)
 				}
 			}
-			want := evaluate(t, onnxtest.Runtime(t), g, inputs, outputs, fill)
-			got := evaluate(t, gpu, g, inputs, outputs, fill)
+			want := onnxtest.Run(t, g, inputs, outputs, data...)
+			got := onnxtest.RunOn(t, gpu, g, inputs, outputs, data...)
 			for i, v := range outputs {
 				if d, scale := maxAbs(got[i], want[i]), maxAbs(want[i], make([]float32, len(want[i]))); !(d <= 1e-5*max(1, scale)) || scale == 0 {
 					t.Errorf("%s differs by %.2g of %.2g", v.Name, d, scale)
@@ -76,45 +65,6 @@ func TestWebGPUOperators(t *testing.T) {
 			}
 		})
 	}
-}
-
-func evaluate(t *testing.T, rt *onnxruntime.Runtime, g *onnx.Graph, inputs, outputs []onnx.Value, fill func([]*onnxruntime.Tensor)) [][]float32 {
-	t.Helper()
-	model, err := g.Marshal("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var in, out []string
-	for _, v := range inputs {
-		in = append(in, v.Name)
-	}
-	for _, v := range outputs {
-		out = append(out, v.Name)
-	}
-	s, err := rt.NewSession(model, in, out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := onnxruntime.NewTensors(inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(x)
-	fill(x)
-	y, err := onnxruntime.NewTensors(outputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer onnxruntime.CloseTensors(y)
-	if err := s.Run(context.Background(), x, y); err != nil {
-		t.Fatal(err)
-	}
-	var res [][]float32
-	for _, v := range y {
-		res = append(res, v.F32)
-	}
-	return res
 }
 
 // Whole runs of each task, with calls of four steps and a rest of two.
@@ -128,20 +78,9 @@ func TestWebGPURuns(t *testing.T) {
 			op := newOperator(t, info.Name, shape)
 			cfg := config(t, op.Task, 6)
 			probs := problems(t, op, n, 0.05)
-			want, err := newSolver(t, p, op, cfg, n, 0).Solve(context.Background(), probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := compile(t, gpu, newRun(t, p, op, cfg), n, Build{Chunk: 4})
-			got, err := s.Solve(context.Background(), probs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range want {
-				if d := maxAbs(got[i].X, want[i].X); !(d < 1e-3) {
-					t.Errorf("image %d differs by %.2g", i, d)
-				}
-			}
+			want := solve(t, newSolver(t, p, op, cfg, n, 0), probs)
+			got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), n, Build{Chunk: 4}), probs)
+			wantImages(t, got, want, 1e-3)
 		})
 	}
 }
@@ -153,15 +92,9 @@ func TestWebGPUBundled(t *testing.T) {
 	cfg := config(t, op.Task, 2)
 	p := bundled(t)
 	probs := problems(t, op, 1, 0.05)
-	want, err := newSolver(t, p, op, cfg, 1, 0).Solve(context.Background(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := solve(t, newSolver(t, p, op, cfg, 1, 0), probs)
 	s := compile(t, gpu, newRun(t, p, op, cfg), 1, Build{})
-	got, err := s.Solve(context.Background(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := solve(t, s, probs)
 	// At the first step z is x_t over √ᾱ = 0.006: a difference of 10⁻⁴ in the prediction is
 	// one of 0.02 in a pixel.
 	if d := rms(got[0].X, want[0].X); !(d < 2e-3) {
@@ -175,31 +108,13 @@ func TestWebGPUBundled(t *testing.T) {
 // A network of the published architecture, with attention, runs on the device as a whole.
 func TestWebGPUAttention(t *testing.T) {
 	gpu := webGPU(t)
-	network, err := randomnet.New(randomnet.Small(32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := network.ONNX()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := prior.Load("random.onnx", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := randomPrior(t, 32)
 	shape := operator.Shape{Channels: 3, Height: 32, Width: 32}
 	op := newOperator(t, operator.HDR, shape)
 	cfg := config(t, op.Task, 3)
 	probs := problems(t, op, 2, 0.05)
-	want, err := newSolver(t, p, op, cfg, 2, 0).Solve(context.Background(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := compile(t, gpu, newRun(t, p, op, cfg), 2, Build{Chunk: 2})
-	got, err := s.Solve(context.Background(), probs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := solve(t, newSolver(t, p, op, cfg, 2, 0), probs)
+	got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), 2, Build{Chunk: 2}), probs)
 	for i := range want {
 		if d := rms(got[i].X, want[i].X); !(d < 2e-3) {
 			t.Errorf("image %d differs by %.2g (root of the mean square)", i, d)

@@ -1,7 +1,6 @@
 package solver
 
 import (
-	"context"
 	"testing"
 
 	"ddiff/restore/method"
@@ -51,27 +50,18 @@ func (m sometimes) Step(b *method.Builder, _ method.Settings) (method.Next, erro
 func TestWhen(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
-	run, err := method.NewRun(sometimes{}, method.Settings{Method: "sometimes", Steps: 7}, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := planRun(t, sometimes{}, method.Settings{Method: "sometimes", Steps: 7}, p, op)
 	cost, err := run.Cost()
 	if want := (method.Cost{Network: 15}); err != nil || cost != want {
 		t.Errorf("cost %+v, %v; want %+v", cost, err, want)
 	}
 	for _, build := range []Build{{Chunk: 3}, {Form: FormUnrolled, Chunk: 2}} {
-		got, err := compile(t, onnxtest.Runtime(t), run, 1, build).Solve(context.Background(), problems(t, op, 1, 0.05), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := solve(t, compile(t, onnxtest.Runtime(t), run, 1, build), problems(t, op, 1, 0.05))
 		if got[0].X[0] != 7+3*10 {
 			t.Errorf("%+v: the state ends at %g, want 37", build, got[0].X[0])
 		}
 	}
-	nested, err := method.NewRun(sometimes{nested: true}, method.Settings{Method: "sometimes", Steps: 7}, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nested := planRun(t, sometimes{nested: true}, method.Settings{Method: "sometimes", Steps: 7}, p, op)
 	if _, err := nested.Cost(); err == nil {
 		t.Error("a part inside a part is accepted")
 	}

@@ -10,10 +10,7 @@ import (
 func (f *Facts) LiteralOf(name string) (Literal, bool) {
 	at := f
 	for ; at != nil; at = at.outer {
-		if t := at.tensors[name]; t != nil {
-			break
-		}
-		if at.producers[name] != nil {
+		if at.tensors[name] != nil || at.producers[name] != nil {
 			break
 		}
 	}

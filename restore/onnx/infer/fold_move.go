@@ -46,18 +46,14 @@ func foldRange(_ *Node, in []Literal) (Literal, bool) {
 		for i := range count {
 			l.Numbers[i] = start + float64(i)*step
 		}
-		return rounded(l.dtype, l.Numbers).shaped(l.dims), true
+		l.Numbers = rounded(l.dtype, l.Numbers).Numbers
+		return l, true
 	}
 	l.Integers = make([]int, count)
 	for i := range count {
 		l.Integers[i] = int(start) + i*int(step)
 	}
 	return l, true
-}
-
-func (l Literal) shaped(dims []int) Literal {
-	l.dims = dims
-	return l
 }
 
 // positions returns, for each element of a value of the given dimensions, the result of f for its index.

@@ -184,6 +184,20 @@ func (n *Node) set(i int, t DType, dims []int) {
 	}
 }
 
+// returns records the type of the first output. It returns nil, as the inferences do that it ends.
+func (n *Node) returns(t DType, dims []int) error {
+	n.set(0, t, dims)
+	return nil
+}
+
+// alone returns ErrShape if the node has an output beside the first.
+func (n *Node) alone() error {
+	if slices.ContainsFunc(n.Outputs[1:], func(v Value) bool { return v.Name != "" }) {
+		return unknown("a further output")
+	}
+	return nil
+}
+
 // axesOf returns the axes of n from input k or from the attribute, in [0, rank) and in order. ok is false if they depend
 // on data; without any, axes is nil.
 func (f *Facts) axesOf(n *Node, k, rank int) (axes []int, ok bool) {

@@ -6,11 +6,10 @@ import "ddiff/restore/onnx/onnxpb"
 // shape.
 var elementwiseShapes = func() map[string]inference {
 	out := map[string]inference{
-		"Cast": castShape, "CastLike": func(_ *Facts, n *Node) error {
-			n.set(0, n.Inputs[1].DType, n.Inputs[0].Dims)
-			return nil
-		},
-		"Where": whereShape, "Dropout": dropoutShape,
+		"Cast":     func(_ *Facts, n *Node) error { return n.returns(DType(n.Integer("to", 0)), n.Inputs[0].Dims) },
+		"CastLike": func(_ *Facts, n *Node) error { return n.returns(n.Inputs[1].DType, n.Inputs[0].Dims) },
+		"Where":    func(_ *Facts, n *Node) error { return broadcastShape(n, n.Inputs[1].DType) },
+		"Dropout":  dropoutShape,
 	}
 	for _, op := range []string{
 		"Abs", "Neg", "Exp", "Log", "Sqrt", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
@@ -33,14 +32,7 @@ var elementwiseShapes = func() map[string]inference {
 
 func sameShape(_ *Facts, n *Node) error {
 	n.set(0, n.Inputs[0].DType, n.Inputs[0].Dims)
-	if len(n.Outputs) > 1 {
-		for _, v := range n.Outputs[1:] {
-			if v.Name != "" {
-				return unknown("a further output")
-			}
-		}
-	}
-	return nil
+	return n.alone()
 }
 
 func broadcastShape(n *Node, t DType) error {
@@ -51,15 +43,7 @@ func broadcastShape(n *Node, t DType) error {
 			return misfit(n)
 		}
 	}
-	n.set(0, t, dims)
-	return nil
-}
-
-func whereShape(_ *Facts, n *Node) error { return broadcastShape(n, n.Inputs[1].DType) }
-
-func castShape(_ *Facts, n *Node) error {
-	n.set(0, DType(n.Integer("to", 0)), n.Inputs[0].Dims)
-	return nil
+	return n.returns(t, dims)
 }
 
 func dropoutShape(_ *Facts, n *Node) error {
@@ -70,25 +54,13 @@ func dropoutShape(_ *Facts, n *Node) error {
 
 // sourceShapes are the inferences of operations whose results are shapes or constants.
 var sourceShapes = map[string]inference{
-	"Shape": func(_ *Facts, n *Node) error {
-		n.set(0, Int64, []int{len(shapeOf(n))})
-		return nil
-	},
-	"Size": func(_ *Facts, n *Node) error {
-		n.set(0, Int64, nil)
-		return nil
-	},
-	"Constant":        constantShape,
-	"ConstantOfShape": constantOfShape,
-	"Range":           rangeShape,
-	"RandomNormalLike": func(_ *Facts, n *Node) error {
-		n.set(0, DType(n.Integer("dtype", int(n.Inputs[0].DType))), n.Inputs[0].Dims)
-		return nil
-	},
-	"EyeLike": func(_ *Facts, n *Node) error {
-		n.set(0, DType(n.Integer("dtype", int(n.Inputs[0].DType))), n.Inputs[0].Dims)
-		return nil
-	},
+	"Shape":            func(_ *Facts, n *Node) error { return n.returns(Int64, []int{len(shapeOf(n))}) },
+	"Size":             func(_ *Facts, n *Node) error { return n.returns(Int64, nil) },
+	"Constant":         constantShape,
+	"ConstantOfShape":  constantOfShape,
+	"Range":            rangeShape,
+	"RandomNormalLike": likeShape,
+	"EyeLike":          likeShape,
 	"OneHot": func(f *Facts, n *Node) error {
 		depth, ok := f.LiteralOf(n.Inputs[1].Name)
 		if !ok {
@@ -97,9 +69,12 @@ var sourceShapes = map[string]inference{
 		in := n.Inputs[0].Dims
 		ax := Axis(n.Integer("axis", -1), len(in)+1)
 		dims := append(append([]int(nil), in[:ax]...), depth.round()[0])
-		n.set(0, n.Inputs[2].DType, append(dims, in[ax:]...))
-		return nil
+		return n.returns(n.Inputs[2].DType, append(dims, in[ax:]...))
 	},
+}
+
+func likeShape(_ *Facts, n *Node) error {
+	return n.returns(DType(n.Integer("dtype", int(n.Inputs[0].DType))), n.Inputs[0].Dims)
 }
 
 // shapeOf returns the dimensions that a Shape returns.
@@ -135,15 +110,13 @@ func constantOf(n *Node) (Literal, bool) {
 
 func constantShape(_ *Facts, n *Node) error {
 	if t, ok := n.Attrs["value"].(*onnxpb.TensorProto); ok {
-		n.set(0, DType(t.DataType), Ints(t.Dims))
-		return nil
+		return n.returns(DType(t.DataType), Ints(t.Dims))
 	}
 	l, ok := constantOf(n)
 	if !ok {
 		return unknown("a constant of another kind")
 	}
-	n.set(0, l.dtype, l.dims)
-	return nil
+	return n.returns(l.dtype, l.dims)
 }
 
 func constantOfShape(f *Facts, n *Node) error {
@@ -155,8 +128,7 @@ func constantOfShape(f *Facts, n *Node) error {
 	if v, ok := n.Attrs["value"].(*onnxpb.TensorProto); ok {
 		t = DType(v.DataType)
 	}
-	n.set(0, t, dims)
-	return nil
+	return n.returns(t, dims)
 }
 
 func rangeShape(f *Facts, n *Node) error {
@@ -168,6 +140,5 @@ func rangeShape(f *Facts, n *Node) error {
 	if !ok {
 		return unknown("the range")
 	}
-	n.set(0, n.Inputs[0].DType, l.dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, l.dims)
 }

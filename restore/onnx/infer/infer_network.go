@@ -31,8 +31,7 @@ func convShape(_ *Facts, n *Node) error {
 	if err != nil {
 		return err
 	}
-	n.set(0, x.DType, append([]int{x.Dims[0], w.Dims[0]}, at.positions(x.Dims[2:], false)...))
-	return nil
+	return n.returns(x.DType, append([]int{x.Dims[0], w.Dims[0]}, at.positions(x.Dims[2:], false)...))
 }
 
 func convTransposeShape(_ *Facts, n *Node) error {
@@ -42,8 +41,7 @@ func convTransposeShape(_ *Facts, n *Node) error {
 	}
 	dims := []int{x.Dims[0], w.Dims[1] * n.Integer("group", 1)}
 	if given := n.Integers("output_shape"); given != nil {
-		n.set(0, x.DType, append(dims, given[len(given)-(x.Rank()-2):]...))
-		return nil
+		return n.returns(x.DType, append(dims, given[len(given)-(x.Rank()-2):]...))
 	}
 	g, err := windowAttributes(n, x.Rank()-2, w.Dims[2:])
 	if err != nil {
@@ -61,8 +59,7 @@ func convTransposeShape(_ *Facts, n *Node) error {
 		}
 		dims = append(dims, d)
 	}
-	n.set(0, x.DType, dims)
-	return nil
+	return n.returns(x.DType, dims)
 }
 
 func poolShape(_ *Facts, n *Node) error {
@@ -79,8 +76,7 @@ func poolShape(_ *Facts, n *Node) error {
 
 func globalPoolShape(_ *Facts, n *Node) error {
 	x := n.Inputs[0]
-	n.set(0, x.DType, append(slices.Clone(x.Dims[:2]), slices.Repeat([]int{1}, x.Rank()-2)...))
-	return nil
+	return n.returns(x.DType, append(slices.Clone(x.Dims[:2]), slices.Repeat([]int{1}, x.Rank()-2)...))
 }
 
 func resizeShape(f *Facts, n *Node) error {
@@ -110,8 +106,7 @@ func resizeShape(f *Facts, n *Node) error {
 			dims[k] = int(float32(dims[k]) * float32(scales[i]))
 		}
 	}
-	n.set(0, x.DType, dims)
-	return nil
+	return n.returns(x.DType, dims)
 }
 
 func layerNormShape(_ *Facts, n *Node) error {
@@ -136,10 +131,5 @@ func attentionShape(_ *Facts, n *Node) error {
 		dims[2] = v.Dims[2] / n.Integer("kv_num_heads", 1) * n.Integer("q_num_heads", 1)
 	}
 	n.set(0, q.DType, dims)
-	for _, out := range n.Outputs[1:] {
-		if out.Name != "" {
-			return unknown("a further output")
-		}
-	}
-	return nil
+	return n.alone()
 }

@@ -41,8 +41,7 @@ func matMulShape(_ *Facts, n *Node) error {
 	if len(b) > 1 {
 		dims = append(dims, right[len(right)-1])
 	}
-	n.set(0, n.Inputs[0].DType, dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, dims)
 }
 
 func gemmShape(_ *Facts, n *Node) error {
@@ -56,8 +55,7 @@ func gemmShape(_ *Facts, n *Node) error {
 	if len(a) != 2 || len(b) != 2 || a[1] != b[0] {
 		return misfit(n)
 	}
-	n.set(0, n.Inputs[0].DType, []int{a[0], b[1]})
-	return nil
+	return n.returns(n.Inputs[0].DType, []int{a[0], b[1]})
 }
 
 func einsumShape(_ *Facts, n *Node) error {
@@ -69,8 +67,7 @@ func einsumShape(_ *Facts, n *Node) error {
 	for _, label := range e.Output {
 		dims = append(dims, e.Lengths[label])
 	}
-	n.set(0, n.Inputs[0].DType, dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, dims)
 }
 
 // ReducedAxes returns the axes of a reduction in order. Without a list it covers all, or none with noop_with_empty_axes.
@@ -104,14 +101,12 @@ func reduceShape(f *Facts, n *Node) error {
 	if !ok {
 		return unknown("a list of axes")
 	}
-	n.set(0, n.Inputs[0].DType, Without(n.Inputs[0].Dims, axes, n.Integer("keepdims", 1) != 0))
-	return nil
+	return n.returns(n.Inputs[0].DType, Without(n.Inputs[0].Dims, axes, n.Integer("keepdims", 1) != 0))
 }
 
 func argShape(_ *Facts, n *Node) error {
 	in := n.Inputs[0].Dims
-	n.set(0, Int64, Without(in, []int{Axis(n.Integer("axis", 0), len(in))}, n.Integer("keepdims", 1) != 0))
-	return nil
+	return n.returns(Int64, Without(in, []int{Axis(n.Integer("axis", 0), len(in))}, n.Integer("keepdims", 1) != 0))
 }
 
 func topShape(f *Facts, n *Node) error {

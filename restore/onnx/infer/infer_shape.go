@@ -36,15 +36,13 @@ func reshapeShape(f *Facts, n *Node) error {
 	if Size(dims) != in.Size() {
 		return misfit(n)
 	}
-	n.set(0, in.DType, dims)
-	return nil
+	return n.returns(in.DType, dims)
 }
 
 func flattenShape(_ *Facts, n *Node) error {
 	in := n.Inputs[0]
 	ax := Axis(n.Integer("axis", 1), in.Rank())
-	n.set(0, in.DType, []int{Size(in.Dims[:ax]), Size(in.Dims[ax:])})
-	return nil
+	return n.returns(in.DType, []int{Size(in.Dims[:ax]), Size(in.Dims[ax:])})
 }
 
 func transposeShape(_ *Facts, n *Node) error {
@@ -53,8 +51,7 @@ func transposeShape(_ *Facts, n *Node) error {
 	for i, p := range Permutation(n) {
 		dims[i] = in.Dims[p]
 	}
-	n.set(0, in.DType, dims)
-	return nil
+	return n.returns(in.DType, dims)
 }
 
 // Permutation returns the order of dimensions of a Transpose.
@@ -85,31 +82,21 @@ func squeezeShape(f *Facts, n *Node) error {
 		}
 		dims = append(dims, d)
 	}
-	n.set(0, in.DType, dims)
-	return nil
+	return n.returns(in.DType, dims)
 }
 
 func unsqueezeShape(f *Facts, n *Node) error {
 	in := n.Inputs[0]
-	given := n.Integers("axes")
-	if n.Has(1) {
-		var ok bool
-		if given, ok = f.IntegersOf(n.Inputs[1]); !ok {
-			return unknown("a list of axes")
-		}
+	given, ok := f.axesOf(n, 1, 0)
+	if !ok {
+		return unknown("a list of axes")
 	}
-	rank := in.Rank() + len(given)
-	axes := []int{}
-	for _, a := range given {
-		axes = append(axes, Axis(a, rank))
-	}
-	slices.Sort(axes)
+	axes, _ := f.axesOf(n, 1, in.Rank()+len(given))
 	dims := slices.Clone(in.Dims)
 	for _, a := range axes {
 		dims = slices.Insert(dims, a, 1)
 	}
-	n.set(0, in.DType, dims)
-	return nil
+	return n.returns(in.DType, dims)
 }
 
 func sliceShape(f *Facts, n *Node) error {
@@ -121,8 +108,7 @@ func sliceShape(f *Facts, n *Node) error {
 	for _, c := range cuts {
 		dims[c.Axis] = c.Count
 	}
-	n.set(0, n.Inputs[0].DType, dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, dims)
 }
 
 // parts returns the lengths of a Split.
@@ -134,7 +120,11 @@ func (f *Facts) parts(n *Node) ([]int, error) {
 		if !ok {
 			return nil, unknown("a list of lengths")
 		}
-		if sum(lengths) != length || len(lengths) < len(n.Outputs) {
+		rest := length
+		for _, l := range lengths {
+			rest -= l
+		}
+		if rest != 0 || len(lengths) < len(n.Outputs) {
 			return nil, misfit(n)
 		}
 		return lengths, nil
@@ -146,14 +136,6 @@ func (f *Facts) parts(n *Node) ([]int, error) {
 		lengths[i] = max(0, min(each, length-i*each))
 	}
 	return lengths, nil
-}
-
-func sum(v []int) int {
-	n := 0
-	for _, x := range v {
-		n += x
-	}
-	return n
 }
 
 func splitShape(f *Facts, n *Node) error {
@@ -183,28 +165,24 @@ func concatShape(_ *Facts, n *Node) error {
 			}
 		}
 	}
-	n.set(0, in.DType, dims)
-	return nil
+	return n.returns(in.DType, dims)
 }
 
 func gatherShape(_ *Facts, n *Node) error {
 	in := n.Inputs[0]
 	ax := Axis(n.Integer("axis", 0), in.Rank())
-	n.set(0, in.DType, slices.Concat(in.Dims[:ax], n.Inputs[1].Dims, in.Dims[ax+1:]))
-	return nil
+	return n.returns(in.DType, slices.Concat(in.Dims[:ax], n.Inputs[1].Dims, in.Dims[ax+1:]))
 }
 
 func gatherElementsShape(_ *Facts, n *Node) error {
-	n.set(0, n.Inputs[0].DType, n.Inputs[1].Dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, n.Inputs[1].Dims)
 }
 
 func gatherNDShape(_ *Facts, n *Node) error {
 	in, index := n.Inputs[0], n.Inputs[1]
 	last := index.Rank() - 1
 	from := n.Integer("batch_dims", 0) + index.Dims[last]
-	n.set(0, in.DType, slices.Concat(index.Dims[:last], in.Dims[from:]))
-	return nil
+	return n.returns(in.DType, slices.Concat(index.Dims[:last], in.Dims[from:]))
 }
 
 func expandShape(f *Facts, n *Node) error {
@@ -216,8 +194,7 @@ func expandShape(f *Facts, n *Node) error {
 	if !ok {
 		return misfit(n)
 	}
-	n.set(0, n.Inputs[0].DType, dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, dims)
 }
 
 func tileShape(f *Facts, n *Node) error {
@@ -229,8 +206,7 @@ func tileShape(f *Facts, n *Node) error {
 	for i := range dims {
 		dims[i] *= repeats[i]
 	}
-	n.set(0, n.Inputs[0].DType, dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, dims)
 }
 
 // Margins returns the number of elements that a Pad adds before and after each dimension. Negative ones remove elements.
@@ -268,18 +244,15 @@ func padShape(f *Facts, n *Node) error {
 	for i := range dims {
 		dims[i] += before[i] + after[i]
 	}
-	n.set(0, n.Inputs[0].DType, dims)
-	return nil
+	return n.returns(n.Inputs[0].DType, dims)
 }
 
 func depthToSpaceShape(_ *Facts, n *Node) error {
 	in, b := n.Inputs[0], n.Integer("blocksize", 1)
-	n.set(0, in.DType, []int{in.Dims[0], in.Dims[1] / (b * b), in.Dims[2] * b, in.Dims[3] * b})
-	return nil
+	return n.returns(in.DType, []int{in.Dims[0], in.Dims[1] / (b * b), in.Dims[2] * b, in.Dims[3] * b})
 }
 
 func spaceToDepthShape(_ *Facts, n *Node) error {
 	in, b := n.Inputs[0], n.Integer("blocksize", 1)
-	n.set(0, in.DType, []int{in.Dims[0], in.Dims[1] * b * b, in.Dims[2] / b, in.Dims[3] / b})
-	return nil
+	return n.returns(in.DType, []int{in.Dims[0], in.Dims[1] * b * b, in.Dims[2] / b, in.Dims[3] / b})
 }

@@ -1,6 +1,9 @@
 package infer
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Window is the geometry of a convolution or a pooling over the spatial dimensions, one element per dimension.
 type Window struct {
@@ -103,9 +106,7 @@ func (w Window) Attributes(more map[string]any) map[string]any {
 	out := map[string]any{
 		"kernel_shape": w.Kernel, "strides": w.Stride, "dilations": w.Dilation, "pads": slices.Concat(w.Before, w.After),
 	}
-	for k, v := range more {
-		out[k] = v
-	}
+	maps.Copy(out, more)
 	return out
 }
 

@@ -58,9 +58,7 @@ func TestInstallTriesClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bin, archives := t.TempDir(), t.TempDir()
 			for name, path := range shells {
-				if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Symlink(path, filepath.Join(bin, name)))
 			}
 			t.Setenv("PATH", bin)
 			r := release{version: "9.9.9", ep: CPU}
@@ -89,9 +87,7 @@ func TestInstallTriesClients(t *testing.T) {
 			for program, lines := range test.programs {
 				archive := filepath.Join(archives, map[bool]string{true: "npm.tgz", false: "pip.whl"}[program == "npm"])
 				write(t, filepath.Join(bin, program), []byte("#!/bin/sh\n"+strings.ReplaceAll(lines, "$ARCHIVE", archive)+"\n"))
-				if err := os.Chmod(filepath.Join(bin, program), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Chmod(filepath.Join(bin, program), 0o755))
 			}
 			var fallbacks []string
 			cache := t.TempDir()
@@ -153,13 +149,9 @@ func TestInstallNamedClientReplaces(t *testing.T) {
 // TestPipArguments: the installed pip finds the pinned wheel in a directory of wheels, whatever Python runs it.
 func TestPipArguments(t *testing.T) {
 	s, err := releaseFor(CPU, "linux", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sources, err := s.sourcesOf(ClientPip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wheels, dir := t.TempDir(), t.TempDir()
 	const metadata = "Metadata-Version: 2.1\nName: onnxruntime\nVersion: " + cpuVersion + "\nRequires-Dist: absent\nRequires-Python: >=3.11\n"
 	for i, name := range []string{sources[0].archive.name, "onnxruntime-" + cpuVersion + "-cp311-cp311-manylinux_2_28_x86_64.whl",
@@ -171,16 +163,12 @@ func TestPipArguments(t *testing.T) {
 			info + "METADATA": metadata, info + "WHEEL": "Wheel-Version: 1.0\nTag: x\n", info + "RECORD": "", "number": strconv.Itoa(i),
 		} {
 			w, err := writer.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := w.Write([]byte(content)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := writer.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writer.Close())
 		write(t, filepath.Join(wheels, name), wheel.Bytes())
 	}
 	t.Setenv("PIP_NO_INDEX", "1")

@@ -61,9 +61,7 @@ func TestLoaderMissing(t *testing.T) {
 			deps := filepath.Join(root, "deps")
 			lib := cudaBuild(t, filepath.Join(root, "ort"), deps, test.flags...)
 			if test.removed != "" {
-				if err := os.Remove(filepath.Join(deps, test.removed)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Remove(filepath.Join(deps, test.removed)))
 			}
 			if test.foreign != "" {
 				content := read(t, filepath.Join(deps, test.foreign))
@@ -100,9 +98,7 @@ func TestCUDALoadable(t *testing.T) {
 	if err := CUDALoadable(lib); err != nil {
 		t.Errorf("with all dependencies: %v", err)
 	}
-	if err := os.Remove(filepath.Join(ort, providersShared)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(ort, providersShared)))
 	missing, ok = errors.AsType[*MissingLibrariesError](CUDALoadable(lib))
 	if !ok || !slices.Equal(missing.Missing, []string{providersShared}) {
 		t.Errorf("got %v, want missing %s", missing, providersShared)

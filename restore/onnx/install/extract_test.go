@@ -21,16 +21,12 @@ func zipball(t testing.TB, entries ...entry) []byte {
 			content = e.link
 		}
 		w, err := writer.CreateHeader(header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := writer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writer.Close())
 	return buffer.Bytes()
 }
 
@@ -61,9 +57,7 @@ func TestExtract(t *testing.T) {
 				root := t.TempDir()
 				path, dir := filepath.Join(root, "archive"), filepath.Join(root, "out")
 				write(t, path, packed)
-				if err := os.Mkdir(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Mkdir(dir, 0o755))
 				r := pin(packed, format, "p/lib.so", "code", "p/NOTICE", "MIT")
 				err := r.sources[0].extract(t.Context(), path, dir, nil)
 				if !errors.Is(err, test.wantErr) {
@@ -99,9 +93,7 @@ func FuzzExtract(f *testing.F) {
 		root := t.TempDir()
 		path, dir := filepath.Join(root, "archive"), filepath.Join(root, "out")
 		write(t, path, packed)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o755))
 		kind := zipped
 		if isTar {
 			kind = tarGzip
@@ -112,9 +104,7 @@ func FuzzExtract(f *testing.F) {
 		}
 		for _, place := range []string{root, dir} {
 			found, err := os.ReadDir(place)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, e := range found {
 				if name := e.Name(); name != "archive" && name != "out" && name != "lib.so" {
 					t.Errorf("wrote %s", filepath.Join(place, name))

@@ -38,16 +38,12 @@ func tarball(t testing.TB, entries ...entry) []byte {
 		if e.link != "" {
 			header.Typeflag, header.Linkname = tar.TypeSymlink, e.link
 		}
-		if err := writer.WriteHeader(header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, writer.WriteHeader(header))
 		if _, err := writer.Write([]byte(e.content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(writer.Close(), zipper.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(writer.Close(), zipper.Close()))
 	return buffer.Bytes()
 }
 
@@ -81,9 +77,7 @@ func pin(archived []byte, format format, members ...string) release {
 func wantOnly(t *testing.T, cache string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		if e.Name() != ".lock" {
@@ -123,9 +117,7 @@ func TestInstallFromFile(t *testing.T) {
 
 	// An installed release does not need its archive.
 	stages = nil
-	if err := os.Remove(from); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(from))
 	lib, err = r.install(t.Context(), opts)
 	if want.Source = SourceCache; err != nil || lib != want {
 		t.Errorf("second time: got %+v, %v\nwant %+v", lib, err, want)
@@ -151,12 +143,8 @@ func TestInstallReplacesDamaged(t *testing.T) {
 			write(t, from, archived)
 			opts := Options{From: from, CacheDir: cache}
 			lib, err := r.install(t.Context(), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := damage(lib.Path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, damage(lib.Path))
 			lib, err = r.install(t.Context(), opts)
 			if err != nil || lib.Source != SourceInstall {
 				t.Fatalf("got %+v, %v", lib, err)
@@ -203,9 +191,7 @@ func TestInstallWaitsForLockUntilCancelled(t *testing.T) {
 	r, _ := smallRelease(t)
 	cache := t.TempDir()
 	unlock, err := lockCache(t.Context(), cache)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = unlock() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("cancelled by the user")
@@ -242,13 +228,9 @@ func TestInstallWithoutClient(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for client, part := range map[string]string{ClientNPM: "npm", ClientPip: "pip3, pip, python3", ClientMaven: "mvn"} {
 		r, err := releaseFor(map[bool]string{true: CUDA, false: CPU}[client == ClientMaven], "linux", "amd64")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sources, err := r.sourcesOf(client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cache := t.TempDir()
 		_, err = r.install(t.Context(), Options{CacheDir: cache, Client: client})
 		if !errors.Is(err, ErrClientMissing) || !errors.Is(err, ErrDownload) {
@@ -268,18 +250,14 @@ func script(t *testing.T, lines string) {
 	t.Helper()
 	bin := t.TempDir()
 	write(t, filepath.Join(bin, "npm"), []byte("#!/bin/sh\n"+lines+"\n"))
-	if err := os.Chmod(filepath.Join(bin, "npm"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(bin, "npm"), 0o755))
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
 func TestInstallClientFails(t *testing.T) {
 	script(t, "echo npm error code E404 >&2; exit 7")
 	r, err := releaseFor(CPU, "linux", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cache := t.TempDir()
 	_, err = r.install(t.Context(), Options{CacheDir: cache, Client: ClientNPM})
 	if err == nil || !strings.Contains(err.Error(), "E404") || !strings.Contains(err.Error(), "--from") {
@@ -291,14 +269,10 @@ func TestInstallClientFails(t *testing.T) {
 // TestInstallCancelsClient: cancelling ends the client and its children, which would otherwise keep its output open.
 func TestInstallCancelsClient(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "started")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(pipe, 0o600))
 	script(t, "sleep 600 & echo started > "+pipe+"; wait")
 	r, err := releaseFor(CPU, "linux", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	var cancelled time.Time
 	var wg sync.WaitGroup
@@ -342,9 +316,7 @@ func TestReleasesArePinned(t *testing.T) {
 		{CPU, "linux", "amd64"}, {CPU, "linux", "arm64"}, {CPU, "darwin", "arm64"}, {CUDA, "linux", "amd64"},
 	} {
 		r, err := releaseFor(platform[0], platform[1], platform[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if tooOld(r.version) {
 			t.Errorf("%v: version %s is too old for the binding", platform, r.version)
 		}
@@ -385,9 +357,7 @@ func TestInstallThroughNPM(t *testing.T) {
 	}
 	cache := t.TempDir()
 	lib, err := Install(t.Context(), Options{CacheDir: cache, Client: ClientNPM})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if runtime.GOOS == "linux" {
 		if version, err := elfVersion(lib.Path); err != nil || version != lib.Version {
 			t.Errorf("the library is version %q (%v), want %q", version, err, lib.Version)

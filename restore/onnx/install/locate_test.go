@@ -21,14 +21,10 @@ func fakeRelease(t *testing.T, cache, ep string) string {
 	for _, m := range r.sources[0].members {
 		path := filepath.Join(r.directory(cache), m.name)
 		write(t, path, nil)
-		if err := os.Truncate(path, m.size); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Truncate(path, m.size))
 	}
 	states, err := r.sources[0].stamps(r.directory(cache))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeStamps(r.directory(cache), states)
 	return r.library(r.sources[0], r.directory(cache), "").Path
 }
@@ -63,9 +59,7 @@ func TestLocatePrecedence(t *testing.T) {
 	gpu := fakeRelease(t, path("cache-gpu"), CUDA)
 	both := fakeRelease(t, path("cache-both"), CPU)
 	fakeRelease(t, path("cache-both"), CUDA)
-	if err := os.Truncate(fakeRelease(t, path("cache-torn"), CPU), 1000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(fakeRelease(t, path("cache-torn"), CPU), 1000))
 
 	tests := map[string]struct {
 		flag, env, cache, ep string
@@ -145,9 +139,7 @@ func TestLocateOwnDirectory(t *testing.T) {
 	}
 	root := t.TempDir()
 	own := filepath.Join(root, "lib", "ddiff")
-	if err := os.CopyFS(own, os.DirFS(filepath.Dir(installed.Path))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(own, os.DirFS(filepath.Dir(installed.Path))))
 	system := filepath.Join(root, "system")
 	compile(t, filepath.Join(system, "libonnxruntime.so"), "1.30.0")
 	opts := LocateOptions{CacheDir: filepath.Join(root, "none"), OwnDir: own, Environ: func(string) string { return "" }}
@@ -168,13 +160,9 @@ func TestLocateOwnDirectory(t *testing.T) {
 
 	// One changed byte; the size and the time stay.
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = f.WriteAt([]byte{0xff}, info.Size()/2)
 	if err = errors.Join(err, f.Close(), os.Chtimes(path, info.ModTime(), info.ModTime())); err != nil {
 		t.Fatal(err)
@@ -194,12 +182,9 @@ func TestLocateOwnDirectory(t *testing.T) {
 func TestOwnDirectory(t *testing.T) {
 	t.Parallel()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if program, err = filepath.EvalSymlinks(program); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	program, err = filepath.EvalSymlinks(program)
+	must(t, err)
 	dir, err := ownDirectory("")
 	if want := filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "ddiff"); err != nil || dir != want {
 		t.Errorf("%s, %v; want %s", dir, err, want)

@@ -9,6 +9,13 @@ import (
 	"go.uber.org/goleak"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // compile builds a shared library at path with the C compiler that the project needs anyway. version is the symbol
@@ -29,9 +36,7 @@ func compile(t *testing.T, path, version string, needs ...string) {
 		write(t, script, []byte("VERS_"+version+" { global: *; };\n"))
 		arguments = append(arguments, "-Wl,--version-script="+script)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	if output, err := exec.Command(cc, append(arguments, needs...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cc, err, output)
 	}
@@ -39,19 +44,13 @@ func compile(t *testing.T, path, version string, needs ...string) {
 
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, content, 0o644))
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return content
 }

@@ -12,9 +12,7 @@ import (
 func TestOpenVINORelease(t *testing.T) {
 	t.Parallel()
 	r, err := releaseFor(OpenVINO, "linux", "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := map[string]bool{}
 	for _, m := range r.sources[0].members {
 		if names[m.name] || m.size <= 0 || len(m.sha256) != 64 {
@@ -79,9 +77,7 @@ func TestLocatePlugin(t *testing.T) {
 		"changed": func(path string) error { return os.WriteFile(path, []byte("OTHER"), 0o644) },
 		"short":   func(path string) error { return os.Truncate(path, 1) },
 	} {
-		if err := damage(filepath.Join(r.directory(cache), "libother.so")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, damage(filepath.Join(r.directory(cache), "libother.so")))
 		_, err := r.plugin(places)
 		if !errors.Is(err, ErrChecksum) {
 			t.Fatalf("%s: %v", name, err)
@@ -90,9 +86,7 @@ func TestLocatePlugin(t *testing.T) {
 		install() // replaces the damaged one
 	}
 	// A plugin that came with the program is used without the installed one, and verified too.
-	if err := os.Rename(r.directory(cache), filepath.Join(t.TempDir(), "moved")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(r.directory(cache), filepath.Join(t.TempDir(), "moved")))
 	write(t, filepath.Join(own, OpenVINO, "plugin.so"), []byte("plugin"))
 	write(t, filepath.Join(own, OpenVINO, "libother.so"), []byte("other"))
 	if lib, err := r.plugin(places); err != nil || lib.Source != SourceProgram || lib.Path != filepath.Join(own, OpenVINO, "plugin.so") {

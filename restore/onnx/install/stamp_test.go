@@ -29,20 +29,14 @@ func TestTamperedLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The stamp replaces the digest: equal size and time are not read again.
 	write(t, path, []byte("the Library"))
-	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, time.Time{}, info.ModTime()))
 	if _, err := r.unchanged(dir); err != nil {
 		t.Errorf("with a stamp: %v", err)
 	}
-	if err := os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, time.Time{}, info.ModTime().Add(time.Second)))
 	for range 2 { // a mismatch is not stamped
 		if _, err := r.unchanged(dir); !errors.Is(err, ErrChecksum) {
 			t.Errorf("changed later: %v", err)
@@ -56,9 +50,7 @@ func TestTamperedLibrary(t *testing.T) {
 	if _, err := r.unchanged(dir); err != nil {
 		t.Errorf("restored: %v", err)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	if _, err := r.unchanged(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("removed: %v", err)
 	}

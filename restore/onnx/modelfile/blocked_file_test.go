@@ -1,7 +1,6 @@
 package modelfile_test
 
 import (
-	"math"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -25,21 +24,12 @@ func editedModel(t *testing.T, edit func(p *onnxpb.ModelProto, nodes []*onnxpb.N
 	sum := l.Add(b, a)
 	y = l.Add(l.op("Neg", sum), s)
 	g.Output("y", y)
-	data, err := g.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p onnxpb.ModelProto
-	if err := proto.Unmarshal(data, &p); err != nil {
-		t.Fatal(err)
-	}
-	edit(&p, p.Graph.Node)
-	if data, err = proto.Marshal(&p); err != nil {
-		t.Fatal(err)
-	}
-	if m, err = modelfile.ReadModel(data); err != nil {
-		t.Fatal(err)
-	}
+	p := proto.CloneOf(onnxtest.Parse(t, g).Proto())
+	edit(p, p.Graph.Node)
+	data, err := proto.Marshal(p)
+	must(t, err)
+	m, err = modelfile.ReadModel(data)
+	must(t, err)
 	return m, x, y
 }
 
@@ -73,15 +63,6 @@ func branch(p *onnxpb.ModelProto, n *onnxpb.NodeProto, value string) {
 			Output: []*onnxpb.ValueInfoProto{{Name: "of " + op, Type: &onnxpb.TypeProto{TensorType: &onnxpb.TypeProto_Tensor{ElemType: int32(onnx.Float)}}}},
 		}})
 	}
-}
-
-// farthest returns the largest difference of two results, NaN if some element is none, and the largest absolute value of the first.
-func farthest(want, got []float32) (difference, largest float64) {
-	for i, v := range want {
-		difference = max(difference, math.Abs(float64(v-got[i])))
-		largest = max(largest, math.Abs(float64(v)))
-	}
-	return difference, largest
 }
 
 // The forms of a file that do not change what the network computes do not matter to the blocked layout.

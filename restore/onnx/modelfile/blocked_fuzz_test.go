@@ -230,9 +230,7 @@ func TestBlockedFuzz(t *testing.T) {
 		for _, b := range []int{0, block} {
 			g.Block(b)
 			y, err := g.InlineNetwork(m, map[string]onnx.Value{"x": in}, outputs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range len(outputs) {
 				v := y[fmt.Sprint("y", i)]
 				v.Name = fmt.Sprintf("y%d_%d", i, b)
@@ -266,12 +264,5 @@ func (f *blockedFuzzer) network(t *testing.T) (m *modelfile.Model, x onnx.Value,
 		f.Output(name, v)
 		outputs[name] = v.Dims
 	}
-	data, err := f.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err = modelfile.ReadModel(data); err != nil {
-		t.Fatal(err)
-	}
-	return m, x, outputs
+	return onnxtest.Parse(t, f.Graph), x, outputs
 }

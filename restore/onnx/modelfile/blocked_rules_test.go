@@ -8,11 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -31,11 +28,7 @@ func (l *layers) model(t *testing.T, y onnx.Value) *modelfile.Model {
 
 func (l *layers) weights(dims ...int) onnx.Value {
 	l.seed++
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return l.Const(onnxtest.Random(n, l.seed), dims...)
+	return l.Const(onnxtest.Random(onnx.Value{Dims: dims}.Size(), l.seed), dims...)
 }
 
 func (l *layers) conv(x onnx.Value, out, size, stride int) onnx.Value {
@@ -222,10 +215,7 @@ func TestBlockedRules(t *testing.T) {
 			if nodes != c.nodes {
 				t.Errorf("%s, batch %d: %s, want %s", name, n, nodes, c.nodes)
 			}
-			largest := 0.0
-			for _, v := range want {
-				largest = max(largest, math.Abs(float64(v)))
-			}
+			_, largest := farthest(want, want)
 			if i := slices.IndexFunc(got, func(v float32) bool { return !(math.Abs(float64(v)) <= 10*largest) }); i >= 0 {
 				t.Errorf("%s, batch %d: element %d is %v", name, n, i, got[i])
 			}
@@ -246,20 +236,10 @@ func inNetwork(t *testing.T, m *modelfile.Model, x, y onnx.Value, block int) (re
 	g.Block(block)
 	in := g.Input("x", onnx.Float, x.Dims...)
 	out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": in}, map[string][]int{"y": y.Dims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output("y", out["y"])
-	data, err := g.Marshal("network")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var p onnxpb.ModelProto
-	if err := proto.Unmarshal(data, &p); err != nil {
-		t.Fatal(err)
-	}
 	counts := map[string]int{}
-	for _, n := range p.Graph.Node {
+	for _, n := range onnxtest.Parse(t, g).Proto().Graph.Node {
 		if n.Domain == "com.microsoft.nchwc" {
 			counts[n.OpType]++
 		}

@@ -1,8 +1,6 @@
 package modelfile_test
 
 import (
-	"math"
-	"os"
 	"testing"
 
 	"ddiff/restore/onnx"
@@ -18,21 +16,10 @@ func TestInlineNetworkBlocked(t *testing.T) {
 		t.Skip("the library has no blocked layout on this processor")
 	}
 	for _, file := range []string{"bundled/prior.onnx", "testdata/attention_17_free.onnx", "testdata/attention_20_free.onnx"} {
-		data, err := os.ReadFile("../../prior/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := modelfile.ReadModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, _ = m.FuseGroupNorm()
+		m, _ := modelOf(t, file).FuseGroupNorm()
 		for _, n := range []int{1, 2} {
 			want, got := networkPredictions(t, m, n, 0), networkPredictions(t, m, n, block)
-			worst, largest := 0.0, 0.0
-			for i, v := range got {
-				worst, largest = max(worst, math.Abs(float64(v-want[i]))), max(largest, math.Abs(float64(want[i])))
-			}
+			worst, largest := farthest(want, got)
 			if !(worst <= 2e-5*largest) {
 				t.Errorf("%s, batch %d: predictions differ by %.2g of at most %.2g", file, n, worst, largest)
 			}
@@ -50,9 +37,7 @@ func networkPredictions(t *testing.T, m *modelfile.Model, n, block int) []float3
 	x, in, output := g.Input("x", onnx.Float, n, 3, high, wide), m.Inputs(), m.Outputs()[0]
 	y := onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{n, output.Dims[1], high, wide}}
 	out, err := g.InlineNetwork(m, map[string]onnx.Value{in[0].Name: x, in[1].Name: g.Ints([]int{40, 700}[:n]...)}, map[string][]int{output.Name: y.Dims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Output(y.Name, out[output.Name])
 	return onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
 }

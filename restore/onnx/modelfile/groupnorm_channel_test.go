@@ -2,11 +2,9 @@ package modelfile_test
 
 import (
 	"bytes"
-	"math"
 	"testing"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -41,36 +39,22 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 		port := value{Name: "y", DType: onnx.Float, Dims: x.Dims}
 		in := onnxtest.Random(x.Size(), 9)
 		want := onnxtest.Run(t, g, []value{x}, []value{port}, in)[0]
-		data, err := g.Marshal("m")
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := modelfile.ReadModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, count := m.FuseGroupNormByChannel()
+		m, count := onnxtest.Parse(t, g).FuseGroupNormByChannel()
 		if count != 1 {
 			t.Fatalf("%s: %d normalisations were rewritten, want 1", name, count)
 		}
 		g = onnx.NewGraph(onnx.DefaultOpset)
 		x = g.Input("x", onnx.Float, x.Dims...)
 		out, err := g.Inline(m, map[string]value{"x": x}, map[string][]int{"y": x.Dims})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g.Output("y", out["y"])
-		if data, err = g.Marshal("m"); err != nil {
-			t.Fatal(err)
-		}
+		data, err := g.Marshal("m")
+		must(t, err)
 		if got := bytes.Contains(data, []byte("Sigmoid")); got != c.kept {
 			t.Errorf("%s: a sigmoid is kept: %v, want %v", name, got, c.kept)
 		}
 		got := onnxtest.Run(t, g, []value{x}, []value{port}, in)[0]
-		worst, largest := 0.0, 0.0
-		for i := range want {
-			worst, largest = max(worst, math.Abs(float64(got[i]-want[i]))), max(largest, math.Abs(float64(want[i])))
-		}
+		worst, largest := farthest(want, got)
 		if !(worst <= 1e-4) || largest < 60 {
 			t.Errorf("%s: results up to %.0f differ by %.2g", name, largest, worst)
 		}

@@ -190,9 +190,7 @@ func modelPredictions(t *testing.T, m *modelfile.Model, dims []int, block int) [
 	g.Block(block)
 	x := g.Input("x", onnx.Float, dims...)
 	out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x, "t": g.Ints(300)}, map[string][]int{"y": dims})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	y := onnx.Value{Name: "z", DType: onnx.Float, Dims: dims}
 	g.Output(y.Name, out["y"])
 	return onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]

@@ -1,12 +1,11 @@
 package modelfile_test
 
 import (
-	"math"
-	"os"
 	"testing"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // The bundled prior has 35 group normalisations, each before a SiLU, and networks of diffusers with attention 21; rewriting them leaves
@@ -17,14 +16,7 @@ func TestFuseGroupNorm(t *testing.T) {
 		"bundled/prior.onnx": 35, "testdata/attention_17_free.onnx": 21, "testdata/attention_20_free.onnx": 21,
 		"testdata/attention_22_free.onnx": 21,
 	} {
-		data, err := os.ReadFile("../../prior/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := modelfile.ReadModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := modelOf(t, file)
 		want := networkPredictions(t, m, 2, 0)
 		for form, fuse := range map[string]func(*modelfile.Model) (*modelfile.Model, int){
 			"by group": (*modelfile.Model).FuseGroupNorm, "by channel": (*modelfile.Model).FuseGroupNormByChannel,
@@ -36,10 +28,7 @@ func TestFuseGroupNorm(t *testing.T) {
 			if again, got := fuse(fused); got != 0 || again != fused {
 				t.Fatalf("%s, %s: %d normalisations were rewritten the second time, want none", file, form, got)
 			}
-			worst := 0.0
-			for i, v := range networkPredictions(t, fused, 2, 0) {
-				worst = max(worst, math.Abs(float64(v-want[i])))
-			}
+			worst, _ := farthest(want, networkPredictions(t, fused, 2, 0))
 			if !(worst <= 5e-4) {
 				t.Errorf("%s, %s: predictions differ by %.2g", file, form, worst)
 			}
@@ -53,14 +42,7 @@ func TestFuseGroupNormLeavesOthers(t *testing.T) {
 	t.Parallel()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 8, 8), g.Scalar(2)))
-	data, err := g.Marshal("m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := onnxtest.Parse(t, g)
 	if same, got := m.FuseGroupNorm(); got != 0 || same != m {
 		t.Errorf("%d normalisations were rewritten, want none", got)
 	}

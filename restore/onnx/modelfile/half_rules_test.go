@@ -1,13 +1,13 @@
 package modelfile_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // halved counts the operations of a kind in float16 and in float32.
@@ -28,15 +28,7 @@ func halved(m *modelfile.Model, op string) (half, full int) {
 // of the image and the layers of the time are in float32.
 func TestHalfOfBundled(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, groups := m.FuseGroupNorm()
+	m, groups := modelOf(t, "bundled/prior.onnx").FuseGroupNorm()
 	h := m.Half()
 	for _, c := range []struct {
 		op         string
@@ -71,14 +63,7 @@ func TestHalfRules(t *testing.T) {
 	sum := g.Add(y, w)
 	square := g.Mul(sum, sum)
 	g.Output("y", g.Sqrt(square))
-	data, err := g.Marshal("rules")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := onnxtest.Parse(t, g)
 	var half []string
 	for _, n := range m.Half().Proto().Graph.Node {
 		if name, ok := strings.CutSuffix(n.Output[0], "/half"); ok && n.OpType != "Cast" {

@@ -3,7 +3,6 @@ package modelfile_test
 import (
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -17,15 +16,7 @@ import (
 // bundledModel returns the score network of the bundled prior, prepared as by prior.Load.
 func bundledModel(t *testing.T) *modelfile.Model {
 	t.Helper()
-	data, err := os.ReadFile("../../prior/bundled/prior.onnx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, _ = m.FuseGroupNorm()
+	m, _ := modelOf(t, "bundled/prior.onnx").FuseGroupNorm()
 	return m
 }
 
@@ -43,17 +34,11 @@ func psnr(a, b []float32) float64 {
 func networks(t *testing.T) map[string]*modelfile.Model {
 	t.Helper()
 	network, err := randomnet.New(randomnet.Small(64))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := network.ONNX()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	attention, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	attention, _ = attention.FuseGroupNorm()
 	return map[string]*modelfile.Model{"bundled": bundledModel(t), "with attention": attention}
 }
@@ -71,9 +56,7 @@ func TestHalfPredictions(t *testing.T) {
 				x := g.Input("x", onnx.Float, n, 3, size, size)
 				y := onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{n, max(3, output.Dims[1]), size, size}}
 				out, err := g.Inline(m, map[string]onnx.Value{image: x, steps: g.Ints(time, time)}, map[string][]int{output.Name: y.Dims})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				g.Output("y", out[output.Name])
 				return onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{y}, onnxtest.Random(x.Size(), 5))[0]
 			}
@@ -98,17 +81,13 @@ func TestWebGPUHalf(t *testing.T) {
 		g.Half(half)
 		x = g.Input("x", onnx.Float, 1, 3, 32, 32)
 		out, err := g.Inline(m, map[string]onnx.Value{"x": x, "t": g.Ints(500)}, map[string][]int{"z": x.Dims})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		g.Output("y", out["z"])
 		return g, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
 	}
 	g, x, y := build(true)
 	model, err := g.Marshal("half")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
 	if err != nil {
 		// Without the feature, the error names it.

@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/onnx/onnxtest"
 )
 
 // TestSplit: the parts have what they need, and what both need is computed once.
@@ -19,18 +20,9 @@ func TestSplit(t *testing.T) {
 	h := g.Exp(g.Mul(x, weights))
 	g.Output("y", g.Mul(h, h))
 	g.Output("gx", g.Mul(g.Mul(w, h), weights))
-	data, err := g.Marshal("m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := onnxtest.Parse(t, g)
 	first, rest, crossing, err := m.Split("y", "gx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, part := range []*modelfile.Model{first, rest} {
 		if err := part.Sound(); err != nil {
 			t.Error(err)

@@ -16,6 +16,13 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // 16 GiB in a process limited to 3 GiB more is ErrMemory; the runtime stays usable.
 func TestRealAllocationFails(t *testing.T) {
 	const name = "DDIFF_TEST_ALLOCATION"
@@ -47,13 +54,9 @@ func limitMemory(t *testing.T, more uint64) {
 		t.Skipf("the size of the process is not known: %v", err)
 	}
 	pages, err := strconv.ParseUint(strings.Fields(string(data))[0], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	limit := pages*uint64(os.Getpagesize()) + more
-	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: limit, Max: limit}))
 }
 
 // expand sums a tensor of 4·n ones.
@@ -64,18 +67,14 @@ func expand(t *testing.T, rt *onnxruntime.Runtime, n int) (float32, error) {
 	wide := g.Expand(x, 4, n)
 	g.Output("y", g.Reshape(g.ReduceSum(g.Mul(wide, wide), 0, 1), 1))
 	model, err := g.Marshal(fmt.Sprintf("expand%d", n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
 	tensors, err := onnxruntime.NewTensors(x, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer onnxruntime.CloseTensors(tensors)
 	tensors[0].F32[0] = 1
 	err = s.Run(context.Background(), tensors[:1], tensors[1:])

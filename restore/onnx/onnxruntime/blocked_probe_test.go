@@ -25,9 +25,7 @@ func TestBlock(t *testing.T) {
 		t.Errorf("blocks of %d channels instead of %d: no error", 2*block, block)
 	}
 	plain, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer plain.Close()
 	if b := plain.Block(); b != 0 || plain.Settings()["cpu.layout"] != "nchw" {
 		t.Errorf("with layout nchw: blocks of %d channels, settings %v", b, plain.Settings())

@@ -30,13 +30,9 @@ func TestRunLosesNoCPU(t *testing.T) {
 			Input: []*onnxpb.ValueInfoProto{port("x", 1), port("at", 7)}, Output: []*onnxpb.ValueInfoProto{port("y", 1)},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := rt.NewSession(data, []string{"x", "at"}, []string{"y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -44,9 +40,7 @@ func TestRunLosesNoCPU(t *testing.T) {
 	})
 	number := onnx.Value{DType: onnx.Float, Dims: []int{1}}
 	tensors, err := onnxruntime.NewTensors(number, onnx.Value{DType: onnx.Int64, Dims: []int{1}}, number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tensors[1].I64[0] = 7 // outside x
 	err = s.Run(t.Context(), tensors[:2], tensors[2:])
 	if !errors.Is(err, onnxruntime.ErrRuntime) || !strings.Contains(err.Error(), "device lost") || errors.Is(err, onnxruntime.ErrDeviceLost) {

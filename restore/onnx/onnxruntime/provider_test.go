@@ -30,9 +30,7 @@ func TestBadModelIsAnError(t *testing.T) {
 func TestChosenProvider(t *testing.T) {
 	rt := onnxtest.Runtime(t)
 	auto, err := rt.With(onnxruntime.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer auto.Close()
 	cuda, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCUDA})
 	if err != nil {
@@ -54,18 +52,12 @@ func TestClosedTensor(t *testing.T) {
 	x := g.Input("x", onnx.Float, 1)
 	g.Output("y", g.Neg(x))
 	model, err := g.Marshal("m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := onnxtest.Runtime(t).NewSession(model, []string{"x"}, []string{"y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	tensors, err := onnxruntime.NewTensors(x, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer onnxruntime.CloseTensors(tensors)
 	if err := s.Run(t.Context(), tensors[:1], []*onnxruntime.Tensor{nil}); err == nil {
 		t.Error("a nil output was accepted")

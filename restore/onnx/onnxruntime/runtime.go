@@ -1,6 +1,7 @@
 package onnxruntime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,10 +52,7 @@ type Config struct {
 
 // Validate names the first field that is invalid or contradicts another.
 func (c Config) Validate() error {
-	provider := c.Provider
-	if provider == "" {
-		provider = ProviderAuto
-	}
+	provider := cmp.Or(c.Provider, ProviderAuto)
 	switch {
 	case c.Library == "":
 		return errors.New("Library: path of the shared library is missing")
@@ -149,14 +147,10 @@ func (c Config) complete() (Config, error) {
 	if err := c.Validate(); err != nil {
 		return c, fmt.Errorf("open ONNX Runtime: %w", err)
 	}
-	if c.Provider == "" {
-		c.Provider = ProviderAuto
-	}
+	c.Provider = cmp.Or(c.Provider, ProviderAuto)
+	c.Threads = cmp.Or(c.Threads, runtime.GOMAXPROCS(0))
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Threads == 0 {
-		c.Threads = runtime.GOMAXPROCS(0)
 	}
 	return c, nil
 }

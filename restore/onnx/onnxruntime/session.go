@@ -110,14 +110,10 @@ func (r *Runtime) preserve(f func() error) error {
 		return f()
 	}
 	changed, err := preserveSignals(f)
-	r.logRestored(changed)
-	return err
-}
-
-func (r *Runtime) logRestored(changed int) {
 	if changed > 0 {
 		r.cfg.Logger.Debug("restored signal handlers that the provider had replaced", "signals", changed)
 	}
+	return err
 }
 
 // Run computes the outputs. Tensors are in the order of NewSession. It returns ErrMemory and ErrDeviceLost.

@@ -22,13 +22,9 @@ func endless(t *testing.T, rt *onnxruntime.Runtime) *onnxruntime.Session {
 	})
 	g.Output("y", final[0])
 	model, err := g.Marshal("endless")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := rt.NewSession(model, []string{"x"}, []string{"y"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -41,9 +37,7 @@ func endless(t *testing.T, rt *onnxruntime.Runtime) *onnxruntime.Session {
 func TestContextTerminatesRun(t *testing.T) {
 	s := endless(t, onnxtest.Runtime(t))
 	tensors, err := onnxruntime.NewTensors(onnx.Value{DType: onnx.Float, Dims: []int{2}}, onnx.Value{DType: onnx.Float, Dims: []int{2}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer onnxruntime.CloseTensors(tensors)
 	x, y := tensors[0], tensors[1]
 	reason := errors.New("reason")

@@ -31,9 +31,7 @@ func TestWebGPUOptions(t *testing.T) {
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
 		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW, Power: onnxruntime.PowerHigh},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" || s["webgpu.powerPreference"] != "high-performance" {
 		t.Errorf("settings %v", s)
@@ -58,9 +56,7 @@ func TestGuardNamesNodes(t *testing.T) {
 	rt := onnxtest.WebGPU(t)
 	g, _, _ := looped()
 	model, err := g.Marshal("looped")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = rt.NewSession(model, []string{"x"}, []string{"y"})
 	if !errors.Is(err, onnxruntime.ErrFallback) || !errors.Is(err, onnxruntime.ErrRuntime) {
 		t.Fatalf("error %v, want ErrFallback", err)
@@ -80,9 +76,7 @@ func TestAllowedFallback(t *testing.T) {
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
 		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{AllowFallback: []string{"Loop", "Identity"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer rt.Close()
 	g, x, y := looped()
 	got := onnxtest.RunOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, []float32{1, -2})[0]

@@ -2,14 +2,12 @@ package haar_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"path/filepath"
 	"testing"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
@@ -19,39 +17,16 @@ import (
 func bundledPixels(t *testing.T) []byte {
 	t.Helper()
 	data, err := prior.Read(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
-// evaluate runs a graph from the inputs x (float) and t (int64 [1]) to the outputs of build.
-func evaluate(t *testing.T, p *prior.Prior, dims []int, x []float32, time int64, build func(g *onnx.Graph, x, t onnx.Value) []onnx.Value) [][]float32 {
+// evaluate runs a graph from x and the time to the outputs of build.
+func evaluate(t *testing.T, p *prior.Prior, dims []int, x []float32, time int, build func(g *onnx.Graph, x, t onnx.Value) []onnx.Value) [][]float32 {
 	t.Helper()
 	g := onnx.NewGraph(p.Opset())
-	vx, vt := g.Input("x", onnx.Float, dims...), g.Input("t", onnx.Int64, 1)
-	out := build(g, vx, vt)
-	var names []string
-	for i, v := range out {
-		names = append(names, fmt.Sprint("out", i))
-		g.Output(names[i], v)
-	}
-	data, err := g.Marshal("test")
-	must(t, err)
-	s, err := onnxtest.Runtime(t).NewSession(data, []string{"x", "t"}, names)
-	must(t, err)
-	defer s.Close()
-	tensors, err := onnxruntime.NewTensors(append([]onnx.Value{vx, vt}, out...)...)
-	must(t, err)
-	defer onnxruntime.CloseTensors(tensors)
-	copy(tensors[0].F32, x)
-	tensors[1].I64[0] = time
-	must(t, s.Run(t.Context(), tensors[:2], tensors[2:]))
-	var values [][]float32
-	for _, o := range tensors[2:] {
-		values = append(values, o.F32)
-	}
-	return values
+	in := g.Input("x", onnx.Float, dims...)
+	return onnxtest.Compute(t, g, []onnx.Value{in}, build(g, in, g.Ints(time)), x)
 }
 
 func must(t *testing.T, err error) {

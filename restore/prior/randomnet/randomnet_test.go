@@ -15,6 +15,13 @@ import (
 	"ddiff/restore/prior/randomnet"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestFFHQHasThePublishedSize: the published network has 93.6 million weights, according to its authors.
 func TestFFHQHasThePublishedSize(t *testing.T) {
 	t.Parallel()
@@ -30,17 +37,11 @@ func TestFFHQHasThePublishedSize(t *testing.T) {
 func load(t *testing.T, cfg randomnet.Config) *prior.Prior {
 	t.Helper()
 	n, err := randomnet.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := n.ONNX()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := prior.Load("random", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -48,15 +49,11 @@ func load(t *testing.T, cfg randomnet.Config) *prior.Prior {
 func predict(t *testing.T, cfg randomnet.Config, time int64) []float32 {
 	t.Helper()
 	net, err := load(t, cfg).Compile(onnxtest.Runtime(t), 2, cfg.Size, cfg.Size, onnxruntime.FP32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer net.Close()
 	noise.Normal(net.X.F32, noise.Key{1}, noise.Start, 0, 1)
 	net.T.I64[0] = time
-	if err := net.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, net.Run(t.Context()))
 	return net.Y.F32
 }
 
@@ -95,12 +92,9 @@ func TestReproducible(t *testing.T) {
 	var files [2][]byte
 	for i := range files {
 		n, err := randomnet.New(randomnet.Small(16))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if files[i], err = n.ONNX(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		files[i], err = n.ONNX()
+		must(t, err)
 	}
 	if !bytes.Equal(files[0], files[1]) {
 		t.Error("two builds differ")
@@ -110,21 +104,15 @@ func TestReproducible(t *testing.T) {
 func TestSafetensors(t *testing.T) {
 	t.Parallel()
 	n, err := randomnet.New(randomnet.Small(16))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var b bytes.Buffer
-	if err := n.WriteSafetensors(&b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.WriteSafetensors(&b))
 	length := binary.LittleEndian.Uint64(b.Bytes())
 	var header map[string]struct {
 		Shape   []int
 		Offsets [2]int `json:"data_offsets"`
 	}
-	if err := json.Unmarshal(b.Bytes()[8:8+length], &header); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(b.Bytes()[8:8+length], &header))
 	if got := header["input_blocks.0.0.weight"].Shape; len(got) != 4 || got[0] != 32 || got[1] != 3 {
 		t.Errorf("the first convolution has the shape %v", got)
 	}
