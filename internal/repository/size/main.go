@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -44,14 +45,14 @@ type room struct {
 func main() {
 	root := flag.String("root", ".", "`folder` of the repository")
 	flag.Parse()
-	if err := run(*root); err != nil {
+	if err := run(context.Background(), *root); err != nil {
 		fmt.Fprintln(os.Stderr, "size:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root string) error {
-	h, err := measure(root)
+func run(ctx context.Context, root string) error {
+	h, err := measure(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,8 @@ func run(root string) error {
 }
 
 // measure reads all files of the repository at root that git tracks.
-func measure(root string) (*house, error) {
-	list := exec.Command("git", "ls-files", "-z", "*.go", "*.md")
+func measure(ctx context.Context, root string) (*house, error) {
+	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "*.go", "*.md")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
@@ -188,7 +189,7 @@ func (h *house) fill(text string) string {
 		if p == nil {
 			return old
 		}
-		return fmt.Sprintf("| `%s` | %d | %d |", dir, p.lines, p.names)
+		return "| `" + dir + "` | " + strconv.Itoa(p.lines) + " | " + strconv.Itoa(p.names) + " |"
 	})
 }
 

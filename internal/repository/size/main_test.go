@@ -16,7 +16,7 @@ const maxFiles = 30
 // TestArchitecture: docs/architecture.md has each package, and each imports only packages of later rows.
 func TestArchitecture(t *testing.T) {
 	t.Parallel()
-	h, err := measure(root)
+	h, err := measure(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
 	}
