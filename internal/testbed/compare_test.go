@@ -1,4 +1,3 @@
-// Package outputs reads and compares the outputs of campaigns: the folders that ddiff writes.
 package testbed
 
 import (

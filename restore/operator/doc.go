@@ -6,7 +6,7 @@
 // from item to item is an input of the expression, so that items with different masks share
 // a batch.
 //
-// A task is one file, which returns a [Definition], and one line in [Builtin]. A program can
+// A task is one file, which returns a [Definition], and one line in [Builtin] (set.go). A program can
 // append definitions of its own to the [Set] that it passes on.
 //
 // The definitions follow Kim, Levy and Wetzstein, "Dual Ascent Diffusion for Inverse

@@ -1,4 +1,6 @@
 // Package lookup has the commands that describe and check tasks, methods, priors and operator files.
+//
+// A command is one file and one name in [Commands].
 package lookup
 
 import (

@@ -1,4 +1,6 @@
 // Package machine has the commands that set up and check this machine: doctor and runtime.
+//
+// A command is one file and one name in [Commands].
 package machine
 
 import (

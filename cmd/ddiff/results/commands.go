@@ -1,6 +1,6 @@
 // Package results has the commands that read stored results: verify, replay, pull, score, report, compare and rules.
 //
-// They only read outputs, except ddiff score, which stores its scores beside the results.
+// They only read outputs, except ddiff score, which stores its scores beside the results. A command is one file and one name in [Commands].
 package results
 
 import (

@@ -1,6 +1,8 @@
 // Package figure draws the statistical figures of a summary: each as SVG and PNG, with its data as CSV. It reads the traces of a bounded
-// sample of items, and returns the curves that the page shows. A further figure of a problem is one file here and one line in
-// figureWriter.problem.
+// sample of items, and returns the curves that the page shows.
+//
+// A figure of a problem is one file here, one line in figureWriter.problem (problem.go), and its name in [Kinds] (figures.go), by which former
+// files of it are found and deleted. A figure of the whole summary is one line in writeAll (figures.go) or sweepFigures (sweep.go).
 package figure
 
 import (

@@ -1,6 +1,8 @@
 // Package table writes tables: a summary as text, Markdown and LaTeX ([Write]), and all items as CSV and Parquet. A
-// [Table] is a table of texts, which the page renders, too. A further column of the summary is one line in figureColumns, a further
-// sentence below it one function in notes.go.
+// [Table] is a table of texts, which the page renders, too.
+//
+// A column of results.csv and of Parquet is one line in itemColumns (items.go), a column of the summary one in figureColumns (summary.go), a
+// sentence below it one function in notes.go. A value that results have and entries lack is first a field of package entry.
 package table
 
 import (
