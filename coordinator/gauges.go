@@ -104,7 +104,7 @@ func (r *runner) report(waiting, leased int) {
 	r.s.gauges.set(r.id, c)
 }
 
-// skipCounted leaves the outcomes out of ddiff.ledger.Items() that the stream has when the runner begins: an earlier leader has
+// skipCounted leaves the outcomes out of ddiff.ledger.items that the stream has when the runner begins: an earlier leader has
 // counted them.
 func (r *runner) skipCounted(ctx context.Context) (err error) {
 	if r.outcomes.counts || r.s.cfg.run != nil {

@@ -107,7 +107,7 @@ type models struct {
 	catalogue shard.Catalogue // with the operator files of the campaign
 }
 
-// openPrior opens the description of the campaign's prior until closePrior. The first time it copies the prior into
+// openPrior opens the description of the campaign's prior until models.release is called. The first time it copies the prior into
 // the store, where workers find it. Later it reads that copy.
 func (r *runner) openPrior(ctx context.Context) (err error) {
 	if run := r.s.cfg.run; run != nil {

@@ -203,9 +203,8 @@ func (r *runner) flushItems() error {
 // place locates an item: the number of its window, and its index among the items of the window.
 type place struct{ window, index uint32 }
 
-// windowRead settles the items that have a
-// stored result or a settled identity, remembers the places of the other items of pending identities, and reports the
-// window.
+// windowRead settles the items that have a stored result or a settled identity, remembers the places of the other items of pending identities,
+// and reports the window.
 func (run *Run) windowRead(ctx context.Context, w *shard.Window, isNew []bool) error {
 	r := run.runner
 	for _, f := range w.Failed {

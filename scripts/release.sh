@@ -80,8 +80,13 @@ for arch in amd64 arm64; do
 	cp "$source"/{LICENSE,README.md,CHANGELOG.md} "$documentation"
 	(cd "$source" && "$work/parts" documents -arch $arch -program "$tree/bin/ddiff" -runner "$runner" -cpu "$tree/lib/ddiff" "$documentation")
 	cp "$documentation/ddiff.cdx.json" "$out/$stem.cdx.json"
+	links=$(find "$tree" ! -type f ! -type d)
+	[[ -z $links ]] || {
+		echo "release: $links is neither a file nor a folder" >&2
+		exit 1
+	}
 	tar --create --directory "$work" --sort=name --mtime="@$(git show --no-patch --format=%ct HEAD)" --owner=0 --group=0 --numeric-owner \
 		--mode=u=rwX,go=rX --format=gnu "$stem" | gzip -9n >"$out/$stem.tar.gz"
 done
-(cd "$out" && sha256sum ddiff-* >SHA256SUMS)
+(cd "$out" && sha256sum "ddiff-$version"-linux-* >SHA256SUMS)
 echo "version=$version commit=${commit:0:12} archives=2 dir=$out"

@@ -11,7 +11,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-/usr/bin/python3}
-# The JUnit reports of each run stay: testreport prints the slowest tests of any of them.
+# The JUnit reports of the last runs stay: testreport prints the slowest tests of any of them.
+ls -d "$PWD"/.cache/test-reports/*/ 2>/dev/null | sort | head -n -9 | xargs -r rm -r
 reports=$PWD/.cache/test-reports/$(date -u +%Y%m%dT%H%M%S)
 mkdir -p "$reports"
 # The lint stage runs vet, once.

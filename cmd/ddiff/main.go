@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log" //nolint:depguard // to silence other packages
 	"os"
@@ -30,12 +29,7 @@ func main() {
 	}()
 	go endOnQuit()
 	stdout := cli.NewOutput(os.Stdout)
-	code := execute(ctx, os.Args[1:], stdout, os.Stderr)
-	if err := stdout.Err(); err != nil && code == cli.ExitDone {
-		fmt.Fprintln(os.Stderr, "ddiff: output is lost:", err)
-		code = cli.ExitUnexpected
-	}
-	os.Exit(code)
+	os.Exit(execute(ctx, os.Args[1:], stdout, os.Stderr))
 }
 
 // endOnQuit ends the process at SIGQUIT with the stacks of all goroutines. Go's own exit code is that of a wrong flag.

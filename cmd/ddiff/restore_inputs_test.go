@@ -28,6 +28,7 @@ func TestRestoreKeepsInputs(t *testing.T) {
 			t.Fatalf("%v replaced an input", args)
 		}
 	}
+	wantCode(t, ddiff(t, quick(a, b, "--set", "sigma=0.3,0.2", "--out", filepath.Join(dir, "new"))...), 0) // other names
 	c := filepath.Join(dir, "a.sigma=0.1.restored.png")
 	write(t, c, grey(24))
 	e := ddiff(t, quick(a, c, "--set", "sigma=0.1,0.2", "--force")...)
@@ -56,9 +57,13 @@ func TestRestoreOtherSettings(t *testing.T) {
 		wantCode(t, e, 3)
 		wantMessage(t, e, append(c.message, "failed: ", "give --force")...)
 	}
-	e = ddiff(t, quick(a, "--sigma", "0.1", "--force")...)
+	e = ddiff(t, quick(a, "--sigma", "0.1", "--force", "--precision", "auto")...)
 	wantCode(t, e, 0)
 	wantLine(t, e, "done=1")
+	// As `restore *.png` after an interruption.
+	e = ddiff(t, quick(a, filepath.Join(filepath.Dir(a), "a.restored.png"), "--sigma", "0.1", "--precision", "auto")...)
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=0 failed=0 dead=0 skipped=2")
 }
 
 // TestRestoreNamesRefusedFiles: a file in a format that is not read has a line of its own, and counts as failed.

@@ -37,6 +37,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	} else {
 		cmd, err = root.ExecuteContextC(ctx)
 	}
+	if out, ok := stdout.(*cli.Output); ok && err == nil && out.Err() != nil {
+		err = fmt.Errorf("output is lost: %w", out.Err())
+	}
 	switch {
 	case err != nil && logsJSON(cmd):
 		slog.New(slog.NewJSONHandler(stderr, nil)).Error("ended", "reason", cli.Message(err), "exit_code", cli.ExitCode(err))

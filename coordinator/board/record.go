@@ -101,7 +101,7 @@ func Store(ctx context.Context, s storage.Store, c *manifest.Campaign) error {
 // ErrDamaged: a stored record cannot be read.
 var ErrDamaged = errors.New("damaged record")
 
-// Load reads the record of a campaign from the store. It returns storage.ErrNotFound or errDamagedRecord.
+// Load reads the record of a campaign from the store. It returns storage.ErrNotFound or [ErrDamaged].
 func Load(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
 	data, err := s.Get(ctx, StoredKey(id))
 	if err != nil {

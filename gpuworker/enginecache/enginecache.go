@@ -31,7 +31,7 @@ const (
 	fetchPause = 15 * time.Second
 )
 
-// Config describes an Cache. Fields without a stated default are required.
+// Config describes a Cache. Fields without a stated default are required.
 type Config struct {
 	Runtime *onnxruntime.Runtime
 	// Engine configures the engines.

@@ -11,7 +11,7 @@ import (
 	"ddiff/restore/operator"
 )
 
-// keptOperators is the number of operator files that an Cache keeps in memory without a user.
+// keptOperators is the number of operator files that a Cache keeps in memory without a user.
 const keptOperators = 4
 
 // sourceOf returns the operator file in the form in which files are fetched.

@@ -37,7 +37,7 @@ const (
 	// clusterChecks and clusterWaits are the numbers of requests to empty campaigns per second by all workers.
 	clusterChecks = 2000
 	clusterWaits  = 5000
-	// shortestWait and longestWait limit one lease request with a wait. The wait cannot be interrupted, see leaseSlice.
+	// shortestWait and longestWait limit one lease request with a wait. The wait cannot be interrupted.
 	shortestWait = 100 * time.Millisecond
 	longestWait  = time.Second
 	// hintAfter is the time without work after which a campaign is worth a hint.

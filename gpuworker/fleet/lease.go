@@ -111,7 +111,7 @@ func (f *Fleet) request(ctx context.Context, c *campaign, s snapshot, wait time.
 	if err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx) // see leaseSlice
+	ctx = context.WithoutCancel(ctx) // a lease request cannot be interrupted
 	n := f.leaseSize(s)
 	if wait == 0 || n == 1 {
 		return q.Lease(ctx, n, wait)

@@ -9,7 +9,7 @@ import (
 )
 
 // Offer returns the precisions in which a runtime computes a network, whole those of [onnxruntime.Runtime.Whole], and auto the one that it
-// suggests for campaigns with the precision auto, for the fields of a [FleetConfig] and a [Beacon].
+// suggests for campaigns with the precision auto, for the configuration of a fleet and the heartbeat of a worker.
 func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
 	whole = []manifest.Precision{} // not nil, which is all
 	for _, p := range rt.Precisions() {

@@ -48,7 +48,7 @@ import (
 // The exit codes. exitClasses describes each of them.
 const (
 	ExitDone        = 0
-	ExitUnexpected  = 1
+	exitUnexpected  = 1
 	exitUsage       = 2
 	ExitIncomplete  = 3
 	exitRuntime     = 4
@@ -102,7 +102,7 @@ func exitClasses() []exitClass {
 			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact, gpucheck.ErrBounds,
 		}},
 		{ExitQuit, "ended by SIGQUIT, which prints what every goroutine does", nil},
-		{ExitUnexpected, "an unexpected error", nil},
+		{exitUnexpected, "an unexpected error", nil},
 	}
 }
 
@@ -136,7 +136,7 @@ func ExitCode(err error) int {
 	if slices.ContainsFunc(wrongInputs(), func(target error) bool { return errors.Is(err, target) }) {
 		return exitUsage
 	}
-	return ExitUnexpected
+	return exitUnexpected
 }
 
 // untypedUsage recognises the usage error of cobra that has no type.

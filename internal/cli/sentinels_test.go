@@ -14,7 +14,10 @@ import (
 
 // withoutCode lists the exported sentinels that no class of the table names, with the reason.
 var withoutCode = map[string]string{
-	"report.ErrIncomplete":       "a warning: the report is written",
+	"result.ErrIncomplete":       "a warning: the report is written",
+	"board.ErrUnchanged":         "the record is not written",
+	"board.ErrDamaged":           "the archiver answers with it, or skips the record",
+	"index.ErrDeleting":          "the coordinator rejects the campaign",
 	"manifest.ErrResultDigest":   "ddiff verify prints it as a problem",
 	"manifest.ErrNoResultDigest": "ddiff verify prints it as a note",
 	"queue.ErrDuplicate":         "a repeated publication is not an error",

@@ -62,7 +62,7 @@ func newBenchCommand() *cobra.Command {
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
 	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one (0: no limit)")
-	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (empty: skip PyTorch)")
+	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (default: skip PyTorch)")
 	f.DurationVar(&o.compile, "torch-compile", 40*time.Second, "time after which no compilation of PyTorch begins (0: none)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,6 +33,7 @@ type picture struct {
 	path string // absolute
 	base string // begin of the name of its restored picture, without folder
 
+	info     fs.FileInfo    // of the file; nil if it is gone
 	restored *manifest.Item // of the existing restored picture; nil without one
 }
 
@@ -47,7 +49,8 @@ func findPictures(args []string) (inputs []*picture, refused map[string]error, s
 		}
 		seen[path] = true
 		base := filepath.Base(name)
-		inputs = append(inputs, &picture{name: name, path: path, base: strings.TrimSuffix(base, filepath.Ext(base))})
+		info, _ := os.Stat(path) // a file that is gone fails when it is read
+		inputs = append(inputs, &picture{name: name, path: path, base: strings.TrimSuffix(base, filepath.Ext(base)), info: info})
 		return nil
 	}
 	for _, arg := range args {
@@ -137,6 +140,7 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 			return nil, fmt.Errorf("%w: --out: %w", cli.ErrRestoredFile, err)
 		}
 	}
+	inputs = w.dropRestored(ctx, inputs)
 	for _, in := range inputs {
 		w.inputs[in.name] = in
 	}
@@ -144,7 +148,7 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 	taken, writable := map[string]string{}, map[string]error{}
 	for _, in := range inputs {
 		target := in.target(w.into, "")
-		if err := w.checkNoInput(in, target); err != nil {
+		if err := w.checkNoInput(in, target); err != nil && w.single() { // the names of several restorations are not known yet
 			return nil, cli.Usage(fmt.Errorf("restore: %w", err))
 		}
 		if other, ok := taken[resultname.Fold(target)]; ok {
@@ -180,6 +184,28 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 	return todo, nil
 }
 
+// dropRestored leaves out the inputs that are restored pictures of other inputs, as in `restore *.png` after an interruption. With --force they
+// stay, so that checkNoInput refuses them: an input is never replaced.
+func (w *pictureWriter) dropRestored(ctx context.Context, inputs []*picture) []*picture {
+	if w.force {
+		return inputs
+	}
+	byPath := map[string]bool{}
+	for _, in := range inputs {
+		byPath[in.path] = true
+	}
+	drop := map[string]bool{}
+	for _, in := range inputs {
+		if target := in.target(w.into, ""); byPath[target] && target != in.path {
+			if old, err := w.restorationOf(ctx, in, target); err == nil && old != nil {
+				drop[target] = true
+			}
+		}
+	}
+	w.skipped += len(drop)
+	return slices.DeleteFunc(inputs, func(in *picture) bool { return drop[in.path] })
+}
+
 // checkNoInput refuses a restored picture of in that would replace an input.
 func (w *pictureWriter) checkNoInput(in *picture, target string) error {
 	found, err := os.Stat(target)
@@ -187,7 +213,7 @@ func (w *pictureWriter) checkNoInput(in *picture, target string) error {
 		return nil //nolint:nilerr // nothing is replaced
 	}
 	for _, other := range w.inputs {
-		if info, err := os.Stat(other.path); err == nil && os.SameFile(found, info) {
+		if other.info != nil && os.SameFile(found, other.info) {
 			return fmt.Errorf("%s is an input, and would be the restored picture of %s; give --out DIR, or leave one of them out", other.name, in.name)
 		}
 	}
@@ -242,7 +268,11 @@ func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (ma
 		return nil, err
 	}
 	defer sources.Close()
-	sharder, err := shard.New(shard.Config{Spec: w.spec, Prior: &p.Description, Sources: sources, Rows: pictureRows(inputs), Catalogue: w.Catalogue})
+	spec := *w.spec
+	if err := w.PlanPrecision(&spec, io.Discard); err != nil {
+		return nil, err
+	}
+	sharder, err := shard.New(shard.Config{Spec: &spec, Prior: &p.Description, Sources: sources, Rows: pictureRows(inputs), Catalogue: w.Catalogue})
 	if err != nil {
 		return nil, err
 	}

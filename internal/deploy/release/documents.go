@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"debug/buildinfo"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -68,6 +70,9 @@ func (d documents) write(ctx context.Context, source, dir string) error {
 	}
 	if err := d.ask(ctx, &b.model, "prior", "inspect", "bundled", "--json"); err != nil {
 		return err
+	}
+	if sum, err := hex.DecodeString(b.model.SHA256); err != nil || len(sum) != sha256.Size || b.model.Card.License == "" {
+		return fmt.Errorf("the prior has the digest %q and the licence %q", b.model.SHA256, b.model.Card.License)
 	}
 	var version struct{ Version string }
 	if err := d.ask(ctx, &version, "version", "--json"); err != nil {
