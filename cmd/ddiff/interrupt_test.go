@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 // TestInterrupt interrupts runs by signals; the same command resumes them.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // under nohup, which ignores the signal, the program would inherit that
 	dir := photographs(t, "chelsea", "coffee")
 	args := func(out string, more ...string) []string {
 		return append([]string{"--images", dir, "--task", "motion_deblur", "--steps", "120", "--out", out}, more...)
