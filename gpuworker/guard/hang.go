@@ -1,8 +1,3 @@
-// Package guard decides when a worker must stop, from stages, failures and times alone: it knows no queue, store or engine.
-//
-// A reason for which a worker suspends itself is one entry of environmentErrors (environment.go): an error that says nothing about its item.
-// [Breaker] counts these failures and suspends after some of them (breaker.go). A stage with a limit is a field of [Limits], which a
-// [Watchdog] observes (watchdog.go). [Passes] limits how often a worker leaves a disputed item to others.
 package guard
 
 import (

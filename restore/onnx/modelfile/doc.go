@@ -4,6 +4,6 @@
 // Model and leaves its source as it is: Half computes in mixed precision, FuseGroupNorm rewrites normalisations, Blocked changes the
 // layout of images, Convert the operator set, and Split divides a model at an output. Errors wrap ErrModel.
 //
-// A new rewriting of nodes is one file here, as groupnorm.go; Prior.rewrite of package restore/prior calls it, and verify.go there compares the
-// rewritten network with the file. A rewrite sees the nodes of one file. Package onnx composes models in graphs; onnxruntime runs them.
+// A new rewriting of nodes is one file here, as groupnorm.go; Prior.rewrite (restore/prior/prior.go) calls it and raises rewritten, so
+// that verify.go there compares the rewritten network with the file. A rewrite sees the nodes of one file. Package onnx composes models in graphs; onnxruntime runs them.
 package modelfile
