@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
@@ -110,7 +111,7 @@ func Operator(ctx context.Context, rt *onnxruntime.Runtime, file string, o Opera
 	if _, ok := n.output("y"); ok && n.meta["ddiff.kind"] == "" {
 		n.meta["ddiff.kind"] = KindOperator
 	}
-	r := &OperatorReport{Kind: n.meta["ddiff.kind"], File: file, SHA256: digest(data), Name: n.meta["ddiff.name"], Image: c.x.Shape}
+	r := &OperatorReport{Kind: n.meta["ddiff.kind"], File: file, SHA256: regular.SHA256(data), Name: n.meta["ddiff.name"], Image: c.x.Shape}
 	switch r.Kind {
 	case KindOperator:
 		if err = c.differentiate(data, r); err == nil {

@@ -98,7 +98,7 @@ func pack(out *bytes.Buffer, card *BundleCard, parts map[string]func() ([]byte, 
 	c := *card
 	c.Files = map[string]BundleFile{}
 	for _, r := range c.Roles() {
-		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: digest(nil)} // a digest of the same length
+		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: regular.SHA256(nil)} // a digest of the same length
 	}
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -113,7 +113,7 @@ func pack(out *bytes.Buffer, card *BundleCard, parts map[string]func() ([]byte, 
 		if err != nil {
 			return err
 		}
-		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: digest(data)} // of a file with its data embedded
+		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: regular.SHA256(data)} // of a file with its data embedded
 		if err := add(w, partName(r), data); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func unpack(file string, data []byte) (*BundleCard, map[string][]byte, error) {
 		switch {
 		case !ok:
 			return nil, nil, fmt.Errorf("%w %s: the archive has no %s, the %s of its card", ErrBundle, file, f.File, r.Name)
-		case digest(part) != f.SHA256:
+		case regular.SHA256(part) != f.SHA256:
 			return nil, nil, altered(file, f.File)
 		}
 		parts[r.Name] = part

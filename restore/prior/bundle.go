@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
 )
@@ -188,7 +189,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 		return nil, fmt.Errorf("%w %s: schedule: %w", ErrBundle, file, err)
 	}
 	p := &Prior{
-		Description: Description{Card: c.card(), Schedule: schedule, SHA256: digest(data), File: file},
+		Description: Description{Card: c.card(), Schedule: schedule, SHA256: regular.SHA256(data), File: file},
 		file:        m.unet, parts: &m,
 	}
 	if err := p.bind(); err != nil {

@@ -1,9 +1,7 @@
 package prior
 
 import (
-	"crypto/sha256"
 	_ "embed" // the bundled prior
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -77,13 +75,7 @@ func Read(path string) ([]byte, error) {
 }
 
 // BundledDigest returns the SHA-256 of the bundled prior, in lower-case hex.
-func BundledDigest() string { return digest(bundled) }
-
-// digest returns the SHA-256 in hex.
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
+func BundledDigest() string { return regular.SHA256(bundled) }
 
 // Load parses a prior that Read returned and checks its card (ErrCard), the graph's interface (ErrGraph) and their
 // agreement, and those of a bundle's parts (ErrBundle). file names the prior in messages.
@@ -103,7 +95,7 @@ func Load(file string, data []byte) (*Prior, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prior %s: %w: schedule: %w", file, ErrCard, err)
 	}
-	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: digest(data), File: file}, file: m}
+	p := &Prior{Description: Description{Card: card, Schedule: schedule, SHA256: regular.SHA256(data), File: file}, file: m}
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}

@@ -3,8 +3,6 @@ package results
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"slices"
 
 	"ddiff/gpuworker/passport"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
@@ -132,7 +131,7 @@ func (o *output) checkPassport() {
 	samples, err := raster.RGB8(o.image)
 	if err != nil {
 		o.addProblem(o.File, "pixels", "%v", err)
-	} else if sum := digest(samples); sum != p.Pixels {
+	} else if sum := regular.SHA256(samples); sum != p.Pixels {
 		o.addProblem(o.File, "pixels", "have the SHA-256 %.12s, the passport says %.12s: the image was changed; %s", sum, p.Pixels, remedy)
 	}
 }
@@ -204,7 +203,7 @@ func (o *output) checkArtifact(ctx context.Context, result, name, want string) {
 	data, err := o.from.get(ctx, o.beside(name))
 	if err != nil {
 		o.addProblem(o.beside(name), "file", "%s", cannotRead(err))
-	} else if sum := digest(data); sum != want {
+	} else if sum := regular.SHA256(data); sum != want {
 		o.addProblem(o.beside(name), "file", "has the SHA-256 %.12s, %s says %.12s: it was changed; %s", sum, manifest.FileResult, want, remedy)
 	}
 }
@@ -252,9 +251,4 @@ func orNothing(value json.RawMessage) string {
 		return "nothing"
 	}
 	return string(value)
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -69,7 +69,7 @@ func readArray(ctx context.Context, out *output, name string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s does not exist", out.from.show(path))
 	}
-	if err == nil && digest(data) != out.passport.Data[name] {
+	if err == nil && regular.SHA256(data) != out.passport.Data[name] {
 		return nil, fmt.Errorf("%s was changed", out.from.show(path))
 	}
 	return data, err

@@ -27,6 +27,7 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/redact"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -255,7 +256,7 @@ func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (probl
 	if name != filepath.Base(name) || name == manifest.FileResult || storage.CheckKey(key) != nil {
 		return "is not a file of an item", nil //nolint:nilerr // the reason is the answer
 	}
-	if data, err := p.to.Get(ctx, key); err == nil && digest(data) == want {
+	if data, err := p.to.Get(ctx, key); err == nil && regular.SHA256(data) == want {
 		return "", nil
 	}
 	data, err := p.from.Get(ctx, key)
@@ -265,8 +266,8 @@ func (p *puller) copyArtifact(ctx context.Context, id, name, want string) (probl
 		return err.Error(), nil
 	case err != nil:
 		return "", err
-	case digest(data) != want:
-		return fmt.Sprintf("has the SHA-256 %.12s, %s says %.12s", digest(data), manifest.FileResult, want), nil
+	case regular.SHA256(data) != want:
+		return fmt.Sprintf("has the SHA-256 %.12s, %s says %.12s", regular.SHA256(data), manifest.FileResult, want), nil
 	}
 	return "", p.to.Put(ctx, key, data)
 }
