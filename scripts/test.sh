@@ -30,16 +30,15 @@ bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNot
 failed=()
 
 stage() { # stage NAME COMMAND...
-	local name=$1 begin=$SECONDS
+	local name=$1 begin=$SECONDS result=passed TIMEFORMAT='== processor time: %U s, and %S s in the kernel'
 	shift
 	echo
 	echo "== $name"
-	if "$@" </dev/null; then
-		echo "== $name: passed in $((SECONDS - begin)) s"
-	else
+	if ! time "$@" </dev/null; then
 		failed+=("$name")
-		echo "== $name: FAILED after $((SECONDS - begin)) s"
+		result=FAILED
 	fi
+	echo "== $name: $result in $((SECONDS - begin)) s"
 }
 
 gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
