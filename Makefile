@@ -56,9 +56,8 @@ bench: test-packages build runtime ## Time a light and a heavy task against the 
 	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 20 --time 3m --torch $(TORCH) $(BENCH)
 
 .PHONY: bench-full
-bench-full: test-packages build runtime ## Time all tasks, and a step of both modes of LatentDDiff beside one of DDiff (an hour; COST="--size 128")
+bench-full: test-packages build runtime ## Time all tasks (an hour)
 	@bin/ddiff bench --torch $(TORCH) --torch-compile 10m $(BENCH)
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed cost $(COST)
 
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
@@ -84,15 +83,11 @@ telemetry-test: test-packages build runtime ## Read back what a real collector a
 
 .PHONY: ablation
 ablation: test-packages build runtime ## Compare DDiff with its variants, each tuned on other images (an hour or more; half an hour with ABLATION="--knobs 1 --steps 30")
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed ablation $(ABLATION)
+	@$(PYTHON) tools/ablation.py $(ABLATION)
 
 .PHONY: methods
 methods: test-packages build runtime ## Compare all methods on all tasks, at equal cost and with the published steps (many hours; METHODS="--size 64 --images DIR")
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed methods $(METHODS)
-
-.PHONY: duals
-duals: test-packages build runtime ## Compare the readings of the dual variable of LatentDDiff, and draw docs/duals.svg (a minute)
-	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed duals
+	@$(PYTHON) tools/compare_methods.py $(METHODS)
 
 .PHONY: scale-model
 scale-model: build ## Run a thousand campaigns on 5,000 simulated workers (6 minutes; SCALE_MODEL="--rows 10000")

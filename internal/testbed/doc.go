@@ -5,7 +5,6 @@
 //
 // The package consists of tests, by the prefix of their files: cluster starts the processes, commands tests the verbs
 // of ddiff on a cluster, chart stops workers as the Helm chart does, chaos injects faults, scale measures under load,
-// ablation compares methods, duals compares readings of the dual variable, cost measures a step, demo is the
-// demonstration, telemetry reads back what a collector and a Prometheus receive, and compare compares two outputs. The
-// test binary also runs ablation, chaos, cost, demo, duals, scale and telemetry at full length; see TestMain.
+// demo is the demonstration, telemetry reads back what a collector and a Prometheus receive, and compare compares two
+// outputs. The test binary also runs chaos, demo, scale and telemetry at full length; see TestMain.
 package testbed

@@ -12,8 +12,7 @@ import (
 // TestMain runs the tests, or the command that the first argument names, with the flags that follow.
 func TestMain(m *testing.M) {
 	commands := map[string]func(ctx context.Context, args []string) error{
-		"ablation": ablation, "chaos": chaos, "cost": cost, "demo": demo, "duals": duals, "methods": methods, "scale": scale, "scale-model": scaleModel,
-		"telemetry":     telemetryTest,
+		"chaos": chaos, "demo": demo, "scale": scale, "scale-model": scaleModel, "telemetry": telemetryTest,
 		"tell-the-time": func(context.Context, []string) error { tellTheTime(); return nil }, // for TestMoveClock
 	}
 	name, code := "test", 0

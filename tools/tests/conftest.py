@@ -24,3 +24,12 @@ def prior_path() -> Path:
     if not path.exists():
         pytest.skip(f"no score model at {path}: set DDIFF_PRIOR to an ONNX file")
     return path
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    """The built program, which finds the installed ONNX Runtime."""
+    path = REPO / "bin/ddiff"
+    if not path.exists():
+        pytest.skip(f"no {path}: run make build")
+    return str(path)
