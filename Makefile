@@ -37,7 +37,7 @@ test: test-packages build runtime $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and 
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh
 
 .PHONY: check
-check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests that need no compute (3 minutes)
+check: build-packages $(GOLANGCI_LINT) $(GOTESTSUM) ## Run lint and the tests that need no compute (a minute)
 	@GOTESTSUM=$(GOTESTSUM) scripts/test.sh quick
 
 .PHONY: race
@@ -60,7 +60,7 @@ bench-full: test-packages build runtime ## Time all tasks (an hour)
 	@bin/ddiff bench --torch $(TORCH) --torch-compile 10m $(BENCH)
 
 .PHONY: cluster-demo
-cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (3 minutes)
+cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (a minute)
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed demo
 
 .PHONY: chaos

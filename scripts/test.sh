@@ -18,8 +18,9 @@ mkdir -p "$reports"
 # The lint stage runs vet, once.
 export GOFLAGS="${GOFLAGS:-} -vet=off"
 
-# These packages compute, which the race detector slows down many times. Their tests of goroutines, and some runs of a
-# program with the detector, have a stage of their own; `make race` runs all tests of cmd/ddiff with such a program.
+# These packages compute, which the race detector slows down many times; the tests of cmd/ddiff start programs, which it does
+# not see. Tests of goroutines, and some runs of a program with the detector, have a stage of their own; `make race` runs all
+# tests of cmd/ddiff with such a program.
 compute='^ddiff/(coordinator/report|restore|restore/(check|gpucheck|method|metric|noise|noiselevel|operator|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/(enginecache|job)|restore|restore/(check|gpucheck|method|onnx|onnx/(modelfile|onnxruntime)|operator|prior|prior/.*|solver))$'
@@ -27,15 +28,14 @@ heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/
 # These write and read many rows, which shows how memory grows, and takes ten times as long with the race detector.
 bulk='^Test(RunStreams|StartsWithProgress|MemoryOfWaitingCampaigns|MemoryDoesNotGrowWithRows)$'
 
-failed=()
-
+# Stages run in two lanes beside each other: processes wait for each other while the other lane computes.
 stage() { # stage NAME COMMAND...
 	local name=$1 begin=$SECONDS result=passed TIMEFORMAT='== processor time: %U s, and %S s in the kernel'
 	shift
 	echo
 	echo "== $name"
 	if ! time "$@" </dev/null; then
-		failed+=("$name")
+		echo " [$name]" >>"$reports/failed"
 		result=FAILED
 	fi
 	echo "== $name: $result in $((SECONDS - begin)) s"
@@ -47,7 +47,7 @@ gotests() { # gotests REPORT GO-TEST-ARGUMENTS...
 }
 
 racing_program() { # some tests of the command line, with the race detector in the program
-	DDIFF_RACE=1 gotests program -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
+	DDIFF_RACE=1 gotests program-race -run '^Test(Kill|CancelFreesHungWorker)$' ./cmd/ddiff
 }
 
 testbed() { # the tests of the module that runs clusters of processes, which the race detector does not see
@@ -73,29 +73,47 @@ if ! packages=$(go list ./... | grep -v '^ddiff/internal/repository$'); then
 	exit 1
 fi
 
-stage lint make lint
-# Disable Go's test cache: it does not track the output of git and go, on which the results depend.
-stage "repository rules" gotests repository -count=1 ./internal/repository
-stage "dashboards and alerts" views
-if [[ ${1:-} == quick ]]; then
-	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")
-	stage "Go, without compute" gotests quick -short "${light[@]}"
-else
-	mapfile -t racing < <(grep -Ev "$compute" <<<"$packages")
+rules() { # rules [-short]
+	# Disable Go's test cache: it does not track the output of git and go, on which the results depend.
+	stage "repository rules" gotests repository -count=1 "$@" ./internal/repository
+	stage "dashboards and alerts" views
+}
+
+packages_lane() { # lint, and the packages
+	mapfile -t racing < <(grep -Ev "$compute|^ddiff/cmd/ddiff$" <<<"$packages")
 	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
-	# Elsewhere, an installed plugin would change what `ddiff --device auto` computes with. Without one its tests skip.
-	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO plugin"
+	stage lint make lint
 	stage "Go, with the race detector" gotests race -race -skip "$bulk" "${racing[@]}"
-	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
 	stage "streams, with the race detector" gotests streams -race -run 'Streams' ./restore/solver ./restore/prior
-	stage "the program, with the race detector" racing_program
+	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
 	# One package at a time: each uses all cores.
 	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
+}
+
+processes_lane() { # the program, clusters, images and Python
+	stage "the program" gotests program ./cmd/ddiff
+	stage "the program, with the race detector" racing_program
 	stage "clusters of processes" testbed
 	stage "compose, units and releases" deployment
 	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
 		--junitxml="$reports/python.xml" tools/tests
 	stage "exported priors" scripts/priors-test.sh
+	rules
+}
+
+if [[ ${1:-} == quick ]]; then
+	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")
+	stage lint make lint
+	rules -short
+	stage "Go, without compute" gotests quick -short "${light[@]}"
+else
+	# Elsewhere, an installed plugin would change what `ddiff --device auto` computes with. Without one its tests skip.
+	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO plugin"
+	trap 'trap - INT TERM; kill 0' INT TERM # the shell starts the second lane with interrupts ignored
+	processes_lane >"$reports/processes.log" 2>&1 &
+	packages_lane
+	wait
+	cat "$reports/processes.log"
 fi
 
 enforce=()
@@ -105,10 +123,8 @@ fi
 stage "slowest and skipped tests" go run ./internal/repository/testreport "${enforce[@]}" -may-skip .ci/may-skip "$reports"/*.xml
 
 echo
-if ((${#failed[@]} > 0)); then
-	printf 'FAILED after %d s:' "$SECONDS"
-	printf ' [%s]' "${failed[@]}"
-	echo
+if [[ -e $reports/failed ]]; then
+	echo "FAILED after $SECONDS s:$(tr -d '\n' <"$reports/failed")"
 	exit 1
 fi
 echo "everything passed in $SECONDS s"

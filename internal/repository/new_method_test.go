@@ -14,6 +14,9 @@ import (
 // registry, shows its parameters, and restores a picture with it, which with the defaults is better than the degraded one.
 func TestNewMethod(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: the test builds and runs the program")
+	}
 	page := read(t, "docs/new-method.md")
 	blocks := regexp.MustCompile("(?ms)^```go\n(.*?\n)```").FindAllStringSubmatch(page, -1)
 	file := regexp.MustCompile("complete file `(restore/method/\\w+\\.go)`").FindStringSubmatch(page)

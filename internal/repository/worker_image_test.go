@@ -212,6 +212,9 @@ const skipCode = 77
 
 // TestWorkerImage builds the contents of the images in plain Debian roots and restores images there.
 func TestWorkerImage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the test builds two images")
+	}
 	cmd := exec.CommandContext(t.Context(), "scripts/image-test.sh")
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
