@@ -146,8 +146,8 @@ gradients-bench: test-packages runtime ## Time the gradient through a decoder be
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
 
 .PHONY: gpu-check
-gpu-check: build ## Check a GPU worker: parity, speed, memory, signals (GPU_CHECK="--device cuda:1")
-	@bin/ddiff doctor --gpu --out docs/gpu $(GPU_CHECK)
+gpu-check: build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
+	@$(PYTHON) tools/gpu_check.py --out docs/gpu $(GPU_CHECK)
 
 .PHONY: worker-image-test
 worker-image-test: ## Build the images of worker (CPU) and coordinator in clean Debian roots, and run a campaign

@@ -34,7 +34,6 @@ func TestWrongFlags(t *testing.T) {
 		{[]string{"run", "--images", coffee, "--task", "xx"}, 2, []string{`unknown task "xx" (valid: `}},
 		{[]string{"run", "--images", coffee, "--task", "hdr", "--size", "32", "--steps", "2", "--out", "/proc/ddiff"}, 6, []string{"open output /proc/ddiff", "output is not writable"}},
 		{[]string{"runtime", "install", "--ep", "foo"}, 2, []string{`unknown execution provider "foo": use "cpu", "cuda" or "openvino"`}},
-		{[]string{"doctor", "--only", "speed"}, 2, []string{"--only needs --gpu"}},
 	} {
 		args := c.args
 		if args[0] == "run" && args[len(args)-2] != "--out" {

@@ -33,6 +33,4 @@ var (
 	ErrReportFile = errors.New("write report")
 	// ErrRestoredFile: a restored picture cannot be written.
 	ErrRestoredFile = errors.New("write restored picture")
-	// ErrNoGPU: the device to check does not exist or cannot be opened.
-	ErrNoGPU = errors.New("no GPU to check")
 )

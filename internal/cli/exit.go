@@ -29,7 +29,6 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/check"
-	"ddiff/restore/gpucheck"
 	"ddiff/restore/method"
 	"ddiff/restore/metric"
 	"ddiff/restore/onnx/infer"
@@ -55,7 +54,6 @@ const (
 	exitLocked      = 5
 	exitOutput      = 6
 	ExitPrior       = 7
-	exitNoGPU       = 8
 	exitNATS        = 9
 	exitHung        = 10
 	ExitInterrupted = 130
@@ -83,7 +81,6 @@ func exitClasses() []exitClass {
 			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,
 			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, enginecache.ErrOperatorFile,
 		}},
-		{exitNoGPU, "there is no GPU to check", []error{ErrNoGPU, gpucheck.ErrAbsent}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
 			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision, install.ErrUnsafeArchive,
 			install.ErrNotFound, install.ErrNoPlugin, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
@@ -99,7 +96,7 @@ func exitClasses() []exitClass {
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
 		}},
 		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
-			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact, gpucheck.ErrBounds,
+			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact,
 		}},
 		{ExitQuit, "ended by SIGQUIT, which prints what every goroutine does", nil},
 		{exitUnexpected, "an unexpected error", nil},
@@ -114,7 +111,7 @@ func wrongInputs() []error {
 		dataset.ErrTooLarge, dataset.ErrDenied, comparison.ErrNotComparable, result.ErrFilter, result.ErrScores, published.ErrPublished,
 		selection.ErrUnknownRule, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
-		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, board.ErrRefused, queue.ErrNoRecord, gpucheck.ErrConfig,
+		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}
 }

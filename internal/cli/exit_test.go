@@ -39,7 +39,6 @@ func TestExitCodes(t *testing.T) {
 		{storage.ErrLocked, 5},
 		{storage.ErrNoSpace, 6},
 		{ErrPrior, 7},
-		{ErrNoGPU, 8},
 		{queue.ErrConfig, 2},
 		{queue.ErrUnreachable, 9},
 		{context.Canceled, 130},

@@ -9,24 +9,7 @@ import (
 	"syscall"
 
 	"ddiff/internal/cli"
-	"ddiff/restore/gpucheck"
 )
-
-// hostMachine describes this machine; unknown values are missing or 0.
-func hostMachine() gpucheck.Machine {
-	m := gpucheck.Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: "unknown CPU", Cores: runtime.NumCPU()}
-	if name, ok := keyedLine("/etc/os-release", "PRETTY_NAME="); ok {
-		m.OS += ", " + strings.Trim(name, `"`)
-	}
-	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.OS += ", kernel " + strings.TrimSpace(string(kernel))
-	}
-	if model, ok := keyedLine("/proc/cpuinfo", "model name"); ok {
-		m.CPU = strings.TrimLeft(model, "\t :")
-	}
-	m.MemoryMiB = memoryMiB("MemTotal:")
-	return m
-}
 
 // keyedLine returns the rest of the first line of a file that begins with a key.
 func keyedLine(path, key string) (string, bool) {
@@ -51,13 +34,23 @@ func memoryMiB(key string) int {
 	return kib / 1024
 }
 
-func systemFindings(m gpucheck.Machine) []finding {
+func systemFindings() []finding {
+	system, processor := runtime.GOOS+"/"+runtime.GOARCH, "unknown processor"
+	if name, ok := keyedLine("/etc/os-release", "PRETTY_NAME="); ok {
+		system += ", " + strings.Trim(name, `"`)
+	}
+	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		system += ", kernel " + strings.TrimSpace(string(kernel))
+	}
+	if model, ok := keyedLine("/proc/cpuinfo", "model name"); ok {
+		processor = strings.TrimLeft(model, "\t :")
+	}
 	out := []finding{
 		found("ddiff", "%s, %s", cli.Version(), runtime.Version()),
-		found("system", "%s", m.OS),
-		found("processor", "%s, %d cores, Go uses %d", m.CPU, m.Cores, runtime.GOMAXPROCS(0)),
+		found("system", "%s", system),
+		found("processor", "%s, %d cores, Go uses %d", processor, runtime.NumCPU(), runtime.GOMAXPROCS(0)),
 	}
-	detail := strconv.Itoa(m.MemoryMiB) + " MiB, " + strconv.Itoa(memoryMiB("MemAvailable:")) + " MiB available"
+	detail := strconv.Itoa(memoryMiB("MemTotal:")) + " MiB, " + strconv.Itoa(memoryMiB("MemAvailable:")) + " MiB available"
 	if limit, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil && strings.TrimSpace(string(limit)) != "max" {
 		if bytes, err := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 64); err == nil {
 			detail += ", limited to " + strconv.FormatInt(bytes>>20, 10) + " MiB"

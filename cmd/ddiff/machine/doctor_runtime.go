@@ -4,36 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
 
-	"ddiff/internal/cli"
-	"ddiff/restore/gpucheck"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
 // runtimeFindings locates ONNX Runtime and opens each supported provider in a process of its own. It returns an error
 // if the CPU provider cannot be used.
-func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]finding, error) {
+func runtimeFindings(ctx context.Context, path string) ([]finding, error) {
 	lib, err := install.Locate(install.LocateOptions{Path: path})
 	if err != nil {
 		return []finding{missing("ONNX Runtime", firstLine(err), "run: ddiff runtime install")}, err
 	}
 	out := []finding{found("ONNX Runtime", "%s, build for %s, %s (%s)", lib.Version, lib.EP, lib.Path, lib.Source)}
 	plugin, noPlugin := install.LocatePlugin("")
-	probe := func(name, device, remedy string) error {
-		p, err := gpucheck.Probe(ctx, gpucheck.Config{Library: lib.Path, Plugin: plugin.Path, Device: device}, start)
+	open := func(name, device, remedy string) error {
+		version, err := probe(ctx, device, lib.Path, plugin.Path)
 		if err != nil {
 			out = append(out, missing(name, "cannot be opened: "+lastPart(err), remedy))
 			return err
 		}
-		out = append(out, found(name, "opened with ONNX Runtime %s", p.Library))
+		out = append(out, found(name, "opened with ONNX Runtime %s", version))
 		return nil
 	}
-	failure := probe("provider cpu", onnxruntime.ProviderCPU, "name another library with --onnxruntime, or run: ddiff runtime install")
+	failure := open("provider cpu", onnxruntime.ProviderCPU, "name another library with --onnxruntime, or run: ddiff runtime install")
 	if failure != nil {
 		failure = fmt.Errorf("%w: %w", onnxruntime.ErrRuntime, failure)
 	}
@@ -41,16 +38,16 @@ func runtimeFindings(ctx context.Context, path string, start gpucheck.Self) ([]f
 		reason, _, _ := strings.Cut(firstLine(noPlugin), "; run: ")
 		out = append(out, missing("provider openvino", reason, "optional, on x86-64 Linux: run: ddiff runtime install --ep openvino"))
 	} else {
-		_ = probe("provider openvino", onnxruntime.ProviderOpenVINO, "use --device cpu") // optional
+		_ = open("provider openvino", onnxruntime.ProviderOpenVINO, "use --device cpu") // optional
 	}
 	if reason, remedy := cudaMissing(lib); reason != "" {
 		out = append(out, missing("provider cuda", reason, remedy))
-	} else if probe("provider cuda", onnxruntime.ProviderCUDA, "run: ddiff doctor --gpu") == nil {
-		if gpu, err := gpucheck.DescribeGPU(ctx, 0); err == nil {
-			out = append(out, found("GPU", "%s, %d MiB, driver %s", gpu.Name, gpu.MemoryMiB, gpu.Driver))
+	} else if open("provider cuda", onnxruntime.ProviderCUDA, "name another library with --onnxruntime") == nil {
+		if card, err := gpu(ctx); err == nil {
+			out = append(out, found("GPU", "%s", card))
 		}
 	}
-	_ = probe("provider webgpu", onnxruntime.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // optional
+	_ = open("provider webgpu", onnxruntime.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // optional
 	return out, failure
 }
 
@@ -86,26 +83,6 @@ func cudaMissing(lib install.Library) (reason, remedy string) {
 		return reason, "install the CUDA 12 runtime and cuDNN 9, or add their directories to LD_LIBRARY_PATH"
 	}
 	return "", ""
-}
-
-// cudaLibrary locates a CUDA build or installs it, if the machine has an NVIDIA driver. cli.ErrNoGPU: CUDA cannot be used.
-func cudaLibrary(ctx context.Context, path string, stderr io.Writer) (install.Library, error) {
-	absent := func(reason, remedy string) error { return fmt.Errorf("%w: %s: %s", cli.ErrNoGPU, reason, remedy) }
-	if !nvidiaDriver() {
-		return install.Library{}, absent("no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", installDriver)
-	}
-	lib, err := install.Locate(install.LocateOptions{Path: path, EP: install.CUDA})
-	if errors.Is(err, install.ErrNotFound) && path == "" && os.Getenv(install.EnvVar) == "" {
-		fmt.Fprintln(stderr, "installing ONNX Runtime for CUDA, 640 MB")
-		lib, err = install.Install(ctx, install.Options{EP: install.CUDA})
-	}
-	if err != nil {
-		return lib, absent("no ONNX Runtime for CUDA", firstLine(err))
-	}
-	if reason, remedy := cudaMissing(lib); reason != "" {
-		return lib, absent(reason, remedy)
-	}
-	return lib, nil
 }
 
 // lastPart returns the end of an error message: ONNX Runtime puts the cause after file names.

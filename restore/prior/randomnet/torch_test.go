@@ -17,7 +17,7 @@ import (
 )
 
 // TestAgainstTorch: PyTorch computes the same with the same weights. With DDIFF_TORCH_DEVICE=cuda:0, it is the published network on that
-// device, and the log has PyTorch's times, to compare with those of ddiff doctor --gpu.
+// device, and the log has PyTorch's times.
 func TestAgainstTorch(t *testing.T) {
 	t.Parallel()
 	cfg, device := randomnet.Small(32), cmp.Or(os.Getenv("DDIFF_TORCH_DEVICE"), "cpu")
