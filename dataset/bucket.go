@@ -93,10 +93,7 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	if err != nil {
 		return nil, storageError(err)
 	}
-	store, err := storage.NewRetrying(s3, b.cfg.Retry)
-	if err != nil {
-		return nil, err
-	}
+	store := storage.NewRetrying(s3, b.cfg.Retry)
 	entry.s3, entry.store = s3, store
 	return store, nil
 }

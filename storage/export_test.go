@@ -53,12 +53,15 @@ var (
 // Budget is the time limit of a request.
 func Budget(s *S3, size int64) time.Duration { return s.budget(size) }
 
+// SetRequests sets the number of concurrent requests.
+func SetRequests(s *S3, n int) { s.slots = make(chan struct{}, n) }
+
 // Around is a store whose calls, except List, run through a function.
 type Around struct{ around }
 
-// NewAround wraps a store.
-func NewAround(s Store, do func(ctx context.Context, action, key string, call func() error) error) *Around {
-	return &Around{around{s, do}}
+// NewAround wraps a store. do gets the call and its key.
+func NewAround(s Store, do func(ctx context.Context, key string, call func(context.Context, string) error) error) *Around {
+	return &Around{around{s, func(ctx context.Context, o *operation) error { return do(ctx, o.key, o.run) }}}
 }
 
 // List implements Store.

@@ -13,8 +13,6 @@ import (
 	"syscall"
 )
 
-const s3Calls = 16
-
 // Options configures Open. The zero value opens a store that other processes may share.
 type Options struct {
 	// Lock locks a directory against other processes until Close, see AcquireLock. Object
@@ -144,13 +142,5 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 	if err != nil {
 		return nil, err
 	}
-	limited, err := NewLimited(s3, s3Calls)
-	if err != nil {
-		return nil, err
-	}
-	retrying, err := NewRetrying(limited, RetryConfig{Logger: o.Logger})
-	if err != nil {
-		return nil, err
-	}
-	return &Opened{Store: retrying, close: func() error { s3.Close(); return nil }}, nil
+	return &Opened{Store: NewRetrying(s3, RetryConfig{Logger: o.Logger}), close: func() error { s3.Close(); return nil }}, nil
 }

@@ -16,7 +16,6 @@ type PutterFrom interface {
 var (
 	_ PutterFrom = (*Dir)(nil)
 	_ PutterFrom = (*S3)(nil)
-	_ PutterFrom = (*Limited)(nil)
 	_ PutterFrom = (*Prefixed)(nil)
 	_ PutterFrom = (*Retrying)(nil)
 	_ PutterFrom = (*Traced)(nil)
@@ -45,22 +44,4 @@ func (s *S3) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int
 		return err
 	}
 	return failed(ctx, "put", key, s.sendFrom(ctx, key, data, size, ""))
-}
-
-// PutFrom implements PutterFrom.
-func (p *Prefixed) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	full, err := p.key("put", key)
-	if err != nil {
-		return err
-	}
-	return putFrom(ctx, p.store, full, data, size)
-}
-
-// PutFrom implements PutterFrom.
-func (s *Traced) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	c := s.start(ctx, "put", key)
-	c.SetAttributes(AttributeSize.Int64(size))
-	err := putFrom(c.ctx, s.store, key, data, size)
-	c.end(err, 0, int(size))
-	return err
 }

@@ -34,8 +34,7 @@ func TestRetryingPutFromSendsAllBytesAgain(t *testing.T) {
 	dir, err := storage.NewDir(t.TempDir())
 	must(t, err)
 	broken := &interrupted{Dir: dir}
-	s, err := storage.NewRetrying(broken, storage.RetryConfig{Sleep: func(context.Context, time.Duration) error { return nil }})
-	must(t, err)
+	s := storage.NewRetrying(broken, storage.RetryConfig{Sleep: func(context.Context, time.Duration) error { return nil }})
 	data := strings.Repeat("0123456789", 100)
 	must(t, s.PutFrom(t.Context(), "a", strings.NewReader(data), int64(len(data))))
 	if got, err := s.Get(t.Context(), "a"); err != nil || string(got) != data || broken.calls != 2 {

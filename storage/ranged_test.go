@@ -72,8 +72,7 @@ func TestGetChecked(t *testing.T) {
 	s := openS3(t, config)
 	data := bytes.Repeat([]byte("0123456789"), 100)
 	must(t, s.Put(t.Context(), "k", data))
-	r, err := storage.NewRetrying(s, storage.RetryConfig{})
-	must(t, err)
+	r := storage.NewRetrying(s, storage.RetryConfig{})
 	refused := errors.New("refused")
 	for _, store := range []storage.Ranged{s, r} {
 		for first, want := range map[int64][]byte{0: nil, 1: data[:1], 15: data[:15], 1000: data, 5000: data} {
@@ -98,8 +97,7 @@ func TestGetChecked(t *testing.T) {
 			}
 		}
 	}
-	other, err := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
-	must(t, err)
+	other := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
 	if _, err := other.GetChecked(t.Context(), "k", 4, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
 	}
@@ -109,8 +107,7 @@ func TestRetryingRanges(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)
 	must(t, openS3(t, p.direct).Put(t.Context(), "k", []byte("0123456789")))
-	r, err := storage.NewRetrying(openS3(t, p.config), storage.RetryConfig{Base: time.Millisecond})
-	must(t, err)
+	r := storage.NewRetrying(openS3(t, p.config), storage.RetryConfig{Base: time.Millisecond})
 	n := 0
 	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 		if n++; n%2 == 1 {
@@ -124,8 +121,7 @@ func TestRetryingRanges(t *testing.T) {
 	if got, err := r.GetRange(t.Context(), "k", v.ETag, 3, 4); err != nil || string(got) != "3456" || n != 4 {
 		t.Errorf("%q after %d requests, error %v", got, n, err)
 	}
-	other, err := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
-	must(t, err)
+	other := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
 	if _, err := other.GetRange(t.Context(), "k", "", 0, 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
 	}

@@ -28,19 +28,6 @@ type RetryConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate reports the first invalid field by name.
-func (c RetryConfig) Validate() error {
-	switch {
-	case c.Attempts < 0:
-		return fmt.Errorf("field Attempts: %d is negative", c.Attempts)
-	case c.Base < 0:
-		return fmt.Errorf("field Base: %v is negative", c.Base)
-	case c.Max < 0:
-		return fmt.Errorf("field Max: %v is negative", c.Max)
-	}
-	return nil
-}
-
 // Retrying wraps a store and retries calls that failed with ErrUnavailable or timed out, up to a number of attempts.
 // It returns all other errors immediately.
 //
@@ -56,10 +43,7 @@ type Retrying struct {
 var _ Store = (*Retrying)(nil)
 
 // NewRetrying wraps store.
-func NewRetrying(store Store, config RetryConfig) (*Retrying, error) {
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("retrying store: %w", err)
-	}
+func NewRetrying(store Store, config RetryConfig) *Retrying {
 	config.Attempts = cmp.Or(config.Attempts, 6)
 	config.Base = cmp.Or(config.Base, 200*time.Millisecond)
 	config.Max = cmp.Or(config.Max, 10*time.Second)
@@ -68,8 +52,10 @@ func NewRetrying(store Store, config RetryConfig) (*Retrying, error) {
 		config.Sleep = retry.Sleep
 	}
 	r := &Retrying{config: config}
-	r.around = around{store, r.try}
-	return r, nil
+	r.around = around{store, func(ctx context.Context, o *operation) error {
+		return r.try(ctx, o.name, o.key, func() error { return o.run(ctx, o.key) })
+	}}
+	return r
 }
 
 // Create implements Store.
@@ -101,6 +87,30 @@ func (r *Retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 			}
 			if err := r.wait(ctx, "list", prefix, attempt, delays.NextBackOff(), broken); err != nil {
 				yield(Info{}, err)
+				return
+			}
+		}
+	}
+}
+
+// resumable is a store that can start a listing after a key.
+type resumable interface {
+	// listAfter lists the keys after the given key.
+	listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error]
+}
+
+// listAfter lists the keys of any store after a key. It reads and skips the first part of a listing that is not
+// resumable.
+func listAfter(ctx context.Context, store Store, prefix, after string) iter.Seq2[Info, error] {
+	if r, ok := store.(resumable); ok {
+		return r.listAfter(ctx, prefix, after)
+	}
+	return func(yield func(Info, error) bool) {
+		for info, err := range store.List(ctx, prefix) {
+			if err == nil && info.Key <= after {
+				continue
+			}
+			if !yield(info, err) {
 				return
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // send a SHA-256, which the server verifies as part of the signature, and a CRC-32C, which the server verifies and
 // stores if it supports checksums. The SHA-256 is also stored as metadata. Get verifies all returned checksums.
 //
-// A call sends one request without retries, except that Create retries after a conflict with another writer. Wrap an
+// At most 16 requests are in flight; a listing holds no slot between its pages. A call sends one request without retries, except that Create retries after a conflict with another writer. Wrap an
 // S3 with Retrying, which retries after ErrUnavailable and lets a Create succeed whose first answer was lost.
 type S3 struct {
 	core      *minio.Core
@@ -28,11 +28,16 @@ type S3 struct {
 	readOnly  bool
 	pageSize  int
 	skipped   func(name string)
+	slots     chan struct{} // of requests in flight
 }
 
 var _ Store = (*S3)(nil)
 
-const listPageSize = 1000
+const (
+	listPageSize = 1000
+	// maxRequests limits the concurrent requests; further requests wait.
+	maxRequests = 16
+)
 
 // OpenS3 connects to a store. It checks that the bucket exists, that the credentials permit access, and, unless
 // ReadOnly is set, that the server honours conditional writes: it creates a small object below ".ddiff/" twice and
@@ -53,6 +58,7 @@ func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 		core: core, transport: transport, endpoint: core.EndpointURL().String(),
 		bucket: config.Bucket, maxBytes: config.MaxBytes, timeout: config.Timeout,
 		readOnly: config.ReadOnly, pageSize: listPageSize, skipped: config.Skipped,
+		slots: make(chan struct{}, maxRequests),
 	}
 	if config.Prefix != "" {
 		s.prefix = config.Prefix + "/"
@@ -78,9 +84,28 @@ func (s *S3) Close() { s.transport.CloseIdleConnections() }
 
 func (s *S3) name(key string) string { return s.prefix + key }
 
-// limit returns a context with the time limit of a request that transfers size bytes.
-func (s *S3) limit(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.budget(size))
+// acquire waits for a slot of a request, or for the end of ctx. The caller calls release after the request.
+func (s *S3) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case s.slots <- struct{}{}:
+		return func() { <-s.slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// limit acquires a slot, and returns a context with the time limit of a request that transfers size bytes. The caller
+// calls done after the request.
+func (s *S3) limit(ctx context.Context, size int64) (request context.Context, done func(), err error) {
+	release, err := s.acquire(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	request, cancel := context.WithTimeout(ctx, s.budget(size))
+	return request, func() {
+		cancel()
+		release()
+	}, nil
 }
 
 // budget returns the time limit of a request that transfers size bytes.

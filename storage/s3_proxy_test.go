@@ -114,5 +114,5 @@ func without(r *http.Request, header string, config storage.S3Config) *http.Requ
 	r.Header.Del(header)
 	r.Header.Del("Authorization")
 	r.URL.Host = r.Host
-	return signer.SignV4(*r, config.AccessKey, config.SecretKey.Reveal(), "", config.Region)
+	return signer.SignV4(*r, config.AccessKey, config.SecretKey, "", config.Region)
 }

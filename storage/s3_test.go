@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,11 +91,7 @@ func TestS3Contract(t *testing.T) {
 // wrapAll wraps a store as a worker does.
 func wrapAll(t *testing.T, s storage.Store) storage.Store {
 	t.Helper()
-	limited, err := storage.NewLimited(s, 4)
-	must(t, err)
-	retrying, err := storage.NewRetrying(limited, storage.RetryConfig{})
-	must(t, err)
-	return storage.NewTraced(retrying, noop.NewTracerProvider().Tracer(""))
+	return storage.NewTraced(storage.NewRetrying(s, storage.RetryConfig{}), noop.NewTracerProvider().Tracer(""))
 }
 
 // TestS3LargeCreate creates objects above 16 MiB, which minio-go would upload in parts without the condition.
@@ -116,8 +114,7 @@ func TestS3CreateEqualBytes(t *testing.T) {
 	s := openS3(t, server.Config(server.Bucket(t)))
 	must(t, s.Create(t.Context(), "k", []byte("same")))
 	wantError(t, "Create", s.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
-	retrying, err := storage.NewRetrying(s, storage.RetryConfig{})
-	must(t, err)
+	retrying := storage.NewRetrying(s, storage.RetryConfig{})
 	wantError(t, "Retrying.Create", retrying.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
 }
 
@@ -217,6 +214,46 @@ func TestS3ListAfter(t *testing.T) {
 	}
 }
 
+// TestS3LimitsRequests: a call waits for a slot or for the end of its context, and a listing holds no slot while its
+// consumer calls the store.
+func TestS3LimitsRequests(t *testing.T) {
+	t.Parallel()
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	storage.SetRequests(s, 1)
+	must(t, s.Put(t.Context(), "k", []byte("x")))
+	entered, leave := make(chan struct{}), make(chan struct{})
+	block, requests := first(1, http.MethodGet, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		close(entered)
+		<-leave
+		forward.ServeHTTP(w, r)
+	})
+	p.set(block)
+	var group sync.WaitGroup
+	group.Go(func() { wantGet(t, s, "k", []byte("x")) })
+	<-entered
+	for name, call := range map[string]func(ctx context.Context) error{
+		"get":    func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
+		"put":    func(ctx context.Context) error { return s.Put(ctx, "k", nil) },
+		"delete": func(ctx context.Context) error { return s.Delete(ctx, "k") },
+		"stat":   func(ctx context.Context) error { _, err := s.Stat(ctx, "k"); return err },
+		"range":  func(ctx context.Context) error { _, err := s.GetRange(ctx, "k", "", 0, 1); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		wantError(t, name+" without a slot", call(ctx), context.DeadlineExceeded)
+		cancel()
+	}
+	close(leave)
+	group.Wait()
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	for info, err := range s.List(t.Context(), "") {
+		must(t, err)
+		wantGet(t, s, info.Key, []byte("x"))
+	}
+}
+
 // TestS3Budget: a request has the time limit and a second for each MiB.
 func TestS3Budget(t *testing.T) {
 	t.Parallel()
@@ -261,7 +298,7 @@ func TestS3AddressingAndRegion(t *testing.T) {
 		storage.AddressingAuto, storage.AddressingPath, storage.AddressingVirtualHost,
 	} {
 		for _, region := range []string{"us-east-1", ""} {
-			t.Run(fmt.Sprintf("%q in region %q", addressing, region), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v in region %q", addressing, region), func(t *testing.T) {
 				t.Parallel()
 				config := server.Config(server.Bucket(t))
 				config.Addressing, config.Region = addressing, region

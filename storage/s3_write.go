@@ -108,9 +108,12 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 }
 
 func (s *S3) remove(ctx context.Context, name string) error {
-	call, cancel := s.limit(ctx, 0)
-	defer cancel()
-	err := s.core.RemoveObject(call, s.bucket, name, minio.RemoveObjectOptions{})
+	call, done, err := s.limit(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = s.core.RemoveObject(call, s.bucket, name, minio.RemoveObjectOptions{})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return nil
 	}
@@ -141,8 +144,11 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 
 // sendFrom is send of size bytes. It reads them twice: for the digests and for the request.
 func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size int64, attempt string) error {
-	call, cancel := s.limit(ctx, size)
-	defer cancel()
+	call, done, err := s.limit(ctx, size)
+	if err != nil {
+		return err
+	}
+	defer done()
 	sum, crc := sha256.New(), crc32.New(castagnoli)
 	if _, err := io.Copy(io.MultiWriter(sum, crc), io.NewSectionReader(data, 0, size)); err != nil {
 		return err
@@ -162,7 +168,7 @@ func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size in
 	}
 	body := &uploadBody{reader: io.NewSectionReader(data, 0, size)}
 	defer body.release()
-	_, err := s.core.PutObject(call, s.bucket, s.name(key), body, size, "", digest, options)
+	_, err = s.core.PutObject(call, s.bucket, s.name(key), body, size, "", digest, options)
 	return err
 }
 
