@@ -315,19 +315,6 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-func TestEnvironSelectsExporters(t *testing.T) {
-	c := newCollector(t)
-	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.URL})
-	tel := start(t, Config{Environ: func(string) string { return "" }})
-	record(t, tel)
-	shutDown(t, tel)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.spans)+len(c.metrics) > 0 {
-		t.Errorf("exported %v, %v although Environ has no endpoint", c.spans, c.metrics)
-	}
-}
-
 func TestConcurrentShutdowns(t *testing.T) {
 	setOTel(t, nil)
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
