@@ -21,9 +21,6 @@ var (
 	CacheFileSize   = cacheFileSize
 )
 
-// CacheLedgerName is the file that a process locks while it changes a cache.
-const CacheLedgerName = cacheLedgerName
-
 // UploadBody is the body of a PUT request.
 type UploadBody struct{ *uploadBody }
 
