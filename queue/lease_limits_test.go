@@ -12,18 +12,6 @@ import (
 	"ddiff/queue"
 )
 
-// TestLeaseWaits: a call for an item of an empty queue takes about its wait.
-func TestLeaseWaits(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	const wait = 200 * time.Millisecond
-	begin := time.Now()
-	wantNone(t, q, wait)
-	if took := time.Since(begin); took < wait*9/10 || took > 10*time.Second {
-		t.Errorf("the call took %v, want about %v", took, wait)
-	}
-}
-
 // TestLeaseEndsEarlyWithItems deletes the campaign's consumer while a call waits for its second item: it returns the first.
 func TestLeaseEndsEarlyWithItems(t *testing.T) {
 	t.Parallel()

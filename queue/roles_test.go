@@ -21,7 +21,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	_, err := queue.OpenBoard(t.Context(), worker)
 	mustBe(t, err, queue.ErrNotReady)
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{ResultAge: time.Hour}))
+	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{MaxResults: 100}))
 
 	// The command line submits.
 	clerk := openBoard(t, command)

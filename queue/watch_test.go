@@ -403,39 +403,3 @@ func TestWatchListsOnce(t *testing.T) {
 		t.Errorf("%d requests for four changes", reads.Load())
 	}
 }
-
-// TestBoardTimesOutWithoutServer: a list ends with an error when no server answers for long. A watch does not end.
-func TestBoardTimesOutWithoutServer(t *testing.T) {
-	t.Parallel()
-	s := serve(t, jetStream(t))
-	nc := dial(t, s)
-	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	b := openBoard(t, nc)
-	ctx, cancel := context.WithCancel(t.Context())
-	watch := make(chan error, 1)
-	ready := make(chan struct{})
-	go func() {
-		defer close(watch)
-		for c, err := range b.Watch(ctx, "a.") {
-			if c.Ready {
-				close(ready)
-			}
-			if err != nil {
-				watch <- err
-			}
-		}
-	}()
-	<-ready
-	stopServer(s)
-	_, err := b.Keys(t.Context(), "")
-	mustBe(t, err, queue.ErrUnavailable)
-	select {
-	case err := <-watch:
-		t.Errorf("the watch ended with %v", err)
-	default:
-	}
-	cancel()
-	if err := <-watch; err != nil {
-		t.Errorf("a watch whose context has ended: %v", err)
-	}
-}
