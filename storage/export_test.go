@@ -35,11 +35,6 @@ func (b UploadBody) Release() { b.release() }
 // SetPageSize sets the number of objects in one answer to a listing.
 func SetPageSize(s *S3, n int) { s.pageSize = n }
 
-// ListAfter lists the objects behind a key.
-func ListAfter(ctx context.Context, s *S3, prefix, after string) iter.Seq2[Info, error] {
-	return s.listAfter(ctx, prefix, after)
-}
-
 // The parts of a write to a directory, and of the configuration of S3.
 var (
 	MakeDirs  = makeDirs

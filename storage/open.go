@@ -138,9 +138,10 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	config.ReadOnly, config.MaxBytes, config.Skipped = config.ReadOnly || o.ReadOnly, o.MaxBytes, o.Skipped
+	config.Retry.Logger = o.Logger
 	s3, err := OpenS3(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	return &Opened{Store: NewRetrying(s3, RetryConfig{Logger: o.Logger}), close: func() error { s3.Close(); return nil }}, nil
+	return &Opened{Store: s3, close: func() error { s3.Close(); return nil }}, nil
 }

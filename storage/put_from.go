@@ -17,7 +17,6 @@ var (
 	_ PutterFrom = (*Dir)(nil)
 	_ PutterFrom = (*S3)(nil)
 	_ PutterFrom = (*Prefixed)(nil)
-	_ PutterFrom = (*Retrying)(nil)
 	_ PutterFrom = (*Traced)(nil)
 )
 
@@ -38,10 +37,10 @@ func (d *Dir) PutFrom(ctx context.Context, key string, data io.ReaderAt, size in
 	return d.write(ctx, "put", key, io.NewSectionReader(data, 0, size), rename)
 }
 
-// PutFrom implements PutterFrom. It sends one request; S3 accepts 5 GiB in one.
+// PutFrom implements PutterFrom, with one request; S3 accepts 5 GiB in one.
 func (s *S3) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
 	if err := s.beginWrite(ctx, "put", key, 0); err != nil {
 		return err
 	}
-	return failed(ctx, "put", key, s.sendFrom(ctx, key, data, size, ""))
+	return s.try(ctx, "put", key, func() error { return s.sendFrom(ctx, key, data, size, "") })
 }

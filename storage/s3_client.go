@@ -24,8 +24,8 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// newClient returns a client of the configured server, and its transport. The client never retries a request;
-// Retrying does, with an attempt id for Create.
+// newClient returns a client of the configured server, and its transport. The client never retries a request; S3 does,
+// with an attempt id for Create.
 func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transport, error) {
 	endpoint, err := parseEndpoint(config.Endpoint)
 	if err != nil {

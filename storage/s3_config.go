@@ -71,6 +71,8 @@ type S3Config struct {
 	// 0 means DefaultS3Timeout.
 	Timeout time.Duration
 
+	// Retry configures the retries of calls; opening is not retried.
+	Retry RetryConfig `json:"-"`
 	// Skipped, if not nil, is called with each name that a listing skips because it is no valid key, without the prefix.
 	Skipped func(name string) `json:"-"`
 	// Control, if not nil, is the net.Dialer.Control of all connections to the server. It can refuse addresses after the
@@ -123,6 +125,7 @@ func (c S3Config) withDefaults() S3Config {
 	}
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
 	c.Timeout = cmp.Or(c.Timeout, DefaultS3Timeout)
+	c.Retry = c.Retry.withDefaults()
 	return c
 }
 

@@ -81,17 +81,11 @@ func TestS3Contract(t *testing.T) {
 	t.Run("whole bucket", func(t *testing.T) {
 		testContract(t, func(t *testing.T) storage.Store { return openS3(t, server.Config(server.Bucket(t))) })
 	})
-	t.Run("all wrappers", func(t *testing.T) {
+	t.Run("traced", func(t *testing.T) {
 		testContract(t, func(t *testing.T) storage.Store {
-			return wrapAll(t, openS3(t, server.Config(server.Bucket(t))))
+			return storage.NewTraced(openS3(t, server.Config(server.Bucket(t))), noop.NewTracerProvider().Tracer(""))
 		})
 	})
-}
-
-// wrapAll wraps a store as a worker does.
-func wrapAll(t *testing.T, s storage.Store) storage.Store {
-	t.Helper()
-	return storage.NewTraced(storage.NewRetrying(s, storage.RetryConfig{}), noop.NewTracerProvider().Tracer(""))
 }
 
 // TestS3LargeCreate creates objects above 16 MiB, which minio-go would upload in parts without the condition.
@@ -114,8 +108,6 @@ func TestS3CreateEqualBytes(t *testing.T) {
 	s := openS3(t, server.Config(server.Bucket(t)))
 	must(t, s.Create(t.Context(), "k", []byte("same")))
 	wantError(t, "Create", s.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
-	retrying := storage.NewRetrying(s, storage.RetryConfig{})
-	wantError(t, "Retrying.Create", retrying.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
 }
 
 func TestS3MaxBytes(t *testing.T) {
@@ -189,28 +181,6 @@ func TestS3ListPages(t *testing.T) {
 	}
 	if n := len(keys(t, s, "d1/")); n != count/3 {
 		t.Errorf("%d keys below d1/, want %d", n, count/3)
-	}
-}
-
-// TestS3ListAfter: a listing that continues begins behind the last key, also below a prefix of the store.
-func TestS3ListAfter(t *testing.T) {
-	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
-	config.Prefix = "store"
-	s := openS3(t, config)
-	for _, key := range []string{"a/1", "a/2", "a/3", "b/1"} {
-		must(t, s.Put(t.Context(), key, nil))
-	}
-	for after, want := range map[string]string{"": "a/1 a/2 a/3", "a/1": "a/2 a/3", "a/3": "", "a/25": "a/3"} {
-		var keys []string
-		for info, err := range storage.ListAfter(t.Context(), s, "a/", after) {
-			must(t, err)
-			keys = append(keys, info.Key)
-		}
-		if got := strings.Join(keys, " "); got != want {
-			t.Errorf("behind %q: %q, want %q", after, got, want)
-		}
 	}
 }
 
