@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/storage"
@@ -80,11 +79,6 @@ func TestS3Contract(t *testing.T) {
 	})
 	t.Run("whole bucket", func(t *testing.T) {
 		testContract(t, func(t *testing.T) storage.Store { return openS3(t, server.Config(server.Bucket(t))) })
-	})
-	t.Run("traced", func(t *testing.T) {
-		testContract(t, func(t *testing.T) storage.Store {
-			return storage.NewTraced(openS3(t, server.Config(server.Bucket(t))), noop.NewTracerProvider().Tracer(""))
-		})
 	})
 }
 
