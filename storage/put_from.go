@@ -39,8 +39,5 @@ func (d *Dir) PutFrom(ctx context.Context, key string, data io.ReaderAt, size in
 
 // PutFrom implements PutterFrom, with one request; S3 accepts 5 GiB in one.
 func (s *S3) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	if err := s.beginWrite(ctx, "put", key, 0); err != nil {
-		return err
-	}
-	return s.try(ctx, "put", key, func() error { return s.sendFrom(ctx, key, data, size, "") })
+	return s.write(ctx, "put", key, 0, func() error { return s.sendFrom(ctx, key, data, size, "") })
 }

@@ -87,28 +87,9 @@ func (s *S3) Close() { s.transport.CloseIdleConnections() }
 
 func (s *S3) name(key string) string { return s.prefix + key }
 
-// acquire waits for a slot of a request, or for the end of ctx. The caller calls release after the request.
-func (s *S3) acquire(ctx context.Context) (release func(), err error) {
-	select {
-	case s.slots <- struct{}{}:
-		return func() { <-s.slots }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// limit acquires a slot, and returns a context with the time limit of a request that transfers size bytes. The caller
-// calls done after the request.
-func (s *S3) limit(ctx context.Context, size int64) (request context.Context, done func(), err error) {
-	release, err := s.acquire(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	request, cancel := context.WithTimeout(ctx, s.budget(size))
-	return request, func() {
-		cancel()
-		release()
-	}, nil
+// limit returns a context with the time limit of a request that transfers size bytes.
+func (s *S3) limit(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, s.budget(size))
 }
 
 // budget returns the time limit of a request that transfers size bytes.

@@ -17,11 +17,8 @@ const probeCleanup = 5 * time.Second
 // checkBucket lists the bucket. Unlike a HEAD request, a listing distinguishes an unknown key, a wrong signature and a
 // missing permission.
 func (s *S3) checkBucket(ctx context.Context) error {
-	call, done, err := s.limit(ctx, 0)
-	if err != nil {
-		return s.openError(ctx, err)
-	}
-	defer done()
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
 	for object := range s.core.ListObjectsIter(call, s.bucket, minio.ListObjectsOptions{
 		Prefix: s.prefix, Recursive: true, MaxKeys: 1,
 	}) {

@@ -22,11 +22,6 @@ func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (s *S3) read(ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error) ([]byte, error) {
-	release, err := s.acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timeout := time.AfterFunc(s.budget(0), cancel)
@@ -111,11 +106,8 @@ func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
 }
 
 func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
-	call, done, err := s.limit(ctx, 0)
-	if err != nil {
-		return minio.ObjectInfo{}, err
-	}
-	defer done()
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
 	return s.core.StatObject(call, s.bucket, s.name(key), minio.StatObjectOptions{})
 }
 
@@ -173,11 +165,8 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 // listPage returns the first objects whose names begin with prefix and sort after the name last. Fewer than pageSize
 // objects are the end of the listing.
 func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectInfo, error) {
-	call, done, err := s.limit(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
 	var page []minio.ObjectInfo
 	for object := range s.core.ListObjectsIter(call, s.bucket, minio.ListObjectsOptions{
 		Prefix: prefix, StartAfter: last, Recursive: true, MaxKeys: s.pageSize,

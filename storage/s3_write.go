@@ -27,30 +27,24 @@ const (
 
 // Put implements Store.
 func (s *S3) Put(ctx context.Context, key string, data []byte) error {
-	if err := s.beginWrite(ctx, "put", key, len(data)); err != nil {
-		return err
-	}
-	return s.try(ctx, "put", key, func() error { return s.send(ctx, key, data, "") })
+	return s.write(ctx, "put", key, len(data), func() error { return s.send(ctx, key, data, "") })
 }
 
 // Create implements Store. If the server reports an existing object or the connection breaks, the metadata of the
 // object show whether this call wrote it, which is a success.
 func (s *S3) Create(ctx context.Context, key string, data []byte) error {
-	if err := s.beginWrite(ctx, "create", key, len(data)); err != nil {
-		return err
-	}
 	attempt := rand.Text()
-	return s.try(ctx, "create", key, func() error {
+	return s.write(ctx, "create", key, len(data), func() error {
 		err := s.send(ctx, key, data, attempt)
 		if minio.ToErrorResponse(err).Code == codePrecondition {
 			err = s.checkWriter(ctx, key, data, attempt)
-			if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-				return fmt.Errorf("%w: the existing object was deleted meanwhile", ErrUnavailable)
-			}
 		} else if answerLost(err) && ctx.Err() == nil {
 			if known := s.checkWriter(ctx, key, data, attempt); known == nil || errors.Is(known, ErrExists) {
 				err = known
 			}
+		}
+		if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+			return fmt.Errorf("%w: the existing object was deleted meanwhile", ErrUnavailable)
 		}
 		return err
 	})
@@ -78,26 +72,21 @@ func (s *S3) checkWriter(ctx context.Context, key string, data []byte, attempt s
 
 // Delete implements Store.
 func (s *S3) Delete(ctx context.Context, key string) error {
-	if err := s.beginWrite(ctx, "delete", key, 0); err != nil {
-		return err
-	}
-	return s.try(ctx, "delete", key, func() error { return s.remove(ctx, s.name(key)) })
+	return s.write(ctx, "delete", key, 0, func() error { return s.remove(ctx, s.name(key)) })
 }
 
 func (s *S3) remove(ctx context.Context, name string) error {
-	call, done, err := s.limit(ctx, 0)
-	if err != nil {
-		return err
-	}
-	defer done()
-	err = s.core.RemoveObject(call, s.bucket, name, minio.RemoveObjectOptions{})
+	call, cancel := s.limit(ctx, 0)
+	defer cancel()
+	err := s.core.RemoveObject(call, s.bucket, name, minio.RemoveObjectOptions{})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return nil
 	}
 	return err
 }
 
-func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error {
+// write is try of a call that changes an object, after it has checked the key and the size of the object.
+func (s *S3) write(ctx context.Context, action, key string, size int, call func() error) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
 	}
@@ -107,7 +96,7 @@ func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error
 	if err := checkSize(int64(size), s.maxBytes); err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, err)
 	}
-	return nil
+	return s.try(ctx, action, key, call)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -121,11 +110,8 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 
 // sendFrom is send of size bytes. It reads them twice: for the digests and for the request.
 func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size int64, attempt string) error {
-	call, done, err := s.limit(ctx, size)
-	if err != nil {
-		return err
-	}
-	defer done()
+	call, cancel := s.limit(ctx, size)
+	defer cancel()
 	sum, crc := sha256.New(), crc32.New(castagnoli)
 	if _, err := io.Copy(io.MultiWriter(sum, crc), io.NewSectionReader(data, 0, size)); err != nil {
 		return err
@@ -145,7 +131,7 @@ func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size in
 	}
 	body := &uploadBody{reader: io.NewSectionReader(data, 0, size)}
 	defer body.release()
-	_, err = s.core.PutObject(call, s.bucket, s.name(key), body, size, "", digest, options)
+	_, err := s.core.PutObject(call, s.bucket, s.name(key), body, size, "", digest, options)
 	return err
 }
 

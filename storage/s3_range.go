@@ -62,11 +62,8 @@ func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64)
 }
 
 func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {
-	call, done, err := s.limit(ctx, size)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
+	call, cancel := s.limit(ctx, size)
+	defer cancel()
 	var options minio.GetObjectOptions
 	if err := options.SetRange(offset, offset+size-1); err != nil {
 		return nil, err
