@@ -105,7 +105,9 @@ func TestRetryListResumes(t *testing.T) {
 	t.Parallel()
 	want := []string{"k0", "k1", "k2", "k3", "k4"}
 	p := startProxied(t)
-	s := openS3(t, retryNow(p.config, nil))
+	config := retryNow(p.config, nil)
+	config.Retry.Attempts = 3
+	s := openS3(t, config)
 	storage.SetPageSize(s, 2)
 	for _, key := range want {
 		must(t, s.Put(t.Context(), key, nil))
