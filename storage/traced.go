@@ -123,17 +123,17 @@ func (s *Traced) do(ctx context.Context, o *operation) error {
 		}
 		switch o.name {
 		case "get":
-			read = o.size
-			fallthrough
+			span.SetAttributes(AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
+			return o.size, 0, err
 		case "stat":
 			span.SetAttributes(AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
 		case "create":
 			span.SetAttributes(AttributeCreated.Bool(err == nil))
-			fallthrough
+			return 0, o.size, err
 		case "put":
-			written = o.size
+			return 0, o.size, err
 		}
-		return read, written, err
+		return 0, 0, err
 	})
 }
 
