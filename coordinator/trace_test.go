@@ -20,7 +20,7 @@ func TestTraceOfResumedCampaign(t *testing.T) {
 	tc := newTestCluster(t, 2)
 	path := filepath.Join(t.TempDir(), "spans.jsonl")
 	tel, err := telemetry.Start(t.Context(), telemetry.Config{
-		TraceFile: path, Environ: func(string) string { return "" }, LogOutput: t.Output(),
+		TraceFile: path, LogOutput: t.Output(),
 	})
 	must(t, err)
 	gate := make(chan struct{})

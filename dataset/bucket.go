@@ -29,8 +29,7 @@ type buckets struct {
 // bucket is one bucket of one server; store is nil until the bucket is open.
 type bucket struct {
 	mu    sync.Mutex
-	s3    *storage.S3
-	store *storage.Retrying
+	store *storage.S3
 }
 
 func (b *buckets) config(a Address) (storage.S3Config, error) {
@@ -44,7 +43,7 @@ func (b *buckets) config(a Address) (storage.S3Config, error) {
 	c.Bucket, c.Prefix, c.ReadOnly, c.MaxBytes = named.Bucket, "", true, b.cfg.MaxBytes
 	c.Endpoint, c.Region = cmp.Or(named.Endpoint, c.Endpoint), cmp.Or(named.Region, c.Region)
 	c.CAFile, c.Addressing = cmp.Or(named.CAFile, c.CAFile), cmp.Or(named.Addressing, c.Addressing)
-	c.Timeout = cmp.Or(c.Timeout, b.cfg.Timeout)
+	c.Timeout, c.Retry = cmp.Or(c.Timeout, b.cfg.Timeout), b.cfg.Retry
 	if b.trusts(named.Endpoint) {
 		return c, nil
 	}
@@ -76,7 +75,7 @@ func (b *buckets) checkEndpoint(endpoint string) error {
 	return nil
 }
 
-func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error) {
+func (b *buckets) open(ctx context.Context, a Address) (*storage.S3, error) {
 	config, err := b.config(a)
 	if err != nil {
 		return nil, err
@@ -89,15 +88,11 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.Retrying, error
 	if entry.store != nil {
 		return entry.store, nil
 	}
-	s3, err := retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
+	store, err := retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 	if err != nil {
 		return nil, storageError(err)
 	}
-	store, err := storage.NewRetrying(s3, b.cfg.Retry)
-	if err != nil {
-		return nil, err
-	}
-	entry.s3, entry.store = s3, store
+	entry.store = store
 	return store, nil
 }
 
@@ -132,8 +127,8 @@ func (b *buckets) close() {
 func (e *bucket) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.s3 != nil {
-		e.s3.Close()
+	if e.store != nil {
+		e.store.Close()
 	}
 }
 
@@ -169,7 +164,7 @@ func (b *buckets) object(ctx context.Context, a Address) (object, error) {
 
 // bucketObject is one version of an object in a bucket.
 type bucketObject struct {
-	store *storage.Retrying
+	store *storage.S3
 	v     storage.Version
 }
 

@@ -109,9 +109,6 @@ func (c Config) Validate() error {
 			return fmt.Errorf("field Networks: %v is not a network; write 10.0.0.0/8", network)
 		}
 	}
-	if err := c.Retry.Validate(); err != nil {
-		return fmt.Errorf("field Retry: %w", err)
-	}
 	return nil
 }
 

@@ -125,7 +125,7 @@ func TestBucketConfig(t *testing.T) {
 		a, err := Parse(address)
 		must(t, err)
 		if c, err := configured.config(a); err != nil || c.Region != want.Region || c.Addressing != want.Addressing {
-			t.Errorf("%s: region %q, addressing %q, %v; want %+v", address, c.Region, c.Addressing, err, want)
+			t.Errorf("%s: region %q, addressing %v, %v; want %+v", address, c.Region, c.Addressing, err, want)
 		}
 	}
 	for own, want := range map[time.Duration]time.Duration{0: 3 * time.Second, 7 * time.Second: 7 * time.Second} {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ddiff/dataset"
-	"ddiff/storage"
 )
 
 // TestObjectTimeout: all attempts at one file together have a time limit, on the web and in a bucket. The end of the caller's
@@ -27,7 +26,7 @@ func TestObjectTimeout(t *testing.T) {
 	s := sources(t, func(c *dataset.Config) {
 		c.AllowHTTP, c.Networks = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		c.Attempts, c.ObjectTimeout, c.CacheBytes = 1000, limit, -1
-		c.S3.AccessKey, c.S3.SecretKey, c.S3.Region = "key", storage.NewSecret("secret"), "us-east-1"
+		c.S3.AccessKey, c.S3.SecretKey, c.S3.Region = "key", "secret", "us-east-1"
 	})
 	for _, path := range []string{server.URL + "/a.png", "s3://photos/a.png?endpoint=" + server.URL} {
 		begin := time.Now()

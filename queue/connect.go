@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/internal/retry"
 )
@@ -98,7 +99,7 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 			if ctx.Err() != nil {
 				err = fmt.Errorf("%w: %w", ctx.Err(), err)
 			}
-			return nil, fmt.Errorf("connect to queue at %s: %w", Redacted(cfg.URL), err)
+			return nil, fmt.Errorf("connect to queue at %s: %w", redacted(cfg.URL), err)
 		}
 	}
 }
@@ -218,9 +219,10 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 func (c ConnectConfig) certificate() (*tls.Certificate, error) {
 	cert, certErr := regular.Read(c.CertFile, regular.MaxConfigBytes)
 	key, keyErr := regular.Read(c.KeyFile, regular.MaxConfigBytes)
-	pair, err := tls.X509KeyPair(cert, key)
-	if err := errors.Join(certErr, keyErr); err != nil {
-		return nil, fmt.Errorf("%w: read CertFile and KeyFile: %w", ErrConfig, err)
+	err := errors.Join(certErr, keyErr)
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(cert, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: read CertFile and KeyFile: %w", ErrConfig, err)
@@ -254,19 +256,14 @@ func addresses(urls string) ([]string, error) {
 	return list, nil
 }
 
-// Redacted returns urls without users and passwords, for display.
-func Redacted(urls string) string {
+// redacted returns urls without users and passwords, for display.
+func redacted(urls string) string {
 	list, err := addresses(urls)
 	if err != nil {
 		return "(not an address)"
 	}
 	for i, address := range list {
-		u, err := url.Parse(address)
-		if err != nil {
-			return "(not an address)"
-		}
-		u.User = nil
-		list[i] = u.String()
+		list[i] = redact.Address(address)
 	}
 	return strings.Join(list, ",")
 }

@@ -5,12 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,36 +84,6 @@ func TestConnectPauses(t *testing.T) {
 				t.Errorf("Connect with a wait of %v takes %v, want %v", wait, took, want)
 			}
 		})
-	}
-}
-
-// TestConnectTriesServerOnce counts the connections to a single server that ends them.
-func TestConnectTriesServerOnce(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	var accepted atomic.Int32
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			accepted.Add(1)
-			conn.Close()
-		}
-	}()
-	if nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: "nats://" + l.Addr().String()}); err == nil {
-		nc.Close()
-		t.Error("connected")
-	}
-	last, err := net.Dial("tcp", l.Addr().String())
-	must(t, err)
-	_, err = last.Read(make([]byte, 1)) // the server has ended all connections
-	mustBe(t, err, io.EOF)
-	must(t, last.Close())
-	must(t, l.Close())
-	<-ended
-	if n := accepted.Load() - 1; n != 1 {
-		t.Errorf("%d attempts, want one", n)
 	}
 }
 
@@ -264,10 +232,4 @@ func TestConnectConfigValidate(t *testing.T) {
 		wantRefusal(t, cfg, queue.ErrConfig, field)
 	}
 	must(t, queue.ConnectConfig{URL: "nats://a:1,tls://b:65535"}.Validate())
-	if got := queue.Redacted("tls://user:hunter2@a:1, token@b"); got != "tls://a:1,nats://b" {
-		t.Errorf("redacted: %s", got)
-	}
-	if got := queue.Redacted("nats://user:hunter2/x@b:4222"); strings.Contains(got, "hunter2") {
-		t.Errorf("redacted: %s", got)
-	}
 }

@@ -18,14 +18,13 @@ func TestDefaults(t *testing.T) {
 	if c := (Config{RetryBase: time.Hour}).WithDefaults(); c.RetryMax != time.Hour {
 		t.Errorf("a first delay of an hour with a longest of %v", c.RetryMax)
 	}
-	const ninetyDays = 90 * 24 * time.Hour
 	s := SetupConfig{}.WithDefaults()
-	if s.Replicas != 1 || s.DeadAge != ninetyDays || s.ResultAge != ninetyDays || s.MaxResults != 10_000_000 || s.MaxDead != 1_000_000 ||
+	if s.Replicas != 1 || s.MaxResults != 10_000_000 || s.MaxDead != 1_000_000 ||
 		s.DedupWindow != 2*time.Minute || s.Now == nil || s.Logger == nil {
 		t.Errorf("streams: %+v", s)
 	}
 	w := SweepConfig{}.withDefaults()
-	if w.Interval != 30*time.Second || w.Tracer == nil || w.Now == nil {
+	if w.Interval != 10*time.Second || w.Tracer == nil || w.Now == nil {
 		t.Errorf("sweep: %+v", w)
 	}
 	if w := (SweepConfig{Interval: time.Second}).withDefaults(); w.Interval != time.Second {
@@ -37,7 +36,7 @@ func TestDefaults(t *testing.T) {
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	streams := map[string]jetstream.StreamConfig{}
-	c := SetupConfig{Replicas: 3, MaxBytes: 1 << 30, MaxResults: -1, MaxDead: 5, DeadAge: -1, ResultAge: time.Hour}.WithDefaults()
+	c := SetupConfig{Replicas: 3, MaxBytes: 1 << 30, MaxResults: -1, MaxDead: 5}.WithDefaults()
 	for _, s := range c.streams() {
 		streams[s.Name] = s
 		if s.Discard != jetstream.DiscardNew || s.Storage != jetstream.FileStorage || s.Replicas != 3 || s.MaxConsumers != 1<<20 || s.MaxMsgSize != -1 ||
@@ -49,8 +48,8 @@ func TestStreams(t *testing.T) {
 		bytes, messages, each int64
 		age                   time.Duration
 	}{
-		workStream: {1 << 30, -1, -1, 0}, deadStream: {-1, 5, -1, 0}, resultStream: {-1, -1, -1, time.Hour},
-		advisoryStream: {-1, -1, -1, 0}, boardStream: {-1, -1, 1, 0},
+		workStream: {1 << 30, -1, -1, 0}, deadStream: {-1, 5, -1, retention}, resultStream: {-1, -1, -1, retention},
+		boardStream: {-1, -1, 1, 0},
 	} {
 		s := streams[name]
 		if s.MaxBytes != want.bytes || s.MaxMsgs != want.messages || s.MaxMsgsPerSubject != want.each || s.MaxAge != want.age {

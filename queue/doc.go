@@ -61,8 +61,8 @@
 // # Durability and throughput
 //
 // By default the server acknowledges a publish when the operating system has the bytes, and syncs them to disk every two
-// minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always",
-// or EmbeddedConfig.SyncAlways, a power failure loses nothing. docs/cluster.md has the throughput.
+// minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always"
+// a power failure loses nothing. docs/cluster.md has the throughput.
 //
 // Lost work costs only another publish, but a lost result or dead letter must be recovered from storage or is missing.
 // Use UnsyncedWork with a single server that syncs always, and not with a cluster. Replicas above 1 need a cluster of

@@ -23,12 +23,6 @@ type EmbeddedConfig struct {
 	Dir string
 	// Logger receives the server's log: notices as debug, warnings and errors as warn. Default: no log.
 	Logger *slog.Logger
-	// MaxStoreBytes limits the streams' size on disk. Default, and at any value below 1: three quarters of the disk's
-	// free space when the server starts.
-	MaxStoreBytes int64
-	// SyncAlways syncs every message to disk before it is acknowledged; the package comment lists the cost. Default: a
-	// sync every two minutes.
-	SyncAlways bool
 }
 
 // Embedded is a NATS server with JetStream in the process, a service of package lifecycle. It opens no port and handles
@@ -80,8 +74,6 @@ func (e *Embedded) run(starting, running context.Context, ready func()) error {
 		NoSigs:                 true,
 		JetStream:              true,
 		StoreDir:               e.cfg.Dir,
-		JetStreamMaxStore:      max(e.cfg.MaxStoreBytes, 0),
-		SyncAlways:             e.cfg.SyncAlways,
 		DisableJetStreamBanner: true,
 	})
 	if err != nil {

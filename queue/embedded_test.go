@@ -3,13 +3,11 @@ package queue_test
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ddiff/internal/lifecycle/lifecycletest"
 	"ddiff/queue"
@@ -112,58 +110,4 @@ func TestEmbeddedStartErrors(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestEmbeddedSyncAlways(t *testing.T) {
-	t.Parallel()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{
-		Dir: t.TempDir(), SyncAlways: true, MaxStoreBytes: 64 << 20,
-	})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	q := open(t, server, queue.Config{})
-	must(t, publish(t.Context(), q, "c", "1", []byte("synced")))
-	if l := lease(t, q); string(l.Payload()) != "synced" {
-		t.Fatalf("payload %q", l.Payload())
-	}
-}
-
-func TestEmbeddedStoreLimit(t *testing.T) {
-	t.Parallel()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir(), MaxStoreBytes: 64 << 10})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	q := open(t, server, queue.Config{})
-	for i := range 100 {
-		err = publish(t.Context(), q, "c", fmt.Sprint(i), make([]byte, 4<<10))
-		if err != nil {
-			break
-		}
-	}
-	mustBe(t, err, queue.ErrFull)
-	more := []queue.Work{{Class: "c", ID: "more", Payload: make([]byte, 4<<10)}}
-	mustBe(t, q.PublishBatch(t.Context(), more), queue.ErrFull)
-	must(t, lease(t, q).Ack(t.Context())) // stored work can still be settled
-}
-
-// TestConnectThrough: the client's connection and each reconnect pass through the transport of the caller.
-func TestConnectThrough(t *testing.T) {
-	t.Parallel()
-	var conns []net.Conn
-	passed := make(chan net.Conn, 8)
-	nc, err := start(t, t.TempDir()).ConnectThrough(func(c net.Conn) net.Conn {
-		passed <- c
-		return c
-	})
-	must(t, err)
-	for range 2 {
-		select {
-		case c := <-passed:
-			conns = append(conns, c)
-			must(t, c.Close()) // the client connects again
-		case <-time.After(patience):
-			t.Fatalf("%d connections through the transport, want 2", len(conns))
-		}
-	}
-	nc.Close()
 }

@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -11,18 +10,6 @@ import (
 
 	"ddiff/queue"
 )
-
-// TestLeaseWaits: a call for an item of an empty queue takes about its wait.
-func TestLeaseWaits(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{})
-	const wait = 200 * time.Millisecond
-	begin := time.Now()
-	wantNone(t, q, wait)
-	if took := time.Since(begin); took < wait*9/10 || took > 10*time.Second {
-		t.Errorf("the call took %v, want about %v", took, wait)
-	}
-}
 
 // TestLeaseEndsEarlyWithItems deletes the campaign's consumer while a call waits for its second item: it returns the first.
 func TestLeaseEndsEarlyWithItems(t *testing.T) {
@@ -81,26 +68,6 @@ func TestSettlingSpans(t *testing.T) {
 		reason, found := attributes.Value("ddiff.queue.reason")
 		if found != (want.reason != "") || found && reason.AsString() != want.reason || (span.Status().Code == codes.Error) != want.failed {
 			t.Errorf("span %s has the reason %q and the status %+v", name, reason.AsString(), span.Status())
-		}
-	}
-}
-
-// TestRetryRequests: a retry without a delay asks for the next delivery at once.
-func TestRetryRequests(t *testing.T) {
-	t.Parallel()
-	server := start(t, t.TempDir())
-	q := open(t, server, queue.Config{MaxAttempts: 9})
-	nc := join(t, server)
-	requests, err := nc.SubscribeSync("$JS.ACK.>")
-	must(t, err)
-	must(t, nc.Flush())
-	must(t, publish(t.Context(), q, "c", "1", nil))
-	for delay, want := range map[time.Duration]string{0: "-NAK", -1: "-NAK", 1: `-NAK {"delay": 1}`, time.Millisecond: `-NAK {"delay": 1000000}`} {
-		must(t, lease(t, q).Retry(t.Context(), delay))
-		msg, err := requests.NextMsg(patience)
-		must(t, err)
-		if string(msg.Data) != want {
-			t.Errorf("a retry after %v requests %q, want %q", delay, msg.Data, want)
 		}
 	}
 }

@@ -133,7 +133,12 @@ func TestLeaseBatches(t *testing.T) {
 	if len(rest) != 2 {
 		t.Fatalf("%d items, want the remaining 2", len(rest))
 	}
-	wantNone(t, q, 50*time.Millisecond)
+	const wait = 200 * time.Millisecond
+	begin := time.Now()
+	wantNone(t, q, wait)
+	if took := time.Since(begin); took < wait*9/10 || took > 10*time.Second {
+		t.Errorf("the call took %v, want about %v", took, wait)
+	}
 	for _, n := range []int{0, -1} {
 		_, err := q.Lease(t.Context(), n, time.Second)
 		mustBe(t, err, queue.ErrConfig)

@@ -29,9 +29,10 @@ const (
 
 // link is a connection that retries requests through short outages of a server.
 type link struct {
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	logger  *slog.Logger
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	logger *slog.Logger
+	// timeout limits the retries of a request. 0: no limit; each retry is logged.
 	timeout time.Duration
 }
 
@@ -52,7 +53,12 @@ func (l *link) withRetry(ctx context.Context, stream string, act func(ctx contex
 // retry calls act until it succeeds, returns a permanent error, or l.timeout is over.
 func (l *link) retry(ctx context.Context, act func() error) error {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, act() },
-		backoff.WithBackOff(retry.NewBackOff(firstPause, longestPause)), backoff.WithMaxElapsedTime(l.timeout))
+		backoff.WithBackOff(retry.NewBackOff(firstPause, longestPause)), backoff.WithMaxElapsedTime(l.timeout),
+		backoff.WithNotify(func(err error, _ time.Duration) {
+			if l.timeout == 0 {
+				l.logger.Warn("reading was interrupted, will resume", "reason", err)
+			}
+		}))
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}

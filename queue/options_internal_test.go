@@ -37,3 +37,15 @@ func TestConnectionOptions(t *testing.T) {
 		t.Errorf("embedded: %d reconnects, %v between two", nc.Opts.MaxReconnect, nc.Opts.ReconnectWait)
 	}
 }
+
+// TestRedacted: a displayed address has no user, password or token.
+func TestRedacted(t *testing.T) {
+	t.Parallel()
+	for urls, want := range map[string]string{
+		"tls://user:hunter2@a:1, token@b": "tls://a:1,nats://b", "nats://user:hunter2/x@b:4222": "(not an address)",
+	} {
+		if got := redacted(urls); got != want {
+			t.Errorf("redacted: %s, want %s", got, want)
+		}
+	}
+}

@@ -32,23 +32,3 @@ func TestRepeatedOutcomeIsNotNew(t *testing.T) {
 	must(t, publish(t.Context(), q, "class", "2", nil))
 	outcome(lease(t, q), true)
 }
-
-// TestResultsTellHowFarTheyAreBehind: each result has the number of results after it.
-func TestResultsTellHowFarTheyAreBehind(t *testing.T) {
-	t.Parallel()
-	q := open(t, start(t, t.TempDir()), queue.Config{})
-	for _, id := range []string{"1", "2", "3"} {
-		must(t, q.PublishResult(t.Context(), id, 0, nil))
-	}
-	want := uint64(2)
-	for r, err := range q.Results(t.Context(), 0) {
-		must(t, err)
-		if r.Behind != want {
-			t.Errorf("result %s is %d behind, want %d", r.ID, r.Behind, want)
-		}
-		if want == 0 {
-			break
-		}
-		want--
-	}
-}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
@@ -91,28 +92,22 @@ func (q *Queue) publishAll(ctx context.Context, batch []Work) []error {
 
 // sendOnce sends the items of todo once, a window at a time, and sets their errors.
 func (q *Queue) sendOnce(ctx context.Context, batch []Work, todo []int, errs []error) {
-	var futures [maxInFlight]jetstream.PubAckFuture
-	settle := func(n int) {
-		if future := futures[n%maxInFlight]; future != nil {
-			errs[todo[n]] = awaitAck(ctx, future)
+	for window := range slices.Chunk(todo, maxInFlight) {
+		futures := make([]jetstream.PubAckFuture, len(window))
+		for n, i := range window {
+			if errs[i] = ctx.Err(); errs[i] != nil {
+				continue
+			}
+			var msg *nats.Msg
+			if msg, errs[i] = q.workMessage(ctx, batch[i]); errs[i] == nil {
+				futures[n], errs[i] = q.js.PublishMsgAsync(msg)
+			}
 		}
-	}
-	for n, i := range todo {
-		if n >= maxInFlight {
-			settle(n - maxInFlight)
+		for n, i := range window {
+			if errs[i] == nil {
+				errs[i] = awaitAck(ctx, futures[n])
+			}
 		}
-		futures[n%maxInFlight] = nil
-		if errs[i] = ctx.Err(); errs[i] != nil {
-			continue
-		}
-		msg, err := q.workMessage(ctx, batch[i])
-		if err == nil {
-			futures[n%maxInFlight], err = q.js.PublishMsgAsync(msg)
-		}
-		errs[i] = err
-	}
-	for n := max(0, len(todo)-maxInFlight); n < len(todo); n++ {
-		settle(n)
 	}
 }
 

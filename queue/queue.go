@@ -16,7 +16,7 @@ const (
 	// spareDeliveries are the deliveries after MaxAttempts, for workers that only bury the item.
 	spareDeliveries = 2
 	// maxAckPending limits the leases of one campaign. 5,000 workers with batches of 64, three of which are in flight,
-	// have 960,000. A lease costs the server 200 bytes, see BenchmarkLeasesOfFleet.
+	// have 960,000. A lease costs the server 200 bytes.
 	maxAckPending = 1 << 20
 	// maxWaiting limits the waiting calls of Lease of one campaign. Calls above the limit wait here, see Queue.fetch. The
 	// server cannot change the limit of a consumer, nor can an older coordinator open a consumer with another one.

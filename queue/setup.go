@@ -25,6 +25,8 @@ const (
 	// defaultMaxResults and defaultMaxDead are the default limits of the numbers of results and dead letters.
 	defaultMaxResults = 10_000_000
 	defaultMaxDead    = 1_000_000
+	// retention is the time for which results and dead letters are stored.
+	retention = 90 * 24 * time.Hour
 	// tombstoneAge is the time for which the board remembers a deleted record.
 	tombstoneAge = time.Hour
 )
@@ -44,8 +46,6 @@ type SetupConfig struct {
 	// replica and affects only a newly created work stream; results and dead letters always follow the server's
 	// setting.
 	UnsyncedWork bool
-	// DeadAge and ResultAge are the retention times of dead letters and results. Default 90 days; below 0: forever.
-	DeadAge, ResultAge time.Duration
 	// DedupWindow is the time for which the server remembers the ids of work and results. Each id costs it some 250
 	// bytes for that time. Shorter than the retries of a publish, it lets a message in twice after a lost answer, which
 	// costs time only. Default 2 min.
@@ -60,8 +60,6 @@ type SetupConfig struct {
 // WithDefaults returns c with every zero field set to its default.
 func (c SetupConfig) WithDefaults() SetupConfig {
 	c.Replicas = cmp.Or(c.Replicas, 1)
-	c.DeadAge = cmp.Or(c.DeadAge, 90*24*time.Hour)
-	c.ResultAge = cmp.Or(c.ResultAge, 90*24*time.Hour)
 	c.MaxResults = cmp.Or(c.MaxResults, defaultMaxResults)
 	c.MaxDead = cmp.Or(c.MaxDead, defaultMaxDead)
 	c.DedupWindow = cmp.Or(c.DedupWindow, dedupWindow)
@@ -82,12 +80,8 @@ func (c SetupConfig) Validate() error {
 		return fmt.Errorf("%w: MaxBytes is %d, it must not be negative", ErrConfig, c.MaxBytes)
 	case c.UnsyncedWork && c.Replicas > 1:
 		return fmt.Errorf("%w: UnsyncedWork needs Replicas 1, not %d", ErrConfig, c.Replicas)
-	case c.DeadAge > 0 && c.DeadAge < deadDedupWindow:
-		return fmt.Errorf("%w: DeadAge is %v, at least %v is needed", ErrConfig, c.DeadAge, deadDedupWindow)
 	case c.DedupWindow < 100*time.Millisecond:
 		return fmt.Errorf("%w: DedupWindow is %v, at least 100ms is needed", ErrConfig, c.DedupWindow)
-	case c.ResultAge > 0 && c.ResultAge < c.DedupWindow:
-		return fmt.Errorf("%w: ResultAge is %v, at least %v is needed", ErrConfig, c.ResultAge, c.DedupWindow)
 	}
 	return nil
 }
@@ -103,13 +97,11 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		Name: workStream, Subjects: []string{workSubject + ".>"}, Retention: jetstream.WorkQueuePolicy,
 		MaxBytes: unlimited(c.MaxBytes), Duplicates: c.DedupWindow,
 	}, {
-		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: max(c.DeadAge, 0), Duplicates: deadDedupWindow,
+		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: retention, Duplicates: deadDedupWindow,
 		MaxMsgs: c.MaxDead,
 	}, {
-		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: max(c.ResultAge, 0), Duplicates: c.DedupWindow,
+		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: retention, Duplicates: c.DedupWindow,
 		MaxMsgs: c.MaxResults,
-	}, {
-		Name: advisoryStream, Subjects: []string{advisorySubject + ".>"}, Retention: jetstream.WorkQueuePolicy, Duplicates: dedupWindow,
 	}, {
 		// A key-value bucket as the NATS tools define it, but read at the leader only, so that
 		// readers see every completed write, and without roll-ups: any writer of a record could remove all others with one.

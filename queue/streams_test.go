@@ -30,26 +30,26 @@ func TestSetup(t *testing.T) {
 		cfg              queue.SetupConfig
 		created, changed int
 	}{
-		{queue.SetupConfig{}, 5, 0},
+		{queue.SetupConfig{}, 4, 0},
 		{queue.SetupConfig{}, 0, 0},
-		{queue.SetupConfig{ResultAge: time.Hour, DeadAge: -1, MaxBytes: 1 << 20}, 0, 3},
-		{queue.SetupConfig{ResultAge: time.Hour, DeadAge: -1, MaxBytes: 1 << 20}, 0, 0},
+		{queue.SetupConfig{MaxResults: 7, MaxDead: -1, MaxBytes: 1 << 20}, 0, 3},
+		{queue.SetupConfig{MaxResults: 7, MaxDead: -1, MaxBytes: 1 << 20}, 0, 0},
 	} {
 		if created, changed := setup(step.cfg); created != step.created || changed != step.changed {
 			t.Fatalf("%+v creates %d streams and changes %d, want %d and %d", step.cfg, created, changed, step.created, step.changed)
 		}
 	}
 	// Open leaves existing streams unchanged and creates deleted ones.
-	must(t, js.DeleteStream(t.Context(), "DDIFF_ADVISORY"))
+	must(t, js.DeleteStream(t.Context(), "DDIFF_DEAD"))
 	open(t, server, queue.Config{})
 	for name, want := range map[string]jetstream.StreamConfig{
-		"DDIFF_WORK": {MaxBytes: 1 << 20}, "DDIFF_RESULT": {MaxBytes: -1, MaxAge: time.Hour}, "DDIFF_DEAD": {MaxBytes: -1},
-		"DDIFF_ADVISORY": {MaxBytes: -1}, "KV_DDIFF_BOARD": {MaxBytes: -1},
+		"DDIFF_WORK": {MaxBytes: 1 << 20, MaxMsgs: -1}, "DDIFF_RESULT": {MaxBytes: -1, MaxMsgs: 7}, "DDIFF_DEAD": {MaxBytes: -1, MaxMsgs: 1_000_000},
+		"KV_DDIFF_BOARD": {MaxBytes: -1, MaxMsgs: -1},
 	} {
 		stream, err := js.Stream(t.Context(), name)
 		must(t, err)
-		if got := stream.CachedInfo().Config; got.MaxBytes != want.MaxBytes || got.MaxAge != want.MaxAge || got.Discard != jetstream.DiscardNew {
-			t.Errorf("stream %s is limited to %d bytes and %v, want %d and %v", name, got.MaxBytes, got.MaxAge, want.MaxBytes, want.MaxAge)
+		if got := stream.CachedInfo().Config; got.MaxBytes != want.MaxBytes || got.MaxMsgs != want.MaxMsgs || got.Discard != jetstream.DiscardNew {
+			t.Errorf("stream %s is limited to %d bytes and %d messages, want %d and %d", name, got.MaxBytes, got.MaxMsgs, want.MaxBytes, want.MaxMsgs)
 		}
 	}
 	// A foreign stream is refused.
@@ -97,13 +97,12 @@ func TestSetupRaisesLimitOfConsumers(t *testing.T) {
 func TestSetupConfigValidate(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []queue.SetupConfig{
-		{Replicas: 3, DeadAge: -1, UnsyncedWork: false}, {Replicas: 5}, {Replicas: 1, UnsyncedWork: true},
-		{DeadAge: time.Hour}, {DedupWindow: 100 * time.Millisecond, ResultAge: 100 * time.Millisecond}, {ResultAge: -1},
+		{Replicas: 3, UnsyncedWork: false}, {Replicas: 5}, {Replicas: 1, UnsyncedWork: true}, {DedupWindow: 100 * time.Millisecond},
 	} {
 		must(t, cfg.Validate())
 	}
 	for field, cfg := range map[string]queue.SetupConfig{
-		"Replicas": {Replicas: 6}, "MaxBytes": {MaxBytes: -1}, "DeadAge": {DeadAge: time.Minute}, "ResultAge": {ResultAge: time.Minute},
+		"Replicas": {Replicas: 6}, "MaxBytes": {MaxBytes: -1},
 		"UnsyncedWork": {UnsyncedWork: true, Replicas: 3}, "DedupWindow": {DedupWindow: 99 * time.Millisecond},
 	} {
 		err := cfg.Validate()

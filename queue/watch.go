@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
@@ -73,9 +72,8 @@ func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
 // other error is yielded as the last pair. ErrNotReady: the board was deleted.
 func (b *Board) Watch(ctx context.Context, prefix string) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		w, err := b.watcher(prefix)
+		w, err := b.withTimeout(0).watcher(prefix)
 		if err == nil {
-			w.endless = true
 			err = w.run(ctx, func(c Change) bool { return yield(c, nil) })
 		}
 		if err != nil && ctx.Err() == nil {
@@ -91,8 +89,6 @@ type watcher struct {
 	*link
 	stream jetstream.Stream
 	filter string // of subjects
-	// endless reads retry for as long as the context lasts, others for the time of the link.
-	endless bool
 	// after is the sequence number up to which all messages were read.
 	after uint64
 	// last is the newest message that was read up to after.
@@ -180,7 +176,7 @@ func (w *watcher) list(ctx context.Context) ([]Change, error) {
 	var info *jetstream.StreamInfo
 	var after uint64
 	connection := w.nc.Stats().Reconnects
-	err := w.request(ctx, func(ctx context.Context) (err error) {
+	err := w.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
 		if info, err = w.stream.Info(ctx); err == nil {
 			after = info.State.LastSeq
 			info, err = w.stream.Info(ctx, jetstream.WithSubjectFilter(boardSubject+w.filter))
@@ -310,7 +306,7 @@ func (w *watcher) listAgain(ctx context.Context, yield func(Change) bool) (goOn 
 // get returns the record of the message that read returns; nil means that there is none.
 func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstream.RawStreamMsg, error)) (*Change, version, error) {
 	var msg *jetstream.RawStreamMsg
-	err := w.request(ctx, func(ctx context.Context) (err error) {
+	err := w.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
 		msg, err = read(ctx)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			msg, err = nil, nil
@@ -327,17 +323,4 @@ func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstrea
 		c.Data = msg.Data
 	}
 	return c, version{msg.Sequence, msg.Time.UnixNano(), c.Deleted}, nil
-}
-
-// request calls act until it succeeds or fails permanently.
-func (w *watcher) request(ctx context.Context, act func(context.Context) error) error {
-	if !w.endless {
-		return w.withRetry(ctx, boardStream, act)
-	}
-	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, w.attempt(ctx, boardStream, act) },
-		backoff.WithBackOff(retry.NewBackOff(firstPause, longestPause)), backoff.WithMaxElapsedTime(0),
-		backoff.WithNotify(func(err error, _ time.Duration) {
-			w.logger.Warn("reading was interrupted, will resume", "stream", boardStream, "after", w.after, "reason", err)
-		}))
-	return err
 }

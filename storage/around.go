@@ -5,47 +5,74 @@ import (
 	"io"
 )
 
-// around implements the methods of a store, except List, for wrappers that change neither keys nor results. do decides when
-// and how often to run a call, and returns its error or an error of its own.
+// operation is one call of a method of a store, except List.
+type operation struct {
+	// name is "get", "put", "create", "delete" or "stat".
+	name string
+	key  string
+	// size is the number of bytes of the object, after a successful get or stat also of one that was read.
+	size int64
+	// run calls the method.
+	run func(ctx context.Context, key string) error
+}
+
+// around implements the methods of a store, except List, for wrappers. do decides with which context and key, when and
+// how often to run an operation, and returns its error or an error of its own.
 type around struct {
 	store Store
-	do    func(ctx context.Context, action, key string, call func() error) error
+	do    func(ctx context.Context, o *operation) error
 }
 
 // Get implements Store.
 func (a *around) Get(ctx context.Context, key string) (data []byte, err error) {
-	err = a.do(ctx, "get", key, func() (err error) {
+	o := &operation{name: "get", key: key}
+	o.run = func(ctx context.Context, key string) (err error) {
 		data, err = a.store.Get(ctx, key)
+		o.size = int64(len(data))
 		return err
-	})
+	}
+	err = a.do(ctx, o)
 	return data, err
 }
 
 // Put implements Store.
 func (a *around) Put(ctx context.Context, key string, data []byte) error {
-	return a.do(ctx, "put", key, func() error { return a.store.Put(ctx, key, data) })
+	return a.do(ctx, &operation{"put", key, int64(len(data)), func(ctx context.Context, key string) error {
+		return a.store.Put(ctx, key, data)
+	}})
 }
 
 // PutFrom implements PutterFrom.
 func (a *around) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	return a.do(ctx, "put", key, func() error { return putFrom(ctx, a.store, key, data, size) })
+	return a.do(ctx, &operation{"put", key, size, func(ctx context.Context, key string) error {
+		return putFrom(ctx, a.store, key, data, size)
+	}})
 }
 
 // Create implements Store.
 func (a *around) Create(ctx context.Context, key string, data []byte) error {
-	return a.do(ctx, "create", key, func() error { return a.store.Create(ctx, key, data) })
+	return a.do(ctx, &operation{"create", key, int64(len(data)), func(ctx context.Context, key string) error {
+		return a.store.Create(ctx, key, data)
+	}})
 }
 
 // Delete implements Store.
 func (a *around) Delete(ctx context.Context, key string) error {
-	return a.do(ctx, "delete", key, func() error { return a.store.Delete(ctx, key) })
+	return a.do(ctx, &operation{"delete", key, 0, func(ctx context.Context, key string) error {
+		return a.store.Delete(ctx, key)
+	}})
 }
 
 // Stat implements Store.
 func (a *around) Stat(ctx context.Context, key string) (info Info, err error) {
-	err = a.do(ctx, "stat", key, func() (err error) {
-		info, err = a.store.Stat(ctx, key)
+	o := &operation{name: "stat", key: key}
+	o.run = func(ctx context.Context, full string) (err error) {
+		info, err = a.store.Stat(ctx, full)
+		if err == nil {
+			info.Key, o.size = key, info.Size
+		}
 		return err
-	})
+	}
+	err = a.do(ctx, o)
 	return info, err
 }

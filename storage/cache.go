@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +24,8 @@ const DefaultCacheBytes int64 = 10 << 30
 type CacheConfig struct {
 	// Dir is a directory on a local disk, created when it is missing. Several processes may share it.
 	Dir string
-	// MaxBytes limits the total size of cached files; files being written do not count. A larger value is
-	// not cached. 0 means DefaultCacheBytes.
+	// MaxBytes limits the total size of cached files; files being written do not count, and another process may exceed
+	// the limit by a sixteenth. A larger value is not cached. 0 means DefaultCacheBytes.
 	MaxBytes int64
 	// Now is the clock for "least recently used"; nil means time.Now.
 	Now func() time.Time
@@ -50,9 +52,14 @@ func (c CacheConfig) Validate() error {
 type Cache struct {
 	config CacheConfig
 
-	// mu makes the goroutines of this process wait for each other; processes do not wait.
 	mu sync.Mutex
+	// total is the size of the files at the last count, and of those that this process has written since; written is the
+	// size of the latter.
+	total, written int64
 }
+
+// cacheTempPrefix begins the names of files that are being written.
+const cacheTempPrefix = "ddiff-temp-"
 
 // NewCache opens or creates a cache and removes the leftovers of dead writers.
 func NewCache(config CacheConfig) (*Cache, error) {
@@ -68,7 +75,7 @@ func NewCache(config CacheConfig) (*Cache, error) {
 		return nil, fmt.Errorf("open cache: %w", writeError(err))
 	}
 	c := &Cache{config: config}
-	if err := c.locked(func(l *cacheLedger) error { return l.shrink(config.MaxBytes) }); err != nil {
+	if err := c.count(0); err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
 	return c, nil
@@ -108,12 +115,11 @@ func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
 		}
 	}
 	c.config.Logger.WarnContext(ctx, "cached value is unusable, loading it again", "file", name, "error", err)
-	// The ledger counts too many bytes until the next recount, never too few.
-	os.Remove(name) //nolint:errcheck // best effort
+	os.Remove(name) //nolint:errcheck // best effort; the total is too high until the next count
 	return nil, false
 }
 
-// store caches data after evicting other files if needed. While another process changes the cache, store is a no-op.
+// store caches data after evicting other files if needed.
 func (c *Cache) store(key string, data []byte) error {
 	size := cacheFileSize(key, data)
 	if size > c.config.MaxBytes {
@@ -128,25 +134,70 @@ func (c *Cache) store(key string, data []byte) error {
 	if err := os.Chtimes(temp, now, now); err != nil {
 		return err
 	}
-	return c.locked(func(l *cacheLedger) error {
-		if err := l.reserve(size, c.config.MaxBytes); err != nil {
-			return err
-		}
-		return os.Rename(temp, c.file(key))
-	})
-}
-
-// locked runs f with exclusive access to the cache. It skips f while another process has the access.
-func (c *Cache) locked(f func(*cacheLedger) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ledger, err := openCacheLedger(c.config.Dir, c.config.Now)
-	if errors.Is(err, errCacheBusy) {
-		return nil
+	// Other processes write too: count again now and then.
+	if c.total+size > c.config.MaxBytes || c.written+size > c.config.MaxBytes/16 {
+		if err := c.count(size); err != nil {
+			return err
+		}
 	}
+	c.total, c.written = c.total+size, c.written+size
+	return os.Rename(temp, c.file(key))
+}
+
+type cachedFile struct {
+	name string
+	size int64
+	used time.Time
+}
+
+// count counts the cached files. If they leave no space for size bytes, it evicts the least recently used ones until a
+// tenth of the limit is free beside them, so that few calls evict.
+func (c *Cache) count(size int64) error {
+	files, err := c.scan()
 	if err != nil {
-		return err
+		return fmt.Errorf("read cache: %w", err)
 	}
-	defer ledger.close()
-	return f(ledger)
+	total, limit := int64(0), c.config.MaxBytes
+	for _, f := range files {
+		total += f.size
+	}
+	if total+size > limit {
+		slices.SortFunc(files, func(a, b cachedFile) int { return a.used.Compare(b.used) })
+		for _, f := range files {
+			if total <= max(0, limit-limit/10-size) {
+				break
+			}
+			if err := os.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("shrink cache: %w", writeError(err))
+			}
+			total -= f.size
+		}
+	}
+	c.total, c.written = total, 0
+	return nil
+}
+
+// scan lists the cached files, ignores foreign files and removes temporary files of dead writers.
+func (c *Cache) scan() ([]cachedFile, error) {
+	entries, err := os.ReadDir(c.config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []cachedFile
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		name := filepath.Join(c.config.Dir, entry.Name())
+		switch {
+		case isCacheFileName(entry.Name()):
+			files = append(files, cachedFile{name: name, size: info.Size(), used: info.ModTime()})
+		case strings.HasPrefix(entry.Name(), cacheTempPrefix) && info.ModTime().Before(c.config.Now().Add(-staleAfter)):
+			os.Remove(name) //nolint:errcheck // retried by the next count
+		}
+	}
+	return files, nil
 }

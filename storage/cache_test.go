@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -217,8 +216,8 @@ func TestCacheWithOneValue(t *testing.T) {
 	}
 }
 
-// TestCacheShared uses one directory from several caches, which lock each other out as processes do. No cache may
-// exceed the limit or return other bytes.
+// TestCacheShared uses one directory from several caches, as processes do. None returns other bytes, and together they
+// exceed the limit only by what they have not seen of each other.
 func TestCacheShared(t *testing.T) {
 	t.Parallel()
 	const caches, keys, limit = 4, 40, 60_000
@@ -234,8 +233,8 @@ func TestCacheShared(t *testing.T) {
 			group.Go(func() {
 				for round := range 60 {
 					o.wantCached(t, c, fmt.Sprint((round*(7+2*n)+11*g)%keys))
-					if size := cacheBytes(t, dir); size > limit {
-						t.Errorf("%d bytes are cached, want at most %d", size, limit)
+					if size := cacheBytes(t, dir); size > limit*3/2 {
+						t.Errorf("%d bytes are cached, want at most %d", size, limit*3/2)
 					}
 				}
 			})
@@ -245,22 +244,6 @@ func TestCacheShared(t *testing.T) {
 	if len(cacheFiles(t, dir)) == 0 {
 		t.Error("nothing was cached")
 	}
-}
-
-// TestCacheWhileAnotherProcessIsSuspended holds the lock of the cache.
-func TestCacheWhileAnotherProcessIsSuspended(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	c, o := newCache(t, storage.CacheConfig{Dir: dir}), &origin{values: map[string][]byte{"k": []byte("x")}}
-	lock, err := os.OpenFile(filepath.Join(dir, storage.CacheLedgerName), os.O_RDWR, 0)
-	must(t, err)
-	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
-	o.wantCached(t, c, "k")
-	newCache(t, storage.CacheConfig{Dir: dir})
-	must(t, lock.Close())
-	o.wantCached(t, c, "k")
-	o.wantCached(t, c, "k")
-	o.wantLoads(t, 2)
 }
 
 // TestCacheDoesNotDeleteForeignFiles fills a cache in a directory that also holds foreign files.

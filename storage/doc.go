@@ -10,8 +10,8 @@
 //     others get [ErrExists].
 //   - List yields the keys in byte order and never a partial object.
 //
-// [Store] is the union of the methods, for the wrappers [Traced], [Prefixed], [Retrying] and [Limited], in this
-// order from the outside. A consumer declares the one to three methods that it calls.
+// [Store] is the union of the methods, for the wrappers [Traced] and [Prefixed]. A consumer declares the one to three
+// methods that it calls.
 //
 // The first key elements ".tmp" and ".ddiff" are reserved in every store. A Dir writes its temporary files below
 // ".tmp"; ".ddiff" holds the state of the running process, such as the file of a [Lock].

@@ -21,9 +21,6 @@ var (
 	CacheFileSize   = cacheFileSize
 )
 
-// CacheLedgerName is the file that a process locks while it changes a cache.
-const CacheLedgerName = cacheLedgerName
-
 // UploadBody is the body of a PUT request.
 type UploadBody struct{ *uploadBody }
 
@@ -38,11 +35,6 @@ func (b UploadBody) Release() { b.release() }
 // SetPageSize sets the number of objects in one answer to a listing.
 func SetPageSize(s *S3, n int) { s.pageSize = n }
 
-// ListAfter lists the objects behind a key.
-func ListAfter(ctx context.Context, s *S3, prefix, after string) iter.Seq2[Info, error] {
-	return s.listAfter(ctx, prefix, after)
-}
-
 // The parts of a write to a directory, and of the configuration of S3.
 var (
 	MakeDirs  = makeDirs
@@ -53,12 +45,15 @@ var (
 // Budget is the time limit of a request.
 func Budget(s *S3, size int64) time.Duration { return s.budget(size) }
 
+// SetRequests sets the number of concurrent requests.
+func SetRequests(s *S3, n int) { s.slots = make(chan struct{}, n) }
+
 // Around is a store whose calls, except List, run through a function.
 type Around struct{ around }
 
-// NewAround wraps a store.
-func NewAround(s Store, do func(ctx context.Context, action, key string, call func() error) error) *Around {
-	return &Around{around{s, do}}
+// NewAround wraps a store. do gets the call and its key.
+func NewAround(s Store, do func(ctx context.Context, key string, call func(context.Context, string) error) error) *Around {
+	return &Around{around{s, func(ctx context.Context, o *operation) error { return do(ctx, o.key, o.run) }}}
 }
 
 // List implements Store.

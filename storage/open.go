@@ -13,8 +13,6 @@ import (
 	"syscall"
 )
 
-const s3Calls = 16
-
 // Options configures Open. The zero value opens a store that other processes may share.
 type Options struct {
 	// Lock locks a directory against other processes until Close, see AcquireLock. Object
@@ -140,17 +138,10 @@ func openS3URL(ctx context.Context, address string, o Options) (*Opened, error) 
 		return nil, fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	config.ReadOnly, config.MaxBytes, config.Skipped = config.ReadOnly || o.ReadOnly, o.MaxBytes, o.Skipped
+	config.Retry.Logger = o.Logger
 	s3, err := OpenS3(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	limited, err := NewLimited(s3, s3Calls)
-	if err != nil {
-		return nil, err
-	}
-	retrying, err := NewRetrying(limited, RetryConfig{Logger: o.Logger})
-	if err != nil {
-		return nil, err
-	}
-	return &Opened{Store: retrying, close: func() error { s3.Close(); return nil }}, nil
+	return &Opened{Store: s3, close: func() error { s3.Close(); return nil }}, nil
 }

@@ -66,9 +66,6 @@ func TestOpenS3Address(t *testing.T) {
 	store := open(t, address, storage.Options{Lock: true})
 	must(t, store.Create(t.Context(), "k", []byte("x")))
 	wantGet(t, openS3(t, server.Config(bucket)), "out/k", []byte("x"))
-	if _, ok := store.(*storage.Retrying); !ok {
-		t.Errorf("the store is a %T, want one that retries", store)
-	}
 }
 
 func TestOpenRefusesAddresses(t *testing.T) {

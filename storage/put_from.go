@@ -16,9 +16,7 @@ type PutterFrom interface {
 var (
 	_ PutterFrom = (*Dir)(nil)
 	_ PutterFrom = (*S3)(nil)
-	_ PutterFrom = (*Limited)(nil)
 	_ PutterFrom = (*Prefixed)(nil)
-	_ PutterFrom = (*Retrying)(nil)
 	_ PutterFrom = (*Traced)(nil)
 )
 
@@ -39,28 +37,7 @@ func (d *Dir) PutFrom(ctx context.Context, key string, data io.ReaderAt, size in
 	return d.write(ctx, "put", key, io.NewSectionReader(data, 0, size), rename)
 }
 
-// PutFrom implements PutterFrom. It sends one request; S3 accepts 5 GiB in one.
+// PutFrom implements PutterFrom, with one request; S3 accepts 5 GiB in one.
 func (s *S3) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	if err := s.beginWrite(ctx, "put", key, 0); err != nil {
-		return err
-	}
-	return failed(ctx, "put", key, s.sendFrom(ctx, key, data, size, ""))
-}
-
-// PutFrom implements PutterFrom.
-func (p *Prefixed) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	full, err := p.key("put", key)
-	if err != nil {
-		return err
-	}
-	return putFrom(ctx, p.store, full, data, size)
-}
-
-// PutFrom implements PutterFrom.
-func (s *Traced) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	c := s.start(ctx, "put", key)
-	c.SetAttributes(AttributeSize.Int64(size))
-	err := putFrom(c.ctx, s.store, key, data, size)
-	c.end(err, 0, int(size))
-	return err
+	return s.write(ctx, "put", key, 0, func() error { return s.sendFrom(ctx, key, data, size, "") })
 }

@@ -15,8 +15,10 @@ import (
 // send a SHA-256, which the server verifies as part of the signature, and a CRC-32C, which the server verifies and
 // stores if it supports checksums. The SHA-256 is also stored as metadata. Get verifies all returned checksums.
 //
-// A call sends one request without retries, except that Create retries after a conflict with another writer. Wrap an
-// S3 with Retrying, which retries after ErrUnavailable and lets a Create succeed whose first answer was lost.
+// At most 16 requests are in flight; a listing holds no slot between its pages. A call is retried while it fails with
+// ErrUnavailable, see S3Config.Retry. All attempts of a Create count as one call: if the server wrote the object and the
+// answer was lost, the next attempt succeeds instead of returning ErrExists. An attempt at a Put whose answer was lost
+// may take effect after a later Put of another caller.
 type S3 struct {
 	core      *minio.Core
 	transport *http.Transport
@@ -28,11 +30,17 @@ type S3 struct {
 	readOnly  bool
 	pageSize  int
 	skipped   func(name string)
+	slots     chan struct{} // of requests in flight
+	retry     RetryConfig
 }
 
 var _ Store = (*S3)(nil)
 
-const listPageSize = 1000
+const (
+	listPageSize = 1000
+	// maxRequests limits the concurrent requests; further requests wait.
+	maxRequests = 16
+)
 
 // OpenS3 connects to a store. It checks that the bucket exists, that the credentials permit access, and, unless
 // ReadOnly is set, that the server honours conditional writes: it creates a small object below ".ddiff/" twice and
@@ -53,6 +61,7 @@ func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 		core: core, transport: transport, endpoint: core.EndpointURL().String(),
 		bucket: config.Bucket, maxBytes: config.MaxBytes, timeout: config.Timeout,
 		readOnly: config.ReadOnly, pageSize: listPageSize, skipped: config.Skipped,
+		slots: make(chan struct{}, maxRequests), retry: config.Retry,
 	}
 	if config.Prefix != "" {
 		s.prefix = config.Prefix + "/"

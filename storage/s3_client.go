@@ -24,8 +24,8 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// newClient returns a client of the configured server, and its transport. The client never retries a request;
-// Retrying does, with an attempt id for Create.
+// newClient returns a client of the configured server, and its transport. The client never retries a request; S3 does,
+// with an attempt id for Create.
 func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transport, error) {
 	endpoint, err := parseEndpoint(config.Endpoint)
 	if err != nil {
@@ -46,17 +46,12 @@ func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transpo
 	if err != nil {
 		return nil, nil, err
 	}
-	lookups := map[Addressing]minio.BucketLookupType{
-		AddressingAuto:        minio.BucketLookupAuto,
-		AddressingPath:        minio.BucketLookupPath,
-		AddressingVirtualHost: minio.BucketLookupDNS,
-	}
 	core, err := minio.NewCore(endpoint.Host, &minio.Options{
 		Creds:        keys,
 		Secure:       endpoint.Scheme == "https",
 		Transport:    transport,
 		Region:       config.Region,
-		BucketLookup: lookups[config.Addressing],
+		BucketLookup: config.Addressing,
 		MaxRetries:   1,
 	})
 	return core, transport, err
@@ -106,7 +101,7 @@ func Authorities(caFile string) (*x509.CertPool, error) {
 // findCredentials returns the configured keys, or the first keys of the chain in the comment of S3Config.
 func findCredentials(ctx context.Context, config S3Config) (*credentials.Credentials, error) {
 	if config.AccessKey != "" {
-		return credentials.NewStaticV4(config.AccessKey, config.SecretKey.Reveal(), config.SessionToken.Reveal()), nil
+		return credentials.NewStaticV4(config.AccessKey, config.SecretKey, ""), nil
 	}
 	providers := []credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{},

@@ -12,18 +12,20 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/minio/minio-go/v7"
 )
 
 // Addressing selects the part of a request that names the bucket.
-type Addressing string
+type Addressing = minio.BucketLookupType
 
 const (
 	// AddressingAuto uses the host for clouds that require it (Amazon, Google, Alibaba) and the path otherwise.
-	AddressingAuto Addressing = ""
+	AddressingAuto = minio.BucketLookupAuto
 	// AddressingPath uses https://endpoint/bucket/key.
-	AddressingPath Addressing = "path"
+	AddressingPath = minio.BucketLookupPath
 	// AddressingVirtualHost uses https://bucket.endpoint/key.
-	AddressingVirtualHost Addressing = "virtual-host"
+	AddressingVirtualHost = minio.BucketLookupDNS
 )
 
 const (
@@ -57,11 +59,9 @@ type S3Config struct {
 	// AccessKey requires SecretKey. Without them the credentials are the first of: $AWS_ACCESS_KEY_ID and
 	// $AWS_SECRET_ACCESS_KEY, $MINIO_ACCESS_KEY and $MINIO_SECRET_KEY, the shared credentials file with
 	// $AWS_PROFILE, the role of the pod, container or machine.
-	AccessKey string
+	AccessKey string `json:"-"`
 	// SecretKey belongs to AccessKey.
-	SecretKey Secret
-	// SessionToken belongs to a temporary AccessKey.
-	SessionToken Secret
+	SecretKey string `json:"-"`
 	// ReadOnly makes every write fail with ErrReadOnly. Opening then writes nothing and needs no credentials for
 	// public buckets.
 	ReadOnly bool
@@ -71,6 +71,8 @@ type S3Config struct {
 	// 0 means DefaultS3Timeout.
 	Timeout time.Duration
 
+	// Retry configures the retries of calls; opening is not retried.
+	Retry RetryConfig `json:"-"`
 	// Skipped, if not nil, is called with each name that a listing skips because it is no valid key, without the prefix.
 	Skipped func(name string) `json:"-"`
 	// Control, if not nil, is the net.Dialer.Control of all connections to the server. It can refuse addresses after the
@@ -101,29 +103,14 @@ func (c S3Config) Validate() error {
 	if len(c.Prefix) > MaxS3PrefixBytes {
 		return fmt.Errorf("field Prefix: %d bytes, at most %d are allowed", len(c.Prefix), MaxS3PrefixBytes)
 	}
-	switch c.Addressing {
-	case AddressingAuto, AddressingPath, AddressingVirtualHost:
-	default:
-		return fmt.Errorf("field Addressing: %q is neither %q nor %q nor empty",
-			c.Addressing, AddressingPath, AddressingVirtualHost)
-	}
 	if c.MaxBytes < 0 || c.MaxBytes > MaxS3Bytes {
 		return fmt.Errorf("field MaxBytes: %d is not between 0 and %d", c.MaxBytes, MaxS3Bytes)
 	}
 	if c.Timeout < 0 {
 		return fmt.Errorf("field Timeout: %v is negative", c.Timeout)
 	}
-	return c.validateKeys()
-}
-
-func (c S3Config) validateKeys() error {
-	switch {
-	case c.AccessKey != "" && c.SecretKey.IsZero():
-		return errors.New("field SecretKey: missing, but AccessKey is set")
-	case c.AccessKey == "" && !c.SecretKey.IsZero():
-		return errors.New("field AccessKey: missing, but SecretKey is set")
-	case c.AccessKey == "" && !c.SessionToken.IsZero():
-		return errors.New("field SessionToken: set without AccessKey and SecretKey")
+	if (c.AccessKey == "") != (c.SecretKey == "") {
+		return errors.New("field SecretKey: set AccessKey and SecretKey, or neither")
 	}
 	return nil
 }
@@ -138,6 +125,7 @@ func (c S3Config) withDefaults() S3Config {
 	}
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
 	c.Timeout = cmp.Or(c.Timeout, DefaultS3Timeout)
+	c.Retry = c.Retry.withDefaults()
 	return c
 }
 

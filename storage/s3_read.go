@@ -116,25 +116,21 @@ func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 // Some servers answer in XML, which has no form for most control characters, and replace each by U+FFFD. Such a name is
 // yielded, but it is not that of the object and not in byte order.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return s.listAfter(ctx, prefix, "")
-}
-
-// listAfter implements resumable.
-func (s *S3) listAfter(ctx context.Context, prefix, after string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		if err := CheckPrefix(prefix); err != nil {
 			yield(Info{}, fmt.Errorf("list: %w", err))
 			return
 		}
 		last := ""
-		if after != "" {
-			last = s.name(after)
-		}
 		replaced := map[string]bool{} // names with replaced characters since last
 		for more := true; more; {
-			page, err := s.listPage(ctx, s.name(prefix), last)
+			var page []minio.ObjectInfo
+			err := s.try(ctx, "list", fmt.Sprintf("%q", prefix), func() (err error) {
+				page, err = s.listPage(ctx, s.name(prefix), last)
+				return err
+			})
 			if err != nil {
-				yield(Info{}, failed(ctx, "list", fmt.Sprintf("%q", prefix), err))
+				yield(Info{}, err)
 				return
 			}
 			for _, object := range page {

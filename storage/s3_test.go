@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/storage"
@@ -79,21 +80,6 @@ func TestS3Contract(t *testing.T) {
 	t.Run("whole bucket", func(t *testing.T) {
 		testContract(t, func(t *testing.T) storage.Store { return openS3(t, server.Config(server.Bucket(t))) })
 	})
-	t.Run("all wrappers", func(t *testing.T) {
-		testContract(t, func(t *testing.T) storage.Store {
-			return wrapAll(t, openS3(t, server.Config(server.Bucket(t))))
-		})
-	})
-}
-
-// wrapAll wraps a store as a worker does.
-func wrapAll(t *testing.T, s storage.Store) storage.Store {
-	t.Helper()
-	limited, err := storage.NewLimited(s, 4)
-	must(t, err)
-	retrying, err := storage.NewRetrying(limited, storage.RetryConfig{})
-	must(t, err)
-	return storage.NewTraced(retrying, noop.NewTracerProvider().Tracer(""))
 }
 
 // TestS3LargeCreate creates objects above 16 MiB, which minio-go would upload in parts without the condition.
@@ -116,9 +102,6 @@ func TestS3CreateEqualBytes(t *testing.T) {
 	s := openS3(t, server.Config(server.Bucket(t)))
 	must(t, s.Create(t.Context(), "k", []byte("same")))
 	wantError(t, "Create", s.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
-	retrying, err := storage.NewRetrying(s, storage.RetryConfig{})
-	must(t, err)
-	wantError(t, "Retrying.Create", retrying.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
 }
 
 func TestS3MaxBytes(t *testing.T) {
@@ -177,43 +160,62 @@ func TestS3PrefixesAreSeparate(t *testing.T) {
 // TestS3ListPages lists several pages.
 func TestS3ListPages(t *testing.T) {
 	t.Parallel()
-	const count = 2100
+	const count = 210
 	server := s3test.Start(t, s3test.Options{})
 	s := openS3(t, server.Config(server.Bucket(t)))
+	storage.SetPageSize(s, 100)
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(8)
 	for i := range count {
-		group.Go(func() error { return s.Put(ctx, fmt.Sprintf("d%d/%04d", i%3, i), nil) })
+		group.Go(func() error { return s.Put(ctx, fmt.Sprintf("d%d/%03d", i%3, i), nil) })
 	}
 	must(t, group.Wait())
 	all := keys(t, s, "")
-	if len(all) != count || all[0] != "d0/0000" || all[count-1] != "d2/2099" {
-		t.Fatalf("%d keys from %q to %q, want %d from d0/0000 to d2/2099", len(all), all[0], all[len(all)-1], count)
+	if len(all) != count || all[0] != "d0/000" || all[count-1] != "d2/209" {
+		t.Fatalf("%d keys from %q to %q, want %d from d0/000 to d2/209", len(all), all[0], all[len(all)-1], count)
 	}
 	if n := len(keys(t, s, "d1/")); n != count/3 {
 		t.Errorf("%d keys below d1/, want %d", n, count/3)
 	}
 }
 
-// TestS3ListAfter: a listing that continues begins behind the last key, also below a prefix of the store.
-func TestS3ListAfter(t *testing.T) {
+// TestS3LimitsRequests: a call waits for a slot or for the end of its context, and a listing holds no slot while its
+// consumer calls the store.
+func TestS3LimitsRequests(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
-	config.Prefix = "store"
-	s := openS3(t, config)
-	for _, key := range []string{"a/1", "a/2", "a/3", "b/1"} {
-		must(t, s.Put(t.Context(), key, nil))
+	p := startProxied(t)
+	s := openS3(t, p.config)
+	storage.SetRequests(s, 1)
+	must(t, s.Put(t.Context(), "k", []byte("x")))
+	entered, leave := make(chan struct{}), make(chan struct{})
+	block, requests := first(1, http.MethodGet, func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		close(entered)
+		<-leave
+		forward.ServeHTTP(w, r)
+	})
+	p.set(block)
+	var group sync.WaitGroup
+	group.Go(func() { wantGet(t, s, "k", []byte("x")) })
+	<-entered
+	for name, call := range map[string]func(ctx context.Context) error{
+		"get":    func(ctx context.Context) error { _, err := s.Get(ctx, "k"); return err },
+		"put":    func(ctx context.Context) error { return s.Put(ctx, "k", nil) },
+		"delete": func(ctx context.Context) error { return s.Delete(ctx, "k") },
+		"stat":   func(ctx context.Context) error { _, err := s.Stat(ctx, "k"); return err },
+		"range":  func(ctx context.Context) error { _, err := s.GetRange(ctx, "k", "", 0, 1); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		wantError(t, name+" without a slot", call(ctx), context.DeadlineExceeded)
+		cancel()
 	}
-	for after, want := range map[string]string{"": "a/1 a/2 a/3", "a/1": "a/2 a/3", "a/3": "", "a/25": "a/3"} {
-		var keys []string
-		for info, err := range storage.ListAfter(t.Context(), s, "a/", after) {
-			must(t, err)
-			keys = append(keys, info.Key)
-		}
-		if got := strings.Join(keys, " "); got != want {
-			t.Errorf("behind %q: %q, want %q", after, got, want)
-		}
+	close(leave)
+	group.Wait()
+	if n := requests.Load(); n != 1 {
+		t.Errorf("%d requests, want 1", n)
+	}
+	for info, err := range s.List(t.Context(), "") {
+		must(t, err)
+		wantGet(t, s, info.Key, []byte("x"))
 	}
 }
 
@@ -261,7 +263,7 @@ func TestS3AddressingAndRegion(t *testing.T) {
 		storage.AddressingAuto, storage.AddressingPath, storage.AddressingVirtualHost,
 	} {
 		for _, region := range []string{"us-east-1", ""} {
-			t.Run(fmt.Sprintf("%q in region %q", addressing, region), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v in region %q", addressing, region), func(t *testing.T) {
 				t.Parallel()
 				config := server.Config(server.Bucket(t))
 				config.Addressing, config.Region = addressing, region

@@ -12,11 +12,8 @@ import (
 	"hash/crc32"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/minio/minio-go/v7"
-
-	"ddiff/internal/retry"
 )
 
 // Metadata names of an object as minio-go returns them; the headers are x-amz-meta-ddiff-sha256 and
@@ -28,36 +25,17 @@ const (
 	metadataAttempt = "Ddiff-Attempt"
 )
 
-// Retries of Create after a conflict with another writer.
-const (
-	createTries   = 8
-	createBackoff = 20 * time.Millisecond
-	createMaxWait = time.Second
-)
-
 // Put implements Store.
 func (s *S3) Put(ctx context.Context, key string, data []byte) error {
-	if err := s.beginWrite(ctx, "put", key, len(data)); err != nil {
-		return err
-	}
-	return failed(ctx, "put", key, s.send(ctx, key, data, ""))
+	return s.write(ctx, "put", key, len(data), func() error { return s.send(ctx, key, data, "") })
 }
 
 // Create implements Store. If the server reports an existing object or the connection breaks, the metadata of the
 // object show whether this call wrote it, which is a success.
 func (s *S3) Create(ctx context.Context, key string, data []byte) error {
-	if err := s.beginWrite(ctx, "create", key, len(data)); err != nil {
-		return err
-	}
-	attempt, delays := attemptOf(ctx), retry.NewBackOff(createBackoff, createMaxWait)
-	var err error
-	for try := range createTries {
-		if try > 0 {
-			if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
-				return fmt.Errorf("create %s: %w", key, err)
-			}
-		}
-		err = s.send(ctx, key, data, attempt)
+	attempt := rand.Text()
+	return s.write(ctx, "create", key, len(data), func() error {
+		err := s.send(ctx, key, data, attempt)
 		if minio.ToErrorResponse(err).Code == codePrecondition {
 			err = s.checkWriter(ctx, key, data, attempt)
 		} else if answerLost(err) && ctx.Err() == nil {
@@ -65,18 +43,11 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 				err = known
 			}
 		}
-		switch code := minio.ToErrorResponse(err).Code; {
-		case err == nil:
-			return nil
-		case errors.Is(err, ErrExists):
-			return fmt.Errorf("create %s: %w", key, err)
-		case code == codeConflict, code == codeAborted, code == minio.NoSuchKey:
-			// Another writer was active, or the existing object was deleted meanwhile.
-		default:
-			return failed(ctx, "create", key, err)
+		if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
+			return fmt.Errorf("%w: the existing object was deleted meanwhile", ErrUnavailable)
 		}
-	}
-	return fmt.Errorf("create %s: %w: %d conflicts in a row: %w", key, ErrUnavailable, createTries, err)
+		return err
+	})
 }
 
 // answerLost reports whether the answer to a request did not arrive, for example because the server refused a large
@@ -101,10 +72,7 @@ func (s *S3) checkWriter(ctx context.Context, key string, data []byte, attempt s
 
 // Delete implements Store.
 func (s *S3) Delete(ctx context.Context, key string) error {
-	if err := s.beginWrite(ctx, "delete", key, 0); err != nil {
-		return err
-	}
-	return failed(ctx, "delete", key, s.remove(ctx, s.name(key)))
+	return s.write(ctx, "delete", key, 0, func() error { return s.remove(ctx, s.name(key)) })
 }
 
 func (s *S3) remove(ctx context.Context, name string) error {
@@ -117,7 +85,8 @@ func (s *S3) remove(ctx context.Context, name string) error {
 	return err
 }
 
-func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error {
+// write is try of a call that changes an object, after it has checked the key and the size of the object.
+func (s *S3) write(ctx context.Context, action, key string, size int, call func() error) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
 	}
@@ -127,7 +96,7 @@ func (s *S3) beginWrite(ctx context.Context, action, key string, size int) error
 	if err := checkSize(int64(size), s.maxBytes); err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, err)
 	}
-	return nil
+	return s.try(ctx, action, key, call)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -185,24 +154,4 @@ func (b *uploadBody) release() {
 	b.mu.Lock()
 	b.reader = nil
 	b.mu.Unlock()
-}
-
-// attemptKey is the context key of the attempt id.
-type attemptKey struct{}
-
-// withAttempt gives all calls of Create with the context one attempt id: they count as one call. It keeps an existing
-// id.
-func withAttempt(ctx context.Context) context.Context {
-	if ctx.Value(attemptKey{}) != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, attemptKey{}, rand.Text())
-}
-
-// attemptOf returns the attempt id of the context, or a new id.
-func attemptOf(ctx context.Context) string {
-	if id, ok := ctx.Value(attemptKey{}).(string); ok {
-		return id
-	}
-	return rand.Text()
 }

@@ -43,7 +43,7 @@ type Observer interface {
 // Traced wraps a store and records one span per call, named "storage.get" and so on, with key and size. ErrNotFound
 // and ErrExists do not mark a span as failed.
 type Traced struct {
-	store    Store
+	around
 	tracer   trace.Tracer
 	observer Observer
 	bucket   string
@@ -62,7 +62,8 @@ func InBucket(name string) TracedOption { return func(s *Traced) { s.bucket = na
 
 // NewTraced wraps store; spans go to tracer.
 func NewTraced(store Store, tracer trace.Tracer, options ...TracedOption) *Traced {
-	s := &Traced{store: store, tracer: tracer}
+	s := &Traced{tracer: tracer}
+	s.around = around{store, s.do}
 	for _, o := range options {
 		o(s)
 	}
@@ -87,103 +88,70 @@ func Class(err error) string {
 	return "other"
 }
 
-type call struct {
-	trace.Span
-	store     *Traced
-	ctx       context.Context
-	operation string
-	begin     time.Time
-}
-
-// start begins a call. Its context has the span.
-func (s *Traced) start(ctx context.Context, operation, key string) call {
-	c := call{store: s, operation: operation, begin: time.Now()}
-	c.ctx, c.Span = s.tracer.Start(ctx, "storage."+operation, trace.WithSpanKind(trace.SpanKindClient),
+// observed runs a call within a span. call returns the bytes of objects that it read and wrote, and sets attributes of
+// the span.
+func (s *Traced) observed(ctx context.Context, name, key string,
+	call func(context.Context, trace.Span) (read, written int64, err error)) error {
+	begin := time.Now()
+	ctx, span := s.tracer.Start(ctx, "storage."+name, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(AttributeKey.String(key)))
 	if s.bucket != "" {
-		c.SetAttributes(attributeSystem.String("aws-api"), attributeBucket.String(s.bucket), attributeS3Key.String(key))
+		span.SetAttributes(attributeSystem.String("aws-api"), attributeBucket.String(s.bucket), attributeS3Key.String(key))
 	}
-	return c
-}
-
-// end ends a call that read and wrote so many bytes of objects.
-func (c call) end(err error, read, written int) {
+	read, written, err := call(ctx, span)
 	class := Class(err)
 	if class != "" {
-		c.RecordError(err)
-		c.SetStatus(codes.Error, err.Error())
-		c.SetAttributes(attributeError.String(class))
-		read, written = 0, 0
-	} else if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+		span.SetAttributes(attributeError.String(class))
+	}
+	span.End()
+	if err != nil {
 		read, written = 0, 0
 	}
-	c.End()
-	if c.store.observer != nil {
-		c.store.observer.Call(c.ctx, c.operation, class, time.Since(c.begin), read, written)
+	if s.observer != nil {
+		s.observer.Call(ctx, name, class, time.Since(begin), int(read), int(written))
 	}
-}
-
-// Get implements Store.
-func (s *Traced) Get(ctx context.Context, key string) ([]byte, error) {
-	c := s.start(ctx, "get", key)
-	data, err := s.store.Get(c.ctx, key)
-	c.SetAttributes(AttributeSize.Int(len(data)), AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
-	c.end(err, len(data), 0)
-	return data, err
-}
-
-// Put implements Store.
-func (s *Traced) Put(ctx context.Context, key string, data []byte) error {
-	c := s.start(ctx, "put", key)
-	c.SetAttributes(AttributeSize.Int(len(data)))
-	err := s.store.Put(c.ctx, key, data)
-	c.end(err, 0, len(data))
 	return err
 }
 
-// Create implements Store.
-func (s *Traced) Create(ctx context.Context, key string, data []byte) error {
-	c := s.start(ctx, "create", key)
-	err := s.store.Create(c.ctx, key, data)
-	c.SetAttributes(AttributeSize.Int(len(data)), AttributeCreated.Bool(err == nil))
-	c.end(err, 0, len(data))
-	return err
-}
-
-// Delete implements Store.
-func (s *Traced) Delete(ctx context.Context, key string) error {
-	c := s.start(ctx, "delete", key)
-	err := s.store.Delete(c.ctx, key)
-	c.end(err, 0, 0)
-	return err
+func (s *Traced) do(ctx context.Context, o *operation) error {
+	return s.observed(ctx, o.name, o.key, func(ctx context.Context, span trace.Span) (read, written int64, err error) {
+		err = o.run(ctx, o.key)
+		if o.name != "delete" {
+			span.SetAttributes(AttributeSize.Int64(o.size))
+		}
+		switch o.name {
+		case "get":
+			span.SetAttributes(AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
+			return o.size, 0, err
+		case "stat":
+			span.SetAttributes(AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
+		case "create":
+			span.SetAttributes(AttributeCreated.Bool(err == nil))
+			return 0, o.size, err
+		case "put":
+			return 0, o.size, err
+		}
+		return 0, 0, err
+	})
 }
 
 // List implements Store. The span covers the iteration.
 func (s *Traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		c := s.start(ctx, "list", prefix)
-		count := 0
-		var last error
-		defer func() {
-			c.SetAttributes(AttributeCount.Int(count))
-			c.end(last, 0, 0)
-		}()
-		for info, err := range s.store.List(c.ctx, prefix) {
-			if last = err; err == nil {
-				count++
+		_ = s.observed(ctx, "list", prefix, func(ctx context.Context, span trace.Span) (_, _ int64, last error) {
+			count := 0
+			defer func() { span.SetAttributes(AttributeCount.Int(count)) }()
+			for info, err := range s.store.List(ctx, prefix) {
+				if last = err; err == nil {
+					count++
+				}
+				if !yield(info, err) {
+					break
+				}
 			}
-			if !yield(info, err) {
-				return
-			}
-		}
+			return 0, 0, last
+		}) // the iteration has yielded the error
 	}
-}
-
-// Stat implements Store.
-func (s *Traced) Stat(ctx context.Context, key string) (Info, error) {
-	c := s.start(ctx, "stat", key)
-	info, err := s.store.Stat(c.ctx, key)
-	c.SetAttributes(AttributeSize.Int64(info.Size), AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
-	c.end(err, 0, 0)
-	return info, err
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strconv"
 )
 
 // LogFormat is the format of log records.
@@ -27,8 +26,6 @@ type Config struct {
 	Service string
 	// Version is the service.version. Empty: the attribute is omitted.
 	Version string
-	// Instance is the service.instance.id, which distinguishes replicas. Default "HOST-PID".
-	Instance string
 	// TraceFile is the file to which spans are appended as OTLP/JSON lines; missing parent directories are created.
 	// Default: no file.
 	TraceFile string
@@ -40,9 +37,6 @@ type Config struct {
 	LogFormat LogFormat
 	// LogOutput receives log records. Default standard error.
 	LogOutput io.Writer
-	// Environ looks up the variables that enable exporters. Default [os.Getenv]. An enabled exporter and the resource
-	// attributes read their other variables from the process environment.
-	Environ func(string) string
 }
 
 // Validate reports the first field with an invalid value.
@@ -58,17 +52,7 @@ func (c Config) Validate() error {
 // withDefaults returns c with defaults for the empty fields.
 func (c Config) withDefaults() Config {
 	c.Service = cmp.Or(c.Service, "ddiff")
-	if c.Instance == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "unknown"
-		}
-		c.Instance = host + "-" + strconv.Itoa(os.Getpid())
-	}
 	c.LogFormat = cmp.Or(c.LogFormat, LogText)
 	c.LogOutput = cmp.Or[io.Writer](c.LogOutput, os.Stderr)
-	if c.Environ == nil {
-		c.Environ = os.Getenv
-	}
 	return c
 }

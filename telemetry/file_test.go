@@ -107,7 +107,7 @@ func value(t *testing.T, attributes []keyValue, key, kind string) any {
 func TestTraceFile(t *testing.T) {
 	setOTel(t, map[string]string{"OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=lab"})
 	path := filepath.Join(t.TempDir(), "new", "trace.jsonl")
-	tel := start(t, Config{Version: "1.2.3", Instance: "w-0", TraceFile: path})
+	tel := start(t, Config{Version: "1.2.3", TraceFile: path})
 	tracer := tel.Tracer("ddiff/test")
 
 	other, otherSpan := tracer.Start(t.Context(), "other")
@@ -174,7 +174,7 @@ func TestTraceFile(t *testing.T) {
 		t.Errorf("restore: from %q to %q", restore.Start, restore.End)
 	}
 	for key, want := range map[string]string{
-		"service.name": "ddiff", "service.version": "1.2.3", "service.instance.id": "w-0",
+		"service.name": "ddiff", "service.version": "1.2.3",
 		"deployment.environment.name": "lab",
 	} {
 		if got := value(t, resource, key, "stringValue"); got != want {
@@ -182,6 +182,7 @@ func TestTraceFile(t *testing.T) {
 		}
 	}
 	value(t, resource, "host.name", "stringValue")
+	value(t, resource, "service.instance.id", "stringValue")
 	value(t, resource, "process.pid", "intValue")
 }
 

@@ -10,7 +10,7 @@ import (
 
 // inheritor gives each span the campaign, item, attempt, worker and device of its parent in this process, unless the span
 // has its own.
-type inheritor struct{}
+type inheritor struct{ passive }
 
 // OnStart implements sdktrace.SpanProcessor.
 func (inheritor) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
@@ -31,12 +31,3 @@ func (inheritor) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
 		}
 	}
 }
-
-// OnEnd implements sdktrace.SpanProcessor.
-func (inheritor) OnEnd(sdktrace.ReadOnlySpan) {}
-
-// Shutdown implements sdktrace.SpanProcessor.
-func (inheritor) Shutdown(context.Context) error { return nil }
-
-// ForceFlush implements sdktrace.SpanProcessor.
-func (inheritor) ForceFlush(context.Context) error { return nil }

@@ -40,45 +40,38 @@ func register(meter metric.Meter, what string, observe metric.Callback, instrume
 	return registered.Unregister, nil
 }
 
-func (m *maker) counter(name string) metric.Int64Counter {
-	d := m.look(name, KindCounter)
-	c, err := m.meter.Int64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
+// instrument creates a listed instrument. O is the interface of its options.
+func instrument[I, O any](m *maker, name string, kind Kind, create func(string, ...O) (I, error)) I {
+	d := m.look(name, kind)
+	options := []O{any(metric.WithUnit(d.Unit)).(O), any(metric.WithDescription(d.Description)).(O)}
+	if kind == KindHistogram {
+		options = append(options, any(metric.WithExplicitBucketBoundaries(d.Bounds...)).(O))
+	}
+	i, err := create(name, options...)
 	m.errs = append(m.errs, err)
-	return c
+	return i
+}
+
+func (m *maker) counter(name string) metric.Int64Counter {
+	return instrument(m, name, KindCounter, m.meter.Int64Counter)
 }
 
 func (m *maker) timer(name string) metric.Float64Counter {
-	d := m.look(name, KindCounter)
-	c, err := m.meter.Float64Counter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
-	m.errs = append(m.errs, err)
-	return c
+	return instrument(m, name, KindCounter, m.meter.Float64Counter)
 }
 
 func (m *maker) histogram(name string) metric.Float64Histogram {
-	d := m.look(name, KindHistogram)
-	h, err := m.meter.Float64Histogram(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description),
-		metric.WithExplicitBucketBoundaries(d.Bounds...))
-	m.errs = append(m.errs, err)
-	return h
+	return instrument(m, name, KindHistogram, m.meter.Float64Histogram)
 }
 
 func (m *maker) gauge(name string) metric.Int64ObservableGauge {
-	d := m.look(name, KindGauge)
-	g, err := m.meter.Int64ObservableGauge(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
-	m.errs = append(m.errs, err)
-	return g
+	return instrument(m, name, KindGauge, m.meter.Int64ObservableGauge)
 }
 
 func (m *maker) floatGauge(name string) metric.Float64ObservableGauge {
-	d := m.look(name, KindGauge)
-	g, err := m.meter.Float64ObservableGauge(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
-	m.errs = append(m.errs, err)
-	return g
+	return instrument(m, name, KindGauge, m.meter.Float64ObservableGauge)
 }
 
 func (m *maker) amount(name string) metric.Int64ObservableUpDownCounter {
-	d := m.look(name, KindUpDownCounter)
-	g, err := m.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(d.Unit), metric.WithDescription(d.Description))
-	m.errs = append(m.errs, err)
-	return g
+	return instrument(m, name, KindUpDownCounter, m.meter.Int64ObservableUpDownCounter)
 }

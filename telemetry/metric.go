@@ -1,6 +1,9 @@
 package telemetry
 
-import "go.opentelemetry.io/otel/attribute"
+import (
+	"github.com/prometheus/otlptranslator"
+	"go.opentelemetry.io/otel/attribute"
+)
 
 // Kind is the kind of an instrument.
 type Kind string
@@ -43,6 +46,19 @@ type Metric struct {
 	Description string
 	// Bounds are the bucket boundaries of a histogram, in its unit.
 	Bounds []float64
+}
+
+// PrometheusName returns the name of a metric in Prometheus, without the suffixes _bucket, _sum and _count of a
+// histogram.
+func (m Metric) PrometheusName() (string, error) {
+	kind := map[Kind]otlptranslator.MetricType{
+		KindCounter:       otlptranslator.MetricTypeMonotonicCounter,
+		KindUpDownCounter: otlptranslator.MetricTypeNonMonotonicCounter,
+		KindGauge:         otlptranslator.MetricTypeGauge,
+		KindHistogram:     otlptranslator.MetricTypeHistogram,
+	}[m.Kind]
+	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
+	return namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: kind})
 }
 
 // Label describes an attribute key of the metrics.

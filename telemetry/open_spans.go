@@ -12,6 +12,8 @@ import (
 // openSpans has the recorded spans that have not ended. A process that exits during an operation ends them, so that the
 // exported spans below them have their parents.
 type openSpans struct {
+	passive
+
 	mu   sync.Mutex
 	byID map[trace.SpanID]sdktrace.ReadWriteSpan
 }
@@ -51,9 +53,3 @@ func (o *openSpans) OnEnd(span sdktrace.ReadOnlySpan) {
 	defer o.mu.Unlock()
 	delete(o.byID, span.SpanContext().SpanID())
 }
-
-// Shutdown implements sdktrace.SpanProcessor.
-func (o *openSpans) Shutdown(context.Context) error { return nil }
-
-// ForceFlush implements sdktrace.SpanProcessor.
-func (o *openSpans) ForceFlush(context.Context) error { return nil }

@@ -1,39 +1,57 @@
-package telemetry_test
+package telemetry
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"ddiff/telemetry"
+	"go.opentelemetry.io/otel/attribute"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/telemetry.md")
+
+// reference returns the tables of all metrics and labels as Markdown, for docs/telemetry.md.
+func reference(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprint(&b, "| metric | in Prometheus | kind, unit | labels | from | description |\n|---|---|---|---|---|---|\n")
+	for _, m := range Metrics() {
+		name, err := m.PrometheusName()
+		must(t, err)
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s, `%s` | %s | %s | %s |\n", m.Name, name, m.Kind, m.Unit, keys(m.Labels), m.Source, m.Description)
+	}
+	fmt.Fprint(&b, "\n| label | values |\n|---|---|\n")
+	for _, l := range Labels() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", l.Key, l.Values)
+	}
+	return b.String()
+}
+
+func keys(labels []attribute.Key) string {
+	var names []string
+	for _, k := range labels {
+		names = append(names, "`"+string(k)+"`")
+	}
+	return strings.Join(names, ", ")
+}
 
 // TestReference: docs/telemetry.md has the tables of the list of metrics.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	const page = "../docs/telemetry.md"
 	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before, rest, begins := strings.Cut(string(data), "-run TestReference -update -->\n")
 	_, after, ends := strings.Cut(rest, "<!-- end of metrics -->")
 	if !begins || !ends {
 		t.Fatalf("%s lacks the comments around its tables", page)
 	}
-	tables, err := telemetry.Reference()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := before + "-run TestReference -update -->\n" + tables + "<!-- end of metrics -->" + after
+	want := before + "-run TestReference -update -->\n" + reference(t) + "<!-- end of metrics -->" + after
 	if *update {
-		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(page, []byte(want), 0o644))
 		return
 	}
 	if string(data) != want {
@@ -45,19 +63,19 @@ func TestReference(t *testing.T) {
 func TestMetricsAreComplete(t *testing.T) {
 	t.Parallel()
 	described, used, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, l := range telemetry.Labels() {
+	for _, l := range Labels() {
 		if described[string(l.Key)] || l.Values == "" {
 			t.Errorf("label %s is described twice, or without values", l.Key)
 		}
 		described[string(l.Key)] = true
 	}
-	for _, m := range telemetry.Metrics() {
+	for _, m := range Metrics() {
 		inPrometheus, err := m.PrometheusName()
 		if err != nil || names[inPrometheus] || m.Unit == "" || m.Description == "" {
 			t.Errorf("%s: Prometheus name %s (%v), or its unit or description is missing", m.Name, inPrometheus, err)
 		}
 		names[inPrometheus] = true
-		if (m.Kind == telemetry.KindHistogram) != (len(m.Bounds) > 0) || !slices.IsSorted(m.Bounds) {
+		if (m.Kind == KindHistogram) != (len(m.Bounds) > 0) || !slices.IsSorted(m.Bounds) {
 			t.Errorf("%s is a %s with bounds %v", m.Name, m.Kind, m.Bounds)
 		}
 		for _, l := range m.Labels {

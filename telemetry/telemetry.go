@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -63,7 +64,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, fmt.Errorf("describe this process: %w", err)
 	}
 	traceOptions := []sdktrace.TracerProviderOption{
-		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(cfg.Environ)), sdktrace.WithIDGenerator(identities{}), sdktrace.WithSpanProcessor(inheritor{}),
+		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(os.Getenv)), sdktrace.WithIDGenerator(identities{}), sdktrace.WithSpanProcessor(inheritor{}),
 	}
 	var processors []sdktrace.SpanProcessor
 	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSeries)}
@@ -77,9 +78,9 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		}
 		metricOptions = append(metricOptions, sdkmetric.WithReader(endpoint))
 	}
-	on := exportersIn(cfg.Environ)
+	on := exportersIn(os.Getenv)
 	if on.traces || on.metrics {
-		if err := checkFiles(cfg.Environ); err != nil {
+		if err := checkFiles(os.Getenv); err != nil {
 			return nil, err
 		}
 	}

@@ -40,7 +40,7 @@ func (c *Cluster) PutAs(ctx context.Context, role Role, key string) error {
 func (s *S3) open(ctx context.Context, bucket string, k Keys) (*storage.S3, error) {
 	return storage.OpenS3(ctx, storage.S3Config{
 		Endpoint: "http://" + s.Address, Bucket: bucket, Region: "us-east-1", Addressing: storage.AddressingPath,
-		AccessKey: k.Access, SecretKey: storage.NewSecret(k.Secret),
+		AccessKey: k.Access, SecretKey: k.Secret,
 	})
 }
 

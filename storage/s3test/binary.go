@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
@@ -20,20 +19,11 @@ const (
 	programModule = "github.com/versity/versitygw/cmd/versitygw@" + Version
 )
 
-// Binary returns the path of versitygw: on PATH, in the bin directory of the Go workspace, or in the user's cache
-// directory, where it builds the program on first use within a minute or two.
+// Binary returns the path of versitygw: on PATH, or in the user's cache directory, where it builds the program on first
+// use within a minute or two.
 func Binary(ctx context.Context) (string, error) {
 	if path, err := exec.LookPath(programName); err == nil {
 		return path, nil
-	}
-	gopath, err := exec.CommandContext(ctx, "go", "env", "GOPATH").Output()
-	if err != nil {
-		return "", fmt.Errorf("find %s: go env GOPATH: %w", programName, err)
-	}
-	for _, dir := range filepath.SplitList(strings.TrimSpace(string(gopath))) {
-		if path, err := exec.LookPath(filepath.Join(dir, "bin", programName)); err == nil {
-			return path, nil
-		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -1,7 +1,6 @@
 package s3test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -39,7 +38,7 @@ type Server struct {
 
 	command *exec.Cmd
 	exited  chan struct{}
-	output  *outputBuffer
+	output  string // the file with the output of the process
 	stop    sync.Once
 }
 
@@ -55,7 +54,7 @@ func Start(t testing.TB, options Options) *Server {
 	root := t.TempDir()
 	var failure error
 	for range startTries {
-		s := &Server{AccessKey: rand.Text(), SecretKey: rand.Text(), Root: root}
+		s := &Server{AccessKey: rand.Text(), SecretKey: rand.Text(), Root: root, output: filepath.Join(t.TempDir(), "output")}
 		if failure = s.run(t.Context(), program, options); failure == nil {
 			t.Cleanup(s.Stop)
 			return s
@@ -80,10 +79,14 @@ func (s *Server) run(ctx context.Context, program string, options Options) error
 	if options.Domain != "" {
 		arguments = append(arguments, "--virtual-domain", options.Domain)
 	}
-	s.output = &outputBuffer{}
+	output, err := os.Create(s.output)
+	if err != nil {
+		return err
+	}
+	defer output.Close() // the process has its own handle
 	s.command = exec.CommandContext(ctx, program, append(arguments, "posix", s.Root)...)
 	s.command.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+s.AccessKey, "ROOT_SECRET_ACCESS_KEY="+s.SecretKey)
-	s.command.Stdout, s.command.Stderr = s.output, s.output
+	s.command.Stdout, s.command.Stderr = output, output
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := s.command.Start(); err != nil {
 		return err
@@ -122,9 +125,9 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 		select {
 		case <-again.C:
 		case <-s.exited:
-			return fmt.Errorf("server exited: %s", s.output)
+			return fmt.Errorf("server exited: %s", s.read())
 		case <-ctx.Done():
-			return fmt.Errorf("no answer from %s: %w: %s", s.Endpoint, ctx.Err(), s.output)
+			return fmt.Errorf("no answer from %s: %w: %s", s.Endpoint, ctx.Err(), s.read())
 		}
 	}
 }
@@ -162,24 +165,15 @@ func (s *Server) Bucket(t testing.TB) string {
 func (s *Server) Config(bucket string) storage.S3Config {
 	return storage.S3Config{
 		Endpoint: s.Endpoint, Bucket: bucket, Region: "us-east-1",
-		AccessKey: s.AccessKey, SecretKey: storage.NewSecret(s.SecretKey),
+		AccessKey: s.AccessKey, SecretKey: s.SecretKey,
 	}
 }
 
-// outputBuffer collects the output of the process for error messages.
-type outputBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *outputBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *outputBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
+// read returns the output of the process, for error messages.
+func (s *Server) read() []byte {
+	output, err := os.ReadFile(s.output)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return output
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"ddiff/storage"
 	"ddiff/storage/s3test"
@@ -72,65 +71,27 @@ func TestGetChecked(t *testing.T) {
 	s := openS3(t, config)
 	data := bytes.Repeat([]byte("0123456789"), 100)
 	must(t, s.Put(t.Context(), "k", data))
-	r, err := storage.NewRetrying(s, storage.RetryConfig{})
-	must(t, err)
 	refused := errors.New("refused")
-	for _, store := range []storage.Ranged{s, r} {
-		for first, want := range map[int64][]byte{0: nil, 1: data[:1], 15: data[:15], 1000: data, 5000: data} {
-			calls := 0
-			got, err := store.GetChecked(t.Context(), "k", first, func(beginning []byte, size int64) error {
-				if calls++; !bytes.Equal(beginning, want) || size != 1000 {
-					t.Errorf("the check of %d bytes gets %d bytes of %d", first, len(beginning), size)
-				}
-				return nil
-			})
-			if err != nil || !bytes.Equal(got, data) || calls != 1 {
-				t.Errorf("%d bytes after %d checks, error %v", len(got), calls, err)
+	for first, want := range map[int64][]byte{0: nil, 1: data[:1], 15: data[:15], 1000: data, 5000: data} {
+		calls := 0
+		got, err := s.GetChecked(t.Context(), "k", first, func(beginning []byte, size int64) error {
+			if calls++; !bytes.Equal(beginning, want) || size != 1000 {
+				t.Errorf("the check of %d bytes gets %d bytes of %d", first, len(beginning), size)
 			}
-		}
-		if got, err := store.GetChecked(t.Context(), "k", 4, func([]byte, int64) error { return refused }); !errors.Is(err, refused) || got != nil {
-			t.Errorf("%d bytes of a refused object, error %v", len(got), err)
-		}
-		accept := func([]byte, int64) error { return nil }
-		for key, want := range map[string]error{"missing": storage.ErrNotFound, "../k": storage.ErrBadKey} {
-			if _, err := store.GetChecked(t.Context(), key, 4, accept); !errors.Is(err, want) {
-				t.Errorf("%s: error %v, want %v", key, err, want)
-			}
+			return nil
+		})
+		if err != nil || !bytes.Equal(got, data) || calls != 1 {
+			t.Errorf("%d bytes after %d checks, error %v", len(got), calls, err)
 		}
 	}
-	other, err := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
-	must(t, err)
-	if _, err := other.GetChecked(t.Context(), "k", 4, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
+	if got, err := s.GetChecked(t.Context(), "k", 4, func([]byte, int64) error { return refused }); !errors.Is(err, refused) || got != nil {
+		t.Errorf("%d bytes of a refused object, error %v", len(got), err)
 	}
-}
-
-func TestRetryingRanges(t *testing.T) {
-	t.Parallel()
-	p := startProxied(t)
-	must(t, openS3(t, p.direct).Put(t.Context(), "k", []byte("0123456789")))
-	r, err := storage.NewRetrying(openS3(t, p.config), storage.RetryConfig{Base: time.Millisecond})
-	must(t, err)
-	n := 0
-	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-		if n++; n%2 == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
+	accept := func([]byte, int64) error { return nil }
+	for key, want := range map[string]error{"missing": storage.ErrNotFound, "../k": storage.ErrBadKey} {
+		if _, err := s.GetChecked(t.Context(), key, 4, accept); !errors.Is(err, want) {
+			t.Errorf("%s: error %v, want %v", key, err, want)
 		}
-		forward.ServeHTTP(w, r)
-	})
-	v, err := r.Version(t.Context(), "k")
-	must(t, err)
-	if got, err := r.GetRange(t.Context(), "k", v.ETag, 3, 4); err != nil || string(got) != "3456" || n != 4 {
-		t.Errorf("%q after %d requests, error %v", got, n, err)
-	}
-	other, err := storage.NewRetrying(newDir(t, t.TempDir()), storage.RetryConfig{})
-	must(t, err)
-	if _, err := other.GetRange(t.Context(), "k", "", 0, 1); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
-	}
-	if _, err := other.Version(t.Context(), "k"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("store without ranges: %v, want ErrUnsupported", err)
 	}
 }
 

@@ -1,0 +1,119 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// ErrChanged: the object no longer has the requested version. GetRange returns it.
+var ErrChanged = errors.New("object has changed")
+
+// Version describes one version of an object.
+type Version struct {
+	// Info is the result of Stat.
+	Info
+	// ETag is an opaque identifier of the version.
+	ETag string
+}
+
+// Version returns the current version of an object, or ErrNotFound.
+func (s *S3) Version(ctx context.Context, key string) (Version, error) {
+	if err := begin(ctx, "stat", key); err != nil {
+		return Version{}, err
+	}
+	var v Version
+	err := s.try(ctx, "stat", key, func() error {
+		info, err := s.head(ctx, key)
+		if err == nil {
+			v = Version{Info: Info{Key: key, Size: info.Size, Modified: info.LastModified}, ETag: info.ETag}
+		}
+		return err
+	})
+	return v, err
+}
+
+// GetRange returns size bytes from offset, fewer only at the end of the object. With an etag it returns ErrChanged if the
+// object has another. Parts have no checksums: the caller should know a digest.
+func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {
+	if err := begin(ctx, "get", key); err != nil {
+		return nil, err
+	}
+	if offset < 0 || size < 0 {
+		return nil, fmt.Errorf("get %s: invalid range of %d bytes from offset %d", key, size, offset)
+	}
+	if size == 0 {
+		return nil, nil
+	}
+	if err := checkSize(size, s.maxBytes); err != nil {
+		return nil, fmt.Errorf("get %s: %w", key, err)
+	}
+	var data []byte
+	err := s.try(ctx, "get", key, func() (err error) {
+		data, err = s.readRange(ctx, key, etag, offset, size)
+		return err
+	})
+	return data, err
+}
+
+func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {
+	call, cancel := s.limit(ctx, size)
+	defer cancel()
+	var options minio.GetObjectOptions
+	if err := options.SetRange(offset, offset+size-1); err != nil {
+		return nil, err
+	}
+	if etag != "" {
+		if err := options.SetMatchETag(strings.Trim(etag, `"`)); err != nil {
+			return nil, err
+		}
+	}
+	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), options)
+	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
+		switch response.Code {
+		case codePrecondition:
+			return nil, fmt.Errorf("%w since the listing", ErrChanged)
+		case "InvalidRange":
+			return nil, nil // the range begins after the end
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close() // opened for reading
+	if etag != "" && info.ETag != "" && info.ETag != strings.Trim(etag, `"`) {
+		return nil, fmt.Errorf("%w since the listing", ErrChanged)
+	}
+	var buf bytes.Buffer
+	if _, err := buf.ReadFrom(io.LimitReader(body, size+1)); err != nil {
+		return nil, err
+	}
+	switch got := int64(buf.Len()); {
+	case call.Err() != nil: // an aborted answer may look complete
+		return nil, call.Err()
+	case got > size:
+		return nil, errors.New("server sent more than the requested range")
+	}
+	return buf.Bytes(), nil
+}
+
+// GetChecked returns the bytes of an object as Get does, but calls check with its first bytes, fewer only of a shorter
+// object, and its size in bytes, negative if it is unknown, before it reads the rest. It returns the error of check.
+func (s *S3) GetChecked(
+	ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error,
+) ([]byte, error) {
+	if err := begin(ctx, "get", key); err != nil {
+		return nil, err
+	}
+	var data []byte
+	err := s.try(ctx, "get", key, func() (err error) {
+		data, err = s.read(ctx, key, first, check)
+		return err
+	})
+	return data, err
+}
