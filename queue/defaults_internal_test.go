@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("streams: %+v", s)
 	}
 	w := SweepConfig{}.withDefaults()
-	if w.Interval != 10*time.Second || w.Tracer == nil || w.Now == nil {
+	if w.Interval != 30*time.Second || w.Tracer == nil || w.Now == nil {
 		t.Errorf("sweep: %+v", w)
 	}
 	if w := (SweepConfig{Interval: time.Second}).withDefaults(); w.Interval != time.Second {
@@ -49,7 +49,7 @@ func TestStreams(t *testing.T) {
 		age                   time.Duration
 	}{
 		workStream: {1 << 30, -1, -1, 0}, deadStream: {-1, 5, -1, retention}, resultStream: {-1, -1, -1, retention},
-		boardStream: {-1, -1, 1, 0},
+		advisoryStream: {-1, -1, -1, 0}, boardStream: {-1, -1, 1, 0},
 	} {
 		s := streams[name]
 		if s.MaxBytes != want.bytes || s.MaxMsgs != want.messages || s.MaxMsgsPerSubject != want.each || s.MaxAge != want.age {

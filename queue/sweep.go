@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,7 +23,7 @@ import (
 type SweepConfig struct {
 	// Outcome returns the payload of an item's result event. After an error the item stays and is retried. Required.
 	Outcome func(campaign string, d DeadLetter) (payload []byte, err error)
-	// Interval is the time between two scans. Default 10 s.
+	// Interval is the time between scans for items whose advisory was lost. Default 30 s.
 	Interval time.Duration
 	// Logger receives every swept item. Default: no log.
 	Logger *slog.Logger
@@ -34,7 +35,7 @@ type SweepConfig struct {
 
 // withDefaults returns c with every zero field set to its default, but for the logger.
 func (c SweepConfig) withDefaults() SweepConfig {
-	c.Interval = cmp.Or(c.Interval, 10*time.Second)
+	c.Interval = cmp.Or(c.Interval, 30*time.Second)
 	c.Tracer = cmp.Or(c.Tracer, noop.NewTracerProvider().Tracer(""))
 	if c.Now == nil {
 		c.Now = time.Now
@@ -42,19 +43,29 @@ func (c SweepConfig) withDefaults() SweepConfig {
 	return c
 }
 
+const (
+	sweepConsumer = "ddiff-sweep"
+	// sweepBatch and sweepWait are the number of advisories per request and the wait for them.
+	sweepBatch = 16
+	sweepWait  = 2 * time.Second
+	// sweepRetry is the delay before another attempt to sweep an item.
+	sweepRetry = 10 * time.Second
+)
+
 // sweeper buries the items that the server no longer delivers.
 type sweeper struct {
 	*link
 	cfg SweepConfig
 	// suspects are the sequence numbers of undeliverable messages at the last scan.
 	suspects map[uint64]bool
+	nextScan time.Time
 }
 
 // Sweep buries the items that the server no longer delivers, because every worker that leased them died, including the
-// spare deliveries for burying. It scans the work stream at intervals, and finds them once no other item of their
-// campaign waits or is leased. For each item it publishes the result event of cfg.Outcome, stores a dead letter and
-// deletes the message; after a crash in between it completes these steps. Sweep runs until ctx ends and then returns
-// nil. Only the leading coordinator runs it.
+// spare deliveries for burying. It processes the server's advisories from the stream DDIFF_ADVISORY, and scans the work
+// stream at intervals, because an advisory can be lost with a server. For each item it publishes the result event of
+// cfg.Outcome, stores a dead letter and deletes the message; after a crash in between it completes these steps. Sweep
+// runs until ctx ends and then returns nil. Only the leading coordinator runs it.
 func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if cfg.Outcome == nil {
 		return fmt.Errorf("sweep: %w: Outcome is missing", ErrConfig)
@@ -64,30 +75,103 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	s := &sweeper{link: l, cfg: cfg}
-	for retry.Sleep(ctx, cfg.Interval) == nil {
-		err := s.scan(ctx)
+	s := &sweeper{link: l, cfg: cfg, nextScan: time.Now().Add(cfg.Interval)}
+	for ctx.Err() == nil {
+		err := s.run(ctx)
 		if errors.Is(err, ErrClosed) || errors.Is(err, ErrAccess) {
 			return fmt.Errorf("sweep: %w", err)
 		}
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() == nil {
 			s.logger.Warn("sweeping was interrupted, will resume", "reason", err)
+			_ = retry.Sleep(ctx, longestPause) // the loop checks ctx
 		}
 	}
 	return nil
+}
+
+// run processes advisories as they arrive, and scans at intervals, until an error ends it.
+func (s *sweeper) run(ctx context.Context) error {
+	var consumer jetstream.Consumer
+	err := s.withRetry(ctx, "", func(ctx context.Context) (err error) {
+		consumer, err = s.js.CreateOrUpdateConsumer(ctx, advisoryStream, jetstream.ConsumerConfig{
+			Durable: sweepConsumer, AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute,
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		if !s.connected(ctx, sweepWait) {
+			return ErrUnavailable
+		}
+		batch, err := consumer.Fetch(sweepBatch, jetstream.FetchContext(hintedContext{ctx, time.Now().Add(sweepWait)}))
+		if err != nil {
+			return serverError(err)
+		}
+		for msg := range batch.Messages() {
+			if err := s.handleAdvisory(ctx, msg); err != nil {
+				return err
+			}
+		}
+		switch err := fetchError(batch.Error()); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case s.nc.IsClosed():
+			return ErrClosed
+		case err != nil:
+			return err
+		}
+		if time.Now().After(s.nextScan) {
+			if err := s.scan(ctx); err != nil {
+				return err
+			}
+			s.nextScan = time.Now().Add(s.cfg.Interval)
+		}
+	}
+}
+
+// advisory is the server's message about a message that it no longer delivers.
+type advisory struct {
+	Consumer string    `json:"consumer"`
+	Seq      uint64    `json:"stream_seq"`
+	Time     time.Time `json:"timestamp"`
+}
+
+func (s *sweeper) handleAdvisory(ctx context.Context, msg jetstream.Msg) error {
+	var a advisory
+	if err := json.Unmarshal(msg.Data(), &a); err != nil {
+		s.logger.Error("unreadable advisory", "reason", err)
+		return msg.Term()
+	}
+	err := s.withRetry(ctx, "", func(ctx context.Context) error {
+		consumer, err := s.js.Consumer(ctx, workStream, a.Consumer)
+		if notFound(err) {
+			return nil // the campaign was dropped
+		}
+		if err != nil {
+			return err
+		}
+		info := consumer.CachedInfo()
+		if info.Created.After(a.Time) {
+			return nil // the new consumer delivers the item
+		}
+		return s.sweep(ctx, a.Seq, info.Config.MaxDeliver)
+	})
+	if err != nil {
+		s.logger.Warn("could not sweep item, will retry", "sequence", a.Seq, "reason", err)
+		return msg.NakWithDelay(sweepRetry)
+	}
+	return msg.DoubleAck(ctx)
 }
 
 // scan sweeps the items of campaigns without deliverable items: the server no longer delivers the remaining items. An
 // item is swept when two scans have found it, because one scan may fall between an acknowledgement and the removal of
 // the item.
 func (s *sweeper) scan(ctx context.Context) error {
-	var stream jetstream.Stream
-	err := s.withRetry(ctx, "", func(ctx context.Context) (err error) {
-		stream, err = s.js.Stream(ctx, workStream)
-		return err
-	})
+	stream, err := s.js.Stream(ctx, workStream)
 	if err != nil {
-		return err
+		return serverError(err)
 	}
 	found := map[uint64]bool{}
 	list := stream.ListConsumers(ctx)
@@ -111,12 +195,8 @@ func (s *sweeper) scan(ctx context.Context) error {
 				found[msg.Sequence] = true
 				continue
 			}
-			if err := s.sweep(ctx, stream, msg, info.Config.MaxDeliver); err != nil {
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				s.logger.Warn("could not sweep item, will retry", "sequence", msg.Sequence, "reason", err)
-				found[msg.Sequence] = true
+			if err := s.sweep(ctx, msg.Sequence, info.Config.MaxDeliver); err != nil {
+				return err
 			}
 		}
 	}
@@ -124,8 +204,19 @@ func (s *sweeper) scan(ctx context.Context) error {
 	return serverError(list.Err())
 }
 
-// sweep buries the item of a message.
-func (s *sweeper) sweep(ctx context.Context, stream jetstream.Stream, msg *jetstream.RawStreamMsg, deliveries int) error {
+// sweep buries the message with a sequence number if it still exists.
+func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
+	stream, err := s.js.Stream(ctx, workStream)
+	if err != nil {
+		return err
+	}
+	msg, err := stream.GetMsg(ctx, seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
 	parts := strings.Split(msg.Subject, ".")
 	campaign, err := campaignOf(msg.Subject)
 	if err != nil {
@@ -144,7 +235,7 @@ func (s *sweeper) sweep(ctx context.Context, stream jetstream.Stream, msg *jetst
 		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: s.cfg.Now().UTC(),
 	})
 	if err == nil {
-		if err = stream.DeleteMsg(ctx, msg.Sequence); errors.Is(err, jetstream.ErrMsgNotFound) {
+		if err = stream.DeleteMsg(ctx, seq); errors.Is(err, jetstream.ErrMsgNotFound) {
 			err = nil
 		}
 	}
