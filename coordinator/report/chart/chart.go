@@ -33,6 +33,8 @@ type Panel struct {
 	// Title is drawn above the panel.
 	Title string
 	X, Y  Axis
+	// XName and YName name the quantities in the data of the chart.
+	XName, YName string
 	// Series are drawn in order. Series of one label, in any panel, have the same colour, marker and dashes.
 	Series []Series
 	// Diagonal draws the line y = x, and gives both axes the same range.
@@ -84,8 +86,13 @@ type Series struct {
 const largest = 1e100
 
 // Point is one value. A point with an X or Y that is NaN, infinite or beyond ±1e100 is not drawn and interrupts a line. Low
-// and High are the ends of an interval of Y; a point without an interval has NaN.
-type Point struct{ X, Y, Low, High float64 }
+// and High are the ends of an interval of Y; a point without an interval has NaN. The other fields are not drawn.
+type Point struct {
+	X, Y, Low, High float64
+	// N is the number of images behind the point; Item and Image name the item of a point of one item.
+	N           int
+	Item, Image string
+}
 
 // At returns a point without an interval.
 func At(x, y float64) Point { return Point{X: x, Y: y, Low: math.NaN(), High: math.NaN()} }

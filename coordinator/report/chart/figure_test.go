@@ -22,7 +22,7 @@ func sample() *Chart {
 	points := func(f func(x float64) float64) []Point {
 		var out []Point
 		for x := 1.0; x <= 20; x++ {
-			out = append(out, Point{x, f(x), f(x) * 0.8, f(x) * 1.2})
+			out = append(out, Point{X: x, Y: f(x), Low: f(x) * 0.8, High: f(x) * 1.2})
 		}
 		return out
 	}

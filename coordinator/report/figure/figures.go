@@ -11,6 +11,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,6 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 )
@@ -91,76 +91,22 @@ func DrawReport(
 	return w.drawing, err
 }
 
-// statFigure is a figure before it is drawn.
+// statFigure is a figure before it is drawn. The title of its chart is the first sentence of the caption.
 type statFigure struct {
+	chart.Chart
 	// name is that of the files; it is made safe and distinct.
 	name string
-	// title is the first sentence of the caption, notes are the others.
-	title string
+	// notes are the other sentences of the caption.
 	notes []string
-
-	width          chart.Width
-	columns        int
-	shareX, shareY bool
-	panels         []statPanel
-}
-
-// statPanel is one panel, with the names of its quantities in the CSV file.
-type statPanel struct {
-	chart.Panel
-	x, y   string
-	series []statSeries
-}
-
-// statSeries is a series whose points have the columns of the CSV file.
-type statSeries struct {
-	label  string
-	kind   chart.Kind
-	points []statPoint
-}
-
-// statPoint is a point. n is the number of images behind it, item and image name the item of a point of one item.
-type statPoint struct {
-	chart.Point
-	n           int
-	item, image string
 }
 
 // empty reports whether no point can be drawn.
 func (f *statFigure) empty() bool {
-	for i := range f.panels {
-		for _, s := range f.panels[i].series {
-			for _, p := range s.points {
-				if statistic.Defined(p.X) && statistic.Defined(p.Y) {
-					return false
-				}
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Panels, func(p chart.Panel) bool { return !p.Empty() })
 }
 
 func (f *statFigure) caption() string {
-	return strings.Join(append([]string{f.title + "."}, f.notes...), " ")
-}
-
-func (f *statFigure) chart() *chart.Chart {
-	c := &chart.Chart{
-		Title: sweep.Printable(f.title), Description: sweep.Printable(f.caption()), Width: f.width, Columns: f.columns,
-		ShareX: f.shareX, ShareY: f.shareY,
-	}
-	for i := range f.panels {
-		p := f.panels[i].Panel
-		for _, s := range f.panels[i].series {
-			out := chart.Series{Label: sweep.Printable(s.label), Kind: s.kind}
-			for _, v := range s.points {
-				out.Points = append(out.Points, v.Point)
-			}
-			p.Series = append(p.Series, out)
-		}
-		c.Panels = append(c.Panels, p)
-	}
-	return c
+	return strings.Join(append([]string{f.Title + "."}, f.notes...), " ")
 }
 
 // figureHeader is the header of a figure's CSV file.
@@ -171,17 +117,16 @@ func (f *statFigure) csv() ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	rows := [][]string{strings.Split(figureHeader, ",")}
-	for i := range f.panels {
-		p := &f.panels[i]
-		for _, s := range p.series {
-			for _, v := range s.points {
+	for _, p := range f.Panels {
+		for _, s := range p.Series {
+			for _, v := range s.Points {
 				n := ""
-				if v.n > 0 {
-					n = strconv.Itoa(v.n)
+				if v.N > 0 {
+					n = strconv.Itoa(v.N)
 				}
 				rows = append(rows, []string{
-					table.CSVText(p.Title), table.CSVText(s.label), p.x, table.CSVFloat(v.X, 'g', 8), p.y, table.CSVFloat(v.Y, 'g', 8),
-					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, table.CSVText(v.image), v.item,
+					table.CSVText(p.Title), table.CSVText(s.Label), p.XName, table.CSVFloat(v.X, 'g', 8), p.YName, table.CSVFloat(v.Y, 'g', 8),
+					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, table.CSVText(v.Image), v.Item,
 				})
 			}
 		}
@@ -235,15 +180,15 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 		f.notes = append(f.notes, "Runs are "+selection.OracleNote+".")
 	}
 	f.name = w.uniqueName(f.name)
-	drawn := f.chart()
-	stored := File{Name: f.name, Caption: sweep.Printable(f.caption()), Wide: f.width == chart.TwoColumns}
+	f.Description = sweep.Printable(f.caption())
+	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns}
 	for _, file := range []struct {
 		extension string
 		key       *string
 		data      func() ([]byte, error)
 	}{
 		// The CSV file comes first: it tells a later report that the three are figures of a report.
-		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG},
+		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, f.SVG}, {".png", &stored.PNG, f.PNG},
 	} {
 		data, err := file.data()
 		if err != nil {

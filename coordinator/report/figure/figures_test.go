@@ -115,7 +115,7 @@ func TestConvergenceOfUndefinedValues(t *testing.T) {
 		{image: 2, steps: 2, curves: [][]float64{{math.NaN(), 4}}},
 		{image: 3, steps: 1, curves: [][]float64{{7}}},
 	}, 0)
-	if len(got) != 2 || statistic.Defined(got[0].Y) || got[0].n != 0 || got[1].Y != 3 || got[1].n != 2 {
+	if len(got) != 2 || statistic.Defined(got[0].Y) || got[0].N != 0 || got[1].Y != 3 || got[1].N != 2 {
 		t.Errorf("%+v", got)
 	}
 }
