@@ -1,9 +1,6 @@
 package chart
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Width is the width of a chart in millimetres.
 type Width float64
@@ -96,19 +93,6 @@ type Point struct {
 
 // At returns a point without an interval.
 func At(x, y float64) Point { return Point{X: x, Y: y, Low: math.NaN(), High: math.NaN()} }
-
-// Validate returns an error for a chart without panels or with an unusable size, and names the field.
-func (c *Chart) Validate() error {
-	switch {
-	case !(c.Width >= 40 && c.Width <= 400):
-		return fmt.Errorf("chart: Width is %g mm, want 40 to 400", float64(c.Width))
-	case len(c.Panels) == 0:
-		return fmt.Errorf("chart: Panels is empty")
-	case c.Columns < 0 || c.Columns > 6:
-		return fmt.Errorf("chart: Columns is %d, want 0 to 6", c.Columns)
-	}
-	return nil
-}
 
 // finite reports whether all values can be drawn.
 func finite(values ...float64) bool {

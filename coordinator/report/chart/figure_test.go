@@ -200,22 +200,6 @@ func TestEmptyPanel(t *testing.T) {
 	}
 }
 
-func TestValidateNamesTheField(t *testing.T) {
-	t.Parallel()
-	for field, c := range map[string]*Chart{
-		"Width":   {Width: Width(math.NaN()), Panels: []Panel{{}}},
-		"Panels":  {Width: OneColumn},
-		"Columns": {Width: OneColumn, Panels: []Panel{{}}, Columns: -1},
-	} {
-		if _, err := c.SVG(); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", field, err)
-		}
-		if _, err := c.PNG(); err == nil {
-			t.Errorf("%s: no error", field)
-		}
-	}
-}
-
 func TestStylesDiffer(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)

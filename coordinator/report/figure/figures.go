@@ -236,24 +236,20 @@ func (w *figureWriter) captions(ctx context.Context) error {
 
 // removeStale removes the figures that are not of this report.
 func (w *figureWriter) removeStale(ctx context.Context) error {
-	p, ok := w.store.(result.Pruner)
-	if !ok {
-		return nil
-	}
 	var names []string
 	for _, kind := range Kinds() {
-		for info, err := range p.List(ctx, w.folder+kind) {
+		for info, err := range w.store.List(ctx, w.folder+kind) {
 			if err != nil {
 				return fmt.Errorf("list %s%s: %w", w.folder, kind, err)
 			}
-			name, extension, _ := cutLast(strings.TrimPrefix(info.Key, w.folder), ".")
-			if extension == "csv" && !strings.Contains(name, "/") && !w.used[name] {
+			name, isData := strings.CutSuffix(strings.TrimPrefix(info.Key, w.folder), ".csv")
+			if isData && !strings.Contains(name, "/") && !w.used[name] {
 				names = append(names, name)
 			}
 		}
 	}
 	for _, name := range names {
-		if err := w.removeFigure(ctx, p, w.folder+name); err != nil {
+		if err := w.removeFigure(ctx, w.folder+name); err != nil {
 			return fmt.Errorf("remove figure %s of an earlier report: %w", name, err)
 		}
 	}
@@ -261,7 +257,7 @@ func (w *figureWriter) removeStale(ctx context.Context) error {
 }
 
 // removeFigure removes the files of a figure, the CSV file last. Without the columns of a report they are somebody else's.
-func (w *figureWriter) removeFigure(ctx context.Context, p result.Pruner, name string) error {
+func (w *figureWriter) removeFigure(ctx context.Context, name string) error {
 	own := w.store
 	if folder, ok := w.store.(result.Folder); ok {
 		own = folder.To
@@ -271,19 +267,11 @@ func (w *figureWriter) removeFigure(ctx context.Context, p result.Pruner, name s
 		return err
 	}
 	for _, extension := range []string{".svg", ".png", ".csv"} {
-		if err := p.Delete(ctx, name+extension); err != nil {
+		if err := w.store.Delete(ctx, name+extension); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// cutLast splits a text at the last separator.
-func cutLast(s, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, separator); i >= 0 {
-		return s[:i], s[i+len(separator):], true
-	}
-	return s, "", false
 }
 
 // File is a statistical figure, stored as figures/NAME.svg, NAME.png and NAME.csv, its data. SVG, PNG and CSV are its
