@@ -223,29 +223,6 @@ func TestFiguresOfUnusableResults(t *testing.T) {
 	}
 }
 
-func TestFiguresDependOnResultsOnly(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	var results []manifest.Result
-	for i := range 30 {
-		for _, sigma := range []float64{0.05, 0.1} {
-			r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprint(i), 0, reporttest.Scored(20+math.Sin(float64(i)), 10, 0.5, 0.001*float64(i)), reporttest.With(sigma, `{"steps":2}`))
-			reporttest.Traced(t, store, &r, []float64{math.Sqrt(float64(i)), 1 / (float64(i) + 1)}, nil)
-			results = append(results, r)
-		}
-	}
-	figuresOf(t, store, results, selection.First)
-	first := maps.Clone(store.Files)
-	slices.Reverse(results)
-	slices.SortStableFunc(results, func(a, b manifest.Result) int { return strings.Compare(a.Item.ID[:1], b.Item.ID[:1]) })
-	figuresOf(t, store, results, selection.First)
-	for key, data := range store.Files {
-		if !bytes.Equal(data, first[key]) {
-			t.Errorf("%s depends on the order of the results", key)
-		}
-	}
-}
-
 func TestStaleFilesAreRemoved(t *testing.T) {
 	t.Parallel()
 	for name, wrap := range map[string]func(*reporttest.Memory) result.Files{

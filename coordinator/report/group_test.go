@@ -57,32 +57,6 @@ func TestSweepsAreNotPooled(t *testing.T) {
 	}
 }
 
-// TestSweepReachesPageAndTable looks for what varies and what does not.
-func TestSweepReachesPageAndTable(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	s, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(reporttest.SweepResults(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	index := string(store.Files[KeyPage])
-	for _, want := range []string{"gamma0=10", "factor=8", "<td>0.02</td>", "steps=50; gamma0=8", "128x128 center_crop"} {
-		if !strings.Contains(index, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	for format, want := range map[table.Format]string{table.FormatText: "factor=2", table.FormatMarkdown: "gamma0=10", table.FormatLaTeX: `$\sigma$`} {
-		var out bytes.Buffer
-		if err := table.Write(&out, s, format); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("%s lacks %q (%v):\n%s", format, want, err, out.String())
-		}
-	}
-	if csv := string(store.Files[KeyCSV]); !strings.Contains(csv, ",super_resolution,factor=8,0.05,128x128,abab") ||
-		!strings.Contains(csv, ",ddiff,steps=50;gamma0=10,0,7,done,,") {
-		t.Errorf("results.csv:\n%s", csv)
-	}
-}
-
 // TestOneImageIsOneCluster gives one photograph several seeds and a second name.
 func TestOneImageIsOneCluster(t *testing.T) {
 	t.Parallel()

@@ -93,30 +93,6 @@ func TestPageEscapesInBrowser(t *testing.T) {
 	}
 }
 
-func TestPageDataIsJSON(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	html := pageOf(t, store, testCampaign(), campaign(t, store))
-	m := regexp.MustCompile(`(?s)<script type="application/json" id="report-curves">(.*?)</script>`).FindStringSubmatch(html)
-	if m == nil {
-		t.Fatal("the page has no data")
-	}
-	var data map[string]struct {
-		Step   []int
-		T      []int
-		Series []struct {
-			Name   string
-			Values []float64
-		}
-	}
-	if err := json.Unmarshal([]byte(m[1]), &data); err != nil {
-		t.Fatal(err)
-	}
-	if c := data["0"]; len(data) != 28 || len(c.Series) != 6 || c.Series[0].Name != "data_norm" || len(c.Series[0].Values) != 100 || c.T[99] != 0 {
-		t.Errorf("%d items with curves, the first has %+v", len(data), c.Series)
-	}
-}
-
 func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()

@@ -228,22 +228,6 @@ func TestPublishedCSV(t *testing.T) {
 	}
 }
 
-func TestPublishedOnThePage(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	campaign := Campaign{Name: "x", Select: selection.First, Published: parsePublished(t, strings.Replace(publishedFile, "A. Uthor", "A. <b>Uthor", 1))}
-	r := reporttest.Result(t, "hdr", "ddiff", "1.png", 0, reporttest.Scored(26, 20, 0.8, 0.002))
-	if _, err := Write(t.Context(), store, campaign, reporttest.Stream([]manifest.Result{r})); err != nil {
-		t.Fatal(err)
-	}
-	text := string(store.Files[KeyPage])
-	for _, want := range []string{"Published figures of paper.csv", "NOT COMPARABLE, because of images, preset", "27.500 ±0.4", "A. &lt;b&gt;Uthor"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-}
-
 func TestParsePublishedRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -3,8 +3,6 @@ package aggregate_test
 import (
 	"encoding/json"
 	"math"
-	"math/rand/v2"
-	"reflect"
 	"testing"
 
 	"ddiff/coordinator/report/aggregate"
@@ -57,19 +55,6 @@ func TestSummarizeByHand(t *testing.T) {
 	}
 	if c.Difference.N != 2 || c.Difference.Mean != 3 || !(math.Abs(*c.Difference.HalfWidth-12.70620474) <= 1e-7) {
 		t.Errorf("difference = %+v", c.Difference)
-	}
-}
-
-func TestSummarizeIgnoresOrder(t *testing.T) {
-	t.Parallel()
-	results := reporttest.TableResults(t)
-	want := summaryOf(t, results, selection.Mean)
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 20 {
-		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-		if got := summaryOf(t, results, selection.Mean); !reflect.DeepEqual(got, want) {
-			t.Fatalf("another order gives %+v, want %+v", got, want)
-		}
 	}
 }
 

@@ -10,17 +10,6 @@ import (
 	"ddiff/manifest"
 )
 
-func TestThinReturnsAllStepsOfShortTraces(t *testing.T) {
-	t.Parallel()
-	c, err := thin(reporttest.Trace(maxCurvePoints, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Step) != maxCurvePoints || c.Step[0] != 1 || c.Step[maxCurvePoints-1] != maxCurvePoints {
-		t.Errorf("steps %d..%d, %d points", c.Step[0], c.Step[len(c.Step)-1], len(c.Step))
-	}
-}
-
 func TestThinIncludesFirstAndLastStep(t *testing.T) {
 	t.Parallel()
 	full := reporttest.Trace(1000, 1)

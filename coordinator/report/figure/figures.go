@@ -54,8 +54,6 @@ const (
 	maxPanels = 6
 	// maxDots bounds the points of one approach in a scatter plot.
 	maxDots = 1000
-	// maxNameLength bounds the name of a figure's file, without its extension.
-	maxNameLength = 100
 )
 
 // traceLimits bound the traces that the convergence curves of a report and of one line read. problems is the number of the
@@ -147,12 +145,12 @@ type figureWriter struct {
 
 	drawing
 	shown map[string]bool // items whose curves the page shows
-	used  map[string]bool
+	used  sweep.FileNames
 }
 
 // writeAll stores all figures and their captions, and removes those of an earlier report.
 func (w *figureWriter) writeAll(ctx context.Context, ordered iter.Seq2[*entry.Entry, error]) error {
-	w.used = make(map[string]bool)
+	w.used = make(sweep.FileNames)
 	evaluations, err := w.problems(ctx, ordered)
 	if err != nil {
 		return err
@@ -179,7 +177,7 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	if w.summary.Oracle {
 		f.notes = append(f.notes, "Runs are "+selection.OracleNote+".")
 	}
-	f.name = w.uniqueName(f.name)
+	f.name = w.used.Unique(f.name, "-_.")
 	f.Description = sweep.Printable(f.caption())
 	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns}
 	for _, file := range []struct {
@@ -201,24 +199,6 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	}
 	w.Stored = append(w.Stored, stored)
 	return nil
-}
-
-// uniqueName makes a name safe as a file name, and distinct.
-func (w *figureWriter) uniqueName(name string) string {
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '_'
-	}, name)
-	safe = safe[:min(len(safe), maxNameLength)]
-	unique := safe
-	for n := 2; w.used[unique]; n++ {
-		unique = safe + "_" + strconv.Itoa(n)
-	}
-	w.used[unique] = true
-	return unique
 }
 
 // captions stores the list of the figures.

@@ -119,18 +119,3 @@ func TestConvergenceOfUndefinedValues(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-func TestFigureNamesAreSafeAndDistinct(t *testing.T) {
-	t.Parallel()
-	w := &figureWriter{used: make(map[string]bool)}
-	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "\x00", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
-		before := len(w.used)
-		name := w.uniqueName(figureSweep + task)
-		if len(w.used) != before+1 {
-			t.Errorf("%q is given twice", name)
-		}
-		if !strings.HasPrefix(name, figureSweep) || strings.ContainsAny(name, "/\\ \x00") || len(name) > maxNameLength+4 {
-			t.Errorf("name %q", name)
-		}
-	}
-}

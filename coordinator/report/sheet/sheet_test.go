@@ -184,21 +184,3 @@ func TestLabels(t *testing.T) {
 		t.Errorf("wrapped = %q", got)
 	}
 }
-
-func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
-	t.Parallel()
-	seen := make(map[string]bool)
-	if key := Keys([]string{"azAZ09-_"}, nil)[0].Key; key != Folder+"azAZ09-_.png" {
-		t.Errorf("key %q of a safe name", key)
-	}
-	for _, s := range Keys([]string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"}, nil) {
-		name, ok := strings.CutPrefix(s.Key, Folder)
-		if !ok || strings.ContainsAny(strings.TrimSuffix(name, ".png"), "/\\. \x00") || name == ".png" {
-			t.Errorf("key of task %q = %q", s.Task, s.Key)
-		}
-		if seen[s.Key] {
-			t.Errorf("key %q is given twice", s.Key)
-		}
-		seen[s.Key] = true
-	}
-}

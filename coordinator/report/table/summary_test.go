@@ -41,30 +41,6 @@ func TestCSVGolden(t *testing.T) {
 	reporttest.Golden(t, "results.csv", out.Bytes())
 }
 
-func TestOracleIsMarkedAndNeverBold(t *testing.T) {
-	t.Parallel()
-	oracle := summaryOf(t, reporttest.TableResults(t), selection.BestPSNR)
-	fair := summaryOf(t, reporttest.TableResults(t), selection.MinMisfit)
-	for format, bold := range map[table.Format]string{table.FormatMarkdown: "**", table.FormatLaTeX: "\\textbf"} {
-		if text := tableText(t, fair, format); !strings.Contains(text, bold) {
-			t.Errorf("%s: the best method is not bold", format)
-		}
-		text := tableText(t, oracle, format)
-		if strings.Contains(text, bold) {
-			t.Errorf("%s: an oracle's figure is bold", format)
-		}
-		if !strings.Contains(text, "upper bound, not a ranking") {
-			t.Errorf("%s: no footnote", format)
-		}
-	}
-	if text := tableText(t, oracle, table.FormatText); !strings.Contains(text, "30.00*") {
-		t.Errorf("no asterisk:\n%s", text)
-	}
-	if text := tableText(t, fair, table.FormatText); strings.Contains(text, "*") {
-		t.Errorf("asterisk without oracle:\n%s", text)
-	}
-}
-
 func TestNothingIsBoldWithoutComparison(t *testing.T) {
 	t.Parallel()
 	score := reporttest.Scored(25, 20, 0.7, 0)
