@@ -109,9 +109,7 @@ func TestPageInBrowser(t *testing.T) {
 		trace.Curves = append(trace.Curves, manifest.Curve{Name: name, Values: trace.Curve("data_norm")})
 	}
 	data, err := json.Marshal(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	store.Files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
 	index := publishedPage(t, store, results)
 
@@ -166,9 +164,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	results := campaign(t, store)
 	index := publishedPage(t, store, results)
 	lost := filepath.Join(filepath.Dir(index), filepath.FromSlash(manifest.ItemKey(results[0].Item.ID, manifest.FileRestored)))
-	if err := os.Remove(lost); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.Remove(lost))
 	addProbe(t, index, `new Image().src = "http://192.0.2.1/a.png";`)
 	document, console := load(t, index, "", "--virtual-time-budget=5000")
 	if got := state(t, document, "images-broken"); got != "1" {
@@ -187,9 +183,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 func addProbe(t *testing.T, index, script string) {
 	t.Helper()
 	content, err := os.ReadFile(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	content = append(content, `<script>addEventListener("load", async () => {
   const out = document.documentElement.dataset;
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -199,9 +193,7 @@ func addProbe(t *testing.T, index, script string) {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   };
 `+script+"\n});</script>"...)
-	if err := os.WriteFile(index, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.WriteFile(index, content, 0o644))
 }
 
 func TestPageInteraction(t *testing.T) {
@@ -355,9 +347,7 @@ func TestPhoneShowsThePSNR(t *testing.T) {
 	phone := filepath.Join(filepath.Dir(index), "phone.html")
 	frame := `<!DOCTYPE html><html><script>addEventListener("message", (e) => Object.assign(document.documentElement.dataset, e.data));</script>
 <iframe src="index.html" width="360" height="740" style="border: 0"></iframe></html>`
-	if err := os.WriteFile(phone, []byte(frame), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.WriteFile(phone, []byte(frame), 0o644))
 	document := browse(t, phone, "")
 	for name, want := range map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"} {
 		if got := state(t, document, name); got != want {
@@ -372,9 +362,7 @@ func uniform(t *testing.T, c color.RGBA) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 16, 16))
 	draw.Draw(img, img.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
 	var out bytes.Buffer
-	if err := png.Encode(&out, img); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, png.Encode(&out, img))
 	return out.Bytes()
 }
 
@@ -413,13 +401,9 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 			shot := filepath.Join(filepath.Dir(index), "screenshot.png")
 			document := browse(t, index, "item="+r.Item.ID, "--screenshot="+shot)
 			data, err := os.ReadFile(shot)
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			img, err := png.Decode(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			x, errX := strconv.Atoi(state(t, document, "x"))
 			y, errY := strconv.Atoi(state(t, document, "y"))
 			if errX != nil || errY != nil || state(t, document, "end") != "0.2" {

@@ -67,14 +67,10 @@ func TestSweepFigure(t *testing.T) {
 		t.Error("a figure of a setting that does not vary")
 	}
 	captions := string(store.Files[KeyCaptions])
-	for _, want := range []string{
+	reporttest.Contains(t, strings.ReplaceAll(captions, "\\", ""),
 		": PSNR against noise level σ", "95 % confidence intervals", "n = 3 images per point", "the first run of each measurement (first)",
 		"1 item failed", "Not drawn: 1 line with one value of sigma",
-	} {
-		if !strings.Contains(strings.ReplaceAll(captions, "\\", ""), want) {
-			t.Errorf("captions lack %q:\n%s", want, captions)
-		}
-	}
+	)
 }
 
 // The kernel's parameter size varies, and not the size of the images.
@@ -129,11 +125,7 @@ func TestConvergenceFigure(t *testing.T) {
 	expect(t, figures, "convergence_hdr", "ddiff primal_norm", "1 1 1 1 2", "2 1 1 1 2", "3 2 -10.7062 14.7062 2")
 	expect(t, figures, "convergence_hdr", "other data_norm", "1 5 - - 1", "2 6 - - 1")
 	captions := string(store.Files[KeyCaptions])
-	for _, want := range []string{"n = 1 to 2 images", "1 measurement without a readable trace", "each image one cluster", "first finished run"} {
-		if !strings.Contains(captions, want) {
-			t.Errorf("captions lack %q:\n%s", want, captions)
-		}
-	}
+	reporttest.Contains(t, captions, "n = 1 to 2 images", "1 measurement without a readable trace", "each image one cluster", "first finished run")
 }
 
 func TestUnreadableTraceIsStated(t *testing.T) {
@@ -335,9 +327,7 @@ func TestFiguresInBrowser(t *testing.T) {
   document.documentElement.dataset.wide = images.filter((i) => i.naturalWidth > 300 && i.naturalHeight > 100).length;
 });</script></body></html>`)
 	path := filepath.Join(dir, "figures.html")
-	if err := os.WriteFile(path, []byte(index.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.WriteFile(path, []byte(index.String()), 0o644))
 	if got := state(t, browse(t, path, ""), "wide"); got != fmt.Sprint(count) || count < 40 {
 		t.Errorf("the browser shows %s of %d figures", got, count)
 	}

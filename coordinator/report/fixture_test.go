@@ -85,8 +85,6 @@ func texts(cells []table.Cell) string {
 func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	return s
 }

@@ -120,9 +120,7 @@ func runsCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.
 func publishedCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest.Result) {
 	p, err := published.Parse("paper.csv", strings.NewReader(
 		"task,method,psnr,ssim,images\nhdr,ddiff,27.5,0.9,100\nhdr,daps,26.25,,100\nsuper_resolution,ddiff,29.75,0.85,100\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var results []manifest.Result
 	for i := range 7 {
 		for m, method := range []string{"ddiff", "ddiff_hqs"} {

@@ -21,9 +21,7 @@ import (
 func TestSweepsAreNotPooled(t *testing.T) {
 	t.Parallel()
 	s, err := aggregate.Summarize(reporttest.Stream(reporttest.SweepResults(t)), operator.Builtin(), selection.First, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	shown := table.Of(s, "-")
 	var got []string
 	for i := range s.Rows {
@@ -161,14 +159,8 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 		reporttest.Result(t, "hdr", "a", "-2", 0, reporttest.Ended(manifest.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
-	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
+	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil))
+	reporttest.Contains(t, out.String(), ",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`)
 }
 
 func TestSecondReportLeavesNothingStale(t *testing.T) {
@@ -179,9 +171,7 @@ func TestSecondReportLeavesNothingStale(t *testing.T) {
 		c := testCampaign()
 		c.Others = 1
 		s, err := Write(t.Context(), store, c, reporttest.Stream([]manifest.Result{reporttest.Result(t, task, "ddiff", "a", 0, reporttest.Scored(25, 20, 0.5, 0))}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if got := reporttest.Keys(store, sheet.Folder); len(got) != 2 || store.Files[sheet.Folder+task+".png"] == nil {
 			t.Errorf("after the report on %s: %v", task, got)
 		}

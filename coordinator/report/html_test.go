@@ -107,9 +107,7 @@ func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
 	trace, err := json.Marshal(reporttest.Trace(3, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var results []manifest.Result
 	for i := range page.MaxItems + 50 {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, reporttest.Scored(30, 20, 0.7, 0))
@@ -135,11 +133,7 @@ func TestPageIsBounded(t *testing.T) {
 func TestPageWithoutItems(t *testing.T) {
 	t.Parallel()
 	html := pageOf(t, reporttest.NewMemory(), Campaign{}, nil)
-	for _, want := range []string{"Unnamed campaign", "The campaign has no items.", "No item was restored."} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	reporttest.Contains(t, html, "Unnamed campaign", "The campaign has no items.", "No item was restored.")
 }
 
 func TestPageMarksTheOracle(t *testing.T) {
@@ -163,9 +157,5 @@ func TestPageShowsFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	html := string(store.Files[KeyPage])
-	for _, want := range []string{`<figure class="wide">`, `<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page does not hold %s", want)
-		}
-	}
+	reporttest.Contains(t, html, `<figure class="wide">`, `<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;")
 }

@@ -20,14 +20,10 @@ import (
 func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing {
 	t.Helper()
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	l := page.NewListing(summaryOf(t, results, selection.First), ordered.Columns.Extra, limit)
 	for _, err := range l.Watch(ordered.All()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 	}
 	return l
 }
@@ -86,8 +82,6 @@ func pageItems(t *testing.T, index string) *page.Listing {
 			Pictures []int
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &data); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, json.Unmarshal([]byte(text), &data))
 	return &page.Listing{ID: data.Items.ID, Pictures: data.Items.Pictures}
 }

@@ -52,29 +52,19 @@ func writeLarge(t *testing.T, n int) string {
 	reporttest.Illustrate(t, store, &r, 1)
 	dir := t.TempDir()
 	to, err := storage.NewDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	shared := largeStore{to, make(map[string][]byte)}
 	picture := filepath.Join(dir, "pictures")
-	if err := os.MkdirAll(filepath.Join(dir, manifest.ItemsFolder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(picture, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.MkdirAll(filepath.Join(dir, manifest.ItemsFolder), 0o755))
+	reporttest.Must(t, os.Mkdir(picture, 0o755))
 	for key, data := range store.Files {
 		shared.shared[path.Base(key)] = data
-		if err := os.WriteFile(filepath.Join(picture, path.Base(key)), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, os.WriteFile(filepath.Join(picture, path.Base(key)), data, 0o644))
 	}
 	var results []manifest.Result
 	for r, err := range largeCampaign(t, n) {
 		err = errors.Join(err, os.Symlink(picture, filepath.Join(dir, manifest.ItemsFolder, r.Item.ID)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		results = append(results, r)
 	}
 	start := time.Now()
@@ -84,9 +74,7 @@ func writeLarge(t *testing.T, n int) string {
 	took := time.Since(start)
 	index := filepath.Join(dir, KeyPage)
 	info, err := os.Stat(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	t.Logf("report of %d items: %.1f s, page of %.1f MB", n, took.Seconds(), float64(info.Size())/1e6)
 	if info.Size() > 30e6 || took > time.Minute {
 		t.Errorf("the page has %d bytes after %v", info.Size(), took)

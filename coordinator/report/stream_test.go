@@ -88,9 +88,7 @@ func TestWriteOf100000ResultsInBoundedMemory(t *testing.T) {
 	store := &lineStore{Memory: reporttest.NewMemory()}
 	start := heapBytes()
 	s, err := Write(t.Context(), store, testCampaign(), synthetic(images, &store.peak))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if store.lines != 2*images+1 {
 		t.Errorf("%s has %d lines, want %d", KeyCSV, store.lines, 2*images+1)
 	}

@@ -14,9 +14,7 @@ import (
 func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	return s
 }
 
@@ -24,9 +22,7 @@ func TestSummaryGolden(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []selection.Rule{selection.First, selection.BestPSNR} {
 		object, err := json.MarshalIndent(summaryOf(t, reporttest.TableResults(t), rule), "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		reporttest.Golden(t, "summary_"+string(rule)+".json", append(object, '\n'))
 	}
 }

@@ -41,9 +41,7 @@ func TestCompare(t *testing.T) {
 		rename(&b[i])
 	}
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if len(v.Rows) != 2 || len(v.Images) != 10 || len(v.OnlyA)+len(v.OnlyB)+len(v.Unequal) != 0 {
 		t.Fatalf("%+v", v)
 	}
@@ -100,9 +98,7 @@ func TestCompareLeavesOutFailures(t *testing.T) {
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
 	reporttest.Ended(manifest.OutcomeFailed, "x")(&b[0])
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.PSNRA.N != 4 {
 		t.Errorf("row %+v", r)
 	}
@@ -119,17 +115,11 @@ func TestCompareWritesPictures(t *testing.T) {
 		}
 	}
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	to := reporttest.NewMemory()
-	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, v.Write(t.Context(), to, stores[0], stores[1], nil, 3))
 	img, err := png.Decode(bytes.NewReader(to.Files[comparison.KeyDifferences]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if want := 2*margin + header + 3*(cell+gap); img.Bounds().Dy() != want {
 		t.Errorf("the picture is %d pixels high, want %d: three rows", img.Bounds().Dy(), want)
 	}
@@ -160,18 +150,10 @@ func TestProblemsOfOneSide(t *testing.T) {
 		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
 	}
 	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var text bytes.Buffer
-	if err := v.WriteText(&text, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("text lacks %q:\n%s", want, text.String())
-		}
-	}
+	reporttest.Must(t, v.WriteText(&text, 0))
+	reporttest.Contains(t, text.String(), "inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B.")
 	if strings.Contains(text.String(), "largest differences") {
 		t.Errorf("differences that nobody asked for:\n%s", text.String())
 	}

@@ -30,17 +30,11 @@ func TestConvergenceSample(t *testing.T) {
 		}
 	}
 	s, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	summary, err := aggregate.SummarizeEntries(s, nil, selection.First, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	w := &figureWriter{store: store, summary: summary, limits: traceLimits{total: 2 * limit, line: 100}}
-	if err := w.writeAll(t.Context(), s.All()); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, w.writeAll(t.Context(), s.All()))
 	if len(store.Reads) != 2*limit {
 		t.Errorf("%d traces read, want %d", len(store.Reads), 2*limit)
 	}

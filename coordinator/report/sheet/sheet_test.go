@@ -20,26 +20,18 @@ import (
 func sheetOf(t *testing.T, store *reporttest.Memory, results []manifest.Result) (image.Image, []error) {
 	t.Helper()
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var done []*entry.Entry
 	for e, err := range ordered.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if e.Done() {
 			done = append(done, e)
 		}
 	}
 	lost, err := Write(t.Context(), store, File{Key: "sheets/x.png"}, done, len(results), len(done))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	img, err := png.Decode(bytes.NewReader(store.Files["sheets/x.png"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	return img, lost
 }
 
@@ -51,9 +43,7 @@ func flat(t *testing.T, width, height int, c color.Color) []byte {
 		img.Set(i%width, i/width, c)
 	}
 	var out bytes.Buffer
-	if err := png.Encode(&out, img); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, png.Encode(&out, img))
 	return out.Bytes()
 }
 
