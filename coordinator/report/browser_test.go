@@ -83,6 +83,16 @@ func state(t *testing.T, document, name string) string {
 	return m[1]
 }
 
+// wantStates checks data attributes of the root element.
+func wantStates(t *testing.T, document string, wants map[string]string) {
+	t.Helper()
+	for name, want := range wants {
+		if got := state(t, document, name); got != want {
+			t.Errorf("data-%s = %q, want %q", name, got, want)
+		}
+	}
+}
+
 // publishedPage writes the report of results to a directory and returns the path of its page.
 // The reports stay in DDIFF_REPORT_DIR if the variable is set.
 func publishedPage(t *testing.T, store *reporttest.Memory, results []manifest.Result) string {
@@ -132,17 +142,13 @@ func TestPageInBrowser(t *testing.T) {
   document.querySelectorAll(".item details").forEach((d) => { d.open = true; });`)
 	// The window is as high as the page: pictures outside of it are not loaded.
 	document := browse(t, index, "", "--screenshot="+shot, "--window-size=1320,20000")
-	for name, want := range map[string]string{
+	wantStates(t, document, map[string]string{
 		"ready":         "1",
 		"images-loaded": strconv.Itoa(pictures),
 		"images-broken": "0",
 		"before":        "0", // no curves before a click
 		"more":          "true",
-	} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %s, want %s", name, got, want)
-		}
-	}
+	})
 	if got, want := strings.Count(document, `<path class="curve `), 6*traces+2; got != want {
 		t.Errorf("%d curves drawn, want %d", got, want)
 	}
@@ -295,7 +301,7 @@ func TestViewerComparesRestorations(t *testing.T) {
   document.getElementById("viewer-close").click();
   out.closed = location.hash;`)
 	document := browse(t, index, "item="+results[3].Item.ID)
-	for name, want := range map[string]string{
+	wantStates(t, document, map[string]string{
 		"open": "true",
 		"panels": "Truth;Measurement;ddiff, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff, run 1;" +
 			"ddiff-hqs, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff-hqs, run 1",
@@ -310,11 +316,7 @@ func TestViewerComparesRestorations(t *testing.T) {
 		"next":         "b.png",
 		"address":      "#item=" + results[6].Item.ID, // the same method of the next measurement
 		"closed":       "",
-	} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %q, want %q", name, got, want)
-		}
-	}
+	})
 }
 
 // TestPageMarksMisfit marks a residual that the noise does not explain.
@@ -349,11 +351,7 @@ func TestPhoneShowsThePSNR(t *testing.T) {
 <iframe src="index.html" width="360" height="740" style="border: 0"></iframe></html>`
 	reporttest.Must(t, os.WriteFile(phone, []byte(frame), 0o644))
 	document := browse(t, phone, "")
-	for name, want := range map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %q, want %q", name, got, want)
-		}
-	}
+	wantStates(t, document, map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"})
 }
 
 // uniform is a PNG of one colour.

@@ -97,9 +97,5 @@ func TestPageOf20000Items(t *testing.T) {
 	// The page's security policy blocks all requests but for files, and the browser reports a blocked one on its console.
 	document := browse(t, index, "")
 	found := strings.Repeat("photographs/2026/scene_04999,", 3) + "photographs/2026/scene_04999 4 of 20000 items match"
-	for name, want := range map[string]string{"cards": "24", "found": found} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %q, want %q", name, got, want)
-		}
-	}
+	wantStates(t, document, map[string]string{"cards": "24", "found": found})
 }

@@ -67,7 +67,9 @@ func TestCompare(t *testing.T) {
 func TestCompareRefuses(t *testing.T) {
 	t.Parallel()
 	base := solvedBy(t, "ddiff", 0)
-	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) })
+	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) {
+		r.Item.Solver, r.Item.Precision = json.RawMessage(`{"steps":7}`), "float16"
+	})
 	for _, tt := range []struct {
 		name string
 		b    []manifest.Result
@@ -77,8 +79,9 @@ func TestCompareRefuses(t *testing.T) {
 		{"an oracle", base, selection.BestPSNR, "rank an oracle"},
 		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; seed: 7 in A, 8 in B"},
 		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; images: 5 of A, 4 of B, 4 in common"},
-		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) and ddiff (steps=100)"},
-		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
+		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) in float16 and ddiff (steps=100)"},
+		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "",
+			"no problem is common: A has motion_deblur σ=0.05 128x128 center_crop, B has motion_deblur σ=0.1 128x128 center_crop"},
 		{"nothing", nil, "", "no problem is common: one side has no restored item"},
 	} {
 		if _, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, ""); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
