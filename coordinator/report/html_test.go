@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
@@ -147,15 +145,4 @@ func TestPageMarksTheOracle(t *testing.T) {
 	if strings.Contains(html, "best of this task") {
 		t.Error("an oracle's figure is ranked")
 	}
-}
-
-func TestPageShowsFigures(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	drawn := figure.File{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png", Wide: true}
-	if _, err := page.Write(t.Context(), store, testCampaign(), aggregate.Summary{}, &page.Gallery{Limit: 1}, page.Parts{List: page.NewListing(aggregate.Summary{}, nil, 1), Figures: []figure.File{drawn}}); err != nil {
-		t.Fatal(err)
-	}
-	html := string(store.Files[KeyPage])
-	reporttest.Contains(t, html, `<figure class="wide">`, `<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;")
 }
