@@ -83,6 +83,16 @@ func state(t *testing.T, document, name string) string {
 	return m[1]
 }
 
+// wantStates checks data attributes of the root element.
+func wantStates(t *testing.T, document string, wants map[string]string) {
+	t.Helper()
+	for name, want := range wants {
+		if got := state(t, document, name); got != want {
+			t.Errorf("data-%s = %q, want %q", name, got, want)
+		}
+	}
+}
+
 // publishedPage writes the report of results to a directory and returns the path of its page.
 // The reports stay in DDIFF_REPORT_DIR if the variable is set.
 func publishedPage(t *testing.T, store *reporttest.Memory, results []manifest.Result) string {
@@ -109,9 +119,7 @@ func TestPageInBrowser(t *testing.T) {
 		trace.Curves = append(trace.Curves, manifest.Curve{Name: name, Values: trace.Curve("data_norm")})
 	}
 	data, err := json.Marshal(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	store.Files[manifest.ItemKey(results[0].Item.ID, manifest.FileTrace)] = data
 	index := publishedPage(t, store, results)
 
@@ -134,17 +142,13 @@ func TestPageInBrowser(t *testing.T) {
   document.querySelectorAll(".item details").forEach((d) => { d.open = true; });`)
 	// The window is as high as the page: pictures outside of it are not loaded.
 	document := browse(t, index, "", "--screenshot="+shot, "--window-size=1320,20000")
-	for name, want := range map[string]string{
+	wantStates(t, document, map[string]string{
 		"ready":         "1",
 		"images-loaded": strconv.Itoa(pictures),
 		"images-broken": "0",
 		"before":        "0", // no curves before a click
 		"more":          "true",
-	} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %s, want %s", name, got, want)
-		}
-	}
+	})
 	if got, want := strings.Count(document, `<path class="curve `), 6*traces+2; got != want {
 		t.Errorf("%d curves drawn, want %d", got, want)
 	}
@@ -166,9 +170,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 	results := campaign(t, store)
 	index := publishedPage(t, store, results)
 	lost := filepath.Join(filepath.Dir(index), filepath.FromSlash(manifest.ItemKey(results[0].Item.ID, manifest.FileRestored)))
-	if err := os.Remove(lost); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.Remove(lost))
 	addProbe(t, index, `new Image().src = "http://192.0.2.1/a.png";`)
 	document, console := load(t, index, "", "--virtual-time-budget=5000")
 	if got := state(t, document, "images-broken"); got != "1" {
@@ -187,9 +189,7 @@ func TestPageReportsBrokenImages(t *testing.T) {
 func addProbe(t *testing.T, index, script string) {
 	t.Helper()
 	content, err := os.ReadFile(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	content = append(content, `<script>addEventListener("load", async () => {
   const out = document.documentElement.dataset;
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -199,9 +199,7 @@ func addProbe(t *testing.T, index, script string) {
     field.dispatchEvent(new Event("input", { bubbles: true }));
   };
 `+script+"\n});</script>"...)
-	if err := os.WriteFile(index, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.WriteFile(index, content, 0o644))
 }
 
 func TestPageInteraction(t *testing.T) {
@@ -303,7 +301,7 @@ func TestViewerComparesRestorations(t *testing.T) {
   document.getElementById("viewer-close").click();
   out.closed = location.hash;`)
 	document := browse(t, index, "item="+results[3].Item.ID)
-	for name, want := range map[string]string{
+	wantStates(t, document, map[string]string{
 		"open": "true",
 		"panels": "Truth;Measurement;ddiff, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff, run 1;" +
 			"ddiff-hqs, run 0;Mean of 2 runs;Deviation of 2 runs, white: 0.2;ddiff-hqs, run 1",
@@ -318,11 +316,7 @@ func TestViewerComparesRestorations(t *testing.T) {
 		"next":         "b.png",
 		"address":      "#item=" + results[6].Item.ID, // the same method of the next measurement
 		"closed":       "",
-	} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %q, want %q", name, got, want)
-		}
-	}
+	})
 }
 
 // TestPageMarksMisfit marks a residual that the noise does not explain.
@@ -355,15 +349,9 @@ func TestPhoneShowsThePSNR(t *testing.T) {
 	phone := filepath.Join(filepath.Dir(index), "phone.html")
 	frame := `<!DOCTYPE html><html><script>addEventListener("message", (e) => Object.assign(document.documentElement.dataset, e.data));</script>
 <iframe src="index.html" width="360" height="740" style="border: 0"></iframe></html>`
-	if err := os.WriteFile(phone, []byte(frame), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.WriteFile(phone, []byte(frame), 0o644))
 	document := browse(t, phone, "")
-	for name, want := range map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %q, want %q", name, got, want)
-		}
-	}
+	wantStates(t, document, map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"})
 }
 
 // uniform is a PNG of one colour.
@@ -372,9 +360,7 @@ func uniform(t *testing.T, c color.RGBA) []byte {
 	img := image.NewRGBA(image.Rect(0, 0, 16, 16))
 	draw.Draw(img, img.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
 	var out bytes.Buffer
-	if err := png.Encode(&out, img); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, png.Encode(&out, img))
 	return out.Bytes()
 }
 
@@ -413,13 +399,9 @@ func TestErrorMapHasTheStatedScale(t *testing.T) {
 			shot := filepath.Join(filepath.Dir(index), "screenshot.png")
 			document := browse(t, index, "item="+r.Item.ID, "--screenshot="+shot)
 			data, err := os.ReadFile(shot)
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			img, err := png.Decode(bytes.NewReader(data))
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			x, errX := strconv.Atoi(state(t, document, "x"))
 			y, errY := strconv.Atoi(state(t, document, "y"))
 			if errX != nil || errY != nil || state(t, document, "end") != "0.2" {

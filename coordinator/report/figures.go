@@ -14,8 +14,8 @@ import (
 )
 
 // WriteFigures stores the statistical figures of results, in any order, and no other file of a report: NAME.svg, NAME.png and
-// NAME.csv of each figure, and [KeyCaptions]. Figures of an earlier call that this call does not write are removed, if the
-// store can list and delete. It returns the number of figures.
+// NAME.csv of each figure, and [KeyCaptions]. Figures of an earlier call that this call does not write are
+// removed. It returns the number of figures.
 //
 // It reads at most 2048 traces for one line of a convergence figure, and 16384 for all of them; [Write] reads 128 and 1024. If
 // a listed trace cannot be read, the error wraps [result.ErrIncomplete], and all figures are there.

@@ -1,7 +1,10 @@
 package report
 
 import (
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ddiff/coordinator/report/aggregate"
@@ -23,6 +26,23 @@ func testCampaign() Campaign {
 // campaign stores a campaign of synthetic pictures and curves: eight tasks, one of them with two methods, a measurement
 // without truth, one failed and one dead item.
 func campaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
+	t.Helper()
+	drawn.once.Do(func() {
+		drawn.files = reporttest.NewMemory()
+		drawn.results = drawCampaign(t, drawn.files)
+	})
+	maps.Copy(store.Files, drawn.files.Files)
+	return slices.Clone(drawn.results)
+}
+
+// drawn is the campaign that the tests share: they replace its files and results, and change none.
+var drawn struct {
+	once    sync.Once
+	files   *reporttest.Memory
+	results []manifest.Result
+}
+
+func drawCampaign(t *testing.T, store *reporttest.Memory) []manifest.Result {
 	t.Helper()
 	var results []manifest.Result
 	names := []string{"harbour.png", "meadow_2.png", "meadow_10.png"}
@@ -65,8 +85,6 @@ func texts(cells []table.Cell) string {
 func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	return s
 }

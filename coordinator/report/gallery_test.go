@@ -31,14 +31,10 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery {
 	t.Helper()
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	g := &page.Gallery{Limit: limit}
 	for _, err := range g.Watch(ordered.All()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 	}
 	return g
 }

@@ -21,9 +21,7 @@ import (
 func TestSweepsAreNotPooled(t *testing.T) {
 	t.Parallel()
 	s, err := aggregate.Summarize(reporttest.Stream(reporttest.SweepResults(t)), operator.Builtin(), selection.First, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	shown := table.Of(s, "-")
 	var got []string
 	for i := range s.Rows {
@@ -54,32 +52,6 @@ func TestSweepsAreNotPooled(t *testing.T) {
 		if c.Refused != "" || c.Difference.N != 2 || c.Difference.Mean != -2 {
 			t.Errorf("%s, %s: %s - %s = %+v, refused %q", c.Task, c.Problem, c.A, c.B, c.Difference, c.Refused)
 		}
-	}
-}
-
-// TestSweepReachesPageAndTable looks for what varies and what does not.
-func TestSweepReachesPageAndTable(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	s, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(reporttest.SweepResults(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	index := string(store.Files[KeyPage])
-	for _, want := range []string{"gamma0=10", "factor=8", "<td>0.02</td>", "steps=50; gamma0=8", "128x128 center_crop"} {
-		if !strings.Contains(index, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	for format, want := range map[table.Format]string{table.FormatText: "factor=2", table.FormatMarkdown: "gamma0=10", table.FormatLaTeX: `$\sigma$`} {
-		var out bytes.Buffer
-		if err := table.Write(&out, s, format); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("%s lacks %q (%v):\n%s", format, want, err, out.String())
-		}
-	}
-	if csv := string(store.Files[KeyCSV]); !strings.Contains(csv, ",super_resolution,factor=8,0.05,128x128,abab") ||
-		!strings.Contains(csv, ",ddiff,steps=50;gamma0=10,0,7,done,,") {
-		t.Errorf("results.csv:\n%s", csv)
 	}
 }
 
@@ -187,14 +159,8 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 		reporttest.Result(t, "hdr", "a", "-2", 0, reporttest.Ended(manifest.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
-	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
+	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil))
+	reporttest.Contains(t, out.String(), ",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`)
 }
 
 func TestSecondReportLeavesNothingStale(t *testing.T) {
@@ -205,9 +171,7 @@ func TestSecondReportLeavesNothingStale(t *testing.T) {
 		c := testCampaign()
 		c.Others = 1
 		s, err := Write(t.Context(), store, c, reporttest.Stream([]manifest.Result{reporttest.Result(t, task, "ddiff", "a", 0, reporttest.Scored(25, 20, 0.5, 0))}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if got := reporttest.Keys(store, sheet.Folder); len(got) != 2 || store.Files[sheet.Folder+task+".png"] == nil {
 			t.Errorf("after the report on %s: %v", task, got)
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
@@ -93,30 +91,6 @@ func TestPageEscapesInBrowser(t *testing.T) {
 	}
 }
 
-func TestPageDataIsJSON(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	html := pageOf(t, store, testCampaign(), campaign(t, store))
-	m := regexp.MustCompile(`(?s)<script type="application/json" id="report-curves">(.*?)</script>`).FindStringSubmatch(html)
-	if m == nil {
-		t.Fatal("the page has no data")
-	}
-	var data map[string]struct {
-		Step   []int
-		T      []int
-		Series []struct {
-			Name   string
-			Values []float64
-		}
-	}
-	if err := json.Unmarshal([]byte(m[1]), &data); err != nil {
-		t.Fatal(err)
-	}
-	if c := data["0"]; len(data) != 28 || len(c.Series) != 6 || c.Series[0].Name != "data_norm" || len(c.Series[0].Values) != 100 || c.T[99] != 0 {
-		t.Errorf("%d items with curves, the first has %+v", len(data), c.Series)
-	}
-}
-
 func TestPageLoadsNothingFromTheNetwork(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
@@ -131,9 +105,7 @@ func TestPageIsBounded(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
 	trace, err := json.Marshal(reporttest.Trace(3, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var results []manifest.Result
 	for i := range page.MaxItems + 50 {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("img%d", i), i, reporttest.Scored(30, 20, 0.7, 0))
@@ -159,11 +131,7 @@ func TestPageIsBounded(t *testing.T) {
 func TestPageWithoutItems(t *testing.T) {
 	t.Parallel()
 	html := pageOf(t, reporttest.NewMemory(), Campaign{}, nil)
-	for _, want := range []string{"Unnamed campaign", "The campaign has no items.", "No item was restored."} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
+	reporttest.Contains(t, html, "Unnamed campaign", "The campaign has no items.", "No item was restored.")
 }
 
 func TestPageMarksTheOracle(t *testing.T) {
@@ -176,20 +144,5 @@ func TestPageMarksTheOracle(t *testing.T) {
 	}
 	if strings.Contains(html, "best of this task") {
 		t.Error("an oracle's figure is ranked")
-	}
-}
-
-func TestPageShowsFigures(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	drawn := figure.File{Name: "psnr", Caption: `PSNR "per" image <all>`, SVG: "figures/psnr.svg", PNG: "figures/psnr.png", Wide: true}
-	if _, err := page.Write(t.Context(), store, testCampaign(), aggregate.Summary{}, &page.Gallery{Limit: 1}, page.Parts{List: page.NewListing(aggregate.Summary{}, nil, 1), Figures: []figure.File{drawn}}); err != nil {
-		t.Fatal(err)
-	}
-	html := string(store.Files[KeyPage])
-	for _, want := range []string{`<figure class="wide">`, `<img src="figures/psnr.svg"`, `href="figures/psnr.png"`, "PSNR &#34;per&#34; image &lt;all&gt;"} {
-		if !strings.Contains(html, want) {
-			t.Errorf("the page does not hold %s", want)
-		}
 	}
 }

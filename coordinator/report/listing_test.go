@@ -3,9 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,41 +17,12 @@ import (
 func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing {
 	t.Helper()
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	l := page.NewListing(summaryOf(t, results, selection.First), ordered.Columns.Extra, limit)
 	for _, err := range l.Watch(ordered.All()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 	}
 	return l
-}
-
-func TestListingHoldsAllItems(t *testing.T) {
-	t.Parallel()
-	var results []manifest.Result
-	for _, method := range []string{"ddiff", "ddiff-hqs"} {
-		for i := range 3 {
-			for run := range 2 {
-				results = append(results, reporttest.Result(t, "hdr", method, fmt.Sprintf("img%d", i), run, reporttest.Scored(20+float64(i), 15, 0.5, 0.005)))
-			}
-		}
-	}
-	results = append(results, reporttest.Result(t, "hdr", "ddiff", "bad", 0, reporttest.Ended(manifest.OutcomeDead, "x")))
-	rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-	l := listingOf(t, results, page.MaxListed)
-	if len(l.ID) != 12 || len(l.Names) != 3 || len(l.Cells) != 2 || len(l.Hows) != 2 { // with a cost and without
-		t.Fatalf("%d items, %d names, %d cells, %d hows", len(l.ID), len(l.Names), len(l.Cells), len(l.Hows))
-	}
-	// Two runs of each method share a measurement.
-	if want := []int{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2}; !slices.Equal(l.Measurement, want) {
-		t.Errorf("measurements = %v, want %v", l.Measurement, want)
-	}
-	if l.PSNR[2] != 21 || !(math.Abs(l.Ratio[2]-3) <= 1e-12) || l.Run[3] != 1 { // 0.005/0.05² + 1
-		t.Errorf("PSNR %v, ratio %v, run %d", l.PSNR[2], l.Ratio[2], l.Run[3])
-	}
 }
 
 func TestListingSharesItsPlaces(t *testing.T) {
@@ -86,8 +54,6 @@ func pageItems(t *testing.T, index string) *page.Listing {
 			Pictures []int
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &data); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, json.Unmarshal([]byte(text), &data))
 	return &page.Listing{ID: data.Items.ID, Pictures: data.Items.Pictures}
 }

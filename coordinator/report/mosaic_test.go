@@ -1,37 +1,13 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
-	"image/png"
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/manifest"
 )
-
-func TestMosaicStatesItsRule(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	results := campaign(t, store)
-	file, lost, err := page.WriteMosaic(t.Context(), store, listingOf(t, results, page.MaxListed))
-	if err != nil || len(lost) != 0 {
-		t.Fatal(err, lost)
-	}
-	img, err := png.Decode(bytes.NewReader(store.Files[KeyMosaic]))
-	if err != nil || img.Bounds().Dx() != file.Width || img.Bounds().Dy() != file.Height {
-		t.Fatalf("picture %v, want %dx%d, %v", img.Bounds(), file.Width, file.Height, err)
-	}
-	if !strings.Contains(file.Rule, "middle image of each third") || !strings.Contains(file.Rule, "first row") || strings.Contains(file.Rule, "runs") {
-		t.Errorf("rule %q", file.Rule)
-	}
-	// A page at 300 dots per inch.
-	if file.Width < 1800 || file.Width > 2400 || file.Height > 3000 {
-		t.Errorf("the mosaic has %dx%d pixels", file.Width, file.Height)
-	}
-}
 
 // TestMosaicIsBounded: more tasks than rows are counted, and a report without finished items leaves no mosaic.
 func TestMosaicIsBounded(t *testing.T) {

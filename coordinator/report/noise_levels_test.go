@@ -49,9 +49,7 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 	store := reporttest.NewMemory()
 	results := noiseLevels(t, "diffpir", 0)
 	s, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	type row struct {
 		sigma   string
 		photons float64
@@ -90,11 +88,7 @@ func TestNoiseLevelsAreNotPooled(t *testing.T) {
 		}
 	}
 	index := string(store.Files[KeyPage])
-	for _, text := range []string{`"photons":30`, `"photons":100`, `"sigma":"auto"`} {
-		if !strings.Contains(index, text) {
-			t.Errorf("the page lacks %s", text)
-		}
-	}
+	reporttest.Contains(t, index, `"photons":30`, `"photons":100`, `"sigma":"auto"`)
 	figures := figuresOf(t, reporttest.NewMemory(), results, selection.First)
 	expect(t, figures, "psnr_vs_photons_hdr", "diffpir psnr", "30 30.5 24.1469 36.8531 2", "100 40.5 34.1469 46.8531 2")
 	for _, problem := range []string{"hdr_sigma0.05", "hdr_sigma0.05_30_photons", "hdr_sigma0.05_100_photons", "hdr_sigmaauto"} {
@@ -133,9 +127,7 @@ func TestFilterNoiseLevels(t *testing.T) {
 		wantSelected(t, results, where, want)
 	}
 	f, err := result.ParseFilter([]string{"photons=30"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	for _, err := range f.Select(reporttest.Stream(results[:2])) {
 		if err == nil || !strings.Contains(err.Error(), "photons: no result has this property") {
 			t.Errorf("without photons: %v", err)

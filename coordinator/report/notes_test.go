@@ -82,19 +82,6 @@ func TestApproachesBeyondTheLines(t *testing.T) {
 	}
 }
 
-// TestPrecisionOfApproaches: an approach with a fixed precision names it.
-func TestPrecisionOfApproaches(t *testing.T) {
-	t.Parallel()
-	a := sweep.Approach{Method: "ddiff", Settings: "steps=3"}
-	if got := a.FullText(); got != "ddiff (steps=3)" {
-		t.Errorf("%q", got)
-	}
-	a.Precision = "float16"
-	if got := a.FullText(); got != "ddiff (steps=3) in float16" {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestLargeCSV: a store that cannot read a file while it writes gets the complete file, too.
 func TestLargeCSV(t *testing.T) {
 	t.Parallel()

@@ -26,9 +26,7 @@ func TestRowsFollowTheOrderOfTheTasks(t *testing.T) {
 		c := testCampaign()
 		c.Tasks = tt.tasks
 		s, err := Write(t.Context(), reporttest.NewMemory(), c, reporttest.Stream(results))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		var got []string
 		for _, r := range s.Rows {
 			got = append(got, r.Task)

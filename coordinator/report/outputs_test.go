@@ -26,9 +26,7 @@ func output(t *testing.T, results ...manifest.Result) result.Output {
 	var failures []byte
 	for _, r := range results {
 		data, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if r.Outcome == manifest.OutcomeDone {
 			store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
 			store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTruth)] = []byte("a picture")
@@ -141,9 +139,7 @@ func TestResultsStop(t *testing.T) {
 	}
 	n := 0
 	for _, err := range result.Results(t.Context(), []result.Output{output(t, all...)}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if n++; n == 3 {
 			break
 		}
@@ -168,9 +164,7 @@ func TestFilter(t *testing.T) {
 		{[]string{"prior=abab"}, 20}, {[]string{"prior=ba"}, 0}, {[]string{"size=128x128", "run=0", "outcome=done", "seed=7"}, 20},
 	} {
 		f, err := result.ParseFilter(tt.where)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if got, err := read(t, f, o); err != nil || len(got) != tt.n {
 			t.Errorf("%v selects %d results (%v), want %d", tt.where, len(got), err, tt.n)
 		}
@@ -181,9 +175,7 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	f, err := result.ParseFilter([]string{"gamma=8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if _, err := read(t, f, o); !errors.Is(err, result.ErrFilter) || !strings.Contains(err.Error(), "gamma") {
 		t.Errorf("a property that no result has: error %v", err)
 	}
@@ -198,9 +190,7 @@ func TestFolderIsComplete(t *testing.T) {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0, reporttest.Scored(25, 20, 0.5, 0))
 		reporttest.Illustrate(t, store, &r, i)
 		data, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileResult)] = data
 		outputs = append(outputs, result.Output{Address: fmt.Sprintf("out%d", i), Store: store})
 	}

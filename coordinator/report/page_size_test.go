@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,29 +52,19 @@ func writeLarge(t *testing.T, n int) string {
 	reporttest.Illustrate(t, store, &r, 1)
 	dir := t.TempDir()
 	to, err := storage.NewDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	shared := largeStore{to, make(map[string][]byte)}
 	picture := filepath.Join(dir, "pictures")
-	if err := os.MkdirAll(filepath.Join(dir, manifest.ItemsFolder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(picture, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, os.MkdirAll(filepath.Join(dir, manifest.ItemsFolder), 0o755))
+	reporttest.Must(t, os.Mkdir(picture, 0o755))
 	for key, data := range store.Files {
 		shared.shared[path.Base(key)] = data
-		if err := os.WriteFile(filepath.Join(picture, path.Base(key)), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, os.WriteFile(filepath.Join(picture, path.Base(key)), data, 0o644))
 	}
 	var results []manifest.Result
 	for r, err := range largeCampaign(t, n) {
 		err = errors.Join(err, os.Symlink(picture, filepath.Join(dir, manifest.ItemsFolder, r.Item.ID)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		results = append(results, r)
 	}
 	start := time.Now()
@@ -85,9 +74,7 @@ func writeLarge(t *testing.T, n int) string {
 	took := time.Since(start)
 	index := filepath.Join(dir, KeyPage)
 	info, err := os.Stat(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	t.Logf("report of %d items: %.1f s, page of %.1f MB", n, took.Seconds(), float64(info.Size())/1e6)
 	if info.Size() > 30e6 || took > time.Minute {
 		t.Errorf("the page has %d bytes after %v", info.Size(), took)
@@ -110,34 +97,5 @@ func TestPageOf20000Items(t *testing.T) {
 	// The page's security policy blocks all requests but for files, and the browser reports a blocked one on its console.
 	document := browse(t, index, "")
 	found := strings.Repeat("photographs/2026/scene_04999,", 3) + "photographs/2026/scene_04999 4 of 20000 items match"
-	for name, want := range map[string]string{"cards": "24", "found": found} {
-		if got := state(t, document, name); got != want {
-			t.Errorf("data-%s = %q, want %q", name, got, want)
-		}
-	}
-}
-
-// TestPageOf1000ItemsIsInteractive measures the time from the navigation to a search whose result is laid out.
-func TestPageOf1000ItemsIsInteractive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures a time")
-	}
-	chromium(t)
-	index := writeLarge(t, 1000)
-	addProbe(t, index, `
-  const opened = performance.now();
-  set(document.getElementById("toolbar").elements.q, "scene_00249");
-  out.height = document.querySelector(".item").offsetHeight > 0;
-  out.searched = performance.now().toFixed(0) + " " + opened.toFixed(0);`)
-	// Without virtual time, whose clock does not run with the processor's.
-	document, console := load(t, index, "")
-	if console != "" {
-		t.Errorf("the browser's console shows\n%s", console)
-	}
-	searched, opened, _ := strings.Cut(state(t, document, "searched"), " ")
-	t.Logf("loaded after %s ms, search laid out after %s ms", opened, searched)
-	// Two seconds on an idle machine; the bound allows for a busy one.
-	if ms, err := strconv.Atoi(searched); err != nil || ms > 20_000 || state(t, document, "height") != "true" {
-		t.Errorf("interactive after %s ms, %v", searched, err)
-	}
+	wantStates(t, document, map[string]string{"cards": "24", "found": found})
 }

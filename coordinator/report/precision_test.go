@@ -40,14 +40,8 @@ func TestPrecisionsHaveRows(t *testing.T) {
 		t.Errorf("comparisons %+v", s.Comparisons)
 	}
 	var shown strings.Builder
-	if err := table.Write(&shown, s, table.FormatMarkdown); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"| precision |", "| bfloat16 |", "Several precisions of the score network: 3 items in bfloat16, 3 items in float32."} {
-		if !strings.Contains(shown.String(), want) {
-			t.Errorf("the table lacks %q:\n%s", want, shown.String())
-		}
-	}
+	reporttest.Must(t, table.Write(&shown, s, table.FormatMarkdown))
+	reporttest.Contains(t, shown.String(), "| precision |", "| bfloat16 |", "Several precisions of the score network: 3 items in bfloat16, 3 items in float32.")
 	if strings.Contains(shown.String(), "mix them") {
 		t.Errorf("no row mixes precisions:\n%s", shown.String())
 	}
@@ -60,14 +54,10 @@ func TestPrecisionsHaveRows(t *testing.T) {
 func wantSelected(t *testing.T, results []manifest.Result, condition string, want int) {
 	t.Helper()
 	f, err := result.ParseFilter([]string{condition})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	n := 0
 	for _, err := range f.Select(reporttest.Stream(results)) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		n++
 	}
 	if n != want {
@@ -90,14 +80,8 @@ func TestUnfixedPrecisionIsNamed(t *testing.T) {
 		t.Errorf("comparisons %+v", s.Comparisons)
 	}
 	var shown strings.Builder
-	if err := table.Write(&shown, s, table.FormatMarkdown); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"| precision |", "| float32 (not fixed) |", "| float32 |"} {
-		if !strings.Contains(shown.String(), want) {
-			t.Errorf("the table lacks %q:\n%s", want, shown.String())
-		}
-	}
+	reporttest.Must(t, table.Write(&shown, s, table.FormatMarkdown))
+	reporttest.Contains(t, shown.String(), "| precision |", "| float32 (not fixed) |", "| float32 |")
 }
 
 // Workers of different defaults restore a campaign that fixes no precision: its report says that its means mix them.
@@ -119,13 +103,9 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 		t.Errorf("the notes are %q, want %q", notes, want)
 	}
 	var out bytes.Buffer
-	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil))
 	rows, err := csv.NewReader(&out).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	at := slices.Index(rows[0], "precision")
 	if at < 0 {
 		t.Fatalf("the columns are %v", rows[0])

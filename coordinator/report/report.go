@@ -23,9 +23,8 @@ import (
 )
 
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
-// index.html, the page last, so that its links work. A second call replaces the first report; contact sheets of the earlier report that the
-// new one does not have are removed, if the store can list and delete. Write reads results once, in any order, and one
-// picture at a time. It returns the stored summary.
+// index.html, the page last, so that its links work. A second call replaces the first report and removes contact sheets that the
+// new one does not have. Write reads results once, in any order, and one picture at a time. It returns the stored summary.
 //
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
 // error that wraps [result.ErrIncomplete]. Other errors stop it: [selection.ErrUnknownRule], errors of results, errors of Put.
@@ -102,25 +101,26 @@ func write(
 // removeStale removes the contact sheets, the mosaic and the pictures of runs that do not belong to this report, and no
 // other file of their folders.
 func removeStale(ctx context.Context, store result.Files, known operator.Set, sheets []sheet.File, mosaic *page.Mosaic, runs []string) error {
-	p, ok := store.(result.Pruner)
-	if !ok {
-		return nil
+	current := runs
+	for _, s := range sheets {
+		current = append(current, s.Key)
+	}
+	if mosaic != nil {
+		current = append(current, KeyMosaic)
 	}
 	var stale []string
 	for _, prefix := range []string{sheet.Folder, KeyMosaic} {
-		for info, err := range p.List(ctx, prefix) {
+		for info, err := range store.List(ctx, prefix) {
 			if err != nil {
 				return fmt.Errorf("list %s: %w", prefix, err)
 			}
-			current := slices.ContainsFunc(sheets, func(s sheet.File) bool { return s.Key == info.Key }) ||
-				info.Key == KeyMosaic && mosaic != nil || slices.Contains(runs, info.Key)
-			if !current && (info.Key == KeyMosaic || isSheet(info.Key, known)) {
+			if !slices.Contains(current, info.Key) && (info.Key == KeyMosaic || isSheet(info.Key, known)) {
 				stale = append(stale, info.Key)
 			}
 		}
 	}
 	for _, key := range stale {
-		if err := p.Delete(ctx, key); err != nil {
+		if err := store.Delete(ctx, key); err != nil {
 			return fmt.Errorf("remove %s of an earlier report: %w", key, err)
 		}
 	}

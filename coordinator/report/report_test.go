@@ -1,17 +1,12 @@
 package report
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/page"
@@ -21,67 +16,6 @@ import (
 	"ddiff/coordinator/report/sheet"
 	"ddiff/manifest"
 )
-
-func TestWriteStoresTheReport(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	results := campaign(t, store)
-	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results)); err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{KeyCSV, KeyPage, KeySummaryJSON, KeySummaryMarkdown, KeyMosaic, "sheets/super_resolution.png", "sheets/hdr.png"} {
-		if len(store.Files[key]) == 0 {
-			t.Errorf("%s is missing", key)
-		}
-	}
-	if got := len(reporttest.Keys(store, "sheets/")); got != 8 {
-		t.Errorf("%d sheets, want 8", got)
-	}
-	if got := strings.Count(string(store.Files[KeyCSV]), "\n"); got != len(results)+1 {
-		t.Errorf("%d lines in %s, want %d", got, KeyCSV, len(results)+1)
-	}
-	var s aggregate.Summary
-	if err := json.Unmarshal(store.Files[KeySummaryJSON], &s); err != nil || s.Done != 28 || s.Items != len(results) {
-		t.Errorf("summary: %d of %d done, %v", s.Done, s.Items, err)
-	}
-	for key, n := range store.Reads {
-		if n > 2 { // for the contact sheet and the mosaic
-			t.Errorf("%s was read %d times", key, n)
-		}
-	}
-}
-
-func TestWriteDependsOnResultsOnly(t *testing.T) {
-	t.Parallel()
-	first := reporttest.NewMemory()
-	results := campaign(t, first)
-	for i := range results {
-		results[i].Finished = results[i].Finished.Add(time.Duration(i) * time.Minute)
-	}
-	items := maps.Clone(first.Files)
-	if _, err := Write(t.Context(), first, testCampaign(), reporttest.Stream(results)); err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		again := reporttest.NewMemory()
-		again.Files = maps.Clone(items)
-		rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-		if _, err := Write(t.Context(), again, testCampaign(), reporttest.Stream(results)); err != nil {
-			t.Fatal(err)
-		}
-		if len(again.Files) != len(first.Files) {
-			t.Errorf("%d files, then %d", len(first.Files), len(again.Files))
-		}
-		for key, data := range again.Files {
-			if !bytes.Equal(data, first.Files[key]) {
-				t.Errorf("%s depends on the order of the results", key)
-			}
-		}
-	}
-	if index := string(first.Files[KeyPage]); !strings.Contains(index, "2026-03-01 09:00 UTC to 2026-03-01 09:27 UTC") {
-		t.Error("the page does not show when the items were restored")
-	}
-}
 
 func TestWriteWithoutResults(t *testing.T) {
 	t.Parallel()

@@ -53,9 +53,7 @@ func TestOneVersionPerTable(t *testing.T) {
 				pins = []string{tt.pin}
 			}
 			v, err := result.ParseVersions(pins)
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			s, err := aggregate.Summarize(v.Select(reporttest.Stream(results)), nil, "", nil)
 			if tt.refused != "" {
 				if !errors.Is(err, result.ErrVersions) || !strings.Contains(err.Error(), tt.refused) || strings.Contains(err.Error(), "\n") {
@@ -63,9 +61,7 @@ func TestOneVersionPerTable(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			for name, id := range tt.want {
 				if s.MetricIDs[name] != id {
 					t.Errorf("%s = %q, want %q", name, s.MetricIDs[name], id)
@@ -95,44 +91,26 @@ func TestFurtherMetrics(t *testing.T) {
 		reporttest.Result(t, "hdr", "ddiff", "d", 0, reporttest.Ended(manifest.OutcomeFailed, "no such file")),
 	}
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, selection.Mean, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if e := s.Rows[0].Metrics["lpips_vgg"]; e.N != 2 || !(math.Abs(e.Mean-0.4) <= 1e-12) || e.HalfWidth == nil {
 		t.Errorf("estimate %+v, want the mean 0.4 of two images", e)
 	}
 	for format, want := range map[table.Format]string{table.FormatText: " lpips_vgg ", table.FormatMarkdown: `| lpips\_vgg |`, table.FormatLaTeX: `& Lpips\_vgg &`} {
 		var out strings.Builder
-		if err := table.Write(&out, s, format); err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range []string{want, "0.4000", "vgg@1:aaaaaaaa", "1 of 4 finished items have no score of"} {
-			if !strings.Contains(out.String(), text) {
-				t.Errorf("%s lacks %q:\n%s", format, text, out.String())
-			}
-		}
+		reporttest.Must(t, table.Write(&out, s, format))
+		reporttest.Contains(t, out.String(), want, "0.4000", "vgg@1:aaaaaaaa", "1 of 4 finished items have no score of")
 	}
 	var csv strings.Builder
-	if err := table.WriteCSV(t.Context(), &csv, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,,,\n"} {
-		if !strings.Contains(csv.String(), want) {
-			t.Errorf("results.csv lacks %q:\n%s", want, csv.String())
-		}
-	}
+	reporttest.Must(t, table.WriteCSV(t.Context(), &csv, reporttest.Stream(results), nil))
+	reporttest.Contains(t, csv.String(), "autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,,,\n")
 	var out bytes.Buffer
-	if err := table.WriteParquet(t.Context(), &out, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, table.WriteParquet(t.Context(), &out, reporttest.Stream(results), nil))
 	rows, err := parquet.Read[struct {
 		Image string   `parquet:"image"`
 		PSNR  *float64 `parquet:"psnr"`
 		LPIPS *float64 `parquet:"lpips_vgg"`
 	}](bytes.NewReader(out.Bytes()), int64(out.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var got []string
 	for _, r := range rows {
 		got = append(got, fmt.Sprintf("%s %t %t", r.Image, r.PSNR != nil, r.LPIPS != nil))
@@ -154,18 +132,12 @@ func TestRunLeavesOutMixedMetrics(t *testing.T) {
 		t.Errorf("error %v, want ErrVersions", err)
 	}
 	s, err := Write(t.Context(), store, Campaign{LeaveOut: true}, reporttest.Stream(results))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if r := s.Rows[0]; r.PSNR.N != 2 || r.Residual.N != 0 || len(r.Metrics) > 0 || s.MetricIDs["residual"] != "" {
 		t.Errorf("row %+v, versions %v", r, s.MetricIDs)
 	}
 	text := string(store.Files[KeySummaryMarkdown])
-	for _, want := range []string{"Left out: metric versions of residual: residual@1 (1 of 2 items), residual@2 (1 of 2 items)", "metric versions of lpips"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no note %q:\n%s", want, text)
-		}
-	}
+	reporttest.Contains(t, text, "Left out: metric versions of residual: residual@1 (1 of 2 items), residual@2 (1 of 2 items)", "metric versions of lpips")
 	if shown := string(store.Files[KeyCSV]); strings.Contains(shown, "residual@") || strings.Contains(shown, "0.004") || strings.Contains(shown, "lpips") {
 		t.Errorf("results.csv has figures of a mixed metric:\n%s", shown)
 	}
@@ -175,15 +147,11 @@ func TestRunLeavesOutMixedMetrics(t *testing.T) {
 func TestPinnedVersionHidesTheBaseline(t *testing.T) {
 	t.Parallel()
 	v, err := result.ParseVersions([]string{"psnr@1:png"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	s, err := aggregate.Summarize(v.Select(reporttest.Stream([]manifest.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001), reporttest.Later("psnr@1:png", 24)),
 	})), nil, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if r := s.Rows[0]; r.PSNR.Mean != 24 || r.Baseline.N != 0 || r.Gain.N != 0 || r.SSIM.Mean != 0.8 {
 		t.Errorf("row %+v", r)
 	}
@@ -195,9 +163,7 @@ func TestOnlyScores(t *testing.T) {
 	results := []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("niqe@1", 3), reporttest.Later("lpips_vgg@2", 0.2))}
 	for metric, want := range map[string]string{"lpips_vgg": "lpips_vgg@1:aaaaaaaa lpips_vgg@2", "niqe": "niqe@1", "": ""} {
 		for r, err := range result.OnlyScores(reporttest.Stream(results), metric) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			reporttest.Must(t, err)
 			var ids []string
 			for _, s := range r.Scores {
 				ids = append(ids, s.Metric)
@@ -235,12 +201,6 @@ func TestNotesOfLaterScores(t *testing.T) {
 	s := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "a", 0, reporttest.Scored(25, 20, 0.8, 0.001),
 		reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1), reporttest.Later("lpips_alex@1_unclipped:bbbbbbbb", 0.2))}, selection.First)
 	var out bytes.Buffer
-	if err := table.Write(&out, s, table.FormatText); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"from the stored 8-bit pictures: lpips_vgg@1:aaaaaaaa.", "from the stored unclipped images: lpips_alex@1_unclipped:bbbbbbbb."} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no note %q in\n%s", want, out.String())
-		}
-	}
+	reporttest.Must(t, table.Write(&out, s, table.FormatText))
+	reporttest.Contains(t, out.String(), "from the stored 8-bit pictures: lpips_vgg@1:aaaaaaaa.", "from the stored unclipped images: lpips_alex@1_unclipped:bbbbbbbb.")
 }

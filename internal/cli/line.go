@@ -101,14 +101,7 @@ func OneLine(err error) string {
 	text := err.Error()
 	for _, cause := range causes(err) {
 		if all := problems(cause); len(all) > 1 {
-			var texts []string
-			for _, one := range all[:min(len(all), MaxLines)] {
-				texts = append(texts, one.Error())
-			}
-			if more := len(all) - len(texts); more > 0 {
-				texts = append(texts, fmt.Sprintf("and %d more", more))
-			}
-			text = strings.Replace(text, cause.Error(), strings.Join(texts, "; "), 1)
+			text = strings.Replace(text, cause.Error(), strings.Join(first(all, error.Error), "; "), 1)
 			break
 		}
 	}
@@ -132,13 +125,17 @@ func causes(err error) []error {
 
 // lines is the text of an error: one line for each joined error, at most MaxLines.
 func lines(err error) string {
-	all := problems(err)
+	return strings.Join(first(problems(err), OneLine), "\n")
+}
+
+// first returns the texts of the first MaxLines errors, and how many more there are.
+func first(all []error, text func(error) string) []string {
 	var texts []string
 	for _, one := range all[:min(len(all), MaxLines)] {
-		texts = append(texts, OneLine(one))
+		texts = append(texts, text(one))
 	}
 	if more := len(all) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(texts, "\n")
+	return texts
 }

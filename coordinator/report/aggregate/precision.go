@@ -4,22 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"ddiff/coordinator/report/entry"
 )
-
-// countPrecisions counts the finished items of a measurement by precision.
-func (r *Row) countPrecisions(done []*entry.Entry) {
-	for _, e := range done {
-		if e.Used == "" {
-			continue
-		}
-		if r.Precisions == nil {
-			r.Precisions = make(map[string]int)
-		}
-		r.Precisions[e.Used]++
-	}
-}
 
 // PrecisionText is the text of a row in the column of precisions: those that its items used, or the one that its campaign
 // fixes. Beside rows of campaigns that fix a precision, those that fix none say so.

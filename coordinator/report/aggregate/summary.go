@@ -81,15 +81,15 @@ func (c *cell) count(m *entry.Measurement) {
 	c.row.Items += m.Items
 	c.row.Failed += m.Failed
 	c.row.Dead += m.Dead
-	c.row.countWarnings(m.Done)
+	measured := len(m.Runs) > 0 && !m.Copy
+	c.row.countFinished(m.Done, measured)
 	if c.row.Preset == "" {
 		c.row.Preset = m.Preset
 	}
-	if len(m.Runs) > 0 && !m.Copy {
+	if measured {
 		c.row.Measurements++
 		c.row.Runs += len(m.Runs)
 		c.row.Chosen = c.row.Chosen || len(m.Runs) > 1
-		c.row.countPrecisions(m.Done)
 		c.moments.Count(m.Image, values(m))
 	}
 }

@@ -9,18 +9,23 @@ import (
 	"ddiff/coordinator/report/entry"
 )
 
-// countWarnings counts the warnings of finished items.
-func (r *Row) countWarnings(done []*entry.Entry) {
+// countFinished counts finished items: those with warnings by code, and in measured ones those of a known precision.
+func (r *Row) countFinished(done []*entry.Entry, measured bool) {
+	count := func(of *map[string]int, key string) {
+		if *of == nil {
+			*of = make(map[string]int)
+		}
+		(*of)[key]++
+	}
 	for _, e := range done {
-		if e.Warnings == "" {
-			continue
+		if e.Warnings != "" {
+			r.Warned++
+			for code := range strings.SplitSeq(e.Warnings, ";") {
+				count(&r.Warnings, code)
+			}
 		}
-		r.Warned++
-		if r.Warnings == nil {
-			r.Warnings = make(map[string]int)
-		}
-		for code := range strings.SplitSeq(e.Warnings, ";") {
-			r.Warnings[code]++
+		if measured && e.Used != "" {
+			count(&r.Precisions, e.Used)
 		}
 	}
 }

@@ -1,9 +1,6 @@
 package chart
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Width is the width of a chart in millimetres.
 type Width float64
@@ -33,6 +30,8 @@ type Panel struct {
 	// Title is drawn above the panel.
 	Title string
 	X, Y  Axis
+	// XName and YName name the quantities in the data of the chart.
+	XName, YName string
 	// Series are drawn in order. Series of one label, in any panel, have the same colour, marker and dashes.
 	Series []Series
 	// Diagonal draws the line y = x, and gives both axes the same range.
@@ -84,24 +83,16 @@ type Series struct {
 const largest = 1e100
 
 // Point is one value. A point with an X or Y that is NaN, infinite or beyond ±1e100 is not drawn and interrupts a line. Low
-// and High are the ends of an interval of Y; a point without an interval has NaN.
-type Point struct{ X, Y, Low, High float64 }
+// and High are the ends of an interval of Y; a point without an interval has NaN. The other fields are not drawn.
+type Point struct {
+	X, Y, Low, High float64
+	// N is the number of images behind the point; Item and Image name the item of a point of one item.
+	N           int
+	Item, Image string
+}
 
 // At returns a point without an interval.
 func At(x, y float64) Point { return Point{X: x, Y: y, Low: math.NaN(), High: math.NaN()} }
-
-// Validate returns an error for a chart without panels or with an unusable size, and names the field.
-func (c *Chart) Validate() error {
-	switch {
-	case !(c.Width >= 40 && c.Width <= 400):
-		return fmt.Errorf("chart: Width is %g mm, want 40 to 400", float64(c.Width))
-	case len(c.Panels) == 0:
-		return fmt.Errorf("chart: Panels is empty")
-	case c.Columns < 0 || c.Columns > 6:
-		return fmt.Errorf("chart: Columns is %d, want 0 to 6", c.Columns)
-	}
-	return nil
-}
 
 // finite reports whether all values can be drawn.
 func finite(values ...float64) bool {

@@ -28,10 +28,7 @@ const (
 	titleSpace = 12
 )
 
-func (c *Chart) layout() (*layout, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
+func (c *Chart) layout() *layout {
 	letters := newLetters()
 	l := &layout{legend: newLegend(c, letters), columns: min(max(1, c.Columns), len(c.Panels))}
 	l.rows = (len(c.Panels) + l.columns - 1) / l.columns
@@ -65,7 +62,7 @@ func (c *Chart) layout() (*layout, error) {
 	l.height = vg.Length(l.rows)*(tall+l.titleHeight) + vg.Length(l.rows-1)*panelGap + l.legendHeight + 2*border
 	// Five significant digits of the SVG's transform must state the height exactly.
 	l.height = vg.Length(math.Round(float64(l.height)*10) / 10)
-	return l, nil
+	return l
 }
 
 // draw draws the chart.

@@ -58,7 +58,7 @@ func share(panels []*drawing, x, y bool) {
 	var first *drawing
 	for _, d := range panels {
 		switch {
-		case d.empty():
+		case d.Empty():
 		case first == nil:
 			both := *d
 			first = &both
@@ -70,19 +70,20 @@ func share(panels []*drawing, x, y bool) {
 		return
 	}
 	for _, d := range panels {
-		if x && !d.empty() {
+		if x && !d.Empty() {
 			d.x = first.x
 		}
-		if y && !d.empty() {
+		if y && !d.Empty() {
 			d.y = first.y
 		}
 	}
 }
 
-func (d *drawing) empty() bool {
-	for _, s := range d.Series {
-		for _, p := range s.Points {
-			if p.drawn() {
+// Empty reports whether the panel has no point to draw.
+func (p *Panel) Empty() bool {
+	for _, s := range p.Series {
+		for _, v := range s.Points {
+			if v.drawn() {
 				return false
 			}
 		}
@@ -117,7 +118,7 @@ func (d *drawing) axis(a *plot.Axis, of *Axis, e extent) {
 	a.Tick.Length = tickLength
 	a.Tick.LineStyle = draw.LineStyle{Color: ink(), Width: axisWidth}
 	a.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick {
-		if d.empty() {
+		if d.Empty() {
 			return nil
 		}
 		ticks := e.ticks(of)
@@ -135,7 +136,7 @@ func (d *drawing) Plot(c draw.Canvas, _ *plot.Plot) {
 		s.XAlign, s.YAlign = draw.XCenter, draw.YBottom
 		c.FillText(s, vg.Point{X: c.Center().X, Y: c.Max.Y + 2}, d.Title)
 	}
-	if d.empty() {
+	if d.Empty() {
 		s := d.letters.style(labelSize, false)
 		s.Color, s.XAlign, s.YAlign = grey(), draw.XCenter, draw.YCenter
 		c.FillText(s, c.Center(), "no data")

@@ -16,10 +16,7 @@ const Resolution = 300
 
 // PNG returns the chart as a PNG file that states its resolution.
 func (c *Chart) PNG() ([]byte, error) {
-	l, err := c.layout()
-	if err != nil {
-		return nil, err
-	}
+	l := c.layout()
 	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(Resolution))
 	l.draw(canvas)
 	var out bytes.Buffer

@@ -13,10 +13,7 @@ import (
 
 // SVG returns the chart as an SVG document.
 func (c *Chart) SVG() ([]byte, error) {
-	l, err := c.layout()
-	if err != nil {
-		return nil, err
-	}
+	l := c.layout()
 	canvas := &svgCanvas{Canvas: vgsvg.NewWith(vgsvg.UseWH(l.width, l.height))}
 	l.draw(canvas)
 	var out bytes.Buffer

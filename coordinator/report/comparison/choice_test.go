@@ -35,9 +35,7 @@ func TestChoose(t *testing.T) {
 		runsOf(t, "c", [2]float64{30, 0.001}), // too few
 	)
 	c, err := comparison.Choose(reporttest.Stream(results), nil, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if len(c.Groups) != 1 || c.Groups[0].Runs != 8 || c.Groups[0].LeftOut != 1 {
 		t.Fatalf("%+v", c)
 	}
@@ -73,9 +71,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := c.WriteText(&text); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, c.WriteText(&text))
 	reporttest.Golden(t, "choices.txt", text.Bytes())
 
 	if _, err := comparison.Choose(reporttest.Stream(results), nil, 5, 1); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), "no measurement has 5 finished runs") {

@@ -51,9 +51,7 @@ func TestCompareNamesUnequalConditions(t *testing.T) {
 		}},
 	} {
 		v, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if got := notesOf(t, v); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.want)
 		}
@@ -90,9 +88,7 @@ func TestCompareNamesTuning(t *testing.T) {
 		{"one", tuned(a[0]), []string{"note: unequal tuning: with the same image in A, without the image in B (measurements: 1)"}},
 	} {
 		v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		v.AddTunings(tt.tunings)
 		if got := notesOf(t, v); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.want)
@@ -104,18 +100,14 @@ func TestCompareNamesTuning(t *testing.T) {
 func notesOf(t *testing.T, v *comparison.Versus) (notes []string) {
 	t.Helper()
 	var text bytes.Buffer
-	if err := v.WriteText(&text, 0); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, v.WriteText(&text, 0))
 	for line := range strings.Lines(text.String()) {
 		if strings.HasPrefix(line, "note: ") {
 			notes = append(notes, strings.TrimSuffix(line, "\n"))
 		}
 	}
 	data, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var stored comparison.Versus
 	if err := json.Unmarshal(data, &stored); err != nil || len(stored.Unequal) != len(notes) {
 		t.Errorf("%d conditions in JSON, error %v; %d notes", len(stored.Unequal), err, len(notes))

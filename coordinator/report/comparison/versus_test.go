@@ -41,9 +41,7 @@ func TestCompare(t *testing.T) {
 		rename(&b[i])
 	}
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if len(v.Rows) != 2 || len(v.Images) != 10 || len(v.OnlyA)+len(v.OnlyB)+len(v.Unequal) != 0 {
 		t.Fatalf("%+v", v)
 	}
@@ -69,7 +67,9 @@ func TestCompare(t *testing.T) {
 func TestCompareRefuses(t *testing.T) {
 	t.Parallel()
 	base := solvedBy(t, "ddiff", 0)
-	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) })
+	otherSettings := solvedBy(t, "ddiff", 1, func(r *manifest.Result) {
+		r.Item.Solver, r.Item.Precision = json.RawMessage(`{"steps":7}`), "float16"
+	})
 	for _, tt := range []struct {
 		name string
 		b    []manifest.Result
@@ -79,8 +79,9 @@ func TestCompareRefuses(t *testing.T) {
 		{"an oracle", base, selection.BestPSNR, "rank an oracle"},
 		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; seed: 7 in A, 8 in B"},
 		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; images: 5 of A, 4 of B, 4 in common"},
-		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) and ddiff (steps=100)"},
-		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "", "no problem is common"},
+		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) in float16 and ddiff (steps=100)"},
+		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "",
+			"no problem is common: A has motion_deblur σ=0.05 128x128 center_crop, B has motion_deblur σ=0.1 128x128 center_crop"},
 		{"nothing", nil, "", "no problem is common: one side has no restored item"},
 	} {
 		if _, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, ""); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), tt.want) {
@@ -100,9 +101,7 @@ func TestCompareLeavesOutFailures(t *testing.T) {
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
 	reporttest.Ended(manifest.OutcomeFailed, "x")(&b[0])
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.PSNRA.N != 4 {
 		t.Errorf("row %+v", r)
 	}
@@ -119,17 +118,11 @@ func TestCompareWritesPictures(t *testing.T) {
 		}
 	}
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	to := reporttest.NewMemory()
-	if err := v.Write(t.Context(), to, stores[0], stores[1], nil, 3); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, v.Write(t.Context(), to, stores[0], stores[1], nil, 3))
 	img, err := png.Decode(bytes.NewReader(to.Files[comparison.KeyDifferences]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if want := 2*margin + header + 3*(cell+gap); img.Bounds().Dy() != want {
 		t.Errorf("the picture is %d pixels high, want %d: three rows", img.Bounds().Dy(), want)
 	}
@@ -160,18 +153,10 @@ func TestProblemsOfOneSide(t *testing.T) {
 		return reporttest.Result(t, task, method, "image0", 0, reporttest.Scored(20, 15, 0.5, 0))
 	}
 	v, err := comparison.Compare(reporttest.Stream(append(a, extra("inpaint", "diffpir"))), reporttest.Stream(append(b, extra("phase_retrieval", "ddiff"))), nil, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var text bytes.Buffer
-	if err := v.WriteText(&text, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B."} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("text lacks %q:\n%s", want, text.String())
-		}
-	}
+	reporttest.Must(t, v.WriteText(&text, 0))
+	reporttest.Contains(t, text.String(), "inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B.")
 	if strings.Contains(text.String(), "largest differences") {
 		t.Errorf("differences that nobody asked for:\n%s", text.String())
 	}

@@ -2,7 +2,6 @@ package entry
 
 import (
 	"bufio"
-	"container/heap"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -109,16 +108,15 @@ func (s *Sorter) spill() error {
 // All yields the entries in order, with the chosen versions of their scores. Each iteration reads them from the start.
 func (s *Sorter) All() iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		merged, err := s.open()
-		for err == nil && len(merged) > 0 {
-			s.Columns.apply(merged[0].head)
-			if !yield(merged[0].head, nil) {
+		open, err := s.open()
+		for err == nil && len(open) > 0 {
+			first := slices.MinFunc(open, func(a, b *cursor) int { return CompareEntries(a.head, b.head) }) // of few runs
+			s.Columns.apply(first.head)
+			if !yield(first.head, nil) {
 				return
 			}
-			if err = merged[0].next(); err == nil {
-				heap.Fix(&merged, 0)
-			} else if errors.Is(err, io.EOF) {
-				heap.Pop(&merged)
+			if err = first.next(); errors.Is(err, io.EOF) {
+				open = slices.DeleteFunc(open, func(c *cursor) bool { return c == first })
 				err = nil
 			}
 		}
@@ -129,8 +127,8 @@ func (s *Sorter) All() iter.Seq2[*Entry, error] {
 }
 
 // open places a cursor at the first entry of each run and of the buffer.
-func (s *Sorter) open() (cursors, error) {
-	var open cursors
+func (s *Sorter) open() ([]*cursor, error) {
+	var open []*cursor
 	start := int64(0)
 	for _, end := range s.ends {
 		decoder := gob.NewDecoder(bufio.NewReaderSize(io.NewSectionReader(s.file, start, end-start), 1<<14))
@@ -155,7 +153,6 @@ func (s *Sorter) open() (cursors, error) {
 			return nil, err
 		}
 	}
-	heap.Init(&open)
 	return open, nil
 }
 
@@ -177,22 +174,4 @@ type cursor struct {
 func (c *cursor) next() (err error) {
 	c.head, err = c.read()
 	return err
-}
-
-// cursors is a heap with the first entry on top.
-type cursors []*cursor
-
-func (c cursors) Len() int { return len(c) }
-
-func (c cursors) Less(i, j int) bool { return CompareEntries(c[i].head, c[j].head) < 0 }
-
-func (c cursors) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
-
-func (c *cursors) Push(x any) { *c = append(*c, x.(*cursor)) }
-
-func (c *cursors) Pop() any {
-	last := len(*c) - 1
-	x := (*c)[last]
-	*c = (*c)[:last]
-	return x
 }

@@ -35,11 +35,11 @@ type traceValues struct {
 
 // convergence is the figure of the solver's curves. It reads at most limit traces of each approach.
 func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit int) (*statFigure, error) {
-	f := &statFigure{name: figureConvergence + p.slug, title: p.label + ": convergence", width: chart.TwoColumns}
+	f := &statFigure{name: figureConvergence + p.slug, Chart: chart.Chart{Title: p.label + ": convergence", Width: chart.TwoColumns}}
 	curves := convergenceCurves()
-	panels := make([]statPanel, len(curves))
+	panels := make([]chart.Panel, len(curves))
 	for i, c := range curves {
-		panels[i] = statPanel{x: "step", y: c.name, Panel: chart.Panel{X: chart.Axis{Label: "step"}, Y: chart.Axis{Label: c.label}}}
+		panels[i] = chart.Panel{XName: "step", YName: c.name, X: chart.Axis{Label: "step"}, Y: chart.Axis{Label: c.label}}
 	}
 	var images span
 	sampledOnly, missing := false, 0
@@ -64,29 +64,29 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit
 			if len(points) == 0 {
 				continue
 			}
-			images.add(points[0].n)
-			panels[i].series = append(panels[i].series, statSeries{label: c.label, kind: chart.Curve, points: points})
+			images.add(points[0].N)
+			panels[i].Series = append(panels[i].Series, chart.Series{Label: c.label, Kind: chart.Curve, Points: points})
 		}
 	}
 	for _, panel := range panels {
-		if len(panel.series) == 0 {
+		if len(panel.Series) == 0 {
 			continue
 		}
 		var values []float64
-		for _, s := range panel.series {
-			for _, v := range s.points {
+		for _, s := range panel.Series {
+			for _, v := range s.Points {
 				values = append(values, v.Y)
 			}
 		}
-		panel.Y.Log = panel.y != "psnr" && logarithmic(values, 10)
-		f.panels = append(f.panels, panel)
+		panel.Y.Log = panel.YName != "psnr" && logarithmic(values, 10)
+		f.Panels = append(f.Panels, panel)
 	}
-	f.columns = min(3, len(f.panels))
-	if len(f.panels) == 4 {
-		f.columns = 2
+	f.Columns = min(3, len(f.Panels))
+	if len(f.Panels) == 4 {
+		f.Columns = 2
 	}
-	if len(f.panels) == 1 {
-		f.width = chart.OneColumn
+	if len(f.Panels) == 1 {
+		f.Width = chart.OneColumn
 	}
 	f.notes = append(f.notes,
 		"Lines: means over measurements; bands: 95 % confidence intervals of the means, each image one cluster; n = "+images.text("image")+".",
@@ -157,14 +157,14 @@ func (w *figureWriter) readTrace(ctx context.Context, of sampled) (*traceValues,
 
 // meanCurve returns the mean of a curve over the traces with its interval at each drawn step. Traces with another number
 // of steps than the longest, which one approach does not have, are left out.
-func meanCurve(traces []*traceValues, curve int) []statPoint {
+func meanCurve(traces []*traceValues, curve int) []chart.Point {
 	steps := 0
 	for _, t := range traces {
 		if t.curves[curve] != nil {
 			steps = max(steps, t.steps)
 		}
 	}
-	var out []statPoint
+	var out []chart.Point
 	for p, k := range evenSteps(steps, maxCurveSteps) {
 		var values []float64
 		var images []uint64
@@ -178,7 +178,7 @@ func meanCurve(traces []*traceValues, curve int) []statPoint {
 			}
 		}
 		e := statistic.ClusterMean(values, images)
-		out = append(out, statPoint{Point: interval(float64(k+1), e), n: e.N})
+		out = append(out, interval(float64(k+1), e))
 	}
 	return out
 }

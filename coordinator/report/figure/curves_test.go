@@ -10,24 +10,11 @@ import (
 	"ddiff/manifest"
 )
 
-func TestThinReturnsAllStepsOfShortTraces(t *testing.T) {
-	t.Parallel()
-	c, err := thin(reporttest.Trace(maxCurvePoints, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Step) != maxCurvePoints || c.Step[0] != 1 || c.Step[maxCurvePoints-1] != maxCurvePoints {
-		t.Errorf("steps %d..%d, %d points", c.Step[0], c.Step[len(c.Step)-1], len(c.Step))
-	}
-}
-
 func TestThinIncludesFirstAndLastStep(t *testing.T) {
 	t.Parallel()
 	full := reporttest.Trace(1000, 1)
 	c, err := thin(full)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if len(c.Step) != maxCurvePoints || c.Step[0] != 1 || c.Step[maxCurvePoints-1] != 1000 {
 		t.Errorf("steps %d..%d, %d points", c.Step[0], c.Step[len(c.Step)-1], len(c.Step))
 	}
@@ -58,13 +45,9 @@ func TestThinReturnsUnknownCurves(t *testing.T) {
 	c, err := thin(&manifest.Trace{Timestep: []int{9, 0}, Curves: []manifest.Curve{
 		{Name: "gamma", Values: []float64{1, 2}}, {Name: "acceptance", Values: []float64{3, 4}}, {Name: "data_norm", Values: []float64{5, 6}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	got, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	want := `{"step":[1,2],"t":[9,0],"series":[{"name":"acceptance","values":[3,4]},{"name":"data_norm","values":[5,6]}]}`
 	if string(got) != want {
 		t.Errorf("curves = %s, want %s", got, want)
@@ -74,9 +57,7 @@ func TestThinReturnsUnknownCurves(t *testing.T) {
 func TestNumbersAreValidJSON(t *testing.T) {
 	t.Parallel()
 	out, err := json.Marshal([]number{1, 0.123456, 1e-9, 123456, number(math.NaN()), number(math.Inf(1))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	if got, want := string(out), `[1,0.1235,1e-09,1.235e+05,null,null]`; got != want {
 		t.Errorf("json = %s, want %s", got, want)
 	}

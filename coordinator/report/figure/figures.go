@@ -11,6 +11,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,6 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 )
@@ -54,8 +54,6 @@ const (
 	maxPanels = 6
 	// maxDots bounds the points of one approach in a scatter plot.
 	maxDots = 1000
-	// maxNameLength bounds the name of a figure's file, without its extension.
-	maxNameLength = 100
 )
 
 // traceLimits bound the traces that the convergence curves of a report and of one line read. problems is the number of the
@@ -91,76 +89,22 @@ func DrawReport(
 	return w.drawing, err
 }
 
-// statFigure is a figure before it is drawn.
+// statFigure is a figure before it is drawn. The title of its chart is the first sentence of the caption.
 type statFigure struct {
+	chart.Chart
 	// name is that of the files; it is made safe and distinct.
 	name string
-	// title is the first sentence of the caption, notes are the others.
-	title string
+	// notes are the other sentences of the caption.
 	notes []string
-
-	width          chart.Width
-	columns        int
-	shareX, shareY bool
-	panels         []statPanel
-}
-
-// statPanel is one panel, with the names of its quantities in the CSV file.
-type statPanel struct {
-	chart.Panel
-	x, y   string
-	series []statSeries
-}
-
-// statSeries is a series whose points have the columns of the CSV file.
-type statSeries struct {
-	label  string
-	kind   chart.Kind
-	points []statPoint
-}
-
-// statPoint is a point. n is the number of images behind it, item and image name the item of a point of one item.
-type statPoint struct {
-	chart.Point
-	n           int
-	item, image string
 }
 
 // empty reports whether no point can be drawn.
 func (f *statFigure) empty() bool {
-	for i := range f.panels {
-		for _, s := range f.panels[i].series {
-			for _, p := range s.points {
-				if statistic.Defined(p.X) && statistic.Defined(p.Y) {
-					return false
-				}
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.Panels, func(p chart.Panel) bool { return !p.Empty() })
 }
 
 func (f *statFigure) caption() string {
-	return strings.Join(append([]string{f.title + "."}, f.notes...), " ")
-}
-
-func (f *statFigure) chart() *chart.Chart {
-	c := &chart.Chart{
-		Title: sweep.Printable(f.title), Description: sweep.Printable(f.caption()), Width: f.width, Columns: f.columns,
-		ShareX: f.shareX, ShareY: f.shareY,
-	}
-	for i := range f.panels {
-		p := f.panels[i].Panel
-		for _, s := range f.panels[i].series {
-			out := chart.Series{Label: sweep.Printable(s.label), Kind: s.kind}
-			for _, v := range s.points {
-				out.Points = append(out.Points, v.Point)
-			}
-			p.Series = append(p.Series, out)
-		}
-		c.Panels = append(c.Panels, p)
-	}
-	return c
+	return strings.Join(append([]string{f.Title + "."}, f.notes...), " ")
 }
 
 // figureHeader is the header of a figure's CSV file.
@@ -171,17 +115,16 @@ func (f *statFigure) csv() ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	rows := [][]string{strings.Split(figureHeader, ",")}
-	for i := range f.panels {
-		p := &f.panels[i]
-		for _, s := range p.series {
-			for _, v := range s.points {
+	for _, p := range f.Panels {
+		for _, s := range p.Series {
+			for _, v := range s.Points {
 				n := ""
-				if v.n > 0 {
-					n = strconv.Itoa(v.n)
+				if v.N > 0 {
+					n = strconv.Itoa(v.N)
 				}
 				rows = append(rows, []string{
-					table.CSVText(p.Title), table.CSVText(s.label), p.x, table.CSVFloat(v.X, 'g', 8), p.y, table.CSVFloat(v.Y, 'g', 8),
-					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, table.CSVText(v.image), v.item,
+					table.CSVText(p.Title), table.CSVText(s.Label), p.XName, table.CSVFloat(v.X, 'g', 8), p.YName, table.CSVFloat(v.Y, 'g', 8),
+					table.CSVFloat(v.Low, 'g', 8), table.CSVFloat(v.High, 'g', 8), n, table.CSVText(v.Image), v.Item,
 				})
 			}
 		}
@@ -202,12 +145,12 @@ type figureWriter struct {
 
 	drawing
 	shown map[string]bool // items whose curves the page shows
-	used  map[string]bool
+	used  sweep.FileNames
 }
 
 // writeAll stores all figures and their captions, and removes those of an earlier report.
 func (w *figureWriter) writeAll(ctx context.Context, ordered iter.Seq2[*entry.Entry, error]) error {
-	w.used = make(map[string]bool)
+	w.used = make(sweep.FileNames)
 	evaluations, err := w.problems(ctx, ordered)
 	if err != nil {
 		return err
@@ -234,16 +177,16 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	if w.summary.Oracle {
 		f.notes = append(f.notes, "Runs are "+selection.OracleNote+".")
 	}
-	f.name = w.uniqueName(f.name)
-	drawn := f.chart()
-	stored := File{Name: f.name, Caption: sweep.Printable(f.caption()), Wide: f.width == chart.TwoColumns}
+	f.name = w.used.Unique(f.name, "-_.")
+	f.Description = sweep.Printable(f.caption())
+	stored := File{Name: f.name, Caption: f.Description, Wide: f.Width == chart.TwoColumns}
 	for _, file := range []struct {
 		extension string
 		key       *string
 		data      func() ([]byte, error)
 	}{
 		// The CSV file comes first: it tells a later report that the three are figures of a report.
-		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, drawn.SVG}, {".png", &stored.PNG, drawn.PNG},
+		{".csv", &stored.CSV, f.csv}, {".svg", &stored.SVG, f.SVG}, {".png", &stored.PNG, f.PNG},
 	} {
 		data, err := file.data()
 		if err != nil {
@@ -256,24 +199,6 @@ func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	}
 	w.Stored = append(w.Stored, stored)
 	return nil
-}
-
-// uniqueName makes a name safe as a file name, and distinct.
-func (w *figureWriter) uniqueName(name string) string {
-	safe := strings.Map(func(r rune) rune {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_', r == '.':
-			return r
-		}
-		return '_'
-	}, name)
-	safe = safe[:min(len(safe), maxNameLength)]
-	unique := safe
-	for n := 2; w.used[unique]; n++ {
-		unique = safe + "_" + strconv.Itoa(n)
-	}
-	w.used[unique] = true
-	return unique
 }
 
 // captions stores the list of the figures.
@@ -291,24 +216,20 @@ func (w *figureWriter) captions(ctx context.Context) error {
 
 // removeStale removes the figures that are not of this report.
 func (w *figureWriter) removeStale(ctx context.Context) error {
-	p, ok := w.store.(result.Pruner)
-	if !ok {
-		return nil
-	}
 	var names []string
 	for _, kind := range Kinds() {
-		for info, err := range p.List(ctx, w.folder+kind) {
+		for info, err := range w.store.List(ctx, w.folder+kind) {
 			if err != nil {
 				return fmt.Errorf("list %s%s: %w", w.folder, kind, err)
 			}
-			name, extension, _ := cutLast(strings.TrimPrefix(info.Key, w.folder), ".")
-			if extension == "csv" && !strings.Contains(name, "/") && !w.used[name] {
+			name, isData := strings.CutSuffix(strings.TrimPrefix(info.Key, w.folder), ".csv")
+			if isData && !strings.Contains(name, "/") && !w.used[name] {
 				names = append(names, name)
 			}
 		}
 	}
 	for _, name := range names {
-		if err := w.removeFigure(ctx, p, w.folder+name); err != nil {
+		if err := w.removeFigure(ctx, w.folder+name); err != nil {
 			return fmt.Errorf("remove figure %s of an earlier report: %w", name, err)
 		}
 	}
@@ -316,7 +237,7 @@ func (w *figureWriter) removeStale(ctx context.Context) error {
 }
 
 // removeFigure removes the files of a figure, the CSV file last. Without the columns of a report they are somebody else's.
-func (w *figureWriter) removeFigure(ctx context.Context, p result.Pruner, name string) error {
+func (w *figureWriter) removeFigure(ctx context.Context, name string) error {
 	own := w.store
 	if folder, ok := w.store.(result.Folder); ok {
 		own = folder.To
@@ -326,19 +247,11 @@ func (w *figureWriter) removeFigure(ctx context.Context, p result.Pruner, name s
 		return err
 	}
 	for _, extension := range []string{".svg", ".png", ".csv"} {
-		if err := p.Delete(ctx, name+extension); err != nil {
+		if err := w.store.Delete(ctx, name+extension); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// cutLast splits a text at the last separator.
-func cutLast(s, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, separator); i >= 0 {
-		return s[:i], s[i+len(separator):], true
-	}
-	return s, "", false
 }
 
 // File is a statistical figure, stored as figures/NAME.svg, NAME.png and NAME.csv, its data. SVG, PNG and CSV are its

@@ -30,17 +30,11 @@ func TestConvergenceSample(t *testing.T) {
 		}
 	}
 	s, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	summary, err := aggregate.SummarizeEntries(s, nil, selection.First, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	w := &figureWriter{store: store, summary: summary, limits: traceLimits{total: 2 * limit, line: 100}}
-	if err := w.writeAll(t.Context(), s.All()); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, w.writeAll(t.Context(), s.All()))
 	if len(store.Reads) != 2*limit {
 		t.Errorf("%d traces read, want %d", len(store.Reads), 2*limit)
 	}
@@ -115,22 +109,7 @@ func TestConvergenceOfUndefinedValues(t *testing.T) {
 		{image: 2, steps: 2, curves: [][]float64{{math.NaN(), 4}}},
 		{image: 3, steps: 1, curves: [][]float64{{7}}},
 	}, 0)
-	if len(got) != 2 || statistic.Defined(got[0].Y) || got[0].n != 0 || got[1].Y != 3 || got[1].n != 2 {
+	if len(got) != 2 || statistic.Defined(got[0].Y) || got[0].N != 0 || got[1].Y != 3 || got[1].N != 2 {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestFigureNamesAreSafeAndDistinct(t *testing.T) {
-	t.Parallel()
-	w := &figureWriter{used: make(map[string]bool)}
-	for _, task := range []string{"hdr", "../../etc", "a b", "a_b", "a/b", "\x00", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
-		before := len(w.used)
-		name := w.uniqueName(figureSweep + task)
-		if len(w.used) != before+1 {
-			t.Errorf("%q is given twice", name)
-		}
-		if !strings.HasPrefix(name, figureSweep) || strings.ContainsAny(name, "/\\ \x00") || len(name) > maxNameLength+4 {
-			t.Errorf("name %q", name)
-		}
 	}
 }

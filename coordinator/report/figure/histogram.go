@@ -64,14 +64,14 @@ func floorDivide(a, b int) int { return int(math.Floor(float64(a) / float64(b)))
 
 // steps are the drawn bins, from the first to the last with a value: a point for the lower edge of each, and one of height
 // zero at the upper end.
-func (h *histogram) steps(width int) []statPoint {
+func (h *histogram) steps(width int) []chart.Point {
 	coarse := make(map[int]int)
 	for b, n := range h.bins {
 		coarse[floorDivide(b, width)] += n
 	}
-	var out []statPoint
+	var out []chart.Point
 	at := func(bin, n int) {
-		out = append(out, statPoint{Point: chart.At(float64(bin*width)*fineBin, float64(n))})
+		out = append(out, chart.At(float64(bin*width)*fineBin, float64(n)))
 	}
 	low, high := fineRange([]*histogram{h})
 	first, last := floorDivide(low, width), floorDivide(high, width)
@@ -88,8 +88,8 @@ const maxOverlaid = 3
 // distribution is the figure of the histograms of one quantity.
 func (p *problemFigures) distribution(name, label string, of func(c *problemCell) *histogram) *statFigure {
 	f := &statFigure{
-		name: figureHistogram + name + "_" + p.slug, title: p.label + ": distribution of " + label + " over measurements",
-		width: chart.OneColumn, shareX: true, shareY: true,
+		name:  figureHistogram + name + "_" + p.slug,
+		Chart: chart.Chart{Title: p.label + ": distribution of " + label + " over measurements", Width: chart.OneColumn, ShareX: true, ShareY: true},
 	}
 	var all []*histogram
 	var cells []*problemCell
@@ -105,26 +105,27 @@ func (p *problemFigures) distribution(name, label string, of func(c *problemCell
 	var counts span
 	missing := false
 	for i, c := range cells {
-		panel := statPanel{x: name, y: "measurements", Panel: chart.Panel{
-			X: chart.Axis{Label: label + " (dB)"}, Y: chart.Axis{Label: "measurements", Zero: true, Integers: true},
-		}}
+		panel := chart.Panel{
+			XName: name, X: chart.Axis{Label: label + " (dB)"},
+			YName: "measurements", Y: chart.Axis{Label: "measurements", Zero: true, Integers: true},
+		}
 		if len(cells) > maxOverlaid {
 			panel.Title = c.label
 		}
 		if i == 0 || len(cells) > maxOverlaid {
-			f.panels = append(f.panels, panel)
+			f.Panels = append(f.Panels, panel)
 		}
-		last := &f.panels[len(f.panels)-1]
-		line := statSeries{kind: chart.Steps, points: all[i].steps(bin)}
+		last := &f.Panels[len(f.Panels)-1]
+		line := chart.Series{Kind: chart.Steps, Points: all[i].steps(bin)}
 		if len(cells) <= maxOverlaid {
-			line.label = c.label
+			line.Label = c.label
 		}
-		last.series = append(last.series, line)
+		last.Series = append(last.Series, line)
 		counts.add(all[i].n)
 		missing = missing || all[i].n < c.row.Measurements
 	}
-	if len(f.panels) > 1 {
-		f.width, f.columns = chart.TwoColumns, 3
+	if len(f.Panels) > 1 {
+		f.Width, f.Columns = chart.TwoColumns, 3
 	}
 	f.notes = []string{
 		fmt.Sprintf("Bins of %g dB, n = %s per approach.", float64(bin)*fineBin, counts.text("measurement")), runsNote(p.rule),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/report/aggregate"
+	"ddiff/coordinator/report/chart"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
@@ -52,6 +53,13 @@ type sampled struct {
 	psnr, ratio float64
 	// traced reports that the item, the first finished run, has a trace.
 	traced bool
+}
+
+// at is the point of the measurement in a scatter plot.
+func (v *sampled) at(x, y float64) chart.Point {
+	p := chart.At(x, y)
+	p.Item, p.Image = v.item, v.name
+	return p
 }
 
 func (s *sample) add(v sampled) {

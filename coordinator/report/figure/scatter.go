@@ -10,43 +10,46 @@ import (
 
 // pairs is the figure of PSNR against PSNR, a panel for each pair of approaches.
 func (p *problemFigures) pairs() *statFigure {
-	f := &statFigure{name: figurePairs + p.slug, title: p.label + ": PSNR of pairs of approaches on equal measurements", width: chart.OneColumn}
+	f := &statFigure{name: figurePairs + p.slug, Chart: chart.Chart{
+		Title: p.label + ": PSNR of pairs of approaches on equal measurements", Width: chart.OneColumn,
+	}}
 	candidates := p.candidates()
 	var points span
 	sampledOnly := false
 	for _, pair := range candidates {
 		a, b := pair[0], pair[1]
-		if len(f.panels) == maxPanels {
+		if len(f.Panels) == maxPanels {
 			break
 		}
-		series := statSeries{kind: chart.Dots}
+		series := chart.Series{Kind: chart.Dots}
 		for _, v := range a.sample.chosen {
 			if other := b.sample.find(v.key); other != nil && statistic.Defined(v.psnr) && statistic.Defined(other.psnr) {
-				series.points = append(series.points, statPoint{Point: chart.At(v.psnr, other.psnr), item: v.item, image: v.name})
+				series.Points = append(series.Points, v.at(v.psnr, other.psnr))
 			}
 		}
-		if len(series.points) == 0 {
+		if len(series.Points) == 0 {
 			continue
 		}
-		points.add(len(series.points))
+		points.add(len(series.Points))
 		sampledOnly = sampledOnly || a.sample.isPartial() || b.sample.isPartial()
-		f.panels = append(f.panels, statPanel{
-			x: "psnr " + table.CSVText(a.label), y: "psnr " + table.CSVText(b.label), series: []statSeries{series},
-			Panel: chart.Panel{X: chart.Axis{Label: a.label + " (dB)"}, Y: chart.Axis{Label: b.label + " (dB)"}, Diagonal: true},
+		f.Panels = append(f.Panels, chart.Panel{
+			XName: "psnr " + table.CSVText(a.label), X: chart.Axis{Label: a.label + " (dB)"},
+			YName: "psnr " + table.CSVText(b.label), Y: chart.Axis{Label: b.label + " (dB)"},
+			Series: []chart.Series{series}, Diagonal: true,
 		})
 	}
-	if len(f.panels) == 1 {
-		p := &f.panels[0]
+	if len(f.Panels) == 1 {
+		p := &f.Panels[0]
 		p.X.Label, p.Y.Label = "PSNR of "+p.X.Label, "PSNR of "+p.Y.Label
 	} else {
-		f.width, f.columns = chart.TwoColumns, min(3, len(f.panels))
+		f.Width, f.Columns = chart.TwoColumns, min(3, len(f.Panels))
 	}
 	f.notes = append(f.notes, "One point per measurement, n = "+points.text("measurement")+"; above the diagonal the vertical approach is better.",
 		runsNote(p.rule))
 	if sampledOnly {
 		f.notes = append(f.notes, sampleNote(maxDots))
 	}
-	if more := len(candidates) - len(f.panels); more > 0 {
+	if more := len(candidates) - len(f.Panels); more > 0 {
 		f.notes = append(f.notes, "Not drawn: "+plural(more, "further pair")+".")
 	}
 	return f
@@ -69,27 +72,30 @@ func (p *problemFigures) candidates() [][2]*problemCell {
 
 // residuals is the figure of the residual ratio against the PSNR.
 func (p *problemFigures) residuals() *statFigure {
-	f := &statFigure{name: figureResidual + p.slug, title: p.label + ": mean square residual over the variance of the noise against PSNR", width: chart.OneColumn}
-	panel := statPanel{x: "psnr", y: "residual_ratio", Panel: chart.Panel{
-		X: chart.Axis{Label: "PSNR (dB)"}, Y: chart.Axis{Label: "mean square residual / noise variance"}, Levels: []float64{1},
+	f := &statFigure{name: figureResidual + p.slug, Chart: chart.Chart{
+		Title: p.label + ": mean square residual over the variance of the noise against PSNR", Width: chart.OneColumn,
 	}}
+	panel := chart.Panel{
+		XName: "psnr", X: chart.Axis{Label: "PSNR (dB)"},
+		YName: "residual_ratio", Y: chart.Axis{Label: "mean square residual / noise variance"}, Levels: []float64{1},
+	}
 	var ratios []float64
 	var points span
 	sampledOnly := false
 	for _, c := range p.cells {
-		s := statSeries{label: c.label, kind: chart.Dots}
+		s := chart.Series{Label: c.label, Kind: chart.Dots}
 		for _, v := range c.sample.chosen {
 			if statistic.Defined(v.psnr) && statistic.Defined(v.ratio) {
-				s.points = append(s.points, statPoint{Point: chart.At(v.psnr, v.ratio), item: v.item, image: v.name})
+				s.Points = append(s.Points, v.at(v.psnr, v.ratio))
 				ratios = append(ratios, v.ratio)
 			}
 		}
-		points.add(len(s.points))
+		points.add(len(s.Points))
 		sampledOnly = sampledOnly || c.sample.isPartial()
-		panel.series = append(panel.series, s)
+		panel.Series = append(panel.Series, s)
 	}
 	panel.Y.Log = logarithmic(ratios, 10)
-	f.panels = []statPanel{panel}
+	f.Panels = []chart.Panel{panel}
 	f.notes = append(f.notes, "One point per measurement, n = "+points.text("measurement")+
 		" per approach; the line is the ratio 1 that noise alone gives.", runsNote(p.rule))
 	if sampledOnly {

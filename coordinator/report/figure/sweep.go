@@ -184,35 +184,38 @@ func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *st
 		return nil
 	}
 	task := rows[0]
-	f := &statFigure{name: figureSweep + axis.name + "_" + task.Task, title: task.Label + ": PSNR against " + axis.label, width: chart.OneColumn, shareY: true}
+	f := &statFigure{name: figureSweep + axis.name + "_" + task.Task, Chart: chart.Chart{
+		Title: task.Label + ": PSNR against " + axis.label, Width: chart.OneColumn, ShareY: true,
+	}}
 	shown := panels[:min(maxPanels, len(panels))]
 	if len(shown) > 1 {
-		f.width, f.columns = chart.TwoColumns, min(3, len(shown))
+		f.Width, f.Columns = chart.TwoColumns, min(3, len(shown))
 	}
 	labels, titles := lineLabels(shown), panelTitles(shown)
 	hidden, images, failed := 0, span{}, 0
 	for i, of := range shown {
-		p := statPanel{x: axis.name, y: "psnr", Panel: chart.Panel{
-			Title: titles[i], X: chart.Axis{Label: axis.label, Zero: !axis.given}, Y: chart.Axis{Label: "PSNR (dB)"}, Dodge: axis.given,
-		}}
+		p := chart.Panel{
+			Title: titles[i], XName: axis.name, X: chart.Axis{Label: axis.label, Zero: !axis.given},
+			YName: "psnr", Y: chart.Axis{Label: "PSNR (dB)"}, Dodge: axis.given,
+		}
 		var xs []float64
 		for _, l := range of[:min(maxLines, len(of))] {
-			line := statSeries{label: labels[l], kind: chart.Markers, points: l.points(axis)}
-			for _, v := range line.points {
+			line := chart.Series{Label: labels[l], Kind: chart.Markers, Points: l.points(axis)}
+			for _, v := range line.Points {
 				xs = append(xs, v.X)
-				images.add(v.n)
+				images.add(v.N)
 			}
 			for _, r := range l.rows {
 				failed += r.Failed + r.Dead
 			}
-			p.series = append(p.series, line)
+			p.Series = append(p.Series, line)
 		}
 		hidden += max(0, len(of)-maxLines)
 		p.X.Log = logarithmic(xs, 8)
 		if axis.given {
 			p.X.Ticks = fewTicks(xs, p.X.Log)
 		}
-		f.panels = append(f.panels, p)
+		f.Panels = append(f.Panels, p)
 	}
 	f.notes = append(f.notes,
 		fmt.Sprintf("Points: means over measurements; bars: 95 %% confidence intervals of the means, each image one cluster; n = %s per point.", images.text("image")),
@@ -241,18 +244,19 @@ func (l *sweepLine) varies(axis sweepAxis) bool {
 }
 
 // points are the rows of the line in the order of the quantity.
-func (l *sweepLine) points(axis sweepAxis) []statPoint {
-	var out []statPoint
+func (l *sweepLine) points(axis sweepAxis) []chart.Point {
+	var out []chart.Point
 	for _, r := range l.rows {
-		out = append(out, statPoint{Point: interval(axis.value(r), r.PSNR), n: r.PSNR.N})
+		out = append(out, interval(axis.value(r), r.PSNR))
 	}
-	slices.SortStableFunc(out, func(a, b statPoint) int { return cmp.Compare(a.X, b.X) })
+	slices.SortStableFunc(out, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
 	return out
 }
 
 // interval is a mean with its confidence interval at x.
 func interval(x float64, e statistic.Estimate) chart.Point {
 	p := chart.At(x, e.Mean)
+	p.N = e.N
 	if e.N == 0 {
 		p.Y = math.NaN()
 	} else if e.HalfWidth != nil {

@@ -27,18 +27,12 @@ func TestMosaicSelectsTheMiddleOfEachThird(t *testing.T) {
 	}
 	results = append(results, reporttest.Result(t, "inpaint_box", "ddiff", "only", 0))
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	summary, err := aggregate.SummarizeEntries(ordered, nil, selection.First, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	l := NewListing(summary, nil, MaxListed)
 	for _, err := range l.Watch(ordered.All()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 	}
 	got := make(map[string][]string)
 	for _, r := range mosaicRows(l) {

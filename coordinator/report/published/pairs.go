@@ -17,9 +17,9 @@ import (
 
 // publishedPair is one line of the comparison: figures of the results, of the publication, or of both.
 type publishedPair struct {
-	task, label string
-	ours        *aggregate.Row
-	theirs      *publishedRow
+	task   string
+	ours   *aggregate.Row
+	theirs *publishedRow
 	// differs names the circumstances in which both differ, as far as both are known.
 	differs []string
 }
@@ -34,15 +34,13 @@ func (p *Figures) pairs(s aggregate.Summary) (pairs []publishedPair, further int
 		}
 	}
 	for _, task := range tasks {
-		label := task
 		known := map[string]bool{}
 		for i := range s.Rows {
 			r := &s.Rows[i]
 			if r.Task != task || !r.Cell().Resolved() {
 				continue
 			}
-			pair := publishedPair{task: task, label: r.Label, ours: r}
-			label = r.Label
+			pair := publishedPair{task: task, ours: r}
 			if k := slices.IndexFunc(p.rows, func(t publishedRow) bool { return t.task == task && t.method == r.Method }); k >= 0 {
 				pair.theirs, known[r.Method] = &p.rows[k], true
 				pair.differs = p.differences(ourConditions(r, s), pair.theirs.conditions)
@@ -51,7 +49,7 @@ func (p *Figures) pairs(s aggregate.Summary) (pairs []publishedPair, further int
 		}
 		for k := range p.rows {
 			if r := &p.rows[k]; r.task == task && !known[r.method] {
-				pairs = append(pairs, publishedPair{task: task, label: label, theirs: r})
+				pairs = append(pairs, publishedPair{task: task, theirs: r})
 			}
 		}
 	}

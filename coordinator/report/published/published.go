@@ -128,34 +128,34 @@ func Parse(name string, r io.Reader) (*Figures, error) {
 	if err == nil {
 		err = checkPublishedHead(head)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrPublished, name, err)
+	for err == nil {
+		err = p.readRow(in, head)
 	}
-	for {
-		cells, err := in.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		var row publishedRow
-		if err == nil {
-			row, err = parsePublishedRow(head, cells)
-			if line, _ := in.FieldPos(0); err != nil {
-				err = fmt.Errorf("line %d: %w", line, err)
-			}
-		}
-		if err == nil && slices.ContainsFunc(p.rows, func(r publishedRow) bool { return r.task == row.task && r.method == row.method }) {
-			line, _ := in.FieldPos(0)
-			err = fmt.Errorf("line %d: repeats task %s and method %s; remove one", line, row.task, row.method)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrPublished, name, err)
-		}
-		p.rows = append(p.rows, row)
+	if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPublished, name, err)
 	}
 	if len(p.rows) == 0 {
 		return nil, fmt.Errorf("%w: %s has no row; add one per task and method", ErrPublished, name)
 	}
 	return p, nil
+}
+
+// readRow adds a row. It returns io.EOF after the last one.
+func (p *Figures) readRow(in *csv.Reader, head []string) error {
+	cells, err := in.Read()
+	if err != nil {
+		return err
+	}
+	line, _ := in.FieldPos(0)
+	row, err := parsePublishedRow(head, cells)
+	if err != nil {
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	if slices.ContainsFunc(p.rows, func(r publishedRow) bool { return r.task == row.task && r.method == row.method }) {
+		return fmt.Errorf("line %d: repeats task %s and method %s; remove one", line, row.task, row.method)
+	}
+	p.rows = append(p.rows, row)
+	return nil
 }
 
 // publishedColumns are all columns of the file.

@@ -381,6 +381,16 @@ func Must(t *testing.T, err error) {
 	}
 }
 
+// Contains checks that a text has all wanted parts.
+func Contains(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%.4000s", want, text)
+		}
+	}
+}
+
 // Later adds a score that was computed after solving.
 func Later(id string, v float64) func(*manifest.Result) {
 	return func(r *manifest.Result) { r.Scores = append(r.Scores, manifest.Score{Metric: id, Value: &v}) }

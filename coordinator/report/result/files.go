@@ -15,10 +15,11 @@ type Files interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	// Put stores the bytes under the key and replaces the previous object.
 	Put(ctx context.Context, key string, data []byte) error
+	pruner
 }
 
-// Pruner is a store that can remove the pictures of an earlier report.
-type Pruner interface {
+// pruner removes the files of an earlier report.
+type pruner interface {
 	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
 	Delete(ctx context.Context, key string) error
 }

@@ -67,22 +67,13 @@ func (f Folder) Put(ctx context.Context, key string, data []byte) error {
 	return f.To.Put(ctx, key, data)
 }
 
-// List lists the files of the report. It is empty if its store cannot list.
+// List lists the files of the report.
 func (f Folder) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	if p, ok := f.To.(Pruner); ok {
-		return p.List(ctx, prefix)
-	}
-	return func(func(storage.Info, error) bool) {}
+	return f.To.List(ctx, prefix)
 }
 
-// Delete removes a file of the report that List has listed.
-func (f Folder) Delete(ctx context.Context, key string) error {
-	p, ok := f.To.(Pruner)
-	if !ok {
-		return fmt.Errorf("remove %s: the store cannot delete", key)
-	}
-	return p.Delete(ctx, key)
-}
+// Delete removes a file of the report.
+func (f Folder) Delete(ctx context.Context, key string) error { return f.To.Delete(ctx, key) }
 
 // CopyPicture copies a picture that the page shows.
 func (f Folder) CopyPicture(ctx context.Context, key string) error {

@@ -23,9 +23,7 @@ func TestScoreTable(t *testing.T) {
 		`{"metric":"niqe@1"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + pictures + `","reason":"too small"}`,
 		`{"metric":"nima@1"}` + "\n" + `{"item":"` + strings.Repeat("00", 32) + `","pictures":"` + pictures + `","value":3}`,
 	} {
-		if err := table.add([]byte(part)); err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, table.add([]byte(part)))
 	}
 	got := table.of(&done)
 	if len(got) != 2 || got[0].Metric != "lpips_vgg@1:aaaaaaaa" || got[0].Value == nil || *got[0].Value != 0.25 ||

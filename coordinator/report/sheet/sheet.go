@@ -31,6 +31,7 @@ const (
 	sheetMargin  = 20
 	sheetHeader  = 64 // title, counts and column captions
 	sheetCaption = 196
+	captionWidth = sheetCaption - 2*sheetGap // of its text
 )
 
 var (
@@ -127,7 +128,7 @@ func (s *sheet) columnX(i int) int {
 
 // row draws item i and marks unreadable pictures, with an error for each in lost. The only other error is cancellation.
 func (s *sheet) row(ctx context.Context, store result.Files, i int, e *entry.Entry) (lost []error, err error) {
-	s.caption(rowTop(i), e)
+	s.caption(i, e)
 	for c := range s.Columns {
 		missing, err := s.Cell(ctx, store, i, c, e)
 		if err != nil {
@@ -163,41 +164,38 @@ func (s *sheet) Cell(ctx context.Context, store result.Files, i, c int, e *entry
 
 // Lines writes the caption of row i: the name, then details.
 func (s *sheet) Lines(row int, name string, details []string) {
-	y := rowTop(row) + 2
-	names := wrapLabel(name, sheetCaption-2*sheetGap, 3)
-	for i, text := range append(names, details...) {
-		ink := Ink
-		if i >= len(names) {
-			ink = Muted
-		}
-		drawLabel(s.canvas, sheetMargin, y, sheetCaption-2*sheetGap, text, ink)
+	s.write(s.name(row, name), Muted, details...)
+}
+
+// name writes the name in the caption of row i. It returns the top of the next line.
+func (s *sheet) name(row int, name string) int {
+	return s.write(rowTop(row)+2, Ink, wrapLabel(name, captionWidth, 3)...)
+}
+
+// write writes lines of a caption from the top y on. It returns the top of the next line.
+func (s *sheet) write(y int, ink color.Color, lines ...string) int {
+	for _, text := range lines {
+		drawLabel(s.canvas, sheetMargin, y, captionWidth, text, ink)
 		y += lineHeight + 2
 	}
+	return y
 }
 
 // caption writes the item's name and figures to the left of its pictures.
-func (s *sheet) caption(top int, e *entry.Entry) {
-	y := top + 2
-	const width = sheetCaption - 2*sheetGap
-	line := func(text string, ink color.Color) {
-		drawLabel(s.canvas, sheetMargin, y, width, text, ink)
-		y += lineHeight + 2
-	}
-	for _, text := range wrapLabel(e.Name, width, 3) {
-		line(text, Ink)
-	}
-	line(fmt.Sprintf("%s, run %d", e.Method, e.Run), Muted)
-	y += lineHeight / 2
+func (s *sheet) caption(row int, e *entry.Entry) {
+	y := s.write(s.name(row, e.Name), Muted, fmt.Sprintf("%s, run %d", e.Method, e.Run))
+	var figures []string
 	m := &e.Scores
 	if statistic.Defined(m.PSNR) {
-		line("PSNR "+change(m.Baseline, m.PSNR)+" dB", Ink)
+		figures = append(figures, "PSNR "+change(m.Baseline, m.PSNR)+" dB")
 	}
 	if statistic.Defined(m.SSIM) {
-		line("SSIM "+table.Decimal(m.SSIM, 3), Ink)
+		figures = append(figures, "SSIM "+table.Decimal(m.SSIM, 3))
 	}
 	if statistic.Defined(m.Residual) {
-		line("residual "+table.Decimal(m.Residual, 4), Ink)
+		figures = append(figures, "residual "+table.Decimal(m.Residual, 4))
 	}
+	s.write(y+lineHeight/2, Ink, figures...)
 }
 
 // change formats "before -> after", or after alone if before is undefined.

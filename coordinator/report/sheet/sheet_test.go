@@ -20,26 +20,18 @@ import (
 func sheetOf(t *testing.T, store *reporttest.Memory, results []manifest.Result) (image.Image, []error) {
 	t.Helper()
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	var done []*entry.Entry
 	for e, err := range ordered.All() {
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		if e.Done() {
 			done = append(done, e)
 		}
 	}
 	lost, err := Write(t.Context(), store, File{Key: "sheets/x.png"}, done, len(results), len(done))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	img, err := png.Decode(bytes.NewReader(store.Files["sheets/x.png"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	return img, lost
 }
 
@@ -51,9 +43,7 @@ func flat(t *testing.T, width, height int, c color.Color) []byte {
 		img.Set(i%width, i/width, c)
 	}
 	var out bytes.Buffer
-	if err := png.Encode(&out, img); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, png.Encode(&out, img))
 	return out.Bytes()
 }
 
@@ -182,23 +172,5 @@ func TestLabels(t *testing.T) {
 	got := wrapLabel("abcdefghijklmnop", 5*runeWidth, 3)
 	if len(got) != 3 || got[0] != "abcde" || got[1] != "fghij" || got[2] != "kl..." {
 		t.Errorf("wrapped = %q", got)
-	}
-}
-
-func TestSheetKeysAreSafeAndDistinct(t *testing.T) {
-	t.Parallel()
-	seen := make(map[string]bool)
-	if key := Keys([]string{"azAZ09-_"}, nil)[0].Key; key != Folder+"azAZ09-_.png" {
-		t.Errorf("key %q of a safe name", key)
-	}
-	for _, s := range Keys([]string{"hdr", "../../etc", "a b", "a_b", "a/b", "", "\x00"}, nil) {
-		name, ok := strings.CutPrefix(s.Key, Folder)
-		if !ok || strings.ContainsAny(strings.TrimSuffix(name, ".png"), "/\\. \x00") || name == ".png" {
-			t.Errorf("key of task %q = %q", s.Task, s.Key)
-		}
-		if seen[s.Key] {
-			t.Errorf("key %q is given twice", s.Key)
-		}
-		seen[s.Key] = true
 	}
 }

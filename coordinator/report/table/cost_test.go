@@ -45,9 +45,7 @@ func TestCostInTables(t *testing.T) {
 		"partly":  {results(network, manifest.Cost{}), selection.BestPSNR, "", ""},
 	} {
 		s, err := aggregate.Summarize(reporttest.Stream(c.results), operator.Builtin(), c.rule, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, err)
 		shown := table.Of(s, "-")
 		fixed := len(table.Of(aggregate.Summary{}, "-").Head)
 		if got := strings.Join(shown.Head[fixed:], " "); got != c.columns {

@@ -17,9 +17,7 @@ func TestParquetEqualsCSV(t *testing.T) {
 	t.Parallel()
 	results := append(reporttest.SweepResults(t), reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Ended(manifest.OutcomeDead, "killed")))
 	var file bytes.Buffer
-	if err := WriteParquet(t.Context(), &file, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, WriteParquet(t.Context(), &file, reporttest.Stream(results), nil))
 	rows, err := parquet.Read[struct {
 		Item    string   `parquet:"item"`
 		Image   string   `parquet:"image"`
@@ -36,9 +34,7 @@ func TestParquetEqualsCSV(t *testing.T) {
 		t.Fatalf("%d rows, error %v, want %d", len(rows), err, len(results))
 	}
 	var text bytes.Buffer
-	if err := WriteCSV(t.Context(), &text, reporttest.Stream(results), nil); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, WriteCSV(t.Context(), &text, reporttest.Stream(results), nil))
 	lines := strings.Split(text.String(), "\n")
 	for i, r := range rows {
 		if !strings.HasPrefix(lines[i+1], strings.Join([]string{r.Item, r.Image, r.Task, r.Params, sweep.Exact(r.Sigma), r.Size, r.Prior}, ",")) {

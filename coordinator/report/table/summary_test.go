@@ -16,9 +16,7 @@ import (
 func tableText(t *testing.T, s aggregate.Summary, format table.Format) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := table.Write(&out, s, format); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, table.Write(&out, s, format))
 	return out.String()
 }
 
@@ -35,34 +33,8 @@ func TestTableGolden(t *testing.T) {
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	if err := table.WriteCSV(t.Context(), &out, reporttest.Stream(reporttest.TableResults(t)), nil); err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(reporttest.TableResults(t)), nil))
 	reporttest.Golden(t, "results.csv", out.Bytes())
-}
-
-func TestOracleIsMarkedAndNeverBold(t *testing.T) {
-	t.Parallel()
-	oracle := summaryOf(t, reporttest.TableResults(t), selection.BestPSNR)
-	fair := summaryOf(t, reporttest.TableResults(t), selection.MinMisfit)
-	for format, bold := range map[table.Format]string{table.FormatMarkdown: "**", table.FormatLaTeX: "\\textbf"} {
-		if text := tableText(t, fair, format); !strings.Contains(text, bold) {
-			t.Errorf("%s: the best method is not bold", format)
-		}
-		text := tableText(t, oracle, format)
-		if strings.Contains(text, bold) {
-			t.Errorf("%s: an oracle's figure is bold", format)
-		}
-		if !strings.Contains(text, "upper bound, not a ranking") {
-			t.Errorf("%s: no footnote", format)
-		}
-	}
-	if text := tableText(t, oracle, table.FormatText); !strings.Contains(text, "30.00*") {
-		t.Errorf("no asterisk:\n%s", text)
-	}
-	if text := tableText(t, fair, table.FormatText); strings.Contains(text, "*") {
-		t.Errorf("asterisk without oracle:\n%s", text)
-	}
 }
 
 func TestNothingIsBoldWithoutComparison(t *testing.T) {
@@ -127,12 +99,8 @@ func TestTableStatesFiguresOfFewerImages(t *testing.T) {
 	const note = "Means over fewer than n images"
 	for _, format := range []table.Format{table.FormatText, table.FormatMarkdown, table.FormatLaTeX} {
 		var whole, part bytes.Buffer
-		if err := table.Write(&whole, summaryOf(t, results, selection.First), format); err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Write(&part, summaryOf(t, append(results[:2:2], reporttest.Result(t, "hdr", "ddiff", "c", 0, blind)), selection.First), format); err != nil {
-			t.Fatal(err)
-		}
+		reporttest.Must(t, table.Write(&whole, summaryOf(t, results, selection.First), format))
+		reporttest.Must(t, table.Write(&part, summaryOf(t, append(results[:2:2], reporttest.Result(t, "hdr", "ddiff", "c", 0, blind)), selection.First), format))
 		if strings.Contains(whole.String(), note) {
 			t.Errorf("%s has the note without need:\n%s", format, &whole)
 		}
@@ -152,18 +120,12 @@ func TestNotesNameTheNoiseLevel(t *testing.T) {
 			func(r *manifest.Result) { r.Metrics = manifest.Metrics{Residual: new(0.01)} }))
 	}
 	text := tableText(t, summaryOf(t, results, selection.First), table.FormatText)
-	for _, want := range []string{"hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the table lacks %q:\n%s", want, text)
-		}
-	}
+	reporttest.Contains(t, text, "hdr, σ 0.02, ddiff: PSNR of 1", "hdr, σ 0.1, ddiff: PSNR of 1")
 }
 
 func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
 	t.Helper()
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reporttest.Must(t, err)
 	return s
 }

@@ -68,6 +68,11 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			return err
 		}
 	}
+	eachTask := func(change func(t *manifest.TaskSpec)) {
+		for i := range s.Tasks {
+			change(&s.Tasks[i])
+		}
+	}
 	for _, f := range []struct {
 		flag, field string
 		set         func()
@@ -77,28 +82,20 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 		{"prior", "prior", func() { s.Prior = o.Spec.Prior }},
 		{"steps", "steps", func() {
 			s.Steps = o.Spec.Steps
-			for i := range s.Tasks {
-				s.Tasks[i].Steps = 0
-			}
+			eachTask(func(t *manifest.TaskSpec) { t.Steps = 0 })
 		}},
 		{"sigma", "sigma", func() {
 			s.Sigma = o.Spec.Sigma
-			for i := range s.Tasks {
-				s.Tasks[i].Sigma = nil
-			}
+			eachTask(func(t *manifest.TaskSpec) { t.Sigma = nil })
 		}},
 		{"photons", "photons", func() {
 			s.Photons = &o.Photons
-			for i := range s.Tasks {
-				s.Tasks[i].Photons = nil
-			}
+			eachTask(func(t *manifest.TaskSpec) { t.Photons = nil })
 		}},
 		{"seed", "seed", func() { s.Seed = o.Spec.Seed }},
 		{"runs", "runs", func() {
 			s.Runs = o.Spec.Runs
-			for i := range s.Tasks {
-				s.Tasks[i].Runs = 0
-			}
+			eachTask(func(t *manifest.TaskSpec) { t.Runs = 0 })
 		}},
 		{"select", "select", func() { s.Select = o.Spec.Select }},
 		{"batch", "batch", func() { s.Batch = o.Spec.Batch }},
