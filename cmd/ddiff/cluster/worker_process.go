@@ -145,11 +145,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 // device creates the tuner and the cache of engines.
 func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) {
 	cache := cli.UserCache(p.log)
-	var err error
-	p.tuner, err = tuner.New(tuner.Config{File: cli.BatchSizesFile(p.log), Logger: p.log})
-	if err != nil {
-		return nil, err
-	}
+	p.tuner = tuner.New(cli.BatchSizesFile(p.log), p.log)
 	build, err := p.o.run.Build()
 	if err != nil {
 		return nil, err
