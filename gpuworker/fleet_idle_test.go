@@ -34,41 +34,6 @@ func (c *cluster) requests() (f *fleet.Fleet, sent func() int) {
 	return f, func() int { return int(nc.Stats().OutMsgs) }
 }
 
-// Idle campaigns are checked at a limited rate, whatever the number of items that the worker leases.
-func TestIdleCampaignsCostNoRequestsPerItem(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.idle(150)
-	f, sent := c.requests()
-	c.fill("busy", 400)
-	c.submit("busy")
-	lease := func() {
-		t.Helper()
-		for {
-			_, leases, err := f.Next(t.Context(), time.Second)
-			must(t, err)
-			for _, l := range leases {
-				must(t, l.Ack(t.Context()))
-				return
-			}
-		}
-	}
-	lease()
-	for range 20 { // the first calls poll every campaign
-		lease()
-	}
-	before, begin := sent(), time.Now()
-	const items = 300
-	for range items {
-		lease()
-	}
-	seconds := time.Since(begin).Seconds()
-	// Two requests per item, 50 checks per second, and a burst.
-	if got, most := sent()-before, 2*items+int(50*seconds)+20; got > most {
-		t.Errorf("%d requests for %d items within %.2f s, want at most %d", got, items, seconds, most)
-	}
-}
-
 // leaseFrom calls Next until it leases items of a campaign, acknowledges them, and returns the number of calls.
 func leaseFrom(t *testing.T, f *fleet.Fleet, campaign string) int {
 	t.Helper()

@@ -216,7 +216,6 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers := &fleet.Peers{Board: p.board}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		log := p.log
@@ -225,7 +224,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 		}
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.MemoryShare, Once: p.o.once, TimeNetwork: p.o.timeNetwork,
-			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
+			TolerateQueueErrors: true, Peers: p.fleet.Others, Simulate: p.simulation, Log: p.tail,
 			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
 		if err != nil {
