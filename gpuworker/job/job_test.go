@@ -143,22 +143,18 @@ func TestLoadOfItem(t *testing.T) {
 	}
 }
 
-// noImage is the error of a source that refuses a file by its beginning, with the file's digest.
-type noImage string
+// noImageError is the error of a source that refuses a file by its beginning, with the file's digest.
+type noImageError string
 
-func (noImage) Error() string { return "no image" }
+func (noImageError) Error() string { return "no image" }
 
-func (noImage) Unwrap() error { return raster.ErrFormat }
+func (noImageError) Unwrap() error { return raster.ErrFormat }
 
-func (n noImage) Digest(context.Context) (string, error) {
-	return string(n), when(n == "", storage.ErrUnavailable)
-}
-
-func when(holds bool, err error) error {
-	if holds {
-		return err
+func (n noImageError) Digest(context.Context) (string, error) {
+	if n == "" {
+		return "", storage.ErrUnavailable
 	}
-	return nil
+	return string(n), nil
 }
 
 // A file with the campaign's digest that is no image is the item's fault, whatever the worker. A file with another digest, or an unknown
@@ -167,7 +163,7 @@ func TestRefusedFile(t *testing.T) {
 	t.Parallel()
 	from := manifest.Source{Path: "a", SHA256: strings.Repeat("1", 64)}
 	for digest, want := range map[string]error{from.SHA256: raster.ErrFormat, strings.Repeat("0", 64): ErrDigest, "": storage.ErrUnavailable} {
-		err := readError(t.Context(), from, noImage(digest))
+		err := readError(t.Context(), from, noImageError(digest))
 		if !errors.Is(err, want) || FromSource(err) != (digest == "") || !strings.Contains(err.Error(), "read a: ") {
 			t.Errorf("digest %q: %v, want %v", digest, err, want)
 		}
