@@ -9,18 +9,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// inParallel calls settle for all tasks, several at a time, and joins the errors: an item takes several round trips to the
+// parallelCalls is the number of items that inParallel settles at a time.
+const parallelCalls = 16
+
+// inParallel calls settle for all items, several at a time, and joins the errors: an item takes several round trips to the
 // queue.
-func inParallel(tasks []*task, settle func(t *task) error) error {
+func inParallel[T any](items []T, settle func(item T) error) error {
 	var (
 		group errgroup.Group
 		mu    sync.Mutex
 		errs  error
 	)
-	group.SetLimit(parallelReleases)
-	for _, t := range tasks {
+	group.SetLimit(parallelCalls)
+	for _, item := range items {
 		group.Go(func() error {
-			err := settle(t)
+			err := settle(item)
 			mu.Lock()
 			defer mu.Unlock()
 			errs = errors.Join(errs, err)

@@ -2,14 +2,10 @@ package gpuworker
 
 import (
 	"context"
-
-	"golang.org/x/sync/errgroup"
+	"time"
 
 	"ddiff/queue"
 )
-
-// parallelReleases is the number of leases that a worker releases at a time.
-const parallelReleases = 16
 
 // suspect reports whether an item runs alone: an earlier attempt ended without an answer, a worker asked for a second
 // opinion, or the environment failed too often. If a worker dies that holds nothing else, its item is to blame.
@@ -18,8 +14,11 @@ func suspect(l *queue.Lease) bool {
 	return l.Attempt() > 1 || len(m.Disputed) > 0 || m.Faults >= maxFaults
 }
 
-// oneLeaser leases single items of a campaign from then on, or batches again.
-type oneLeaser interface {
+// campaigns is a dispatcher of several campaigns, a Fleet. A worker tells it how to go on with one of them.
+type campaigns interface {
+	// Suspend skips a campaign for a while.
+	Suspend(campaign string, d time.Duration, reason error)
+	// LeaseOne leases single items of a campaign from then on, or batches again.
 	LeaseOne(campaign string, one bool)
 	// LeaseFirst leases items of a campaign before those of the others, once.
 	LeaseFirst(campaign string)
@@ -34,8 +33,8 @@ func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.
 	}
 	received := len(leases)
 	leases, alone := w.admit(ctx, a.Campaign, leases)
-	if d, ok := w.cfg.Work.(oneLeaser); ok && received > 0 {
-		d.LeaseOne(a.Campaign, alone || len(leases) == 0)
+	if w.campaigns != nil && received > 0 {
+		w.campaigns.LeaseOne(a.Campaign, alone || len(leases) == 0)
 	}
 	if len(leases) == 0 {
 		if a.Done != nil {
@@ -80,8 +79,8 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 		w.releaseEach(ctx, suspects, unchanged)
 		w.awaitSettled(ctx)
 		// Items of another campaign would make the suspect wait again.
-		if d, ok := w.cfg.Work.(oneLeaser); ok {
-			d.LeaseFirst(campaign)
+		if w.campaigns != nil {
+			w.campaigns.LeaseFirst(campaign)
 		}
 		return nil, false
 	}
@@ -96,17 +95,12 @@ func unchanged(m queue.Marks) queue.Marks { return m }
 func (w *Worker) releaseEach(ctx context.Context, leases []*queue.Lease, change func(queue.Marks) queue.Marks) {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
-	var group errgroup.Group
-	group.SetLimit(parallelReleases)
-	for _, l := range leases {
-		group.Go(func() error {
-			if err := l.ReleaseMarked(ctx, change(l.Marks())); err != nil {
-				w.cfg.Logger.Warn("could not release item", "id", l.ID(), "reason", err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // never returns an error
+	_ = inParallel(leases, func(l *queue.Lease) error { // errors are logged
+		if err := l.ReleaseMarked(ctx, change(l.Marks())); err != nil {
+			w.cfg.Logger.Warn("could not release item", "id", l.ID(), "reason", err)
+		}
+		return nil
+	})
 }
 
 // awaitSettled waits until the worker holds no item, or ctx ends.

@@ -124,17 +124,3 @@ func TestBeaconOfHungWorker(t *testing.T) {
 		t.Errorf("log %s", log)
 	}
 }
-
-// The heartbeat names the campaigns that a dispatcher refuses.
-func TestBeatNamesRefusedCampaigns(t *testing.T) {
-	t.Parallel()
-	w := quietWorker(t, func(cfg *Config) { cfg.Work = refusingWork{} })
-	if got := w.Beat().Refused["b"]; got != "too new" {
-		t.Errorf("refused: %q", got)
-	}
-}
-
-// refusingWork is a dispatcher that refuses a campaign.
-type refusingWork struct{ plainWork }
-
-func (refusingWork) Refused() map[string]string { return map[string]string{"b": "too new"} }

@@ -21,8 +21,6 @@ type attemptStart struct {
 	At      time.Time `json:"at"`
 	// Stage is the last stage that began, see the Stage constants of package telemetry.
 	Stage string `json:"stage"`
-	// End is the reason of the worker's end, if the worker could write it.
-	End string `json:"end,omitempty"`
 }
 
 // crashError: the item has ended all workers that ran it alone.
@@ -31,11 +29,8 @@ type crashError struct{ starts []attemptStart }
 func (e crashError) Error() string {
 	ends := make([]string, len(e.starts))
 	for i, s := range e.starts {
-		end := s.End
-		if end == "" {
-			end = "no answer: killed by a signal, crashed or hung"
-		}
-		ends[i] = fmt.Sprintf("%s (attempt %d, began %s, last stage %s, %s)", s.Worker, s.Attempt, s.At.Format(time.RFC3339), s.Stage, end)
+		ends[i] = fmt.Sprintf("%s (attempt %d, began %s, last stage %s, no answer: killed by a signal, crashed or hung)",
+			s.Worker, s.Attempt, s.At.Format(time.RFC3339), s.Stage)
 	}
 	return fmt.Sprintf("the item ended %d workers that held no other item: %s", len(ends), strings.Join(ends, "; "))
 }

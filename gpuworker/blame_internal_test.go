@@ -28,6 +28,13 @@ func (s *readOnlyStore) Put(ctx context.Context, key string, data []byte) error 
 	return s.Dir.Put(ctx, key, data)
 }
 
+func (s *readOnlyStore) Create(ctx context.Context, key string, data []byte) error {
+	if s.denied {
+		return storage.ErrReadOnly
+	}
+	return s.Dir.Create(ctx, key, data)
+}
+
 func (s *readOnlyStore) Delete(ctx context.Context, key string) error {
 	if s.denied {
 		return storage.ErrReadOnly
@@ -97,10 +104,6 @@ func TestStartsOfSuspect(t *testing.T) {
 		"no answer: killed by a signal, crashed or hung)"
 	if crash.Error() != reason {
 		t.Errorf("the reason is %q", crash)
-	}
-	crash.starts[0].End = "out of memory"
-	if got := (crashError{append(crash.starts, crash.starts[0])}).Error(); !strings.Contains(got, "ended 2 workers") || strings.Count(got, "fetch, out of memory)") != 2 {
-		t.Errorf("the reason is %q", got)
 	}
 
 	// A settled item needs no record, also when this worker has not made it.
@@ -174,32 +177,6 @@ func TestStartsThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// An assignment ends when its last item is settled.
-func TestEndOfAssignment(t *testing.T) {
-	t.Parallel()
-	ends := 0
-	a := newAssigned(Assignment{Done: func() { ends++ }}, 2, nil, 0)
-	a.settled()
-	if ends != 0 {
-		t.Error("the assignment ended beside an unsettled item")
-	}
-	a.settled()
-	if ends != 1 || a.cancelled() {
-		t.Errorf("%d ends, cancelled %v", ends, a.cancelled())
-	}
-	newAssigned(Assignment{}, 1, nil, 0).settled() // needs no function
-
-	lifetime, cancel := context.WithCancel(t.Context())
-	a = newAssigned(Assignment{Lifetime: lifetime}, 1, nil, 0)
-	ctx, stop := a.withLifetime(t.Context())
-	defer stop()
-	cancel()
-	<-ctx.Done()
-	if !a.cancelled() || !errors.Is(context.Cause(ctx), errCancelled) {
-		t.Errorf("cancelled %v, %v", a.cancelled(), context.Cause(ctx))
-	}
-}
-
 // The items of a stage that hung use an attempt. Other items, and those of a cancelled campaign, do not.
 func TestAbandonedItems(t *testing.T) {
 	t.Parallel()
@@ -249,7 +226,7 @@ func TestAbandonedItems(t *testing.T) {
 // The errors of all tasks are joined.
 func TestInParallelJoinsErrors(t *testing.T) {
 	t.Parallel()
-	tasks := make([]*task, 3*parallelReleases)
+	tasks := make([]*task, 3*parallelCalls)
 	for i := range tasks {
 		tasks[i] = &task{written: i}
 	}

@@ -2,10 +2,8 @@ package gpuworker
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"ddiff/gpuworker/tuner"
-	"ddiff/internal/regular"
 	"ddiff/restore"
 )
 
@@ -15,9 +13,8 @@ func raceWorkload(e *restore.Engine, p restore.Plan) tuner.Workload {
 	for _, rt := range e.Candidates(p) {
 		parts = append(parts, rt.Provider(), rt.Version(), rt.Threads(), rt.Settings())
 	}
-	data, _ := json.Marshal(parts) // strings, numbers and maps with sorted keys
 	return tuner.Workload{
-		Prior: e.Prior().SHA256, Runtime: regular.SHA256(data)[:12],
+		Prior: e.Prior().SHA256, Runtime: digestOf(parts),
 		Channels: p.Image.Channels, Height: p.Image.Height, Width: p.Image.Width,
 	}
 }

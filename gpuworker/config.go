@@ -31,9 +31,8 @@ type sources interface {
 
 // tail returns the last log lines about an item.
 type tail interface {
-	// Lines includes the lines about no item, Own does not.
-	Lines(id string) []string
-	Own(id string) []string
+	// Lines includes the lines about no item if shared is set.
+	Lines(id string, shared bool) []string
 }
 
 // Config describes a worker. Fields without a stated default are required.

@@ -40,8 +40,8 @@ func (w *Worker) pauseAfterPass(ctx context.Context, campaign string, passed []*
 		least = min(least, l.Marks().Passes)
 	}
 	pause := w.passes.Pause(least)
-	if s, ok := w.cfg.Work.(suspender); ok {
-		s.Suspend(campaign, pause, nil)
+	if w.campaigns != nil {
+		w.campaigns.Suspend(campaign, pause, nil)
 		return
 	}
 	_ = retry.Sleep(ctx, pause) // the caller checks ctx

@@ -2,7 +2,6 @@ package gpuworker
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -71,49 +70,4 @@ func TestPauseAfterPass(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A worker pauses when an item that it passed comes back, and not before: the queue may have items for it.
-func TestPauseWhenPassedItemReturns(t *testing.T) {
-	t.Parallel()
-	q, work := internalQueue(t, queue.Config{}), &recordingWork{}
-	w := quietWorker(t, func(cfg *Config) {
-		cfg.Work, cfg.Peers = work, func(context.Context) (int, error) { return 1, nil }
-	})
-	leases := leaseNew(t, q, 2)
-	for i, l := range leases {
-		leases[i] = remarked(t, q, l, queue.Marks{Disputed: []string{w.cfg.Name}})
-	}
-	for round := range 2 {
-		for i := range leases {
-			work.calls = nil
-			if start, alone := w.admit(t.Context(), "a", leases[i:i+1]); len(start) != 0 || alone {
-				t.Fatalf("round %d: item %d was started", round, i)
-			}
-			want := 0
-			if round == 1 && i == 0 {
-				want = 1
-			}
-			if len(work.calls) != want {
-				t.Errorf("round %d, item %d: calls %q, want %d", round, i, work.calls, want)
-			}
-			leases[i] = leaseAgain(t, q, 1)[0]
-		}
-	}
-}
-
-// A second opinion names the other workers.
-func TestSecondOpinion(t *testing.T) {
-	t.Parallel()
-	w := quietWorker(t)
-	for want, disputed := range map[string][]string{
-		"the item is bad": {"tester"},
-		"the item is bad; worker other could not restore it either":    {"tester", "other"},
-		"the item is bad; worker b, other could not restore it either": {"b", "tester", "other"},
-		"the item is bad; worker other, b could not restore it either": {"other", "b"},
-	} {
-		if err := w.confirm(disputed, errItem); err.Error() != want || !errors.Is(err, errItem) {
-			t.Errorf("%v: %v, want %s", disputed, err, want)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package gpuworker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -17,13 +18,6 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/solver"
 )
-
-func newTuner(t *testing.T, cfg tuner.Config) *tuner.Tuner {
-	t.Helper()
-	out, err := tuner.New(cfg)
-	must(t, err)
-	return out
-}
 
 // engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
 func engineOf(t *testing.T) *restore.Engine {
@@ -94,7 +88,7 @@ func TestProgressOfBatch(t *testing.T) {
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0)
-	if stage, limit, interruptible := a.Stage(); limit != 160*time.Second || !interruptible || stage != stageSolve || p.stepPerImage() != 0 {
+	if limit := p.limit(0); limit != 160*time.Second || p.stepPerImage() != 0 {
 		t.Errorf("the first chunk: limit %v, %v per step", limit, p.stepPerImage())
 	}
 	for _, tt := range []struct {
@@ -109,7 +103,7 @@ func TestProgressOfBatch(t *testing.T) {
 	} {
 		now.time = now.time.Add(tt.took)
 		p.update(tt.step)
-		if _, limit, _ := a.Stage(); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
+		if limit := p.limit(tt.step); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
 			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)
 		}
 	}
@@ -128,7 +122,7 @@ func TestProgressOfBatch(t *testing.T) {
 func TestPreflightOfShapes(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	sizes := newTuner(t, tuner.Config{})
+	sizes := tuner.New("", slog.New(slog.DiscardHandler))
 	sample := []manifest.Item{sampleItem(t, e, 16, 16), sampleItem(t, e, 32, 16), sampleItem(t, e, 16, 16)}
 	for batch, want := range map[int]string{0: "3 models compiled", 1: "3 models compiled", 2: "6 models compiled"} {
 		p := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: batch}, 1, nil, 0), tuner: sizes, sample: sample}
@@ -224,7 +218,7 @@ func TestPreflightWithoutFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, it.Identify())
-		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: newTuner(t, tuner.Config{}), sample: []manifest.Item{it}}
+		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tuner.New("", slog.New(slog.DiscardHandler)), sample: []manifest.Item{it}}
 		if _, err := p.gradient(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
 	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.Plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
 	if e.cfg.Log != nil {
-		res.Log = e.cfg.Log.Own(t.Item.ID)
+		res.Log = e.cfg.Log.Lines(t.Item.ID, false)
 	}
 	files, err := t.Artifacts()
 	if err != nil {

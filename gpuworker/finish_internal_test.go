@@ -166,46 +166,47 @@ func TestReadOfResult(t *testing.T) {
 	}
 }
 
-// A probe writes an object as large as the last file, from 1 KiB to 16 MiB, and deletes it.
+// A probe creates an object as large as the last file, from 1 KiB to 16 MiB, and deletes it. The store must refuse to create it twice,
+// and return what was written.
 func TestProbeOfStore(t *testing.T) {
 	t.Parallel()
-	_, dir := workerOf(t)
+	dir := emptyStore(t)
 	for _, tt := range []struct{ written, least, most int }{
 		{0, 1 << 10, 1<<10 + 64}, {5000, 5000, 5064}, {1 << 30, 16 << 20, 16<<20 + 64},
 	} {
 		size := 0
-		s := sized{dir, &size}
-		tk := &task{written: tt.written, assigned: newAssigned(Assignment{Store: s}, 1, nil, 0)}
-		if err := testStore(t.Context(), tk); err != nil || size < tt.least || size > tt.most {
+		if err := testStore(t.Context(), sized{dir, &size}, tt.written); err != nil || size < tt.least || size > tt.most {
 			t.Errorf("%d bytes after %d, %v", size, tt.written, err)
+		}
+	}
+	for want, s := range map[string]store{
+		"access":                     faulty{dir, nil, func(string) error { return storage.ErrAccess }},
+		"not writable":               &readOnlyStore{Dir: dir, denied: true},
+		"differ from the written":    damaging{dir},
+		"accepts a second create of": overwriting{dir},
+	} {
+		if err := testStore(t.Context(), s, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	for info, err := range dir.List(t.Context(), "probes/") {
 		t.Errorf("left %s, %v", info.Key, err)
 	}
-	for name, s := range map[string]faulty{
-		"put": {dir, func(string) error { return storage.ErrNoSpace }, nil}, "get": {dir, nil, func(string) error { return storage.ErrNoSpace }},
-	} {
-		tk := &task{assigned: newAssigned(Assignment{Store: s}, 1, nil, 0)}
-		if err := testStore(t.Context(), tk); !errors.Is(err, storage.ErrNoSpace) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	tk := &task{assigned: newAssigned(Assignment{Store: damaging{dir}}, 1, nil, 0)}
-	if err := testStore(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "differ from the written ones") {
-		t.Errorf("damaged bytes: %v", err)
+	found, err := (&preflight{assigned: newAssigned(Assignment{Store: dir}, 1, nil, 0)}).store(t.Context())
+	if err != nil || found == "" {
+		t.Errorf("a preflight: %q, %v", found, err)
 	}
 }
 
-// sized records the size of the last object.
+// sized records the size of the largest object.
 type sized struct {
 	*storage.Dir
 	size *int
 }
 
-func (s sized) Put(ctx context.Context, key string, data []byte) error {
-	*s.size = len(data)
-	return s.Dir.Put(ctx, key, data)
+func (s sized) Create(ctx context.Context, key string, data []byte) error {
+	*s.size = max(*s.size, len(data))
+	return s.Dir.Create(ctx, key, data)
 }
 
 // damaging is a store that changes bytes.
@@ -217,28 +218,6 @@ func (d damaging) Get(ctx context.Context, key string) ([]byte, error) {
 		data[0]++
 	}
 	return data, err
-}
-
-// The store of a campaign must create, refuse, read and delete an object.
-func TestPreflightOfStore(t *testing.T) {
-	t.Parallel()
-	_, dir := workerOf(t)
-	for name, tt := range map[string]struct {
-		store store
-		want  string
-	}{
-		"good": {dir, ""}, "damaging": {damaging{dir}, "differ from the written"}, "unreadable": {faulty{dir, nil, func(string) error { return storage.ErrAccess }}, storage.ErrAccess.Error()},
-		"overwriting": {overwriting{dir}, "accepts a second create"},
-	} {
-		p := &preflight{assigned: newAssigned(Assignment{Store: tt.store}, 1, nil, 0)}
-		found, err := p.store(t.Context())
-		if (err == nil) != (tt.want == "") || err == nil && found == "" || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %q, %v", name, found, err)
-		}
-	}
-	for info, err := range dir.List(t.Context(), "probes/") {
-		t.Errorf("left %s, %v", info.Key, err)
-	}
 }
 
 // overwriting is a store whose create replaces objects.

@@ -2,7 +2,6 @@ package gpuworker_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -22,16 +21,6 @@ func (c *cluster) idle(n int) {
 	}
 }
 
-// workers writes the status of the first n idle campaigns, with a number of live workers.
-func (c *cluster) workers(n, live int) {
-	c.t.Helper()
-	status, err := json.Marshal(manifest.Status{Workers: live})
-	must(c.t, err)
-	for i := range n {
-		must(c.t, c.board.Put(c.t.Context(), fmt.Sprintf("%sidle-%04d", manifest.KeyStatusPrefix, i), status))
-	}
-}
-
 // requests counts the messages that a fleet on its own connection sends.
 func (c *cluster) requests() (f *fleet.Fleet, sent func() int) {
 	c.t.Helper()
@@ -43,74 +32,6 @@ func (c *cluster) requests() (f *fleet.Fleet, sent func() int) {
 		}
 	})
 	return f, func() int { return int(nc.Stats().OutMsgs) }
-}
-
-// Idle campaigns are checked at a limited rate, whatever the number of items that the worker leases.
-func TestIdleCampaignsCostNoRequestsPerItem(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.idle(150)
-	f, sent := c.requests()
-	c.fill("busy", 400)
-	c.submit("busy")
-	lease := func() {
-		t.Helper()
-		for {
-			_, leases, err := f.Next(t.Context(), time.Second)
-			must(t, err)
-			for _, l := range leases {
-				must(t, l.Ack(t.Context()))
-				return
-			}
-		}
-	}
-	lease()
-	for range 20 { // the first calls poll every campaign
-		lease()
-	}
-	before, begin := sent(), time.Now()
-	const items = 300
-	for range items {
-		lease()
-	}
-	seconds := time.Since(begin).Seconds()
-	// Two requests per item, 50 checks per second, and a burst.
-	if got, most := sent()-before, 2*items+int(50*seconds)+20; got > most {
-		t.Errorf("%d requests for %d items within %.2f s, want at most %d", got, items, seconds, most)
-	}
-}
-
-// A fleet of 5,000 idle workers sends few requests, also with many open campaigns.
-func TestIdleFleetSendsFewRequests(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.idle(100)
-	c.workers(100, 5000)
-	f, sent := c.requests()
-	// measure returns the number of requests per second of an idle worker.
-	measure := func(d time.Duration) float64 {
-		t.Helper()
-		before, begin := sent(), time.Now()
-		for time.Since(begin) < d {
-			_, leases, err := f.Next(t.Context(), time.Second)
-			must(t, err)
-			if len(leases) > 0 {
-				t.Fatal("an idle campaign has an item")
-			}
-		}
-		return float64(sent()-before) / time.Since(begin).Seconds()
-	}
-	settleDown(t, f, sent, 100)
-	for begin := time.Now(); measure(500*time.Millisecond) > 10; {
-		if time.Since(begin) > patience {
-			t.Fatal("timeout: the worker does not stop polling")
-		}
-	}
-	perSecond := measure(2 * time.Second)
-	t.Logf("%.1f requests/s of one of 5,000 workers with 100 idle campaigns", perSecond)
-	if !(perSecond <= 4) {
-		t.Errorf("one idle worker of 5,000 sends %.1f requests/s", perSecond)
-	}
 }
 
 // leaseFrom calls Next until it leases items of a campaign, acknowledges them, and returns the number of calls.

@@ -182,10 +182,6 @@ func priority(p manifest.Priority) func(*manifest.Campaign) {
 	return func(r *manifest.Campaign) { r.Priority = p }
 }
 
-func wanted(w manifest.Wanted) func(*manifest.Campaign) {
-	return func(r *manifest.Campaign) { r.Wanted = w }
-}
-
 // fill publishes n items for simulated workers.
 func (c *cluster) fill(id string, n int) *queue.Queue {
 	c.t.Helper()

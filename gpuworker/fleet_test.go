@@ -2,7 +2,6 @@ package gpuworker_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -33,23 +32,6 @@ func TestSmallAndLargeCampaignShareEqually(t *testing.T) {
 	}
 	if first >= 900 {
 		t.Errorf("the small campaign started after %d items of the large campaign", first)
-	}
-}
-
-func TestHigherPriorityRunsFirst(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.fill("low", 300)
-	c.submit("low", priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Weight = 1000 })
-	w := start(t, c.simulated(time.Millisecond))
-	c.store.waitFor(t, func(created []string) bool { return len(created) >= 10 })
-	c.fill("high", 40)
-	c.submit("high", priority(manifest.PriorityHigh))
-	created := c.store.waitFor(t, func(created []string) bool { return count(created, "high") == 40 })
-	w.stop(t)
-	first := slices.Index(created, "high")
-	if low := count(created[first:], "low"); low > inFlight {
-		t.Errorf("%d items of the lower priority were done while the higher priority had work", low)
 	}
 }
 
@@ -91,72 +73,5 @@ func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 		if leased[i] != "high" && leased[i+1] != "high" {
 			t.Errorf("leases %d and %d are both preflights", i, i+1)
 		}
-	}
-}
-
-func TestPauseAndResume(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.fill("one", 60)
-	c.submit("one")
-	w := start(t, c.simulated(5*time.Millisecond))
-	c.store.waitFor(t, func(created []string) bool { return len(created) >= 10 })
-	c.submit("one", wanted(manifest.WantPause))
-	// Results of a second campaign show that the worker has read the board.
-	c.fill("two", 10)
-	c.submit("two")
-	created := c.store.waitFor(t, func(created []string) bool { return count(created, "two") == 10 })
-	first := slices.Index(created, "two")
-	if more := count(created[first:], "one"); more > inFlight {
-		t.Errorf("%d items of the paused campaign were done", more)
-	}
-	c.submit("one")
-	created = c.store.waitFor(t, func(created []string) bool { return len(created) == 70 })
-	if n := count(created, "one"); n != 60 {
-		t.Errorf("the resumed campaign has %d results, want 60", n)
-	}
-	w.stop(t)
-}
-
-// The queue of a campaign is created after the campaign's record, removed, and created again.
-func TestQueueAppearsAfterCampaign(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.submit("late")
-	c.fill("other", 5)
-	c.submit("other")
-	w := start(t, c.simulated(time.Millisecond))
-	c.store.waitFor(t, func(created []string) bool { return count(created, "other") == 5 })
-	q := c.fill("late", 5)
-	c.store.waitFor(t, func(created []string) bool { return count(created, "late") == 5 })
-	must(t, q.Remove(t.Context()))
-	c.open("late", queue.Config{})
-	it := manifest.Item{ID: "late-again", Name: "again"}
-	publish(t, q, it)
-	c.store.waitFor(t, func(created []string) bool { return count(created, "late") == 6 })
-	w.stop(t)
-}
-
-// A worker logs a campaign of a newer version once, and processes the other campaigns.
-func TestCampaignOfNewerVersion(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	q := c.fill("newer", 3)
-	for range 3 {
-		c.submit("newer", func(r *manifest.Campaign) { r.Schema = manifest.RecordSchema + 1 })
-	}
-	must(t, c.board.Put(t.Context(), manifest.KeyCampaignPrefix+"broken", []byte("{")))
-	c.fill("known", 3)
-	c.submit("known")
-	w := start(t, c.simulated(time.Millisecond))
-	c.store.waitFor(t, func(created []string) bool { return count(created, "known") == 3 })
-	c.submit("newer", func(r *manifest.Campaign) { r.Schema = manifest.RecordSchema + 1 })
-	c.log.wait(t, "campaign.broken")
-	w.stop(t)
-	if n := strings.Count(c.log.String(), "that a newer version of ddiff submitted"); n != 1 {
-		t.Errorf("the newer version is logged %d times, want once:\n%s", n, c.log)
-	}
-	if pending, inFlight, err := q.Depth(t.Context()); err != nil || pending != 3 || inFlight != 0 {
-		t.Errorf("the campaign of a newer version has %d pending and %d leased items (%v), want 3 and 0", pending, inFlight, err)
 	}
 }

@@ -53,9 +53,9 @@ func (h *host) start(name, poison string) (died chan struct{}) {
 }
 
 // begin creates and starts a worker.
-func (h *host) begin(cfg gpuworker.Config, change ...func(*gpuworker.Worker)) *gpuworker.Worker {
+func (h *host) begin(cfg gpuworker.Config) *gpuworker.Worker {
 	h.t.Helper()
-	w, r := begin(h.t, cfg, change...)
+	w, r := begin(h.t, cfg)
 	h.all = append(h.all, r)
 	return w
 }

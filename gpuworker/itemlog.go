@@ -50,7 +50,7 @@ func (w *Worker) storeLog(ctx context.Context, t *task, reason error) {
 	}
 	a := manifest.AttemptLog{
 		ID: t.lease.ID(), Name: t.Item.Name, Task: t.Item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: t.end,
-		At: w.cfg.Now().UTC(), Lines: w.cfg.Log.Lines(t.lease.ID()),
+		At: w.cfg.Now().UTC(), Lines: w.cfg.Log.Lines(t.lease.ID(), true),
 	}
 	if span := trace.SpanContextFromContext(t.ctx); span.IsValid() {
 		a.TraceID = span.TraceID().String()

@@ -79,19 +79,3 @@ func TestLeaseThatCannotBeSettled(t *testing.T) {
 
 // refusing is a restorer that cannot load any item.
 type refusing struct{ restorer }
-
-// The measured time of the network is in seconds.
-func TestTimeOfNetwork(t *testing.T) {
-	t.Parallel()
-	e := engineOf(t)
-	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 16, 16))
-	var timer networkTimer
-	begin := time.Now()
-	first, err := timer.time(t.Context(), e, tk.Plan, tk.workload(), 2)
-	if took := time.Since(begin).Seconds(); err != nil || !(first > 0) || !(first < took) {
-		t.Errorf("%g s for a pass, measured in %g s: %v", first, took, err)
-	}
-	if again, err := timer.time(t.Context(), e, tk.Plan, tk.workload(), 2); again != first || err != nil {
-		t.Errorf("measured again: %g s, %v", again, err)
-	}
-}

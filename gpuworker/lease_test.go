@@ -87,17 +87,6 @@ func TestDrainSavesAndResumesItems(t *testing.T) {
 	}
 }
 
-func TestIdleWorkerDrainsAtOnce(t *testing.T) {
-	t.Parallel()
-	cfg := config(t, newQueue(t, queue.Config{}), newStore(t))
-	cfg.Idle = patience
-	begun := time.Now()
-	start(t, cfg).stop(t)
-	if took := time.Since(begun); took > patience/2 {
-		t.Errorf("the drain took %v", took)
-	}
-}
-
 // An item has used all attempts without an answer, but no worker ran it alone: it gets another attempt.
 func TestItemWithoutEvidenceGetsAnotherAttempt(t *testing.T) {
 	t.Parallel()

@@ -2,11 +2,9 @@ package gpuworker_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"ddiff/gpuworker/job"
@@ -15,7 +13,6 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/raster"
-	"ddiff/storage"
 )
 
 // work restores items with a new worker and returns their results.
@@ -87,46 +84,6 @@ func TestPassportIsDeterministic(t *testing.T) {
 	must(t, err)
 	if one.Worker = "two"; !reflect.DeepEqual(one, two) {
 		t.Errorf("the passports are %+v and %+v", one, two)
-	}
-}
-
-// delayed is a store whose first write waits.
-type delayed struct {
-	*storage.Dir
-	once           sync.Once
-	reached, ahead chan struct{}
-}
-
-func (d *delayed) Put(ctx context.Context, key string, data []byte) error {
-	d.once.Do(func() {
-		close(d.reached)
-		<-d.ahead
-	})
-	return d.Dir.Put(ctx, key, data)
-}
-
-// A late worker overwrites the artifacts of a finished item: it restores the image that the existing result describes.
-func TestLateWorkerRestoresExistingResult(t *testing.T) {
-	t.Parallel()
-	it, dir := items(t, 1)[0], newStore(t)
-	late := &delayed{Dir: dir, reached: make(chan struct{}), ahead: make(chan struct{})}
-	q := newQueue(t, queue.Config{})
-	publish(t, q, it)
-	cfg := config(t, q, late)
-	cfg.Name = "late"
-	w := start(t, cfg)
-	<-late.reached
-	work(t, dir, "early", it)
-	close(late.ahead)
-	event := results(t, q, 1)[it.Name]
-	w.stop(t)
-	if r := wantStored(t, dir, it.ID); r.Worker != "early" || event.Worker != "early" {
-		t.Errorf("the result is by %s, the event by %s, want early", r.Worker, event.Worker)
-	}
-	p, err := passport.Read(get(t, dir, it.ID, manifest.FileRestored))
-	must(t, err)
-	if p.Worker != "early" {
-		t.Errorf("the passport is by %s", p.Worker)
 	}
 }
 

@@ -127,36 +127,6 @@ func TestPrecisionOverWorkersDefault(t *testing.T) {
 	w.stop(t)
 }
 
-// A worker that leases an item all the same, because the campaign's record says nothing, releases it: neither a precision
-// that the device lacks nor one of a newer version is replaced by another.
-func TestItemsOfOtherPrecisionsAreRefused(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	p := c.prior(workertest.Share(t, 0.1))
-	reasons := map[string]string{"bfloat16": "it has the precision bfloat16", "int4": `"int4" is none of float32`}
-	queues := map[string]*queue.Queue{}
-	for precision := range reasons {
-		queues[precision] = c.open(precision, queue.Config{MaxAttempts: 1})
-		publish(t, queues[precision], fixed(t, itemsFor(t, p, 1), manifest.Precision(precision))...)
-		c.submit(precision, func(r *manifest.Campaign) { r.Prior = p })
-	}
-	cfg := c.able("plain", "")
-	leaser := cfg.Work.(*fleet.Fleet)
-	w := start(t, cfg)
-	waitUntil(t, "a campaign is not refused", func() bool { return len(leaser.Refused()) == len(reasons) })
-	w.stop(t)
-	for precision, want := range reasons {
-		if got := leaser.Refused()[precision]; !strings.Contains(got, want) {
-			t.Errorf("%s is refused with %q, want %q", precision, got, want)
-		}
-		leases, err := queues[precision].Lease(t.Context(), 1, patience)
-		must(t, err)
-		if len(leases) != 1 || leases[0].Attempt() != 1 {
-			t.Errorf("the item in %s is not in the queue at its first attempt", precision)
-		}
-	}
-}
-
 // A checkpoint is resumed in the precision of its steps only: a result has one precision.
 func TestCheckpointOfOtherPrecision(t *testing.T) {
 	t.Parallel()

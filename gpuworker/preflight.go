@@ -3,7 +3,6 @@ package gpuworker
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,7 +79,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 // check implements checker.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
-	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items, attempt: t.lease.Attempt()}
+	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items}
 	for _, check := range []struct {
 		name string
 		run  func(context.Context) (string, error)
@@ -118,8 +117,6 @@ type preflight struct {
 	tuner  *tuner.Tuner
 	sample []manifest.Item
 	tasks  []*task // the sample with plans
-	// attempt is the number of the attempt, from 1.
-	attempt int
 }
 
 // prior checks that the prior is usable, and that the items name this prior.
@@ -209,11 +206,10 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 }
 
 // sources reads the files of one item of the sample and verifies their digests. It passes if one item is readable: a
-// damaged image affects its own item only. Each attempt begins with another image, because an image may have ended the
-// worker of an earlier attempt.
+// damaged image affects its own item only.
 func (p *preflight) sources(ctx context.Context) (string, error) {
 	var first error
-	for _, it := range p.rotated() {
+	for _, it := range p.sample {
 		files, size, err := p.readFiles(ctx, it)
 		if err == nil {
 			return fmt.Sprintf("%d files, %d bytes", files, size), nil
@@ -226,26 +222,6 @@ func (p *preflight) sources(ctx context.Context) (string, error) {
 		}
 	}
 	return "", first
-}
-
-// rotated returns the sample without the images that earlier attempts began with, and then those.
-func (p *preflight) rotated() []manifest.Item {
-	var names []string
-	for _, it := range p.sample {
-		if !slices.Contains(names, it.Name) {
-			names = append(names, it.Name)
-		}
-	}
-	tried := names[:max(0, min(p.attempt-1, len(names)))]
-	var next, last []manifest.Item
-	for _, it := range p.sample {
-		if slices.Contains(tried, it.Name) {
-			last = append(last, it)
-		} else {
-			next = append(next, it)
-		}
-	}
-	return append(next, last...)
 }
 
 // readFiles reads the files of an item and returns their number and bytes.
@@ -271,22 +247,7 @@ func (p *preflight) readFiles(ctx context.Context, it manifest.Item) (n, size in
 	return n, size, nil
 }
 
-// store checks that the store creates, reads and deletes an object, and refuses to create it twice.
-func (p *preflight) store(ctx context.Context) (found string, err error) {
-	key := "probes/" + rand.Text()
-	if err := p.Store.Create(ctx, key, []byte(key)); err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, p.Store.Delete(context.WithoutCancel(ctx), key)) }()
-	if err := p.Store.Create(ctx, key, []byte("another")); !errors.Is(err, storage.ErrExists) {
-		return "", errors.Join(errors.New("the store accepts a second create of one key: results could be replaced"), err)
-	}
-	data, err := p.Store.Get(ctx, key)
-	if err != nil {
-		return "", err
-	}
-	if string(data) != key {
-		return "", fmt.Errorf("read %s: the bytes differ from the written ones", key)
-	}
-	return "an object was created once, read and deleted", nil
+// store tests the store of the results.
+func (p *preflight) store(ctx context.Context) (string, error) {
+	return "an object was created once, read and deleted", testStore(ctx, p.Store, minProbeBytes)
 }

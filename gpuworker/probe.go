@@ -12,6 +12,7 @@ import (
 	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/restore/solver"
+	"ddiff/storage"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 func (w *Worker) test(ctx context.Context, t *task, sources bool) error {
 	a := w.watchdog.Begin(ctx, "probe", w.cfg.Limits.Compile)
 	defer a.End()
-	if err := testStore(a.Ctx, t); err != nil {
+	if err := testStore(a.Ctx, t.assigned.Store, t.written); err != nil {
 		return a.Wrap(fmt.Errorf("store: %w", err))
 	}
 	if sources {
@@ -36,15 +37,18 @@ func (w *Worker) test(ctx context.Context, t *task, sources bool) error {
 	return a.Wrap(w.restorer.probe(a.Ctx, t, w.breaker.LastGood(t.assigned.Campaign)))
 }
 
-// testStore writes, reads and deletes an object below the campaign's results.
-func testStore(ctx context.Context, t *task) (err error) {
+// testStore checks that a store creates, reads and deletes an object of about a size, and refuses to create it twice.
+func testStore(ctx context.Context, s store, size int) (err error) {
 	key := "probes/" + rand.Text()
-	data := bytes.Repeat([]byte(key), 1+min(max(t.written, minProbeBytes), maxProbeBytes)/len(key))
-	defer func() { err = errors.Join(err, t.assigned.Store.Delete(context.WithoutCancel(ctx), key)) }()
-	if err := t.assigned.Store.Put(ctx, key, data); err != nil {
+	data := bytes.Repeat([]byte(key), 1+min(max(size, minProbeBytes), maxProbeBytes)/len(key))
+	defer func() { err = errors.Join(err, s.Delete(context.WithoutCancel(ctx), key)) }()
+	if err := s.Create(ctx, key, data); err != nil {
 		return err
 	}
-	read, err := t.assigned.Store.Get(ctx, key)
+	if err := s.Create(ctx, key, []byte("another")); !errors.Is(err, storage.ErrExists) {
+		return errors.Join(errors.New("the store accepts a second create of one key: results could be replaced"), err)
+	}
+	read, err := s.Get(ctx, key)
 	if err == nil && !bytes.Equal(read, data) {
 		err = fmt.Errorf("read %s: the bytes differ from the written ones", key)
 	}

@@ -68,13 +68,13 @@ func TestMetricsOfBatch(t *testing.T) {
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1)
-	if _, limit, _ := a.Stage(); limit != 2*time.Minute {
+	if limit := p.limit(1); limit != 2*time.Minute {
 		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
 	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
 	now.time = now.time.Add(4 * time.Second)
 	p.update(3)
-	if _, limit, _ := a.Stage(); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
+	if limit := p.limit(3); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
 		t.Errorf("the limit of the last chunk is %v", limit)
 	}
 	got := sums(t, reader)
@@ -102,31 +102,5 @@ func TestMetricsOfBatch(t *testing.T) {
 	}
 	if !slices.Equal(steps, []string{"steps 2 3 4s", "steps 4 5 1s"}) {
 		t.Errorf("spans %q", steps)
-	}
-}
-
-// TestEvaluationsWithoutBackward: a run without backward passes has no such metric, not even a 0.
-func TestEvaluationsWithoutBackward(t *testing.T) {
-	t.Parallel()
-	e := engineOf(t)
-	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
-	s, err := e.Solver(tk.Plan, 1)
-	must(t, err)
-	reader := sdkmetric.NewManualReader()
-	in, err := telemetry.NewInstruments(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff"))
-	must(t, err)
-	w, _ := workerOf(t, func(c *Config) { c.Instruments = in })
-	p := &progress{engineRestorer: engineRestorer{w.core}, ctx: t.Context(), solver: s, n: 1, cost: method.Cost{Network: 12}}
-	p.countEvaluations(5)
-	var data metricdata.ResourceMetrics
-	must(t, reader.Collect(t.Context(), &data))
-	points := 0
-	for _, m := range data.ScopeMetrics[0].Metrics {
-		if d, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "ddiff.network.evaluations" {
-			points += len(d.DataPoints)
-		}
-	}
-	if got := sums(t, reader); points != 1 || got["ddiff.network.evaluations pass=forward"] != 12 {
-		t.Errorf("%d series, %v", points, got)
 	}
 }

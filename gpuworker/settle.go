@@ -265,7 +265,7 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 		Worker: w.cfg.Name, TraceID: res.TraceID,
 	}
 	if w.cfg.Log != nil {
-		dead.Log = w.cfg.Log.Lines(t.lease.ID())
+		dead.Log = w.cfg.Log.Lines(t.lease.ID(), true)
 	}
 	if err := t.lease.Bury(ctx, dead); err != nil {
 		return err

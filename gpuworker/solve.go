@@ -201,6 +201,7 @@ type progress struct {
 	began    time.Time
 
 	chunks         int
+	first          time.Duration // limit of the first chunk
 	longest, spent time.Duration
 	steps          int // in spent
 }
@@ -209,20 +210,24 @@ type progress struct {
 func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int) *progress {
 	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now(), began: e.cfg.Now()}
 	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
-	first := e.cfg.Limits.FirstChunk(p.n, expected)
+	p.first = e.cfg.Limits.FirstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
-		first = e.cfg.Limits.FirstStep(tiles, expected)
+		p.first = e.cfg.Limits.FirstStep(tiles, expected)
 	}
-	p.limit(step, first)
+	a.Next(stageSolve, p.limit(step), true)
 	return p
 }
 
-// limit limits the chunk after a step. The last chunk, if it is shorter, may compile a model of its own.
-func (p *progress) limit(step int, limit time.Duration) {
+// limit returns the limit of the chunk after a step. The last chunk, if it is shorter, may compile a model of its own.
+func (p *progress) limit(step int) time.Duration {
+	limit := p.first
+	if p.longest > 0 {
+		limit = p.cfg.Limits.NextChunk(p.longest)
+	}
 	if p.solver.Steps()-step < p.solver.Build().Chunk {
 		limit += p.cfg.Limits.Compile
 	}
-	p.activity.Next(stageSolve, limit, true)
+	return limit
 }
 
 // update is called after every chunk with the number of steps since the start of the item.
@@ -230,7 +235,7 @@ func (p *progress) update(step int) {
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
 	p.longest = max(p.longest, took)
-	p.limit(step, p.cfg.Limits.NextChunk(p.longest))
+	p.activity.Next(stageSolve, p.limit(step), true)
 	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
 		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/job"
@@ -18,16 +17,10 @@ import (
 // environment passes its test, the item is dead.
 const maxFaults = 10
 
-// suspender skips a campaign for a while.
-type suspender interface {
-	Suspend(campaign string, d time.Duration, reason error)
-}
-
 // noteFailure counts a failure of an item in the circuit that it concerns.
 func (w *Worker) noteFailure(t *task, err error) {
 	key := ""
-	s, ok := w.cfg.Work.(suspender)
-	if ok && job.FromSource(err) {
+	if w.campaigns != nil && job.FromSource(err) {
 		key = t.assigned.Campaign
 	}
 	opened := w.breaker.Fail(key, err, func() (*task, func()) {
@@ -46,7 +39,7 @@ func (w *Worker) noteFailure(t *task, err error) {
 	w.cfg.Instruments.Suspensions.Add(t.ctx, 1)
 	if key != "" {
 		w.cfg.Logger.Error("suspended a campaign until its files can be read", "campaign", key, "failures", guard.FailuresToSuspend, "reason", err)
-		s.Suspend(key, w.cfg.ProbePause, err)
+		w.campaigns.Suspend(key, w.cfg.ProbePause, err)
 		return
 	}
 	w.cfg.Logger.Error("suspended leasing until the environment passes a test", "failures", guard.FailuresToSuspend, "reason", err)
@@ -60,10 +53,9 @@ func (w *Worker) awaitEnvironment(ctx context.Context) error {
 		if c == nil {
 			return nil
 		}
-		w.awaitSettled(ctx)                          // the test must not run beside the solver
-		_ = retry.Sleep(ctx, c.Due.Sub(w.cfg.Now())) // the loop and the test check ctx
-		_, skips := w.cfg.Work.(suspender)
-		err := w.test(ctx, c.Item, !skips) // files of one campaign suspend that campaign only
+		w.awaitSettled(ctx)                            // the test must not run beside the solver
+		_ = retry.Sleep(ctx, c.Due.Sub(w.cfg.Now()))   // the loop and the test check ctx
+		err := w.test(ctx, c.Item, w.campaigns == nil) // files of one campaign suspend that campaign only
 		if err == nil {
 			w.cfg.Logger.Info("the environment has passed its test, leasing again")
 			w.breaker.Passed(c)
@@ -95,7 +87,7 @@ func (w *Worker) testCampaign(ctx context.Context, campaign string, c *guard.Cir
 		return
 	}
 	w.reportFault(ctx, campaign, c.Item, err)
-	w.cfg.Work.(suspender).Suspend(campaign, w.breaker.Failed(c, err), err)
+	w.campaigns.Suspend(campaign, w.breaker.Failed(c, err), err)
 }
 
 // reportFault reports an environment that has failed for Config.PauseAfter and needs a person. The coordinator pauses

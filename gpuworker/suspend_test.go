@@ -128,28 +128,6 @@ func TestItemsThatFailDespitePassedTests(t *testing.T) {
 	t.Error("no result")
 }
 
-// TestPatienceEndsRun: the only worker of a run ends with the error of its store.
-func TestPatienceEndsRun(t *testing.T) {
-	t.Parallel()
-	q, bad := newQueue(t, queue.Config{MaxAttempts: 1}), &refusing{store: newStore(t)}
-	bad.denied.Store(true)
-	publish(t, q, items(t, 3)...)
-	cfg := config(t, q, bad)
-	cfg.Patience = patience
-	w := start(t, cfg)
-	select {
-	case err := <-w.ended:
-		if err == nil || !strings.Contains(err.Error(), "not writable") {
-			t.Errorf("Run returned %v", err)
-		}
-	case <-time.After(patience / 2):
-		t.Fatal("timeout: the worker runs")
-	}
-	if n := len(letters(t, q)); n != 0 {
-		t.Errorf("%d dead letters", n)
-	}
-}
-
 // refusedSource refuses the files below a directory.
 type refusedSource struct {
 	manifest.Files
@@ -174,38 +152,6 @@ func moveFiles(t *testing.T, all []manifest.Item) (dir string) {
 		all[i].Campaign, all[i].Image.Path = "bad", path
 	}
 	return dir
-}
-
-// TestRefusedFilesSuspendOneCampaign: a worker cannot read the files of one campaign, and restores another.
-func TestRefusedFilesSuspendOneCampaign(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	p := c.prior(workertest.Share(t, 0.1))
-	all := map[string][]manifest.Item{"good": itemsFor(t, p, 6), "bad": itemsFor(t, p, 6)}
-	bad := moveFiles(t, all["bad"])
-	denied := new(atomic.Bool)
-	denied.Store(true)
-	cfg, e := config(t, nil, nil), c.engines()
-	cfg.Work = c.fleet(func(f *fleet.Config) {
-		f.Engines, f.Batch, f.Sources = e, 2, refusedSource{dir: bad, denied: denied}
-	})
-	cfg.ProbePause, cfg.TolerateQueueErrors = 10*time.Millisecond, true
-	queues := map[string]*queue.Queue{}
-	for name := range all {
-		queues[name] = c.open(name, queue.Config{MaxAttempts: 1})
-	}
-	publish(t, queues["bad"], all["bad"]...)
-	for name := range all {
-		c.submit(name, func(r *manifest.Campaign) { r.Prior = p })
-	}
-	w, r := begin(t, cfg)
-	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
-	publish(t, queues["good"], all["good"]...)
-	wantDone(t, results(t, queues["good"], 6))
-	denied.Store(false)
-	wantDone(t, results(t, queues["bad"], 6))
-	waitUntil(t, "the campaign stays suspended", func() bool { return w.Beat().Suspended == "" })
-	r.stop(t)
 }
 
 // TestLostFilesOfOneCampaignKeepNoWorkerSuspended: the store fails while a worker has an item of a campaign, and when the

@@ -105,24 +105,14 @@ func (r *ring) add(l tailLine) {
 	r.next++
 }
 
-// Lines returns the last lines about the item with an identity and about no item, oldest first.
-func (t *Tail) Lines(id string) []string {
-	return t.last(func(item string) bool { return item == id || item == "" })
-}
-
-// Own returns the last lines about the item with an identity, oldest first.
-func (t *Tail) Own(id string) []string {
-	return t.last(func(item string) bool { return item == id })
-}
-
-// last returns the last lines with the items that include selects.
-func (t *Tail) last(include func(item string) bool) []string {
+// Lines returns the last lines about the item with an identity, and with shared those about no item, oldest first.
+func (t *Tail) Lines(id string, shared bool) []string {
 	r := t.lines
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []string
 	for i := max(0, r.next-storedLines); i < r.next; i++ {
-		if l := r.lines[i%storedLines]; include(l.item) {
+		if l := r.lines[i%storedLines]; l.item == id || shared && l.item == "" {
 			out = append(out, l.text)
 		}
 	}

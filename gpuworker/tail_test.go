@@ -15,11 +15,11 @@ func TestTailStoresLastLines(t *testing.T) {
 	var shown bytes.Buffer
 	tail := gpuworker.NewTail(slog.NewTextHandler(&shown, &slog.HandlerOptions{Level: slog.LevelError}))
 	log := slog.New(tail)
-	if got := tail.Lines("mine"); len(got) != 0 {
+	if got := tail.Lines("mine", true); len(got) != 0 {
 		t.Errorf("lines before the first: %q", got)
 	}
 	log.Info("one line")
-	if got := tail.Lines("mine"); len(got) != 1 || !strings.HasSuffix(got[0], "INFO one line") {
+	if got := tail.Lines("mine", true); len(got) != 1 || !strings.HasSuffix(got[0], "INFO one line") {
 		t.Errorf("the only line: %q", got)
 	}
 	for i := range 600 {
@@ -34,7 +34,7 @@ func TestTailStoresLastLines(t *testing.T) {
 	log.Error("shown", "id", "third")
 	mine.Info(strings.Repeat("long ", 1000))
 
-	lines := tail.Lines("mine")
+	lines := tail.Lines("mine", true)
 	if len(lines) != 20 {
 		t.Fatalf("%d lines, want 20: %q", len(lines), lines)
 	}
@@ -52,10 +52,10 @@ func TestTailStoresLastLines(t *testing.T) {
 	if got := shown.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "shown") {
 		t.Errorf("the next handler got %q", got)
 	}
-	if got := tail.Lines("third"); len(got) != 2 || !strings.Contains(got[1], "ERROR shown") {
+	if got := tail.Lines("third", true); len(got) != 2 || !strings.Contains(got[1], "ERROR shown") {
 		t.Errorf("lines of the third item: %q", got)
 	}
-	if got := tail.Own("third"); len(got) != 1 || !strings.HasSuffix(got[0], "ERROR shown") {
+	if got := tail.Lines("third", false); len(got) != 1 || !strings.HasSuffix(got[0], "ERROR shown") {
 		t.Errorf("lines about the third item only: %q", got)
 	}
 }

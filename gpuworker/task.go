@@ -75,11 +75,15 @@ func ownDigest(p restore.Plan) string {
 // runtimeDigest identifies the runtime settings that may affect speed.
 func runtimeDigest(e *restore.Engine, p restore.Plan) string {
 	rt := e.RuntimeFor(p)
-	// Numbers and strings can be marshalled; the keys of maps are sorted.
 	settings := []any{rt.Version(), rt.Threads(), rt.Settings(), e.Build(p)}
 	if p.Divided() {
 		settings = append(settings, p.Tiles)
 	}
+	return digestOf(settings)
+}
+
+// digestOf returns a short digest of strings, numbers and maps, whose keys are sorted.
+func digestOf(settings []any) string {
 	data, _ := json.Marshal(settings)
 	return regular.SHA256(data)[:12]
 }

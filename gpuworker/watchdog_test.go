@@ -2,7 +2,6 @@ package gpuworker_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -164,28 +163,6 @@ func TestDrainInterruptsEndlessPrior(t *testing.T) {
 	if n := attempts(t, q, 1); n[0] != 1 {
 		t.Errorf("attempt %d, want 1", n[0])
 	}
-}
-
-// A chunk of steps takes several times as long as a lease, which is extended meanwhile.
-func TestLongChunkExtendsLease(t *testing.T) {
-	t.Parallel()
-	withLeases(t, 600*time.Millisecond, func(ackWait time.Duration) error {
-		q, s := newQueue(t, queue.Config{AckWait: ackWait}), newStore(t)
-		cfg, _ := endless(t, q, s, 1)
-		cfg.AckWait, cfg.Limits.Drain = ackWait, time.Millisecond
-		w := start(t, cfg)
-		waitUntil(t, "the item is leased", func() bool {
-			_, inFlight, err := q.Depth(t.Context())
-			must(t, err)
-			return inFlight > 0
-		})
-		again := leased(t, q, 3*ackWait)
-		w.stop(t)
-		if again {
-			return errors.New("the item was leased again during a chunk")
-		}
-		return nil
-	})
 }
 
 // A device hangs and cannot be interrupted: Run returns, the beat and the health of the worker name the stage, the attempt

@@ -21,14 +21,15 @@ import (
 // Worker restores items until it drains. Create it with New.
 type Worker struct {
 	*core
-	work     dispatcher
-	restorer restorer
-	checker  checker
-	stats    stats
-	settled  chan struct{} // receives after an item ended
-	breaker  *guard.Breaker[*task]
-	decoding *raster.Budget
-	passes   *guard.Passes // of the goroutine that leases
+	work      dispatcher
+	campaigns campaigns // Config.Work, nil if it dispatches one campaign
+	restorer  restorer
+	checker   checker
+	stats     stats
+	settled   chan struct{} // receives after an item ended
+	breaker   *guard.Breaker[*task]
+	decoding  *raster.Budget
+	passes    *guard.Passes // of the goroutine that leases
 }
 
 // core is the part of a Worker that it shares with its restorer and checker.
@@ -73,14 +74,11 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	if cfg.Tuner == nil {
-		t, err := tuner.New(tuner.Config{Logger: cfg.Logger})
-		if err != nil {
-			return nil, fmt.Errorf("configure worker: %w", err)
-		}
-		cfg.Tuner = t
+		cfg.Tuner = tuner.New("", cfg.Logger)
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
+	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -104,52 +103,6 @@ func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 				t.Errorf("dead letters %+v, the event says %q", buried, got[bad.Name].Reason)
 			}
 		})
-	}
-}
-
-// counting is a store that counts the results that were created, by key.
-type counting struct {
-	*storage.Dir
-	mu      sync.Mutex
-	created map[string]int
-}
-
-func (c *counting) Create(ctx context.Context, key string, data []byte) error {
-	err := c.Dir.Create(ctx, key, data)
-	if err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.created[key]++
-	}
-	return err
-}
-
-func TestTwoWorkersSolveEachItemOnce(t *testing.T) {
-	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), &counting{Dir: newStore(t), created: map[string]int{}}
-	all := items(t, 10)
-	publish(t, q, all...)
-	var made atomic.Int64
-	var workers []*running
-	for range 2 {
-		cfg := config(t, q, s)
-		batchOf(&cfg, 2)
-		cfg.Steps = func(n int) { made.Add(int64(n)) }
-		workers = append(workers, start(t, cfg))
-	}
-	results(t, q, 10)
-	for _, w := range workers {
-		w.stop(t)
-	}
-	wantEmpty(t, q)
-	for _, it := range all {
-		wantStored(t, s, it.ID)
-		if n := s.created[manifest.ItemKey(it.ID, manifest.FileResult)]; n != 1 {
-			t.Errorf("item %s has %d results", it.Name, n)
-		}
-	}
-	if made.Load() != 10*steps {
-		t.Errorf("%d steps, want %d", made.Load(), 10*steps)
 	}
 }
 

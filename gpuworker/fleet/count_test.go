@@ -99,10 +99,10 @@ func TestCountOfWorkers(t *testing.T) {
 			logged  string
 			pause   time.Duration
 		}{
-			{"no status", nil, queue.ErrNoRecord, 1, "", firstCount},
-			{"outage", nil, errors.New("no responders"), 1, "no responders", firstCount},
-			{"damaged", []byte("{"), nil, 1, "read status", firstCount},
-			{"no workers", status(0), nil, 1, "", firstCount},
+			{"no status", nil, queue.ErrNoRecord, 0, "", firstCount},
+			{"outage", nil, errors.New("no responders"), 0, "no responders", firstCount},
+			{"damaged", []byte("{"), nil, 0, "read status", firstCount},
+			{"no workers", status(0), nil, 0, "", firstCount},
 			{"seven workers", status(7), nil, 7, "", countPause},
 			{"no workers again", status(0), nil, 7, "", firstCount},
 			{"no status again", nil, queue.ErrNoRecord, 7, "", firstCount},
@@ -126,8 +126,9 @@ func TestCountOfWorkers(t *testing.T) {
 			if !(low >= 0.5) || !(low < 0.6) || !(high < 1.5) || !(high > 1.4) {
 				t.Errorf("%s: pauses from %v to %v", tt.name, least, most)
 			}
-			if f.workers != tt.workers {
-				t.Errorf("%s: %d workers, want %d", tt.name, f.workers, tt.workers)
+			others, err := f.Others(ctx)
+			if f.workers != tt.workers || (err == nil) != (tt.workers > 0) || others != max(tt.workers-1, 0) {
+				t.Errorf("%s: %d workers, want %d; %d others, %v", tt.name, f.workers, tt.workers, others, err)
 			}
 			if (log.Len() > 0) != (tt.logged != "") || !strings.Contains(log.String(), tt.logged) {
 				t.Errorf("%s: log %s", tt.name, log)

@@ -88,7 +88,7 @@ func (f *Fleet) longestPause() time.Duration {
 
 // checkRate is the number of checks per second that this Fleet may make. The caller holds f.mu.
 func (f *Fleet) checkRate() float64 {
-	return min(workerChecks, float64(clusterChecks)/float64(f.workers))
+	return min(workerChecks, float64(clusterChecks)/float64(max(f.workers, 1)))
 }
 
 // waitSlice is the duration of one lease request with a wait.
@@ -205,6 +205,16 @@ func (f *Fleet) countWorkers(ctx context.Context) error {
 		_ = retry.Sleep(ctx, time.Duration((0.5+rand.Float64())*float64(pause))) // the loop checks ctx
 	}
 	return ctx.Err()
+}
+
+// Others returns the number of other live workers of the cluster. The error says that it is not known yet.
+func (f *Fleet) Others(context.Context) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.workers == 0 {
+		return 0, errors.New("the number of workers is not known")
+	}
+	return f.workers - 1, nil
 }
 
 // readWorkers returns the number of live workers in the status of a campaign.

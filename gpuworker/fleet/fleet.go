@@ -138,7 +138,7 @@ type Fleet struct {
 	opened    *openCampaigns       // nil after a change
 	rotations map[manifest.Priority]*rotation
 	checks    *rate.Limiter // of empty campaigns
-	workers   int           // live workers of the cluster
+	workers   int           // live workers of the cluster, 0 while their number is unknown
 
 	skipPreflight bool // the last call of Next leased a preflight
 }
@@ -173,7 +173,7 @@ func New(cfg Config) (*Fleet, error) {
 	return &Fleet{
 		cfg: cfg, campaigns: map[string]*campaign{}, newer: map[string]bool{},
 		changed: make(chan struct{}), rotations: map[manifest.Priority]*rotation{},
-		checks: rate.NewLimiter(workerChecks, checkBurst), workers: 1,
+		checks: rate.NewLimiter(workerChecks, checkBurst),
 	}, nil
 }
 

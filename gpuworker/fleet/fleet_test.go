@@ -462,13 +462,17 @@ func TestUsableCampaigns(t *testing.T) {
 // At most 100 refused campaigns are named, also of newer versions.
 func TestRefusedIsLimited(t *testing.T) {
 	t.Parallel()
-	f, _, _ := fleetOf(t)
+	f, _, log := fleetOf(t)
 	for i := range maxRefused - 1 {
 		f.refuse(f.add(t, fmt.Sprintf("r%d", i)), errors.New("no"))
 	}
 	newer := func(r *manifest.Campaign) { r.Schema++ }
 	f.add(t, "n1", newer)
 	f.add(t, "n2", newer)
+	f.add(t, "n2", newer)
+	if n := strings.Count(log.String(), "that a newer version of ddiff submitted"); n != 2 {
+		t.Errorf("two newer records are logged %d times", n)
+	}
 	got := f.Refused()
 	if len(got) != maxRefused || !strings.Contains(got["n1"], "newer than schema") || got["n2"] != "" {
 		t.Errorf("%d refused campaigns, %q", len(got), got["n1"])
@@ -553,8 +557,7 @@ func TestUpdateOfRecord(t *testing.T) {
 // The size of a lease is that of the worker, of the campaign, or of the tuner, or the default.
 func TestLeaseSize(t *testing.T) {
 	t.Parallel()
-	sizes, err := tuner.New(tuner.Config{})
-	must(t, err)
+	sizes := tuner.New("", slog.New(slog.DiscardHandler))
 	for _, tt := range []struct {
 		worker, campaign int
 		tuner            *tuner.Tuner

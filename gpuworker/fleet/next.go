@@ -43,11 +43,9 @@ func (f *Fleet) Next(ctx context.Context, wait time.Duration) (gpuworker.Assignm
 // campaigns that may have work, in the order of the rotation.
 func (f *Fleet) leaseClass(ctx context.Context, class []*campaign) (gpuworker.Assignment, []*queue.Lease, error) {
 	working := f.working(class)
-	for _, c := range f.due(class) {
-		if a, leases, err := f.lease(ctx, c, 0); err != nil || len(leases) > 0 {
-			f.charge(c, len(leases), append(working, c))
-			return a, leases, err
-		}
+	if c, a, leases, err := f.leaseFirstOf(ctx, f.due(class)); c != nil {
+		f.charge(c, len(leases), append(working, c))
+		return a, leases, err
 	}
 	for _, c := range f.order(working) {
 		a, leases, err := f.lease(ctx, c, 0)
@@ -66,16 +64,21 @@ func (f *Fleet) leasePreflight(ctx context.Context, waiting []*campaign) (gpuwor
 	if f.setSkipPreflight(false) {
 		return gpuworker.Assignment{}, nil, nil
 	}
-	for _, c := range append(f.due(waiting), f.working(waiting)...) {
-		a, leases, err := f.lease(ctx, c, 0)
-		if len(leases) > 0 {
-			f.setSkipPreflight(true)
-		}
-		if err != nil || len(leases) > 0 {
-			return a, leases, err
+	_, a, leases, err := f.leaseFirstOf(ctx, append(f.due(waiting), f.working(waiting)...))
+	if len(leases) > 0 {
+		f.setSkipPreflight(true)
+	}
+	return a, leases, err
+}
+
+// leaseFirstOf leases items of the first campaign that has some, or fails. It returns no campaign if none does.
+func (f *Fleet) leaseFirstOf(ctx context.Context, all []*campaign) (*campaign, gpuworker.Assignment, []*queue.Lease, error) {
+	for _, c := range all {
+		if a, leases, err := f.lease(ctx, c, 0); err != nil || len(leases) > 0 {
+			return c, a, leases, err
 		}
 	}
-	return gpuworker.Assignment{}, nil, nil
+	return nil, gpuworker.Assignment{}, nil, nil
 }
 
 // setSkipPreflight sets whether the next call of Next leases no preflight, and returns the previous value.
@@ -114,16 +117,11 @@ func (f *Fleet) sortOpen() *openCampaigns {
 	slices.SortFunc(out.all, func(a, b *campaign) int {
 		return cmp.Or(a.record.Submitted.Compare(b.record.Submitted), cmp.Compare(a.record.ID, b.record.ID))
 	})
-	for _, priority := range manifest.Priorities() {
-		var class []*campaign
-		for _, c := range out.all {
-			if c.record.Priority == priority {
-				class = append(class, c)
-			}
-		}
-		out.classes = append(out.classes, class)
-	}
+	priorities := manifest.Priorities()
+	out.classes = make([][]*campaign, len(priorities))
 	for _, c := range out.all {
+		class := slices.Index(priorities, c.record.Priority) // a valid record has one of them
+		out.classes[class] = append(out.classes[class], c)
 		if c.record.Phase == manifest.PhasePreflight {
 			out.preflight = append(out.preflight, c)
 		}
@@ -152,14 +150,7 @@ func (f *Fleet) order(all []*campaign) []*campaign {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	byID := map[string]*campaign{}
-	for _, c := range all {
-		byID[c.record.ID] = c
-	}
-	out := make([]*campaign, 0, len(all))
-	for _, c := range f.rotation(all[0].record.Priority).order(contenders(all)) {
-		out = append(out, byID[c.id])
-	}
+	out := f.rotation(all[0].record.Priority).order(all)
 	if i := slices.IndexFunc(out, func(c *campaign) bool { return c.first }); i >= 0 {
 		next := out[i]
 		next.first = false
@@ -176,7 +167,7 @@ func (f *Fleet) charge(c *campaign, n int, working []*campaign) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rotation(c.record.Priority).charge(c.record.ID, n, contenders(working))
+	f.rotation(c.record.Priority).charge(c.record.ID, n, working)
 }
 
 // rotation returns the rotation of a priority. The caller holds f.mu.
@@ -185,15 +176,6 @@ func (f *Fleet) rotation(p manifest.Priority) *rotation {
 		f.rotations[p] = &rotation{}
 	}
 	return f.rotations[p]
-}
-
-// contenders returns the campaigns for a rotation. The caller holds f.mu.
-func contenders(all []*campaign) []contender {
-	out := make([]contender, len(all))
-	for i, c := range all {
-		out[i] = contender{c.record.ID, c.record.Weight}
-	}
-	return out
 }
 
 // waitForChange waits for a change of the board, for at most d.
@@ -222,6 +204,11 @@ func (f *Fleet) usableAt(c *campaign, now time.Time) bool {
 func (f *Fleet) postpone(c *campaign, d time.Duration, reason error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.skip(c, d, reason)
+}
+
+// skip is postpone for a caller that holds f.mu.
+func (f *Fleet) skip(c *campaign, d time.Duration, reason error) {
 	c.retryAt = f.cfg.Now().Add(d)
 	if reason == nil || c.lastError == reason.Error() {
 		return

@@ -16,31 +16,24 @@ type rotation struct {
 	credit map[string]int
 }
 
-// contender is a campaign that may be next.
-type contender struct {
-	id     string
-	weight int
-}
-
 // order sorts the campaigns, next campaign first.
-func (r *rotation) order(all []contender) []contender {
+func (r *rotation) order(all []*campaign) []*campaign {
+	next := func(c *campaign) int { return r.credit[c.record.ID] + c.record.Weight }
 	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b contender) int {
-		return cmp.Compare(r.credit[b.id]+b.weight, r.credit[a.id]+a.weight)
-	})
+	slices.SortStableFunc(sorted, func(a, b *campaign) int { return cmp.Compare(next(b), next(a)) })
 	return sorted
 }
 
 // charge records that k items of a campaign were leased. working are the campaigns that may have work, including this
 // campaign.
-func (r *rotation) charge(id string, k int, working []contender) {
+func (r *rotation) charge(id string, k int, working []*campaign) {
 	if r.credit == nil {
 		r.credit = map[string]int{}
 	}
 	sum := 0
-	for _, t := range working {
-		r.credit[t.id] += k * t.weight
-		sum += t.weight
+	for _, c := range working {
+		r.credit[c.record.ID] += k * c.record.Weight
+		sum += c.record.Weight
 	}
 	r.credit[id] -= k * sum
 }

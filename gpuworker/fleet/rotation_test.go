@@ -3,15 +3,25 @@ package fleet
 import (
 	"strings"
 	"testing"
+
+	"ddiff/manifest"
 )
 
+// weighted returns campaigns a, b and so on with weights.
+func weighted(weights ...int) (all []*campaign) {
+	for i, w := range weights {
+		all = append(all, &campaign{record: manifest.Campaign{ID: string(rune('a' + i)), Weight: w}})
+	}
+	return all
+}
+
 // run charges n leases of k items and returns the order of the campaigns.
-func (r *rotation) run(n, k int, all []contender) string {
+func (r *rotation) run(n, k int, all []*campaign) string {
 	var order strings.Builder
 	for range n {
 		first := r.order(all)[0]
-		r.charge(first.id, k, all)
-		order.WriteString(first.id)
+		r.charge(first.record.ID, k, all)
+		order.WriteString(first.record.ID)
 	}
 	return order.String()
 }
@@ -20,14 +30,14 @@ func TestRotationOrder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		all  []contender
+		all  []*campaign
 		k    int
 		want string
 	}{
-		{"weights 5, 1, 1, as in the literature", []contender{{"a", 5}, {"b", 1}, {"c", 1}}, 1, "aabacaa"},
-		{"equal weights", []contender{{"a", 1}, {"b", 1}}, 1, "abababab"},
-		{"weights 3, 1 in leases of 4", []contender{{"a", 3}, {"b", 1}}, 4, "abaaabaa"},
-		{"alone", []contender{{"a", 7}}, 3, "aaaa"},
+		{"weights 5, 1, 1, as in the literature", weighted(5, 1, 1), 1, "aabacaa"},
+		{"equal weights", weighted(1, 1), 1, "abababab"},
+		{"weights 3, 1 in leases of 4", weighted(3, 1), 4, "abaaabaa"},
+		{"alone", weighted(7), 3, "aaaa"},
 	} {
 		r := &rotation{}
 		if got := r.run(len(c.want), c.k, c.all); got != c.want {
@@ -39,10 +49,10 @@ func TestRotationOrder(t *testing.T) {
 // With leases of different sizes, the numbers of items follow the weights, not the numbers of leases.
 func TestRotationChargesItems(t *testing.T) {
 	t.Parallel()
-	r, all := &rotation{}, []contender{{"a", 2}, {"b", 1}}
+	r, all := &rotation{}, weighted(2, 1)
 	size, items := map[string]int{"a": 8, "b": 3}, map[string]int{}
 	for range 3000 {
-		first := r.order(all)[0].id
+		first := r.order(all)[0].record.ID
 		r.charge(first, size[first], all)
 		items[first] += size[first]
 	}
@@ -58,18 +68,18 @@ func TestRotationChargesItems(t *testing.T) {
 // A campaign without work loses credit and debt.
 func TestRotationIdle(t *testing.T) {
 	t.Parallel()
-	r, a, b := &rotation{}, contender{"a", 1}, contender{"b", 1}
+	r, both := &rotation{}, weighted(1, 1)
 	for range 100 { // b has no work
 		r.idle("b")
-		r.charge("a", 1, []contender{a})
+		r.charge("a", 1, both[:1])
 	}
-	if got := r.run(6, 1, []contender{a, b}); got != "ababab" {
+	if got := r.run(6, 1, both); got != "ababab" {
 		t.Errorf("order %s after a pause of b", got)
 	}
-	r.charge("a", 1000, []contender{a, b})
+	r.charge("a", 1000, both)
 	r.idle("a")
 	r.idle("b")
-	if got := r.run(6, 1, []contender{a, b}); got != "ababab" {
+	if got := r.run(6, 1, both); got != "ababab" {
 		t.Errorf("order %s after a pause of both", got)
 	}
 }

@@ -52,7 +52,7 @@ func TestDeletedRecord(t *testing.T) {
 		}
 	}
 	wait("a", "b")
-	a, b := f.byID("a"), f.byID("b")
+	a, b := f.campaigns[manifest.KeyCampaignPrefix+"a"], f.campaigns[manifest.KeyCampaignPrefix+"b"]
 	must(t, board.Delete(t.Context(), manifest.KeyCampaignPrefix+"a"))
 	wait("b")
 	if a.lifetime.Err() == nil || b.lifetime.Err() != nil {

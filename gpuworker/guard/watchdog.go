@@ -115,13 +115,10 @@ func (d *Watchdog[T]) Failure() error {
 }
 
 // OnHang sets what the first hang does: it drains the worker.
-func (d *Watchdog[T]) OnHang(drain func()) { d.drain = drain }
-
-// Stage returns the running stage.
-func (a *Activity[T]) Stage() (name string, limit time.Duration, interruptible bool) {
-	a.dog.mu.Lock()
-	defer a.dog.mu.Unlock()
-	return a.stage, a.limit, a.interruptible
+func (d *Watchdog[T]) OnHang(drain func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drain = drain
 }
 
 // SetDraining tells the watchdog that the worker drains.

@@ -141,11 +141,12 @@ func (j *Job) readPicture(path string, data []byte) error {
 // warnOf notes the profile of a picture, and warns of what is lost of it.
 func (j *Job) warnOf(p *raster.Picture) {
 	if p.Alpha {
-		j.Warnings = append(j.Warnings, manifest.Warning{Code: manifest.WarnAlpha, Text: "the measurement's alpha channel was composited over white; the restored picture is opaque"})
+		j.warn(manifest.WarnAlpha, "the measurement's alpha channel was composited over white; the restored picture is opaque")
 	}
 	j.profile = p.Profile
 	if !p.ProfileFits() && len(p.Profile) > 0 {
-		j.Warnings = append(j.Warnings, manifest.Warning{Code: manifest.WarnProfile, Text: "the measurement's ICC profile does not describe the channels of the restored picture; the restored picture has no profile"})
+		j.warn(manifest.WarnProfile,
+			"the measurement's ICC profile does not describe the channels of the restored picture; the restored picture has no profile")
 	}
 }
 

@@ -20,7 +20,7 @@ func (j *Job) readStored(path string, data []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(stated.Params)) {
 		switch value, used := stated.Params[name], j.Op.Params[name]; {
 		case stated.Inexact != "" && name == "quality":
-			j.Warnings = append(j.Warnings, manifest.Warning{Code: manifest.WarnTables, Text: fmt.Sprintf("%s, %g is in use", stated.Inexact, used)})
+			j.warn(manifest.WarnTables, fmt.Sprintf("%s, %g is in use", stated.Inexact, used))
 		case stated.Inexact == "" && value != used:
 			return InputError("read measurement %s: it has the %s %g, the item has %g", path, name, value, used)
 		}

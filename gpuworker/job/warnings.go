@@ -41,13 +41,15 @@ func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
 		if !p.Row {
 			text = fmt.Sprintf("%d steps, the default of %s is %d; the preset %s has no settings of it for this task", steps, j.Plan.Solver.Method, p.Steps, j.Item.Preset)
 		}
-		j.Warnings = append(j.Warnings, manifest.Warning{Code: manifest.WarnSteps, Text: text})
+		j.warn(manifest.WarnSteps, text)
 	}
 	if p.Foreign {
-		j.Warnings = append(j.Warnings, manifest.Warning{
-			Code: manifest.WarnPreset, Text: fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", j.Item.Preset),
-		})
+		j.warn(manifest.WarnPreset, fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", j.Item.Preset))
 	}
+}
+
+func (j *Job) warn(code, text string) {
+	j.Warnings = append(j.Warnings, manifest.Warning{Code: code, Text: text})
 }
 
 // warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as

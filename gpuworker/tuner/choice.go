@@ -59,7 +59,7 @@ func (t *Tuner) RecordRace(w Workload, first string, times map[string]time.Durat
 	}
 	t.choices[w] = c
 	best := c.fastest(first)
-	t.cfg.Logger.Info("chose the provider of a network", "provider", best, "prior", w.Prior[:min(12, len(w.Prior))],
+	t.log.Info("chose the provider of a network", "provider", best, "prior", w.Prior[:min(12, len(w.Prior))],
 		"height", w.Height, "width", w.Width, "seconds", c.Seconds)
 	t.store(func(f *curvesFile) {
 		f.Choices = append(slices.DeleteFunc(f.Choices, func(k *choice) bool { return k.Workload == w }), &c)

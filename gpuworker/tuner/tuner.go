@@ -5,7 +5,6 @@
 package tuner
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,38 +18,21 @@ import (
 const MaxBatch = 1024
 
 const (
-	// defaultMax is the default of Config.Max.
-	defaultMax = 32
+	// maxSearched is the largest batch size of the search.
+	maxSearched = 32
 	// gain is the ratio of times per image below which a larger batch counts as faster.
 	gain = 0.95
 )
 
-// Config describes a Tuner. All fields have defaults.
-type Config struct {
-	// File stores curves between processes, as JSON. Default: none.
-	File string
-	// Max is the largest batch size. Default: 32.
-	Max int
-	// Logger logs the results. Default: none.
-	Logger *slog.Logger
-}
-
-// Validate names the first field that is out of range.
-func (c Config) Validate() error {
-	if c.Max < 0 || c.Max > MaxBatch {
-		return fmt.Errorf("Max: %d is outside 0..%d", c.Max, MaxBatch)
-	}
-	return nil
-}
-
 // Tuner finds the batch size with the least time per image, for each [Workload]. It adds no work: a worker solves its
-// first batches with the sizes 1, 2, 4, 8 and so on, while each size saves more than 5 % of the time per image. Later
+// first batches with the sizes 1, 2, 4, 8 and so on up to 32, while each size saves more than 5 % of the time per image. Later
 // batches have the smallest size within 5 % of the best.
 //
 // A size that exceeded the device's memory, and all larger sizes, are not tried again. All methods may be called
 // concurrently.
 type Tuner struct {
-	cfg Config
+	file string
+	log  *slog.Logger
 
 	mu      sync.Mutex
 	curves  map[Workload]*curve
@@ -93,20 +75,16 @@ type point struct {
 	Seconds float64 `json:"seconds_per_image_step"`
 }
 
-// New loads the stored curves. An unreadable file is logged and skipped; its curves are measured again.
-func New(cfg Config) (*Tuner, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("make tuner: %w", err)
+// New loads the curves that a file stores between processes, as JSON. An unreadable file is logged and skipped; its curves are measured
+// again. Without a file nothing is stored.
+func New(file string, log *slog.Logger) *Tuner {
+	t := &Tuner{file: file, log: log, curves: map[Workload]*curve{}, choices: map[Workload]choice{}, recent: map[string]Workload{}}
+	if file == "" {
+		return t
 	}
-	cfg.Max = cmp.Or(cfg.Max, defaultMax)
-	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	t := &Tuner{cfg: cfg, curves: map[Workload]*curve{}, choices: map[Workload]choice{}, recent: map[string]Workload{}}
-	if cfg.File == "" {
-		return t, nil
-	}
-	known, err := readCurves(cfg.File)
+	known, err := readCurves(file)
 	if err != nil {
-		cfg.Logger.Warn("skipped the file of batch sizes", "file", cfg.File, "reason", err)
+		log.Warn("skipped the file of batch sizes", "file", file, "reason", err)
 	}
 	for _, c := range known.Curves {
 		t.curves[c.Workload] = c
@@ -114,7 +92,7 @@ func New(cfg Config) (*Tuner, error) {
 	for _, c := range known.Choices {
 		t.choices[c.Workload] = *c
 	}
-	return t, nil
+	return t
 }
 
 // LeaseSize returns the number of items of a campaign to lease at a time: the batch size of its last workload, or 1.
@@ -149,7 +127,7 @@ func (t *Tuner) size(w Workload) int {
 	case c == nil || len(c.Points) == 0:
 		return 1
 	case c.Best > 0:
-		return min(c.Best, t.cfg.Max)
+		return min(c.Best, maxSearched)
 	}
 	return c.next()
 }
@@ -181,7 +159,7 @@ func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
 	p := point{batch, perImage.Seconds()}
 	saves := len(c.Points) == 0 || p.Seconds < gain*c.Points[len(c.Points)-1].Seconds
 	c.Points = append(c.Points, p)
-	if !saves || c.next() > t.cfg.Max || (c.Ceiling > 0 && c.next() > c.Ceiling) {
+	if !saves || c.next() > maxSearched || (c.Ceiling > 0 && c.next() > c.Ceiling) {
 		t.endSearch(c)
 	}
 	t.save(c)
@@ -201,7 +179,7 @@ func (t *Tuner) endSearch(c *curve) {
 			break
 		}
 	}
-	t.cfg.Logger.Info("found the best batch size", "batch", c.Best, "prior", fmt.Sprintf("%.12s", c.Prior),
+	t.log.Info("found the best batch size", "batch", c.Best, "prior", fmt.Sprintf("%.12s", c.Prior),
 		"provider", c.Provider, "device", c.Device, "height", c.Height, "width", c.Width, "measured", c.Points)
 }
 
@@ -222,7 +200,7 @@ func (t *Tuner) RecordOutOfMemory(w Workload, batch int) {
 	if c.Best > 0 || (len(c.Points) > 0 && c.next() > c.Ceiling) {
 		t.endSearch(c)
 	}
-	t.cfg.Logger.Warn("a batch exceeds memory", "batch", batch, "limit", c.Ceiling)
+	t.log.Warn("a batch exceeds memory", "batch", batch, "limit", c.Ceiling)
 	t.save(c)
 }
 
@@ -244,11 +222,11 @@ func (t *Tuner) save(c *curve) {
 
 // store changes the file. An error is logged only: the next process then measures again.
 func (t *Tuner) store(change func(f *curvesFile)) {
-	if t.cfg.File == "" {
+	if t.file == "" {
 		return
 	}
-	if err := changeCurves(t.cfg.File, change); err != nil {
-		t.cfg.Logger.Warn("could not store batch sizes", "file", t.cfg.File, "reason", err)
+	if err := changeCurves(t.file, change); err != nil {
+		t.log.Warn("could not store batch sizes", "file", t.file, "reason", err)
 	}
 }
 

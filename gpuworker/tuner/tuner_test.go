@@ -12,50 +12,29 @@ import (
 	"time"
 )
 
-func tunerOf(t *testing.T, cfg Config) *Tuner {
-	t.Helper()
-	tuner, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tuner
-}
-
-func TestTunerConfigNamesField(t *testing.T) {
-	t.Parallel()
-	for _, n := range []int{-1, MaxBatch + 1} {
-		if _, err := New(Config{Max: n}); err == nil || !strings.Contains(err.Error(), "make tuner: Max: ") {
-			t.Errorf("Max %d: %v", n, err)
-		}
-	}
-	for n, want := range map[int]int{0: defaultMax, 1: 1, MaxBatch: MaxBatch} {
-		if tuner := tunerOf(t, Config{Max: n}); tuner.cfg.Max != want {
-			t.Errorf("Max %d: %d", n, tuner.cfg.Max)
-		}
-	}
-}
+// tunerOf returns a tuner with a file, if it is not empty.
+func tunerOf(file string) *Tuner { return New(file, slog.New(slog.DiscardHandler)) }
 
 // The search continues while a size saves more than 5 %, up to the limits of the configuration and of the memory.
 func TestEndOfSearch(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
 	for name, tt := range map[string]struct {
-		max, ceiling int
-		times        []time.Duration
-		best         int
+		ceiling int
+		times   []time.Duration
+		best    int
 	}{
-		"saves 5 %":                 {8, 0, []time.Duration{100 * s, 95 * s}, 1},
-		"saves more":                {8, 0, []time.Duration{100 * s, 94 * s}, 0},
-		"at the limit":              {4, 0, []time.Duration{100 * s, 50 * s}, 0},
-		"beyond the limit":          {4, 0, []time.Duration{100 * s, 50 * s, 25 * s}, 4},
-		"at the ceiling":            {8, 4, []time.Duration{100 * s, 50 * s}, 0},
-		"beyond the ceiling":        {8, 2, []time.Duration{100 * s, 50 * s}, 2},
-		"the smallest within 5 %":   {8, 4, []time.Duration{100 * s, 50 * s, 48 * s}, 2},
-		"the smallest at 5 %":       {8, 0, []time.Duration{100 * s, 100 * s}, 1},
-		"no time of a failed batch": {8, 0, []time.Duration{0, 0}, 0},
-		"one":                       {1, 0, []time.Duration{s}, 1},
+		"saves 5 %":                 {0, []time.Duration{100 * s, 95 * s}, 1},
+		"saves more":                {0, []time.Duration{100 * s, 94 * s}, 0},
+		"at the limit":              {0, []time.Duration{64 * s, 32 * s, 16 * s, 8 * s, 4 * s}, 0},
+		"beyond the limit":          {0, []time.Duration{64 * s, 32 * s, 16 * s, 8 * s, 4 * s, 2 * s}, 32},
+		"at the ceiling":            {4, []time.Duration{100 * s, 50 * s}, 0},
+		"beyond the ceiling":        {2, []time.Duration{100 * s, 50 * s}, 2},
+		"the smallest within 5 %":   {4, []time.Duration{100 * s, 50 * s, 48 * s}, 2},
+		"the smallest at 5 %":       {0, []time.Duration{100 * s, 100 * s}, 1},
+		"no time of a failed batch": {0, []time.Duration{0, 0}, 0},
 	} {
-		tuner, w := tunerOf(t, Config{Max: tt.max}), Workload{Prior: "p"}
+		tuner, w := tunerOf(""), Workload{Prior: "p"}
 		tuner.curve(w).Ceiling = tt.ceiling
 		for i, d := range tt.times {
 			tuner.Record(w, 1<<i, d)
@@ -69,7 +48,7 @@ func TestEndOfSearch(t *testing.T) {
 // Only the size of the search is recorded, and only during the search.
 func TestRecordOfOtherSizes(t *testing.T) {
 	t.Parallel()
-	tuner, w := tunerOf(t, Config{Max: 4}), Workload{Prior: "p"}
+	tuner, w := tunerOf(""), Workload{Prior: "p"}
 	tuner.Record(w, 2, time.Second)
 	if n := len(tuner.curve(w).Points); n != 0 {
 		t.Errorf("%d points of another size", n)
@@ -77,10 +56,10 @@ func TestRecordOfOtherSizes(t *testing.T) {
 	if tuner.Expected(w) != 0 || tuner.Expected(Workload{}) != 0 {
 		t.Error("an expectation without a measurement")
 	}
-	for _, n := range []int{1, 2, 4, 1, 2, 4} {
-		tuner.Record(w, n, time.Second/time.Duration(n))
+	for _, n := range []int{1, 2, 4, 8, 1, 2, 4, 8} {
+		tuner.Record(w, n, time.Second/time.Duration(min(n, 4)))
 	}
-	if c := tuner.curve(w); len(c.Points) != 3 || c.Best != 4 {
+	if c := tuner.curve(w); len(c.Points) != 4 || c.Best != 4 {
 		t.Errorf("%+v", c)
 	}
 	if d := tuner.Expected(w); d != time.Second {
@@ -89,16 +68,12 @@ func TestRecordOfOtherSizes(t *testing.T) {
 	if n := tuner.Size("c", w, 9); n != 9 {
 		t.Errorf("a size of %d without a ceiling", n)
 	}
-	tuner.cfg.Max = 2
-	if n := tuner.Size("c", w, 0); n != 2 {
-		t.Errorf("a size of %d beyond the limit", n)
-	}
 }
 
 // A size that exceeded the memory removes the larger measurements; it ends the search only if no size is left.
 func TestCeilingOfMemory(t *testing.T) {
 	t.Parallel()
-	tuner, w := tunerOf(t, Config{}), Workload{Prior: "p"}
+	tuner, w := tunerOf(""), Workload{Prior: "p"}
 	tuner.RecordOutOfMemory(w, 1)
 	if tuner.curve(w).Ceiling != 0 {
 		t.Error("an item that does not fit alone sets a ceiling")
@@ -170,7 +145,7 @@ func TestValidCurves(t *testing.T) {
 // Of the curves of a prior and a shape the fastest size counts. Curves with an operator file do not.
 func TestExpect(t *testing.T) {
 	t.Parallel()
-	tuner := tunerOf(t, Config{})
+	tuner := tunerOf("")
 	w := Workload{Prior: "p", Provider: "cpu", Channels: 3, Height: 64, Width: 32}
 	tuner.Record(w, 1, 3*time.Second)
 	tuner.Record(w, 2, 2*time.Second)
@@ -236,7 +211,7 @@ func TestChangeOfCurvesFile(t *testing.T) {
 	log := &strings.Builder{}
 	for _, bad := range []string{dir, filepath.Join(file, "below")} {
 		log.Reset()
-		tuner := tunerOf(t, Config{File: bad, Logger: slog.New(slog.NewTextHandler(log, nil))})
+		tuner := New(bad, slog.New(slog.NewTextHandler(log, nil)))
 		tuner.Record(Workload{Prior: "p"}, 1, time.Second)
 		if got := log.String(); !strings.Contains(got, "could not store batch sizes") {
 			t.Errorf("%s: log %s", bad, got)
@@ -255,7 +230,7 @@ func TestLogOfTunerFile(t *testing.T) {
 			}
 		}
 		var log strings.Builder
-		tunerOf(t, Config{File: file, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		New(file, slog.New(slog.NewTextHandler(&log, nil)))
 		if strings.Contains(log.String(), "skipped the file of batch sizes") != damaged {
 			t.Errorf("damaged %t: log %s", damaged, log.String())
 		}
@@ -278,7 +253,7 @@ func drive(tuner *Tuner, w Workload, perImage map[int]time.Duration) (tried []in
 func TestTunerFindsBestSize(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	tuner, w := tunerOf(t, Config{}), Workload{Prior: "p", Height: 64, Width: 64}
+	tuner, w := tunerOf(""), Workload{Prior: "p", Height: 64, Width: 64}
 	if n := tuner.LeaseSize("c"); n != 1 {
 		t.Errorf("LeaseSize of an unknown campaign is %d, want 1", n)
 	}
@@ -298,7 +273,7 @@ func TestTunerFindsBestSize(t *testing.T) {
 // Before the first measurement, a size that exceeded the memory limits the sizes, also one that was formed before.
 func TestCeilingBeforeSearch(t *testing.T) {
 	t.Parallel()
-	tuner, w := tunerOf(t, Config{}), Workload{Prior: "p"}
+	tuner, w := tunerOf(""), Workload{Prior: "p"}
 	for _, n := range []int{2, 8} {
 		tuner.RecordOutOfMemory(w, n)
 		if n := tuner.Size("c", w, 16); n != 1 {
@@ -314,10 +289,10 @@ func TestTunerStoresCurves(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "cache", "batch.json")
 	a, b := Workload{Prior: "a", Provider: "cpu"}, Workload{Prior: "b", Provider: "cpu"}
-	one, two := tunerOf(t, Config{File: file}), tunerOf(t, Config{File: file})
+	one, two := tunerOf(file), tunerOf(file)
 	drive(one, a, map[int]time.Duration{1: 80, 2: 30, 4: 40})
 	drive(two, b, map[int]time.Duration{1: 80, 2: 90})
-	again := tunerOf(t, Config{File: file})
+	again := tunerOf(file)
 	if n, m := again.Size("c", a, 0), again.Size("c", b, 0); n != 2 || m != 1 {
 		t.Errorf("loaded sizes are %d and %d, want 2 and 1", n, m)
 	}
@@ -348,7 +323,7 @@ func TestTunerRace(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	file := filepath.Join(t.TempDir(), "batch.json")
-	tuner := tunerOf(t, Config{File: file})
+	tuner := tunerOf(file)
 	for name, c := range map[string]struct {
 		other time.Duration
 		want  string
@@ -362,7 +337,7 @@ func TestTunerRace(t *testing.T) {
 		if got := tuner.RecordRace(w, "cpu", map[string]time.Duration{"cpu": 100 * ms, "openvino": c.other}); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
-		again := tunerOf(t, Config{File: file})
+		again := tunerOf(file)
 		if got, known := again.Fastest(w, "cpu"); !known || got != c.want {
 			t.Errorf("%s: loaded %s, %v; want %s", name, got, known, c.want)
 		}
@@ -385,7 +360,7 @@ func TestTunerRace(t *testing.T) {
 	curve := Workload{Prior: "p", Provider: "cpu"}
 	drive(tuner, curve, map[int]time.Duration{1: 80, 2: 30, 4: 40})
 	tuner.RecordRace(Workload{Prior: "last"}, "cpu", map[string]time.Duration{"cpu": ms})
-	again := tunerOf(t, Config{File: file})
+	again := tunerOf(file)
 	if _, known := again.Fastest(Workload{Prior: "faster", Height: 64, Width: 64}, "cpu"); !known || again.Size("c", curve, 0) != 2 {
 		t.Errorf("choice known %v, size %d", known, again.Size("c", curve, 0))
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"ddiff/restore/noise"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
@@ -232,17 +231,12 @@ func (b *bundle) runNoise(ctx context.Context, rt *onnxruntime.Runtime, p *prior
 		return err
 	}
 	defer c.one.Close()
-	key := noise.NewKey([32]byte([]byte("ddiff prior check: fixed noise..")))
-	eps := make([]float32, product(r.Latent))
 	for _, f := range []float64{0, 0.1, 0.5, 0.9, 1} {
-		at := int(f * float64(p.Schedule.Steps()-1))
-		noise.Normal(eps, key, noise.Step, uint32(at), 1)
-		got, _, err := c.estimateNoise(ctx, nil, eps, at)
+		row, err := c.noiseRow(ctx, product(r.Latent), int(f*float64(p.Schedule.Steps()-1)))
 		if err != nil {
 			return err
 		}
-		mean, std := moments(got)
-		r.Noise = append(r.Noise, NoiseRow{T: at, AlphaBar: p.Schedule.AlphaBar[at], Mean: mean, Std: std, MSE: meanSquare(got, eps)})
+		r.Noise = append(r.Noise, row)
 	}
 	b.times["unet"] = c.times
 	return nil

@@ -143,26 +143,23 @@ func newPriorCheck(rt *onnxruntime.Runtime, p *prior.Prior, o PriorOptions) (*pr
 
 // statistics runs the network at each time index.
 func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
-	key := noise.NewKey([32]byte([]byte("ddiff prior check: fixed noise..")))
 	for _, t := range c.o.Timesteps {
 		if t < 0 || t >= c.prior.Schedule.Steps() {
 			return fmt.Errorf("time index %d: the schedule has 0..%d", t, c.prior.Schedule.Steps()-1)
 		}
 		a := c.prior.Schedule.AlphaBar[t]
-		eps := make([]float32, len(c.one.X.F32))
-		noise.Normal(eps, key, noise.Step, uint32(t), 1)
-		got, _, err := c.estimateNoise(ctx, nil, eps, t)
+		n, err := c.noiseRow(ctx, len(c.one.X.F32), t)
 		if err != nil {
 			return err
 		}
-		mean, std := moments(got)
-		r.Noise = append(r.Noise, NoiseRow{T: t, AlphaBar: a, Mean: mean, Std: std, MSE: meanSquare(got, eps)})
+		r.Noise = append(r.Noise, n)
 		if len(c.o.Images) == 0 {
 			continue
 		}
+		eps := make([]float32, len(c.one.X.F32))
 		row := ImageRow{T: t, Sigma: math.Sqrt((1 - a) / a)}
 		for i, img := range c.o.Images {
-			noise.Normal(eps, key, noise.Step, uint32(t+(i+1)*c.prior.Schedule.Steps()), 1)
+			noise.Normal(eps, fixedNoise(), noise.Step, uint32(t+(i+1)*c.prior.Schedule.Steps()), 1)
 			got, xt, err := c.estimateNoise(ctx, img.Pix, eps, t)
 			if err != nil {
 				return err
@@ -177,6 +174,23 @@ func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 		r.Images = append(r.Images, row)
 	}
 	return nil
+}
+
+// fixedNoise is the key of the noise, equal in every check.
+func fixedNoise() noise.Key {
+	return noise.NewKey([32]byte([]byte("ddiff prior check: fixed noise..")))
+}
+
+// noiseRow evaluates the network on pure noise of some values at a time index.
+func (c *priorCheck) noiseRow(ctx context.Context, values, t int) (NoiseRow, error) {
+	eps := make([]float32, values)
+	noise.Normal(eps, fixedNoise(), noise.Step, uint32(t), 1)
+	got, _, err := c.estimateNoise(ctx, nil, eps, t)
+	if err != nil {
+		return NoiseRow{}, err
+	}
+	mean, std := moments(got)
+	return NoiseRow{T: t, AlphaBar: c.prior.Schedule.AlphaBar[t], Mean: mean, Std: std, MSE: meanSquare(got, eps)}, nil
 }
 
 // estimateNoise returns the network's estimate of ε in x_t = √ᾱ·x + √(1−ᾱ)·ε, and x_t. A nil x is a grey image.
@@ -212,15 +226,11 @@ func (c *priorCheck) estimateNoise(ctx context.Context, x, eps []float32, t int)
 
 // vectors compares the file, and the form that the solver inlines, with the reference vectors; nil without vectors.
 func (c *priorCheck) vectors(ctx context.Context, file string, data []byte) (*Agreement, error) {
-	path := findVectors(file)
-	if path == "" {
-		return nil, nil
-	}
-	n, err := newNetwork(file, data)
-	if err != nil {
+	v, err := readVectors(file)
+	if err != nil || v == nil {
 		return nil, err
 	}
-	v, err := readVectors(path)
+	n, err := newNetwork(file, data)
 	if err != nil {
 		return nil, err
 	}

@@ -33,23 +33,10 @@ const MaxVectorBytes int64 = 256 << 20
 // VectorsPath returns the folder to which exporters write the vectors of a model file.
 func VectorsPath(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
 
-// findVectors returns the VectorsPath of a model if it exists, or "".
-func findVectors(model string) string {
-	path := VectorsPath(model)
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return ""
-	}
-	return path
-}
-
-// checkVectors compares n with the vectors at findVectors; nil without vectors.
+// checkVectors compares n with the vectors of its file; nil without vectors.
 func (n *network) checkVectors(ctx context.Context, rt *onnxruntime.Runtime) (*Agreement, error) {
-	path := findVectors(n.file)
-	if path == "" {
-		return nil, nil
-	}
-	v, err := readVectors(path)
-	if err != nil {
+	v, err := readVectors(n.file)
+	if err != nil || v == nil {
 		return nil, err
 	}
 	return n.compare(ctx, rt, v)
@@ -64,8 +51,12 @@ type vectorsFile struct {
 	SHA256    map[string]string  `json:"sha256"`
 }
 
-// readVectors reads a folder with vectors.json and checks its digests. ErrVectors wraps all errors.
-func readVectors(path string) (*Vectors, error) {
+// readVectors reads the folder of a model with vectors.json and checks its digests; nil without a folder. ErrVectors wraps all errors.
+func readVectors(model string) (*Vectors, error) {
+	path := VectorsPath(model)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	v, err := readFolder(path)
 	if err != nil {
 		return nil, fmt.Errorf("%w %s: %w", ErrVectors, path, err)

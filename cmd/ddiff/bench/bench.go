@@ -126,13 +126,9 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 func (r benchResults) printCampaigns(w io.Writer) {
 	fmt.Fprintf(w, "%-18s %5s %12s %12s %7s %14s\n", "task", "batch", "network ms", "campaign ms", "share", "spread")
 	for _, s := range r.settings {
-		var network, campaign []float64
-		for _, t := range r.timings[s] {
-			network, campaign = append(network, t.network), append(campaign, t.campaign)
-		}
-		share := r.shares(s)
-		fmt.Fprintf(w, "%-18s %5d %12.2f %12.2f %7.3f %6.3f..%.3f\n", s.task, s.batch, spreadOf(network).median,
-			spreadOf(campaign).median, share.median, share.low, share.high)
+		network, share := r.of(s, func(t timing) float64 { return t.network }), r.of(s, timing.share)
+		fmt.Fprintf(w, "%-18s %5d %12.2f %12.2f %7.3f %6.3f..%.3f\n", s.name, s.batch, network.median,
+			r.of(s, timing.ofCampaign).median, share.median, share.low, share.high)
 	}
 }
 
@@ -141,17 +137,16 @@ func (r benchResults) printCampaigns(w io.Writer) {
 func (r benchResults) printTorch(task string, torch *torchProcess, w io.Writer) {
 	fmt.Fprintf(w, "PyTorch %s, %s\n%-36s %5s %12s %7s %12s\n", torch.hello.Torch, task, "variant", "batch", "step ms", "ratio", "spread")
 	for _, s := range r.settings {
-		if s.task != task {
+		if s.name != task {
 			continue
 		}
-		var solver, float32s []float64
-		for _, t := range r.timings[s] {
-			solver, float32s = append(solver, t.solver), append(float32s, t.float32)
+		line := func(precision onnxruntime.Precision, value func(t timing) float64) {
+			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+precision.Name(), s.batch, r.of(s, value).median)
 		}
 		precision := r.timings[s][0].precision
-		fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+precision.Name(), s.batch, spreadOf(solver).median)
+		line(precision, func(t timing) float64 { return t.solver })
 		if precision != onnxruntime.FP32 {
-			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+onnxruntime.FP32.Name(), s.batch, spreadOf(float32s).median)
+			line(onnxruntime.FP32, func(t timing) float64 { return t.float32 })
 		}
 	}
 	for _, v := range r.variants {
@@ -184,11 +179,7 @@ func (o benchOptions) summary(r benchResults, torch bool) (string, error) {
 		}
 		line += name + "=" + value + " "
 	}
-	first := r.timings[r.settings[0]]
-	var campaign []float64
-	for _, t := range first {
-		campaign = append(campaign, t.campaign)
-	}
-	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f", first[0].provider,
-		first[0].precision.Name(), spreadOf(campaign).median), nil
+	first := r.timings[r.settings[0]][0]
+	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f", first.provider,
+		first.precision.Name(), r.of(r.settings[0], timing.ofCampaign).median), nil
 }

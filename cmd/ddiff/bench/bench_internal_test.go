@@ -82,15 +82,15 @@ func measured() benchResults {
 		return timing{network: network, campaign: campaign, solver: campaign - 1, float32: float32s, provider: "openvino", precision: onnxruntime.BF16}
 	}
 	return benchResults{
-		settings: []benchSetting{{light, 1}, {heavy, 1}, {light, 4}, {heavy, 4}},
-		timings: map[benchSetting][]timing{
+		settings: []setting{{light, 1}, {heavy, 1}, {light, 4}, {heavy, 4}},
+		timings: map[setting][]timing{
 			{light, 1}: {of(36, 40, 110), of(80, 100, 220), of(37, 40, 110)},
 			{heavy, 1}: {of(36, 48, 0), of(80, 100, 0), of(36, 50, 0)},
 			{light, 4}: {of(133, 140, 440), of(300, 400, 990), of(140, 140, 440)},
 			{heavy, 4}: {of(133, 160, 0), of(300, 400, 0), of(133, 165, 0)},
 		},
-		variants: []benchVariant{{"float32", 1}, {"bfloat16+channels_last", 1}, {"float32", 4}, {"float32+compiled", 4}, {"bfloat16+channels_last", 4}},
-		torch: map[benchVariant][]float64{
+		variants: []setting{{"float32", 1}, {"bfloat16+channels_last", 1}, {"float32", 4}, {"float32+compiled", 4}, {"bfloat16+channels_last", 4}},
+		torch: map[setting][]float64{
 			{"float32", 1}:                {165, 330, 165},
 			{"bfloat16+channels_last", 1}: {78, 148.5, 97.5},
 			{"float32", 4}:                {700, 1400, 700},
@@ -114,7 +114,7 @@ func TestBenchSummary(t *testing.T) {
 			t.Errorf("got  %s, %v\nwant %s", line, err, want)
 		}
 	}
-	r.settings = []benchSetting{{operator.HDR, 1}}
+	r.settings = []setting{{operator.HDR, 1}}
 	r.timings[r.settings[0]] = []timing{{network: 9, campaign: 10, provider: "cpu", precision: onnxruntime.FP32}}
 	if line, err := o.summary(r, false); err != nil || !strings.HasPrefix(line, "share_light=0.90 share_heavy=skipped ") {
 		t.Errorf("without a heavy task: %s, %v", line, err)

@@ -35,6 +35,8 @@ type timing struct {
 // share returns the network's share of the campaign's time.
 func (t timing) share() float64 { return t.network / t.campaign }
 
+func (t timing) ofCampaign() float64 { return t.campaign }
+
 // writePhotographs writes o.items distinct photographs to a new directory. It cycles through the given photographs and
 // changes one pixel of each copy.
 func writePhotographs(o benchOptions, dir string) ([]string, error) {

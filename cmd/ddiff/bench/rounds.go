@@ -19,31 +19,25 @@ func spreadOf(sample []float64) spread {
 	return spread{s[(len(s)-1)/2], s[0], s[len(s)-1]}
 }
 
-// benchSetting is a task and a batch size.
-type benchSetting struct {
-	task  string
-	batch int
-}
-
-// benchVariant is a variant of PyTorch at a batch size.
-type benchVariant struct {
+// setting is a task, or a variant of PyTorch, with a batch size.
+type setting struct {
 	name  string
 	batch int
 }
 
 // benchResults are the measurements of all rounds.
 type benchResults struct {
-	settings []benchSetting // in the order of measurement
-	timings  map[benchSetting][]timing
-	variants []benchVariant             // in the order of measurement
-	torch    map[benchVariant][]float64 // milliseconds per step
+	settings []setting // tasks, in the order of measurement
+	timings  map[setting][]timing
+	variants []setting             // in the order of measurement
+	torch    map[setting][]float64 // milliseconds per step
 }
 
 // measure runs the rounds, as many as the limit allows. Each round measures every setting once; after the first task of a
 // batch size it measures the variants of PyTorch that run has for this size, so that both sides see the same load of the
 // machine.
 func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
-	r := benchResults{timings: make(map[benchSetting][]timing), torch: make(map[benchVariant][]float64)}
+	r := benchResults{timings: map[setting][]timing{}, torch: map[setting][]float64{}}
 	start := time.Now()
 	var run map[int][]string
 	if torch != nil {
@@ -54,10 +48,10 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 	}
 	for _, n := range o.batches {
 		for _, task := range o.tasks {
-			r.settings = append(r.settings, benchSetting{task, n})
+			r.settings = append(r.settings, setting{task, n})
 		}
 		for _, name := range run[n] {
-			r.variants = append(r.variants, benchVariant{name, n})
+			r.variants = append(r.variants, setting{name, n})
 		}
 	}
 	var longest time.Duration
@@ -68,21 +62,21 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 		begin := time.Now()
 		for i, s := range r.settings {
 			name := filepath.Join(dir, fmt.Sprintf("%d-%d", round, i))
-			compared := s.task == o.tasks[0] && torch != nil
-			t, err := o.timeCampaign(ctx, name, photos, s.task, s.batch, compared, stderr)
+			compared := s.name == o.tasks[0] && torch != nil
+			t, err := o.timeCampaign(ctx, name, photos, s.name, s.batch, compared, stderr)
 			if err != nil {
-				return r, fmt.Errorf("bench %s with batch %d: %w", s.task, s.batch, err)
+				return r, fmt.Errorf("bench %s with batch %d: %w", s.name, s.batch, err)
 			}
 			r.timings[s] = append(r.timings[s], t)
 			if !compared {
 				continue
 			}
 			for _, variant := range run[s.batch] {
-				ms, err := torch.step(torchRequest{variant, s.task, s.batch, max(o.steps/4, 3)})
+				ms, err := torch.step(torchRequest{variant, s.name, s.batch, max(o.steps/4, 3)})
 				if err != nil {
 					return r, err
 				}
-				v := benchVariant{variant, s.batch}
+				v := setting{variant, s.batch}
 				r.torch[v] = append(r.torch[v], ms)
 			}
 		}
@@ -96,11 +90,11 @@ func (o benchOptions) over(round int, elapsed, longest time.Duration) bool {
 	return o.limit > 0 && round > 0 && elapsed+longest > o.limit
 }
 
-// shares returns the spread of the network's share for a setting.
-func (r benchResults) shares(s benchSetting) spread {
+// of returns the spread of a value over the rounds of a task.
+func (r benchResults) of(s setting, value func(t timing) float64) spread {
 	var sample []float64
 	for _, t := range r.timings[s] {
-		sample = append(sample, t.share())
+		sample = append(sample, value(t))
 	}
 	return spreadOf(sample)
 }
@@ -109,10 +103,10 @@ func (r benchResults) shares(s benchSetting) spread {
 func (r benchResults) lowestShare(light bool) (float64, bool) {
 	lowest, found := 0.0, false
 	for _, s := range r.settings {
-		if slices.Contains(lightTasks, s.task) != light {
+		if slices.Contains(lightTasks, s.name) != light {
 			continue
 		}
-		if share := r.shares(s).median; !found || share < lowest {
+		if share := r.of(s, timing.share).median; !found || share < lowest {
 			lowest, found = share, true
 		}
 	}
@@ -120,9 +114,9 @@ func (r benchResults) lowestShare(light bool) (float64, bool) {
 }
 
 // ratios returns the spread of PyTorch's time to that of our solver in the same round. Above 1, PyTorch is slower.
-func (r benchResults) ratios(v benchVariant, task string, float32Only bool) spread {
+func (r benchResults) ratios(v setting, task string, float32Only bool) spread {
 	var sample []float64
-	for i, t := range r.timings[benchSetting{task, v.batch}] {
+	for i, t := range r.timings[setting{task, v.batch}] {
 		ours := t.solver
 		if float32Only {
 			ours = t.float32
@@ -135,7 +129,7 @@ func (r benchResults) ratios(v benchVariant, task string, float32Only bool) spre
 // versus returns the lowest ratio, over the batch sizes, of the fastest variant of PyTorch to ddiff. only float32 selects
 // float32 on both sides. An error says that no variant ran.
 func (r benchResults) versus(task string, float32Only bool) (float64, error) {
-	best := make(map[int]benchVariant)
+	best := map[int]setting{}
 	for _, v := range r.variants {
 		if float32Only && !hasWord(v.name, torchFloat32) {
 			continue

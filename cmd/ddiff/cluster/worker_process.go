@@ -145,11 +145,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 // device creates the tuner and the cache of engines.
 func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) {
 	cache := cli.UserCache(p.log)
-	var err error
-	p.tuner, err = tuner.New(tuner.Config{File: cli.BatchSizesFile(p.log), Logger: p.log})
-	if err != nil {
-		return nil, err
-	}
+	p.tuner = tuner.New(cli.BatchSizesFile(p.log), p.log)
 	build, err := p.o.run.Build()
 	if err != nil {
 		return nil, err
@@ -220,7 +216,6 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peers := &fleet.Peers{Board: p.board}
 	var workers []*gpuworker.Worker
 	for _, name := range workerNames(p.name, p.o.simulated) {
 		log := p.log
@@ -229,7 +224,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 		}
 		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.MemoryShare, Once: p.o.once, TimeNetwork: p.o.timeNetwork,
-			TolerateQueueErrors: true, Peers: peers.Others, Simulate: p.simulation, Log: p.tail,
+			TolerateQueueErrors: true, Peers: p.fleet.Others, Simulate: p.simulation, Log: p.tail,
 			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
 		})
 		if err != nil {

@@ -193,10 +193,7 @@ func expectation(o campaign.Options, channels int) (func(*tuner.Expectation, man
 		provider = ""
 	}
 	log := slog.New(slog.DiscardHandler)
-	sizes, err := tuner.New(tuner.Config{File: cli.BatchSizesFile(log), Logger: log})
-	if err != nil {
-		return nil, err
-	}
+	sizes := tuner.New(cli.BatchSizesFile(log), log)
 	return func(e *tuner.Expectation, it manifest.Item) {
 		var solver struct {
 			Steps int `json:"steps"`

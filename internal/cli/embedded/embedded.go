@@ -270,20 +270,16 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	if err != nil {
 		return nil, nil, err
 	}
-	config := tuner.Config{Logger: e.tel.Logger}
+	file := ""
 	if e.simulate == nil {
-		config.File = cli.BatchSizesFile(e.tel.Logger)
-	}
-	sizes, err := tuner.New(config)
-	if err != nil {
-		return nil, nil, err
+		file = cli.BatchSizesFile(e.tel.Logger)
 	}
 	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: e.Spec.Batch,
 		}},
 		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped, Simulate: e.simulate,
-		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: sizes,
+		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner.New(file, e.tel.Logger),
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err
