@@ -69,7 +69,7 @@ func (resample) Info() Info {
 			{Name: "tolerance", Max: largest, Default: 0.001, Unit: "units of y",
 				Doc: "an optimisation ends for an image whose mean square residual is below its square"},
 		},
-		Steps: 500, Rows: resamplePublished(),
+		Steps: 500, Rows: presetRows("resample"),
 		State: []Tensor{{Name: "z", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -288,25 +288,3 @@ func (b *Builder) tolerance(s Settings) onnx.Value {
 
 // ones returns a one for each image, [N].
 func ones(b *Builder) onnx.Value { return b.Add(b.Zeros(), b.Scalar(1)) }
-
-// resamplePublished are the settings of the authors' code for FFHQ, github.com/soominkwon/resample at 3e332b2: 500 steps
-// (sample_condition.py:33) and constants of ldm/models/diffusion/ddim.py, for all tasks of configs/tasks whose main sampler is
-// resample. The scale of these files is not read: ddim.py:260 passes its own.
-func resamplePublished() []Row {
-	var rows []Row
-	for _, task := range []string{operator.SuperResolution, operator.InpaintRandom, operator.GaussianDeblur, operator.MotionDeblur} {
-		rows = append(rows, publishedRow("ffhq", task, 500,
-			"guidance", 0.5, // ddim.py:260
-			"interval", 10, // ddim.py:273
-			"travel", 5, // ddim.py:206
-			"resample_scale", 40, // ddim.py:289
-			"pixel_steps", 2000, // ddim.py:337
-			"pixel_lr", 0.01, // ddim.py:353
-			"latent_steps", 500, // ddim.py:373
-			"latent_lr", 0.005, // ddim.py:394
-			"tolerance", 0.001, // ddim.py:337, 373
-		))
-
-	}
-	return rows
-}
