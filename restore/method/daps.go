@@ -57,7 +57,7 @@ func (daps) Info() Info {
 			{Name: "tau", Max: largest, Open: true, Default: 0.01, Unit: "units of y",
 				Doc: "scale τ of the data term; langevin and hmc assume measurement noise of the variance τ²/2, mh of τ²"},
 		},
-		Steps: 200, Rows: append(dapsNatural(), dapsPublished()...),
+		Steps: 200, Rows: presetRows("daps"),
 		State: []Tensor{{Name: "x", Noise: true}},
 		Draws: []Draw{
 			{Name: "noise"}, {Name: "velocity"}, {Name: "chain", Count: func(s Settings) int { return int(s.Number("chain_steps")) }},
@@ -181,44 +181,5 @@ func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, e
 	return last[0], b.Norm(last[1]), nil
 }
 
-// dapsNatural are the rows of natural. Two evaluations in a step were chosen with bundled photographs before the search.
-func dapsNatural() []Row {
-	row := func(task string, lr float64, chain int) Row {
-		return searchedBeside(photographs(), task, 50, "ode_steps", 2, "lr", lr, "chain_steps", chain)
-	}
-	return []Row{
-		row(operator.SuperResolution, 4e-4, 20),
-		row(operator.InpaintBox, 5e-5, 20),
-		row(operator.InpaintRandom, 8e-5, 20),
-		row(operator.GaussianDeblur, 2e-5, 100),
-		row(operator.MotionDeblur, 5e-5, 100),
-		row(operator.PhaseRetrieval, 1.25e-4, 100),
-		row(operator.NonlinearDeblur, 3e-5, 100),
-		row(operator.HDR, 3e-5, 100),
-	}
-}
-
 const dapsCitation = "B. Zhang, W. Chu, J. Berner, C. Meng, A. Anandkumar, Y. Song: Improving Diffusion Inverse Problem Solving with " +
 	"Decoupled Noise Annealing, CVPR 2025"
-
-// dapsPublished are the sections pixel of the authors' code, github.com/zhangbingliang2019/DAPS at 098df6b, folder configs/task,
-// with 200 steps of five evaluations (commands/pixel_ffhq.sh:16, commands/pixel_imagenet.sh:16) and the levels of
-// configs/sampler/edm_daps.yaml:3. FFHQ and ImageNet have the same.
-func dapsPublished() []Row {
-	var rows []Row
-	for _, preset := range []string{"ffhq", "imagenet"} {
-		row := func(task string, chainSteps int, lr float64) {
-			rows = append(rows, publishedRow(preset, task, 200, "sigma_max", 100, "sigma_min", 0.1, "ode_steps", 5, "ode_end", 0.01,
-				"chain", "langevin", "chain_steps", chainSteps, "lr", lr, "lr_ratio", 0.01, "tau", 0.01))
-		}
-		row(operator.SuperResolution, 100, 1e-4) // down_sampling.yaml:2
-		row(operator.InpaintBox, 100, 5e-5)      // inpainting.yaml:2
-		row(operator.InpaintRandom, 100, 1e-4)   // inpainting_rand.yaml:2
-		row(operator.GaussianDeblur, 100, 1e-4)  // gaussian_blur.yaml:2
-		row(operator.MotionDeblur, 100, 5e-5)    // motion_blur.yaml:2
-		row(operator.PhaseRetrieval, 100, 5e-5)  // phase_retrieval.yaml:2
-		row(operator.NonlinearDeblur, 200, 1e-5) // nonlinear_blur.yaml:2
-		row(operator.HDR, 100, 2e-5)             // hdr.yaml:2
-	}
-	return rows
-}

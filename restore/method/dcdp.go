@@ -44,7 +44,7 @@ func (dcdp) Info() Info {
 			{Name: "ddim_end_timestep", Time: true, Unit: "time index", Default: 0, Doc: "number of diffusion steps to which the last step adds noise"},
 			{Name: "ddim_num_iterations", Min: 1, Max: 1000, Integer: true, Default: 20, Doc: "network evaluations of a purification"},
 		},
-		Steps: 10, Rows: dcdpRows(),
+		Steps: 10, Rows: presetRows("dcdp"),
 		State: []Tensor{{Name: "x"}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -153,42 +153,4 @@ func (dcdp) Step(b *Builder, s Settings) (Next, error) {
 			"delta_purification": b.Norm(b.Minus(purified[0], consistent)),
 		},
 	}, nil
-}
-
-// dcdpRows are the rows of natural and those of the authors. The numbers of iterations and the first noise were chosen with bundled photographs
-// before the search: few gradient steps and a late end leave the noise of y out. No setting that was tried restores HDR: its gradient is zero where A clips.
-func dcdpRows() []Row {
-	row := func(task string, steps, descents int, lr float64, from, to, evaluations int) Row {
-		return searchedBeside(photographs()[:3], task, steps, "csgm_num_iterations", descents, "lr", lr, "ddim_init_timestep", from,
-			"ddim_end_timestep", to, "ddim_num_iterations", evaluations)
-	}
-	return append([]Row{
-		row(operator.SuperResolution, 20, 30, 10_000, 200, 20, 5),
-		row(operator.InpaintBox, 10, 20, 10_000, 400, 0, 10),
-		row(operator.InpaintRandom, 20, 20, 90_000, 600, 20, 5),
-		row(operator.GaussianDeblur, 20, 5, 20_000, 60, 20, 5),
-		row(operator.MotionDeblur, 20, 10, 10_000, 100, 20, 5),
-		searchedRow(operator.PhaseRetrieval, 5, "lr", 3000, "ddim_end_timestep", 0),
-		searchedRow(operator.NonlinearDeblur, 5, "lr", 1000, "ddim_end_timestep", 0),
-		searchedRow(operator.HDR, 5, "lr", 1000, "ddim_end_timestep", 0),
-	}, dcdpPublished()...)
-}
-
-// dcdpPublished are the settings of the authors' code for FFHQ, github.com/Morefre/Decoupled-Data-Consistency-with-Diffusion-Purification-for-Image-Restoration
-// at fa89ad3, folder purification_configurations. There are none for ImageNet and for HDR.
-// The mask of its inpainting is a box (dcdp.py); random inpainting has the same settings here.
-func dcdpPublished() []Row {
-	row := func(task string, steps, gradientSteps int, lr float64, from, to int) Row {
-		return publishedRow("ffhq", task, steps, "csgm_num_iterations", gradientSteps, "lr", lr, "momentum", 0.9,
-			"ddim_init_timestep", from, "ddim_end_timestep", to, "ddim_num_iterations", 20)
-	}
-	return []Row{
-		row(operator.SuperResolution, 10, 100, 1000, 400, 0),   // purification_config_super_resolution.yaml:2
-		row(operator.InpaintBox, 20, 50, 1000, 700, 0),         // purification_config_inpainting.yaml:2
-		row(operator.InpaintRandom, 20, 50, 1000, 700, 0),      // purification_config_inpainting.yaml:2
-		row(operator.GaussianDeblur, 10, 100, 100000, 400, 0),  // purification_config_gaussian_deblur.yaml:2
-		row(operator.MotionDeblur, 10, 100, 100000, 400, 0),    // purification_config_motion_deblur.yaml:2
-		row(operator.PhaseRetrieval, 200, 100, 500, 1000, 20),  // purification_config_phase_retrieval.yaml:2
-		row(operator.NonlinearDeblur, 200, 100, 300, 1000, 50), // purification_config_nonlinear_deblur.yaml:2
-	}
 }

@@ -2,7 +2,6 @@ package method
 
 import (
 	"math"
-	"slices"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
@@ -108,7 +107,7 @@ func (m ddiff) Info() Info {
 				Doc: "standard deviation of the measurement noise, of recover; default: the campaign's sigma"},
 		),
 		NoiseStd: "noise_std",
-		Steps:    100, Rows: slices.Concat(ddiffNatural(), ddiffFast(), ddiffPublished()),
+		Steps:    100, Rows: presetRows("ddiff"),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Curves: []Curve{
 			{Name: "gamma", About: "step size γ_t", Scalar: "gamma"},
@@ -239,95 +238,4 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 		out.Curves["delta_u"] = out.Curves["primal_norm"] // u grows by x − z
 	}
 	return out, nil
-}
-
-// ddiffNatural is tuned for the bundled prior: few steps, a larger b than the paper's, an earlier end of the added noise, and the
-// gradient of the norm, which unit did not improve in a comparison (docs/tuning.md). Inpainting of boxes adds no noise: in the hole, no gradient
-// corrects an error that noise causes.
-//
-// The settings of the paper's tasks have the highest mean PSNR on the bundled photographs at 128×128 with sigma 0.05, so
-// figures on those photographs are those of tuned data. The steps of super-resolution, and noise, answer and gradient at saturated entries of HDR were chosen
-// on photographs of [tuningPhotographs], as were the rows of the other tasks, see docs/tuning.md. The residual of JPEG compression is zero wherever x
-// rounds to the coefficients of y, so it becomes small before the solver ends. The gradient of its square becomes small with it; that of the
-// norm does not.
-func ddiffNatural() []Row {
-	row := func(photographs []string, task string, steps int, gamma0, b float64, t0 any, rule string, more ...any) Row {
-		row := chosenRow(photographs, task, steps, "gamma0", gamma0, "b", b, "t0", t0, "sigma_rule", rule)
-		row.set(more...)
-		return row
-	}
-	bundled, others := photographs(), tuningPhotographs()
-	return []Row{
-		row(union(bundled, fourPhotographs()), operator.SuperResolution, 75, 45, 0.5, 1, sigmaFull),
-		row(bundled, operator.InpaintBox, 100, 5, 1, parameter.None, sigmaDDPM),
-		row(bundled, operator.InpaintRandom, 100, 5, 1, 300, sigmaDDPM),
-		row(bundled, operator.GaussianDeblur, 120, 8, 1.5, 300, sigmaDDPM),
-		row(bundled, operator.MotionDeblur, 200, 8, 1.5, 300, sigmaDDPM),
-		row(bundled, operator.PhaseRetrieval, 100, 38, 1, 1, sigmaFull),
-		row(bundled, operator.NonlinearDeblur, 100, 8, 1.5, 300, sigmaDDPM),
-		row(union(bundled, others), operator.HDR, 150, 4, 1, 300, sigmaDDPM, "answer", answerPrimal, "recover", recoverBeyond),
-
-		row(fourPhotographs(), operator.Denoise, 100, 6, 1, 300, sigmaDDPM),
-		row(others[:6], operator.JPEG, 100, 0.1, 1, 300, sigmaDDPM, "gradient", GradientSquared, "a", 1),
-		row(others[:6], operator.SuperResolutionArea, 100, 15, 0.5, parameter.None, sigmaDDPM),
-		row(others, operator.Colorize, 100, 8, 1, parameter.None, sigmaDDPM),
-		row(others[:6], operator.Demosaic, 100, 6, 0.7, 300, sigmaDDPM),
-		row(others[:6], operator.Inpaint, 100, 6, 1, parameter.None, sigmaDDPM),
-	}
-}
-
-// ddiffFast has the rows of natural with fewer steps, and with a step size, b or end of the noise for them. They were chosen on
-// [fourPhotographs] at 64×64 with sigma 0.05, see docs/tuning.md. Phase retrieval, where single images succeed or fail by chance, and the
-// tasks that are not the paper's have the rows of natural.
-func ddiffFast() []Row {
-	rows := ddiffNatural()
-	for i := range rows {
-		rows[i].Preset = "fast"
-	}
-	fewer := func(task string, steps int, gamma0, b float64, t0 any) {
-		row := &rows[slices.IndexFunc(rows, func(r Row) bool { return r.Task == task })]
-		row.Steps, row.ChosenOn = steps, union(row.ChosenOn, fourPhotographs())
-		row.set("gamma0", gamma0, "b", b, "t0", t0)
-	}
-	fewer(operator.SuperResolution, 50, 45, 0.5, 1)
-	fewer(operator.InpaintBox, 35, 12, 1, parameter.None)
-	fewer(operator.InpaintRandom, 85, 6, 1, 300)
-	fewer(operator.GaussianDeblur, 80, 8, 2, 300)
-	fewer(operator.MotionDeblur, 140, 8, 1.5, 300)
-	fewer(operator.NonlinearDeblur, 75, 8, 1.5, 300)
-	fewer(operator.HDR, 120, 5, 1, 300)
-	return rows
-}
-
-// ddiffPublished has the presets ffhq and imagenet, for 256×256 images and 1000 steps. They are those of the authors' code
-// (SoniaMinseoKim/ddiff-cvpr at ae3ce1f; lines of ddiff_sample.py):
-//
-//	gamma0, t0   --scale and --forward_step of run_ffhq.sh and run_imagenet.sh, and the table of the README
-//	a, b, t_gamma   line 393, one rule for all tasks
-//	sigma_rule   lines 427 to 434, by task
-//	gradient     line 337
-//	answer       line 422: the step at index 0 writes nothing
-//
-// The paper's Tables 5 and 6 (appendix "Hyperparameter Choices") have the same values but one: t_γ is 500 for box inpainting on ImageNet. Both
-// differences between text and code, and that of the gradient, are in docs/parity.md.
-func ddiffPublished() []Row {
-	var rows []Row
-	add := func(task string, rule string, scaleFFHQ, forwardFFHQ, scaleImageNet, forwardImageNet float64) {
-		for _, p := range []struct {
-			preset    string
-			gamma0, t float64
-		}{{"ffhq", scaleFFHQ, forwardFFHQ}, {"imagenet", scaleImageNet, forwardImageNet}} {
-			rows = append(rows, publishedRow(p.preset, task, 1000, "gamma0", p.gamma0, "a", 3.3, "b", 0.1, "t_gamma", 90, "t0", p.t,
-				"sigma_rule", rule, "gradient", GradientUnit, "answer", answerState))
-		}
-	}
-	add(operator.SuperResolution, sigmaFull, 18, 1, 18, 1)
-	add(operator.InpaintBox, sigmaFull, 30, 1, 50, 1)
-	add(operator.InpaintRandom, sigmaFull, 50, 1, 50, 1)
-	add(operator.GaussianDeblur, sigmaDDPM, 2.9, 50, 1.8, 50)
-	add(operator.MotionDeblur, sigmaDDPM, 2.9, 80, 1.5, 80)
-	add(operator.PhaseRetrieval, sigmaFull, 38, 1, 38, 1)
-	add(operator.NonlinearDeblur, sigmaDDPM, 2.5, 120, 2.5, 120)
-	add(operator.HDR, sigmaDDPM, 3.5, 120, 3.8, 100)
-	return rows
 }

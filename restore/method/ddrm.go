@@ -47,7 +47,7 @@ func (ddrm) Info() Info {
 		NoiseStd: "noise_std",
 		Refuses:  wantsSVD,
 		Samples:  true,
-		Steps:    20, Rows: ddrmRows(),
+		Steps:    20, Rows: presetRows("ddrm"),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "z_before"}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -153,24 +153,4 @@ func (q *spectral) next(z, noise onnx.Value, eta, etaB float64) onnx.Value {
 // choose returns a where which is 1, and c where it is 0.
 func (q *spectral) choose(which, a, c onnx.Value) onnx.Value {
 	return q.Add(c, q.Mul(which, q.Minus(a, c)))
-}
-
-// ddrmRows are the rows of natural and those of the authors.
-func ddrmRows() []Row {
-	return append([]Row{
-		searchedRow(operator.SuperResolution, 100, "eta", 0.85, "eta_b", 0.7),
-		searchedRow(operator.InpaintBox, 100, "eta", 0.85, "eta_b", 0.7),
-		searchedRow(operator.InpaintRandom, 100, "eta", 1, "eta_b", 1),
-		searchedRow(operator.GaussianDeblur, 100, "eta", 0.85, "eta_b", 1),
-	}, ddrmPublished()...)
-}
-
-// ddrmPublished are the settings of the authors' command for ImageNet, github.com/bahjat-kawar/ddrm at 32b6b3c: 20 steps, η 0.85 and η_b 1
-// (README.md:66, which are the defaults of main.py:70 and 73). The code has no task-specific settings, and none for FFHQ.
-func ddrmPublished() []Row {
-	var rows []Row
-	for _, task := range []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur} {
-		rows = append(rows, publishedRow("imagenet", task, 20, "eta", 0.85, "eta_b", 1))
-	}
-	return rows
 }

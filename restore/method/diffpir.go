@@ -69,7 +69,7 @@ func (diffPIR) Info() Info {
 			{Name: "skip_type", Choices: []string{skipQuad, skipUniform}, Doc: "distances of the times: quadratic, or equal"},
 		},
 		NoiseStd: "noise_std",
-		Steps:    100, Rows: diffPIRRows(),
+		Steps:    100, Rows: presetRows("diffpir"),
 		State: []Tensor{{Name: "x", Noise: true}, {Name: "x_before"}, {Name: "z_before"}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -175,34 +175,4 @@ func diffPIRChange(b *Builder, z onnx.Value, dataStep string) (change, norm onnx
 	values := d.Values(0)
 	factor := b.Div(values, b.Add(b.Mul(values, values), b.Planned("rho")))
 	return d.V(b.Mul(d.Ut(r), factor)), b.Norm(r), nil
-}
-
-// diffPIRRows are the rows of natural and those of the authors. λ of motion deblurring was chosen with bundled photographs before.
-func diffPIRRows() []Row {
-	return append([]Row{
-		searchedRow(operator.SuperResolution, 100, "lambda", 1, "zeta", 1),
-		searchedRow(operator.InpaintBox, 100, "lambda", 3, "zeta", 1),
-		searchedRow(operator.InpaintRandom, 100, "lambda", 1, "zeta", 1),
-		searchedRow(operator.GaussianDeblur, 100, "lambda", 3, "zeta", 1),
-		searchedBeside(photographs()[:3], operator.MotionDeblur, 100, "lambda", 1, "gamma_max", 0.5, "zeta", 1),
-		searchedRow(operator.PhaseRetrieval, 100, "gamma_max", 1.5, "zeta", 0.3),
-		searchedRow(operator.NonlinearDeblur, 100, "gamma_max", 0.5, "zeta", 1),
-		searchedRow(operator.HDR, 100, "gamma_max", 0.2, "zeta", 1),
-	}, diffPIRPublished()...)
-}
-
-// diffPIRPublished are the settings of the authors' code, github.com/yuanzhi-zhu/DiffPIR at 111d26e, which names networks for FFHQ and
-// ImageNet and has the same settings for both. Its deblurring has 100 steps (main_ddpir_deblur.py:38), its inpainting 20
-// (main_ddpir_inpainting.py:34). For super-resolution it tries λ from 2 to 12 (main_ddpir_sisr.py:482) and states no choice.
-func diffPIRPublished() []Row {
-	var rows []Row
-	for _, preset := range []string{"ffhq", "imagenet"} {
-		rows = append(rows,
-			publishedRow(preset, operator.InpaintBox, 20, "lambda", 1, "zeta", 1),        // main_ddpir_inpainting.py:385, 388
-			publishedRow(preset, operator.InpaintRandom, 20, "lambda", 1, "zeta", 1),     // main_ddpir_inpainting.py:385, 388
-			publishedRow(preset, operator.GaussianDeblur, 100, "lambda", 7, "zeta", 0.3), // main_ddpir_deblur.py:440, 442
-			publishedRow(preset, operator.MotionDeblur, 100, "lambda", 7, "zeta", 0.3),   // main_ddpir_deblur.py:440, 442
-		)
-	}
-	return rows
 }

@@ -35,7 +35,7 @@ func (dmplug) Info() Info {
 			{Name: "lr", Max: largest, Open: true, Default: 0.01, Doc: "learning rate of Adam"},
 			{Name: "ddim_steps", Integer: true, Min: 1, Max: 20, Default: 3, Doc: "deterministic steps K from the seed to the image"},
 		},
-		Steps: 5000, MaxSteps: 20_000, Rows: append(dmplugNatural(), dmplugPublished()...),
+		Steps: 5000, MaxSteps: 20_000, Rows: presetRows("dmplug"),
 		State: []Tensor{{Name: "x"}, {Name: "seed", Noise: true}, {Name: "mean"}, {Name: "square"}},
 		Curves: []Curve{
 			{Name: "data_norm", About: "‖y − A(x)‖ over the observed entries"},
@@ -96,33 +96,4 @@ func (dmplug) Step(b *Builder, s Settings) (Next, error) {
 		},
 		Curves: map[string]onnx.Value{"data_norm": norm, "gradient_norm": b.Norm(descent)},
 	}, nil
-}
-
-// dmplugNatural are the rows of natural: 99 evaluations, where the publication has 5000 steps of three. They do not restore: PSNR of the search is
-// 13 to 18 dB.
-func dmplugNatural() []Row {
-	row := func(task string, lr float64) Row { return searchedRow(task, 33, "lr", lr) }
-	return []Row{
-		row(operator.SuperResolution, 0.1),
-		row(operator.InpaintBox, 0.03),
-		row(operator.InpaintRandom, 0.1),
-		row(operator.GaussianDeblur, 0.03),
-		row(operator.MotionDeblur, 0.03),
-		row(operator.PhaseRetrieval, 0.01),
-		row(operator.NonlinearDeblur, 0.03),
-		row(operator.HDR, 0.03),
-	}
-}
-
-// dmplugPublished are the settings of the authors' code, github.com/sun-umn/DMPlug at e3101e7, which has a network for FFHQ: three steps
-// (sr_inp_nonlinear.py:156), learning rate 0.01 (line 163), and 5000 iterations, for nonlinear deblurring 10000 (line 57).
-func dmplugPublished() []Row {
-	row := func(task string, iterations int) Row {
-		return publishedRow("ffhq", task, iterations, "lr", 0.01, "ddim_steps", 3)
-	}
-	return []Row{
-		row(operator.SuperResolution, 5000),
-		row(operator.InpaintRandom, 5000), // configs/tasks/inpainting_config.yaml:5
-		row(operator.NonlinearDeblur, 10000),
-	}
 }

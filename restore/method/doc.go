@@ -1,5 +1,5 @@
-// Package method defines the restoration methods: each is one file with its parameters, preset rows, schedule and
-// step, and one line in [Builtin].
+// Package method defines the restoration methods: each is one file with its parameters, schedule and step, its
+// preset rows in presets.txt, and one line in [Builtin].
 //
 // A [Method] restores an image x from a measurement y = A(x) + n with a diffusion prior. Its [Info] declares names:
 // parameters, state tensors, draws and curves. Its Plan lays out the numbers of every step (time, scalars, standard

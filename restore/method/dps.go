@@ -42,7 +42,7 @@ func (dps) Info() Info {
 			{Name: "variance", Choices: []string{variancePosterior, varianceBeta},
 				Doc: "σ_t² of the reverse step: that of the posterior q(x_s | x_t, z), or β"},
 		},
-		Steps: 1000, Rows: append(dpsNatural(), dpsPublished()...),
+		Steps: 1000, Rows: presetRows("dps"),
 		State: []Tensor{{Name: "x", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -96,37 +96,4 @@ func (dps) Step(b *Builder, _ Settings) (Next, error) {
 		State:  map[string]onnx.Value{"x": b.Add(b.Add(mean, b.Draw("noise")), guidance)},
 		Curves: map[string]onnx.Value{"data_norm": norm, "guidance_norm": b.Norm(guidance)},
 	}, nil
-}
-
-// dpsNatural are the rows of natural. With fewer steps than the publication's 1000, each has to go further.
-func dpsNatural() []Row {
-	return []Row{
-		searchedRow(operator.SuperResolution, 100, "scale", 30),
-		searchedRow(operator.InpaintBox, 100, "scale", 6),
-		searchedRow(operator.InpaintRandom, 100, "scale", 15),
-		searchedRow(operator.GaussianDeblur, 100, "scale", 30),
-		searchedRow(operator.MotionDeblur, 100, "scale", 15),
-		searchedRow(operator.PhaseRetrieval, 100, "scale", 60),
-		searchedRow(operator.NonlinearDeblur, 100, "scale", 30),
-		searchedRow(operator.HDR, 100, "scale", 0.5),
-	}
-}
-
-// dpsPublished are the settings of the authors' code, github.com/DPS2022/diffusion-posterior-sampling at effbde7, folder configs,
-// with 1000 steps (diffusion_config.yaml:2). The files of tasks serve both datasets (README.md:104). There is none for HDR.
-func dpsPublished() []Row {
-	var rows []Row
-	for _, preset := range []string{"ffhq", "imagenet"} {
-		row := func(task string, scale float64) {
-			rows = append(rows, publishedRow(preset, task, 1000, "scale", scale))
-		}
-		row(operator.SuperResolution, 0.3) // super_resolution_config.yaml:4
-		row(operator.InpaintBox, 0.5)      // inpainting_config.yaml:4
-		row(operator.InpaintRandom, 0.5)   // inpainting_config.yaml:4
-		row(operator.GaussianDeblur, 0.3)  // gaussian_deblur_config.yaml:4
-		row(operator.MotionDeblur, 0.3)    // motion_deblur_config.yaml:4
-		row(operator.PhaseRetrieval, 1)    // phase_retrieval_config.yaml:4
-		row(operator.NonlinearDeblur, 0.3) // nonlinear_deblur_config.yaml:4
-	}
-	return rows
 }

@@ -64,7 +64,7 @@ func (latentDDiff) Info() Info {
 				Doc: "latent_dc decodes and encodes the latent after the gradient step"},
 		}, ddiffParameters()...),
 		Required: []string{"gamma0"},
-		Steps:    1000, Rows: latentDDiffRows(),
+		Steps:    1000, Rows: presetRows("latent_ddiff"),
 		State: []Tensor{{Name: "z", Noise: true}, {Name: "x_before"}, {Name: "z_before"}, {Name: "u", Pixels: pixelDual}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -213,31 +213,4 @@ func pixelDualStep(b *Builder, s Settings, z onnx.Value) (moved, error) {
 	}
 	// u + x̂ − D(z̃) = x̂ − v
 	return moved{x: x, clean: clean, dual: pull, growth: b.Minus(corrected, image), norm: norm}, nil
-}
-
-// latentDDiffRows are the rows of LatentDDiff in the paper's tables for FFHQ and ImageNet (appendix "Hyperparameter
-// Choices"), for 256×256 images, 1000 steps and the VQ-f4 autoencoders. The paper states σ_t by task and not by table, and
-// has no values for phase retrieval. The authors' code (SoniaMinseoKim/ddiff-cvpr at ae3ce1f) has no latent mode. Its README states that the reported
-// experiments use the gradient divided by its length.
-func latentDDiffRows() []Row {
-	row := func(preset, task string, gamma0, tGamma, t0, a, b float64, rule string) Row {
-		return publishedRow(preset, task, 1000, "gamma0", gamma0, "a", a, "b", b, "t_gamma", tGamma, "t0", t0, "sigma_rule", rule, "gradient", GradientUnit)
-	}
-	return []Row{
-		row("ffhq", operator.SuperResolution, 100, 90, 500, 3.3, 0.1, sigmaFull),
-		row("ffhq", operator.InpaintBox, 200, 600, 1, 25, 0.15, sigmaFull),
-		row("ffhq", operator.InpaintRandom, 400, 200, 800, 30, 0.1, sigmaFull),
-		row("ffhq", operator.GaussianDeblur, 60, 90, 200, 3.3, 0.1, sigmaDDPM),
-		row("ffhq", operator.MotionDeblur, 60, 150, 200, 3.3, 0.1, sigmaDDPM),
-		row("ffhq", operator.NonlinearDeblur, 500, 90, 200, 3.3, 0.1, sigmaDDPM),
-		row("ffhq", operator.HDR, 150, 600, 1, 30, 0.15, sigmaDDPM),
-
-		row("imagenet", operator.SuperResolution, 150, 600, 1, 50, 0.15, sigmaFull),
-		row("imagenet", operator.InpaintBox, 400, 600, 1, 30, 0.1, sigmaFull),
-		row("imagenet", operator.InpaintRandom, 400, 600, 1, 50, 0.15, sigmaFull),
-		row("imagenet", operator.GaussianDeblur, 150, 600, 1, 50, 0.15, sigmaDDPM),
-		row("imagenet", operator.MotionDeblur, 100, 90, 200, 3.3, 0.1, sigmaDDPM),
-		row("imagenet", operator.NonlinearDeblur, 100, 90, 200, 3.3, 0.1, sigmaDDPM),
-		row("imagenet", operator.HDR, 250, 600, 200, 25, 0.15, sigmaDDPM),
-	}
 }

@@ -1,9 +1,12 @@
 package method
 
 import (
+	_ "embed" // presets.txt
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"ddiff/restore/parameter"
 )
@@ -22,8 +25,8 @@ func photographs() []string {
 }
 
 // tuningPhotographs returns the SHA-256 of the files that scripts/tuning-photographs.sh fetches, with which the rows of
-// natural for the other tasks were chosen: that of colorize with all of them, that of denoise with [fourPhotographs], the others
-// with the first six.
+// natural for the other tasks were chosen: that of colorize with all of them, that of denoise with the group four,
+// the others with the first six.
 func tuningPhotographs() []string {
 	return []string{
 		"8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91", // Dune.jpg
@@ -37,10 +40,14 @@ func tuningPhotographs() []string {
 	}
 }
 
-// fourPhotographs returns Garden, Storm, castle-maintenon and panther-chameleon-female of [tuningPhotographs].
-func fourPhotographs() []string {
-	all := tuningPhotographs()
-	return []string{all[1], all[3], all[4], all[5]}
+// photographGroups returns the photographs by the names of presets.txt. "four" are Garden, Storm, castle-maintenon and
+// panther-chameleon-female, "search" are Garden, LadyBird and castle-maintenon.
+func photographGroups() map[string][]string {
+	bundled, tuning := photographs(), tuningPhotographs()
+	return map[string][]string{
+		"bundled": bundled, "three_bundled": bundled[:3], "tuning": tuning, "six": tuning[:6],
+		"four": {tuning[1], tuning[3], tuning[4], tuning[5]}, "search": {tuning[1], tuning[2], tuning[4]},
+	}
 }
 
 // ChosenOn returns the SHA-256 of the image files with which the values of a preset's row were chosen, if they are known
@@ -75,53 +82,45 @@ func assigned(v parameter.Value) string {
 	return fmt.Sprint(v.Number)
 }
 
-// publishedRow is a row of a preset with values that are given as names, and numbers or words, in turn.
-func publishedRow(preset, task string, steps int, values ...any) Row {
-	row := Row{Preset: preset, Task: task, Steps: steps, Values: map[string]parameter.Value{}}
-	row.set(values...)
-	return row
-}
+// presetTable has the rows of all presets.
+//
+//go:embed presets.txt
+var presetTable string
 
-// set replaces values, which are names, and numbers or words, in turn.
-func (r *Row) set(values ...any) {
-	for i := 0; i+1 < len(values); i += 2 {
-		name, _ := values[i].(string)
-		switch v := values[i+1].(type) {
-		case int:
-			r.Values[name] = parameter.Number(float64(v))
-		case float64:
-			r.Values[name] = parameter.Number(v)
-		case string:
-			r.Values[name] = parameter.Word(v)
+// presetRows returns the rows of a method.
+func presetRows(method string) []Row { return readPresets()[method] }
+
+// readPresets reads presetTable, by method. It panics for a malformed row.
+var readPresets = sync.OnceValue(func() map[string][]Row {
+	groups := photographGroups()
+	out := map[string][]Row{}
+	for line := range strings.Lines(presetTable) {
+		text, _, _ := strings.Cut(line, "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
 		}
+		steps, err := strconv.Atoi(fields[3])
+		if err != nil {
+			panic("presets.txt: " + line + err.Error())
+		}
+		row := Row{Preset: fields[1], Task: fields[2], Steps: steps, Values: map[string]parameter.Value{}}
+		for group := range strings.SplitSeq(fields[4], "+") {
+			row.ChosenOn = union(row.ChosenOn, groups[group])
+		}
+		for _, assignment := range fields[5:] {
+			name, value, _ := strings.Cut(assignment, "=")
+			row.Values[name] = parameter.Word(value)
+			if number, err := strconv.ParseFloat(value, 64); err == nil {
+				row.Values[name] = parameter.Number(number)
+			}
+		}
+		out[fields[0]] = append(out[fields[0]], row)
 	}
-}
-
-// chosenRow is a row of natural with values that were chosen on photographs.
-func chosenRow(photographs []string, task string, steps int, values ...any) Row {
-	row := publishedRow("natural", task, steps, values...)
-	row.ChosenOn = photographs
-	return row
-}
-
-// searchedRow is a row of natural with the best settings of examples/methods/search.yaml, see docs/methods.md: those with the highest mean PSNR
-// of six at 64×64, sigma 0.05, and 99 or 100 evaluations of the network, on the three photographs of searchPhotographs.
-func searchedRow(task string, steps int, values ...any) Row {
-	return chosenRow(searchPhotographs(), task, steps, values...)
-}
-
-// searchedBeside is searchedRow for rows with further values, which were chosen with bundled photographs before the search.
-func searchedBeside(bundled []string, task string, steps int, values ...any) Row {
-	return chosenRow(union(bundled, searchPhotographs()), task, steps, values...)
-}
+	return out
+})
 
 // union returns a and the elements of b that a lacks.
 func union(a, b []string) []string {
 	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
-}
-
-// searchPhotographs returns Garden, LadyBird and castle-maintenon of [tuningPhotographs].
-func searchPhotographs() []string {
-	all := tuningPhotographs()
-	return []string{all[1], all[2], all[4]}
 }

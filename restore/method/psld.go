@@ -45,7 +45,7 @@ func (psld) Info() Info {
 			{Name: "back", Choices: []string{backResize, backAdjoint},
 				Doc: "way of the residual to the image: enlarged to its size (the authors' code), or by the adjoint (the paper, and always for one channel)"},
 		},
-		Steps: 1000, Rows: psldPublished(),
+		Steps: 1000, Rows: presetRows("psld"),
 		State: []Tensor{{Name: "z", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -193,27 +193,5 @@ func adjointBack(b *Builder, a operator.Applied) linearBack {
 			b.applied(v, applied.Y)
 			return applied.Y, err
 		},
-	}
-}
-
-// psldPublished are the settings of the authors' scripts, github.com/LituRout/PSLD at d734647b, folder stable-diffusion. The
-// scripts of run/*_ldm.sh use the latent prior for FFHQ at 256×256; the others use Stable Diffusion at 512×512, also for
-// ImageNet. No script sets the number of steps: scripts/inverse.py:130 has 1000.
-func psldPublished() []Row {
-	row := func(preset, task string, gamma, omega float64) Row {
-		return publishedRow(preset, task, 1000, "gamma", gamma, "omega", omega)
-	}
-	return []Row{
-		row("ffhq", operator.SuperResolution, 0.1, 0.9), // run/inverse_sr_ldm.sh:7
-		row("ffhq", operator.InpaintBox, 0.1, 0.1),      // run/inverse_bip_ldm.sh:7
-		row("ffhq", operator.InpaintRandom, 0.1, 0.1),   // run/inverse_rip_ldm.sh:7
-		row("ffhq", operator.GaussianDeblur, 0.1, 0.1),  // run/inverse_gb_ldm.sh:7
-		row("ffhq", operator.MotionDeblur, 0.1, 0.1),    // run/inverse_mb_ldm.sh:7
-
-		row("imagenet", operator.SuperResolution, 0.1, 1), // run/inverse.sh, defaults of scripts/inverse.py:265, 271
-		row("imagenet", operator.InpaintBox, 0.01, 0.1),   // run/inverse_bip.sh:7
-		row("imagenet", operator.InpaintRandom, 0.1, 1),   // run/inverse_rip.sh, defaults of scripts/inverse.py:265, 271
-		row("imagenet", operator.GaussianDeblur, 0.1, 1),  // run/inverse_gb.sh, defaults of scripts/inverse.py:265, 271
-		row("imagenet", operator.MotionDeblur, 0.1, 1),    // run/inverse_mb.sh, defaults of scripts/inverse.py:265, 271
 	}
 }

@@ -67,7 +67,7 @@ func (redDiff) Info() Info {
 			{Name: "start", Choices: []string{startPseudoInverse, startMeasurement},
 				Doc: "image from which Adam starts: A⁺·y, or y where it has the shape of an image"},
 		},
-		Steps: 50, Rows: redDiffRows(),
+		Steps: 50, Rows: presetRows("reddiff"),
 		State: []Tensor{{Name: "x"}, {Name: "moment"}, {Name: "square"}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -170,41 +170,4 @@ func redDiffStart(b *Builder, start string) (onnx.Value, error) {
 		}
 	}
 	return b.Rough()
-}
-
-// redDiffRows are the rows of natural and those of the authors. The starts were chosen with bundled photographs before the search.
-func redDiffRows() []Row {
-	row := func(task, start string, lr, weight float64) Row {
-		return searchedBeside(photographs()[:3], task, 100, "start", start, "lr", lr, "grad_term_weight", weight)
-	}
-	return append([]Row{
-		row(operator.SuperResolution, startPseudoInverse, 0.03, 0.25),
-		row(operator.InpaintBox, startPseudoInverse, 0.03, 0.25),
-		row(operator.InpaintRandom, startPseudoInverse, 0.1, 0.08),
-		row(operator.GaussianDeblur, startMeasurement, 0.1, 0.25),
-		row(operator.MotionDeblur, startPseudoInverse, 0.1, 0.08),
-		row(operator.PhaseRetrieval, startPseudoInverse, 0.1, 0.8),
-		row(operator.NonlinearDeblur, startPseudoInverse, 0.1, 0.25),
-		row(operator.HDR, startPseudoInverse, 0.1, 0.8),
-	}, redDiffPublished()...)
-}
-
-// redDiffPublished are the settings of the authors' README and scripts for ImageNet, github.com/NVlabs/RED-diff at 66482f2, with the 100 steps
-// of README.md:88. sample_test.sh:9 has 10 steps. Motion deblurring has no settings. The code has a network for FFHQ and no settings for it.
-//
-// The scripts contradict the README for inpainting: lr 0.25 with λ 1 (sample_test.sh:13) or the default λ (113), and the default lr
-// with λ 1 and 1000 steps (sample_batch.sh:8, 17, 35), which are there also for super-resolution. Super-resolution has no row: sample_test.sh:92 has the
-// defaults of _configs/algo/reddiff.yaml.
-func redDiffPublished() []Row {
-	row := func(task string) Row {
-		return publishedRow("imagenet", task, 100, "grad_term_weight", 0.25, "lr", 0.5, "denoise_term_weight", "linear")
-	}
-	return []Row{
-		row(operator.InpaintBox),      // README.md:87, 91, 92, with free-form masks
-		row(operator.InpaintRandom),   // README.md:87, 91, 92, with free-form masks
-		row(operator.GaussianDeblur),  // sample_test.sh:74
-		row(operator.PhaseRetrieval),  // sample_test.sh:52
-		row(operator.NonlinearDeblur), // sample_test.sh:64
-		row(operator.HDR),             // sample_test.sh:39
-	}
 }

@@ -69,7 +69,7 @@ func (resample) Info() Info {
 			{Name: "tolerance", Max: largest, Default: 0.001, Unit: "units of y",
 				Doc: "an optimisation ends for an image whose mean square residual is below its square"},
 		},
-		Steps: 500, Rows: resamplePublished(),
+		Steps: 500, Rows: presetRows("resample"),
 		State: []Tensor{{Name: "z", Noise: true}},
 		Draws: []Draw{{Name: "noise"}},
 		Curves: []Curve{
@@ -119,7 +119,7 @@ func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]S
 		for name, v := range flags {
 			st.Scalars[name] = v
 		}
-		estimateScalars(st.Scalars, "", s, l.Alpha)
+		estimateScalars(st.Scalars, s, l.Alpha)
 		travelLists(&st, s, levels, i, travel)
 		out = append(out, st)
 	}
@@ -127,12 +127,12 @@ func (resample) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]S
 }
 
 // estimateScalars plans the factors of z_t and of the noise in e.
-func estimateScalars(into map[string]float64, suffix string, s Settings, alpha float64) {
+func estimateScalars(into map[string]float64, s Settings, alpha float64) {
 	noise := 1 - alpha
 	if s.Word("estimate") == estimateTweedie {
 		noise = math.Sqrt(noise)
 	}
-	into["estimate_of_xt"+suffix], into["estimate_of_noise"+suffix] = 1/math.Sqrt(alpha), -noise/math.Sqrt(alpha)
+	into["estimate_of_xt"], into["estimate_of_noise"] = 1/math.Sqrt(alpha), -noise/math.Sqrt(alpha)
 }
 
 // travelSteps is the number of steps of DDIM before an optimisation, which at least as many steps follow.
@@ -147,7 +147,7 @@ func travelLists(st *Step, s Settings, levels []Level, i, travel int) {
 		l := levels[min(k, last)]
 		st.Times["travel"] = append(st.Times["travel"], levels[min(k+1, last)].Time)
 		e := map[string]float64{}
-		estimateScalars(e, "", s, l.Alpha)
+		estimateScalars(e, s, l.Alpha)
 		clean := 1 / math.Sqrt(l.Alpha)
 		// z_s = √ᾱ_s·(z_t − √(1−ᾱ_t)·ε̂)/√ᾱ_t + √(1−ᾱ_s)·ε̂
 		e["travel_of_xt"] = math.Sqrt(l.Next) * clean
@@ -174,28 +174,28 @@ func (resample) Step(b *Builder, s Settings) (Next, error) {
 		return Next{}, err
 	}
 	next := b.Add(b.Add(b.Mul(clean, b.Planned("next_of_clean")), b.Mul(noise, b.Planned("next_of_noise"))), pull)
-	start := []onnx.Value{next}
-	if start, err = b.When(doTravel, start, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
-		return travelStep(b, s, state[0])
-	}); err != nil {
-		return Next{}, err
+	// start is ê at steps that optimise, and ideal is ẑ; both are z' at the others.
+	var start onnx.Value
+	ideal := next
+	for _, part := range []struct {
+		flag  string
+		build func(*Builder, Settings, onnx.Value) ([]onnx.Value, error)
+	}{{doTravel, travelStep}, {doPixel, pixelOptimum}, {doLatent, latentOptimum}} {
+		changed, err := b.When(part.flag, []onnx.Value{ideal}, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
+			return part.build(b, s, state[0])
+		})
+		if err != nil {
+			return Next{}, err
+		}
+		if ideal = changed[0]; part.flag == doTravel {
+			start = ideal
+		}
 	}
-	ideal := start
-	if ideal, err = b.When(doPixel, ideal, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
-		return pixelOptimum(b, s, state[0])
-	}); err != nil {
-		return Next{}, err
-	}
-	if ideal, err = b.When(doLatent, ideal, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
-		return latentOptimum(b, s, state[0])
-	}); err != nil {
-		return Next{}, err
-	}
-	answer := b.Add(b.Add(b.Mul(ideal[0], b.Planned("of_clean")), b.Mul(next, b.Planned("of_next"))), b.Draw("noise"))
+	answer := b.Add(b.Add(b.Mul(ideal, b.Planned("of_clean")), b.Mul(next, b.Planned("of_next"))), b.Draw("noise"))
 	return Next{
 		State: map[string]onnx.Value{"z": answer},
 		Curves: map[string]onnx.Value{
-			"data_norm": norm, "step_norm": b.Norm(pull), "primal_norm": b.Norm(b.Minus(ideal[0], start[0])),
+			"data_norm": norm, "step_norm": b.Norm(pull), "primal_norm": b.Norm(b.Minus(ideal, start)),
 		},
 	}, nil
 }
@@ -288,25 +288,3 @@ func (b *Builder) tolerance(s Settings) onnx.Value {
 
 // ones returns a one for each image, [N].
 func ones(b *Builder) onnx.Value { return b.Add(b.Zeros(), b.Scalar(1)) }
-
-// resamplePublished are the settings of the authors' code for FFHQ, github.com/soominkwon/resample at 3e332b2: 500 steps
-// (sample_condition.py:33) and constants of ldm/models/diffusion/ddim.py, for all tasks of configs/tasks whose main sampler is
-// resample. The scale of these files is not read: ddim.py:260 passes its own.
-func resamplePublished() []Row {
-	var rows []Row
-	for _, task := range []string{operator.SuperResolution, operator.InpaintRandom, operator.GaussianDeblur, operator.MotionDeblur} {
-		rows = append(rows, publishedRow("ffhq", task, 500,
-			"guidance", 0.5, // ddim.py:260
-			"interval", 10, // ddim.py:273
-			"travel", 5, // ddim.py:206
-			"resample_scale", 40, // ddim.py:289
-			"pixel_steps", 2000, // ddim.py:337
-			"pixel_lr", 0.01, // ddim.py:353
-			"latent_steps", 500, // ddim.py:373
-			"latent_lr", 0.005, // ddim.py:394
-			"tolerance", 0.001, // ddim.py:337, 373
-		))
-
-	}
-	return rows
-}

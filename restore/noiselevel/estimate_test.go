@@ -122,10 +122,15 @@ func TestPhotographs(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d", c.kind, c.size), func(t *testing.T) {
 			t.Parallel()
 			var refused []string
+			paths := photographs(t)
+			pictures := make([]noiselevel.Picture, len(paths))
+			for i, path := range paths {
+				pictures[i] = c.before(photograph(t, path, c.size))
+			}
 			for level, sigma := range []float64{0.01, 0.02, 0.05, 0.1, 0.2} {
 				line, lo, hi := "", math.Inf(1), 0.0
-				for i, path := range photographs(t) {
-					p := noisy(c.before(photograph(t, path, c.size)), sigma, byte(i))
+				for i, path := range paths {
+					p := noisy(pictures[i], sigma, byte(i))
 					got, err := noiselevel.Estimate(c.after(p))
 					if errors.Is(err, noiselevel.ErrFewPatches) {
 						refused = append(refused, fmt.Sprintf("%g %s", sigma, strings.TrimSuffix(filepath.Base(path), ".png")))

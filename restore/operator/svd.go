@@ -38,25 +38,23 @@ func diagonalSVD(s func(g *onnx.Graph, draws onnx.Value) onnx.Value) *SVD {
 	return &SVD{values: func(g *onnx.Graph, draws onnx.Value, _ float64) onnx.Value { return s(g, draws) }, paired: s}
 }
 
-// newSVD decomposes y = rows·x·colsᵀ.
-func newSVD(rows, cols *axis.Matrix) (*SVD, error) {
-	left, right, err := decomposeAxes(rows, cols)
+// bandSVD decomposes y = rows·x·colsᵀ, and one matrix only for axes of one length. It returns ErrShape for images that are too large.
+func bandSVD(rows, cols *axis.Band) (*SVD, error) {
+	height, width := rows.Cols, cols.Cols
+	if max(height, width) > maxSVD {
+		return nil, fmt.Errorf("%w: %d×%d, the singular value decomposition of the operator has sides of at most %d; use a smaller size, or a method that needs no decomposition", ErrShape, width, height, maxSVD)
+	}
+	left, err := axis.Decompose(rows.Dense())
 	if err != nil {
 		return nil, err
 	}
+	right := left
+	if height != width {
+		if right, err = axis.Decompose(cols.Dense()); err != nil {
+			return nil, err
+		}
+	}
 	return separableSVD(left, right), nil
-}
-
-// decomposeAxes decomposes one matrix for axes of one length.
-func decomposeAxes(rows, cols *axis.Matrix) (left, right *axis.SVD, err error) {
-	if err := fitsSVD(rows.Cols, cols.Cols); err != nil {
-		return nil, nil, err
-	}
-	if left, err = axis.Decompose(rows); err != nil || rows.Cols == cols.Cols {
-		return left, left, err
-	}
-	right, err = axis.Decompose(cols)
-	return left, right, err
 }
 
 // separableSVD is the decomposition of products along the axes.
@@ -88,22 +86,6 @@ func separableSVD(rows, cols *axis.SVD) *SVD {
 			})
 		},
 	}
-}
-
-// fitsSVD returns ErrShape for images that are too large.
-func fitsSVD(height, width int) error {
-	if max(height, width) > maxSVD {
-		return fmt.Errorf("%w: %d×%d, the singular value decomposition of the operator has sides of at most %d; use a smaller size, or a method that needs no decomposition", ErrShape, width, height, maxSVD)
-	}
-	return nil
-}
-
-// bandSVD is newSVD of bands.
-func bandSVD(rows, cols *axis.Band) (*SVD, error) {
-	if err := fitsSVD(rows.Cols, cols.Cols); err != nil {
-		return nil, err
-	}
-	return newSVD(rows.Dense(), cols.Dense())
 }
 
 // SVD returns the singular value decomposition of A. It returns ErrNoSVD for a task without one, see [Definition], and ErrShape

@@ -18,11 +18,11 @@ func EncodePicture(img *Image, p Picture) ([]byte, error) {
 	if p.Grey && p.colourSpace() != spaceRGB {
 		img = &Image{Channels: 1, Height: img.Height, Width: img.Width, Pix: img.Plane(0)}
 	}
-	encode := EncodePNG
+	bits := 8
 	if p.Bits == 16 {
-		encode = encodePNG16
+		bits = 16
 	}
-	file, err := encode(img)
+	file, err := encodeSamples(img, bits)
 	if err != nil || !p.ProfileFits() {
 		return file, err
 	}
@@ -73,58 +73,60 @@ func insertProfile(file, profile []byte) ([]byte, error) {
 	return out, nil
 }
 
-// encodePNG16 is EncodePNG with 16 bits per sample.
-func encodePNG16(img *Image) ([]byte, error) {
+// EncodePNG encodes an image of one (grey) or three (RGB) channels with 8 bits per sample, rounded by [To8]. Equal images
+// give equal bytes. Values outside [-1, 1] are clamped. Errors are [ErrNotFinite] and [ErrShape].
+func EncodePNG(img *Image) ([]byte, error) { return encodeSamples(img, 8) }
+
+// encodeSamples is EncodePNG with 8 or 16 bits per sample.
+func encodeSamples(img *Image, bits int) ([]byte, error) {
 	if err := checkEncodable(img); err != nil {
 		return nil, err
 	}
+	var out image.Image
+	var pix []byte
 	area := image.Rect(0, 0, img.Width, img.Height)
-	if img.Channels == 1 {
-		grey := image.NewGray16(area)
-		for i, v := range img.Pix {
-			binary.BigEndian.PutUint16(grey.Pix[2*i:], to16(v))
-		}
-		return writePNG(grey)
+	switch {
+	case img.Channels == 1 && bits == 16:
+		m := image.NewGray16(area)
+		out, pix = m, m.Pix
+	case img.Channels == 1:
+		m := image.NewGray(area)
+		out, pix = m, m.Pix
+	case bits == 16:
+		m := image.NewNRGBA64(area)
+		out, pix = m, m.Pix
+	default:
+		m := image.NewNRGBA(area)
+		out, pix = m, m.Pix
 	}
-	// Opaque, so that the file has no alpha channel.
-	rgb := image.NewNRGBA64(area)
-	r, g, b := img.Plane(0), img.Plane(1), img.Plane(2)
-	for i := range r {
-		p := rgb.Pix[8*i : 8*i+8]
-		for k, v := range [4]uint16{to16(r[i]), to16(g[i]), to16(b[i]), math.MaxUint16} {
-			binary.BigEndian.PutUint16(p[2*k:], v)
+	if img.Channels == 3 { // opaque, so that the file has no alpha channel
+		for i := range pix {
+			pix[i] = 255
 		}
 	}
-	return writePNG(rgb)
+	pixel, sample := len(pix)/(img.Width*img.Height), bits/8
+	for c := range img.Channels {
+		for i, v := range img.Plane(c) {
+			at := pix[i*pixel+c*sample:]
+			if bits == 16 {
+				binary.BigEndian.PutUint16(at, to16(v))
+			} else {
+				at[0] = To8(v)
+			}
+		}
+	}
+	var buf bytes.Buffer
+	// Better compression takes four times as long.
+	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
+	if err := encoder.Encode(&buf, out); err != nil {
+		return nil, fmt.Errorf("encode PNG: %w", err)
+	}
+	return buf.Bytes(), nil
 }
 
 // to16 maps v in [-1, 1] to 0..65535 as [To8] does to 0..255. To8 of the 16-bit sample is To8 of v.
 func to16(v float32) uint16 {
 	return uint16(math.Round(min(1, max(-1, float64(v)))*32767.5 + 32767.5))
-}
-
-// EncodePNG encodes an image of one (grey) or three (RGB) channels with 8 bits per sample, rounded by [To8]. Equal images
-// give equal bytes. Values outside [-1, 1] are clamped. Errors are [ErrNotFinite] and [ErrShape].
-func EncodePNG(img *Image) ([]byte, error) {
-	if err := checkEncodable(img); err != nil {
-		return nil, err
-	}
-	area := image.Rect(0, 0, img.Width, img.Height)
-	if img.Channels == 1 {
-		grey := image.NewGray(area)
-		for i, v := range img.Pix {
-			grey.Pix[i] = To8(v)
-		}
-		return writePNG(grey)
-	}
-	// Opaque, so that the file has no alpha channel.
-	rgb := image.NewNRGBA(area)
-	r, g, b := img.Plane(0), img.Plane(1), img.Plane(2)
-	for i := range r {
-		p := rgb.Pix[4*i : 4*i+4]
-		p[0], p[1], p[2], p[3] = To8(r[i]), To8(g[i]), To8(b[i]), 255
-	}
-	return writePNG(rgb)
 }
 
 // checkEncodable checks an image before it is encoded.
@@ -139,14 +141,4 @@ func checkEncodable(img *Image) error {
 		return fmt.Errorf("encode PNG: image has %d channels, must be 1 or 3: %w", img.Channels, ErrShape)
 	}
 	return nil
-}
-
-func writePNG(img image.Image) ([]byte, error) {
-	var buf bytes.Buffer
-	// Better compression takes four times as long.
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := encoder.Encode(&buf, img); err != nil {
-		return nil, fmt.Errorf("encode PNG: %w", err)
-	}
-	return buf.Bytes(), nil
 }
