@@ -26,7 +26,7 @@ func WatchRules(seen func(op string)) (all []string) {
 func RuleFamilies() map[string][]string {
 	out := map[string][]string{}
 	for name, family := range map[string]map[string]rule{
-		"Arithmetic": arithmeticRules, "Activations": activationRules, "Products of matrices": linearRules, "Layers": networkRules,
+		"Arithmetic": arithmeticRules, "Functions": functionRules, "Products of matrices": linearRules, "Layers": networkRules,
 		"Reductions": reductionRules, "Shapes": shapeRules, "Look-ups": gatherRules,
 	} {
 		out[name] = sortedKeys(family)

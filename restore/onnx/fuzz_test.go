@@ -152,7 +152,7 @@ func extrapolate(quotients []float64) (limit, doubt float64) {
 // fuzzShape returns the number of dimensions of all values of a model, and fails for a value without inferred shape.
 func fuzzShape(t *testing.T, m fuzzed) int {
 	t.Helper()
-	types, err := onnx.Types(m.model, nil)
+	types, err := m.model.Types(nil)
 	must(t, err)
 	total := 0
 	for _, name := range m.names {
@@ -168,7 +168,7 @@ func fuzzShape(t *testing.T, m fuzzed) int {
 // compareShapes compares inferred dimensions with those of ONNX Runtime.
 func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 	t.Helper()
-	types, err := onnx.Types(m.model, nil)
+	types, err := m.model.Types(nil)
 	must(t, err)
 	for _, name := range m.names {
 		v := types[name]

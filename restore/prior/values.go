@@ -1,10 +1,6 @@
 package prior
 
-import (
-	"sync"
-
-	"ddiff/restore/onnx"
-)
+import "sync"
 
 // valueCounts holds the results of [Prior.Values] by height and width.
 type valueCounts struct {
@@ -25,7 +21,7 @@ func (p *Prior) Values(height, width int) float64 {
 		p.values.of = map[[2]int]float64{}
 	}
 	sum := 0.0
-	types, err := onnx.Types(p.model, map[string][]int{p.x.Name: {1, p.channels(), height, width}, p.t.Name: {1}})
+	types, err := p.model.Types(map[string][]int{p.x.Name: {1, p.channels(), height, width}, p.t.Name: {1}})
 	if err == nil {
 		delete(types, p.x.Name)
 		delete(types, p.t.Name)

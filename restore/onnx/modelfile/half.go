@@ -35,7 +35,7 @@ func (m *Model) Half() *Model {
 		return m.half
 	}
 	h := halfRewriter{
-		fuser: newFuser(m, nil), types: map[string]infer.DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.Constants(),
+		fuser: newFuser(m, nil, nil), types: map[string]infer.DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.Constants(),
 	}
 	out := proto.CloneOf(m.proto)
 	for _, t := range out.Graph.Initializer {
