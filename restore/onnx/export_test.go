@@ -33,3 +33,13 @@ func RuleFamilies() map[string][]string {
 	}
 	return out
 }
+
+// ApplyAll appends an operation with several outputs.
+func (g *Graph) ApplyAll(op string, t DType, dims [][]int, attrs map[string]any, inputs ...Value) []Value {
+	out := make([]Value, len(dims))
+	for i, d := range dims {
+		out[i] = g.declare(g.fresh(op), t, d)
+	}
+	g.record(op, attrs, inputs, out)
+	return out
+}
