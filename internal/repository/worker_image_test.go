@@ -201,7 +201,7 @@ func TestImageSettings(t *testing.T) {
 	if !regexp.MustCompile(`^nvidia/cuda:12\.\d+\.\d+-cudnn-runtime-`).MatchString(bases["base-cuda"]) {
 		t.Errorf("the base is %s, the pinned ONNX Runtime requires CUDA 12 with cuDNN", bases["base-cuda"])
 	}
-	pin := regexp.MustCompile(`(?s)func cudaRelease.*?version: "(\d+\.\d+)\.`).FindStringSubmatch(read(t, "restore/onnx/install/release.go"))
+	pin := regexp.MustCompile(`"ep": "cuda",\s*"version": "(\d+\.\d+)\.`).FindStringSubmatch(read(t, "restore/onnx/install/pinned.json"))
 	if len(pin) != 2 || !strings.Contains(read(t, workerDockerfile), "ONNX Runtime "+pin[1]+" ") {
 		t.Errorf("%s does not mention the pinned ONNX Runtime (%v); check its CUDA version", workerDockerfile, pin)
 	}

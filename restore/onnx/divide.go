@@ -75,33 +75,23 @@ func (g *Graph) Stages(name string) (stages []Stage, results []Value, err error)
 
 // reduce reduces p to what its outputs need and declares the inputs that remain: inputs of the graph, and known results.
 func (g *Graph) reduce(p *onnxpb.GraphProto, known []Value) ([]Value, error) {
-	needed := map[string]bool{}
-	nodes := map[*onnxpb.NodeProto]bool{}
-	var queue []string
+	var outputs []string
 	for _, o := range p.Output {
-		queue = append(queue, o.Name)
+		outputs = append(outputs, o.Name)
 	}
-	isKnown := func(name string) bool {
-		return slices.ContainsFunc(known, func(v Value) bool { return v.Name == name })
+	given := map[string]bool{}
+	for _, v := range known {
+		given[v.Name] = true
 	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		name := queue[0]
-		if name == "" || needed[name] {
-			continue
-		}
-		needed[name] = true
-		n := g.facts.Producer(name)
-		if n == nil || nodes[n] || isKnown(name) {
-			continue
-		}
-		if n.OpType == networkOp && n.Domain == "" {
-			return nil, fmt.Errorf("%w: an evaluation needs the result of a later one", ErrDivide)
-		}
-		nodes[n] = true
-		queue = append(append(queue, n.Input...), modelfile.Captured(n)...)
+	part := modelfile.Reduce(p, outputs, given)
+	if slices.ContainsFunc(part.Node, func(n *onnxpb.NodeProto) bool { return n.OpType == networkOp && n.Domain == "" }) {
+		return nil, fmt.Errorf("%w: an evaluation needs the result of a later one", ErrDivide)
 	}
-	p.Node = slices.DeleteFunc(slices.Clone(p.Node), func(n *onnxpb.NodeProto) bool { return !nodes[n] })
-	p.Initializer = slices.DeleteFunc(slices.Clone(p.Initializer), func(t *onnxpb.TensorProto) bool { return !needed[t.Name] })
+	needed := map[string]bool{}
+	for _, v := range part.Input {
+		needed[v.Name] = true
+	}
+	p.Node, p.Initializer = part.Node, part.Initializer
 	p.Input = nil
 	var inputs []Value
 	for _, v := range slices.Concat(g.inputs, known) {

@@ -6,8 +6,7 @@
 //
 // Gradient derives the vector-Jacobian product of an expression by reverse mode, through built operations and inlined
 // models. A rule (rule.go) states the gradient of one operation; the files gradient_*.go have one family each. Package infer
-// knows the shapes of inlined nodes. Recompute trades time for memory. Differentiable checks in advance whether a model's
-// gradient exists.
+// knows the shapes of inlined nodes.
 //
 // Nothing runs here: onnxruntime runs the serialised graphs.
 package onnx

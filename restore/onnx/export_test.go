@@ -26,10 +26,20 @@ func WatchRules(seen func(op string)) (all []string) {
 func RuleFamilies() map[string][]string {
 	out := map[string][]string{}
 	for name, family := range map[string]map[string]rule{
-		"Arithmetic": arithmeticRules, "Activations": activationRules, "Products of matrices": linearRules, "Layers": networkRules,
+		"Arithmetic": arithmeticRules, "Functions": functionRules, "Products of matrices": linearRules, "Layers": networkRules,
 		"Reductions": reductionRules, "Shapes": shapeRules, "Look-ups": gatherRules,
 	} {
 		out[name] = sortedKeys(family)
 	}
+	return out
+}
+
+// ApplyAll appends an operation with several outputs.
+func (g *Graph) ApplyAll(op string, t DType, dims [][]int, attrs map[string]any, inputs ...Value) []Value {
+	out := make([]Value, len(dims))
+	for i, d := range dims {
+		out[i] = g.declare(g.fresh(op), t, d)
+	}
+	g.record(op, attrs, inputs, out)
 	return out
 }

@@ -1,12 +1,16 @@
 package onnx_test
 
-import "slices"
+import (
+	"slices"
+
+	"ddiff/restore/onnx"
+)
 
 // choose returns a random element.
 func choose[T any](f *fuzzer, list ...T) T { return list[f.IntN(len(list))] }
 
 // smooth adds a smooth function.
-func (f *fuzzer) smooth() tensor {
+func (f *fuzzer) smooth() onnx.Value {
 	v := f.pick()
 	ops := []string{"Tanh", "Sigmoid", "Sin", "Cos", "Softplus", "Softsign", "Neg", "Erf", "Atan", "SiLU", "Exp", "Square", "Log", "Sqrt", "Reciprocal", "Tan", "Pow"}
 	if f.opset >= 18 {
@@ -17,60 +21,60 @@ func (f *fuzzer) smooth() tensor {
 	}
 	switch op := choose(f, ops...); op {
 	case "SiLU":
-		return f.node("Mul", nil, v.dims, v, f.node("Sigmoid", nil, v.dims, v))
+		return f.node("Mul", nil, v.Dims, v, f.node("Sigmoid", nil, v.Dims, v))
 	case "Square":
-		t := f.node("Tanh", nil, v.dims, v)
-		return f.node("Mul", nil, v.dims, t, t)
+		t := f.node("Tanh", nil, v.Dims, v)
+		return f.node("Mul", nil, v.Dims, t, t)
 	case "Exp", "Log", "Sqrt", "Reciprocal", "Tan":
-		return f.node(op, nil, v.dims, f.above(v))
+		return f.node(op, nil, v.Dims, f.above(v))
 	case "Pow":
 		p := choose(f, f.scalar(2), f.scalar(3), f.scalar(0.5), f.scalar(-1.5), f.scalar(0), f.scalar(1), f.ints(2), f.weights(1, 1), f.above(v))
-		return f.node("Pow", nil, v.dims, f.above(v), p)
+		return f.node("Pow", nil, v.Dims, f.above(v), p)
 	case "Gelu":
-		return f.node(op, attrs{"approximate": choose(f, "none", "tanh")}, v.dims, v)
+		return f.node(op, attrs{"approximate": choose(f, "none", "tanh")}, v.Dims, v)
 	default:
-		return f.node(op, nil, v.dims, v)
+		return f.node(op, nil, v.Dims, v)
 	}
 }
 
 // kinked adds a function with kinks.
-func (f *fuzzer) kinked() tensor {
+func (f *fuzzer) kinked() onnx.Value {
 	v := f.pick()
 	s := f.sided(v)
 	switch op := choose(f, "Relu", "LeakyRelu", "Elu", "Selu", "Celu", "Abs", "HardSigmoid", "HardSwish", "ThresholdedRelu", "Clip", "PRelu", "Where", "Round"); op {
 	case "LeakyRelu", "Elu", "Celu":
-		return f.node(op, attrs{"alpha": choose(f, 0.2, 0.7, 1.5)}, v.dims, s)
+		return f.node(op, attrs{"alpha": choose(f, 0.2, 0.7, 1.5)}, v.Dims, s)
 	case "HardSigmoid":
-		s = f.node("Mul", nil, v.dims, s, f.floats(v.dims, func(int) float64 { return choose(f, 0.2, 5) }))
-		return f.node(op, attrs{"alpha": 0.7, "beta": 0.4}, v.dims, s)
+		s = f.node("Mul", nil, v.Dims, s, f.floats(v.Dims, func(int) float64 { return choose(f, 0.2, 5) }))
+		return f.node(op, attrs{"alpha": 0.7, "beta": 0.4}, v.Dims, s)
 	case "HardSwish":
 		if f.opset < 14 {
 			return s
 		}
-		return f.node(op, nil, v.dims, f.node("Mul", nil, v.dims, s, f.scalar(choose(f, 1.0, 6))))
+		return f.node(op, nil, v.Dims, f.node("Mul", nil, v.Dims, s, f.scalar(choose(f, 1.0, 6))))
 	case "ThresholdedRelu":
-		return f.node(op, attrs{"alpha": 0.5}, v.dims, s)
+		return f.node(op, attrs{"alpha": 0.5}, v.Dims, s)
 	case "Clip":
-		in := []tensor{s, f.scalar(-0.5), f.scalar(5)}
+		in := []onnx.Value{s, f.scalar(-0.5), f.scalar(5)}
 		if f.coin(0.5) {
-			in = choose(f, []tensor{s, {}, f.scalar(0.5)}, in[:2])
+			in = choose(f, []onnx.Value{s, {}, f.scalar(0.5)}, in[:2])
 		}
-		return f.node(op, nil, v.dims, in...)
+		return f.node(op, nil, v.Dims, in...)
 	case "PRelu":
-		slope := slices.Clone(v.dims[f.IntN(v.rank()+1):])
+		slope := slices.Clone(v.Dims[f.IntN(v.Rank()+1):])
 		for i := range slope {
 			if f.coin(0.5) {
 				slope[i] = 1
 			}
 		}
-		return f.node(op, nil, v.dims, s, f.weights(0.5, slope...))
+		return f.node(op, nil, v.Dims, s, f.weights(0.5, slope...))
 	case "Where":
-		c := f.node(choose(f, "Greater", "Less"), nil, v.dims, s, f.scalar(0))
-		return f.node("Where", nil, v.dims, c, v, f.node("Sin", nil, v.dims, v))
+		c := f.node(choose(f, "Greater", "Less"), nil, v.Dims, s, f.scalar(0))
+		return f.node("Where", nil, v.Dims, c, v, f.node("Sin", nil, v.Dims, v))
 	case "Round": // the derivative of the rounded part is zero
-		return f.node("Add", nil, v.dims, v, f.node("Round", nil, v.dims, s))
+		return f.node("Add", nil, v.Dims, v, f.node("Round", nil, v.Dims, s))
 	default:
-		return f.node(op, nil, v.dims, s)
+		return f.node(op, nil, v.Dims, s)
 	}
 }
 
@@ -86,35 +90,35 @@ func (f *fuzzer) narrowed(dims []int) []int {
 }
 
 // binary adds an operation of two values, the second often broadcast.
-func (f *fuzzer) binary() tensor {
+func (f *fuzzer) binary() onnx.Value {
 	a := f.pick()
-	b := f.weights(1, f.narrowed(a.dims)...)
+	b := f.weights(1, f.narrowed(a.Dims)...)
 	switch {
-	case a.rank() > 0 && f.coin(0.4): // a smaller value that depends on x
-		axes := []int{f.IntN(a.rank())}
-		dims := slices.Clone(a.dims)
+	case a.Rank() > 0 && f.coin(0.4): // a smaller value that depends on x
+		axes := []int{f.IntN(a.Rank())}
+		dims := slices.Clone(a.Dims)
 		dims[axes[0]] = 1
 		b = f.reduce("ReduceMean", a, axes, true)
 	case f.coin(0.3):
-		b = f.node("Sin", nil, a.dims, a)
+		b = f.node("Sin", nil, a.Dims, a)
 	case f.coin(0.2): // a is the smaller one
-		wide := append([]int{2}, a.dims...)
+		wide := append([]int{2}, a.Dims...)
 		b = f.weights(1, wide...)
 	}
-	dims := a.dims
-	if len(b.dims) > len(dims) {
-		dims = b.dims
+	dims := a.Dims
+	if len(b.Dims) > len(dims) {
+		dims = b.Dims
 	}
 	op := choose(f, "Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean", "Add", "Mul")
 	if op == "Div" {
 		b = f.above(b)
 	}
 	if op == "Max" || op == "Min" {
-		a, b = f.sided(a), f.node("Neg", nil, b.dims, f.node("Mul", nil, b.dims, f.node("Sin", nil, b.dims, b), f.scalar(0.3)))
+		a, b = f.sided(a), f.node("Neg", nil, b.Dims, f.node("Mul", nil, b.Dims, f.node("Sin", nil, b.Dims, b), f.scalar(0.3)))
 	}
-	in := []tensor{a, b}
+	in := []onnx.Value{a, b}
 	if op != "Max" && op != "Min" && op != "Div" && op != "Sum" && op != "Mean" && f.coin(0.5) {
-		in = []tensor{b, a}
+		in = []onnx.Value{b, a}
 	}
 	if (op == "Sum" || op == "Mean") && f.coin(0.5) {
 		in = append(in, a)
@@ -123,27 +127,27 @@ func (f *fuzzer) binary() tensor {
 }
 
 // product adds a product of matrices.
-func (f *fuzzer) product() tensor {
+func (f *fuzzer) product() onnx.Value {
 	switch f.IntN(8) {
 	case 0: // activations times weights
 		v := f.ranked(2 + f.IntN(3))
-		k, n := v.dims[v.rank()-1], 1+f.IntN(4)
-		return f.node("MatMul", nil, append(slices.Clone(v.dims[:v.rank()-1]), n), v, f.weights(0.5, k, n))
+		k, n := v.Dims[v.Rank()-1], 1+f.IntN(4)
+		return f.node("MatMul", nil, append(slices.Clone(v.Dims[:v.Rank()-1]), n), v, f.weights(0.5, k, n))
 	case 1: // weights times activations, with broadcasting
 		v := f.ranked(3)
 		m := 1 + f.IntN(4)
-		return f.node("MatMul", nil, []int{2, v.dims[0], m, v.dims[2]}, f.weights(0.5, 2, 1, m, v.dims[1]), v)
+		return f.node("MatMul", nil, []int{2, v.Dims[0], m, v.Dims[2]}, f.weights(0.5, 2, 1, m, v.Dims[1]), v)
 	case 2: // vectors
 		v := f.ranked(1 + f.IntN(3))
-		w := f.weights(0.5, v.dims[v.rank()-1])
-		return f.node("MatMul", nil, v.dims[:v.rank()-1], v, w)
+		w := f.weights(0.5, v.Dims[v.Rank()-1])
+		return f.node("MatMul", nil, v.Dims[:v.Rank()-1], v, w)
 	case 3:
 		v := f.ranked(1)
-		return f.node("MatMul", nil, []int{2, 3}, v, f.weights(0.5, 2, v.dims[0], 3))
+		return f.node("MatMul", nil, []int{2, 3}, v, f.weights(0.5, 2, v.Dims[0], 3))
 	case 4: // attention
 		v := f.ranked(3)
-		t := f.node("Transpose", attrs{"perm": []int{0, 2, 1}}, []int{v.dims[0], v.dims[2], v.dims[1]}, v)
-		return f.node("Tanh", nil, []int{v.dims[0], v.dims[1], v.dims[1]}, f.node("MatMul", nil, []int{v.dims[0], v.dims[1], v.dims[1]}, v, t))
+		t := f.node("Transpose", attrs{"perm": []int{0, 2, 1}}, []int{v.Dims[0], v.Dims[2], v.Dims[1]}, v)
+		return f.node("Tanh", nil, []int{v.Dims[0], v.Dims[1], v.Dims[1]}, f.node("MatMul", nil, []int{v.Dims[0], v.Dims[1], v.Dims[1]}, v, t))
 	case 5, 6:
 		return f.gemm()
 	default:
@@ -151,20 +155,20 @@ func (f *fuzzer) product() tensor {
 	}
 }
 
-func (f *fuzzer) gemm() tensor {
+func (f *fuzzer) gemm() onnx.Value {
 	a, n := f.ranked(2), 1+f.IntN(4)
 	ta, tb := f.IntN(2), f.IntN(2)
-	m, k := a.dims[ta], a.dims[1-ta]
+	m, k := a.Dims[ta], a.Dims[1-ta]
 	b := f.weights(0.5, k, n)
 	if tb == 1 {
 		b = f.weights(0.5, n, k)
 	}
 	att := attrs{"transA": ta, "transB": tb, "alpha": 0.5}
-	in := []tensor{a, b}
+	in := []onnx.Value{a, b}
 	if f.coin(0.3) {
-		in = []tensor{b, a}
+		in = []onnx.Value{b, a}
 		att["transA"], att["transB"] = 1-tb, 1-ta
-		m, n = b.dims[1-tb], a.dims[ta]
+		m, n = b.Dims[1-tb], a.Dims[ta]
 	}
 	if f.coin(0.6) {
 		c := f.weights(1, choose(f, []int{n}, []int{m, n}, []int{m, 1}, []int{1})...)
@@ -177,9 +181,9 @@ func (f *fuzzer) gemm() tensor {
 	return f.node("Gemm", att, []int{m, n}, in...)
 }
 
-func (f *fuzzer) einsum() tensor {
+func (f *fuzzer) einsum() onnx.Value {
 	v := f.ranked(3)
-	a, b, c := v.dims[0], v.dims[1], v.dims[2]
+	a, b, c := v.Dims[0], v.Dims[1], v.Dims[2]
 	switch f.IntN(5) {
 	case 0:
 		return f.node("Einsum", attrs{"equation": "abc,cd->abd"}, []int{a, b, 3}, v, f.weights(0.5, c, 3))
@@ -195,9 +199,9 @@ func (f *fuzzer) einsum() tensor {
 }
 
 // reduce adds a reduction over axes, which are an attribute or an input as the operator set wants.
-func (f *fuzzer) reduce(op string, v tensor, axes []int, keep bool) tensor {
+func (f *fuzzer) reduce(op string, v onnx.Value, axes []int, keep bool) onnx.Value {
 	dims := []int{}
-	for i, d := range v.dims {
+	for i, d := range v.Dims {
 		if !slices.Contains(axes, i) {
 			dims = append(dims, d)
 		} else if keep {
@@ -207,7 +211,7 @@ func (f *fuzzer) reduce(op string, v tensor, axes []int, keep bool) tensor {
 	given := slices.Clone(axes)
 	for i := range given {
 		if f.coin(0.5) {
-			given[i] -= v.rank()
+			given[i] -= v.Rank()
 		}
 	}
 	a := attrs{}
@@ -222,9 +226,9 @@ func (f *fuzzer) reduce(op string, v tensor, axes []int, keep bool) tensor {
 }
 
 // reduction adds a reduction.
-func (f *fuzzer) reduction() tensor {
+func (f *fuzzer) reduction() onnx.Value {
 	v := f.ranked(2 + f.IntN(3))
-	axes := f.Perm(v.rank())[:1+f.IntN(v.rank())]
+	axes := f.Perm(v.Rank())[:1+f.IntN(v.Rank())]
 	op := choose(f, "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
 	in := v
 	switch op {

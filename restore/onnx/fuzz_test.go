@@ -1,14 +1,12 @@
 package onnx_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -83,12 +81,12 @@ func fuzzBatch(t *testing.T, opset int, models []fuzzed) []float64 {
 			out = append(out, onnx.Value{Name: name, DType: v.DType, Dims: v.Dims})
 		}
 	}
-	run := fuzzSession(t, g, in, out)
+	e := newEvaluation(t, g, in, out...)
 	at, along := make([][]float32, len(in)), make([][]float32, len(in))
 	for i, v := range in {
 		at[i], along[i] = onnxtest.Random(v.Size(), uint32(2*i)), onnxtest.Random(v.Size(), uint32(2*i+1)) //nolint:gosec // small
 	}
-	eval := func(h float64) []*onnxruntime.Tensor {
+	eval := func(h float64) [][]float32 {
 		p := slices.Clone(at)
 		for i := 0; i < len(p); i += 2 {
 			p[i] = make([]float32, len(at[i]))
@@ -96,28 +94,28 @@ func fuzzBatch(t *testing.T, opset int, models []fuzzed) []float64 {
 				p[i][k] = at[i][k] + float32(h)*along[i][k]
 			}
 		}
-		return run(p)
+		return e.run(p...)
 	}
 	// The largest steps cross no kink: the generator keeps values away from them.
 	middle := eval(0)
-	var up, down [][]*onnxruntime.Tensor
+	var up, down [][][]float32
 	for h := fuzzStep; len(up) < fuzzSteps; h /= 2 {
 		up, down = append(up, eval(h)), append(down, eval(-h))
 	}
 	errors := make([]float64, len(models))
 	for i, m := range models {
-		compareShapes(t, m, middle[3*i+2].I64)
+		compareShapes(t, m, e.out[3*i+2].I64)
 		quotients, size := make([]float64, fuzzSteps), 0.0
 		for k, s := range at[2*i+1] {
-			size += math.Pow(float64(s*middle[3*i].F32[k]), 2)
+			size += math.Pow(float64(s*middle[3*i][k]), 2)
 			for j := range quotients {
-				quotients[j] += float64(s) * float64(up[j][3*i].F32[k]-down[j][3*i].F32[k]) / (2 * fuzzStep / float64(int(1)<<j))
+				quotients[j] += float64(s) * float64(up[j][3*i][k]-down[j][3*i][k]) / (2 * fuzzStep / float64(int(1)<<j))
 			}
 		}
 		want, doubt := extrapolate(quotients)
 		doubt = max(doubt, 3e-6*math.Sqrt(size)) // rounding
 		got := 0.0
-		for k, d := range middle[3*i+1].F32 {
+		for k, d := range middle[3*i+1] {
 			got += float64(d) * float64(along[2*i][k])
 		}
 		if want == 0 || doubt > fuzzTolerance/5*math.Abs(want) {
@@ -152,7 +150,7 @@ func extrapolate(quotients []float64) (limit, doubt float64) {
 // fuzzShape returns the number of dimensions of all values of a model, and fails for a value without inferred shape.
 func fuzzShape(t *testing.T, m fuzzed) int {
 	t.Helper()
-	types, err := onnx.Types(m.model, nil)
+	types, err := m.model.Types(nil)
 	must(t, err)
 	total := 0
 	for _, name := range m.names {
@@ -168,7 +166,7 @@ func fuzzShape(t *testing.T, m fuzzed) int {
 // compareShapes compares inferred dimensions with those of ONNX Runtime.
 func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 	t.Helper()
-	types, err := onnx.Types(m.model, nil)
+	types, err := m.model.Types(nil)
 	must(t, err)
 	for _, name := range m.names {
 		v := types[name]
@@ -179,35 +177,5 @@ func compareShapes(t *testing.T, m fuzzed, ran []int64) {
 			}
 		}
 		ran = ran[v.Rank():]
-	}
-}
-
-// fuzzSession compiles a graph. The function that it returns makes new outputs for each call.
-func fuzzSession(t *testing.T, g *onnx.Graph, in, out []onnx.Value) func(data [][]float32) []*onnxruntime.Tensor {
-	t.Helper()
-	model, err := g.Marshal("fuzz")
-	must(t, err)
-	var ins, outs []string
-	for _, v := range in {
-		ins = append(ins, v.Name)
-	}
-	for _, v := range out {
-		outs = append(outs, v.Name)
-	}
-	s, err := onnxtest.Runtime(t).NewSession(model, ins, outs)
-	must(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return func(data [][]float32) []*onnxruntime.Tensor {
-		x, err := onnxruntime.NewTensors(in...)
-		must(t, err)
-		defer onnxruntime.CloseTensors(x)
-		for i := range data {
-			copy(x[i].F32, data[i])
-		}
-		y, err := onnxruntime.NewTensors(out...)
-		must(t, err)
-		t.Cleanup(func() { onnxruntime.CloseTensors(y) })
-		must(t, s.Run(context.Background(), x, y))
-		return y
 	}
 }

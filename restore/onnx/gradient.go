@@ -20,7 +20,6 @@ var ErrNoGradient = infer.ErrNoGradient
 // Nodes of inlined models are differentiated like built ones; their shapes follow from those of the inputs. Gradient
 // returns ErrNoGradient, which names the node, when y depends on x through an operation without a rule, a sub-graph (If,
 // Loop) or a shape that depends on data. Operations such as Floor, ArgMax and comparisons have the derivative zero.
-// Recompute trades time for memory.
 func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	if !slices.Equal(y.Dims, seed.Dims) {
 		panic(fmt.Sprintf("onnx: seed %v for a value of shape %v", seed.Dims, y.Dims))
@@ -30,21 +29,10 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 		return Value{}, err
 	}
 	grads := map[string]Value{y.Name: seed}
-	blocks, err := g.split(order, active)
-	if err != nil {
-		return Value{}, err
-	}
-	for i, block := range slices.Backward(blocks) {
-		again := replay{}
-		if i < len(blocks)-1 { // the values of the last block are still there
-			again = g.replay(block, active, grads)
+	for _, p := range slices.Backward(order) {
+		if err := g.backward(p, active, grads); err != nil {
+			return Value{}, err
 		}
-		for _, p := range slices.Backward(block) {
-			if err := g.backward(p, again, active, grads); err != nil {
-				return Value{}, err
-			}
-		}
-		g.prune(again)
 	}
 	if dx, ok := grads[x.Name]; ok {
 		return dx, nil
@@ -52,8 +40,8 @@ func (g *Graph) Gradient(y, x, seed Value) (Value, error) {
 	return g.zeros(x.DType, x.Dims), nil
 }
 
-// backward adds the gradients of a node's inputs to grads. The rule reads the values of again instead of the first ones.
-func (g *Graph) backward(p *onnxpb.NodeProto, again replay, active map[string]bool, grads map[string]Value) error {
+// backward adds the gradients of a node's inputs to grads.
+func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[string]Value) error {
 	dy, used := make([]Value, len(p.Output)), false
 	for i, out := range p.Output {
 		dy[i] = grads[out]
@@ -70,7 +58,7 @@ func (g *Graph) backward(p *onnxpb.NodeProto, again replay, active map[string]bo
 		if !active[in.Name] {
 			continue
 		}
-		dx, err := g.derive(ruleOf(n.Op), again.of(n), k, dy)
+		dx, err := g.derive(ruleOf(n.Op), n, k, dy)
 		if err != nil {
 			return undifferentiated(p, err)
 		}
@@ -130,4 +118,25 @@ func (g *Graph) between(x, y Value) (order []*onnxpb.NodeProto, active map[strin
 	}
 	visit(y.Name)
 	return order, active
+}
+
+// Depends reports whether Gradient differentiates y by x: y is x, or a path of nodes with a derivative leads from x to y.
+func (g *Graph) Depends(y, x Value) bool {
+	_, active := g.between(x, y)
+	return active[y.Name]
+}
+
+// ruled returns ErrNoGradient for the first node without a rule.
+func (g *Graph) ruled(nodes []*onnxpb.NodeProto) error {
+	for _, p := range nodes {
+		if ruleOf(p.OpType) == nil || !infer.Standard(p) {
+			return undifferentiated(p, ErrNoGradient)
+		}
+	}
+	return nil
+}
+
+// undifferentiated states the node that has no gradient.
+func undifferentiated(p *onnxpb.NodeProto, err error) error {
+	return fmt.Errorf("differentiate %s %q: %w", p.OpType, infer.NodeName(p), err)
 }

@@ -1,20 +1,15 @@
 package onnx
 
 import (
-	"math"
 	"slices"
 
 	"ddiff/restore/onnx/infer"
 )
 
-// arithmeticRules are the rules of element-wise arithmetic. Their inputs broadcast.
+// arithmeticRules are the rules of element-wise arithmetic. The inputs broadcast.
 var arithmeticRules = map[string]rule{
-	"Add": func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
-		return g.unbroadcast(dy[0], n.Inputs[k].Dims), nil
-	},
-	"Sum": func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
-		return g.unbroadcast(dy[0], n.Inputs[k].Dims), nil
-	},
+	"Add":   sumRule,
+	"Sum":   sumRule,
 	"Mean":  meanRule,
 	"Sub":   subRule,
 	"Mul":   mulRule,
@@ -24,36 +19,11 @@ var arithmeticRules = map[string]rule{
 	"Max":   extremeRule,
 	"Where": whereRule,
 	"Clip":  clipRule,
-	"Sqrt":  sqrtRule,
-	"Neg":   func(g *Graph, _ *infer.Node, _ int, dy []Value) (Value, error) { return g.Neg(dy[0]), nil },
-	"Exp": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		return g.Mul(dy[0], n.Outputs[0]), nil
-	},
-	"Log": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) { return g.Div(dy[0], n.Inputs[0]), nil },
-	"Abs": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		return g.Mul(dy[0], g.unary("Sign", n.Inputs[0])), nil
-	},
-	"Reciprocal": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		return g.Neg(g.Mul(dy[0], g.Mul(n.Outputs[0], n.Outputs[0]))), nil
-	},
-	"Sin": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		return g.Mul(dy[0], g.unary("Cos", n.Inputs[0])), nil
-	},
-	"Cos": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		return g.Neg(g.Mul(dy[0], g.unary("Sin", n.Inputs[0]))), nil
-	},
-	"Tan": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		y := n.Outputs[0]
-		return g.Mul(dy[0], g.Add(g.Mul(y, y), g.number(y.DType, 1))), nil
-	},
-	"Atan": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		x := n.Inputs[0]
-		return g.Div(dy[0], g.Add(g.Mul(x, x), g.number(x.DType, 1))), nil
-	},
-	"Erf": func(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-		x := n.Inputs[0]
-		return g.scaled(g.Mul(dy[0], g.Exp(g.Neg(g.Mul(x, x)))), 2/math.Sqrt(math.Pi)), nil
-	},
+	"PRelu": preluRule,
+}
+
+func sumRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	return g.unbroadcast(dy[0], n.Inputs[k].Dims), nil
 }
 
 func meanRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
@@ -152,25 +122,19 @@ func whereRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	return g.unbroadcast(d, n.Inputs[k].Dims), nil
 }
 
-// sqrtRule builds dy/(2√x), and about 0 where √x is 0: the modulus in phase retrieval has the zero subgradient at the
-// origin.
-func sqrtRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
-	y := n.Outputs[0]
-	return g.Div(dy[0], g.Max(g.Mul(y, g.number(y.DType, 2)), g.number(y.DType, smallest(y.DType)))), nil
-}
-
-// smallest is a divisor instead of 0.
-func smallest(t DType) float64 {
-	if t == Float16 {
-		return 6e-5 // the smallest normal number
-	}
-	return 1e-12
-}
-
 // clipRule passes the gradient inside and at the limits.
 func clipRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 	if k > 0 {
 		return Value{}, n.Refuse("variable limits")
 	}
 	return g.Mul(dy[0], g.inside(n.Inputs[0], n.Input(1), n.Input(2))), nil
+}
+
+func preluRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
+	x, slope := n.Inputs[0], n.Inputs[1]
+	f := function{g, n, x, n.Outputs[0], dy[0]}
+	if k == 0 {
+		return f.positive(x, dy[0], f.times(slope)), nil
+	}
+	return g.unbroadcast(f.positive(x, f.num(0), f.times(x)), slope.Dims), nil
 }

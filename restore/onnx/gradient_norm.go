@@ -158,7 +158,7 @@ func lpNormRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
 	var norm, direction Value
 	switch n.Integer("p", 2) {
 	case 1:
-		norm, direction = g.ReduceSum(g.Apply("Abs", x.DType, x.Dims, nil, x), at), g.Apply("Sign", x.DType, x.Dims, nil, x)
+		norm, direction = g.ReduceSum(g.unary("Abs", x), at), g.unary("Sign", x)
 	case 2:
 		norm, direction = g.Sqrt(g.ReduceSum(g.Mul(x, x), at)), y
 	default:

@@ -45,33 +45,31 @@ func (g *Graph) folded(n *infer.Node, mode string, d, own Value, ax, before, aft
 	if after > 0 {
 		right = g.Slice(d, ax, end-after, end)
 	}
-	add := func(part Value, start int) {
-		own = g.Add(own, g.padded(part, ax, start, length-start-part.Dims[ax]))
-	}
+	// Where the part of a margin belongs, and how it is folded.
+	var fold func(part Value) Value
+	var first, last int
 	switch {
 	case mode == "edge":
-		if before > 0 {
-			add(g.ReduceSum(left, ax), 0)
-		}
-		if after > 0 {
-			add(g.ReduceSum(right, ax), length-1)
-		}
+		fold = func(part Value) Value { return g.ReduceSum(part, ax) }
+		first, last = 0, length-1
 	case mode == "reflect" && before < length && after < length:
-		if before > 0 {
-			add(g.Reverse(left, ax), 1)
-		}
-		if after > 0 {
-			add(g.Reverse(right, ax), length-1-after)
-		}
+		fold = func(part Value) Value { return g.Reverse(part, ax) }
+		first, last = 1, length-1-after
 	case mode == "wrap" && before <= length && after <= length:
-		if before > 0 {
-			add(left, length-before)
-		}
-		if after > 0 {
-			add(right, 0)
-		}
+		fold = func(part Value) Value { return part }
+		first, last = length-before, 0
 	default:
 		return Value{}, n.Refuse("mode %s with margins of %d and %d for %d elements", mode, before, after, length)
+	}
+	add := func(part Value, start int) {
+		part = fold(part)
+		own = g.Add(own, g.padded(part, ax, start, length-start-part.Dims[ax]))
+	}
+	if before > 0 {
+		add(left, first)
+	}
+	if after > 0 {
+		add(right, last)
 	}
 	return own, nil
 }

@@ -70,11 +70,12 @@ func resizeMap(n *infer.Node, in, out int, scale float32) (*axisMap, error) {
 		}
 		switch interpolation := n.Text("mode", "nearest"); interpolation {
 		case "nearest":
-			i, err := nearest(n, at)
-			if err != nil {
-				return nil, err
+			mode := n.Text("nearest_mode", "round_prefer_floor")
+			round := roundings[mode]
+			if round == nil {
+				return nil, n.Refuse("nearest_mode %s", mode)
 			}
-			m.rows[o] = []tap{{min(max(i, 0), in-1), 1}}
+			m.rows[o] = []tap{{min(max(int(round(float64(at))), 0), in-1), 1}}
 		case "linear":
 			at = min(max(at, 0), float32(in-1))
 			i := int(at)
@@ -114,19 +115,12 @@ func resizePosition(n *infer.Node, o, in, out int, scale float32) (float32, erro
 	return 0, n.Refuse("coordinate_transformation_mode %s", mode)
 }
 
-func nearest(n *infer.Node, at float32) (int, error) {
-	mode, x := n.Text("nearest_mode", "round_prefer_floor"), float64(at)
-	switch mode {
-	case "round_prefer_floor":
-		return int(math.Ceil(x - 0.5)), nil
-	case "round_prefer_ceil":
-		return int(math.Floor(x + 0.5)), nil
-	case "floor":
-		return int(math.Floor(x)), nil
-	case "ceil":
-		return int(math.Ceil(x)), nil
-	}
-	return 0, n.Refuse("nearest_mode %s", mode)
+// roundings choose the pixel of a position.
+var roundings = map[string]func(x float64) float64{
+	"round_prefer_floor": func(x float64) float64 { return math.Ceil(x - 0.5) },
+	"round_prefer_ceil":  func(x float64) float64 { return math.Floor(x + 0.5) },
+	"floor":              math.Floor,
+	"ceil":               math.Ceil,
 }
 
 // cubic returns the weights of Keys' kernel with parameter a. Pixels outside repeat the border, or have no weight.

@@ -36,7 +36,6 @@ type Graph struct {
 
 	divided     bool // other sessions compute the score network
 	evaluations []evaluation
-	blocks      int // of a gradient, see Recompute
 
 	block         int                             // channels per block, see Block
 	blockedModels map[blockedKey]*modelfile.Model // by the models that InlineNetwork rewrote
@@ -60,7 +59,7 @@ func (g *Graph) Opset() int { return g.opset }
 func (g *Graph) Sub() *Graph {
 	return &Graph{
 		opset: g.opset, counter: g.counter, outer: g, facts: infer.NewFacts(g.facts), consts: map[string]Value{},
-		domains: g.domains, weights: map[*modelfile.Model]string{}, half: g.half, divided: g.divided, blocks: g.blocks,
+		domains: g.domains, weights: map[*modelfile.Model]string{}, half: g.half, divided: g.divided,
 		block: g.block, blockedModels: g.blockedModels,
 	}
 }

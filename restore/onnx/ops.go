@@ -34,20 +34,20 @@ func (g *Graph) Div(a, b Value) Value { return g.elementwise("Div", a.DType, a, 
 func (g *Graph) Max(a, b Value) Value { return g.elementwise("Max", a.DType, a, b) }
 
 // Exp is the exponential function.
-func (g *Graph) Exp(a Value) Value { return g.Apply("Exp", a.DType, a.Dims, nil, a) }
+func (g *Graph) Exp(a Value) Value { return g.unary("Exp", a) }
 
 // Log is the natural logarithm.
-func (g *Graph) Log(a Value) Value { return g.Apply("Log", a.DType, a.Dims, nil, a) }
+func (g *Graph) Log(a Value) Value { return g.unary("Log", a) }
 
 // Pow is a to the constant power p, for positive a. Exp and Log are several times faster on a CPU than the runtime's
 // Pow.
 func (g *Graph) Pow(a Value, p float32) Value { return g.Exp(g.Mul(g.Log(a), g.Scalar(p))) }
 
 // Sqrt is the square root.
-func (g *Graph) Sqrt(a Value) Value { return g.Apply("Sqrt", a.DType, a.Dims, nil, a) }
+func (g *Graph) Sqrt(a Value) Value { return g.unary("Sqrt", a) }
 
 // Neg is −a.
-func (g *Graph) Neg(a Value) Value { return g.Apply("Neg", a.DType, a.Dims, nil, a) }
+func (g *Graph) Neg(a Value) Value { return g.unary("Neg", a) }
 
 // Clip limits a to [lo, hi]. Its derivative is 1 inside and at the limits, 0 outside.
 func (g *Graph) Clip(a Value, lo, hi float32) Value {

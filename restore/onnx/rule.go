@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -20,7 +21,7 @@ type rule func(g *Graph, n *infer.Node, k int, dy []Value) (Value, error)
 // families lists the rules by family. An operation is in one family only.
 func families() []map[string]rule {
 	return []map[string]rule{
-		arithmeticRules, activationRules, linearRules, networkRules, reductionRules, shapeRules, gatherRules,
+		arithmeticRules, functionRules, linearRules, networkRules, reductionRules, shapeRules, gatherRules,
 	}
 }
 
@@ -58,7 +59,7 @@ func (g *Graph) number(t DType, x float64) Value {
 	case Float:
 		return g.Scalar(float32(x))
 	case Double:
-		return g.constant(Double, doubleBytes([]float64{x}), nil)
+		return g.constant(Double, binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)), nil)
 	}
 	return g.Cast(g.Scalar(float32(x)), t)
 }
@@ -119,13 +120,4 @@ func (g *Graph) transposeLast(v Value) Value {
 	r := len(perm)
 	perm[r-2], perm[r-1] = r-1, r-2
 	return g.Transpose(v, perm...)
-}
-
-func doubleBytes(data []float64) []byte {
-	raw := make([]byte, 0, 8*len(data))
-	for _, x := range data {
-		b := math.Float64bits(x)
-		raw = append(raw, byte(b), byte(b>>8), byte(b>>16), byte(b>>24), byte(b>>32), byte(b>>40), byte(b>>48), byte(b>>56))
-	}
-	return raw
 }

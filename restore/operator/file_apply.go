@@ -306,7 +306,7 @@ func (f *File) count(s Shape) (sum float64) {
 		}
 		inputs[name] = append([]int{1}, dims...)
 	}
-	types, err := onnx.Types(f.model, inputs)
+	types, err := f.model.Types(inputs)
 	if err != nil {
 		return 0
 	}

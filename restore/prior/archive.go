@@ -60,20 +60,16 @@ func readBundle(dir string) ([]byte, error) {
 	if total > modelfile.MaxFileBytes {
 		return nil, tooLarge(dir)
 	}
-	parts := map[string]func() ([]byte, error){}
-	for _, r := range c.Roles() {
-		f := c.Files[r.Name]
-		parts[r.Name] = func() ([]byte, error) {
-			data, err := modelfile.ReadFile(filepath.Join(dir, f.File))
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrBundle, err)
-			}
-			return data, nil
+	read := func(role string) ([]byte, error) {
+		data, err := modelfile.ReadFile(filepath.Join(dir, c.Files[role].File))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 		}
+		return data, nil
 	}
 	var out bytes.Buffer
 	out.Grow(int(total) + 4*tarBlock + int(regular.MaxConfigBytes)>>4)
-	if err := pack(&out, c, parts); err != nil {
+	if err := pack(&out, c, read); err != nil {
 		return nil, err
 	}
 	if out.Len() > modelfile.MaxFileBytes {
@@ -92,8 +88,8 @@ func tooLarge(bundle string) error {
 	return fmt.Errorf("%w %s: its parts together exceed 2 GiB, the limit of one graph; export the bundle with --fp16", ErrBundle, bundle)
 }
 
-// pack writes the archive of a bundle. It holds one part in memory beside the archive.
-func pack(out *bytes.Buffer, card *BundleCard, parts map[string]func() ([]byte, error)) error {
+// pack writes the archive of a bundle. It holds one part, which read returns by role, in memory beside the archive.
+func pack(out *bytes.Buffer, card *BundleCard, read func(role string) ([]byte, error)) error {
 	begin := out.Len()
 	c := *card
 	c.Files = map[string]BundleFile{}
@@ -109,7 +105,7 @@ func pack(out *bytes.Buffer, card *BundleCard, parts map[string]func() ([]byte, 
 		return err
 	}
 	for _, r := range c.Roles() {
-		data, err := parts[r.Name]()
+		data, err := read(r.Name)
 		if err != nil {
 			return err
 		}
@@ -188,11 +184,7 @@ func canonical(file string, data []byte) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	out.Grow(len(data))
-	reads := map[string]func() ([]byte, error){}
-	for role, part := range parts {
-		reads[role] = func() ([]byte, error) { return part, nil }
-	}
-	if err := pack(&out, c, reads); err != nil {
+	if err := pack(&out, c, func(role string) ([]byte, error) { return parts[role], nil }); err != nil {
 		return nil, err
 	}
 	if bytes.Equal(out.Bytes(), data) {

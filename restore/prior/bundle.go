@@ -145,18 +145,13 @@ func (c *BundleCard) card() Card {
 	}
 }
 
-// bundleModels are the parts of a loaded bundle. quantizer is nil for KL.
-type bundleModels struct {
-	encoder, quantizer, decoder, unet *modelfile.Model
-}
-
 // loadBundle loads the prior in an archive that Read returned. The messages name parts as FILE/PART.
 func loadBundle(file string, data []byte) (*Prior, error) {
 	c, parts, err := unpack(file, data)
 	if err != nil {
 		return nil, err
 	}
-	var m bundleModels
+	models := map[string]*modelfile.Model{}
 	opset := 0
 	for _, r := range c.Roles() {
 		name := filepath.Join(file, c.Files[r.Name].File)
@@ -173,16 +168,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 		if o := model.Opset(); o != opset {
 			return nil, fmt.Errorf("%w: %s has the operator set %d, the %s %d; export all parts with one operator set", ErrBundle, name, o, encoderRole, opset)
 		}
-		switch r.Name {
-		case encoderRole:
-			m.encoder = model
-		case quantizerRole:
-			m.quantizer = model
-		case decoderRole:
-			m.decoder = model
-		case unetRole:
-			m.unet = model
-		}
+		models[r.Name] = model
 	}
 	schedule, err := ParseSchedule(c.Schedule)
 	if err != nil {
@@ -190,7 +176,7 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 	}
 	p := &Prior{
 		Description: Description{Card: c.card(), Schedule: schedule, SHA256: regular.SHA256(data), File: file},
-		file:        m.unet, parts: &m,
+		file:        models[unetRole], parts: models,
 	}
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrBundle, filepath.Join(file, c.Files[unetRole].File), err)
@@ -206,16 +192,9 @@ func loadBundle(file string, data []byte) (*Prior, error) {
 // checkPorts checks the names, types and channels of a part's inputs and output.
 func (c *BundleCard) checkPorts(r Role, m *modelfile.Model) error {
 	channels := map[string]int{"x": c.Channels, "z": c.Latent, "q": c.Latent, "eps": c.Latent}
-	var in []string
-	for _, p := range m.Inputs() {
-		in = append(in, p.Name)
-	}
+	in, out := names(m.Inputs()), names(m.Outputs())
 	if slices.Sort(in); !slices.Equal(in, slices.Sorted(slices.Values(r.Inputs))) {
 		return fmt.Errorf("%w: it has the inputs %v, want %v", ErrGraph, in, r.Inputs)
-	}
-	var out []string
-	for _, p := range m.Outputs() {
-		out = append(out, p.Name)
 	}
 	if !slices.Contains(out, r.Output) {
 		return fmt.Errorf("%w: it has the outputs %v, want [%s]", ErrGraph, out, r.Output)
@@ -233,4 +212,11 @@ func (c *BundleCard) checkPorts(r Role, m *modelfile.Model) error {
 		}
 	}
 	return m.Sound()
+}
+
+func names(ports []modelfile.Port) (all []string) {
+	for _, p := range ports {
+		all = append(all, p.Name)
+	}
+	return all
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
@@ -42,8 +43,8 @@ type Prior struct {
 	asFile    bool // the network is computed as it is in the file, see Verify
 	x, t      modelfile.Port
 	output    string
-	parts     *bundleModels // nil for a prior that works on pixels
-	values    valueCounts
+	parts     map[string]*modelfile.Model // of a bundle by role; nil for a prior that works on pixels
+	values    sync.Map                    // the results of Values by height and width
 }
 
 // Open reads and loads the prior at path, which may be Bundled.
@@ -173,13 +174,12 @@ func (p *Prior) Opset() int { return p.file.Opset() }
 
 // Parameters returns the number of weights, of all parts of a bundle.
 func (p *Prior) Parameters() int {
-	n := p.file.Parameters()
-	if p.parts != nil {
-		for _, m := range []*modelfile.Model{p.parts.encoder, p.parts.quantizer, p.parts.decoder} {
-			if m != nil {
-				n += m.Parameters()
-			}
-		}
+	if p.parts == nil {
+		return p.file.Parameters()
+	}
+	n := 0
+	for _, m := range p.parts {
+		n += m.Parameters()
 	}
 	return n
 }
@@ -206,7 +206,7 @@ func (p *Prior) StageWidth() int {
 	if p.parts == nil {
 		return 0
 	}
-	return p.parts.encoder.Width(p.Card.Channels)
+	return p.parts[encoderRole].Width(p.Card.Channels)
 }
 
 // Predict adds the network to g for images or latents x [N, C, H, W] of the prior's space at the time index t (int64, shape

@@ -43,43 +43,37 @@ func ParseSchedule(text string) (Schedule, error) {
 		return Schedule{}, fmt.Errorf("the number of steps must be an integer in 2..100000")
 	}
 	if kind == "cosine" {
-		return cosine(n), nil
+		f := func(t int) float64 {
+			c := math.Cos((float64(t)/float64(n) + 0.008) / 1.008 * math.Pi / 2)
+			return c * c
+		}
+		return cumulative(n, func(t int) float64 { return min(1-f(t+1)/f(t), 0.999) }), nil
 	}
 	first, last := num[0], num[1]
 	if !(first > 0 && last > first && last < 1) {
 		return Schedule{}, fmt.Errorf("β must increase within (0, 1)")
 	}
-	return linear(first, last, n, kind == "scaled_linear"), nil
+	if kind == "linear" {
+		return cumulative(n, func(t int) float64 { return between(first, last, t, n) }), nil
+	}
+	return cumulative(n, func(t int) float64 {
+		root := between(math.Sqrt(first), math.Sqrt(last), t, n)
+		return float64(root * root) // never fused with the next operation
+	}), nil
 }
 
-func linear(first, last float64, n int, roots bool) Schedule {
-	if roots {
-		first, last = math.Sqrt(first), math.Sqrt(last)
-	}
-	a := make([]float64, n)
-	product := 1.0
-	for i := range a {
-		beta := first + (last-first)*float64(i)/float64(n-1)
-		if roots {
-			beta *= beta
-		}
-		product *= 1 - beta
-		a[i] = product
-	}
-	return Schedule{a}
+// between is the value at t of n that increases evenly from first to last.
+func between(first, last float64, t, n int) float64 {
+	return first + (last-first)*float64(t)/float64(n-1)
 }
 
-func cosine(n int) Schedule {
-	f := func(t float64) float64 {
-		c := math.Cos((t/float64(n) + 0.008) / 1.008 * math.Pi / 2)
-		return c * c
-	}
+// cumulative returns the schedule of n values β.
+func cumulative(n int, beta func(t int) float64) Schedule {
 	a := make([]float64, n)
 	product := 1.0
-	for i := range a {
-		beta := min(1-f(float64(i+1))/f(float64(i)), 0.999)
-		product *= 1 - beta
-		a[i] = product
+	for t := range a {
+		product *= 1 - beta(t)
+		a[t] = product
 	}
 	return Schedule{a}
 }

@@ -25,7 +25,7 @@ type Latent struct {
 type Space struct {
 	card  Card
 	file  string
-	parts *bundleModels // nil: pixels
+	parts map[string]*modelfile.Model // by role; nil: pixels
 }
 
 // Space is the domain of the prior's inputs and predictions.
@@ -55,14 +55,14 @@ func (s Space) Decode(g *onnx.Graph, z onnx.Value) (onnx.Value, error) {
 	if !s.Latent() {
 		return z, nil
 	}
-	if s.parts.quantizer != nil {
+	if s.parts[quantizerRole] != nil {
 		q, err := s.quantize(g, z)
 		if err != nil {
 			return onnx.Value{}, err
 		}
 		z = g.Add(g.Detach(q), g.Minus(z, g.Detach(z))) // exactly q
 	}
-	return s.apply(g, decoderRole, s.parts.decoder, z, "z", "x", s.images(z.Dims))
+	return s.apply(g, decoderRole, z, "z", "x", s.images(z.Dims))
 }
 
 // gradient returns nil if decoded images have a gradient by their latents, and onnx.ErrNoGradient otherwise. images is the
@@ -81,7 +81,7 @@ func (s Space) gradient(opset int, images []int) error {
 // quantize always computes in float32: half precision would select other codes.
 func (s Space) quantize(g *onnx.Graph, z onnx.Value) (onnx.Value, error) {
 	defer g.Half(g.Half(false))
-	return s.apply(g, quantizerRole, s.parts.quantizer, z, "z", "q", z.Dims)
+	return s.apply(g, quantizerRole, z, "z", "q", z.Dims)
 }
 
 // Encode builds the tensor of the space for images, before quantisation.
@@ -89,12 +89,12 @@ func (s Space) Encode(g *onnx.Graph, x onnx.Value) (onnx.Value, error) {
 	if !s.Latent() {
 		return x, nil
 	}
-	return s.apply(g, encoderRole, s.parts.encoder, x, "x", "z", s.Dims(x.Dims))
+	return s.apply(g, encoderRole, x, "x", "z", s.Dims(x.Dims))
 }
 
 // apply adds a part to the graph.
-func (s Space) apply(g *onnx.Graph, role string, m *modelfile.Model, v onnx.Value, in, out string, dims []int) (onnx.Value, error) {
-	values, err := g.Inline(m, map[string]onnx.Value{in: v}, map[string][]int{out: dims})
+func (s Space) apply(g *onnx.Graph, role string, v onnx.Value, in, out string, dims []int) (onnx.Value, error) {
+	values, err := g.Inline(s.parts[role], map[string]onnx.Value{in: v}, map[string][]int{out: dims})
 	if err != nil {
 		return onnx.Value{}, fmt.Errorf("prior %s: %s: %w", s.file, role, err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 )
 
@@ -29,32 +28,41 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error 
 	dims := images
 	for _, step := range []struct {
 		role    string
-		model   *modelfile.Model
 		in, out string
 		want    []int
 	}{
-		{encoderRole, p.parts.encoder, "x", "z", latents},
-		{quantizerRole, p.parts.quantizer, "z", "q", latents},
-		{decoderRole, p.parts.decoder, "z", "x", images},
+		{encoderRole, "x", "z", latents},
+		{quantizerRole, "z", "q", latents},
+		{decoderRole, "z", "x", images},
 	} {
-		if step.model == nil {
+		if p.parts[step.role] == nil {
 			continue
 		}
-		call := func(want []int, result func(g *onnx.Graph, y onnx.Value) onnx.Value) (*onnxruntime.Tensor, error) {
-			return evaluate(ctx, rt, p.Opset(), dims, x, func(g *onnx.Graph, v onnx.Value) (onnx.Value, error) {
-				y, err := s.apply(g, step.role, step.model, v, step.in, step.out, want)
-				return result(g, y), err
-			})
+		call := func(result func(g *onnx.Graph, y onnx.Value) onnx.Value) (*onnxruntime.Tensor, error) {
+			g := onnx.NewGraph(p.Opset())
+			in := g.Input("in", onnx.Float, dims...)
+			y, err := s.apply(g, step.role, in, step.in, step.out, step.want)
+			if err != nil {
+				return nil, err
+			}
+			out := result(g, y)
+			g.Output("out", out)
+			out.Name = "out"
+			tensors, err := rt.Evaluate(ctx, g, []onnx.Value{in}, []onnx.Value{out}, x)
+			if err != nil {
+				return nil, err
+			}
+			return tensors[0], nil
 		}
-		got, err := call(step.want, func(_ *onnx.Graph, y onnx.Value) onnx.Value { return y })
+		got, err := call(func(_ *onnx.Graph, y onnx.Value) onnx.Value { return y })
 		if deviceError(ctx, err) {
 			return err
 		}
 		if err != nil {
-			shape, shapeErr := call(step.want, func(g *onnx.Graph, y onnx.Value) onnx.Value {
+			shape, shapeErr := call(func(g *onnx.Graph, y onnx.Value) onnx.Value {
 				return g.Apply("Shape", onnx.Int64, []int{len(step.want)}, nil, y)
 			})
-			if shapeErr == nil && !slices.Equal(lengths(shape.I64), step.want) {
+			if shapeErr == nil && !slices.EqualFunc(shape.I64, step.want, func(got int64, want int) bool { return int(got) == want }) {
 				return fmt.Errorf("prior %s: %w: the %s returns the shape %v, want %v according to the card", p.File, ErrBundle, step.role, shape.I64, step.want)
 			}
 			return fmt.Errorf("prior %s: %w: the %s cannot run: %w", p.File, ErrBundle, step.role, err)
@@ -64,41 +72,4 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error 
 		}
 	}
 	return nil
-}
-
-func lengths(dims []int64) []int {
-	var out []int
-	for _, d := range dims {
-		out = append(out, int(d))
-	}
-	return out
-}
-
-// evaluate runs a graph of one input and one output once. The values of the result stay readable.
-func evaluate(ctx context.Context, rt *onnxruntime.Runtime, opset int, dims []int, x []float32, build func(g *onnx.Graph, v onnx.Value) (onnx.Value, error)) (
-	*onnxruntime.Tensor, error,
-) {
-	g := onnx.NewGraph(opset)
-	in := g.Input("in", onnx.Float, dims...)
-	out, err := build(g, in)
-	if err != nil {
-		return nil, err
-	}
-	g.Output("out", out)
-	model, err := g.Marshal("part")
-	if err != nil {
-		return nil, err
-	}
-	tensors, err := onnxruntime.NewTensors(in, out)
-	if err != nil {
-		return nil, err
-	}
-	defer onnxruntime.CloseTensors(tensors)
-	session, err := rt.NewSession(model, []string{"in"}, []string{"out"})
-	if err != nil {
-		return nil, err
-	}
-	defer session.Close()
-	copy(tensors[0].F32, x)
-	return tensors[1], session.Run(ctx, tensors[:1], tensors[1:])
 }

@@ -272,19 +272,13 @@ func foldBinary(f operator) fold {
 
 // stretch repeats the elements to the given dimensions.
 func (l Literal) stretch(dims []int) Literal {
-	at := make([]int, Size(dims))
-	for i := range at {
-		rest, step, k := i, 1, 0
-		for d := len(dims) - 1; d >= 0; d-- {
-			if j := d - len(dims) + len(l.dims); j >= 0 {
-				if l.dims[j] != 1 {
-					k += rest % dims[d] * step
-				}
-				step *= l.dims[j]
+	return l.pick(positions(dims, func(at []int) int {
+		from := slices.Clone(at[len(dims)-len(l.dims):])
+		for i, d := range l.dims {
+			if d == 1 {
+				from[i] = 0
 			}
-			rest /= dims[d]
 		}
-		at[i] = k
-	}
-	return l.pick(at)
+		return offset(l.dims, from)
+	}))
 }

@@ -135,20 +135,18 @@ func foldExpand(n *Node, in []Literal) (Literal, bool) { return in[0].stretch(n.
 func foldWhere(n *Node, in []Literal) (Literal, bool) {
 	dims := n.Outputs[0].Dims
 	c, a, b := in[0].stretch(dims), in[1].stretch(dims), in[2].stretch(dims)
-	if in[1].dtype.isFloat() {
-		for i, yes := range c.Integers {
-			if yes == 0 {
-				a.Numbers[i] = b.Numbers[i]
-			}
-		}
-		return a, true
-	}
-	for i, yes := range c.Integers {
-		if yes == 0 {
-			a.Integers[i] = b.Integers[i]
-		}
-	}
+	choose(c.Integers, a.Integers, b.Integers)
+	choose(c.Integers, a.Numbers, b.Numbers)
 	return a, true
+}
+
+// choose replaces the elements of a by those of b where the condition does not hold. a may be empty.
+func choose[T any](condition []int, a, b []T) {
+	for i := range a {
+		if condition[i] == 0 {
+			a[i] = b[i]
+		}
+	}
 }
 
 // foldReduce covers reductions of all elements.
@@ -158,17 +156,18 @@ func foldReduce(n *Node, in []Literal) (Literal, bool) {
 	}
 	f := binaries[map[string]string{"ReduceProd": "Mul", "ReduceSum": "Add", "ReduceMax": "Max", "ReduceMin": "Min"}[n.Op]]
 	if in[0].dtype.isFloat() {
-		acc := in[0].Numbers[0]
-		for _, x := range in[0].Numbers[1:] {
-			acc = f.numbers(acc, x)
-		}
-		return rounded(in[0].dtype, []float64{acc}), true
+		return rounded(in[0].dtype, reduced(in[0].Numbers, f.numbers)), true
 	}
-	acc := in[0].Integers[0]
-	for _, x := range in[0].Integers[1:] {
-		acc = f.integers(acc, x)
+	return Literal{Integers: reduced(in[0].Integers, f.integers)}, true
+}
+
+// reduced returns the result for all elements.
+func reduced[T any](x []T, f func(a, b T) T) []T {
+	acc := x[0]
+	for _, v := range x[1:] {
+		acc = f(acc, v)
 	}
-	return Literal{Integers: []int{acc}}, true
+	return []T{acc}
 }
 
 func foldTranspose(n *Node, in []Literal) (Literal, bool) {

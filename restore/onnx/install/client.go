@@ -21,13 +21,6 @@ const (
 	ClientHTTPS = "https" // this program, from the project's release page; the proxy comes from HTTPS_PROXY
 )
 
-// client downloads the archive of one source.
-type client interface {
-	// download downloads a into dir, an empty directory, and returns its path. [ErrClientMissing]: the client is not
-	// installed.
-	download(ctx context.Context, a archive, dir string, progress Progress) (string, error)
-}
-
 // program is a package client that the user has installed.
 type program struct {
 	// commands are equivalent programs with their first arguments; the first installed one is used.
@@ -42,10 +35,52 @@ type program struct {
 // killGrace is the time that a cancelled client has to exit.
 const killGrace = 5 * time.Second
 
-func (p program) download(ctx context.Context, a archive, dir string, progress Progress) (string, error) {
-	command, err := p.find()
+// download downloads the archive of s into dir, an empty directory, and returns its path. [ErrClientMissing]: the client is not
+// installed.
+func (s source) download(ctx context.Context, dir string, progress Progress) (string, error) {
+	path := filepath.Join(dir, s.Archive.Name)
+	if s.Client != ClientHTTPS {
+		return path, s.program().download(ctx, s.Archive.Name, dir, progress)
+	}
+	address, err := url.Parse(s.Package)
 	if err != nil {
 		return "", err
+	}
+	return path, fetch(ctx, address, path, []archive{s.Archive}, progress)
+}
+
+// program returns the client of a source. Of a Python package, it selects the wheel of a platform and of one version of
+// CPython, whatever Python runs pip.
+func (s source) program() program {
+	switch s.Client {
+	case ClientNPM:
+		return program{
+			commands:  [][]string{{"npm"}},
+			arguments: []string{"pack", s.Package, "--loglevel=error", "--pack-destination="},
+			remedy:    "install Node.js with npm",
+		}
+	case ClientPip:
+		return program{
+			commands: [][]string{{"pip3"}, {"pip"}, {"python3", "-m", "pip"}, {"python", "-m", "pip"}},
+			arguments: []string{"download", s.Package, "--no-deps", "--only-binary=:all:", "--implementation=cp",
+				"--python-version=3.12", "--platform=" + s.Platform, "--disable-pip-version-check", "--no-input", "--quiet", "--dest="},
+			settings: []string{"PIP_REQUIRE_VIRTUALENV=0"}, // nothing is installed into a Python
+			remedy:   "install Python with pip",
+		}
+	default:
+		return program{
+			commands:  [][]string{{"mvn"}},
+			arguments: []string{"-q", "-B", "dependency:copy", "-Dartifact=" + s.Package, "-DoutputDirectory="},
+			remedy:    "install Maven",
+		}
+	}
+}
+
+// download runs the program in dir, into which it downloads the archive name.
+func (p program) download(ctx context.Context, name, dir string, progress Progress) error {
+	command, err := p.find()
+	if err != nil {
+		return err
 	}
 	progress.begin(StageDownload)
 	command = append(command, p.arguments...)
@@ -59,12 +94,12 @@ func (p program) download(ctx context.Context, a archive, dir string, progress P
 	cmd.WaitDelay = killGrace
 	output, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
-		return "", fmt.Errorf("download %s: %w", a.name, context.Cause(ctx))
+		return fmt.Errorf("download %s: %w", name, context.Cause(ctx))
 	}
 	if err != nil {
-		return "", fmt.Errorf("run %s %s: %w: %s", filepath.Base(command[0]), strings.Join(command[1:], " "), err, excerpt(output))
+		return fmt.Errorf("run %s %s: %w: %s", filepath.Base(command[0]), strings.Join(command[1:], " "), err, excerpt(output))
 	}
-	return filepath.Join(dir, a.name), nil
+	return nil
 }
 
 // find returns the first installed command.
@@ -89,62 +124,20 @@ func excerpt(output []byte) string {
 	return text
 }
 
-// address downloads an archive from a URL.
-type address string
-
-func (from address) download(ctx context.Context, a archive, dir string, progress Progress) (string, error) {
-	parsed, err := url.Parse(string(from))
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, a.name)
-	return path, fetch(ctx, parsed, path, []archive{a}, progress)
-}
-
-// npm returns the client of a package of the npm registry, such as "onnxruntime-node@1.30.0".
-func npm(spec string) client {
-	return program{
-		commands:  [][]string{{"npm"}},
-		arguments: []string{"pack", spec, "--loglevel=error", "--pack-destination="},
-		remedy:    "install Node.js with npm",
-	}
-}
-
-// pip returns the client of a package of the Python package index, such as "onnxruntime==1.30.0". The wheel is that of
-// platform, such as "manylinux_2_28_x86_64", and of one version of CPython, whatever Python runs pip.
-func pip(requirement, platform string) client {
-	return program{
-		commands: [][]string{{"pip3"}, {"pip"}, {"python3", "-m", "pip"}, {"python", "-m", "pip"}},
-		arguments: []string{"download", requirement, "--no-deps", "--only-binary=:all:", "--implementation=cp",
-			"--python-version=3.12", "--platform=" + platform, "--disable-pip-version-check", "--no-input", "--quiet", "--dest="},
-		settings: []string{"PIP_REQUIRE_VIRTUALENV=0"}, // nothing is installed into a Python
-		remedy:   "install Python with pip",
-	}
-}
-
-// maven returns the client of a Maven artifact, such as "com.microsoft.onnxruntime:onnxruntime_gpu:1.29.0:jar".
-func maven(artifact string) client {
-	return program{
-		commands:  [][]string{{"mvn"}},
-		arguments: []string{"-q", "-B", "dependency:copy", "-Dartifact=" + artifact, "-DoutputDirectory="},
-		remedy:    "install Maven",
-	}
-}
-
 // sourcesOf returns the sources of r that name selects: one, or all for the empty name.
 func (r release) sourcesOf(name string) ([]source, error) {
 	if name == "" {
-		return r.sources, nil
+		return r.Sources, nil
 	}
 	var names []string
-	for i, s := range r.sources {
-		if s.name == name {
-			return r.sources[i : i+1], nil
+	for i, s := range r.Sources {
+		if s.Client == name {
+			return r.Sources[i : i+1], nil
 		}
-		names = append(names, s.name)
+		names = append(names, s.Client)
 	}
 	if !slices.Contains([]string{ClientNPM, ClientPip, ClientMaven, ClientHTTPS}, name) {
 		return nil, fmt.Errorf("%w %q: use %s", ErrClient, name, strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("no archive for %s is pinned for client %s: %w: use %s", r.ep, name, ErrUnsupported, strings.Join(names, ", "))
+	return nil, fmt.Errorf("no archive for %s is pinned for client %s: %w: use %s", r.EP, name, ErrUnsupported, strings.Join(names, ", "))
 }

@@ -61,28 +61,24 @@ func TestInstallTriesClients(t *testing.T) {
 				must(t, os.Symlink(path, filepath.Join(bin, name)))
 			}
 			t.Setenv("PATH", bin)
-			r := release{version: "9.9.9", ep: CPU}
+			r := release{Version: "9.9.9", EP: CPU}
 			for _, name := range []string{ClientNPM, ClientPip, ClientHTTPS} {
 				text := "of " + name
-				packed := tarball(t, entry{name: "p/lib.so", content: text})
-				s := pin(packed, tarGzip, "p/lib.so", text).sources[0]
-				s.name = name
-				s.archive.name = name + map[bool]string{true: ".whl", false: ".tgz"}[name == ClientPip]
-				path := filepath.Join(archives, s.archive.name)
+				suffix, packed := tarGzip, tarball(t, entry{name: "p/lib.so", content: text})
+				if name == ClientPip {
+					suffix, packed = zipped, zipball(t, entry{name: "p/lib.so", content: text})
+				}
+				s := pin(packed, suffix, "p/lib.so", text).Sources[0]
+				s.Client, s.Package, s.Archive.Name = name, "x", name+suffix
+				path := filepath.Join(archives, s.Archive.Name)
 				write(t, path, packed)
-				switch name {
-				case ClientNPM:
-					s.client = npm("x@9.9.9")
-				case ClientPip:
-					s.client = pip("x==9.9.9", "any")
-				default:
-					url, _ := serveFunc(t, func(w http.ResponseWriter, _ *http.Request, _ int64) {
+				if name == ClientHTTPS {
+					s.Package, _ = serveFunc(t, func(w http.ResponseWriter, _ *http.Request, _ int64) {
 						w.WriteHeader(test.page)
 						_, _ = w.Write(packed)
 					})
-					s.client = address(url)
 				}
-				r.sources = append(r.sources, s)
+				r.Sources = append(r.Sources, s)
 			}
 			for program, lines := range test.programs {
 				archive := filepath.Join(archives, map[bool]string{true: "npm.tgz", false: "pip.whl"}[program == "npm"])
@@ -110,8 +106,8 @@ func TestInstallTriesClients(t *testing.T) {
 			if err != nil || string(read(t, lib.Path)) != test.want {
 				t.Fatalf("got %+v, %v; want the library %q", lib, err, test.want)
 			}
-			if s, err := r.unchanged(filepath.Dir(lib.Path)); err != nil || "of "+s.name != test.want {
-				t.Errorf("the cache has the library %q, %v; want %q", s.name, err, test.want)
+			if s, err := r.unchanged(filepath.Dir(lib.Path)); err != nil || "of "+s.Client != test.want {
+				t.Errorf("the cache has the library %q, %v; want %q", s.Client, err, test.want)
 			}
 		})
 	}
@@ -122,10 +118,10 @@ func TestInstallNamedClientReplaces(t *testing.T) {
 	t.Parallel()
 	first, archived := smallRelease(t)
 	packed := tarball(t, entry{name: "p/libonnxruntime.so.1", content: "from the page"})
-	page := pin(packed, tarGzip, "p/libonnxruntime.so.1", "from the page").sources[0]
+	page := pin(packed, tarGzip, "p/libonnxruntime.so.1", "from the page").Sources[0]
 	url, _ := serve(t, packed)
-	page.name, page.client = ClientHTTPS, address(url)
-	r := release{version: first.version, ep: CPU, sources: append(first.sources, page)}
+	page.Client, page.Package = ClientHTTPS, url
+	r := release{Version: first.Version, EP: CPU, Sources: append(first.Sources, page)}
 	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "small.tgz")
 	write(t, from, archived)
 	for i, step := range []struct{ client, from, source, text string }{
@@ -154,7 +150,7 @@ func TestPipArguments(t *testing.T) {
 	must(t, err)
 	wheels, dir := t.TempDir(), t.TempDir()
 	const metadata = "Metadata-Version: 2.1\nName: onnxruntime\nVersion: " + cpuVersion + "\nRequires-Dist: absent\nRequires-Python: >=3.11\n"
-	for i, name := range []string{sources[0].archive.name, "onnxruntime-" + cpuVersion + "-cp311-cp311-manylinux_2_28_x86_64.whl",
+	for i, name := range []string{sources[0].Archive.Name, "onnxruntime-" + cpuVersion + "-cp311-cp311-manylinux_2_28_x86_64.whl",
 		"onnxruntime-" + cpuVersion + "-cp312-cp312-manylinux_2_28_aarch64.whl"} {
 		var wheel bytes.Buffer
 		writer := zip.NewWriter(&wheel)
@@ -174,15 +170,15 @@ func TestPipArguments(t *testing.T) {
 	t.Setenv("PIP_NO_INDEX", "1")
 	t.Setenv("PIP_FIND_LINKS", wheels)
 	t.Setenv("PIP_REQUIRE_VIRTUALENV", "1")
-	path, err := sources[0].client.download(t.Context(), sources[0].archive, dir, nil)
+	path, err := sources[0].download(t.Context(), dir, nil)
 	if errors.Is(err, ErrClientMissing) || err != nil && strings.Contains(err.Error(), "No module named pip") {
 		t.Skip(err)
 	}
-	if err != nil || filepath.Base(path) != sources[0].archive.name {
+	if err != nil || filepath.Base(path) != sources[0].Archive.Name {
 		t.Fatalf("got %s, %v", path, err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || !bytes.Equal(read(t, path), read(t, filepath.Join(wheels, filepath.Base(path)))) {
-		t.Errorf("pip wrote %v, %v; want the wheel %s", entries, err, sources[0].archive.name)
+		t.Errorf("pip wrote %v, %v; want the wheel %s", entries, err, sources[0].Archive.Name)
 	}
 }
 
@@ -190,15 +186,14 @@ func TestPipArguments(t *testing.T) {
 func TestSourcesOfPlatforms(t *testing.T) {
 	t.Parallel()
 	for _, platform := range [][2]string{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "arm64"}} {
+		r, err := releaseFor(CPU, platform[0], platform[1])
+		must(t, err)
 		var names []string
-		for _, s := range cpuSources(platform[0], platform[1]) {
-			names = append(names, s.name)
+		for _, s := range r.Sources {
+			names = append(names, s.Client)
 		}
 		if !slices.Equal(names, []string{ClientNPM, ClientPip, ClientHTTPS}) {
 			t.Errorf("%v: clients %q", platform, names)
 		}
-	}
-	if cpuSources("linux", "riscv64") != nil {
-		t.Error("a platform without builds has sources")
 	}
 }

@@ -31,16 +31,15 @@ func (s source) extract(ctx context.Context, path, dir string, progress Progress
 		return err
 	}
 	defer file.Close()
-	x := &extraction{dir: dir, pending: make(map[string]member, len(s.members))}
-	for _, m := range s.members {
-		x.pending[m.path] = m
+	x := &extraction{dir: dir, pending: make(map[string]File, len(s.Files))}
+	for _, m := range s.Files {
+		x.pending[m.Path] = m
 	}
 	progress.begin(StageExtract)
-	switch s.archive.format {
-	case tarGzip:
-		err = x.tarGzip(ctx, file)
-	case zipped:
+	if s.Archive.zipped() {
 		err = x.zip(ctx, file)
+	} else {
+		err = x.tarGzip(ctx, file)
 	}
 	if err != nil {
 		return fmt.Errorf("extract %s: %w", path, err)
@@ -54,7 +53,7 @@ func (s source) extract(ctx context.Context, path, dir string, progress Progress
 // extraction is the extraction of one archive.
 type extraction struct {
 	dir     string
-	pending map[string]member // members not yet written, by path in the archive
+	pending map[string]File // members not yet written, by path in the archive
 	entries int
 }
 
@@ -129,27 +128,27 @@ func (x *extraction) entry(ctx context.Context, name string, regular bool, size 
 	if !ok {
 		return nil
 	}
-	if !regular || size != m.size {
-		return fmt.Errorf("%w: %s is not a file of %d bytes", ErrChecksum, name, m.size)
+	if !regular || size != m.Size {
+		return fmt.Errorf("%w: %s is not a file of %d bytes", ErrChecksum, name, m.Size)
 	}
 	delete(x.pending, name)
-	return m.write(filepath.Join(x.dir, m.name), contextReader{ctx, content})
+	return m.write(filepath.Join(x.dir, m.Name), contextReader{ctx, content})
 }
 
 // write writes the member from content to a new file at path. It syncs the file, because loading does not verify the
 // checksum again.
-func (m member) write(path string, content io.Reader) (err error) {
+func (m File) write(path string, content io.Reader) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(content, m.size)); err != nil {
-		return fmt.Errorf("write %s: %w", m.path, err)
+	if _, err := io.Copy(io.MultiWriter(file, sum), io.LimitReader(content, m.Size)); err != nil {
+		return fmt.Errorf("write %s: %w", m.Path, err)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != m.sha256 {
-		return fmt.Errorf("verify %s: %w: sha256 is %s, want %s", m.path, ErrChecksum, got, m.sha256)
+	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 {
+		return fmt.Errorf("verify %s: %w: sha256 is %s, want %s", m.Path, ErrChecksum, got, m.SHA256)
 	}
 	return file.Sync()
 }

@@ -51,7 +51,7 @@ func TestExtract(t *testing.T) {
 		"first of two counts": {append(good[:2:2], entry{name: "p/lib.so", content: "evil"}), nil},
 	}
 	for name, test := range tests {
-		for format, packed := range map[format][]byte{tarGzip: tarball(t, test.entries...), zipped: zipball(t, test.entries...)} {
+		for format, packed := range map[string][]byte{tarGzip: tarball(t, test.entries...), zipped: zipball(t, test.entries...)} {
 			t.Run(name+map[bool]string{true: " tar", false: " zip"}[format == tarGzip], func(t *testing.T) {
 				t.Parallel()
 				root := t.TempDir()
@@ -59,7 +59,7 @@ func TestExtract(t *testing.T) {
 				write(t, path, packed)
 				must(t, os.Mkdir(dir, 0o755))
 				r := pin(packed, format, "p/lib.so", "code", "p/NOTICE", "MIT")
-				err := r.sources[0].extract(t.Context(), path, dir, nil)
+				err := r.Sources[0].extract(t.Context(), path, dir, nil)
 				if !errors.Is(err, test.wantErr) {
 					t.Fatalf("got %v, want %v", err, test.wantErr)
 				}
@@ -98,7 +98,7 @@ func FuzzExtract(f *testing.F) {
 		if isTar {
 			kind = tarGzip
 		}
-		err := pin(packed, kind, "p/lib.so", "code").sources[0].extract(t.Context(), path, dir, nil)
+		err := pin(packed, kind, "p/lib.so", "code").Sources[0].extract(t.Context(), path, dir, nil)
 		if err == nil && string(read(t, filepath.Join(dir, "lib.so"))) != "code" {
 			t.Error("extract accepted wrong content")
 		}

@@ -114,22 +114,22 @@ func get(ctx context.Context, client *retryablehttp.Client, address *url.URL, pa
 			return err
 		}
 	}
-	largest := slices.MaxFunc(accepted, func(a, b archive) int { return cmp.Compare(a.size, b.size) })
+	largest := slices.MaxFunc(accepted, func(a, b archive) int { return cmp.Compare(a.Size, b.Size) })
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	progress.begin(StageDownload)
-	n, err := io.Copy(file, contextReader{ctx, io.LimitReader(response.Body, largest.size+1)})
+	n, err := io.Copy(file, contextReader{ctx, io.LimitReader(response.Body, largest.Size+1)})
 	if err != nil {
 		if _, writing := errors.AsType[*fs.PathError](err); writing || ctx.Err() != nil {
 			return err
 		}
-		return fmt.Errorf("%w after %d of up to %d bytes: %w", errInterrupted, n, largest.size, err)
+		return fmt.Errorf("%w after %d of up to %d bytes: %w", errInterrupted, n, largest.Size, err)
 	}
-	if n > largest.size {
-		return fmt.Errorf("%w: the file is larger than %s", ErrChecksum, largest.name)
+	if n > largest.Size {
+		return fmt.Errorf("%w: the file is larger than %s", ErrChecksum, largest.Name)
 	}
 	return nil
 }
@@ -138,10 +138,10 @@ func get(ctx context.Context, client *retryablehttp.Client, address *url.URL, pa
 func bySize(size int64, accepted []archive) (int, error) {
 	var expected []string
 	for i, a := range accepted {
-		if a.size == size {
+		if a.Size == size {
 			return i, nil
 		}
-		expected = append(expected, fmt.Sprintf("%d of %s", a.size, a.name))
+		expected = append(expected, fmt.Sprintf("%d of %s", a.Size, a.Name))
 	}
 	return 0, fmt.Errorf("%w: the file has %d bytes, want %s", ErrChecksum, size, strings.Join(expected, ", or "))
 }

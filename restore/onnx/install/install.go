@@ -80,7 +80,7 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	final := r.directory(cache)
 	switch s, err := installed(ctx, sources, final, opts.Progress); {
 	case err == nil:
-		s.stampAll(final)
+		s.writeStamp(final)
 		return r.library(s, final, SourceCache), nil
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChecksum):
 		return Library{}, err
@@ -107,7 +107,7 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err := os.Rename(staged, final); err != nil {
 		return Library{}, fmt.Errorf("move the release into place: %w", err)
 	}
-	s.stampAll(final)
+	s.writeStamp(final)
 	return r.library(s, final, SourceInstall), nil
 }
 
@@ -137,36 +137,36 @@ func obtain(ctx context.Context, sources []source, dir string, opts Options) (so
 	}
 	failures := ErrDownload
 	for i, s := range sources {
-		path, err := s.download(ctx, dir, opts.Progress)
+		path, err := s.verifiedDownload(ctx, dir, opts.Progress)
 		if err == nil {
 			return s, path, nil
 		}
 		if ctx.Err() != nil {
 			return source{}, "", err
 		}
-		failures = fmt.Errorf("%w; %s: %w", failures, s.name, err)
+		failures = fmt.Errorf("%w; %s: %w", failures, s.Client, err)
 		if i+1 < len(sources) && opts.Fallback != nil {
-			opts.Fallback(s.name, err, sources[i+1].name)
+			opts.Fallback(s.Client, err, sources[i+1].Client)
 		}
 	}
 	var names []string
 	for _, a := range archives(sources) {
-		names = append(names, a.name)
+		names = append(names, a.Name)
 	}
 	return source{}, "", fmt.Errorf("%w; get %s another way and pass it with --from FILE|URL", failures, strings.Join(names, " or "))
 }
 
-// download downloads and verifies the archive of s into a directory of its own below dir.
-func (s source) download(ctx context.Context, dir string, progress Progress) (string, error) {
-	dir = filepath.Join(dir, s.name)
+// verifiedDownload downloads and verifies the archive of s into a directory of its own below dir.
+func (s source) verifiedDownload(ctx context.Context, dir string, progress Progress) (string, error) {
+	dir = filepath.Join(dir, s.Client)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	path, err := s.client.download(ctx, s.archive, dir, progress)
+	path, err := s.download(ctx, dir, progress)
 	if err != nil {
 		return "", err
 	}
-	return path, s.archive.verify(ctx, path, progress)
+	return path, s.Archive.verify(ctx, path, progress)
 }
 
 // choose returns the archive that opts.From names, and the source to which it belongs.

@@ -59,18 +59,24 @@ func smallRelease(t testing.TB) (release, []byte) {
 	return pin(archived, tarGzip, "package/lib/libonnxruntime.so.1", libraryText, "package/LICENSE", "MIT"), archived
 }
 
-// pin returns a release of an archive; members alternate between path and content.
-func pin(archived []byte, format format, members ...string) release {
+// The suffixes of the names of archives.
+const (
+	tarGzip = ".tgz"
+	zipped  = ".whl"
+)
+
+// pin returns a release of an archive with a name that ends in suffix; members alternate between path and content.
+func pin(archived []byte, suffix string, members ...string) release {
 	sum := sha512.Sum512(archived)
-	s := source{name: ClientNPM, client: npm("small@9.9.9"), archive: archive{
-		name: "small.archive", size: int64(len(archived)), digest: "sha512:" + base64.StdEncoding.EncodeToString(sum[:]), format: format,
+	s := source{Client: ClientNPM, Package: "small@9.9.9", Archive: archive{
+		Name: "small" + suffix, Size: int64(len(archived)), Digest: "sha512:" + base64.StdEncoding.EncodeToString(sum[:]),
 	}}
 	for i := 0; i < len(members); i += 2 {
 		sum := sha256.Sum256([]byte(members[i+1]))
-		s.members = append(s.members, member{path: members[i], name: filepath.Base(members[i]),
-			size: int64(len(members[i+1])), sha256: hex.EncodeToString(sum[:])})
+		s.Files = append(s.Files, File{Path: members[i], Name: filepath.Base(members[i]),
+			Size: int64(len(members[i+1])), SHA256: hex.EncodeToString(sum[:])})
 	}
-	return release{version: "9.9.9", ep: CPU, sources: []source{s}}
+	return release{Version: "9.9.9", EP: CPU, Sources: []source{s}}
 }
 
 // wantOnly checks that the cache contains the lock and these entries only, no work directories.
@@ -236,7 +242,7 @@ func TestInstallWithoutClient(t *testing.T) {
 		if !errors.Is(err, ErrClientMissing) || !errors.Is(err, ErrDownload) {
 			t.Fatalf("%s: %v, want %v", client, err, ErrClientMissing)
 		}
-		for _, part := range []string{part, "install ", "--from", sources[0].archive.name} {
+		for _, part := range []string{part, "install ", "--from", sources[0].Archive.Name} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: error does not contain %q: %v", client, part, err)
 			}
@@ -317,31 +323,31 @@ func TestReleasesArePinned(t *testing.T) {
 	} {
 		r, err := releaseFor(platform[0], platform[1], platform[2])
 		must(t, err)
-		if tooOld(r.version) {
-			t.Errorf("%v: version %s is too old for the binding", platform, r.version)
+		if tooOld(r.Version) {
+			t.Errorf("%v: version %s is too old for the binding", platform, r.Version)
 		}
 		sizes := map[int64]bool{}
-		for _, s := range r.sources {
-			algorithm, digest, _ := strings.Cut(s.archive.digest, ":")
+		for _, s := range r.Sources {
+			algorithm, digest, _ := strings.Cut(s.Archive.Digest, ":")
 			sum, err := base64.StdEncoding.DecodeString(digest)
 			length := sha512.Size
 			if algorithm == "sha256" {
 				sum, err = hex.DecodeString(digest)
 				length = sha256.Size
 			}
-			if err != nil || len(sum) != length || s.archive.size == 0 || sizes[s.archive.size] {
-				t.Errorf("%v: archive %+v is not pinned: %v", platform, s.archive, err)
+			if err != nil || len(sum) != length || s.Archive.Size == 0 || sizes[s.Archive.Size] {
+				t.Errorf("%v: archive %+v is not pinned: %v", platform, s.Archive, err)
 			}
-			sizes[s.archive.size] = true // --from selects the source by the size
-			if s.members[0].name != r.sources[0].members[0].name {
-				t.Errorf("%v: %s installs %s", platform, s.name, s.members[0].name)
+			sizes[s.Archive.Size] = true // --from selects the source by the size
+			if s.Files[0].Name != r.Sources[0].Files[0].Name {
+				t.Errorf("%v: %s installs %s", platform, s.Client, s.Files[0].Name)
 			}
 			names := map[string]bool{}
-			for _, m := range s.members {
-				if sum, err := hex.DecodeString(m.sha256); err != nil || len(sum) != sha256.Size || m.size == 0 || names[m.name] {
+			for _, m := range s.Files {
+				if sum, err := hex.DecodeString(m.SHA256); err != nil || len(sum) != sha256.Size || m.Size == 0 || names[m.Name] {
 					t.Errorf("%v: member %+v is not pinned: %v", platform, m, err)
 				}
-				names[m.name] = true
+				names[m.Name] = true
 			}
 		}
 	}

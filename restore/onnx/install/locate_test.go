@@ -18,15 +18,13 @@ func fakeRelease(t *testing.T, cache, ep string) string {
 	if err != nil {
 		t.Skipf("no release for this platform: %v", err)
 	}
-	for _, m := range r.sources[0].members {
-		path := filepath.Join(r.directory(cache), m.name)
+	for _, m := range r.Sources[0].Files {
+		path := filepath.Join(r.directory(cache), m.Name)
 		write(t, path, nil)
-		must(t, os.Truncate(path, m.size))
+		must(t, os.Truncate(path, m.Size))
 	}
-	states, err := r.sources[0].stamps(r.directory(cache))
-	must(t, err)
-	writeStamps(r.directory(cache), states)
-	return r.library(r.sources[0], r.directory(cache), "").Path
+	r.Sources[0].writeStamp(r.directory(cache))
+	return r.library(r.Sources[0], r.directory(cache), "").Path
 }
 
 func TestLocatePrecedence(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 	"go.uber.org/goleak"
 )
 
+// cpuVersion is the version of the pinned CPU build.
+const cpuVersion = "1.30.0"
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

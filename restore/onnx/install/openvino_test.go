@@ -14,14 +14,14 @@ func TestOpenVINORelease(t *testing.T) {
 	r, err := releaseFor(OpenVINO, "linux", "amd64")
 	must(t, err)
 	names := map[string]bool{}
-	for _, m := range r.sources[0].members {
-		if names[m.name] || m.size <= 0 || len(m.sha256) != 64 {
+	for _, m := range r.Sources[0].Files {
+		if names[m.Name] || m.Size <= 0 || len(m.SHA256) != 64 {
 			t.Errorf("member %+v", m)
 		}
-		names[m.name] = true
+		names[m.Name] = true
 		for _, device := range []string{"gpu", "npu"} {
-			if strings.Contains(m.name, device) {
-				t.Errorf("%s is for another device", m.name)
+			if strings.Contains(m.Name, device) {
+				t.Errorf("%s is for another device", m.Name)
 			}
 		}
 	}
@@ -30,8 +30,8 @@ func TestOpenVINORelease(t *testing.T) {
 			t.Errorf("no %s", name)
 		}
 	}
-	if r.sources[0].members[0].name != "libonnxruntime_providers_openvino_plugin.so" {
-		t.Errorf("the library to load is %s", r.sources[0].members[0].name)
+	if r.Sources[0].Files[0].Name != "libonnxruntime_providers_openvino_plugin.so" {
+		t.Errorf("the library to load is %s", r.Sources[0].Files[0].Name)
 	}
 	for _, platform := range [][2]string{{"linux", "arm64"}, {"darwin", "arm64"}} {
 		if _, err := releaseFor(OpenVINO, platform[0], platform[1]); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), PluginVar) {
@@ -45,7 +45,7 @@ func TestLocatePlugin(t *testing.T) {
 	t.Parallel()
 	archived := tarball(t, entry{name: "a/plugin.so", content: "plugin"}, entry{name: "a/libother.so", content: "other"})
 	r := pin(archived, tarGzip, "a/plugin.so", "plugin", "a/libother.so", "other")
-	r.ep = OpenVINO
+	r.EP = OpenVINO
 	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "plugin.whl")
 	own := filepath.Join(t.TempDir(), "lib", "ddiff")
 	places := pinnedPlaces(LocateOptions{CacheDir: cache, OwnDir: own})
@@ -67,7 +67,7 @@ func TestLocatePlugin(t *testing.T) {
 		if err != nil || lib.EP != OpenVINO || filepath.Base(lib.Path) != "plugin.so" {
 			t.Fatalf("install: %+v, %v", lib, err)
 		}
-		if lib, err = r.plugin(places); err != nil || lib.Source != SourceCache || lib.Version != r.version {
+		if lib, err = r.plugin(places); err != nil || lib.Source != SourceCache || lib.Version != r.Version {
 			t.Fatalf("locate: %+v, %v", lib, err)
 		}
 	}

@@ -66,7 +66,7 @@ func (p place) locate(provider string) (lib Library, searched []string, found bo
 // verified returns the source whose files are in dir. It always reads the files: other users may be able to write to a
 // directory near the program.
 func (r release) verified(dir string) (source, error) {
-	return installed(context.Background(), r.sources, dir, nil)
+	return installed(context.Background(), r.Sources, dir, nil)
 }
 
 // ownDirectory returns dir, or the default of [LocateOptions.OwnDir].
@@ -86,7 +86,7 @@ func ownDirectory(dir string) (string, error) {
 
 // ownDirectory returns the directory of the release in the program's own directory: plugins have one of their own.
 func (r release) ownDirectory(own string) string {
-	if r.ep == OpenVINO {
+	if r.EP == OpenVINO {
 		return filepath.Join(own, OpenVINO)
 	}
 	return own
@@ -104,13 +104,6 @@ type Build struct {
 	Files []File
 }
 
-// File is one installed file.
-type File struct {
-	Name   string
-	Size   int64  // bytes
-	SHA256 string // hexadecimal
-}
-
 // Verify reads the files of an execution provider's release for a platform in dir, and returns the release to which they
 // belong. Errors are [ErrEP], [ErrUnsupported], [ErrChecksum], and [fs.ErrNotExist] for a missing file.
 func Verify(ctx context.Context, dir, ep, goos, goarch string) (Build, error) {
@@ -118,20 +111,16 @@ func Verify(ctx context.Context, dir, ep, goos, goarch string) (Build, error) {
 	if err != nil {
 		return Build{}, err
 	}
-	s, err := installed(ctx, r.sources, dir, nil)
+	s, err := installed(ctx, r.Sources, dir, nil)
 	if err != nil {
 		return Build{}, err
 	}
-	b := Build{EP: ep, Version: r.version, Client: s.name, Archive: s.archive.name, Digest: s.archive.digest}
-	for _, m := range s.members {
-		b.Files = append(b.Files, File{m.name, m.size, m.sha256})
-	}
-	return b, nil
+	return Build{EP: ep, Version: r.Version, Client: s.Client, Archive: s.Archive.Name, Digest: s.Archive.Digest, Files: s.Files}, nil
 }
 
 // PinnedVersion returns the version of an execution provider's release for this platform. Errors are [ErrEP] and
 // [ErrUnsupported].
 func PinnedVersion(ep string) (string, error) {
 	r, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
-	return r.version, err
+	return r.Version, err
 }

@@ -22,10 +22,10 @@ func TestTamperedLibrary(t *testing.T) {
 	sum := sha256.Sum256([]byte("the library"))
 	other := strings.Repeat("0", 2*sha256.Size)
 	pinned := func(sum string) source {
-		return source{name: sum, members: []member{{name: filepath.Base(path), size: 11, sha256: sum}}}
+		return source{Client: sum, Files: []File{{Name: filepath.Base(path), Size: 11, SHA256: sum}}}
 	}
-	r := release{sources: []source{pinned(other), pinned(hex.EncodeToString(sum[:]))}}
-	if s, err := r.unchanged(dir); err != nil || s.name == other {
+	r := release{Sources: []source{pinned(other), pinned(hex.EncodeToString(sum[:]))}}
+	if s, err := r.unchanged(dir); err != nil || s.Client == other {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)

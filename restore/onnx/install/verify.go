@@ -22,16 +22,16 @@ import (
 func (a archive) verify(ctx context.Context, path string, progress Progress) error {
 	progress.begin(StageVerify)
 	digest, encode := sha256.New(), hex.EncodeToString
-	algorithm, want, _ := strings.Cut(a.digest, ":")
+	algorithm, want, _ := strings.Cut(a.Digest, ":")
 	if algorithm == "sha512" {
 		digest, encode = sha512.New(), base64.StdEncoding.EncodeToString
 	}
-	sum, err := sumFile(ctx, path, a.size, digest)
+	sum, err := sumFile(ctx, path, a.Size, digest)
 	if err != nil {
 		return err
 	}
 	if got := encode(sum); got != want {
-		return fmt.Errorf("verify %s: %w: %s is %s, want %s of %s", path, ErrChecksum, algorithm, got, want, a.name)
+		return fmt.Errorf("verify %s: %w: %s is %s, want %s of %s", path, ErrChecksum, algorithm, got, want, a.Name)
 	}
 	return nil
 }
@@ -61,14 +61,14 @@ func (s source) verify(ctx context.Context, dir string, progress Progress) error
 		return err
 	}
 	progress.begin(StageCheck)
-	for _, m := range s.members {
-		path := filepath.Join(dir, m.name)
-		sum, err := sumFile(ctx, path, m.size, sha256.New())
+	for _, m := range s.Files {
+		path := filepath.Join(dir, m.Name)
+		sum, err := sumFile(ctx, path, m.Size, sha256.New())
 		if err != nil {
 			return err
 		}
-		if got := hex.EncodeToString(sum); got != m.sha256 {
-			return fmt.Errorf("verify %s: %w: sha256 is %s, want %s", path, ErrChecksum, got, m.sha256)
+		if got := hex.EncodeToString(sum); got != m.SHA256 {
+			return fmt.Errorf("verify %s: %w: sha256 is %s, want %s", path, ErrChecksum, got, m.SHA256)
 		}
 	}
 	return nil
@@ -76,13 +76,13 @@ func (s source) verify(ctx context.Context, dir string, progress Progress) error
 
 // checkSizes checks that every file of s exists in dir with its pinned size. It does not read the files.
 func (s source) checkSizes(dir string) error {
-	for _, m := range s.members {
-		info, err := os.Stat(filepath.Join(dir, m.name))
+	for _, m := range s.Files {
+		info, err := os.Stat(filepath.Join(dir, m.Name))
 		if err != nil {
 			return err
 		}
-		if !info.Mode().IsRegular() || info.Size() != m.size {
-			return fmt.Errorf("%s is damaged: %w: it has %d bytes, want %d", m.name, ErrChecksum, info.Size(), m.size)
+		if !info.Mode().IsRegular() || info.Size() != m.Size {
+			return fmt.Errorf("%s is damaged: %w: it has %d bytes, want %d", m.Name, ErrChecksum, info.Size(), m.Size)
 		}
 	}
 	return nil

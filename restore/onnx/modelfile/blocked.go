@@ -52,28 +52,12 @@ type blockedForm struct {
 	channels int
 }
 
-// facts returns what the model's graph states of its values, for inputs with the types of the given values.
-func (m *Model) facts(inputs map[string]infer.Value) *infer.Facts {
-	f := infer.NewFacts(nil)
-	for name, v := range inputs {
-		f.Declare(infer.Value{Name: name, DType: v.DType, Dims: v.Dims})
-	}
-	for _, t := range m.proto.Graph.Initializer {
-		f.Store(t)
-	}
-	for _, n := range m.proto.Graph.Node {
-		f.Produce(n)
-	}
-	return f
-}
-
 // blocker rewrites a model node by node. A value exists in its own layout under its own name, in the blocked layout as a view, or
 // both.
 type blocker struct {
 	*fuser
 	channelsPerBlock int
-	mark             string       // no name of a value or a node has it
-	shapes           *infer.Facts // of the model, for dimensions
+	mark             string // no name of a value or a node has it
 	plain            map[string]bool
 	views            map[string]*view
 	inits            map[string]bool // names of added constants
@@ -106,7 +90,7 @@ type view struct {
 
 func newBlocker(m *Model, shapes *infer.Facts, channelsPerBlock int) *blocker {
 	b := &blocker{
-		fuser: newFuser(m, nil), channelsPerBlock: channelsPerBlock, shapes: shapes,
+		fuser: newFuser(m, nil, shapes), channelsPerBlock: channelsPerBlock,
 		plain: map[string]bool{}, views: map[string]*view{}, inits: map[string]bool{},
 	}
 	for _, t := range m.proto.Graph.Initializer {

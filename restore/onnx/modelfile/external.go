@@ -1,11 +1,8 @@
 package modelfile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,12 +50,7 @@ func embed(path string, m *onnxpb.ModelProto) (bool, error) {
 			digests[name] = e.Value
 		}
 	}
-	files, total := map[string]*dataFile{}, int64(0)
-	defer func() {
-		for _, f := range files {
-			f.file.Close() // opened for reading
-		}
-	}()
+	files, total := map[string][]byte{}, int64(0)
 	for _, t := range m.Graph.Initializer {
 		if t.DataLocation != onnxpb.TensorProto_EXTERNAL {
 			continue
@@ -67,26 +59,24 @@ func embed(path string, m *onnxpb.ModelProto) (bool, error) {
 		if err != nil {
 			return false, fmt.Errorf("read %s: tensor %s: %w: %w", path, t.Name, ErrExternal, err)
 		}
-		f := files[name]
-		if f == nil {
-			if f, err = openDataFile(filepath.Join(filepath.Dir(path), name), digests[name]); err != nil {
+		data, ok := files[name]
+		if !ok {
+			if data, err = readDataFile(filepath.Join(filepath.Dir(path), name), digests[name]); err != nil {
 				return false, fmt.Errorf("read %s: %w", path, err)
 			}
-			files[name] = f
+			files[name] = data
 		}
+		size := int64(len(data))
 		if length < 0 {
-			length = f.size - offset
+			length = size - offset
 		}
-		if offset < 0 || length < 0 || offset > f.size-length {
-			return false, fmt.Errorf("read %s: %w %s is cut short: tensor %s ends at byte %d of %d", path, ErrExternal, name, t.Name, offset+length, f.size)
+		if offset < 0 || length < 0 || offset > size-length {
+			return false, fmt.Errorf("read %s: %w %s is cut short: tensor %s ends at byte %d of %d", path, ErrExternal, name, t.Name, offset+length, size)
 		}
 		if total += length; total > MaxFileBytes {
 			return false, fmt.Errorf("read %s: %w exceeds 2 GiB, the limit of one graph; export the model with --fp16", path, ErrExternal)
 		}
-		t.RawData = make([]byte, length)
-		if _, err := io.ReadFull(io.NewSectionReader(f.file, offset, length), t.RawData); err != nil {
-			return false, fmt.Errorf("read %s: %w: tensor %s: %w", path, ErrExternal, t.Name, err)
-		}
+		t.RawData = data[offset : offset+length : offset+length]
 		t.ExternalData, t.DataLocation = nil, onnxpb.TensorProto_DEFAULT
 	}
 	return len(files) > 0, nil
@@ -114,33 +104,19 @@ func location(t *onnxpb.TensorProto) (name string, offset, length int64, err err
 	return name, offset, length, nil
 }
 
-// dataFile is an open data file.
-type dataFile struct {
-	file *os.File
-	size int64
-}
-
-// openDataFile opens a data file and checks its digest unless want is empty. It holds no data in memory.
-func openDataFile(path, want string) (*dataFile, error) {
-	f, size, err := regular.Open(path, MaxFileBytes)
-	if os.IsNotExist(err) {
+// readDataFile reads a data file and checks its digest unless want is empty.
+func readDataFile(path, want string) ([]byte, error) {
+	data, err := regular.Read(path, MaxFileBytes)
+	switch {
+	case os.IsNotExist(err):
 		return nil, fmt.Errorf("%w: %s does not exist; put it beside the model", ErrExternal, path)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrExternal, err)
+	case want == "":
+		return data, nil
 	}
-	if want == "" {
-		return &dataFile{f, size}, nil
+	if got := regular.SHA256(data); got != want {
+		return nil, fmt.Errorf("%w: %s was altered: its SHA-256 is %.12s..., the model has %.12s...; download it again", ErrExternal, path, got, want)
 	}
-	sum := sha256.New()
-	if _, err = io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
-		err = fmt.Errorf("%w: %w", ErrExternal, err)
-	} else if got := hex.EncodeToString(sum.Sum(nil)); got != want {
-		err = fmt.Errorf("%w: %s was altered: its SHA-256 is %.12s..., the model has %.12s...; download it again", ErrExternal, path, got, want)
-	}
-	if err != nil {
-		f.Close() // opened for reading
-		return nil, err
-	}
-	return &dataFile{f, size}, nil
+	return data, nil
 }

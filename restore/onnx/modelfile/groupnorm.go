@@ -1,9 +1,7 @@
 package modelfile
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"ddiff/restore/onnx/infer"
@@ -38,7 +36,7 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 		},
 		precise: map[string]bool{}, normalised: map[string]bool{},
 	}
-	f := newFuser(m, graph)
+	f := newFuser(m, graph, m.assumedFacts())
 	f.byChannel = byChannel
 	for _, n := range source.Node {
 		switch {
@@ -74,30 +72,24 @@ type fuser struct {
 	consumers map[string][]*onnxpb.NodeProto
 	consts    map[string]*onnxpb.TensorProto
 	image     map[string]bool // values that depend on the image input
-	ranks     map[string]int  // see rank
-	lengths   map[string]int  // see length
+	shapes    *infer.Facts    // of the source; nil for a rewrite that needs none
 	dropped   map[*onnxpb.NodeProto]bool
 	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
 	count     int
 	byChannel bool // see FuseGroupNormByChannel
 }
 
-func newFuser(m *Model, result *onnxpb.GraphProto) *fuser {
+func newFuser(m *Model, result *onnxpb.GraphProto, shapes *infer.Facts) *fuser {
 	f := &fuser{
-		model: m, graph: result, producers: map[string]*onnxpb.NodeProto{}, consumers: map[string][]*onnxpb.NodeProto{},
-		consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{}, ranks: map[string]int{}, lengths: map[string]int{},
+		model: m, graph: result, shapes: shapes, producers: map[string]*onnxpb.NodeProto{},
+		consumers: map[string][]*onnxpb.NodeProto{}, consts: map[string]*onnxpb.TensorProto{}, image: map[string]bool{},
 		dropped: map[*onnxpb.NodeProto]bool{}, replaced: map[*onnxpb.NodeProto][]*onnxpb.NodeProto{},
 	}
 	for _, t := range m.proto.Graph.Initializer {
 		f.consts[t.Name] = t
 	}
 	for _, p := range m.Inputs() {
-		f.image[p.Name], f.ranks[p.Name] = len(p.Dims) == 4, len(p.Dims)
-	}
-	for _, v := range m.proto.Graph.ValueInfo {
-		if s := v.GetType().GetTensorType().GetShape(); s != nil {
-			f.ranks[v.Name] = len(s.Dim)
-		}
+		f.image[p.Name] = len(p.Dims) == 4
 	}
 	for _, n := range m.proto.Graph.Node {
 		for _, in := range slices.Concat(n.Input, Captured(n)) {
@@ -135,22 +127,6 @@ func other(n *onnxpb.NodeProto, value string) string {
 		return n.Input[1]
 	}
 	return n.Input[0]
-}
-
-// floats returns the elements of a float constant, else nil.
-func (f *fuser) floats(name string) []float32 {
-	t, ok := f.consts[name]
-	if !ok || t.DataType != int32(onnxpb.TensorProto_FLOAT) {
-		return nil
-	}
-	if len(t.RawData) == 0 {
-		return t.FloatData
-	}
-	out := make([]float32, len(t.RawData)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(t.RawData[4*i:]))
-	}
-	return out
 }
 
 // channels returns the elements of a float constant of one value per channel, with shape [C, 1, ...] or [1, C, 1, ...],

@@ -2,8 +2,6 @@ package modelfile
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxpb"
@@ -28,198 +26,34 @@ func (f *fuser) fuseNode(norm *onnxpb.NodeProto) {
 	f.replace(g, norm.Input[0], norm, norm)
 }
 
-// sameRank are the operations whose results have as many dimensions as their first input.
-var sameRank = []string{
-	"Identity", "Cast", "Sigmoid", "Tanh", "Relu", "PRelu", "LeakyRelu", "Elu", "Gelu", "Mish", "HardSigmoid", "HardSwish", "Swish", "Softplus", "Softmax",
-	"Clip", "Neg", "Abs", "Exp", "Sqrt", "Dropout", "Concat", "Slice", "Split", "Pad", "Resize", "AveragePool", "MaxPool", "GlobalAveragePool", "ConvTranspose", "DepthToSpace",
-	"SpaceToDepth", "GroupNormalization", "InstanceNormalization", "BatchNormalization", "LayerNormalization",
-}
-
-// sameLength are the operations on integers whose results have as many elements as their first input.
-var sameLength = []string{"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Neg", "Abs", "Floor", "Ceil", "Round", "Sqrt"}
-
 // noRank: the number of dimensions of a value is unknown.
 const noRank = -1
 
-// length returns the number of elements of a shape, or of a part of one: of a number or a list. It is noRank if it is unknown.
-func (f *fuser) length(shape string) int {
-	l, ok := f.lengths[shape]
-	if !ok {
-		f.lengths[shape] = noRank // in an invalid graph, a value may depend on itself
-		l = f.lengthOf(shape)
-		f.lengths[shape] = l
-	}
-	return l
-}
-
-func (f *fuser) lengthOf(shape string) int {
-	if t, ok := f.consts[shape]; ok {
-		switch len(t.Dims) {
-		case 0:
-			return 1
-		case 1:
-			return int(t.Dims[0])
-		}
-		return noRank
-	}
-	n := f.producers[shape]
-	if n == nil || len(n.Output) == 0 || n.Output[0] != shape || n.Domain != "" && n.Domain != "ai.onnx" {
-		return noRank
-	}
-	attrs := infer.DecodeAttributes(n.Attribute)
-	switch op := n.OpType; {
-	case op == "Constant":
-		if list, ok := attrs["value_ints"].([]int); ok {
-			return len(list)
-		}
-		if _, ok := attrs["value_int"]; ok {
-			return 1
-		}
-	case len(n.Input) == 0:
-	case op == "Concat":
-		sum := 0
-		for _, in := range n.Input {
-			part := f.length(in)
-			if part == noRank || sum > maxRank {
-				return noRank
-			}
-			sum += part
-		}
-		return sum
-	case op == "Shape":
-		begin, _ := attrs["start"].(int)
-		end, ok := attrs["end"].(int)
-		return between(begin, end, ok, f.rank(n.Input[0]))
-	case op == "Size":
-		return 1
-	case op == "Gather" && len(n.Input) == 2:
-		return f.length(n.Input[1])
-	case op == "Slice" && len(n.Input) >= 3:
-		begin, end := f.integers(n.Input[1]), f.integers(n.Input[2])
-		steps := []int{1}
-		if len(n.Input) > 4 && n.Input[4] != "" {
-			steps = f.integers(n.Input[4])
-		}
-		if len(begin) == 1 && len(end) == 1 && slices.Equal(steps, []int{1}) {
-			return between(begin[0], end[0], true, f.length(n.Input[0]))
-		}
-	case slices.Contains(elementwise, op) && len(n.Input) == 2:
-		a, b := f.length(n.Input[0]), f.length(n.Input[1])
-		if a != noRank && b != noRank {
-			return max(a, b)
-		}
-	case slices.Contains(sameLength, op):
-		return f.length(n.Input[0])
-	}
-	return noRank
-}
-
-// elementwise are the operations on two values, one of which may repeat along dimensions of the other.
-var elementwise = []string{"Add", "Sub", "Mul", "Div", "Min", "Max", "Mod", "Pow", "Sum", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal"}
-
-// maxRank is far above the number of dimensions of any value.
-const maxRank = 1 << 10
-
-// between returns the number of elements from begin to end, or to the last without an end, of a list whose length may be unknown. Negative
-// positions count from the list's end.
-func between(begin, end int, ended bool, length int) int {
-	switch {
-	case length != noRank:
-		if !ended {
-			end = length
-		}
-		place := func(i int) int {
-			if i < 0 {
-				i += length
-			}
-			return min(max(i, 0), length)
-		}
-		return max(place(end)-place(begin), 0)
-	case ended && begin >= 0 && end >= begin && end <= maxRank:
-		return end - begin // the list is long enough in all graphs that need its end
-	}
-	return noRank
-}
-
-// integers returns the elements of a constant of integers, else nil.
-func (f *fuser) integers(name string) []int {
-	t, ok := f.consts[name]
-	if !ok {
-		return nil
-	}
-	l, _ := infer.DecodeTensor(t)
-	return l.Integers
-}
-
-// rank returns the number of dimensions of a value as the graph states it, or noRank.
+// rank returns the number of dimensions of a value, or noRank if it does not follow from the graph.
 func (f *fuser) rank(value string) int {
-	if r, ok := f.ranks[value]; ok {
-		return r
-	}
-	f.ranks[value] = noRank // in an invalid graph, a value may depend on itself
-	r := f.rankOf(value)
-	f.ranks[value] = r
-	return r
-}
-
-// broadcast returns the number of dimensions of a result of values of which each may repeat along dimensions of the others. A value of unknown rank that
-// does not depend on the image, such as one that is computed from the time, has no more dimensions than the image beside it.
-func (f *fuser) broadcast(values []string) int {
-	most := noRank
-	for _, v := range values {
-		r := f.rank(v)
-		if r == noRank && f.image[v] {
-			return noRank
-		}
-		most = max(most, r)
-	}
-	return most
-}
-
-func (f *fuser) rankOf(value string) int {
-	if t, ok := f.consts[value]; ok {
-		return len(t.Dims)
-	}
-	n := f.producers[value]
-	if n == nil || len(n.Input) == 0 || len(n.Output) == 0 || n.Output[0] != value && n.OpType != "Split" || n.Domain != "" && n.Domain != "ai.onnx" {
+	v, err := f.shapes.TypeOf(value)
+	if err != nil {
 		return noRank
 	}
-	switch op := n.OpType; {
-	case op == "Conv" && len(n.Input) > 1:
-		return max(f.rank(n.Input[0]), f.rank(n.Input[1])) // the weights have as many dimensions as the image
-	case op == "Where" || slices.Contains(elementwise, op):
-		return f.broadcast(n.Input)
-	case op == "Reshape" && len(n.Input) > 1:
-		return f.length(n.Input[1])
-	case op == "Unsqueeze" || op == "Squeeze":
-		return f.squeezed(n)
-	case strings.HasPrefix(op, "Reduce"):
-		if keep, ok := infer.DecodeAttributes(n.Attribute)["keepdims"].(int); !ok || keep != 0 {
-			return f.rank(n.Input[0])
-		}
-	case op == "Transpose":
-		if p, ok := infer.DecodeAttributes(n.Attribute)["perm"].([]int); ok {
-			return len(p)
-		}
-		return f.rank(n.Input[0])
-	case slices.Contains(sameRank, op):
-		return f.rank(n.Input[0])
-	}
-	return noRank
+	return v.Rank()
 }
 
-// squeezed returns the number of dimensions of the result of Squeeze or Unsqueeze.
-func (f *fuser) squeezed(n *onnxpb.NodeProto) int {
-	r := f.rank(n.Input[0])
-	if r == noRank || len(n.Input) < 2 {
-		return noRank
+// assumedSide replaces free dimensions where only the number of dimensions matters. The strides of networks divide it.
+const assumedSide = 1024
+
+// assumedFacts are those of the model for one image of a side that suits all networks.
+func (m *Model) assumedFacts() *infer.Facts {
+	inputs := map[string]infer.Value{}
+	for _, p := range m.Inputs() {
+		for i, d := range p.Dims {
+			switch {
+			case d < 0 && i == 0:
+				p.Dims[i] = 1
+			case d < 0:
+				p.Dims[i] = assumedSide
+			}
+		}
+		inputs[p.Name] = infer.Value{DType: p.DType, Dims: p.Dims}
 	}
-	axes := f.length(n.Input[1])
-	switch {
-	case axes == noRank:
-		return noRank
-	case n.OpType == "Squeeze":
-		return max(r-axes, noRank)
-	}
-	return r + axes
+	return m.facts(inputs)
 }

@@ -13,14 +13,9 @@ import (
 // halfHeavy are the operations that gain from float16. halfLight follow their inputs, which avoids conversions between
 // heavy operations.
 var (
-	halfHeavy = map[string]bool{"Conv": true, "ConvTranspose": true, "Gemm": true, "MatMul": true}
-	halfLight = map[string]bool{
-		"Add": true, "Sub": true, "Mul": true, "Div": true, "Clip": true,
-		"Sigmoid": true, "Tanh": true, "Relu": true, "LeakyRelu": true, "Gelu": true, "HardSigmoid": true,
-		"Reshape": true, "Flatten": true, "Squeeze": true, "Unsqueeze": true, "Transpose": true, "Expand": true,
-		"Slice": true, "Split": true, "Concat": true, "Pad": true, "Tile": true, "Identity": true, "Dropout": true,
-		"DepthToSpace": true, "SpaceToDepth": true, "Resize": true, "AveragePool": true, "MaxPool": true,
-	}
+	halfHeavy = words("Conv ConvTranspose Gemm MatMul")
+	halfLight = words(`Add Sub Mul Div Clip Sigmoid Tanh Relu LeakyRelu Gelu HardSigmoid Reshape Flatten Squeeze Unsqueeze Transpose
+		Expand Slice Split Concat Pad Tile Identity Dropout DepthToSpace SpaceToDepth Resize AveragePool MaxPool`)
 )
 
 // largestHalf is the largest finite float16.
@@ -35,7 +30,7 @@ func (m *Model) Half() *Model {
 		return m.half
 	}
 	h := halfRewriter{
-		fuser: newFuser(m, nil), types: map[string]infer.DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.Constants(),
+		fuser: newFuser(m, nil, nil), types: map[string]infer.DType{}, full: map[string]string{}, half: map[string]string{}, constant: m.Constants(),
 	}
 	out := proto.CloneOf(m.proto)
 	for _, t := range out.Graph.Initializer {
@@ -215,7 +210,4 @@ func (m *Model) Constants() map[string]bool {
 	return out
 }
 
-var random = map[string]bool{
-	"RandomNormal": true, "RandomUniform": true, "RandomNormalLike": true, "RandomUniformLike": true,
-	"Multinomial": true, "Bernoulli": true,
-}
+var random = words("RandomNormal RandomUniform RandomNormalLike RandomUniformLike Multinomial Bernoulli")

@@ -1,7 +1,6 @@
 package modelfile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func (m *Model) Convert(opset int) (*Model, error) {
 			o.Version = int64(opset)
 		}
 	}
-	c := converter{from: from, to: opset, taken: m.computed(), integers: m.integers()}
+	c := converter{from: from, to: opset, taken: m.computed(), values: m.facts(nil)}
 	nodes, err := c.nodes(m.proto.Graph.Node)
 	if err != nil {
 		return nil, err
@@ -73,35 +72,8 @@ const axesAsInput = 18
 type converter struct {
 	from, to  int
 	taken     map[string]bool
-	integers  map[string][]int
+	values    *infer.Facts
 	constants []*onnxpb.TensorProto
-}
-
-// integers returns the constants of type int64 by their names.
-func (m *Model) integers() map[string][]int {
-	out := map[string][]int{}
-	add := func(name string, t *onnxpb.TensorProto) {
-		if t == nil || infer.DType(t.DataType) != infer.Int64 {
-			return
-		}
-		data := make([]int, 0, len(t.Int64Data)+len(t.RawData)/8)
-		for _, v := range t.Int64Data {
-			data = append(data, int(v))
-		}
-		for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
-			data = append(data, int(int64(binary.LittleEndian.Uint64(raw))))
-		}
-		out[name] = data
-	}
-	for _, t := range m.proto.Graph.Initializer {
-		add(t.Name, t)
-	}
-	for _, n := range m.proto.Graph.Node {
-		if n.OpType == "Constant" && len(n.Attribute) == 1 && n.Attribute[0].Name == "value" && len(n.Output) == 1 {
-			add(n.Output[0], n.Attribute[0].T)
-		}
-	}
-	return out
 }
 
 func (c *converter) nodes(in []*onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
@@ -146,26 +118,24 @@ func (c *converter) reduction(n *onnxpb.NodeProto) (*onnxpb.NodeProto, error) {
 	if (c.from < axesAsInput) == (c.to < axesAsInput) {
 		return n, nil
 	}
-	out := copyNode(n)
+	out := proto.CloneOf(n)
 	if c.to >= axesAsInput {
 		i := slices.IndexFunc(out.Attribute, func(a *onnxpb.AttributeProto) bool { return a.Name == "axes" })
 		if i < 0 {
 			return out, nil
 		}
 		name := c.fresh(n.Output[0] + "/axes")
-		axes := out.Attribute[i].Ints
-		data := make([]int, len(axes))
-		for k, a := range axes {
-			data[k] = int(a)
-		}
-		c.constants = append(c.constants, &onnxpb.TensorProto{Name: name, DataType: int32(infer.Int64), Dims: []int64{int64(len(axes))}, RawData: infer.IntBytes(data)})
+		axes := infer.Ints(out.Attribute[i].Ints)
+		c.constants = append(c.constants, &onnxpb.TensorProto{
+			Name: name, DataType: int32(infer.Int64), Dims: []int64{int64(len(axes))}, RawData: infer.IntBytes(axes),
+		})
 		out.Attribute = slices.Delete(out.Attribute, i, i+1)
 		out.Input = append(out.Input[:1:1], name)
 		return out, nil
 	}
 	out.Attribute = slices.DeleteFunc(out.Attribute, func(a *onnxpb.AttributeProto) bool { return a.Name == "noop_with_empty_axes" })
 	if len(out.Input) > 1 && out.Input[1] != "" {
-		axes, ok := c.integers[out.Input[1]]
+		axes, ok := c.values.IntegersOf(infer.Value{Name: out.Input[1]})
 		if !ok || len(axes) == 0 {
 			return nil, fmt.Errorf("its axes are not constant, which is new in set %d; export the model with the operator set %d", axesAsInput, c.to)
 		}
@@ -177,7 +147,7 @@ func (c *converter) reduction(n *onnxpb.NodeProto) (*onnxpb.NodeProto, error) {
 
 // split adds or removes the number of outputs of a division into equal parts.
 func (c *converter) split(n *onnxpb.NodeProto) *onnxpb.NodeProto {
-	out := copyNode(n)
+	out := proto.CloneOf(n)
 	out.Attribute = slices.DeleteFunc(out.Attribute, func(a *onnxpb.AttributeProto) bool { return a.Name == "num_outputs" })
 	if c.to >= axesAsInput && (len(n.Input) < 2 || n.Input[1] == "") {
 		out.Attribute = append(out.Attribute, infer.EncodeAttributes(map[string]any{"num_outputs": len(n.Output)})...)
@@ -191,12 +161,4 @@ func (c *converter) fresh(name string) string {
 	}
 	c.taken[name] = true
 	return name
-}
-
-// copyNode returns a copy whose lists may be changed.
-func copyNode(n *onnxpb.NodeProto) *onnxpb.NodeProto {
-	return &onnxpb.NodeProto{
-		Name: n.Name, OpType: n.OpType, Domain: n.Domain,
-		Input: slices.Clone(n.Input), Output: slices.Clone(n.Output), Attribute: slices.Clone(n.Attribute),
-	}
 }

@@ -62,7 +62,7 @@ func TestConvert(t *testing.T) {
 				}
 			}
 			if len(n.Input) > 1 {
-				if axes := got.integers()[n.Input[1]]; !slices.Equal(axes, []int{-1}) {
+				if axes, _ := got.facts(nil).IntegersOf(infer.Value{Name: n.Input[1]}); !slices.Equal(axes, []int{-1}) {
 					t.Errorf("%d to %d: axes %v", c.from, c.to, axes)
 				}
 			}

@@ -11,17 +11,12 @@ import (
 // session is made.
 func (m *Model) Sound() error {
 	g := m.proto.Graph
-	defined, made := map[string]bool{"": true}, map[string]bool{}
+	defined, made := map[string]bool{"": true}, m.computed()
 	for _, t := range g.Initializer {
 		defined[t.Name] = true
 	}
 	for _, v := range g.Input {
 		defined[v.Name] = true
-	}
-	for _, n := range g.Node {
-		for _, out := range n.Output {
-			made[out] = true
-		}
 	}
 	for _, n := range g.Node {
 		for _, in := range n.Input {

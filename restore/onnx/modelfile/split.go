@@ -43,10 +43,16 @@ func (m *Model) Split(output string, wanted ...string) (first, rest *Model, cros
 	return first, rest, crossing, nil
 }
 
-// part returns the nodes, weights and inputs on which the named values depend, without outputs. Values in given, and only
-// those, become inputs without a type.
+// part returns a model of the nodes, weights and inputs on which the named values depend, without outputs, see Reduce.
 func (m *Model) part(names []string, given map[string]bool) *Model {
-	g := m.proto.Graph
+	return &Model{proto: &onnxpb.ModelProto{
+		IrVersion: m.proto.IrVersion, Graph: Reduce(m.proto.Graph, names, given), OpsetImport: m.proto.OpsetImport, Functions: m.proto.Functions,
+	}}
+}
+
+// Reduce returns the nodes, weights and inputs of a graph on which the named values depend, without outputs. Values in given,
+// and only those, become inputs without a type.
+func Reduce(g *onnxpb.GraphProto, names []string, given map[string]bool) *onnxpb.GraphProto {
 	made := map[string]*onnxpb.NodeProto{}
 	for _, n := range g.Node {
 		for _, out := range n.Output {
@@ -86,9 +92,7 @@ func (m *Model) part(names []string, given map[string]bool) *Model {
 			out.Input = append(out.Input, &onnxpb.ValueInfoProto{Name: name})
 		}
 	}
-	return &Model{proto: &onnxpb.ModelProto{
-		IrVersion: m.proto.IrVersion, Graph: out, OpsetImport: m.proto.OpsetImport, Functions: m.proto.Functions,
-	}}
+	return out
 }
 
 // computed returns the values that the model's nodes and weights define.

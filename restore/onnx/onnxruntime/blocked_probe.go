@@ -8,11 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
 )
 
 // blockedTolerance is the largest difference of the blocked layout in the network of the probe, as a share of the largest result.
@@ -24,79 +21,24 @@ const blockedTolerance = 1e-4
 // and if a small network gives other results in the blocked layout than without. The first call runs that network.
 func (r *Runtime) Block() int { return r.block() }
 
+// blockSizes are the numbers of channels per block of the library's kernels. It does not state which one it uses: with another
+// number, the channels of the results are in another order.
+var blockSizes = []int{16, 8}
+
 func (r *Runtime) findBlock() int {
 	if r.Provider() != ProviderCPU || r.cfg.Options.Layout == LayoutNCHW {
 		return 0
 	}
-	channels, err := r.blockSize()
-	if err == nil {
-		err = r.probeBlocked(channels)
+	var reasons error
+	for _, channels := range blockSizes {
+		err := r.probeBlocked(channels)
+		if err == nil {
+			return channels
+		}
+		reasons = errors.Join(reasons, err)
 	}
-	if err != nil {
-		r.cfg.Logger.Debug("no blocked layout of images", "reason", err)
-		return 0
-	}
-	return channels
-}
-
-// blockSize asks the library, which does not state its layout: it reorders an image of two pixels whose first pixel counts
-// the channels by two.
-func (r *Runtime) blockSize() (int, error) {
-	const most = 64
-	x, y := onnx.Value{Name: "x", DType: onnx.Float, Dims: []int{1, most, 1, 2}}, onnx.Value{Name: "y", DType: onnx.Float, Dims: []int{1, most, 1, 2}}
-	model, err := reordering(x, y)
-	if err != nil {
-		return 0, err
-	}
-	ramp := make([]float32, x.Size())
-	for i := range ramp {
-		ramp[i] = float32(i)
-	}
-	out, err := r.evaluate(model, x, y, ramp)
-	if err != nil {
-		return 0, err
-	}
-	// The second pixel of the first channel comes after the first pixel of all channels of a block.
-	if i := slices.Index(out, 1); i > 1 && most%i == 0 {
-		return i, nil
-	}
-	return 0, errors.New("the library has another layout")
-}
-
-// reordering returns a model whose output has the elements of its input in the order of the blocked layout.
-func reordering(x, y onnx.Value) ([]byte, error) {
-	g := onnx.NewGraph(onnx.DefaultOpset)
-	g.Output(y.Name, g.Apply("ReorderInput", x.DType, x.Dims, nil, g.Input(x.Name, x.DType, x.Dims...)))
-	model, err := g.Marshal("probe")
-	if err != nil {
-		return nil, err
-	}
-	p := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(model, p); err != nil {
-		return nil, err
-	}
-	p.Graph.Node[0].Domain = modelfile.BlockedDomain
-	p.OpsetImport = append(p.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: modelfile.BlockedDomain, Version: 1})
-	return proto.Marshal(p)
-}
-
-// evaluate runs a model of one input and one output.
-func (r *Runtime) evaluate(model []byte, x, y onnx.Value, data []float32) ([]float32, error) {
-	s, err := r.NewSession(model, []string{x.Name}, []string{y.Name})
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	tensors, err := NewTensors(x, y)
-	if err != nil {
-		return nil, err
-	}
-	defer CloseTensors(tensors)
-	copy(tensors[0].F32, data)
-	if err := s.Run(context.Background(), tensors[:1], tensors[1:]); err != nil {
-		return nil, err
-	}
-	return slices.Clone(tensors[1].F32), nil
+	r.cfg.Logger.Debug("no blocked layout of images", "reason", reasons)
+	return 0
 }
 
 // probeBlocked compares a small network in both layouts.
@@ -116,13 +58,12 @@ func (r *Runtime) probeBlocked(channels int) error {
 			return err
 		}
 		g.Output("y", out["y"])
-		model, err := g.Marshal("probe")
+		y := onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
+		got, err := r.Evaluate(context.Background(), g, []onnx.Value{x}, []onnx.Value{y}, data)
 		if err != nil {
 			return err
 		}
-		if results[i], err = r.evaluate(model, x, onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}, data); err != nil {
-			return err
-		}
+		results[i] = got[0].F32
 	}
 	var largest, difference float64
 	for i, v := range results[0] {
@@ -130,7 +71,7 @@ func (r *Runtime) probeBlocked(channels int) error {
 		difference = max(difference, math.Abs(float64(v-results[1][i])))
 	}
 	if !(difference <= blockedTolerance*largest) {
-		return fmt.Errorf("results differ by %.2g of at most %.2g", difference, largest)
+		return fmt.Errorf("blocks of %d channels: results differ by %.2g of at most %.2g", channels, difference, largest)
 	}
 	return nil
 }

@@ -1,13 +1,15 @@
+// Package haar writes latent priors that need no training, for tests and for trying methods on latents.
+//
+// The autoencoder is the orthonormal Haar transform of square blocks, so its decoder is the inverse and the transpose of
+// its encoder. Gaussian noise on the latents is Gaussian noise of equal strength on the image, and a pixel prior between
+// decoder and encoder is an exact network for latents. Such a prior restores what its pixel prior restores.
 package haar
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"math"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
@@ -44,12 +46,7 @@ func Write(dir string, pixels []byte, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	if cfg.Levels == 0 {
-		cfg.Levels = 2
-	}
-	if cfg.Name == "" {
-		cfg.Name = "haar"
-	}
+	cfg.Levels, cfg.Name = cmp.Or(cfg.Levels, 2), cmp.Or(cfg.Name, "haar")
 	p, err := prior.Load("the pixel prior", pixels)
 	if err != nil {
 		return err
@@ -57,66 +54,33 @@ func Write(dir string, pixels []byte, cfg Config) error {
 	if p.Space().Latent() {
 		return fmt.Errorf("%w: the prior %s works on latents, want one that works on pixels", ErrConfig, p.Card.Name)
 	}
-	w := writer{dir: dir, card: p.Card, opset: p.Opset(), factor: 1 << cfg.Levels}
+	w := writer{card: p.Card, factor: 1 << cfg.Levels}
 	if w.network, err = modelfile.ReadModel(pixels); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("write bundle: %w", err)
-	}
-	c := &prior.BundleCard{
+	card := prior.BundleCard{
 		Card: 1, Kind: "latent", Name: cfg.Name, License: p.Card.License, FirstStage: prior.KL,
 		Training:   fmt.Sprintf("none: the Haar transform of %d×%d blocks around the prior %s", w.factor, w.factor, p.Card.Name),
 		Prediction: p.Card.Prediction, Schedule: p.Card.Schedule, Range: p.Card.Range,
 		Channels: p.Card.Channels, Latent: w.latents(), Factor: w.factor, MultipleOf: max(p.Card.MultipleOf, w.factor), Scale: 1,
-		Files: map[string]prior.BundleFile{},
 	}
 	parts := map[string]func(g *onnx.Graph) error{"encoder": w.encoder, "decoder": w.decoder, "unet": w.unet}
 	if cfg.Step > 0 {
-		c.FirstStage = prior.VQ
+		card.FirstStage = prior.VQ
 		parts["quantizer"] = func(g *onnx.Graph) error { return w.quantizer(g, float32(cfg.Step)) }
 	}
-	for role, build := range parts {
-		if c.Files[role], err = w.part(role, build); err != nil {
-			return fmt.Errorf("write bundle: %s: %w", role, err)
-		}
-	}
-	text, err := json.MarshalIndent(c, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, prior.CardName), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write bundle: %w", err)
-	}
-	return nil
+	return prior.WriteBundle(dir, card, p.Opset(), parts)
 }
 
-// writer writes the parts of a bundle.
+// writer builds the parts of a bundle.
 type writer struct {
-	dir     string
 	card    prior.Card
-	opset   int
 	factor  int
 	network *modelfile.Model
 }
 
 // latents is the number of channels of latents.
 func (w *writer) latents() int { return w.card.Channels * w.factor * w.factor }
-
-// part writes a file of the bundle.
-func (w *writer) part(role string, build func(g *onnx.Graph) error) (prior.BundleFile, error) {
-	g := onnx.NewGraph(w.opset)
-	if err := build(g); err != nil {
-		return prior.BundleFile{}, err
-	}
-	data, err := g.Marshal(role)
-	if err != nil {
-		return prior.BundleFile{}, err
-	}
-	name := role + ".onnx"
-	sum := sha256.Sum256(data)
-	return prior.BundleFile{File: name, SHA256: hex.EncodeToString(sum[:])}, os.WriteFile(filepath.Join(w.dir, name), data, 0o644)
-}
 
 // images and latent are the shapes of any batch.
 func (w *writer) images() []int { return []int{-1, w.card.Channels, -1, -1} }
@@ -191,6 +155,29 @@ func (w *writer) kernels() []float32 {
 					}
 				}
 			}
+		}
+	}
+	return out
+}
+
+// basis returns the orthonormal Haar vectors of length n, a power of two: the mean, then the differences from the largest
+// to the smallest support.
+func basis(n int) [][]float64 {
+	mean := make([]float64, n)
+	for i := range mean {
+		mean[i] = 1 / math.Sqrt(float64(n))
+	}
+	out := [][]float64{mean}
+	for support := n; support >= 2; support /= 2 {
+		for begin := 0; begin < n; begin += support {
+			v := make([]float64, n)
+			for i := range support {
+				v[begin+i] = 1 / math.Sqrt(float64(support))
+				if i >= support/2 {
+					v[begin+i] = -v[begin+i]
+				}
+			}
+			out = append(out, v)
 		}
 	}
 	return out

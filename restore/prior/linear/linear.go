@@ -3,13 +3,7 @@
 package linear
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
@@ -83,51 +77,37 @@ func (s Stage) Write(dir string, variance []float32) error {
 	if err != nil {
 		return err
 	}
-	parts := map[string]func(g *onnx.Graph){
-		"encoder": func(g *onnx.Graph) {
+	parts := map[string]func(g *onnx.Graph) error{
+		"encoder": func(g *onnx.Graph) error {
 			g.Output("z", multiply(g, s.Encode, g.Input("x", onnx.Float, pixels...), latents))
+			return nil
 		},
-		"decoder": func(g *onnx.Graph) {
+		"decoder": func(g *onnx.Graph) error {
 			g.Output("x", multiply(g, s.Decode, g.Input("z", onnx.Float, latents...), pixels))
+			return nil
 		},
-		"unet": func(g *onnx.Graph) {
+		"unet": func(g *onnx.Graph) error {
 			z := g.Input("z", onnx.Float, latents...)
 			g.Output("eps", Score(g, z, g.Input("t", onnx.Int64, -1), variance, schedule))
+			return nil
 		},
 	}
 	stage := prior.KL
 	if s.Step > 0 {
 		stage = prior.VQ
-		parts["quantizer"] = func(g *onnx.Graph) {
+		parts["quantizer"] = func(g *onnx.Graph) error {
 			step := g.Scalar(float32(s.Step))
 			z := g.Div(g.Input("z", onnx.Float, latents...), step)
 			g.Output("q", g.Mul(g.Apply("Round", onnx.Float, latents, nil, z), step))
+			return nil
 		}
 	}
 	factor := s.Image.Height / s.Latent.Height
-	card := prior.BundleCard{
+	return prior.WriteBundle(dir, prior.BundleCard{
 		Card: 1, Kind: "latent", Name: "linear", License: "Apache-2.0", FirstStage: stage, Prediction: prior.Epsilon,
 		Schedule: Schedule, Range: "-1..1", Channels: s.Image.Channels, Latent: s.Latent.Channels, Factor: factor,
-		MultipleOf: factor, Scale: 1, Files: map[string]prior.BundleFile{},
-	}
-	for role, build := range parts {
-		g := onnx.NewGraph(onnx.DefaultOpset)
-		build(g)
-		data, err := g.Marshal(role)
-		if err != nil {
-			return fmt.Errorf("build %s: %w", role, err)
-		}
-		sum := sha256.Sum256(data)
-		card.Files[role] = prior.BundleFile{File: role + ".onnx", SHA256: hex.EncodeToString(sum[:])}
-		if err := os.WriteFile(filepath.Join(dir, role+".onnx"), data, 0o600); err != nil {
-			return err
-		}
-	}
-	text, err := json.Marshal(card)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, prior.CardName), text, 0o600)
+		MultipleOf: factor, Scale: 1,
+	}, onnx.DefaultOpset, parts)
 }
 
 // multiply returns a matrix times the values of each image or latent, in the shape dims.

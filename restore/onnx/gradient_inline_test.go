@@ -3,64 +3,13 @@ package onnx_test
 import (
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 )
-
-func TestTypes(t *testing.T) {
-	t.Parallel()
-	g := onnx.NewGraph(18)
-	x := g.Input("x", onnx.Float, -1, 3, 8, 8)
-	g.Output("y", g.Apply("Conv", onnx.Float, []int{-1, 4, 4, 4}, map[string]any{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}, x, g.Const(onnxtest.Random(4*27, 1), 4, 3, 3, 3)))
-	m := onnxtest.Parse(t, g)
-	if _, err := onnx.Types(m, nil); !errors.Is(err, modelfile.ErrModel) || !strings.Contains(err.Error(), "input x") {
-		t.Errorf("error %v, want ErrModel that names the input", err)
-	}
-	types, err := onnx.Types(m, map[string][]int{"x": {5, 3, 8, 8}})
-	must(t, err)
-	if y := types["y"]; y.DType != onnx.Float || !slices.Equal(y.Dims, []int{5, 4, 4, 4}) {
-		t.Errorf("output %v, want float [5 4 4 4]", y)
-	}
-	types, err = onnx.Types(m, map[string][]int{"x": {5, 2, 8, 8}})
-	if _, ok := types["y"]; err != nil || ok {
-		t.Errorf("types %v, error %v; want no output for inputs that do not fit", types, err)
-	}
-}
-
-func TestDifferentiable(t *testing.T) {
-	t.Parallel()
-	node := func(op, in, out string) *onnxpb.NodeProto {
-		return &onnxpb.NodeProto{OpType: op, Name: "the_" + op, Input: []string{in}, Output: []string{out}}
-	}
-	for name, c := range map[string]struct {
-		nodes []*onnxpb.NodeProto
-		want  string // in the message; empty: differentiable
-	}{
-		"rules":              {[]*onnxpb.NodeProto{node("Sin", "x", "t"), node("Tanh", "t", "y")}, ""},
-		"without a rule":     {[]*onnxpb.NodeProto{node("Sin", "x", "t"), node("Hardmax", "t", "y")}, `differentiate Hardmax "the_Hardmax"`},
-		"before a free form": {[]*onnxpb.NodeProto{node("Det", "x", "t"), node("Unheard", "t", "y")}, `differentiate Det "the_Det"`},
-		"unused":             {[]*onnxpb.NodeProto{node("Hardmax", "x", "t"), node("Tanh", "x", "y")}, ""},
-		"no such output":     {[]*onnxpb.NodeProto{node("Tanh", "x", "z")}, `no value "y"`},
-	} {
-		err := onnx.Differentiable(nodes(t, nil, c.nodes...), "y", "x", map[string][]int{"x": {2, 3}})
-		if c.want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, onnx.ErrNoGradient) && !errors.Is(err, modelfile.ErrModel) {
-			t.Errorf("%s: error %v, want one with %s", name, err, c.want)
-		}
-	}
-}
 
 // Forms of look-ups and moves that a rule does not cover are refused by name.
 func TestGradientRefusesMoves(t *testing.T) {
