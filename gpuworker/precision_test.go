@@ -200,7 +200,7 @@ func TestOffer(t *testing.T) {
 	got, err := json.Marshal(manifest.Beat{Precisions: all, Auto: auto})
 	must(t, err)
 	for i, p := range rt.Precisions() {
-		if string(all[i]) != p.Name() || !all[i].Fixed() || slices.Contains(whole, all[i]) != rt.Whole(p) {
+		if all[i] != p || !all[i].Fixed() || slices.Contains(whole, all[i]) != rt.Whole(p) {
 			t.Errorf("%s is offered as %s", p, all[i])
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 )
 
 // benchOptions are the flags of bench.
@@ -68,7 +69,7 @@ func newBenchCommand() *cobra.Command {
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
 	f.StringVar((*string)(&o.run.Spec.Precision), "precision", string(manifest.PrecisionAuto),
-		"arithmetic of the score network: "+cli.Words(append(manifest.Precisions(), manifest.PrecisionAuto)))
+		"arithmetic of the score network: "+cli.Words(append(parameter.Precisions(), manifest.PrecisionAuto)))
 	return cmd
 }
 
@@ -149,9 +150,9 @@ func (r benchResults) printTorch(task string, torch *torchProcess, w io.Writer) 
 			solver, float32s = append(solver, t.solver), append(float32s, t.float32)
 		}
 		precision := r.timings[s][0].precision
-		fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+precision.Name(), s.batch, spreadOf(solver).median)
+		fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+string(precision), s.batch, spreadOf(solver).median)
 		if precision != onnxruntime.FP32 {
-			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+onnxruntime.FP32.Name(), s.batch, spreadOf(float32s).median)
+			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+string(onnxruntime.FP32), s.batch, spreadOf(float32s).median)
 		}
 	}
 	for _, v := range r.variants {
@@ -190,5 +191,5 @@ func (o benchOptions) summary(r benchResults, torch bool) (string, error) {
 		campaign = append(campaign, t.campaign)
 	}
 	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f", first[0].provider,
-		first[0].precision.Name(), spreadOf(campaign).median), nil
+		first[0].precision, spreadOf(campaign).median), nil
 }
