@@ -186,8 +186,8 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 			w = start(t, cfg)
 			results(t, q, 1)
 			w.stop(t)
-			if r := wantStored(t, s, all[0].ID); made != c.want || r.Runtime.Precision != string(c.precision) {
-				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision)
+			if r := wantStored(t, s, all[0].ID); made != c.want || r.Runtime.Precision != c.precision.Short() {
+				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision.Short())
 			}
 		})
 	}
