@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )
@@ -18,8 +18,8 @@ import (
 type checkpoint struct {
 	State  solver.State
 	Curves solver.Curves
-	// Precision of the steps so far; empty in checkpoints of earlier versions.
-	Precision onnxruntime.Precision
+	// Precision is the short name of that of the steps so far; empty in checkpoints of earlier versions.
+	Precision string
 	// Seconds are the item's share of the solver time of the steps so far; 0 in checkpoints of earlier versions.
 	Seconds float64
 }
@@ -65,8 +65,8 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	if !solver.Fits(run, c.State, c.Curves) {
 		return nil, errors.New("the checkpoint belongs to another problem")
 	}
-	if now := t.assigned.Engine.Build(t.Plan).Precision; c.Precision != "" && c.Precision != now {
-		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", c.Precision.Name(), now.Name())
+	if now := t.assigned.Engine.Build(t.Plan).Precision; c.Precision != "" && c.Precision != now.Short() {
+		return nil, fmt.Errorf("its steps were computed in %s, this worker computes in %s", parameter.PrecisionOf(c.Precision), now)
 	}
 	return &c, nil
 }
@@ -80,7 +80,7 @@ func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, sta
 		if states[i].Step == 0 {
 			continue
 		}
-		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.Plan).Precision, t.spent() + seconds}.encode(t.Item.ID)
+		data, err := checkpoint{states[i], curves[i], t.assigned.Engine.Build(t.Plan).Precision.Short(), t.spent() + seconds}.encode(t.Item.ID)
 		if err == nil {
 			err = t.assigned.Store.Put(a.Ctx, checkpointKey(t.Item.ID), data)
 		}

@@ -9,7 +9,7 @@ import (
 
 // raceWorkload is the key of a race: it has no provider, and the settings of all candidates.
 func raceWorkload(e *restore.Engine, p restore.Plan) tuner.Workload {
-	parts := []any{cmp.Or(string(p.Precision), string(e.Build(p).Precision))}
+	parts := []any{cmp.Or(p.Precision, e.Build(p).Precision).Short()}
 	for _, rt := range e.Candidates(p) {
 		parts = append(parts, rt.Provider(), rt.Version(), rt.Threads(), rt.Settings())
 	}

@@ -176,7 +176,7 @@ func RuntimeOf(e *restore.Engine, p restore.Plan, version string) manifest.Runti
 	}
 	return manifest.Runtime{
 		Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(),
-		Options: e.Settings(p), Precision: string(build.Precision), Form: string(build.Form), K: k, Version: version,
+		Options: e.Settings(p), Precision: build.Precision.Short(), Form: string(build.Form), K: k, Version: version,
 		Streams: build.Streams,
 	}
 }

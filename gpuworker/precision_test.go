@@ -156,8 +156,8 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 			w = start(t, cfg)
 			results(t, q, 1)
 			w.stop(t)
-			if r := wantStored(t, s, all[0].ID); made != c.want || r.Runtime.Precision != string(c.precision) {
-				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision)
+			if r := wantStored(t, s, all[0].ID); made != c.want || r.Runtime.Precision != c.precision.Short() {
+				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision.Short())
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestOffer(t *testing.T) {
 	got, err := json.Marshal(manifest.Beat{Precisions: all, Auto: auto})
 	must(t, err)
 	for i, p := range rt.Precisions() {
-		if string(all[i]) != p.Name() || !all[i].Fixed() || slices.Contains(whole, all[i]) != rt.Whole(p) {
+		if all[i] != p || !all[i].Fixed() || slices.Contains(whole, all[i]) != rt.Whole(p) {
 			t.Errorf("%s is offered as %s", p, all[i])
 		}
 	}

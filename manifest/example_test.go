@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"ddiff/manifest"
+	"ddiff/restore/parameter"
 )
 
 func ExampleParse() {
@@ -53,7 +54,7 @@ func ExampleSpec_Validate() {
 	spec.Tasks = []manifest.TaskSpec{{Name: "super_resolutoin"}}
 	spec.Name = "from flags"
 	fmt.Println(spec.Validate(manifest.Vocabulary{
-		Tasks:   map[string][]manifest.Parameter{"super_resolution": {{Name: "factor"}}, "hdr": nil},
+		Tasks:   map[string]parameter.List{"super_resolution": {{Name: "factor", Max: 8}}, "hdr": nil},
 		Methods: []string{"ddiff"},
 		Presets: []string{"natural"},
 	}))

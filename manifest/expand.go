@@ -64,46 +64,30 @@ type Resolver func(task TaskSpec, ownKernel bool, method string, width, height i
 
 // Expander expands the rows of one campaign into items.
 type Expander struct {
+	// Precision is that of all items but those of [Spec.Float32]: the spec's, or the choice for a campaign with the precision auto.
+	Precision Precision
+	// Tile and Overlap are the result of [Spec.Tiles].
+	Tile, Overlap int
+	// Operators has the digests of the campaign's operator files, by [TaskSpec.Operator].
+	Operators map[string]string
+	// Known decides by task whether a row may have photons, a measurement range, a mask and a kernel, or must have one. Its nil maps
+	// accept every row.
+	Known Vocabulary
+
 	spec     *Spec
 	campaign string
 	prior    string
 	resolve  Resolver
-	// precision is the fixed precision of all items but those of [Spec.Float32], or empty.
-	precision Precision
-	// tile and overlap divide images that are larger than a tile; tile is 0 without tiles.
-	tile, overlap int
-	// known has Inputs, Required, Optional, Unranged and Photons of the caller's vocabulary; nil maps are unknown.
-	known Vocabulary
-	// operators maps the paths of operator files to their digests.
-	operators map[string]string
 }
 
 // NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's file.
 func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
 	e := &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
 	if spec.Precision.Fixed() {
-		e.precision = spec.Precision
+		e.Precision = spec.Precision
 	}
 	return e
 }
-
-// SetPrecision supplies the choice for a campaign with the precision auto.
-func (e *Expander) SetPrecision(p Precision) { e.precision = p }
-
-// SetTiles supplies the result of [Spec.Tiles].
-func (e *Expander) SetTiles(tile, overlap int) { e.tile, e.overlap = tile, overlap }
-
-// SetInputs supplies Inputs, Required and Unranged of the vocabulary: a row with a mask, a kernel or a measurement range that a task does
-// not use fails, and so does one that lacks a file that the task requires.
-func (e *Expander) SetInputs(v Vocabulary) {
-	v.Photons, e.known = e.known.Photons, v
-}
-
-// SetPhotons supplies [Vocabulary.Photons]: a row with photons for a task without them fails.
-func (e *Expander) SetPhotons(photons map[string]bool) { e.known.Photons = photons }
-
-// SetOperators supplies the digests of the campaign's operator files, by [TaskSpec.Operator].
-func (e *Expander) SetOperators(sha256 map[string]string) { e.operators = sha256 }
 
 // Expand returns the items of a row: tasks × methods × runs, with tasks outermost and runs innermost.
 // First is the manifest index of the first item.
@@ -119,7 +103,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 	if err != nil {
 		failed = failedItems(row, e.spec, first, err.Error())
 		for i := range failed {
-			failed[i].Item.Precision = e.spec.PrecisionOf(failed[i].Item.Task, e.precision)
+			failed[i].Item.Precision = e.spec.PrecisionOf(failed[i].Item.Task, e.Precision)
 		}
 		return nil, failed
 	}
@@ -128,7 +112,7 @@ func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed
 		if err != nil {
 			reason := fmt.Sprintf("task %s, method %s: %v", p.task.Name, p.method, err)
 			res := failedItem(row, e.spec, e.campaign, p, reason)
-			res.Item.Precision = e.spec.PrecisionOf(p.task.Name, e.precision)
+			res.Item.Precision = e.spec.PrecisionOf(p.task.Name, e.Precision)
 			failed = append(failed, res)
 			continue
 		}
@@ -147,8 +131,8 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 			return Item{}, err
 		}
 	}
-	if input, known := e.known.Inputs[p.task.Name]; known {
-		if err := row.Overrides.checkInput(p.task.Name, input, e.known.Required[p.task.Name]); err != nil {
+	if input, known := e.Known.Inputs[p.task.Name]; known {
+		if err := row.Overrides.checkInput(p.task.Name, input, e.Known.Required[p.task.Name]); err != nil {
 			return Item{}, err
 		}
 	}
@@ -156,7 +140,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		return Item{}, err
 	}
 	estimated := *p.task.Sigma == SigmaAuto
-	if can, known := e.known.Photons[p.task.Name]; p.task.Photons != nil && known && !can {
+	if can, known := e.Known.Photons[p.task.Name]; p.task.Photons != nil && known && !can {
 		return Item{}, errPhotons(p.task.Name)
 	}
 	if p.task.Photons != nil && estimated {
@@ -169,7 +153,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
 		return Item{}, err
 	}
-	own := e.known.Optional[p.task.Name] && row.Overrides.Kernel != ""
+	own := e.Known.Optional[p.task.Name] && row.Overrides.Kernel != ""
 	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {
 		return Item{}, err
@@ -187,14 +171,14 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.Mask = source(row.Overrides.Mask, probe.MaskSHA256)
 	it.Kernel = source(row.Overrides.Kernel, probe.KernelSHA256)
 	if file := p.task.Operator; file != "" {
-		if it.Operator = source(file, e.operators[file]); len(it.Operator.SHA256) != 64 {
+		if it.Operator = source(file, e.Operators[file]); len(it.Operator.SHA256) != 64 {
 			return it, fmt.Errorf("operator %q has no SHA-256 digest", file)
 		}
 	}
 	it.FromTask, it.OwnKernel, it.Solver = fromTask, own, solver
-	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task, e.precision)
-	if e.tile > 0 && max(it.Width, it.Height) > e.tile {
-		it.Tile, it.Overlap = e.tile, e.overlap
+	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task, e.Precision)
+	if e.Tile > 0 && max(it.Width, it.Height) > e.Tile {
+		it.Tile, it.Overlap = e.Tile, e.Overlap
 	}
 	err = it.Identify()
 	return it, err

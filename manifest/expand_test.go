@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 func testSpec() *Spec {
@@ -97,7 +99,7 @@ func TestExpandRunsOfATask(t *testing.T) {
 		checkError(t, "runs: "+runs, err, want)
 	}
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hdr", Runs: 3}}
-	if err := spec.Validate(Vocabulary{Tasks: map[string][]Parameter{"hdr": nil}, Methods: spec.Methods, Presets: []string{"natural"}}); err == nil ||
+	if err := spec.Validate(Vocabulary{Tasks: map[string]parameter.List{"hdr": nil}, Methods: spec.Methods, Presets: []string{"natural"}}); err == nil ||
 		!strings.Contains(err.Error(), `task "hdr" is repeated`) {
 		t.Errorf("equal tasks with other runs: %v", err)
 	}

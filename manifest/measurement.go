@@ -167,7 +167,7 @@ func (s *Spec) unusedRange(cause error) *FieldError {
 // checkMeasurementRange returns an error for a row whose measurement the range of the dataset does not describe.
 func (e *Expander) checkMeasurementRange(row Row, task string) error {
 	name := redact.Address(row.Measurement)
-	switch reason := e.known.Unranged[task]; {
+	switch reason := e.Known.Unranged[task]; {
 	case e.spec.Dataset.MeasurementRange == nil:
 		return nil
 	case row.Measurement == "":

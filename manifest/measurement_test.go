@@ -25,7 +25,7 @@ func TestUnusedMeasurementRange(t *testing.T) {
 				spec.Override("dataset.measurement_range", c.override)
 			}
 			e := NewExpander(spec, "prior", testResolve)
-			e.SetInputs(Vocabulary{Unranged: map[string]string{"hdr": "", "moduli": "no black"}})
+			e.Known = Vocabulary{Unranged: map[string]string{"hdr": "", "moduli": "no black"}}
 			row := Row{Name: "x", Image: "/x.png", Measurement: c.measurement, Overrides: Overrides{Task: c.task}}
 			probe := testProbe()
 			probe.MeasurementSHA256 = strings.Repeat("cd", 32)
@@ -63,8 +63,8 @@ func TestUnusedInputs(t *testing.T) {
 	spec := testSpec()
 	spec.Tasks = []TaskSpec{{Name: "hdr"}, {Name: "hole"}, {Name: "lens", Operator: "/o/lens.onnx"}, {Name: "plain", Operator: "/o/plain.onnx"}}
 	e := NewExpander(spec, "prior", testResolve)
-	e.SetInputs(Vocabulary{Inputs: map[string]string{"hdr": "", "hole": "mask", "lens": "kernel", "plain": ""}})
-	e.SetOperators(map[string]string{"/o/lens.onnx": strings.Repeat("12", 32), "/o/plain.onnx": strings.Repeat("34", 32)})
+	e.Known = Vocabulary{Inputs: map[string]string{"hdr": "", "hole": "mask", "lens": "kernel", "plain": ""}}
+	e.Operators = map[string]string{"/o/lens.onnx": strings.Repeat("12", 32), "/o/plain.onnx": strings.Repeat("34", 32)}
 	probe := testProbe()
 	probe.MaskSHA256, probe.KernelSHA256 = strings.Repeat("ab", 32), strings.Repeat("cd", 32)
 	for _, c := range []struct {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ddiff/restore/parameter"
 )
 
 // OperatorFile names an operator file of a campaign.
@@ -53,7 +55,7 @@ func OperatorName(file string) string {
 }
 
 // OperatorParameters returns the parameters of a task's operator; nil if they are unknown.
-func (v Vocabulary) OperatorParameters(t TaskSpec) []Parameter {
+func (v Vocabulary) OperatorParameters(t TaskSpec) parameter.List {
 	if t.Operator != "" {
 		return v.Operators[t.Operator]
 	}

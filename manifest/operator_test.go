@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ddiff/manifest"
+	"ddiff/restore/parameter"
 )
 
 func TestOperatorName(t *testing.T) {
@@ -56,8 +57,8 @@ func TestOperatorFields(t *testing.T) {
 		s, err := manifest.Parse("c.yaml", []byte("dataset: {path: x}\ntasks: ["+text+"]\n"), "/base")
 		if err == nil {
 			err = s.Validate(manifest.Vocabulary{
-				Tasks: map[string][]manifest.Parameter{"hdr": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
-				Operators: map[string][]manifest.Parameter{"/base/a.onnx": {{Name: "gain", Numbers: true, Test: func(manifest.Value) error { return nil }}}},
+				Tasks: map[string]parameter.List{"hdr": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
+				Operators: map[string]parameter.List{"/base/a.onnx": {{Name: "gain", Max: 10}}},
 			})
 		}
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 // photonsVocabulary has a task whose measurement is a picture, and one whose measurement is none.
 func photonsVocabulary() Vocabulary {
 	return Vocabulary{
-		Tasks: map[string][]Parameter{"hdr": nil, "denoise": nil, "phase": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
+		Tasks: map[string]parameter.List{"hdr": nil, "denoise": nil, "phase": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
 		Photons: map[string]bool{"hdr": true, "denoise": true, "phase": false},
 	}
 }
@@ -73,7 +75,7 @@ func TestPhotonsOfRows(t *testing.T) {
 	s := parsed(t, "dataset: {path: l.csv}\nphotons: 30\ntasks: [hdr, {name: denoise, photons: 5}]\n")
 	expand := func(row Row) ([]Item, []Result) {
 		e := NewExpander(s, "prior", resolve)
-		e.SetPhotons(photonsVocabulary().Photons)
+		e.Known.Photons = photonsVocabulary().Photons
 		return e.Expand(row, probe, 0)
 	}
 	for name, c := range map[string]struct {

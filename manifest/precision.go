@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"ddiff/restore/parameter"
 )
 
 // Precision is the arithmetic of the score network in a campaign. Operators, data term, dual variable, schedule, norms and
@@ -13,47 +15,20 @@ import (
 // A fixed precision is part of the identity of an item: results of two precisions are never used for each other. A
 // campaign without a precision has the identities of earlier versions, and each worker computes in its own default; the
 // result records it ([Runtime.Precision]).
-type Precision string
+type Precision = parameter.Precision
 
 // The precisions of a campaign.
 const (
-	PrecisionFloat32  Precision = "float32"
-	PrecisionBFloat16 Precision = "bfloat16"
-	PrecisionFloat16  Precision = "float16"
+	PrecisionFloat32  = parameter.Float32
+	PrecisionBFloat16 = parameter.BFloat16
+	PrecisionFloat16  = parameter.Float16
 	// PrecisionAuto: one fixed precision for the whole campaign but the tasks of [Spec.Float32], chosen once before its first item. See
 	// [Campaign.Precision].
 	PrecisionAuto Precision = "auto"
 )
 
-// Precisions lists the fixed precisions, float32 first.
-func Precisions() []Precision {
-	return []Precision{PrecisionFloat32, PrecisionBFloat16, PrecisionFloat16}
-}
-
-// Fixed reports whether p is one of [Precisions].
-func (p Precision) Fixed() bool { return slices.Contains(Precisions(), p) }
-
-// precisionNames are the values of the field in a campaign file.
-func precisionNames() []string {
-	var out []string
-	for _, p := range append(Precisions(), PrecisionAuto) {
-		out = append(out, string(p))
-	}
-	return out
-}
-
 // Used returns the precision in which a result was computed; empty if it is not recorded.
-func (r Runtime) Used() Precision {
-	switch r.Precision {
-	case "fp32":
-		return PrecisionFloat32
-	case "bf16":
-		return PrecisionBFloat16
-	case "fp16":
-		return PrecisionFloat16
-	}
-	return Precision(r.Precision)
-}
+func (r Runtime) Used() Precision { return parameter.PrecisionOf(r.Precision) }
 
 // Needs returns the precision that the campaign fixes for all its items: that of the spec, or the choice for auto. Empty:
 // each worker's default. ok is false while the choice for auto is not made.

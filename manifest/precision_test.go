@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 // Each fixed precision gives a campaign and its items identities of their own, which must not change; the measurement and
@@ -43,7 +45,7 @@ func TestExpandPrecision(t *testing.T) {
 		spec.Precision = c.spec
 		e := NewExpander(spec, "prior", testResolve)
 		if c.chosen != "" {
-			e.SetPrecision(c.chosen)
+			e.Precision = c.chosen
 		}
 		items, _ := e.Expand(good, testProbe(), 0)
 		_, failed := e.Expand(bad, Probe{}, len(items))
@@ -79,7 +81,7 @@ func TestExpandFloat32(t *testing.T) {
 		spec.Precision = c.spec
 		e := NewExpander(spec, "prior", testResolve)
 		if c.chosen != "" {
-			e.SetPrecision(c.chosen)
+			e.Precision = c.chosen
 		}
 		all := map[string]int{}
 		for _, row := range rows {
@@ -154,7 +156,7 @@ func TestSpecFloat32(t *testing.T) {
 		"precision: auto\nfloat32: hdr":                         "c.yaml:2: float32: ",
 		"precision: auto\nfloat32: [hdr, phase_retrieval, hdr]": `c.yaml:2: float32[2]: task "hdr" is repeated; remove one`,
 	} {
-		_, err := validated(lines+"\n"+rest, Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "phase_retrieval": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"}})
+		_, err := validated(lines+"\n"+rest, Vocabulary{Tasks: map[string]parameter.List{"hdr": nil, "phase_retrieval": nil}, Methods: []string{"ddiff"}, Presets: []string{"natural"}})
 		checkError(t, lines, err, want)
 	}
 }
@@ -199,14 +201,5 @@ func TestCampaignNeeds(t *testing.T) {
 			t.Errorf("%+v: needs %q, %v", c, got, ok)
 		}
 		checkError(t, string(c.spec), record.Validate(), c.err)
-	}
-}
-
-func TestUsedPrecision(t *testing.T) {
-	t.Parallel()
-	for value, want := range map[string]Precision{"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "": "", "int4": "int4"} {
-		if got := (Runtime{Precision: value}).Used(); got != want {
-			t.Errorf("%q is %q, want %q", value, got, want)
-		}
 	}
 }

@@ -3,6 +3,8 @@ package manifest
 import (
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 // TestCheckInput: a task that needs a file gets it, and no other.
@@ -30,7 +32,7 @@ func TestCheckInput(t *testing.T) {
 // TestValidateRequired: a campaign whose rows cannot name the file that a task requires is refused when it is read.
 func TestValidateRequired(t *testing.T) {
 	t.Parallel()
-	v := Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "inpaint": nil}, Inputs: map[string]string{"hdr": "", "inpaint": "mask"},
+	v := Vocabulary{Tasks: map[string]parameter.List{"hdr": nil, "inpaint": nil}, Inputs: map[string]string{"hdr": "", "inpaint": "mask"},
 		Required: map[string]bool{"inpaint": true}, Methods: []string{"ddiff"}, Presets: []string{"natural"}}
 	const want = "tasks[1]: task inpaint needs a mask; give --mask, dataset.mask of the campaign file, or the column mask of a list"
 	for dataset, want := range map[string]string{

@@ -138,9 +138,7 @@ func (v Vocabulary) settingsOf(values Values, methods, part []string) Values {
 	}
 	out := maps.Clone(values)
 	maps.DeleteFunc(out, func(name string, _ Value) bool {
-		has := func(m string) bool {
-			return slices.ContainsFunc(v.Parameters[m], func(p Parameter) bool { return p.Name == name })
-		}
+		has := func(m string) bool { return slices.Contains(v.Parameters[m].Names(), name) }
 		return slices.ContainsFunc(methods, has) && !slices.ContainsFunc(part, has)
 	})
 	return out

@@ -6,15 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 // restrictable knows three methods, with one parameter each and one in common.
 func restrictable() Vocabulary {
-	v := Vocabulary{Tasks: map[string][]Parameter{"hdr": nil, "inpaint_box": nil}, Methods: []string{"ddiff", "dps", "daps"},
-		Parameters: map[string][]Parameter{}, Presets: []string{"natural"}}
+	v := Vocabulary{Tasks: map[string]parameter.List{"hdr": nil, "inpaint_box": nil}, Methods: []string{"ddiff", "dps", "daps"},
+		Parameters: map[string]parameter.List{}, Presets: []string{"natural"}}
 	for m, own := range map[string]string{"ddiff": "gamma0", "dps": "scale", "daps": "chain_lr"} {
 		for _, name := range []string{own, "shared"} {
-			v.Parameters[m] = append(v.Parameters[m], Parameter{Name: name, Numbers: true, Test: func(Value) error { return nil }})
+			v.Parameters[m] = append(v.Parameters[m], parameter.Parameter{Name: name, Max: 10})
 		}
 	}
 	return v

@@ -39,14 +39,6 @@ func Selections() []Selection {
 	return []Selection{SelectFirst, SelectMean, SelectClosestToNoise, SelectMinMisfit, SelectBestPSNR, SelectBestSSIM}
 }
 
-func selectionNames() []string {
-	var out []string
-	for _, s := range Selections() {
-		out = append(out, string(s))
-	}
-	return out
-}
-
 // Spec is one campaign: images, tasks, settings and the place of the results. The JSON form is itself a valid campaign file.
 type Spec struct {
 	// Name is for people, at most 100 characters. Default: the file's name without its

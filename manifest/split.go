@@ -68,7 +68,7 @@ func (d *yamlDecoder) split(n *yaml.Node, path string, s *Split) {
 
 // Check returns the first problem of a split with the name of its field.
 func (s Split) Check() (field string, err error) {
-	patterns := len(s.Tune)+len(s.Test) > 0
+	patterns, sides := len(s.Tune)+len(s.Test) > 0, []Side{SideAll, SideTune, SideTest}
 	switch {
 	case !(s.Share >= 0 && s.Share < 1):
 		return "tune", fmt.Errorf("%v is out of range, want a share above 0 and below 1", max(s.Share, 0))
@@ -78,8 +78,8 @@ func (s Split) Check() (field string, err error) {
 		return "tune", errors.New("a list of patterns excludes a share and folds; give one of them")
 	case s.Folds != 0 && (s.Folds < 2 || s.Folds > MaxFolds):
 		return "folds", fmt.Errorf("%d is out of range, want 2 to %d", s.Folds, MaxFolds)
-	case s.Run != "" && !slices.Contains([]Side{SideAll, SideTune, SideTest}, s.Run):
-		return "run", unknown("value", string(s.Run), []string{string(SideAll), string(SideTune), string(SideTest)})
+	case s.Run != "" && !slices.Contains(sides, s.Run):
+		return "run", unknown("value", string(s.Run), texts(sides))
 	case s.Fold < 0 || s.Fold > s.Folds:
 		return "fold", fmt.Errorf("%d is out of range, want 1 to the number of folds, %d", s.Fold, s.Folds)
 	case s.Folds > 0 && s.Fold == 0 && (s.Run == SideTune || s.Run == SideTest):

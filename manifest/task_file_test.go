@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 // taskFileVocabulary has a task with a mask, one with a kernel, and one without a file.
 func taskFileVocabulary() Vocabulary {
 	return Vocabulary{
-		Tasks: map[string][]Parameter{"hdr": nil, "hole": nil, "lens": nil}, Inputs: map[string]string{"hdr": "", "hole": "mask", "lens": "kernel"},
+		Tasks: map[string]parameter.List{"hdr": nil, "hole": nil, "lens": nil}, Inputs: map[string]string{"hdr": "", "hole": "mask", "lens": "kernel"},
 		Required: map[string]bool{"hole": true}, Methods: []string{"ddiff"}, Presets: []string{"natural"},
 	}
 }
@@ -33,7 +35,7 @@ func TestTaskFiles(t *testing.T) {
 	e := NewExpander(s, strings.Repeat("ab", 32), func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	})
-	e.SetInputs(taskFileVocabulary())
+	e.Known = taskFileVocabulary()
 	mask, kernel, other := strings.Repeat("1", 64), strings.Repeat("2", 64), strings.Repeat("3", 64)
 	probe := Probe{ImageSHA256: strings.Repeat("0", 64), Width: 8, Height: 8, TaskFiles: map[string]string{files[0]: mask, files[1]: kernel}}
 	items, failed := e.Expand(row, probe, 0)

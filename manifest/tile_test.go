@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 func tiledSpec(t *testing.T, lines string) (*Spec, error) {
@@ -74,7 +76,7 @@ func TestTileIdentity(t *testing.T) {
 	}
 	expand := func(tile, overlap, width, height int) Item {
 		e := NewExpander(s, strings.Repeat("a", 64), resolve)
-		e.SetTiles(tile, overlap)
+		e.Tile, e.Overlap = tile, overlap
 		items, failed := e.Expand(Row{Name: "x", Image: "x.png"}, Probe{ImageSHA256: strings.Repeat("b", 64), Width: width, Height: height}, 0)
 		if len(failed) > 0 || len(items) != 1 || items[0].CheckID() != nil {
 			t.Fatalf("expand: %v, %v", items, failed)
@@ -116,7 +118,7 @@ func key(t *testing.T, of func() ([32]byte, error)) [32]byte {
 func TestUntiledMethods(t *testing.T) {
 	t.Parallel()
 	reason := wordError("dps cannot restore images in tiles")
-	v := Vocabulary{Tasks: map[string][]Parameter{"hdr": nil}, Methods: []string{"ddiff", "dps"}, Presets: []string{"natural"}, MultipleOf: 8, Tile: 256, Untiled: map[string]error{"dps": reason}}
+	v := Vocabulary{Tasks: map[string]parameter.List{"hdr": nil}, Methods: []string{"ddiff", "dps"}, Presets: []string{"natural"}, MultipleOf: 8, Tile: 256, Untiled: map[string]error{"dps": reason}}
 	for lines, refused := range map[string]bool{
 		"methods: [dps]": false, "methods: [dps]\ntile: off": false, "methods: [ddiff]\ntile: 128": false,
 		"methods: [dps]\ntile: auto": false, // of images of 256 pixels

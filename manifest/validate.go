@@ -11,14 +11,15 @@ import (
 	"unicode"
 
 	"ddiff/internal/redact"
+	"ddiff/restore/parameter"
 )
 
 // Vocabulary holds the names that the caller can run. This package knows none of them.
 type Vocabulary struct {
 	// Tasks maps each built-in task to its operator parameters.
-	Tasks map[string][]Parameter
+	Tasks map[string]parameter.List
 	// Operators maps the operator files that the caller has read to their parameters; parameters of other files are not checked.
-	Operators map[string][]Parameter
+	Operators map[string]parameter.List
 	// Inputs maps each task to the file that a row may give to it: "mask", "kernel", or "". Nil: they are not checked.
 	Inputs map[string]string
 	// Unranged maps the tasks whose measurements have no values of black and white to the reason.
@@ -34,7 +35,7 @@ type Vocabulary struct {
 	// Methods are the restoration methods.
 	Methods []string
 	// Parameters maps each method to its solver parameters.
-	Parameters map[string][]Parameter
+	Parameters map[string]parameter.List
 	// Unsuited maps methods that the prior rules out to the reason. Empty means that the prior is not known yet.
 	Unsuited map[string]error
 	// Settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve. Nil means that
@@ -52,16 +53,6 @@ type Vocabulary struct {
 	MaxSteps int
 	// OwnSteps maps methods whose largest number of solver steps does not depend on the prior to that number.
 	OwnSteps map[string]int
-}
-
-// Parameter is a parameter of a task or of a method.
-type Parameter struct {
-	Name string
-	// Words are the accepted words. Numbers: numbers are accepted too, and Test checks them.
-	Words   []string
-	Numbers bool
-	// Test returns an error that names the value and the range.
-	Test func(Value) error
 }
 
 // Validate reports all missing, repeated and out-of-range values of the campaign, and names that the vocabulary lacks, each
@@ -213,19 +204,16 @@ func (c *checker) tasks(v Vocabulary) {
 }
 
 // params checks the operator parameters of a task. The row's size can still rule a value out.
-func (c *checker) params(path string, t TaskSpec, parameters []Parameter) {
-	var known []string
-	for _, p := range parameters {
-		known = append(known, p.Name)
-	}
+func (c *checker) params(path string, t TaskSpec, parameters parameter.List) {
 	for _, name := range slices.Sorted(maps.Keys(t.Params)) {
-		switch i := slices.Index(known, name); {
-		case i >= 0:
-			c.add(path+name, parameters[i].Test(Value{Number: t.Params[name]}))
-		case len(known) == 0:
+		p, known := parameters.Find(name)
+		switch {
+		case known:
+			c.add(path+name, p.Test(parameter.Number(t.Params[name])))
+		case len(parameters) == 0:
 			c.add(path+name, fmt.Errorf("unknown parameter %q: %s has no parameters", clip(name), t.Name))
 		default:
-			c.add(path+name, unknown("parameter of "+t.Name, name, known))
+			c.add(path+name, unknown("parameter of "+t.Name, name, parameters.Names()))
 		}
 	}
 }
@@ -250,7 +238,7 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 		return
 	}
 	var known []string
-	parameters := map[string][]Parameter{} // by name, of the methods that have it
+	parameters := map[string]parameter.List{} // by name, of the methods that have it
 	for _, m := range methods {
 		if !slices.Contains(v.Methods, m) {
 			return
@@ -269,8 +257,8 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 		}
 		for _, p := range parameters[name] {
 			err := p.Test(value)
-			if err != nil && value.Word != "" && !p.Numbers {
-				err = unknown("value", value.Word, p.Words)
+			if err != nil && value.Word != "" && len(p.Choices) > 0 {
+				err = unknown("value", value.Word, p.Words())
 			}
 			if err != nil {
 				c.add(field, err)
@@ -292,7 +280,7 @@ func (c *checker) ranges() {
 	s := c.spec
 	c.add("name", checkName(s.Name))
 	c.integer("dataset.size", s.Dataset.Size, 8, 4096)
-	c.name("dataset.fit", "value", string(s.Dataset.Fit), []string{string(FitCenterCrop), string(FitResize), string(FitPad)})
+	c.name("dataset.fit", "value", string(s.Dataset.Fit), texts([]Fit{FitCenterCrop, FitResize, FitPad}))
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
 	c.columns("dataset.columns", s.Dataset.Columns)
 	if r := s.Dataset.MeasurementRange; r != nil {
@@ -317,11 +305,11 @@ func (c *checker) ranges() {
 	c.photons("photons", s.Photons)
 	c.integer("runs", s.Runs, 1, 1000)
 	if s.Select != selectMinResidual {
-		c.name("select", "value", string(s.Select), selectionNames())
+		c.name("select", "value", string(s.Select), texts(Selections()))
 	}
 	c.integer("batch", s.Batch, 0, 1024)
 	if s.Precision != "" {
-		c.name("precision", "value", string(s.Precision), precisionNames())
+		c.name("precision", "value", string(s.Precision), append(texts(parameter.Precisions()), string(PrecisionAuto)))
 	}
 	c.tile(s)
 	c.notEmpty("prior", s.Prior)
@@ -331,6 +319,14 @@ func (c *checker) ranges() {
 		field, err := s.Split.Check()
 		c.add("split."+field, err)
 	}
+}
+
+func texts[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
 }
 
 // checker collects the problems of a spec.

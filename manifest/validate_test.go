@@ -4,31 +4,21 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ddiff/restore/parameter"
 )
 
 func testVocabulary() Vocabulary {
-	number := func(name string, most float64) Parameter {
-		return Parameter{Name: name, Numbers: true, Test: func(v Value) error {
-			if v.Word != "" || !(v.Number >= 0 && v.Number <= most) {
-				return fmt.Errorf("%+v is outside [0, %g]", v, most)
-			}
-			return nil
-		}}
-	}
-	rule := Parameter{Name: "sigma_rule", Words: []string{"ddpm", "full"}, Test: func(v Value) error {
-		if v.Word != "ddpm" && v.Word != "full" {
-			return fmt.Errorf("%+v is not ddpm or full", v)
-		}
-		return nil
-	}}
+	number := func(name string, most float64) parameter.Parameter { return parameter.Parameter{Name: name, Max: most} }
+	rule := parameter.Parameter{Name: "sigma_rule", Choices: []string{"ddpm", "full"}}
 	return Vocabulary{
-		Tasks: map[string][]Parameter{
+		Tasks: map[string]parameter.List{
 			"super_resolution": {number("factor", 16)},
 			"gaussian_deblur":  {number("size", 255), number("std", 64)},
 			"hdr":              nil,
 		},
 		Methods: []string{"ddiff", "hqs"},
-		Parameters: map[string][]Parameter{
+		Parameters: map[string]parameter.List{
 			"ddiff": {number("gamma0", 100), number("a", 10), rule},
 			"hqs":   {number("gamma0", 50), number("zeta", 1)},
 		},
@@ -49,16 +39,16 @@ func TestValidate(t *testing.T) {
 		{"task far from all", "dataset: {path: x}\ntasks: [colourise]\n", `c.yaml:2: tasks[0]: unknown task "colourise" (valid: gaussian_deblur, hdr, super_resolution)`},
 		{"task without a name", "dataset: {path: x}\ntasks: [{sigma: 0.1}]\n", "c.yaml:2: tasks[0]: has no name; name a task"},
 		{"parameter", "dataset: {path: x}\ntasks:\n- name: super_resolution\n  params:\n    factr: 4\n", `c.yaml:5: tasks[0].params.factr: unknown parameter of super_resolution "factr" (did you mean "factor"?)`},
-		{"parameter out of range", "dataset: {path: x}\ntasks:\n- name: gaussian_deblur\n  params:\n    std: -3\n", "c.yaml:5: tasks[0].params.std: {Number:-3 Word:} is outside [0, 64]"},
+		{"parameter out of range", "dataset: {path: x}\ntasks:\n- name: gaussian_deblur\n  params:\n    std: -3\n", "c.yaml:5: tasks[0].params.std: -3 is outside [0, 64]"},
 		{"solver", "dataset: {path: x}\ntasks: [hdr]\nsolver: {gamma0: 100, sigma_rule: full}\n", ""},
 		{"solver name", "dataset: {path: x}\ntasks: [hdr]\nsolver: {gama0: 1}\n", `c.yaml:3: solver.gama0: unknown parameter of ddiff "gama0" (did you mean "gamma0"?)`},
 		{"solver of another method", "dataset: {path: x}\ntasks: [hdr]\nsolver: {zeta: 1}\n", `c.yaml:3: solver.zeta: unknown parameter of ddiff "zeta" (valid: gamma0, a, sigma_rule)`},
 		{"solver of one method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs]\nsolver: {zeta: 1, a: 2}\n", ""},
-		{"solver refused by one method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs]\nsolver: {gamma0: 70}\n", "c.yaml:4: solver.gamma0: {Number:70 Word:} is outside [0, 50]"},
-		{"solver number", "dataset: {path: x}\ntasks: [hdr]\nsolver:\n  a: .nan\n", "c.yaml:4: solver.a: {Number:NaN Word:} is outside [0, 10]"},
+		{"solver refused by one method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs]\nsolver: {gamma0: 70}\n", "c.yaml:4: solver.gamma0: 70 is outside [0, 50]"},
+		{"solver number", "dataset: {path: x}\ntasks: [hdr]\nsolver:\n  a: .nan\n", "c.yaml:4: solver.a: NaN is outside [0, 10]"},
 		{"solver word", "dataset: {path: x}\ntasks: [{name: hdr, solver: {sigma_rule: ddim}}]\n", `c.yaml:2: tasks[0].solver.sigma_rule: unknown value "ddim" (did you mean "ddpm"?)`},
-		{"solver word for a number", "dataset: {path: x}\ntasks: [hdr]\nsolver: {a: many}\n", "c.yaml:3: solver.a: {Number:0 Word:many} is outside [0, 10]"},
-		{"solver number for a word", "dataset: {path: x}\ntasks: [hdr]\nsolver: {sigma_rule: 1}\n", "c.yaml:3: solver.sigma_rule: {Number:1 Word:} is not ddpm or full"},
+		{"solver word for a number", "dataset: {path: x}\ntasks: [hdr]\nsolver: {a: many}\n", "c.yaml:3: solver.a: \"many\" is a text, want [0, 10]"},
+		{"solver number for a word", "dataset: {path: x}\ntasks: [hdr]\nsolver: {sigma_rule: 1}\n", "c.yaml:3: solver.sigma_rule: 1 is not ddpm or full"},
 		{"same task twice", "dataset: {path: x}\ntasks: [hdr, {name: hdr, sigma: 0.05}]\n", `c.yaml:2: tasks[1]: task "hdr" is repeated with the same settings; remove one`},
 		{"method", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddif]\n", `c.yaml:3: methods[0]: unknown method "ddif" (did you mean "ddiff"?)`},
 		{"same method twice", "dataset: {path: x}\ntasks: [hdr]\nmethods: [ddiff, hqs, ddiff]\n", `c.yaml:3: methods[2]: method "ddiff" is repeated; remove one`},
@@ -90,7 +80,7 @@ func TestValidateWithoutFile(t *testing.T) {
 		t.Fatalf("a good spec: %v", err)
 	}
 	s.Steps, s.Solver = 1, Values{"a": {Number: -1}}
-	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: {Number:-1 Word:} is outside [0, 10]"
+	want := "steps: 1 is out of range, want at least 2, or 0 for the default\nsolver.a: -1 is outside [0, 10]"
 	if err := s.Validate(testVocabulary()); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

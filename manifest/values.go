@@ -6,33 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"ddiff/restore/parameter"
 )
 
 // Value is the value of a solver parameter: a word, or a number if Word is empty.
-type Value struct {
-	Number float64
-	Word   string
-}
-
-// MarshalJSON writes a JSON number or string.
-func (v Value) MarshalJSON() ([]byte, error) {
-	if v.Word != "" {
-		return json.Marshal(v.Word)
-	}
-	return json.Marshal(v.Number)
-}
-
-// UnmarshalJSON reads a JSON number or non-empty string.
-func (v *Value) UnmarshalJSON(data []byte) error {
-	*v = Value{}
-	switch {
-	case string(data) == "null" || string(data) == `""`:
-		return fmt.Errorf("%s is neither a number nor a word", data)
-	case data[0] == '"':
-		return json.Unmarshal(data, &v.Word)
-	}
-	return json.Unmarshal(data, &v.Number)
-}
+type Value = parameter.Value
 
 // Values are solver parameters by name, which replace those of a preset.
 type Values map[string]Value

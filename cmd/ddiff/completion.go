@@ -12,6 +12,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 	"ddiff/restore/solver"
 )
 
@@ -42,7 +43,7 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },
 		"device":     onnxruntime.Providers,
 		"form":       func() []string { return strings.Split(cli.Words(solver.Forms()), ", ") },
-		"precision":  func() []string { return strings.Split(cli.Words(onnxruntime.Precisions()), ", ") },
+		"precision":  fixed("fp32", "bf16", "fp16"),
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),
 		"priority":   func() []string { return strings.Split(cli.Words(manifest.Priorities()), ", ") },
@@ -65,7 +66,7 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 			}
 			all := values()
 			if name == "precision" && flag.DefValue == "" { // of a campaign
-				all = strings.Split(cli.Words(manifest.Precisions()), ", ")
+				all = strings.Split(cli.Words(parameter.Precisions()), ", ")
 				if cmd.Name() != "replay" {
 					all = append(all, string(manifest.PrecisionAuto))
 				}

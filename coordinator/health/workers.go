@@ -12,6 +12,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/restore/parameter"
 )
 
 // Workers is the number of live workers, and of those that are suspended.
@@ -208,13 +209,13 @@ func (w *Workers) Count(ctx context.Context, cfg Config, beats map[string]manife
 	w.mu.Unlock()
 }
 
-// Suggestion returns the precision that most live workers suggest, the first of manifest.Precisions among equals: all
+// Suggestion returns the precision that most live workers suggest, the first of parameter.Precisions among equals: all
 // workers compute in float32. It is empty without a worker.
 func (w *Workers) Suggestion() manifest.Precision {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	best := manifest.Precision("")
-	for _, p := range manifest.Precisions() {
+	for _, p := range parameter.Precisions() {
 		if w.suggested[p] > w.suggested[best] {
 			best = p
 		}

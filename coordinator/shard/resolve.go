@@ -97,22 +97,22 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 	v := manifest.Vocabulary{
 		Inputs: map[string]string{}, Optional: map[string]bool{}, Required: map[string]bool{}, Photons: map[string]bool{}, Unranged: map[string]string{}, Unestimated: map[string]string{},
-		Tasks: map[string][]manifest.Parameter{}, Operators: map[string][]manifest.Parameter{}, Parameters: map[string][]manifest.Parameter{},
+		Tasks: map[string]parameter.List{}, Operators: map[string]parameter.List{}, Parameters: map[string]parameter.List{},
 		Presets: c.Methods.Presets(), MaxSteps: total, OwnSteps: map[string]int{},
 	}
 	for _, t := range c.Operators.Tasks() {
 		if t.Own == nil {
-			v.Tasks[t.Name] = declarations(t.Parameters, total)
+			v.Tasks[t.Name] = t.Parameters.Of(total)
 		}
 		v.Inputs[t.Name], v.Optional[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Given != nil, t.Required, t.Photons()
 		v.Unestimated[t.Name], v.Unranged[t.Name] = unestimated(t), unranged(t)
 	}
 	for path, f := range c.Files {
-		v.Operators[path] = declarations(f.Parameters, total)
+		v.Operators[path] = f.Parameters.Of(total)
 	}
 	for _, m := range c.Methods.Infos() {
 		v.Methods = append(v.Methods, m.Name)
-		v.Parameters[m.Name] = declarations(m.Parameters, total)
+		v.Parameters[m.Name] = m.Parameters.Of(total)
 		if m.MaxSteps > 0 {
 			v.OwnSteps[m.Name] = m.MaxSteps
 		}
@@ -146,26 +146,9 @@ func unranged(d operator.Definition) string {
 	return ""
 }
 
-// declarations returns parameters in the form of the manifest.
-func declarations(list parameter.List, total int) []manifest.Parameter {
-	var out []manifest.Parameter
-	for _, p := range list {
-		p = p.Of(total)
-		out = append(out, manifest.Parameter{
-			Name: p.Name, Words: p.Words(), Numbers: len(p.Choices) == 0,
-			Test: func(v manifest.Value) error { return p.Test(parameter.Value(v)) },
-		})
-	}
-	return out
-}
-
 // Resolve returns the settings of a method for a task: those of the preset, replaced by those of the task. The error wraps
 // method.ErrSetting.
 func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, schedule prior.Schedule) (method.Settings, error) {
-	values := map[string]parameter.Value{}
-	for name, v := range task.Solver {
-		values[name] = parameter.Value(v)
-	}
 	var sigma *float64 // unknown before the measurement is read
 	if task.Sigma != nil && *task.Sigma != manifest.SigmaAuto {
 		sigma = (*float64)(task.Sigma)
@@ -174,7 +157,7 @@ func (c Catalogue) Resolve(preset string, task manifest.TaskSpec, name string, s
 		sigma = new(operator.Noise{Sigma: *sigma, Photons: *task.Photons}.Level())
 	}
 	return c.Methods.Resolve(method.Request{
-		Method: name, Preset: preset, Task: task.Name, Sigma: sigma, Steps: task.Steps, Values: values,
+		Method: name, Preset: preset, Task: task.Name, Sigma: sigma, Steps: task.Steps, Values: task.Solver,
 	}, schedule.Steps())
 }
 

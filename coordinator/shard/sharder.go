@@ -125,17 +125,13 @@ func New(cfg Config) (*Sharder, error) {
 	cfg = cfg.withDefaults()
 	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))
 	if cfg.Spec.Precision == manifest.PrecisionAuto {
-		expand.SetPrecision(cfg.Precision)
+		expand.Precision = cfg.Precision
 	}
-	expand.SetOperators(cfg.Catalogue.digests())
-	side, overlap, err := cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf)
-	if err != nil {
+	expand.Operators, expand.Known = cfg.Catalogue.digests(), cfg.Catalogue.Vocabulary()
+	var err error
+	if expand.Tile, expand.Overlap, err = cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf); err != nil {
 		return nil, fmt.Errorf("configure sharder: %w", err)
 	}
-	expand.SetTiles(side, overlap)
-	vocabulary := cfg.Catalogue.Vocabulary()
-	expand.SetInputs(vocabulary)
-	expand.SetPhotons(vocabulary.Photons)
 	read := cfg.Rows
 	cfg.Rows = func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
 		return func(yield func(manifest.Row, error) bool) {

@@ -371,21 +371,6 @@ func TestStoredMeasurements(t *testing.T) {
 	}
 }
 
-// TestVocabularyNamesWordsAndNumbers: a parameter with choices accepts no numbers.
-func TestVocabularyNamesWordsAndNumbers(t *testing.T) {
-	t.Parallel()
-	numbers := map[string]bool{}
-	for _, p := range shard.Vocabulary().Parameters["ddiff"] {
-		numbers[p.Name] = p.Numbers
-		if !p.Numbers && len(p.Words) == 0 {
-			t.Errorf("%s accepts neither numbers nor words", p.Name)
-		}
-	}
-	if !numbers["gamma0"] || !numbers["t0"] || numbers["sigma_rule"] || len(numbers) < 5 {
-		t.Errorf("parameters with numbers: %v", numbers)
-	}
-}
-
 // stored compresses lines as a window's file.
 func stored(t *testing.T, lines ...string) []byte {
 	t.Helper()

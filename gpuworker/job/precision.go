@@ -12,13 +12,13 @@ import (
 // suggests for campaigns with the precision auto, for the configuration of a fleet and the heartbeat of a worker.
 func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
 	whole = []manifest.Precision{} // not nil, which is all
-	for _, p := range rt.Precisions() {
-		all = append(all, manifest.Precision(p.Name()))
+	all = rt.Precisions()
+	for _, p := range all {
 		if rt.Whole(p) {
-			whole = append(whole, manifest.Precision(p.Name()))
+			whole = append(whole, p)
 		}
 	}
-	return all, whole, manifest.Precision(rt.AutoPrecision().Name())
+	return all, whole, rt.AutoPrecision()
 }
 
 // precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
@@ -40,9 +40,6 @@ func (s Loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
 
 // MissingPrecision is the ErrUnsupported of a worker that computes in other precisions.
 func MissingPrecision(need manifest.Precision, offered []manifest.Precision) error {
-	var names []string
-	for _, p := range offered {
-		names = append(names, string(p))
-	}
-	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, strings.Join(names, " and "))
+	names := strings.ReplaceAll(strings.Trim(fmt.Sprint(offered), "[]"), " ", " and ")
+	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, names)
 }

@@ -1,4 +1,5 @@
-// Package parameter declares the named settings of operators and methods.
+// Package parameter declares the named settings of operators and methods, and the values and precisions that campaign files
+// and solvers share.
 //
 // A declaration is the only place that states a setting's range, unit, default and
 // documentation: validation, help texts and the command line read it from there.
@@ -149,6 +150,15 @@ func (l List) Names() []string {
 	var out []string
 	for _, p := range l {
 		out = append(out, p.Name)
+	}
+	return out
+}
+
+// Of returns the parameters with the ranges of time indices narrowed to a schedule of length total.
+func (l List) Of(total int) List {
+	out := slices.Clone(l)
+	for i, p := range out {
+		out[i] = p.Of(total)
 	}
 	return out
 }

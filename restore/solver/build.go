@@ -8,6 +8,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 )
 
 // ErrConfig reports a build setting that is unknown or out of range. The message names the setting.
@@ -60,8 +61,8 @@ func (b Build) Validate() error {
 		return fmt.Errorf("%w streams: %d is negative", ErrConfig, b.Streams)
 	case b.Tiles < 0:
 		return fmt.Errorf("%w tiles: %d is negative", ErrConfig, b.Tiles)
-	case b.Precision != "" && !slices.Contains(onnxruntime.Precisions(), b.Precision):
-		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, onnxruntime.Precisions())
+	case b.Precision != "" && !b.Precision.Fixed():
+		return fmt.Errorf("%w precision: %q is none of %v", ErrConfig, b.Precision, parameter.Precisions())
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (b Build) Complete(rt *onnxruntime.Runtime) (Build, error) {
 		b.Precision = onnxruntime.FP32
 	}
 	if !rt.Alone(b.Precision) {
-		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnxruntime.ErrPrecision, rt.Provider(), b.Precision.Name())
+		return b, fmt.Errorf("%w: %s cannot compute the network in %s", onnxruntime.ErrPrecision, rt.Provider(), b.Precision)
 	}
 	return b, nil
 }

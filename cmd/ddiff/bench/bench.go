@@ -16,6 +16,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 )
 
 // benchOptions are the flags of bench.
@@ -68,7 +69,7 @@ func newBenchCommand() *cobra.Command {
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
 	f.StringVar((*string)(&o.run.Spec.Precision), "precision", string(manifest.PrecisionAuto),
-		"arithmetic of the score network: "+cli.Words(append(manifest.Precisions(), manifest.PrecisionAuto)))
+		"arithmetic of the score network: "+cli.Words(append(parameter.Precisions(), manifest.PrecisionAuto)))
 	return cmd
 }
 
@@ -141,7 +142,7 @@ func (r benchResults) printTorch(task string, torch *torchProcess, w io.Writer) 
 			continue
 		}
 		line := func(precision onnxruntime.Precision, value func(t timing) float64) {
-			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+precision.Name(), s.batch, r.of(s, value).median)
+			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+string(precision), s.batch, r.of(s, value).median)
 		}
 		precision := r.timings[s][0].precision
 		line(precision, func(t timing) float64 { return t.solver })
@@ -181,5 +182,5 @@ func (o benchOptions) summary(r benchResults, torch bool) (string, error) {
 	}
 	first := r.timings[r.settings[0]][0]
 	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f", first.provider,
-		first.precision.Name(), r.of(r.settings[0], timing.ofCampaign).median), nil
+		first.precision, r.of(r.settings[0], timing.ofCampaign).median), nil
 }

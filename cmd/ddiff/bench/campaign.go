@@ -11,13 +11,13 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
-	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -106,7 +106,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
 	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
 	spec.Tasks = []manifest.TaskSpec{{Name: task}}
-	spec.Precision = campaign.PrecisionName(string(o.run.Spec.Precision))
+	spec.Precision = parameter.PrecisionOf(string(o.run.Spec.Precision))
 	if err := spec.Validate(shard.Vocabulary()); err != nil {
 		return timing{}, cli.Usage(err)
 	}

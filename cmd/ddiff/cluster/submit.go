@@ -21,6 +21,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -60,7 +61,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				return err
 			}
 			if cmd.Flags().Changed("precision") {
-				spec.Precision = campaign.PrecisionName(string(o.precision))
+				spec.Precision = parameter.PrecisionOf(string(o.precision))
 				spec.Override("precision", "--precision")
 			}
 			if err := spec.Validate(own.Vocabulary()); err != nil {

@@ -22,6 +22,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -136,7 +137,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.Catalogue.Methods
 	}
 	if p.simulation != nil { // it computes nothing
-		p.precisions, p.auto = manifest.Precisions(), manifest.PrecisionFloat32
+		p.precisions, p.auto = parameter.Precisions(), manifest.PrecisionFloat32
 	}
 	p.fleet, err = fleet.New(cfg)
 	return err
@@ -153,7 +154,7 @@ func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) 
 	if build, err = build.Complete(p.runtime); err != nil {
 		return nil, err
 	}
-	p.byDefault = manifest.Precision(build.Precision.Name())
+	p.byDefault = build.Precision
 	engines, err := enginecache.New(enginecache.Config{
 		Runtime: p.runtime, Engine: p.o.run.Engine(build), Store: store,
 		Dir: filepath.Join(cache, "priors"), Bytes: p.o.priorMemory << 20, Logger: p.log,

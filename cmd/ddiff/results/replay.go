@@ -21,6 +21,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -62,7 +63,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, an ONNX file or the `folder` of a bundle")
-	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+cli.Words(manifest.Precisions())+" (default: the output's, or float32 where the device lacks it)")
+	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+cli.Words(parameter.Precisions())+" (default: the output's, or float32 where the device lacks it)")
 	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	return cmd
@@ -155,7 +156,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
 	if precision != madeIn(was) {
-		again.made, again.now = madeIn(was).Name(), precision.Name()
+		again.made, again.now = string(madeIn(was)), string(precision)
 		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", again.made, again.now)
 	}
 	result, err := job.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
@@ -168,7 +169,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 
 // madeIn returns the precision of a result; early versions computed in float32 and did not record it.
 func madeIn(was manifest.Runtime) onnxruntime.Precision {
-	return cmp.Or(onnxruntime.Precision(was.Precision), onnxruntime.FP32)
+	return cmp.Or(was.Used(), onnxruntime.FP32)
 }
 
 // precisionFor returns the precision of a replay: the requested one, else that of the result, or float32 where the device
@@ -185,7 +186,7 @@ func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnxruntime.Runtim
 		return p, cli.Usage(fmt.Errorf("--%w", err))
 	}
 	if !rt.Computes(p) {
-		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnxruntime.ErrPrecision, rt.Provider(), p.Name())
+		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnxruntime.ErrPrecision, rt.Provider(), p)
 	}
 	return p, nil
 }

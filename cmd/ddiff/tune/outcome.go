@@ -316,7 +316,7 @@ func (c *contest) task(settings string, parameters parameter.List) (manifest.Tas
 	}
 	for _, p := range parameters {
 		if _, stated := t.Solver[p.Name]; p.Added && !stated {
-			t.Solver[p.Name] = manifest.Value{Number: p.Start().Number, Word: p.Start().Word}
+			t.Solver[p.Name] = p.Start()
 		}
 	}
 	return t, nil

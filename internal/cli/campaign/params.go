@@ -45,9 +45,8 @@ func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
 			task, param = "", name
 		}
 		var tasks []string
-		isParam := func(p manifest.Parameter) bool { return p.Name == param }
 		for _, t := range s.Tasks {
-			if !slices.Contains(tasks, t.Name) && (t.Name == task || !qualified && slices.ContainsFunc(known.OperatorParameters(t), isParam)) {
+			if !slices.Contains(tasks, t.Name) && (t.Name == task || !qualified && slices.Contains(known.OperatorParameters(t).Names(), param)) {
 				tasks = append(tasks, t.Name)
 			}
 		}

@@ -13,21 +13,13 @@ import (
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 )
-
-// PrecisionName returns the name in campaign files of a value of --precision, which may be that of a worker's flag, such as
-// fp16. Validation of the campaign refuses other words.
-func PrecisionName(text string) manifest.Precision {
-	if p, err := onnxruntime.ParsePrecision(text); err == nil {
-		text = p.Name()
-	}
-	return manifest.Precision(text)
-}
 
 // AddPrecision adds the flag of the precision of a campaign.
 func AddPrecision(f *pflag.FlagSet, p *manifest.Precision) {
 	f.StringVar((*string)(p), "precision", "",
-		"arithmetic of the score network: "+cli.Words(append(manifest.Precisions(), manifest.PrecisionAuto))+" (default: the device's, float32)")
+		"arithmetic of the score network: "+cli.Words(append(parameter.Precisions(), manifest.PrecisionAuto))+" (default: the device's, float32)")
 }
 
 // precisionDevice is the part of a runtime that decides about the precision of a campaign.
@@ -68,16 +60,16 @@ func FixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (wh
 	switch {
 	case !d.Computes(p):
 		return "", fmt.Errorf("%w: %s cannot compute the network in %s; it computes in %s: choose one of them, or another --device",
-			onnxruntime.ErrPrecision, d.Provider(), p.Name(), cli.Words(precisionNames(d)))
+			onnxruntime.ErrPrecision, d.Provider(), p, cli.Words(d.Precisions()))
 	case name != "" && !d.Whole(p):
 		remedy := "float32"
 		if !d.Whole(onnxruntime.FP32) {
 			remedy = "--device " + onnxruntime.ProviderCPU
 		}
 		return "", fmt.Errorf("%w: method %s %s, which %s cannot do in %s; leave the method out, or use %s",
-			onnxruntime.ErrPrecision, name, reason, d.Provider(), p.Name(), remedy)
+			onnxruntime.ErrPrecision, name, reason, d.Provider(), p, remedy)
 	}
-	spec.Precision = manifest.Precision(p.Name())
+	spec.Precision = p
 	return why, nil
 }
 
@@ -102,14 +94,6 @@ func Float32Tasks(begin string, tasks []string) string {
 // Float32Reason ends the note that auto is float32 because of a method with [method.Info.Undivided].
 func Float32Reason(name, reason string) string {
 	return fmt.Sprintf(": method %s %s, which is float32", name, reason)
-}
-
-func precisionNames(rt precisionDevice) []string {
-	var out []string
-	for _, p := range rt.Precisions() {
-		out = append(out, p.Name())
-	}
-	return out
 }
 
 // NotePrecision prints the choice for auto, with the end that FixPrecision returns; nothing without one.

@@ -8,6 +8,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 )
 
 // testDevice is a CPU, a CPU beside OpenVINO, or OpenVINO alone.
@@ -33,7 +34,7 @@ func TestFixPrecision(t *testing.T) {
 	t.Parallel()
 	full := []onnxruntime.Precision{onnxruntime.FP32, onnxruntime.FP16}
 	cpu := testDevice{"cpu", full, full}
-	both := testDevice{"cpu", onnxruntime.Precisions(), full}
+	both := testDevice{"cpu", parameter.Precisions(), full}
 	openvino := testDevice{"openvino", []onnxruntime.Precision{onnxruntime.FP32, onnxruntime.BF16}, nil}
 	for _, c := range []struct {
 		device  testDevice

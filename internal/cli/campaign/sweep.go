@@ -95,18 +95,15 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 		}, nil
 	}
 	vocabulary := c.Vocabulary()
-	has := func(list []manifest.Parameter, name string) bool {
-		return slices.ContainsFunc(list, func(p manifest.Parameter) bool { return p.Name == name })
-	}
 	task, param, qualified := strings.Cut(name, ".")
 	if !qualified {
 		task, param = "", name
 	}
 	owns := func(t manifest.TaskSpec) bool {
-		return has(vocabulary.OperatorParameters(t), param) && (!qualified || t.Name == task)
+		return slices.Contains(vocabulary.OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
 	}
 	setting := task == "" || task == "solver"
-	isSetting := setting && slices.ContainsFunc(s.Methods, func(m string) bool { return has(vocabulary.Parameters[m], param) })
+	isSetting := setting && slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(vocabulary.Parameters[m].Names(), param) })
 	isParam := slices.ContainsFunc(s.Tasks, owns)
 	switch {
 	case isParam && isSetting:

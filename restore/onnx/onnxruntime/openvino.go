@@ -138,7 +138,7 @@ func openVINOSettings(p Precision) map[string]string {
 // appendOpenVINO adds the plugin's device to a session's options.
 func (r *Runtime) appendOpenVINO(opts *ort.SessionOptions, p Precision, threads int) error {
 	if _, ok := openVINOHints[p]; !ok {
-		return fmt.Errorf("%w: openvino does not compute in %s", ErrPrecision, p.Name())
+		return fmt.Errorf("%w: openvino does not compute in %s", ErrPrecision, p)
 	}
 	settings := openVINOSettings(p)
 	settings["INFERENCE_NUM_THREADS"] = strconv.Itoa(threads)

@@ -4,56 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
+	"ddiff/restore/parameter"
 )
 
 // ErrPrecision: the precision is unknown, or the device does not compute in it.
 var ErrPrecision = errors.New("precision")
 
-// Precision is the arithmetic of a score network. All other arithmetic of a step is float32: operators, data term, state,
-// schedule and norms.
-type Precision string
+// Precision is the arithmetic of a score network.
+type Precision = parameter.Precision
 
-// The precisions. The value is the one in results; see Name for the name in campaign files.
+// The precisions.
 const (
-	FP32 Precision = "fp32"
-	// BF16: the provider rounds the factors of products and convolutions to bfloat16.
-	BF16 Precision = "bf16"
-	// FP16: the network is rewritten by Model.Half.
-	FP16 Precision = "fp16"
+	FP32 = parameter.Float32
+	BF16 = parameter.BFloat16
+	FP16 = parameter.Float16
 )
 
-// Precisions lists the precisions.
-func Precisions() []Precision { return []Precision{FP32, BF16, FP16} }
-
-// Name returns the name in campaign files: float32, bfloat16 or float16. Another value is its own name.
-func (p Precision) Name() string {
-	switch p {
-	case FP32:
-		return "float32"
-	case BF16:
-		return "bfloat16"
-	case FP16:
-		return "float16"
-	}
-	return string(p)
-}
-
-// ParsePrecision parses a value, such as fp16, or a name, such as float16. It returns ErrPrecision for other words.
+// ParsePrecision parses a name, such as float16, or a short name, such as fp16. It returns ErrPrecision for other words.
 func ParsePrecision(s string) (Precision, error) {
-	var names []string
-	for _, p := range Precisions() {
-		if s == string(p) || s == p.Name() {
-			return p, nil
-		}
-		names = append(names, p.Name())
+	p := parameter.PrecisionOf(s)
+	if !p.Fixed() {
+		return "", fmt.Errorf("%w: %q is none of float32, bfloat16, float16", ErrPrecision, s)
 	}
-	return "", fmt.Errorf("%w: %q is none of %s", ErrPrecision, s, strings.Join(names, ", "))
+	return p, nil
 }
 
 // Precisions returns the precisions in which the device computes a network, FP32 first, with this provider or with its
@@ -64,7 +42,7 @@ func (r *Runtime) Precisions() []Precision {
 		return out
 	}
 	all := slices.Concat(out, r.alternative.Precisions())
-	return slices.DeleteFunc(Precisions(), func(p Precision) bool { return !slices.Contains(all, p) })
+	return slices.DeleteFunc(parameter.Precisions(), func(p Precision) bool { return !slices.Contains(all, p) })
 }
 
 // Alone reports whether this provider computes a network in p, without its Alternative.

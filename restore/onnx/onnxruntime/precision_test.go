@@ -26,9 +26,6 @@ func TestParsePrecision(t *testing.T) {
 			t.Errorf("%q: error %v does not list the precisions", text, err)
 		}
 	}
-	if name := onnxruntime.Precision("int4").Name(); name != "int4" {
-		t.Errorf("an unknown precision has the name %q", name)
-	}
 }
 
 // A device computes in float32 first, and suggests one of its precisions.
