@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"math"
 	"net"
 	"net/http"
@@ -91,19 +90,6 @@ func (n *natsServer) endlessCampaign(t *testing.T, store string) manifest.Campai
 	return c
 }
 
-// health asks a worker for its health.
-func health(t *testing.T, address string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/livez", nil)
-	must(t, err)
-	answer, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	must(t, err)
-	return answer.StatusCode, string(text)
-}
-
 // freeAddress returns an address of this machine that was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
@@ -125,7 +111,7 @@ func TestCancelFreesHungWorker(t *testing.T) {
 	c.Wanted = manifest.WantCancelNow
 	n.put(t, manifest.KeyCampaignPrefix+c.ID, c)
 	w.wait(t, &w.stderr, "dropped item of a cancelled campaign", 1)
-	if code, text := health(t, address); code != http.StatusOK {
+	if code, text := ask(t, address, "/livez"); code != http.StatusOK {
 		t.Errorf("/livez answers %d: %s", code, text)
 	}
 	w.signal(t, syscall.SIGTERM)

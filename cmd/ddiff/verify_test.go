@@ -106,21 +106,6 @@ func folderOf(t *testing.T, out, task string) string {
 	return ""
 }
 
-// wantLine checks that one line of stdout has all the parts.
-func wantLine(t *testing.T, e ended, parts ...string) {
-	t.Helper()
-lines:
-	for line := range strings.Lines(e.stdout) {
-		for _, p := range parts {
-			if !strings.Contains(line, p) {
-				continue lines
-			}
-		}
-		return
-	}
-	t.Errorf("no line of stdout has all of %q\n%v", parts, e)
-}
-
 // TestVerifyTampering makes one change to an item at a time.
 func TestVerifyTampering(t *testing.T) {
 	t.Parallel()
