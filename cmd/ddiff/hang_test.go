@@ -1,8 +1,6 @@
 package main_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"math"
 	"net"
@@ -14,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
@@ -75,8 +74,7 @@ func TestInterruptEndsHang(t *testing.T) {
 func (n *natsServer) endlessCampaign(t *testing.T, store string) manifest.Campaign {
 	t.Helper()
 	data, item := endlessPrior(t), longItem(t)
-	sum := sha256.Sum256(data)
-	file := manifest.PriorFile{SHA256: hex.EncodeToString(sum[:]), Key: "priors/endless.onnx"}
+	file := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/endless.onnx"}
 	must(t, os.Mkdir(filepath.Join(store, "priors"), 0o755))
 	write(t, filepath.Join(store, file.Key), data)
 	item.Prior = file.SHA256
