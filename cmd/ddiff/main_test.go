@@ -91,9 +91,7 @@ func small(args ...string) []string {
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	lib, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
