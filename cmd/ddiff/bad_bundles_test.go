@@ -2,8 +2,6 @@ package main_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/prior"
 )
@@ -51,8 +50,7 @@ func (b bundleFiles) part(t *testing.T, role string, build func(g *onnx.Graph)) 
 	data, err := g.Marshal(role)
 	must(t, err)
 	return b.with(role+".onnx", data).card(t, func(c map[string]any) {
-		sum := sha256.Sum256(data)
-		c["files"].(map[string]any)[role].(map[string]any)["sha256"] = hex.EncodeToString(sum[:])
+		c["files"].(map[string]any)[role].(map[string]any)["sha256"] = regular.SHA256(data)
 	})
 }
 
@@ -136,8 +134,7 @@ func badBundles(t *testing.T) []badInput {
 		data, err := g.Marshal("quantizer")
 		must(t, err)
 		return sound.with("quantizer.onnx", data).card(t, func(c map[string]any) {
-			sum := sha256.Sum256(data)
-			c["files"].(map[string]any)["quantizer"].(map[string]any)["sha256"] = hex.EncodeToString(sum[:])
+			c["files"].(map[string]any)["quantizer"].(map[string]any)["sha256"] = regular.SHA256(data)
 		})
 	}(), "quantizer.onnx has the operator set 18, the encoder 17")
 

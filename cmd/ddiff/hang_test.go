@@ -1,10 +1,7 @@
 package main_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"io"
 	"math"
 	"net"
 	"net/http"
@@ -15,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
@@ -76,8 +74,7 @@ func TestInterruptEndsHang(t *testing.T) {
 func (n *natsServer) endlessCampaign(t *testing.T, store string) manifest.Campaign {
 	t.Helper()
 	data, item := endlessPrior(t), longItem(t)
-	sum := sha256.Sum256(data)
-	file := manifest.PriorFile{SHA256: hex.EncodeToString(sum[:]), Key: "priors/endless.onnx"}
+	file := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/endless.onnx"}
 	must(t, os.Mkdir(filepath.Join(store, "priors"), 0o755))
 	write(t, filepath.Join(store, file.Key), data)
 	item.Prior = file.SHA256
@@ -89,19 +86,6 @@ func (n *natsServer) endlessCampaign(t *testing.T, store string) manifest.Campai
 	}
 	n.put(t, manifest.KeyCampaignPrefix+c.ID, c)
 	return c
-}
-
-// health asks a worker for its health.
-func health(t *testing.T, address string) (int, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/livez", nil)
-	must(t, err)
-	answer, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	must(t, err)
-	return answer.StatusCode, string(text)
 }
 
 // freeAddress returns an address of this machine that was free a moment ago.
@@ -125,7 +109,7 @@ func TestCancelFreesHungWorker(t *testing.T) {
 	c.Wanted = manifest.WantCancelNow
 	n.put(t, manifest.KeyCampaignPrefix+c.ID, c)
 	w.wait(t, &w.stderr, "dropped item of a cancelled campaign", 1)
-	if code, text := health(t, address); code != http.StatusOK {
+	if code, text := ask(t, address, "/livez"); code != http.StatusOK {
 		t.Errorf("/livez answers %d: %s", code, text)
 	}
 	w.signal(t, syscall.SIGTERM)

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -54,7 +55,7 @@ func TestLearnedBlur(t *testing.T) {
 	mine := wantItems(t, local, 2)
 	for _, r := range mine {
 		path := map[string]string{"blur": blur, "plain": plain}[r.Item.Task]
-		if o := r.Item.Operator; path == "" || o == nil || o.SHA256 != sumOf(read(t, path)) || r.Metrics.Residual == nil {
+		if o := r.Item.Operator; path == "" || o == nil || o.SHA256 != regular.SHA256(read(t, path)) || r.Metrics.Residual == nil {
 			t.Errorf("result %+v", r)
 		}
 	}

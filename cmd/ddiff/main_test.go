@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,9 +91,7 @@ func small(args ...string) []string {
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	lib, err := library()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -182,16 +181,26 @@ func wantCode(t *testing.T, e ended, code int) {
 // wantMessage checks that one line of stderr contains all parts.
 func wantMessage(t *testing.T, e ended, parts ...string) {
 	t.Helper()
-lines:
-	for line := range strings.Lines(e.stderr) {
-		for _, p := range parts {
-			if !strings.Contains(line, p) {
-				continue lines
-			}
-		}
-		return
+	if !hasLine(e.stderr, parts) {
+		t.Errorf("no line of stderr has all of %q\n%v", parts, e)
 	}
-	t.Errorf("no line of stderr has all of %q\n%v", parts, e)
+}
+
+// wantLine checks that one line of stdout contains all parts.
+func wantLine(t *testing.T, e ended, parts ...string) {
+	t.Helper()
+	if !hasLine(e.stdout, parts) {
+		t.Errorf("no line of stdout has all of %q\n%v", parts, e)
+	}
+}
+
+func hasLine(text string, parts []string) bool {
+	for line := range strings.Lines(text) {
+		if !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(line, p) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // wantCounts checks the last line of stdout.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ddiff/gpuworker/passport"
+	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/raster"
@@ -63,7 +64,7 @@ func TestRestoreOperatorFile(t *testing.T) {
 	target := filepath.Join(dir, "small.restored.png")
 	p, err := passport.Read(read(t, target))
 	must(t, err)
-	if o := p.Item.Operator; o == nil || o.SHA256 != sumOf(read(t, own)) || p.Item.Params["gain"] != 0.5 || p.Item.Task != "half" {
+	if o := p.Item.Operator; o == nil || o.SHA256 != regular.SHA256(read(t, own)) || p.Item.Params["gain"] != 0.5 || p.Item.Task != "half" {
 		t.Errorf("the passport has %+v", p.Item)
 	}
 	f, err := os.Open(target)

@@ -1,9 +1,7 @@
 package main_test
 
 import (
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/onnx"
 )
@@ -39,7 +38,7 @@ func TestOperatorFile(t *testing.T) {
 	}
 	for _, r := range results {
 		o := r.Item.Operator
-		if r.Item.Task != "my_blur" || o == nil || o.SHA256 != sumOf(read(t, learnedBlur)) || r.Artifacts["kernel.npy"] == "" || r.Metrics.Residual == nil || r.Metrics.BaselinePSNR == nil {
+		if r.Item.Task != "my_blur" || o == nil || o.SHA256 != regular.SHA256(read(t, learnedBlur)) || r.Artifacts["kernel.npy"] == "" || r.Metrics.Residual == nil || r.Metrics.BaselinePSNR == nil {
 			t.Errorf("result %+v", r)
 		}
 	}
@@ -78,11 +77,6 @@ func TestOperatorFile(t *testing.T) {
 	}
 }
 
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // results reads the results of an output, in the order of their noise.
 func results(t *testing.T, out string) []manifest.Result {
 	t.Helper()
@@ -115,12 +109,12 @@ func TestClusterFetchesOperator(t *testing.T) {
 	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store)
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 	wantCode(t, submit("good"), 0)
-	sha := sumOf(read(t, learnedBlur))
+	sha := regular.SHA256(read(t, learnedBlur))
 	w := beginWorker(t, "--nats", n.url, "--once", "4s", "--log-level", "info")
 	w.wait(t, &w.stderr, "fetched operator", 1)
 	must(t, os.Remove(file))
 	wantCode(t, w.end(), 0)
-	if got := sumOf(read(t, filepath.Join(store, "priors", sha+".onnx"))); got != sha {
+	if got := regular.SHA256(read(t, filepath.Join(store, "priors", sha+".onnx"))); got != sha {
 		t.Errorf("the copy in the store has the digest %s", got)
 	}
 	all := results(t, filepath.Join(store, "good"))

@@ -3,7 +3,6 @@ package main_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"image"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -40,8 +40,7 @@ func items(t *testing.T, out string) map[string]manifest.Result {
 			t.Errorf("result of item %s is %s, outcome %s, %d artifacts", e.Name(), r.Item.ID, r.Outcome, len(r.Artifacts))
 		}
 		for name, want := range r.Artifacts {
-			sum := sha256.Sum256(read(t, file(out, e.Name(), name)))
-			if got := hex.EncodeToString(sum[:]); got != want {
+			if got := regular.SHA256(read(t, file(out, e.Name(), name))); got != want {
 				t.Errorf("item %s: %s has the digest %s, its result says %s", e.Name(), name, got, want)
 			}
 		}

@@ -96,18 +96,12 @@ func TestAutoPrecisionOfSubmission(t *testing.T) {
 func TestFloat32OfOperatorLeftOut(t *testing.T) {
 	t.Parallel()
 	photo, err := filepath.Abs(photograph("coffee"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blur, err := filepath.Abs(learnedBlur)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	data, err := os.ReadFile(blur)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := filepath.Join(dir, "other.onnx")
 	write(t, other, data)
 	file := filepath.Join(dir, "own.yaml")
@@ -123,9 +117,7 @@ func TestFloat32BesideFloat16(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	photo, err := filepath.Abs(photograph("coffee"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, out := filepath.Join(dir, "both.yaml"), filepath.Join(dir, "out")
 	write(t, file, fmt.Appendf(nil, "dataset: {path: %s, size: 32}\ntasks: [hdr, phase_retrieval]\nprecision: float16\nfloat32: [phase_retrieval]\nsteps: 4\noutput: %s\n",
 		photo, out))

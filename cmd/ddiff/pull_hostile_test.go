@@ -1,8 +1,6 @@
 package main_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/storage/s3test"
 )
@@ -22,7 +21,6 @@ func TestPullHostile(t *testing.T) {
 	bucket := server.Bucket(t)
 	root := filepath.Join(server.Root, bucket, "out")
 	body := []byte("body")
-	sum := sha256.Sum256(body)
 	put := func(id string, artifacts map[string]string) {
 		var r manifest.Result
 		r.Item.ID, r.Item.Name, r.Item.Task, r.Artifacts = id, "../../../outside\x1b[31m", "hdr", artifacts
@@ -34,7 +32,7 @@ func TestPullHostile(t *testing.T) {
 		write(t, filepath.Join(folder, manifest.FileRestored), body)
 	}
 	id := func(n int) string { return strings.Repeat(fmt.Sprint(n), 64) }
-	digest := hex.EncodeToString(sum[:])
+	digest := regular.SHA256(body)
 	put(id(0), map[string]string{manifest.FileRestored: digest})
 	for n, name := range []string{"../../outside", "..", "a/b", "\x1b[2J", manifest.FileResult, "/etc/passwd", ""} {
 		put(id(n+1), map[string]string{name: digest})

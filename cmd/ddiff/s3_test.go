@@ -41,23 +41,17 @@ func TestRunToS3(t *testing.T) {
 	cfg := server.Config(bucket)
 	cfg.Prefix = "campaigns/one"
 	store, err := storage.OpenS3(t.Context(), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer store.Close()
 	found := map[string]bool{}
 	for info, err := range store.List(t.Context(), "") {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found[filepath.Base(info.Key)] = true
 		if filepath.Base(info.Key) != manifest.FileResult {
 			continue
 		}
 		data, err := store.Get(t.Context(), info.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var r manifest.Result
 		if err := json.Unmarshal(data, &r); err != nil || r.Outcome != manifest.OutcomeDone {
 			t.Errorf("result %q, error %v", r.Outcome, err)

@@ -44,22 +44,16 @@ func (d definitions) read(t *testing.T) []*unstructured.Unstructured {
 		t.Fatalf("download %s: %v\n%s%s", d.module, err, out, stderr.Bytes())
 	}
 	var module struct{ Dir, Sum string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &module))
 	if module.Sum != d.sum {
 		t.Fatalf("%s@%s has the digest %s, want %s", d.module, d.version, module.Sum, d.sum)
 	}
 	var all []*unstructured.Unstructured
 	for _, file := range d.files {
 		data, err := os.ReadFile(filepath.Join(module.Dir, filepath.FromSlash(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		object := &unstructured.Unstructured{}
-		if err := sigsyaml.Unmarshal(data, &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sigsyaml.Unmarshal(data, &object.Object))
 		all = append(all, object)
 	}
 	return all
@@ -70,9 +64,7 @@ func (s *apiServer) define(t *testing.T) {
 	t.Helper()
 	for _, d := range operators() {
 		for _, definition := range d.read(t) {
-			if err := s.apply(t.Context(), definition); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.apply(t.Context(), definition))
 			ctx, cancel := context.WithTimeout(t.Context(), startWithin)
 			waitFor(ctx, t, definition.GetName(), func() error {
 				stored, err := s.get(ctx, definition)

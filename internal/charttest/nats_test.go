@@ -40,9 +40,7 @@ func natsChart(t *testing.T) string {
 // testNATS applies the objects of the NATS servers that the chart starts.
 func testNATS(t *testing.T, s *apiServer) {
 	dependency, err := loader.Load(natsChart(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"kind", "bare-metal"} {
 		t.Run(name, func(t *testing.T) {
 			c := loadChart(t)
@@ -51,17 +49,11 @@ func testNATS(t *testing.T, s *apiServer) {
 			}
 			c.AddDependency(dependency)
 			files, err := render(c, example(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all, err := objects(files)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			space := "nats-" + name
-			if err := s.namespace(t.Context(), space); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.namespace(t.Context(), space))
 			for _, object := range all {
 				object.SetNamespace(space)
 				if err := s.accept(t, object); err != nil {
@@ -76,9 +68,7 @@ func testNATS(t *testing.T, s *apiServer) {
 // checkServers parses the configuration as a server would in its pod, and checks what docs/security promises.
 func checkServers(t *testing.T, all []*unstructured.Unstructured, routes int) {
 	var set appsv1.StatefulSet
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, all, "StatefulSet", "-nats").Object, &set); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(find(t, all, "StatefulSet", "-nats").Object, &set))
 	if routes > 0 && int(*set.Spec.Replicas) != routes {
 		t.Errorf("%d servers, want %d", *set.Spec.Replicas, routes)
 	}
@@ -93,19 +83,13 @@ func checkServers(t *testing.T, all []*unstructured.Unstructured, routes int) {
 			t.Fatalf("the server does not mount %s", volume.Name)
 		}
 		files, _, err := unstructured.NestedStringMap(find(t, all, "ConfigMap", volume.ConfigMap.Name).Object, "data")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		dir := filepath.Join(root, container.VolumeMounts[mount].MountPath)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 		for name, text := range files {
 			// Certificates are not part of the chart.
 			text = strings.ReplaceAll(text, "/etc/nats-", filepath.Join(root, "etc", "nats-"))
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 	}
 	for _, variable := range container.Env {
@@ -113,9 +97,7 @@ func checkServers(t *testing.T, all []*unstructured.Unstructured, routes int) {
 	}
 	writeCertificates(t, filepath.Join(root, "etc"))
 	options, err := server.ProcessConfigFile(filepath.Join(root, "etc", "nats-config", "nats.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !options.JetStream || !options.SyncAlways {
 		t.Errorf("JetStream %v, sync always %v", options.JetStream, options.SyncAlways)
 	}
@@ -146,18 +128,12 @@ func checkServers(t *testing.T, all []*unstructured.Unstructured, routes int) {
 func writeCertificates(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	for file, data := range map[string][]byte{
 		"nats-ca-cert/ca.crt":     certificate,
@@ -166,11 +142,7 @@ func writeCertificates(t *testing.T, dir string) {
 		"nats-certs/cluster/tls.key": pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, data, 0o600))
 	}
 }

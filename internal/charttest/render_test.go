@@ -56,9 +56,7 @@ func examples(t *testing.T) []string {
 func example(t *testing.T, name string) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(chartDir, "examples", name+".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	values := map[string]any{}
 	if err := sigsyaml.UnmarshalStrict(data, &values); err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -70,9 +68,7 @@ func example(t *testing.T, name string) map[string]any {
 func loadChart(t *testing.T) *chart.Chart {
 	t.Helper()
 	c, err := loader.LoadDir(chartDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.SetDependencies()
 	return c
 }
@@ -125,13 +121,9 @@ func mustRender(t *testing.T, name string) []*unstructured.Unstructured {
 func mustRenderValues(t *testing.T, values map[string]any) []*unstructured.Unstructured {
 	t.Helper()
 	files, err := render(loadChart(t), values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, err := objects(files)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -151,9 +143,7 @@ func TestRenderedObjects(t *testing.T) {
 	for _, name := range examples(t) {
 		t.Run(name, func(t *testing.T) {
 			files, err := render(loadChart(t), example(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, err := objects(files); err != nil {
 				t.Fatal(err)
 			}
@@ -165,14 +155,10 @@ func TestRenderedObjects(t *testing.T) {
 			}
 			golden := filepath.Join("testdata", "rendered", name+".yaml")
 			if *update {
-				if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(golden, []byte(text.String()), 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if text.String() != string(want) {
 				t.Errorf("the chart renders other objects than %s; if that is intended, run `go test -run TestRenderedObjects -update`", golden)
 			}
@@ -183,9 +169,7 @@ func TestRenderedObjects(t *testing.T) {
 // Every stored rendering belongs to a values file.
 func TestRenderedObjectsAreCurrent(t *testing.T) {
 	stored, err := filepath.Glob("testdata/rendered/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := examples(t)
 	for _, file := range stored {
 		if !slices.Contains(names, strings.TrimSuffix(filepath.Base(file), ".yaml")) {
@@ -207,5 +191,13 @@ func TestLint(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// must fails the test at an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

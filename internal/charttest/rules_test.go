@@ -46,9 +46,7 @@ func pods(t *testing.T, all []*unstructured.Unstructured) map[string]*corev1.Pod
 	found := map[string]*corev1.PodTemplateSpec{}
 	for _, object := range all {
 		pod, err := podTemplate(object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if pod != nil {
 			found[object.GetName()] = pod
 		}
@@ -132,9 +130,7 @@ func TestGracePeriod(t *testing.T) {
 	for _, name := range examples(t) {
 		worker := pods(t, mustRender(t, name))[release+"-ddiff-worker"]
 		grace, err := time.ParseDuration(flagValue(worker, "grace"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if limit := time.Duration(*worker.Spec.TerminationGracePeriodSeconds) * time.Second; limit < grace+5*time.Second {
 			t.Errorf("%s: Kubernetes kills a worker after %v, which stops within %v", name, limit, grace)
 		}
@@ -228,9 +224,7 @@ func TestNetworkPolicies(t *testing.T) {
 					continue
 				}
 				var policy networkingv1.NetworkPolicy
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &policy); err != nil {
-					t.Fatal(err)
-				}
+				must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &policy))
 				if matches(t, &policy.Spec.PodSelector, pod.Labels) {
 					selected++
 					for _, rule := range policy.Spec.Ingress {
@@ -267,14 +261,10 @@ func TestPortsOfNATS(t *testing.T) {
 		"nats.enabled=false,queue.addresses={tls://nats-1:5222,tls://nats-2:5222,tls://[fd00::1]:14}": {5222, 14},
 	} {
 		values := example(t, "bare-metal")
-		if err := strvals.ParseInto(set, values); err != nil {
-			t.Fatal(err)
-		}
+		must(t, strvals.ParseInto(set, values))
 		var policy networkingv1.NetworkPolicy
 		object := find(t, mustRenderValues(t, values), "NetworkPolicy", "-worker")
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &policy); err != nil {
-			t.Fatal(err)
-		}
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &policy))
 		var got []int32
 		for _, port := range policy.Spec.Egress[1].Ports {
 			got = append(got, port.Port.IntVal)
@@ -288,9 +278,7 @@ func TestPortsOfNATS(t *testing.T) {
 func matches(t *testing.T, selector *metav1.LabelSelector, of map[string]string) bool {
 	t.Helper()
 	s, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s.Matches(labels.Set(of))
 }
 
@@ -310,9 +298,7 @@ func TestSelectors(t *testing.T) {
 			continue
 		}
 		selector, _, err := unstructured.NestedStringMap(object.Object, paths...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, pod := range templates {
 			got, want := labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)), name == object.GetName()
 			if got != want {
@@ -339,9 +325,7 @@ func TestLabels(t *testing.T) {
 func TestScaledDeploymentHasNoReplicas(t *testing.T) {
 	worker := find(t, mustRender(t, "eks-spot"), "Deployment", "-worker")
 	var deployment appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(worker.Object, &deployment); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(worker.Object, &deployment))
 	if deployment.Spec.Replicas != nil {
 		t.Errorf("replicas is %d", *deployment.Spec.Replicas)
 	}
@@ -350,9 +334,7 @@ func TestScaledDeploymentHasNoReplicas(t *testing.T) {
 // The scaler reads a metric that the leading coordinator has, and only it: a zero of another coordinator would hide its value.
 func TestScalerReadsMetricOfLeader(t *testing.T) {
 	table, err := os.ReadFile("../../docs/telemetry.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	triggers, _, err := unstructured.NestedSlice(find(t, mustRender(t, "eks-spot"), "ScaledObject", "-worker").Object, "spec", "triggers")
 	if err != nil || len(triggers) != 1 {
 		t.Fatalf("%d triggers: %v", len(triggers), err)
@@ -360,9 +342,7 @@ func TestScalerReadsMetricOfLeader(t *testing.T) {
 	metadata := triggers[0].(map[string]any)["metadata"].(map[string]any)
 	// KEDA 2.21 finds the endpoints of the service by the parts of the host (pkg/scalers/metrics_api_scaler.go).
 	address, err := url.Parse(metadata["url"].(string))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	service := find(t, mustRender(t, "eks-spot"), "Service", "-coordinator")
 	if parts := strings.Split(address.Host, "."); len(parts) < 3 || parts[0] != service.GetName() || parts[1] != service.GetNamespace() || address.Port() != "9090" {
 		t.Errorf("KEDA reads %q as service and namespace", parts)

@@ -65,9 +65,7 @@ func (w *warnings) take() []string {
 func kubernetesVersion(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("apiserver/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	found := regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes (v\S+)`).FindSubmatch(data)
 	if found == nil {
 		t.Fatal("apiserver/go.mod does not require k8s.io/kubernetes")
@@ -93,14 +91,10 @@ func startServer(t *testing.T) *apiServer {
 	}
 	s := &apiServer{token: hex.EncodeToString(secret), warnings: &warnings{}}
 	tokens, key := filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "accounts.pem")
-	if err := os.WriteFile(tokens, []byte(s.token+",tester,tester,system:masters\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(tokens, []byte(s.token+",tester,tester,system:masters\n"), 0o600))
 	writeKey(t, key)
 	_, port, err := net.SplitHostPort(secure)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	start(t, dir, filepath.Join(programs, "kube-apiserver"), "--etcd-servers=http://"+etcd, "--bind-address=127.0.0.1", "--secure-port="+port,
 		"--cert-dir="+filepath.Join(dir, "certificates"), "--token-auth-file="+tokens, "--authorization-mode=RBAC",
 		"--service-cluster-ip-range=10.96.0.0/24", "--service-account-issuer=https://kubernetes.default.svc",
@@ -119,9 +113,7 @@ func startServer(t *testing.T) *apiServer {
 func (s *apiServer) connect(t *testing.T) {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(s.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), startWithin)
 	defer cancel()
 	waitFor(ctx, t, "the API server", func() error {
@@ -155,15 +147,11 @@ func waitFor(ctx context.Context, t *testing.T, name string, check func() error)
 func start(t *testing.T, dir, path string, arguments ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(dir, filepath.Base(path)+".log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(path, arguments...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill() //nolint:errcheck // it may have ended
 		cmd.Wait()         //nolint:errcheck // it was killed
@@ -180,9 +168,7 @@ func start(t *testing.T, dir, path string, arguments ...string) {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	return fmt.Sprint(listener.Addr())
 }
@@ -191,15 +177,9 @@ func freeAddress(t *testing.T) string {
 func writeKey(t *testing.T, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, data, 0o600))
 }

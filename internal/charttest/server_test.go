@@ -34,9 +34,7 @@ func testAccepted(t *testing.T, s *apiServer) {
 	values, applied, accepted := 0, 0, 0
 	for _, name := range examples(t) {
 		values++
-		if err := s.namespace(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.namespace(t.Context(), name))
 		for _, object := range mustRender(t, name) {
 			object.SetNamespace(name)
 			applied++
@@ -104,9 +102,7 @@ func podOf(object *unstructured.Unstructured) (*unstructured.Unstructured, error
 // testRefused checks that the server notices mistakes: each changes one field of an accepted object.
 func testRefused(t *testing.T, s *apiServer) {
 	const space = "mistakes"
-	if err := s.namespace(t.Context(), space); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.namespace(t.Context(), space))
 	for _, test := range []struct {
 		file, kind, suffix string
 		value              any
@@ -138,9 +134,7 @@ func testRefused(t *testing.T, s *apiServer) {
 			if err := s.accept(t, object); err != nil {
 				t.Fatalf("before the mistake: %v", err)
 			}
-			if err := set(object.Object, test.path, test.value); err != nil {
-				t.Fatal(err)
-			}
+			must(t, set(object.Object, test.path, test.value))
 			err := s.accept(t, object)
 			if err == nil {
 				t.Fatal("accepted")
@@ -186,9 +180,7 @@ func previous(t *testing.T) (string, map[string]string) {
 	version, all := "", map[string]string{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if v := filepath.Base(filepath.Dir(file)); version != "" && v != version {
 			t.Fatalf("renderings of two versions: %s and %s", version, v)
 		} else {

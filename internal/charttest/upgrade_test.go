@@ -24,9 +24,7 @@ func testUpgrade(t *testing.T, s *apiServer) {
 	for name, rendering := range renderings {
 		t.Run(name, func(t *testing.T) {
 			space := "upgrade-" + name
-			if err := s.namespace(t.Context(), space); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.namespace(t.Context(), space))
 			cfg := s.helm(t, space)
 			install := action.NewInstall(cfg)
 			install.ReleaseName, install.Namespace, install.ServerSideApply, install.WaitStrategy = release, space, true, kube.HookOnlyStrategy
@@ -86,8 +84,6 @@ func (s *apiServer) helm(t *testing.T, space string) *action.Configuration {
 	flags.APIServer, flags.BearerToken, flags.Insecure, flags.Namespace = &s.config.Host, &s.token, &insecure, &space
 	flags.WithWarningPrinter(genericclioptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard})
 	cfg := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
-	if err := cfg.Init(flags, space, "secret"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cfg.Init(flags, space, "secret"))
 	return cfg
 }

@@ -84,9 +84,7 @@ func TestWrongValues(t *testing.T) {
 	} {
 		t.Run(test.set, func(t *testing.T) {
 			values := example(t, test.file)
-			if err := strvals.ParseInto(test.set, values); err != nil {
-				t.Fatal(err)
-			}
+			must(t, strvals.ParseInto(test.set, values))
 			_, err := render(loadChart(t), values)
 			if err == nil {
 				t.Fatal("accepted")
@@ -110,9 +108,7 @@ func TestWrongValues(t *testing.T) {
 func TestDefaultValues(t *testing.T) {
 	c := loadChart(t)
 	values, err := chartutil.CoalesceValues(c, map[string]any{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := chartutil.ValidateAgainstSchema(c, values); err != nil {
 		t.Error(err)
 	}

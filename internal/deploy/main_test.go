@@ -44,9 +44,7 @@ func build(m *testing.M) (int, error) {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 

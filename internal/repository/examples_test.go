@@ -71,9 +71,7 @@ func TestPaperTables(t *testing.T) {
 			published = append(published, row[task]+" "+row[method])
 		}
 		spec, err := manifest.Load(filepath.Join(root, strings.TrimSuffix(name, ".published.csv")+".yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, task := range spec.Tasks {
 			methods := task.Methods
 			if len(methods) == 0 {
@@ -90,9 +88,7 @@ func TestPaperTables(t *testing.T) {
 		}
 		if strings.Contains(name, "table1_") { // the bundled prior has a schedule of 1000 steps, as the priors of the paper
 			p, err := prior.Open(prior.Bundled)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := (shard.Catalogue{}).Check(spec, &p.Description); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -103,9 +99,7 @@ func TestPaperTables(t *testing.T) {
 func mustAbs(t *testing.T, path string) string {
 	t.Helper()
 	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return abs
 }
 

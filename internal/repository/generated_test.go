@@ -36,9 +36,7 @@ func TestMessagesAreCurrent(t *testing.T) {
 	run(t, "protoc", "--plugin=protoc-gen-go="+plugin, "--proto_path="+dir,
 		"--go_out="+work, "--go_opt=paths=source_relative", schema)
 	got, err := os.ReadFile(filepath.Join(work, code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := read(t, dir+"/"+code)
 	if protocVersion.ReplaceAllString(string(got), "") != protocVersion.ReplaceAllString(want, "") {
 		t.Errorf("%s/%s is not generated from %s; run: make generate", dir, code, schema)

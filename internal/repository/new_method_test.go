@@ -40,18 +40,12 @@ func TestNewMethod(t *testing.T) {
 	replace := map[string]string{}
 	for name, text := range map[string]string{file[1]: code, registry: changed} {
 		path := filepath.Join(dir, filepath.Base(name))
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		replace[mustAbs(t, filepath.Join(root, name))] = path
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 	program := filepath.Join(dir, "ddiff")
 	build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "./cmd/ddiff")
 	build.Dir = root
@@ -96,11 +90,7 @@ func newMethodResult(t *testing.T, program, dir string, args []string) (got meth
 		t.Fatalf("%d results, %v; want 1\n%s", len(results), err, out)
 	}
 	result, err := os.ReadFile(results[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(result, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.Unmarshal(result, &got))
 	return got
 }

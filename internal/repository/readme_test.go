@@ -98,9 +98,7 @@ func TestScriptingPageIsComplete(t *testing.T) {
 	const name = "docs/scripting.md"
 	page := read(t, name)
 	help, err := exec.CommandContext(t.Context(), ddiff(t), "--help").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	verbs := regexp.MustCompile(`(?m)^  ([a-z]+)  +[A-Z]`).FindAllStringSubmatch(string(help), -1)
 	if len(verbs) < 10 {
 		t.Fatalf("the help lists %d commands:\n%s", len(verbs), help)
@@ -111,9 +109,7 @@ func TestScriptingPageIsComplete(t *testing.T) {
 		}
 	}
 	codes, err := exec.CommandContext(t.Context(), ddiff(t), "help", "exit-codes").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^  (\d+)  +\S`).FindAllStringSubmatch(string(codes), -1) {
 		if !regexp.MustCompile(`(?m)^\| ` + m[1] + ` +\|`).MatchString(page) {
 			t.Errorf("%s does not list the exit code %s", name, m[1])

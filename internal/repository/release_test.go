@@ -13,9 +13,7 @@ import (
 func TestChangelogHasVersion(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), ddiff(t), "version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := regexp.MustCompile(`^ddiff (\d+\.\d+\.\d+)[ +]`).FindStringSubmatch(string(out))
 	if m == nil {
 		t.Fatalf("`ddiff version` begins with no version:\n%s", out)

@@ -54,9 +54,7 @@ func tracked(t *testing.T, patterns ...string) []string {
 func read(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -78,9 +76,7 @@ func sources(t *testing.T) []source {
 		}
 		set := token.NewFileSet()
 		f, err := parser.ParseFile(set, name, read(t, name), parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !ast.IsGenerated(f) {
 			out = append(out, source{name, path.Dir(name), f, set})
 		}
@@ -116,8 +112,14 @@ var build = sync.OnceValues(func() (string, error) {
 func ddiff(t *testing.T) string {
 	t.Helper()
 	program, err := build()
+	must(t, err)
+	return program
+}
+
+// must fails the test at an error.
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return program
 }

@@ -43,7 +43,7 @@ func TestClusterRetention(t *testing.T) {
 			t.Errorf("no line %q\n%v", want, e)
 		}
 	}
-	wantFinished(t, c, id, items) // ddiff watch
+	wantFinished(t, c, id, items) // ddiff status --watch
 	wantCode(t, ask(t, c, "retry", "--list", id), 0)
 	e = ask(t, c, "retry", "--missing", id)
 	wantCode(t, e, 0)

@@ -17,7 +17,7 @@ const demoLimit = 10 * time.Minute
 
 // demo is the command behind `make cluster-demo`. It runs a whole cluster: three NATS servers with TLS and users, an S3
 // server, two coordinators and three workers. During a campaign it kills one NATS server, the leading coordinator, and a
-// worker. It ends with the line of `ddiff watch`
+// worker. It ends with the line of `ddiff status --watch`
 //
 //	done=N failed=N dead=N lost=0
 //

@@ -86,7 +86,7 @@ func TestUpgrade(t *testing.T) {
 		id, err := c.Output(t.Context(), "submit", file)
 		must(t, err)
 		id = strings.TrimSpace(id)
-		out, err := c.Output(t.Context(), "watch", id)
+		out, err := c.Output(t.Context(), "status", "--watch", id)
 		must(t, err)
 		want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0", 3*len(known))
 		if !strings.Contains(out, want) {

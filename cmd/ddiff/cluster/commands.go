@@ -19,6 +19,5 @@ func Commands(c shard.Catalogue) []*cobra.Command {
 		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(),
 	}
 	commands = append(commands, newControlCommands()...)
-	commands = append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand())
-	return append(commands, newFormerCommands()...)
+	return append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand())
 }

@@ -74,8 +74,6 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
 	f.Int64Var(&o.maxDead, "max-dead", 0, "largest `number` of dead letters in the queue (default 1 million, below 0: no limit)")
-	f.Int("report-items", 0, "")
-	_ = f.MarkDeprecated("report-items", "reports have no limit") // the flag exists
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -208,19 +209,28 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *gc.Cleaner) e
 }
 
 func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Board, use func(c *gc.Cleaner) error) (err error) {
-	store, err := storage.Open(ctx, address, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)})
-	if errors.Is(err, os.ErrNotExist) {
+	store, err := o.open(ctx, address, false)
+	if errors.Is(err, fs.ErrNotExist) {
 		return cli.Usage(fmt.Errorf("store %s: no such directory on this machine; give its address here with --store", redact.Address(address)))
-	}
-	if err == nil && !o.dryRun {
-		err = store.Close()
-		if err == nil {
-			store, err = storage.Open(ctx, address, storage.Options{Logger: slog.New(slog.DiscardHandler)})
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("open store %s: %w", redact.Address(address), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return use(&gc.Cleaner{Store: store.Store, Board: b})
+}
+
+// open opens an existing store, only for reading in a dry run. A missing directory is fs.ErrNotExist: opening it for writing would
+// create it.
+func (o cleanOptions) open(ctx context.Context, address string, lock bool) (*storage.Opened, error) {
+	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
+	store, err := storage.Open(ctx, address, options)
+	if err != nil || o.dryRun {
+		return store, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	options.ReadOnly, options.Lock = false, lock
+	return storage.Open(ctx, address, options)
 }

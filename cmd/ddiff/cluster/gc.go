@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,17 +129,9 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Confi
 
 // collectOutput collects the garbage of an output of ddiff run. A process that uses the output is an error.
 func (o cleanOptions) collectOutput(ctx context.Context, address string) (removed []gc.Removal, err error) {
-	options := storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler)}
-	store, err := storage.Open(ctx, address, options)
+	store, err := o.open(ctx, address, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, cli.Usage(fmt.Errorf("gc: %s: no such directory", redact.Address(address)))
-	}
-	if err == nil && !o.dryRun {
-		err = store.Close()
-		options.ReadOnly, options.Lock = false, true
-		if err == nil {
-			store, err = storage.Open(ctx, address, options)
-		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open output %s: %w", redact.Address(address), err)
@@ -149,33 +141,20 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 }
 
 // collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
-func (o cleanOptions) collectScratch() (all []gc.Removal, err error) {
-	var dirs []string
-	if cache, err := os.UserCacheDir(); err == nil {
-		found, err := filepath.Glob(filepath.Join(cache, "ddiff", "queue", "*"))
-		if err != nil {
-			return nil, err
-		}
-		dirs = found
-	}
-	temporary, err := filepath.Glob(filepath.Join(os.TempDir(), cli.ScratchPrefix+"*"))
+func (o cleanOptions) collectScratch() ([]gc.Removal, error) {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), cli.ScratchPrefix+"*"))
 	if err != nil {
 		return nil, err
 	}
-	for _, dir := range append(dirs, temporary...) {
-		if !storage.HasLock(dir) {
-			continue // of another program, or about to be locked
+	if cache, err := os.UserCacheDir(); err == nil {
+		queues, err := filepath.Glob(filepath.Join(cache, "ddiff", "queue", "*"))
+		if err != nil {
+			return nil, err
 		}
-		removed, e := o.removeFolder("scratch", dir)
-		if errors.Is(e, storage.ErrLocked) {
-			continue // in use
-		}
-		err = errors.Join(err, e)
-		if removed.Objects > 0 {
-			all = append(all, removed)
-		}
+		dirs = append(queues, dirs...)
 	}
-	return all, err
+	// A directory without a lock is of another program, or about to be locked.
+	return o.removeUnused("scratch", slices.DeleteFunc(dirs, func(dir string) bool { return !storage.HasLock(dir) }))
 }
 
 // restorationAge is the time after which gc deletes an interrupted restoration.
@@ -183,7 +162,7 @@ const restorationAge = 7 * 24 * time.Hour
 
 // collectRestorations deletes the results of restorations that were interrupted, and to whose folders nothing was written for
 // restorationAge. The lock of such a folder is free.
-func (o cleanOptions) collectRestorations(now time.Time) (all []gc.Removal, err error) {
+func (o cleanOptions) collectRestorations(now time.Time) ([]gc.Removal, error) {
 	parent, err := cli.RestorationsFolder()
 	if err != nil {
 		return nil, nil //nolint:nilerr // no cache, no restorations
@@ -192,23 +171,30 @@ func (o cleanOptions) collectRestorations(now time.Time) (all []gc.Removal, err 
 	if err != nil {
 		return nil, err
 	}
+	var old []string
 	for _, dir := range dirs {
 		last, e := lastChange(dir)
-		if e == nil && now.Sub(last) < restorationAge || errors.Is(e, fs.ErrNotExist) {
-			continue // or its end has removed it
+		switch {
+		case errors.Is(e, fs.ErrNotExist): // its end has removed it
+		case e != nil:
+			err = errors.Join(err, e)
+		case now.Sub(last) < restorationAge:
+		case storage.HasLock(dir):
+			old = append(old, dir)
+		case !o.dryRun:
+			os.Remove(dir) //nolint:errcheck // an empty folder; another one is of another program
 		}
-		if e == nil && !storage.HasLock(dir) {
-			if !o.dryRun {
-				os.Remove(dir) //nolint:errcheck // an empty folder; another one is of another program
-			}
-			continue
-		}
-		var removed gc.Removal
-		if e == nil {
-			removed, e = o.removeFolder("restoration", dir)
-		}
+	}
+	all, e := o.removeUnused("restoration", old)
+	return all, errors.Join(err, e)
+}
+
+// removeUnused deletes the folders that no process uses.
+func (o cleanOptions) removeUnused(kind string, dirs []string) (all []gc.Removal, err error) {
+	for _, dir := range dirs {
+		removed, e := o.removeFolder(kind, dir)
 		if errors.Is(e, storage.ErrLocked) {
-			continue // in use
+			continue
 		}
 		err = errors.Join(err, e)
 		if removed.Objects > 0 {

@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/parameter"
@@ -119,8 +118,7 @@ func submittedPrior(path string) (sha string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", cli.ErrPrior, err)
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return regular.SHA256(data), nil
 }
 
 // recallLimit is how long a submission waits for a coordinator to look into the archive. Without an answer the coordinator that

@@ -3,8 +3,6 @@ package results
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -180,8 +178,7 @@ func (o reportOptions) readPublished() (*published.Figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(bundled)
-	p.Priors = map[string]string{hex.EncodeToString(sum[:]): prior.Bundled}
+	p.Priors = map[string]string{regular.SHA256(bundled): prior.Bundled}
 	return p, nil
 }
 
