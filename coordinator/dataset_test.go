@@ -98,35 +98,35 @@ func TestDatasetChangesBetweenLeaders(t *testing.T) {
 	}
 }
 
-// TestDatasetIsReordered reverses the dataset between two leaders: nothing is read until the old order is back.
-func TestDatasetIsReordered(t *testing.T) {
+// TestDatasetIsReplaced replaces all rows between two leaders: nothing is read until the old rows are back.
+func TestDatasetIsReplaced(t *testing.T) {
 	const n = 3000
 	tc := newTestCluster(t, 0)
 	tc.abandonAll()
-	var reversed atomic.Bool
-	order := false // of the present iteration
+	var replaced atomic.Bool
+	now := false // of the present iteration
 	rows := filteredRows(hintedRows(n), func(row *manifest.Row) (bool, error) {
 		if row.Index == 0 {
-			order = reversed.Load()
+			now = replaced.Load()
 		}
-		if order {
+		if now {
 			row.Image = fmt.Sprintf("%s/image%06d.png", tc.dir, n-1-row.Index)
 		}
 		return true, nil
 	})
 	withRows := func(c *coordinator.Config) { c.Rows = rows }
-	id := tc.submit("reordered", 0)
+	id := tc.submit("replaced", 0)
 	stop := tc.leadWith(withRows)
 	tc.awaitPhase(id, manifest.PhasePreflight)
 	stop()
-	reversed.Store(true)
+	replaced.Store(true)
 	tc.leadWith(withRows)
 	tc.work(id)
 	s := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "cannot be found") || s.Status.Phase != manifest.PhaseRunning || s.Status.Complete {
 		t.Errorf("status %+v", s.Status)
 	}
-	reversed.Store(false)
+	replaced.Store(false)
 	s = tc.await(id, "its last window", func(s board.CampaignStatus) bool { return s.Status.Complete })
 	if s.Status.Counts.Items != 2*n || s.Status.Warning != "" || s.Status.Problem != "" {
 		t.Errorf("status %+v", s.Status)

@@ -179,13 +179,9 @@ func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Iden
 		if err != nil {
 			return fmt.Errorf("list windows: %w", err)
 		}
-		data, err := d.Store.Get(ctx, info.Key)
+		w, err := shard.Read(ctx, d.Store, info.Key)
 		if err != nil {
-			return fmt.Errorf("read window: %w", err)
-		}
-		w, err := shard.Decode(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", info.Key, err)
+			return err
 		}
 		for _, it := range w.Items {
 			if k, ok := ledger.ParseIdentity(it.ID); ok {

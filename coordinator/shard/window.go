@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 // Header describes a window.
@@ -29,14 +31,14 @@ type Header struct {
 	Failures int `json:"failures"`
 	// Last: the dataset ends with this window.
 	Last bool `json:"last"`
-	// Listed is the number of rows of the dataset up to the end of the window, RowsSHA256 their digest, Version the version of
-	// its lists, if known, Read the time of the window, and LastRow the digest of the last row before the end. Windows of
-	// programs before these fields have zero values.
-	Listed     int       `json:"listed,omitempty"`
-	RowsSHA256 string    `json:"rows_sha256,omitempty"`
+	// Listed is the number of rows of the dataset up to the end of the window, which differs from Row + Rows if the dataset has
+	// changed. RowsSHA256 is the digest of these rows, LastRow that of the last one. Version is the version of the dataset's
+	// lists, if known, and Read the time of the window.
+	Listed     int       `json:"listed"`
+	RowsSHA256 string    `json:"rows_sha256"`
+	LastRow    string    `json:"last_row"`
 	Version    string    `json:"version,omitempty"`
-	Read       time.Time `json:"read,omitzero"`
-	LastRow    string    `json:"last_row,omitempty"`
+	Read       time.Time `json:"read"`
 	// Changed describes, in one line, how the dataset changed between the window before and this one. Empty: it did not.
 	Changed string `json:"changed,omitempty"`
 }
@@ -95,6 +97,19 @@ func (w *Window) Encode() (data []byte, items [][]byte, err error) {
 		return nil, nil, err
 	}
 	return out.Bytes(), items, nil
+}
+
+// Read reads a stored window.
+func Read(ctx context.Context, s storage.Store, key string) (*Window, error) {
+	data, err := s.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read window: %w", err)
+	}
+	w, err := Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return w, nil
 }
 
 // Decode reads the stored form of a window.
