@@ -123,7 +123,7 @@ func TestEnteredWindow(t *testing.T) {
 	r := decidingRunner(t, &now, &strings.Builder{})
 	reported := map[int]bool{} // found, by index
 	var read []int
-	run := &Run{runner: r, copies: map[ledger.Identity][]place{}, cfg: RunConfig{
+	run := &Run{runner: r, copies: map[string][]manifest.Item{}, cfg: RunConfig{
 		Finished: func(res manifest.Result, found bool) {
 			if _, twice := reported[res.Item.Index]; twice {
 				t.Errorf("item %d is reported twice", res.Item.Index)
@@ -132,7 +132,7 @@ func TestEnteredWindow(t *testing.T) {
 		},
 		Read: func(n, steps int, _ bool) { read = append(read, n, steps) },
 	}}
-	r.s.cfg.run, r.items = &run.cfg, run
+	r.s.cfg.run, r.local = &run.cfg, run
 	enter := func(w *shard.Window) {
 		t.Helper()
 		data, _, err := w.Encode()
@@ -165,7 +165,6 @@ func TestEnteredWindow(t *testing.T) {
 		must(t, err)
 		must(t, r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}}))
 	}
-	run.recent = nil
 	outcome(1, manifest.OutcomeDone)
 	outcome(1, manifest.OutcomeDone)
 	outcome(2, manifest.OutcomeFailed)

@@ -132,8 +132,8 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	if w.Changed != "" {
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
-	if r.items != nil {
-		if err := r.items.windowRead(ctx, w, isNew); err != nil {
+	if r.local != nil {
+		if err := r.local.windowRead(ctx, w, isNew); err != nil {
 			return err
 		}
 	}
