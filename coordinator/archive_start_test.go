@@ -50,6 +50,7 @@ func archiveMany(t *testing.T, dir string, n int) {
 // TestStartReadsNoArchivedCampaign: the start of a coordinator reads no object of a campaign in the archive, and finds a
 // campaign that the board has lost among many.
 func TestStartReadsNoArchivedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	dir := t.TempDir()
 	var err error
@@ -72,12 +73,13 @@ func TestStartReadsNoArchivedCampaign(t *testing.T) {
 
 // TestListManyArchived lists more archived campaigns than one answer has.
 func TestListManyArchived(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 0)
 	dir := t.TempDir()
 	var err error
 	tc.store, err = storage.NewDir(dir)
 	must(t, err)
-	const n = 9000
+	const n = 4100
 	archiveMany(t, dir, n)
 	tc.leadArchiving(time.Hour, unchanged)
 	all, err := archive.List(t.Context(), tc.board)
@@ -97,6 +99,7 @@ func TestListManyArchived(t *testing.T) {
 
 // A recall of a campaign whose archive is damaged is refused with the reason, and the campaign stays in the archive.
 func TestRecallDamagedArchive(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("damaged")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
@@ -178,6 +181,7 @@ func (s *losingStore) Get(ctx context.Context, key string) ([]byte, error) {
 // TestRecallCrash ends the leader after it has restored the record of a campaign. The next leader restores the messages;
 // until then no verb is executed.
 func TestRecallCrash(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("halfway")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)

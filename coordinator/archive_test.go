@@ -123,6 +123,7 @@ func (tc *testCluster) checkRecalled(id string) {
 }
 
 func TestArchiveAndRecall(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("old")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
@@ -151,6 +152,7 @@ func TestArchiveAndRecall(t *testing.T) {
 
 // Dead letters survive several archivings in quick succession: the server must not take them for duplicates.
 func TestRecallTwice(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("twice")
 	for range 3 {
@@ -199,6 +201,7 @@ func (s *crashingStore) write(write func() error) error {
 
 // TestArchiveCrash ends the leader at each write of an archiving. The next leader completes it.
 func TestArchiveCrash(t *testing.T) {
+	t.Parallel()
 	nothing := func(*testCluster, string) {}
 	deleteRecord := func(tc *testCluster, id string) {
 		must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyCampaignPrefix+id))
@@ -262,6 +265,7 @@ func (s *resumingStore) Put(ctx context.Context, key string, data []byte) error 
 }
 
 func TestResumeDuringArchiving(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.submit("wakes", 0)
 	stop := tc.lead()
@@ -291,6 +295,7 @@ func TestResumeDuringArchiving(t *testing.T) {
 
 // A submission of an archived campaign changes nothing, as a submission of any other campaign.
 func TestSubmitArchivedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("again")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
@@ -309,6 +314,7 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 
 // Cancelled and rejected campaigns come back from the archive, and a resumed one finishes.
 func TestResumeArchivedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	tc.check.Failed, tc.check.Reason = "memory", "too little"
 	id := tc.submit("rejected", 0)
@@ -329,6 +335,7 @@ func TestResumeArchivedCampaign(t *testing.T) {
 }
 
 func TestRequestsWithoutLeader(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	if err := archive.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, archive.ErrNoLeader) {
 		t.Errorf("recall: %v", err)
@@ -349,6 +356,7 @@ func TestRequestsWithoutLeader(t *testing.T) {
 }
 
 func TestArchiveNow(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	hold := make(chan struct{})
 	tc.set(func(manifest.Item, int) error {
@@ -375,6 +383,7 @@ func TestArchiveNow(t *testing.T) {
 
 // TestLostBoardKeepsCountsOfEndedCampaign loses the board after the end of a campaign, before its archiving.
 func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 12)
 	tc.set(failSome)
 	id := tc.submit("ended", 0)

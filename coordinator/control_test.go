@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"ddiff/coordinator/board"
@@ -27,6 +26,7 @@ func (tc *testCluster) command(id string, c manifest.Command) (manifest.Answer, 
 }
 
 func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 10)
 	gate := make(chan struct{}, 100)
 	tc.set(func(manifest.Item, int) error {
@@ -54,6 +54,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestCancelAndResume(t *testing.T) {
+	t.Parallel()
 	for _, w := range []manifest.Wanted{manifest.WantCancel, manifest.WantCancelNow} {
 		t.Run(string(w), func(t *testing.T) {
 			tc := newTestCluster(t, 10)
@@ -89,6 +90,7 @@ func TestCancelAndResume(t *testing.T) {
 }
 
 func TestRetryMatchingItems(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 4)
 	must(t, os.WriteFile(filepath.Join(tc.dir, "later.png"), []byte("not yet an image"), 0o644))
 	tc.set(func(it manifest.Item, _ int) error {
@@ -142,70 +144,4 @@ func TestRetryMatchingItems(t *testing.T) {
 	tc.await(id, "all done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
-}
-
-// The next leader restores the round of a retry.
-func TestRetrySurvivesLeaderChange(t *testing.T) {
-	tc := newTestCluster(t, 2)
-	tc.set(func(manifest.Item, int) error { return errors.New("no light") })
-	id := tc.submit("outlive", 0)
-	stop := tc.lead()
-	idle := tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseFinished)
-	idle()
-	a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}})
-	must(t, err)
-	stop()
-	if a.Items != 4 {
-		t.Errorf("%d items, want 4", a.Items)
-	}
-	tc.set(nil)
-	tc.lead()
-	tc.work(id)
-	tc.await(id, "all done", func(s board.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
-	})
-}
-
-func TestReconcile(t *testing.T) {
-	tc := newTestCluster(t, 5)
-	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-gate
-		return nil
-	})
-	id := tc.submit("reconcile", 0)
-	tc.lead()
-	idle := tc.work(id)
-	for range 3 {
-		gate <- struct{}{}
-	}
-	tc.await(id, "three items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 3 })
-	a, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile})
-	must(t, err)
-	if a.Items != 7 {
-		t.Errorf("%d items were published again, want 7", a.Items)
-	}
-	for range 50 {
-		gate <- struct{}{}
-	}
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 10 {
-		t.Errorf("%+v", s.Status.Counts)
-	}
-	idle()
-}
-
-func TestRefusedCommands(t *testing.T) {
-	tc := newTestCluster(t, 1)
-	tc.check.Failed, tc.check.Reason = "shapes", "no"
-	id := tc.submit("cannot", 0)
-	tc.lead()
-	tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseRejected)
-	if _, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile}); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "resume") {
-		t.Errorf("reconcile of a rejected campaign: %v", err)
-	}
-	if _, err := tc.command(id, manifest.Command{Verb: "fly"}); !errors.Is(err, board.ErrRefused) {
-		t.Errorf("unknown command: %v", err)
-	}
 }

@@ -66,6 +66,7 @@ func keysOf(t *testing.T, s storage.Store, text string) []string {
 func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/"+manifest.FileResult) }
 
 func TestDeleteKeepsSharedResults(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	before := resultKeys(t, tc.store)
 	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
@@ -102,6 +103,7 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 }
 
 func TestDeleteWithoutResults(t *testing.T) {
+	t.Parallel()
 	tc, all, _ := sharing(t, t.TempDir())
 	_, err := (&gc.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
 	must(t, err)
@@ -115,6 +117,7 @@ func TestDeleteWithoutResults(t *testing.T) {
 
 // TestDeleteRefusesOpenCampaigns: a campaign that has not ended, and results that such a campaign may need.
 func TestDeleteRefusesOpenCampaigns(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
 	refused := func(id string, results bool, want string) {
@@ -161,6 +164,7 @@ func (s *recallingStore) Put(ctx context.Context, key string, data []byte) error
 
 // A recall and a deletion at the same time: one of them is refused, and a recalled campaign is complete.
 func TestDeleteAndRecall(t *testing.T) {
+	t.Parallel()
 	tc, all, _ := sharing(t, t.TempDir())
 	tc.leadArchiving(time.Hour, unchanged)
 	var recalled error
@@ -210,6 +214,7 @@ func (s *stoppingStore) Delete(ctx context.Context, key string) error {
 // TestDeleteCrash stops a deletion after each number of deleted objects. The next deletion, or the next collection of
 // garbage, completes it, and the other campaign keeps its results at any time.
 func TestDeleteCrash(t *testing.T) {
+	t.Parallel()
 	template := t.TempDir()
 	tc, all, part := sharing(t, template)
 	before := keysOf(t, tc.store, "campaigns/"+part)
@@ -264,6 +269,7 @@ func (s *gatedStore) Delete(ctx context.Context, key string) error {
 
 // TestSubmitDuringDeletionOfResults submits a campaign with the same items while their results are being deleted.
 func TestSubmitDuringDeletionOfResults(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
 	must(t, err)

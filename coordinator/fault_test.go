@@ -13,6 +13,7 @@ import (
 
 // TestFaultPausesQuietCampaign: a report pauses a campaign without outcomes, and no campaign with recent ones.
 func TestFaultPausesQuietCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 10)
 	gate := make(chan struct{}, 100)
 	tc.set(func(manifest.Item, int) error {
@@ -56,6 +57,7 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 
 // TestStatusNamesSuspendedWorkers: the status of a campaign shows the workers that are suspended from it.
 func TestStatusNamesSuspendedWorkers(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	beat := func(name, suspended, campaign string) {
 		data, err := json.Marshal(manifest.Beat{
@@ -77,6 +79,7 @@ func TestStatusNamesSuspendedWorkers(t *testing.T) {
 // TestFaultOfOneWorkerDoesNotPauseLongItems: one worker reports a fault while another one works on an item that takes
 // longer than the reported time. The campaign pauses when the other worker reports a fault too.
 func TestFaultOfOneWorkerDoesNotPauseLongItems(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	log := tc.recordLog()
 	id := tc.submit("long", 0)

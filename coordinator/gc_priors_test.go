@@ -34,6 +34,7 @@ func (s *deletingStore) Delete(ctx context.Context, key string) error {
 func later() time.Time { return time.Now().Add(100 * time.Hour) }
 
 func TestCollectPriors(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("with-prior")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
@@ -134,6 +135,7 @@ func (tc *testCluster) put(c *manifest.Campaign) string {
 
 // Logs of campaigns without a record are garbage, those of others are not; the empty folder of probes is removed.
 func TestCollectLogs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tc, all, part := sharing(t, dir)
 	attempt := strings.Repeat("0", 64) + ".1.b.json"

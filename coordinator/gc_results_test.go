@@ -50,6 +50,7 @@ func claims(t *testing.T, s storage.Store) []string { return keysOf(t, s, ".dele
 // TestCollectResults deletes results without a campaign. Those of campaigns in the archive and on the board, young ones,
 // folders with other names and folders with foreign objects stay.
 func TestCollectResults(t *testing.T) {
+	t.Parallel()
 	tc, dir := newTestCluster(t, 3), t.TempDir()
 	var err error
 	tc.store, err = storage.NewDir(dir)
@@ -129,6 +130,7 @@ func TestCollectResults(t *testing.T) {
 // TestSubmitDuringCollectionOfResults submits the campaign of a folder again, and another one with this output, while the
 // folder is deleted. Both are rejected, and after the deletion they have all their results.
 func TestSubmitDuringCollectionOfResults(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
 	tc.output = gone
@@ -169,6 +171,7 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 // TestSubmitBeforeCollectionOfResults submits a campaign after the store was listed and before the claim. The output is
 // left, whether a coordinator leads or not, and with the index alone.
 func TestSubmitBeforeCollectionOfResults(t *testing.T) {
+	t.Parallel()
 	for name, lead := range map[string]bool{"queued": false, "finished": true} {
 		t.Run(name, func(t *testing.T) {
 			tc := newTestCluster(t, 3)
@@ -210,6 +213,7 @@ func TestSubmitBeforeCollectionOfResults(t *testing.T) {
 
 // An object that is written after the first listing makes the output young, and a foreign one keeps it.
 func TestCollectResultsListsAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tc := newTestCluster(t, 3)
 	store, err := storage.NewDir(dir)
@@ -235,6 +239,7 @@ func TestCollectResultsListsAgain(t *testing.T) {
 
 // A deletion that lost its claim ends. The claim of one that died rejects campaigns until a collection an hour later.
 func TestClaimOfCollectionOfResults(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
 	tc.output = gone

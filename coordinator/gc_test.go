@@ -19,6 +19,7 @@ import (
 )
 
 func TestCollect(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	put := func(key string) {
 		t.Helper()
@@ -84,6 +85,7 @@ func TestCollect(t *testing.T) {
 // TestCollectAndDeleteKeepNestedOutput puts outputs into each folder of another one whose files are collected, or deleted with its campaign, and
 // in the place of the folder.
 func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	item := manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult)
 	var nested []string
@@ -110,6 +112,7 @@ func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 
 // The checkpoints of a campaign that may be resumed are kept, except those of restored items.
 func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
+	t.Parallel()
 	tc, _, part := sharing(t, t.TempDir())
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	must(t, archive.Recall(t.Context(), tc.board, part))
@@ -135,6 +138,7 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 }
 
 func TestCollectWithoutIndex(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	if _, err := (&gc.Cleaner{Store: tc.store}).Collect(t.Context(), gc.Config{}); !errors.Is(err, gc.ErrNoIndex) {
 		t.Errorf("collect: %v", err)
@@ -160,6 +164,7 @@ func (s *listingStore) List(ctx context.Context, prefix string) iter.Seq2[storag
 
 // TestCollectKeepsFolderThatIsUsedAgain submits a campaign with the id of garbage while the garbage is collected.
 func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tc, _, _ := sharing(t, dir)
 	const folder = "campaigns/again-12345678/"

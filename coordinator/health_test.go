@@ -177,6 +177,7 @@ func TestOutageOfTheStore(t *testing.T) {
 
 // TestAlarmBeforeAStreamIsFull expects an alarm in status and log, and its end.
 func TestAlarmBeforeAStreamIsFull(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 2)
 	log := tc.recordLog()
 	id, finish := tc.slowCampaign("alarm")

@@ -1,9 +1,7 @@
 package coordinator_test
 
 import (
-	"context"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +40,7 @@ func TestLeaderRestarts(t *testing.T) {
 
 // TestTwoLeaders runs two leaders at once, as after a long pause of one: no item is lost, and the counts are right.
 func TestTwoLeaders(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	id := tc.submit("two", 1)
 	tc.lead()
@@ -55,6 +54,7 @@ func TestTwoLeaders(t *testing.T) {
 
 // TestLostWork drops the campaign's queue while it runs.
 func TestLostWork(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	hold := make(chan struct{}, 100)
 	tc.set(func(manifest.Item, int) error {
@@ -83,6 +83,7 @@ func TestLostWork(t *testing.T) {
 
 // TestLostBoardAndStreams loses everything but storage: board, work and outcomes.
 func TestLostBoardAndStreams(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 15)
 	hold := make(chan struct{}, 100)
 	tc.set(func(manifest.Item, int) error {
@@ -116,6 +117,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 
 // TestItemThatKillsWorkersIsDead expects the coordinator to bury an item that no worker settles.
 func TestItemThatKillsWorkersIsDead(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("killer")
 	spec.Attempts = 1
@@ -148,23 +150,4 @@ func (tc *testCluster) letters(id string) []queue.DeadLetter {
 		all = append(all, letter)
 	}
 	return all
-}
-
-func TestStoredRecordAndWindows(t *testing.T) {
-	tc := newTestCluster(t, 3)
-	id := tc.submit("cursor", 0)
-	tc.lead()
-	tc.work(id)
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	if c := s.Campaign; c.Shards != 1 || c.Items != 6 {
-		t.Errorf("cursor is at window %d, item %d", c.Shards, c.Items)
-	}
-	keys := []string{}
-	for info, err := range tc.store.List(context.Background(), "campaigns/"+id+"/") {
-		must(t, err)
-		keys = append(keys, info.Key)
-	}
-	if !slices.Contains(keys, "campaigns/"+id+"/campaign.json") || !slices.Contains(keys, "campaigns/"+id+"/shards/00000000.jsonl.gz") {
-		t.Errorf("storage has %v", keys)
-	}
 }

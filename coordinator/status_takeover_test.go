@@ -14,9 +14,9 @@ import (
 // one, which people watch.
 func TestTakeoverKeepsCounts(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 100)
-	id, last, stop := tc.halfDone("takeover", 100)
-	for range 3 {
+	tc := newTestCluster(t, 40)
+	id, last, stop := tc.halfDone("takeover", 40)
+	for range 2 {
 		stop()
 		end := tc.statuses(id)
 		stop = tc.lead()
