@@ -19,7 +19,11 @@ func (a *Archiver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.cfg.Store.Put(ctx, index.KeyComplete, nil); err != nil {
+	_, err = a.cfg.Store.Stat(ctx, index.KeyComplete)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = a.cfg.Store.Put(ctx, index.KeyComplete, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("mark the index of campaigns: %w", err)
 	}
 	there, err := a.cfg.Board.Keys(ctx, manifest.KeyCampaignPrefix)
