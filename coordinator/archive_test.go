@@ -14,7 +14,6 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 )
 
 // leadArchiving starts a leader that archives campaigns at once, and that commands find.
@@ -170,35 +169,6 @@ func TestRecallTwice(t *testing.T) {
 	tc.checkRecalled(id)
 }
 
-// crashingStore ends its process, by cancelling its context, after the n-th write, or before the first for n = 0.
-type crashingStore struct {
-	storage.Store
-	n      int
-	writes atomic.Int64
-	crash  context.CancelFunc
-}
-
-func (s *crashingStore) Put(ctx context.Context, key string, data []byte) error {
-	return s.write(func() error { return s.Store.Put(ctx, key, data) })
-}
-
-func (s *crashingStore) Create(ctx context.Context, key string, data []byte) error {
-	return s.write(func() error { return s.Store.Create(ctx, key, data) })
-}
-
-func (s *crashingStore) write(write func() error) error {
-	n := int(s.writes.Add(1))
-	if n > s.n {
-		s.crash()
-		return context.Canceled
-	}
-	err := write()
-	if n == s.n {
-		s.crash()
-	}
-	return err
-}
-
 // TestArchiveCrash ends the leader at each write of an archiving. The next leader completes it.
 func TestArchiveCrash(t *testing.T) {
 	t.Parallel()
@@ -227,9 +197,19 @@ func TestArchiveCrash(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 3)
 			id := tc.finishMixed(c.name)
-			store := &crashingStore{Store: tc.store, n: c.writes}
-			ctx, cancel := context.WithCancel(t.Context())
-			store.crash = cancel
+			ctx, crash := context.WithCancel(t.Context())
+			var writes atomic.Int64
+			store := &hookedStore{Store: tc.store, before: func(call, _ string) error {
+				if (call == "put" || call == "create") && int(writes.Add(1)) > c.writes {
+					crash()
+					return context.Canceled
+				}
+				return nil
+			}, after: func(string, string) {
+				if int(writes.Load()) == c.writes {
+					crash()
+				}
+			}}
 			service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
 				cfg.ArchiveAfter, cfg.Inspect, cfg.Store = 50*time.Millisecond, tc.inspect, store
 			}))
@@ -250,20 +230,6 @@ func TestArchiveCrash(t *testing.T) {
 	}
 }
 
-// resumingStore resumes a campaign when its entry in the index is written, between the archive and the deletion of the
-// record.
-type resumingStore struct {
-	storage.Store
-	resume func()
-}
-
-func (s *resumingStore) Put(ctx context.Context, key string, data []byte) error {
-	if strings.Contains(key, ".archived.") {
-		s.resume()
-	}
-	return s.Store.Put(ctx, key, data)
-}
-
 func TestResumeDuringArchiving(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
@@ -274,10 +240,11 @@ func TestResumeDuringArchiving(t *testing.T) {
 	stop()
 	var resumed atomic.Bool
 	stop = tc.leadArchiving(50*time.Millisecond, func(c *coordinator.Config) {
-		c.Store = &resumingStore{tc.store, func() {
-			if !resumed.Swap(true) {
+		c.Store = &hookedStore{Store: tc.store, before: func(call, key string) error { // between the archive and the deletion of the record
+			if call == "put" && strings.Contains(key, ".archived.") && !resumed.Swap(true) {
 				tc.want(id, manifest.WantRun)
 			}
+			return nil
 		}}
 	})
 	tc.work(id)

@@ -28,21 +28,15 @@ func (tc *testCluster) command(id string, c manifest.Command) (manifest.Answer, 
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 10)
-	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-gate
-		return nil
-	})
+	gate := tc.gated()
 	id := tc.submit("pause", 0)
 	tc.lead()
 	idle := tc.work(id)
-	gate <- struct{}{}
+	permit(gate, 1)
 	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	tc.want(id, manifest.WantPause)
 	tc.awaitPhase(id, manifest.PhasePaused)
-	for range 50 {
-		gate <- struct{}{}
-	}
+	permit(gate, 50)
 	const most = 3 // the preflight, one item before the pause, and one that the worker had leased
 	tc.awaitPulls(3, most)
 	if n := tc.count(); n > most {
@@ -58,28 +52,22 @@ func TestCancelAndResume(t *testing.T) {
 	for _, w := range []manifest.Wanted{manifest.WantCancel, manifest.WantCancelNow} {
 		t.Run(string(w), func(t *testing.T) {
 			tc := newTestCluster(t, 10)
-			gate := make(chan struct{}, 100)
-			tc.set(func(manifest.Item, int) error {
-				<-gate
-				return nil
-			})
+			gate := tc.gated()
 			id := tc.submit("cancel", 0)
 			tc.lead()
 			idle := tc.work(id)
-			gate <- struct{}{}
+			permit(gate, 1)
 			tc.await(id, "one item done", func(s board.CampaignStatus) bool {
 				return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1
 			})
 			tc.want(id, w)
-			gate <- struct{}{} // ends the leased item
+			permit(gate, 1) // ends the leased item
 			s := tc.awaitPhase(id, manifest.PhaseCancelled)
 			n := s.Status.Counts
 			if n.Items != 20 || n.Done+n.Cancelled != 20 || n.Done > 2 || n.Pending+n.Running != 0 {
 				t.Errorf("%+v", n)
 			}
-			for range 50 {
-				gate <- struct{}{}
-			}
+			permit(gate, 50)
 			tc.want(id, manifest.WantRun)
 			if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 20, Done: 20}) {
 				t.Errorf("%+v", s.Status.Counts)

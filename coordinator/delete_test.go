@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"slices"
@@ -146,20 +145,19 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	refused(part, false, "give --nats")
 }
 
-// recallingStore calls act before or after the deletion of a campaign is entered into the index.
-type recallingStore struct {
-	storage.Store
-	before, after func()
-}
-
-func (s *recallingStore) Put(ctx context.Context, key string, data []byte) error {
-	if !strings.Contains(key, ".deleting.") {
-		return s.Store.Put(ctx, key, data)
-	}
-	s.before()
-	err := s.Store.Put(ctx, key, data)
-	s.after()
-	return err
+// aroundClaim calls before ahead of the write of the entry of a deletion in the index, and after after it.
+func aroundClaim(store storage.Store, before, after func()) storage.Store {
+	isClaim := func(call, key string) bool { return call == "put" && strings.Contains(key, ".deleting.") }
+	return &hookedStore{Store: store, before: func(call, key string) error {
+		if isClaim(call, key) {
+			before()
+		}
+		return nil
+	}, after: func(call, key string) {
+		if isClaim(call, key) {
+			after()
+		}
+	}}
 }
 
 // A recall and a deletion at the same time: one of them is refused, and a recalled campaign is complete.
@@ -172,7 +170,7 @@ func TestDeleteAndRecall(t *testing.T) {
 	nothing := func() {}
 	before := resultKeys(t, tc.store)
 
-	cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: aroundClaim(tc.store, recall, nothing), Board: tc.board}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, recalled)
 	if !errors.Is(err, board.ErrRefused) {
@@ -185,7 +183,7 @@ func TestDeleteAndRecall(t *testing.T) {
 		t.Errorf("%+v, %v", s.Status, err)
 	}
 
-	cleaner.Store = &recallingStore{tc.store, nothing, recall}
+	cleaner.Store = aroundClaim(tc.store, nothing, recall)
 	_, err = cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if !errors.Is(recalled, board.ErrRefused) {
@@ -196,19 +194,17 @@ func TestDeleteAndRecall(t *testing.T) {
 	}
 }
 
-// stoppingStore fails from the n-th deletion on.
-type stoppingStore struct {
-	*storage.Dir
-	left atomic.Int64
-}
-
 var errStopped = errors.New("crash")
 
-func (s *stoppingStore) Delete(ctx context.Context, key string) error {
-	if s.left.Add(-1) < 0 {
-		return errStopped
-	}
-	return s.Dir.Delete(ctx, key)
+// stopping is a store that fails from a deletion on.
+func stopping(store storage.Store, deletions int64) storage.Store {
+	var n atomic.Int64
+	return &hookedStore{Store: store, before: func(call, _ string) error {
+		if call == "delete" && n.Add(1) > deletions {
+			return errStopped
+		}
+		return nil
+	}}
 }
 
 // TestDeleteCrash stops a deletion after each number of deleted objects. The next deletion, or the next collection of
@@ -233,9 +229,7 @@ func TestDeleteCrash(t *testing.T) {
 				t.Fatalf("%s after %d deletions: %d results", when, n, found)
 			}
 		}
-		stopping := &stoppingStore{Dir: store}
-		stopping.left.Store(n)
-		_, err = (&gc.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
+		_, err = (&gc.Cleaner{Store: stopping(store, n)}).Delete(t.Context(), all, true)
 		check("crash", 0)
 		if err == nil {
 			break
@@ -256,15 +250,14 @@ func TestDeleteCrash(t *testing.T) {
 	}
 }
 
-// gatedStore calls begin before it deletes the first object.
-type gatedStore struct {
-	storage.Store
-	begin func()
-}
-
-func (s *gatedStore) Delete(ctx context.Context, key string) error {
-	s.begin()
-	return s.Store.Delete(ctx, key)
+// gated is a store that calls begin before it deletes an object.
+func gated(store storage.Store, begin func()) storage.Store {
+	return &hookedStore{Store: store, before: func(call, _ string) error {
+		if call == "delete" {
+			begin()
+		}
+		return nil
+	}}
 }
 
 // TestSubmitDuringDeletionOfResults submits a campaign with the same items while their results are being deleted.
@@ -283,7 +276,7 @@ func TestSubmitDuringDeletionOfResults(t *testing.T) {
 		tc.work(c.ID)
 		late = tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
-	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	left := len(resultKeys(t, tc.store))
 	if late.Campaign.Phase == manifest.PhaseFinished && left != late.Status.Counts.Done {

@@ -15,15 +15,11 @@ import (
 func TestFaultPausesQuietCampaign(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 10)
-	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-gate
-		return nil
-	})
+	gate := tc.gated()
 	id := tc.submit("fault", 0)
 	tc.lead()
 	tc.work(id)
-	gate <- struct{}{}
+	permit(gate, 1)
 	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	q, err := tc.attach(t.Context(), id)
 	must(t, err)
@@ -37,7 +33,7 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 		must(t, leases[0].Release(context.Background()))
 	}
 	report(time.Hour) // the coordinator reads the reports in order
-	gate <- struct{}{}
+	permit(gate, 1)
 	s := tc.await(id, "two items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
 	if s.Campaign.Phase != manifest.PhaseRunning {
 		t.Fatalf("the campaign is %s after a report of another worker's fault", s.Campaign.Phase)

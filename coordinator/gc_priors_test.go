@@ -18,18 +18,6 @@ import (
 	"ddiff/storage"
 )
 
-// deletingStore calls after after it has deleted an object.
-type deletingStore struct {
-	storage.Store
-	after func(key string)
-}
-
-func (s *deletingStore) Delete(ctx context.Context, key string) error {
-	err := s.Store.Delete(ctx, key)
-	s.after(key)
-	return err
-}
-
 // later is a clock at which all objects are old.
 func later() time.Time { return time.Now().Add(100 * time.Hour) }
 
@@ -77,8 +65,8 @@ func TestCollectPriors(t *testing.T) {
 
 	// A campaign begins to use a prior while it is deleted.
 	must(t, tc.store.Put(t.Context(), contested, []byte("67890")))
-	store := &deletingStore{tc.store, func(key string) {
-		if key != contested {
+	store := &hookedStore{Store: tc.store, before: func(string, string) error { return nil }, after: func(call, key string) {
+		if call != "delete" || key != contested {
 			return
 		}
 		other := tc.spec("just-begun")

@@ -1,9 +1,7 @@
 package coordinator_test
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,18 +146,14 @@ func TestCollectWithoutIndex(t *testing.T) {
 	}
 }
 
-// listingStore calls before before it lists a prefix.
-type listingStore struct {
-	storage.Store
-	prefix string
-	before func()
-}
-
-func (s *listingStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	if prefix == s.prefix {
-		s.before()
-	}
-	return s.Store.List(ctx, prefix)
+// beforeList is a store that calls act before it lists a prefix.
+func beforeList(store storage.Store, prefix string, act func()) storage.Store {
+	return &hookedStore{Store: store, before: func(call, key string) error {
+		if call == "list" && key == prefix {
+			act()
+		}
+		return nil
+	}}
 }
 
 // TestCollectKeepsFolderThatIsUsedAgain submits a campaign with the id of garbage while the garbage is collected.
@@ -172,7 +166,7 @@ func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
 	must(t, tc.store.Put(t.Context(), old, []byte("old")))
 	past := time.Now().Add(-25 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(dir, old), past, past))
-	store := &listingStore{tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) }}
+	store := beforeList(tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) })
 	_, err := (&gc.Cleaner{Store: store, Board: tc.board}).Collect(t.Context(), gc.Config{})
 	must(t, err)
 	if keys := keysOf(t, tc.store, folder); !slices.Equal(keys, []string{young}) {

@@ -18,7 +18,7 @@ import (
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
-	const attempts = 450
+	const attempts = 250
 	begin := time.Now().UTC().Truncate(time.Second)
 	put := func(campaign, key string, data []byte) {
 		t.Helper()

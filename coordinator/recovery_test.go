@@ -56,24 +56,16 @@ func TestTwoLeaders(t *testing.T) {
 func TestLostWork(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 20)
-	hold := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-hold
-		return nil
-	})
+	hold := tc.gated()
 	id := tc.submit("lost", 0)
 	tc.lead()
 	stop := tc.work(id)
-	for range 7 {
-		hold <- struct{}{}
-	}
+	permit(hold, 7)
 	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)
 	must(t, q.Drop(t.Context()))
-	for range 90 {
-		hold <- struct{}{}
-	}
+	permit(hold, 90)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
 	stop()
 	if want := (manifest.Counts{Items: 40, Done: 40}); s.Status.Counts != want {
@@ -85,17 +77,11 @@ func TestLostWork(t *testing.T) {
 func TestLostBoardAndStreams(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 15)
-	hold := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-hold
-		return nil
-	})
+	hold := tc.gated()
 	id := tc.submit("ashes", 0)
 	stop := tc.lead()
 	idle := tc.work(id)
-	for range 10 {
-		hold <- struct{}{}
-	}
+	permit(hold, 10)
 	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 8 })
 	stop()
 	q, err := tc.open(t.Context(), id, 3)
@@ -105,9 +91,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 	had := tc.results(id)
 	tc.lead()
-	for range 90 {
-		hold <- struct{}{}
-	}
+	permit(hold, 90)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
 	idle()
 	if want := (manifest.Counts{Items: 30, Done: 30}); s.Status.Counts != want {
