@@ -2,6 +2,8 @@ package coordinator_test
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,11 +13,12 @@ import (
 	"ddiff/manifest"
 )
 
-// beats puts heartbeats of workers that suggest precisions on the board.
+// beats puts heartbeats of workers that suggest precisions on the board, in the reverse order of their names: a leader may count
+// the workers in between.
 func (tc *testCluster) beats(suggested map[string]manifest.Precision) {
 	tc.t.Helper()
-	for name, p := range suggested {
-		data, err := json.Marshal(manifest.Beat{Name: name, Schema: manifest.RecordSchema, Auto: p, At: time.Now()})
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(suggested))) {
+		data, err := json.Marshal(manifest.Beat{Name: name, Schema: manifest.RecordSchema, Auto: suggested[name], At: time.Now()})
 		must(tc.t, err)
 		must(tc.t, tc.board.Put(tc.t.Context(), manifest.KeyWorkerPrefix+name, data))
 	}
