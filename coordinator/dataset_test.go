@@ -99,36 +99,36 @@ func TestDatasetChangesBetweenLeaders(t *testing.T) {
 	}
 }
 
-// TestDatasetIsReplaced replaces all rows between two leaders: nothing is read until the old rows are back.
-func TestDatasetIsReplaced(t *testing.T) {
+// TestDatasetIsReordered reverses the dataset between two leaders: nothing is read until the old order is back.
+func TestDatasetIsReordered(t *testing.T) {
 	t.Parallel()
 	const n = 3000
 	tc := newTestCluster(t, 0)
 	tc.abandonAll()
-	var replaced atomic.Bool
-	now := false // of the present iteration
+	var reversed atomic.Bool
+	order := false // of the present iteration
 	rows := filteredRows(hintedRows(n), func(row *manifest.Row) (bool, error) {
 		if row.Index == 0 {
-			now = replaced.Load()
+			order = reversed.Load()
 		}
-		if now {
+		if order {
 			row.Image = fmt.Sprintf("%s/image%06d.png", tc.dir, n-1-row.Index)
 		}
 		return true, nil
 	})
 	withRows := func(c *coordinator.Config) { c.Rows = rows }
-	id := tc.submit("replaced", 0)
+	id := tc.submit("reordered", 0)
 	stop := tc.leadWith(withRows)
 	tc.awaitPhase(id, manifest.PhasePreflight)
 	stop()
-	replaced.Store(true)
+	reversed.Store(true)
 	tc.leadWith(withRows)
 	tc.work(id)
 	s := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "cannot be found") || s.Status.Phase != manifest.PhaseRunning || s.Status.Complete {
 		t.Errorf("status %+v", s.Status)
 	}
-	replaced.Store(false)
+	reversed.Store(false)
 	s = tc.await(id, "its last window", func(s board.CampaignStatus) bool { return s.Status.Complete })
 	if s.Status.Counts.Items != 2*n || s.Status.Warning != "" || s.Status.Problem != "" {
 		t.Errorf("status %+v", s.Status)

@@ -18,8 +18,8 @@
 // The board (a JetStream KV bucket) has one small record per campaign, changed by compare-and-swap: what people want,
 // the phase, and the number of published windows. The store has a copy of the record, the manifest in windows (package
 // shard), the results, and parts of the ledger. The result stream has the newest outcomes. The ledger has the state of
-// every item in the leader's memory. The leader stores its outcomes in parts, and then removes them from the stream; the next
-// leader reads the windows, the parts and the rest of the stream.
+// every item in the leader's memory. The leader stores it in parts, and then removes their outcomes from the stream; the
+// next leader reads the parts, the windows that no part has, and the rest of the stream.
 //
 // Losing the queue costs only time. If the queue seems to hold fewer items than the ledger has pending, the leader counts
 // the stream's messages, reads all outcomes, and lists the stored results. Only if items are still missing, it replaces

@@ -37,7 +37,7 @@ type windows struct {
 
 // add adds the next window.
 func (s *windows) add(w *shard.Window) {
-	s.stored, s.next, s.complete = w.Number+1, w.Next(), w.Last
+	s.stored, s.next, s.complete = w.Number+1, w.Next(s.next), w.Last
 	if s.sound < 0 && len(w.Items) > 0 {
 		s.sound = w.Number
 	}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -10,7 +11,7 @@ import (
 // Again reads the rows of a window again. Rows that were repaired get items. It returns ErrMoved if the dataset now has
 // fewer rows, or other rows at the place of the window, and the error of a source that does not answer.
 func (s *Sharder) Again(ctx context.Context, old *Window) (*Window, error) {
-	first := old.Listed - old.Rows
+	first := cmp.Or(old.Listed, old.Row+old.Rows) - old.Rows
 	var rows []manifest.Row
 	seen := 0
 	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, nil) {
@@ -35,59 +36,29 @@ func (s *Sharder) Again(ctx context.Context, old *Window) (*Window, error) {
 		return nil, fmt.Errorf("%w: rows %d to %d have %d items, they had %d; submit it as a new campaign",
 			ErrMoved, first+1, first+old.Rows, got, old.Header.Items)
 	}
-	if err := samePlace(old, w); err != nil {
+	if err := samePlace(old, w, first); err != nil {
 		return nil, err
 	}
 	w.Header = old.Header
 	return w, nil
 }
 
-// samePlace compares the files of the items of two windows. Files of an item that has failed may differ, because a list can
+// samePlace compares the files of the rows of two windows. Files of a row that has failed may differ, because a list can
 // be repaired, unless they are the files of another row of the window.
-func samePlace(old, fresh *Window) error {
-	after := map[int]files{} // by index in the manifest
-	for _, it := range fresh.Items {
-		after[it.Index] = filesOf(it)
-	}
-	for _, f := range fresh.Failed {
-		after[f.Item.Index] = filesOf(f.Item)
-	}
-	known := map[files]bool{}
-	for _, it := range old.Items {
-		known[filesOf(it)] = true
-	}
+func samePlace(old, fresh *Window, first int) error {
+	before, after := old.rowKeys(old.Rows), fresh.rowKeys(old.Rows)
+	failed := map[filesKey]bool{}
 	for _, f := range old.Failed {
-		known[filesOf(f.Item)] = true
+		failed[keyOfItem(f.Item)] = true
 	}
-	for _, it := range old.Items {
-		if after[it.Index] != filesOf(it) {
-			return fmt.Errorf("%w: row %q has other files; submit it as a new campaign", ErrMoved, it.Name)
-		}
+	known := map[filesKey]bool{}
+	for _, k := range before {
+		known[k] = true
 	}
-	for _, f := range old.Failed {
-		if now := after[f.Item.Index]; now != filesOf(f.Item) && known[now] {
-			return fmt.Errorf("%w: row %q has the files of another row; submit it as a new campaign", ErrMoved, f.Item.Name)
+	for i, k := range before {
+		if i >= len(after) || after[i] != k && (!failed[k] || known[after[i]]) {
+			return fmt.Errorf("%w: row %d has other files; submit it as a new campaign", ErrMoved, first+i+1)
 		}
 	}
 	return nil
-}
-
-// files identifies the row of an item: by its files, or without files by its name.
-type files struct{ name, image, measurement, mask, kernel string }
-
-func filesOf(it manifest.Item) files {
-	path := func(s *manifest.Source) string {
-		if s == nil {
-			return ""
-		}
-		return s.Path
-	}
-	f := files{image: path(it.Image), measurement: path(it.Measurement)}
-	if !it.FromTask {
-		f.mask, f.kernel = path(it.Mask), path(it.Kernel)
-	}
-	if f == (files{}) {
-		f.name = it.Name
-	}
-	return f
 }

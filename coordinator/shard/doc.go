@@ -4,8 +4,9 @@
 // consecutive rows with their items, sorted by task. Windows are numbered from 0 and the same dataset gives the same windows,
 // so an interrupted sharding resumes. Memory does not grow with the number of rows.
 //
-// A window has a digest of all rows up to its end. If they differ when sharding resumes, the sharder resumes after the
-// last row that was read and describes the change in the next window, or reads nothing (ErrMoved) if it cannot find that row.
+// A window has a digest of all rows up to its end. If they differ when sharding resumes, the sharder searches for the last
+// row that was read ([Position], anchor.go). It either resumes after that row and describes the change in the next window,
+// or reads nothing (ErrMoved). No row is lost or repeated without a message.
 //
 // An unreadable file is a failed row. A source that does not answer, or refuses the process's keys, is not: the sharder
 // calls Config.Wait until the source answers (source.go).

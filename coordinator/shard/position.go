@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -16,22 +17,35 @@ import (
 type Position struct {
 	// Number, Row and Item are the numbers of windows, rows and items before it.
 	Number, Row, Item int
-	// Listed is the number of rows of the dataset before it. It differs from Row if the dataset has changed. RowsSHA256 is the
-	// digest of these rows, LastRow that of the last one.
-	Listed              int
-	RowsSHA256, LastRow string
+	// Listed is the number of rows of the dataset before it. It differs from Row if the dataset has changed.
+	Listed int
+	// RowsSHA256 is the digest of these rows, empty if a program without digests made the window.
+	RowsSHA256 string
 	// Version is that of Config.Version for the window before it.
 	Version string
 	// Read is when the window before it was made.
 	Read time.Time
+	// LastRow is the digest of the last of these rows, empty if a program without it made the window.
+	LastRow string
+
+	tail tail
 }
 
-// Next returns the start of the window after w.
-func (w *Window) Next() Position {
+// Next returns the start of the window after w. from is the start of w.
+func (w *Window) Next(from Position) Position {
 	return Position{
 		Number: w.Number + 1, Row: w.Row + w.Rows, Item: w.Item + w.Header.Items,
-		Listed: w.Listed, RowsSHA256: w.RowsSHA256, LastRow: w.LastRow, Version: w.Version, Read: w.Read,
+		Listed: cmp.Or(w.Listed, w.Row+w.Rows), RowsSHA256: w.RowsSHA256, Version: w.Version, Read: w.Read, LastRow: w.LastRow,
+		tail: from.tail.append(w),
 	}
+}
+
+// since returns the time of the window before the position, for messages.
+func (p Position) since() string {
+	if p.Read.IsZero() {
+		return "the last window was read"
+	}
+	return p.Read.Format(time.RFC3339)
 }
 
 // rowDigest is a running digest of the rows of a dataset. It covers the settings of a row, but neither its name, which
@@ -83,3 +97,84 @@ func digestOfRow(row manifest.Row) string {
 
 // String returns the digest in hexadecimal digits.
 func (d *rowDigest) String() string { return hex.EncodeToString(d.sum[:]) }
+
+// filesKey identifies the files of a row. Several rows of a list may have equal files.
+type filesKey [8]byte
+
+func newFilesKey(name string, files ...string) (k filesKey) {
+	var b []byte
+	for _, f := range files {
+		b = append(binary.AppendUvarint(b, uint64(len(f))), f...)
+	}
+	if len(b) == len(files) {
+		b = append(b, name...) // no files
+	}
+	sum := sha256.Sum256(b)
+	copy(k[:], sum[:])
+	return k
+}
+
+// keyOfRow returns the key of a row of the dataset, keyOfItem that of the row of an item.
+func keyOfRow(row manifest.Row) filesKey {
+	return newFilesKey(row.Name, row.Image, row.Measurement, row.Overrides.Mask, row.Overrides.Kernel)
+}
+
+func keyOfItem(it manifest.Item) filesKey {
+	path := func(s *manifest.Source) string {
+		if s == nil {
+			return ""
+		}
+		return s.Path
+	}
+	if it.FromTask {
+		it.Mask, it.Kernel = nil, nil
+	}
+	return newFilesKey(it.Name, path(it.Image), path(it.Measurement), path(it.Mask), path(it.Kernel))
+}
+
+// TailRows is the number of rows before a position whose keys the position has: Next needs the windows of that many rows.
+const TailRows = 1024
+
+// tail has the keys of the last rows before a position. A string is comparable, as Position must be.
+type tail string
+
+func (t tail) len() int { return len(t) / len(filesKey{}) }
+
+func (t tail) key(i int) filesKey {
+	return filesKey([]byte(t[i*len(filesKey{}) : (i+1)*len(filesKey{})]))
+}
+
+// append returns the tail after the rows of w.
+func (t tail) append(w *Window) tail {
+	var b []byte
+	for _, k := range w.rowKeys(TailRows) {
+		b = append(b, k[:]...)
+	}
+	if missing := TailRows*len(filesKey{}) - len(b); missing > 0 {
+		b = append([]byte(t[max(0, len(t)-missing):]), b...)
+	}
+	return tail(b)
+}
+
+// rowKeys returns the keys of the last rows, at most limit, in the order of the dataset.
+func (w *Window) rowKeys(limit int) []filesKey {
+	items := make([]*manifest.Item, 0, len(w.Items)+len(w.Failed))
+	for i := range w.Items {
+		items = append(items, &w.Items[i])
+	}
+	for i := range w.Failed {
+		items = append(items, &w.Failed[i].Item)
+	}
+	slices.SortFunc(items, func(a, b *manifest.Item) int { return a.Index - b.Index })
+	var keys []filesKey
+	for i, it := range slices.Backward(items) {
+		if i > 0 && it.Name == items[i-1].Name { // names are unique in a dataset
+			continue
+		}
+		if keys = append(keys, keyOfItem(*it)); len(keys) == limit {
+			break
+		}
+	}
+	slices.Reverse(keys)
+	return keys
+}

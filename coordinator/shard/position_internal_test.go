@@ -3,15 +3,79 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
-// Every setting of a row changes its digest, and nothing else does.
+// rowsOf returns a window with an item for each row from first to last, and a failed result for each fourth.
+func rowsOf(first, last int) *Window {
+	w := &Window{Header: Header{Row: first, Rows: last - first, Item: first, Items: last - first}}
+	for i := first; i < last; i++ {
+		it := manifest.Item{Index: i, Name: fmt.Sprintf("r%d", i), Image: &manifest.Source{Path: fmt.Sprintf("/%d.png", i)}}
+		if i%4 == 3 {
+			w.Failed = append(w.Failed, manifest.Result{Item: it})
+		} else {
+			w.Items = append(w.Items, it)
+		}
+	}
+	slices.Reverse(w.Items)
+	return w
+}
+
+// The tail has the keys of the last rows of all windows, at most TailRows.
+func TestTail(t *testing.T) {
+	t.Parallel()
+	for _, ends := range [][]int{{0}, {1}, {TailRows - 1}, {TailRows}, {TailRows + 5}, {10, 30}, {10, TailRows}, {10, TailRows + 3}, {TailRows + 7, TailRows + 9}, {5, 2*TailRows + 1}} {
+		var p Position
+		begin := 0
+		for _, end := range ends {
+			w := rowsOf(begin, end)
+			w.Number = p.Number
+			p = w.Next(p)
+			begin = end
+		}
+		if p.Row != begin || p.Listed != begin || p.Item != begin || p.Number != len(ends) {
+			t.Errorf("%v: position %d, %d, %d, %d", ends, p.Number, p.Row, p.Item, p.Listed)
+		}
+		n := min(begin, TailRows)
+		if p.tail.len() != n {
+			t.Fatalf("%v: %d keys, want %d", ends, p.tail.len(), n)
+		}
+		for i := range n {
+			row := begin - n + i
+			want := keyOfRow(manifest.Row{Name: fmt.Sprintf("r%d", row), Image: fmt.Sprintf("/%d.png", row)})
+			if p.tail.key(i) != want {
+				t.Fatalf("%v: key %d is not that of row %d", ends, i, row)
+			}
+		}
+	}
+}
+
+// Several items of one row have one key.
+func TestRowKeysOfItems(t *testing.T) {
+	t.Parallel()
+	w := &Window{}
+	for i, name := range []string{"a", "a", "b", "c", "c"} {
+		w.Items = append(w.Items, manifest.Item{Index: i, Name: name, Image: &manifest.Source{Path: name}})
+	}
+	for limit, want := range map[int]string{1: "c", 2: "b c", 3: "a b c", 9: "a b c"} {
+		var keys []filesKey
+		for name := range strings.FieldsSeq(want) {
+			keys = append(keys, keyOfRow(manifest.Row{Name: name, Image: name}))
+		}
+		if got := w.rowKeys(limit); !slices.Equal(got, keys) {
+			t.Errorf("the last %d rows are not %s", limit, want)
+		}
+	}
+}
+
+// Every setting of a row changes its digest, and nothing else does; only its files change its key.
 func TestRowDigests(t *testing.T) {
 	t.Parallel()
 	number, seed := 0.5, uint64(7)
@@ -38,6 +102,42 @@ func TestRowDigests(t *testing.T) {
 			t.Errorf("%s and %s have equal digests", name, other)
 		}
 		seen[digestOfRow(r)] = name
+		files := slices.Contains([]string{"image", "measurement", "mask", "kernel", "no files", "another unreadable line"}, name)
+		if (keyOfRow(r) != keyOfRow(base())) != files {
+			t.Errorf("%s: the key changes %t", name, !files)
+		}
+	}
+}
+
+// Of rows with equal keys, the last row read is better, then that with more rows of the tail before it, then the nearest.
+func TestBetterCandidate(t *testing.T) {
+	t.Parallel()
+	ordered := []candidate{{listed: 13, matched: 1}, {listed: 8, matched: 1}, {listed: 11, matched: 1}, {listed: 30, matched: 2}, {listed: 90, last: true}}
+	for i, a := range ordered {
+		for k, b := range ordered {
+			if got := a.betterThan(b, 10); got != (i > k) {
+				t.Errorf("%+v is better than %+v: %t", a, b, got)
+			}
+		}
+	}
+	if (candidate{listed: 9}).betterThan(candidate{listed: 11}, 10) || (candidate{listed: 11}).betterThan(candidate{listed: 9}, 10) {
+		t.Error("of two equal candidates the first stays")
+	}
+}
+
+// Windows double from the first size up to the largest.
+func TestWindowLimits(t *testing.T) {
+	t.Parallel()
+	s := &Sharder{cfg: Config{First: 3, Items: 20}}
+	for number, want := range []int{3, 6, 12, 20, 20} {
+		if got := s.limit(number); got != want {
+			t.Errorf("window %d has %d items, want %d", number, got, want)
+		}
+	}
+	for _, c := range []Config{{First: 30, Items: 20}, {First: 20, Items: 20}} {
+		if got := (&Sharder{cfg: c}).limit(1); got != 20 {
+			t.Errorf("%d items", got)
+		}
 	}
 }
 
@@ -69,22 +169,36 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestConfigFields names each field that is missing.
+// TestConfigFields names each field that is missing or negative.
 func TestConfigFields(t *testing.T) {
 	t.Parallel()
 	auto := manifest.Default()
 	auto.Precision = manifest.PrecisionAuto
+	complete := func() Config {
+		return Config{Spec: manifest.Default(), Prior: &prior.Description{}, Sources: manifest.Files{}}
+	}
+	if err := complete().Validate(); err != nil {
+		t.Fatal(err)
+	}
 	for want, change := range map[string]func(c *Config){
 		"Spec is missing": func(c *Config) { c.Spec = nil }, "Prior is missing": func(c *Config) { c.Prior = nil },
 		"Precision is missing": func(c *Config) { c.Spec = auto }, "Sources is missing": func(c *Config) { c.Sources = nil },
+		"Items: -1": func(c *Config) { c.Items = -1 }, "First: -1": func(c *Config) { c.First = -1 },
+		"Parallel: -1": func(c *Config) { c.Parallel = -1 }, "Delay: -1ns": func(c *Config) { c.Delay = -1 },
 	} {
-		c := Config{Spec: manifest.Default(), Prior: &prior.Description{}, Sources: manifest.Files{}}
-		if err := c.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		c := complete()
 		change(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+	c := complete().withDefaults()
+	if c.Items != 4096 || c.First != 4096 || c.Parallel != 8 || c.Delay != 2*time.Second || c.Rows == nil || c.Wait == nil || c.Now == nil {
+		t.Errorf("defaults %+v", c)
+	}
+	set := complete()
+	set.Items, set.First, set.Parallel, set.Delay = 1, 2, 3, 4
+	if c = set.withDefaults(); c.Items != 1 || c.First != 2 || c.Parallel != 3 || c.Delay != 4 {
+		t.Errorf("set %+v", c)
 	}
 }

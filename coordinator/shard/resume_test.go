@@ -66,20 +66,29 @@ func TestResumeInChangedDataset(t *testing.T) {
 	}{
 		{name: "same", before: "a b c d e f", after: "a b c d e f", rest: "e f"},
 		{name: "removed before the position", before: "a b c d e f", after: "a c d e f", rest: "e f", changed: true},
+		{name: "first row removed", before: "a b c d e f", after: "b c d e f", rest: "e f", changed: true},
 		{name: "removed after the position", before: "a b c d e f", after: "a b c d f", rest: "f"},
 		{name: "inserted before the position", before: "a b c d e f", after: "a aa b c d e f", rest: "e f", changed: true},
 		{name: "inserted after the position", before: "a b c d e f", after: "a b c d da e f", rest: "da e f"},
+		{name: "last row removed", before: "a b c d e f", after: "a b c e f", rest: "e f", changed: true},
+		{name: "last rows removed and others inserted", before: "a b c d e f", after: "a b bb e f", rest: "bb e f", changed: true},
 		{name: "one removed and one inserted", before: "a b c d e f", after: "a bb c d e f", rest: "e f", changed: true},
 		{name: "rest removed", before: "a b c d e f", after: "a b c d", rest: ""},
+		{name: "shorter than the position", before: "a b c d e f", after: "a c", rest: "", changed: true},
 		{name: "setting changed before the position", before: "a b c d e", after: "a b/3 c d e", rest: "e", changed: true},
 		{name: "setting changed after the position", before: "a b c d e", after: "a b c d e/3", rest: "e/3"},
-		{name: "last row removed", before: "a b c d e f", after: "a b c e f", moved: true},
-		{name: "shorter than the position", before: "a b c d e f", after: "a c", moved: true},
 		{name: "all rows replaced", before: "a b c d e f", after: "u v w x y z", moved: true},
+		{name: "reversed", before: "a b c d e f", after: "f e d c b a", moved: true},
+		{name: "last row moved to the front", before: "a b c d e f", after: "d a b c e f", moved: true},
+		{name: "first row moved to the end", before: "a b c d e f", after: "b c d e f a", moved: true},
 		{name: "equal images", before: "a a/1 a/2 b b/1 b/2", after: "a a/1 a/2 b b/1 b/2", rest: "b/1 b/2"},
+		{name: "equal images, one removed", before: "a a/1 b b/1 c d", after: "a b b/1 c d", rest: "c d", changed: true},
 		{name: "equal images, one inserted", before: "a a/1 b b/1 c d", after: "a a/1 a/2 b b/1 c d", rest: "c d", changed: true},
+		{name: "equal images at the position, one removed", before: "a a/1 a/2 a/3 a/4 c", after: "a a/2 a/3 a/4 c", rest: "a/4 c", changed: true},
+		{name: "equal images at the position, one inserted", before: "a a/1 a/2 a/3 a/4 c", after: "a a/1 a/6 a/2 a/3 a/4 c", rest: "a/4 c", changed: true},
 		{name: "equal rows", before: "a a b b b c", after: "a a b b b c", rest: "b c"},
-		{name: "equal rows, one removed", before: "a b c b c d", after: "a c b b d", moved: true},
+		{name: "equal image inserted before its row", before: "a b c d e f", after: "a c/1 b c d e f", moved: true},
+		{name: "equal rows in turns, one removed", before: "a b a b c d", after: "a b b c d", rest: "c d", changed: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +97,7 @@ func TestResumeInChangedDataset(t *testing.T) {
 			windows := collect(t, s, shard.Position{})
 			at := shard.Position{}
 			for _, w := range windows[:2] {
-				at = w.Next()
+				at = w.Next(at)
 			}
 			names = strings.Fields(c.after)
 			var rest []*shard.Window
@@ -116,7 +125,7 @@ func TestResumeInChangedDataset(t *testing.T) {
 				if w.Number != at.Number || w.Row != at.Row || w.Item != at.Item {
 					t.Errorf("window %+v does not follow %+v", w.Header, at)
 				}
-				at = w.Next()
+				at = w.Next(at)
 			}
 			// The next resumption finds the dataset unchanged.
 			again := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), at)
@@ -124,6 +133,92 @@ func TestResumeInChangedDataset(t *testing.T) {
 				t.Errorf("the end of the dataset has %d more rows; change %q", n, again[0].Changed)
 			}
 		})
+	}
+}
+
+// TestResumeAfterWindowWithoutDigest resumes after windows of a program that stored no digests.
+func TestResumeAfterWindowWithoutDigest(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[string]string{"a b c d": "c d", "b c d": "c d", "a c d": "c d"} {
+		names := strings.Fields("a b c d")
+		w := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), shard.Position{})[0]
+		w.Listed, w.RowsSHA256 = 0, ""
+		names = strings.Fields(after)
+		rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), w.Next(shard.Position{}))
+		if got := strings.Join(rowsOf(rest), " "); got != want || (rest[0].Changed != "") != (after != "a b c d") {
+			t.Errorf("%s: resumed with %q, want %q; change %q", after, got, want, rest[0].Changed)
+		}
+	}
+}
+
+// TestResumeAtEqualRows resumes among equal rows: after the row with the most rows of the tail before it, and of those after
+// the nearest to the old position.
+func TestResumeAtEqualRows(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[string]string{"a a b a b a b c": "a b c", "b a b a b a b c": "a b c", "a/1 b a b x a b c": "x a b c", "x a b a b a b c": "a b c"} {
+		names := strings.Fields("a b a b a b c")
+		at := shard.Position{}
+		for _, w := range collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), at)[:2] {
+			w.LastRow = "" // as programs before the field
+			at = w.Next(at)
+		}
+		names = strings.Fields(after)
+		rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), at)
+		if got := strings.Join(rowsOf(rest), " "); got != want {
+			t.Errorf("%s: resumed with %q, want %q", after, got, want)
+		}
+	}
+}
+
+// TestResumeNearOldPosition has a tail that is shorter than the number of rows before the position.
+func TestResumeNearOldPosition(t *testing.T) {
+	t.Parallel()
+	names := strings.Fields("a b c")
+	w := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), shard.Position{})[0]
+	w.Listed, w.LastRow = 4, ""
+	names = strings.Fields("a b a b a b c")
+	rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), w.Next(shard.Position{}))
+	if got := strings.Join(rowsOf(rest), " "); got != "a b c" {
+		t.Errorf("resumed with %q", got)
+	}
+}
+
+// TestResumeInLargeDataset removes the last rows that were read, up to and beyond TailRows. The rows before the last window
+// are in the tail too.
+func TestResumeInLargeDataset(t *testing.T) {
+	t.Parallel()
+	const rows, read = 5500, 5000
+	all := make([]string, rows)
+	for i := range all {
+		all[i] = fmt.Sprintf("r%04d", i)
+	}
+	names := all
+	campaign := spec(t, t.TempDir())
+	campaign.Tasks = campaign.Tasks[:1]
+	s, err := shard.New(shard.Config{Spec: campaign, Prior: bundled(t), Sources: manifest.Files{}, Rows: listRows(&names), Items: 500})
+	must(t, err)
+	at := shard.Position{}
+	for _, w := range collect(t, s, at)[:read/500] {
+		at = w.Next(at)
+	}
+	if at.Row != read {
+		t.Fatalf("the position is %+v", at)
+	}
+	for removed, moved := range map[int]bool{0: false, 700: false, shard.TailRows - 1: false, shard.TailRows: true} {
+		names = append(slices.Clone(all[1:read-removed]), all[read:]...) // without the first row too
+		var first *shard.Window
+		var last error
+		for w, err := range s.Windows(t.Context(), at) {
+			if last = err; first == nil {
+				first = w
+			}
+		}
+		if errors.Is(last, shard.ErrMoved) != moved || last != nil && !moved {
+			t.Errorf("%d rows removed: error %v", removed, last)
+		}
+		if !moved && (first == nil || first.Rows != rows-read || first.Items[0].Name != all[read]) {
+			t.Errorf("%d rows removed: resumed with %+v", removed, first)
+		}
 	}
 }
 
@@ -145,7 +240,7 @@ func TestResumeAfterUnreadableLine(t *testing.T) {
 	}
 	first := collect(t, newSharder(t, t.TempDir(), 4, list("line-1 b c d")), shard.Position{})[0]
 	for after, changed := range map[string]bool{"line-1 b c d": false, "line-2 b c d": true, "a b c d": true} {
-		rest := collect(t, newSharder(t, t.TempDir(), 4, list(after)), first.Next())
+		rest := collect(t, newSharder(t, t.TempDir(), 4, list(after)), first.Next(shard.Position{}))
 		if (rest[0].Changed != "") != changed || rest[0].Items[0].Name != "c" {
 			t.Errorf("%s: resumed at %s, change %q", after, rest[0].Items[0].Name, rest[0].Changed)
 		}
@@ -168,9 +263,29 @@ func TestResumeWhenRowsAreBack(t *testing.T) {
 	s := newSharder(t, t.TempDir(), 4, rows)
 	first := collect(t, s, shard.Position{})[0]
 	reversed = true
-	rest := collect(t, s, first.Next())
+	rest := collect(t, s, first.Next(shard.Position{}))
 	if got := strings.Join(rowsOf(rest), " "); got != "c d" || rest[0].Changed != "" {
 		t.Errorf("resumed with %q; change %q", got, rest[0].Changed)
+	}
+}
+
+// TestResumeInChangedDirectory removes and adds files of a directory before, at and after the position.
+func TestResumeInChangedDirectory(t *testing.T) {
+	t.Parallel()
+	dir := writeImages(t, 9) // and broken.png, which sorts first
+	file := func(n int) string { return filepath.Join(dir, fmt.Sprintf("image%02d.png", n)) }
+	first := collect(t, newSharder(t, dir, 8, nil), shard.Position{})[0] // broken, 0, 1, 2
+	data, err := os.ReadFile(file(0))
+	must(t, err)
+	must(t, os.Remove(file(0)))
+	must(t, os.Remove(file(2)))
+	must(t, os.Remove(file(5)))
+	must(t, os.WriteFile(filepath.Join(dir, "image03b.png"), data, 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "aa.png"), data, 0o644))
+	rest := collect(t, newSharder(t, dir, 8, nil), first.Next(shard.Position{}))
+	want := "image03 image03b image04 image06 image07 image08"
+	if got := strings.Join(rowsOf(rest), " "); got != want || rest[0].Changed == "" {
+		t.Errorf("resumed with %q, want %q; change %q", got, want, rest[0].Changed)
 	}
 }
 
@@ -194,14 +309,14 @@ func TestListIsWrittenAgain(t *testing.T) {
 		if after != "unchanged" {
 			names, version = strings.Fields(after), "2"
 		}
-		rest := collect(t, s, first.Next())
+		rest := collect(t, s, first.Next(shard.Position{}))
 		if got := rest[0].Changed; !strings.Contains(got, want) || (want == "") != (got == "") {
 			t.Errorf("%s: change %q, want %q in it", after, got, want)
 		}
 		if rest[0].Version != version {
 			t.Errorf("%s: version %q", after, rest[0].Version)
 		}
-		for _, w := range collect(t, s, rest[0].Next()) {
+		for _, w := range collect(t, s, rest[0].Next(first.Next(shard.Position{}))) {
 			if w.Changed != "" {
 				t.Errorf("%s: the next window repeats the change: %q", after, w.Changed)
 			}
@@ -254,7 +369,7 @@ func TestAgainWithOtherItems(t *testing.T) {
 		t.Errorf("a row with fewer items: error %v", err)
 	}
 	err = again(nil, rows[0], rows[1], rows[3], rows[2])
-	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), `row "c" has other files`) {
+	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "row 3 has other files") {
 		t.Errorf("rows that changed places: error %v", err)
 	}
 	// As many items as before, all of them of one row.
@@ -264,7 +379,7 @@ func TestAgainWithOtherItems(t *testing.T) {
 		}
 		return it.Task == "hdr"
 	}, rows...)
-	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), `row "d" has other files`) {
+	if !errors.Is(err, shard.ErrMoved) || !strings.Contains(err.Error(), "row 4 has other files") {
 		t.Errorf("items of another row: error %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +60,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Validate names the first field that is missing.
+// Validate names the first field that is missing or out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Spec == nil:
@@ -72,18 +71,36 @@ func (c Config) Validate() error {
 		return errors.New("Precision is missing: the campaign has auto")
 	case c.Sources == nil:
 		return errors.New("Sources is missing")
+	case c.Items < 0:
+		return fmt.Errorf("Items: %d is negative", c.Items)
+	case c.First < 0:
+		return fmt.Errorf("First: %d is negative", c.First)
+	case c.Parallel < 0:
+		return fmt.Errorf("Parallel: %d is negative", c.Parallel)
+	case c.Delay < 0:
+		return fmt.Errorf("Delay: %v is negative", c.Delay)
 	}
 	return nil
 }
 
 func (c Config) withDefaults() Config {
-	c.Items, c.Parallel, c.Delay = cmp.Or(c.Items, 4096), cmp.Or(c.Parallel, 8), cmp.Or(c.Delay, 2*time.Second)
-	c.First = cmp.Or(c.First, c.Items)
 	if c.Rows == nil {
 		c.Rows = manifest.Rows
 	}
+	if c.Items == 0 {
+		c.Items = 4096
+	}
+	if c.First == 0 {
+		c.First = c.Items
+	}
+	if c.Parallel == 0 {
+		c.Parallel = 8
+	}
 	if c.Wait == nil {
 		c.Wait = fail
+	}
+	if c.Delay == 0 {
+		c.Delay = 2 * time.Second
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -138,9 +155,10 @@ func New(cfg Config) (*Sharder, error) {
 // Windows yields the windows from a position on: the zero Position, or the Next of an earlier window. The last window of the
 // dataset has Last set. An error of the dataset as a whole, or of ctx, is the last pair.
 //
-// If the rows before the position have changed, Windows resumes after the last row that was read, and the next window
-// describes the change (Header.Changed). The error is ErrMoved if the dataset does not have that row exactly once. Config.Wait
-// decides about it, about errors of the environment (IsUnavailable), and about a dataset that was there and is gone.
+// If the rows before the position have changed, Windows resumes after the last of them that the dataset still has, and
+// the next window describes the change (Header.Changed). The error is ErrMoved if there is no such row, or if rows were
+// reordered. Config.Wait decides about it, about errors of the environment (IsUnavailable), and about a dataset that was
+// there and is gone.
 func (s *Sharder) Windows(ctx context.Context, from Position) iter.Seq2[*Window, error] {
 	return func(yield func(*Window, error) bool) {
 		p := pass{Sharder: s, at: from, yield: func(w *Window) bool { return yield(w, nil) }}
@@ -185,7 +203,7 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		if listed < p.at.Listed {
 			digest.add(row)
-			if listed++; listed == p.at.Listed && digest.String() != p.at.RowsSHA256 {
+			if listed++; listed == p.at.Listed && p.moved(&digest, row) {
 				return p.relocate(ctx)
 			}
 			continue
@@ -214,19 +232,20 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 		return err
 	}
 	w.Version = p.version
-	w.Listed, w.RowsSHA256, w.LastRow = p.at.Listed+len(rows), digest.String(), p.at.LastRow
+	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
+	w.Changed, w.Last, w.LastRow = p.changed, isLast, p.at.LastRow
 	if n := len(rows); n > 0 {
 		w.LastRow = digestOfRow(rows[n-1])
 	}
-	w.Read, w.Changed, w.Last = p.cfg.Now().UTC(), p.changed, isLast
-	p.at, p.changed = w.Next(), ""
+	p.at, p.changed = w.Next(p.at), ""
 	if !p.yield(w) {
 		return errStop
 	}
 	return nil
 }
 
-// compareVersions reports a list that was written again since the last window.
+// compareVersions reports a list that was written again since the last window. Whether its rows differ before the position
+// is known later, see relocate.
 func (p *pass) compareVersions(ctx context.Context) error {
 	if p.cfg.Version == nil {
 		return nil
@@ -240,38 +259,46 @@ func (p *pass) compareVersions(ctx context.Context) error {
 	}
 	if before := p.at.Version; before != "" && version != "" && before != version && p.changed == "" {
 		p.changed = fmt.Sprintf("the dataset changed since %s: its first %d rows are the same, later rows may be missing or new",
-			p.at.Read.Format(time.RFC3339), p.at.Listed)
+			p.at.since(), p.at.Listed)
 	}
 	p.version = version
 	return nil
 }
 
-// relocate searches a dataset that has changed for the last row that was read, and resumes after it.
+// moved reports whether the rows before the position differ from those of the last pass. last is the last of them.
+func (p *pass) moved(digest *rowDigest, last manifest.Row) bool {
+	if p.at.RowsSHA256 != "" {
+		return p.at.RowsSHA256 != digest.String()
+	}
+	n := p.at.tail.len()
+	return n > 0 && p.at.tail.key(n-1) != keyOfRow(last)
+}
+
+// relocate moves the position to its place in a dataset that has changed, and resumes there.
 func (p *pass) relocate(ctx context.Context) error {
-	var digest rowDigest
-	var name, before string
-	listed, place, found := 0, 0, 0
+	a := newAnchor(p.at)
+	var digest, found rowDigest
+	last := ""
 	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, nil) {
 		if err != nil {
 			return err
 		}
 		digest.add(row)
-		listed++
-		if digestOfRow(row) == p.at.LastRow {
-			place, name, before = listed, row.Name, digest.String()
-			found++
+		if a.add(row) {
+			found.sum, last = digest.sum, digestOfRow(row)
 		}
 	}
-	since := p.at.Read.Format(time.RFC3339)
-	if found != 1 {
+	if p.at.RowsSHA256 != "" && a.best.listed == p.at.Listed && found.String() == p.at.RowsSHA256 {
+		return p.run(ctx) // the rows are back
+	}
+	since := p.at.since()
+	if !a.found() {
 		return fmt.Errorf("%w since %s, and the place after row %d cannot be found in it; restore the dataset, or cancel "+
 			"this campaign and submit another", ErrMoved, since, p.at.Listed)
 	}
-	if before != p.at.RowsSHA256 {
-		p.changed = fmt.Sprintf("the dataset changed since %s: rows may be missing or new; its first %d rows were read then, "+
-			"the campaign continues after row %d, %q", since, p.at.Listed, place, name)
-	}
-	p.at.Listed, p.at.RowsSHA256 = place, before
+	p.changed = fmt.Sprintf("the dataset changed since %s: rows may be missing or new; its first %d rows were read then, "+
+		"the campaign continues after row %d, %q", since, p.at.Listed, a.best.listed, a.best.name)
+	p.at.Listed, p.at.RowsSHA256, p.at.LastRow = a.best.listed, found.String(), last
 	return p.run(ctx)
 }
 

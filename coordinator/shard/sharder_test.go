@@ -101,7 +101,7 @@ func TestWindowsCoverTheManifestOnce(t *testing.T) {
 			t.Errorf("window %d is %+v, want %d rows before it", i, w.Header, rows)
 		}
 		rows += w.Rows
-		if next = w.Next(); w.Last != (i == len(windows)-1) {
+		if next = w.Next(next); w.Last != (i == len(windows)-1) {
 			t.Errorf("window %d: Last is %v", i, w.Last)
 		}
 		for k, it := range w.Items {
@@ -134,7 +134,7 @@ func TestRowIsNotDivided(t *testing.T) {
 func TestWindowsResumeAtPosition(t *testing.T) {
 	dir := writeImages(t, 6)
 	whole := collect(t, newSharder(t, dir, 4, nil), shard.Position{})
-	rest := collect(t, newSharder(t, dir, 4, nil), whole[1].Next())
+	rest := collect(t, newSharder(t, dir, 4, nil), whole[1].Next(whole[0].Next(shard.Position{})))
 	if !reflect.DeepEqual(rest, whole[2:]) {
 		t.Error("windows from the middle differ from those of a whole pass")
 	}
@@ -301,7 +301,7 @@ func TestTaskFiles(t *testing.T) {
 			t.Errorf("window %d: items %+v, failed %+v", i, w.Items, w.Failed)
 		}
 	}
-	rest := collect(t, sharder(mask), windows[0].Next())
+	rest := collect(t, sharder(mask), windows[0].Next(shard.Position{}))
 	if len(rest) != 2 || rest[0].Changed != "" || rest[0].Items[0].ID != windows[1].Items[0].ID {
 		t.Errorf("resumed with %d windows: %+v", len(rest), rest[0])
 	}
