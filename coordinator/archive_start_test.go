@@ -21,20 +21,6 @@ import (
 	"ddiff/storage"
 )
 
-// readsStore records the keys that are read.
-type readsStore struct {
-	storage.Store
-	mu   sync.Mutex
-	keys []string
-}
-
-func (s *readsStore) Get(ctx context.Context, key string) ([]byte, error) {
-	s.mu.Lock()
-	s.keys = append(s.keys, key)
-	s.mu.Unlock()
-	return s.Store.Get(ctx, key)
-}
-
 // archiveMany enters n archived campaigns into the index of a store in dir, without a copy of their records.
 func archiveMany(t *testing.T, dir string, n int) {
 	t.Helper()
@@ -50,6 +36,7 @@ func archiveMany(t *testing.T, dir string, n int) {
 // TestStartReadsNoArchivedCampaign: the start of a coordinator reads no object of a campaign in the archive, and finds a
 // campaign that the board has lost among many.
 func TestStartReadsNoArchivedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	dir := t.TempDir()
 	var err error
@@ -58,12 +45,21 @@ func TestStartReadsNoArchivedCampaign(t *testing.T) {
 	id := tc.finishMixed("lost")
 	archiveMany(t, dir, 300)
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
-	store := &readsStore{Store: tc.store}
+	var mu sync.Mutex
+	var read []string
+	store := &hookedStore{Store: tc.store, before: func(call, key string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if call == "get" {
+			read = append(read, key)
+		}
+		return nil
+	}}
 	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Store = store })
 	tc.awaitPhase(id, manifest.PhaseFinished)
-	store.mu.Lock()
-	defer store.mu.Unlock()
-	for _, key := range store.keys {
+	mu.Lock()
+	defer mu.Unlock()
+	for _, key := range read {
 		if !strings.Contains(key, id) {
 			t.Errorf("the start reads %s", key)
 		}
@@ -72,12 +68,13 @@ func TestStartReadsNoArchivedCampaign(t *testing.T) {
 
 // TestListManyArchived lists more archived campaigns than one answer has.
 func TestListManyArchived(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 0)
 	dir := t.TempDir()
 	var err error
 	tc.store, err = storage.NewDir(dir)
 	must(t, err)
-	const n = 9000
+	const n = 4100
 	archiveMany(t, dir, n)
 	tc.leadArchiving(time.Hour, unchanged)
 	all, err := archive.List(t.Context(), tc.board)
@@ -97,6 +94,7 @@ func TestListManyArchived(t *testing.T) {
 
 // A recall of a campaign whose archive is damaged is refused with the reason, and the campaign stays in the archive.
 func TestRecallDamagedArchive(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("damaged")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
@@ -160,32 +158,24 @@ func TestArchiveWalk(t *testing.T) {
 	}
 }
 
-// losingStore ends its process when an archive is read for the second time, between the record and the messages.
-type losingStore struct {
-	storage.Store
-	reads atomic.Int64
-	crash context.CancelFunc
-}
-
-func (s *losingStore) Get(ctx context.Context, key string) ([]byte, error) {
-	if strings.Contains(key, "/archive-") && s.reads.Add(1) > 1 {
-		s.crash()
-		return nil, context.Canceled
-	}
-	return s.Store.Get(ctx, key)
-}
-
 // TestRecallCrash ends the leader after it has restored the record of a campaign. The next leader restores the messages;
 // until then no verb is executed.
 func TestRecallCrash(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("halfway")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
 	tc.awaitArchived(id)
 	stop()
-	store := &losingStore{Store: tc.store}
-	ctx, cancel := context.WithCancel(t.Context())
-	store.crash = cancel
+	ctx, crash := context.WithCancel(t.Context())
+	var reads atomic.Int64
+	store := &hookedStore{Store: tc.store, before: func(call, key string) error { // between the record and the messages
+		if call == "get" && strings.Contains(key, "/archive-") && reads.Add(1) > 1 {
+			crash()
+			return context.Canceled
+		}
+		return nil
+	}}
 	service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
 		cfg.ArchiveAfter, cfg.Inspect, cfg.Store = time.Hour, tc.inspect, store
 	}))

@@ -14,7 +14,6 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/storage"
 )
 
 // leadArchiving starts a leader that archives campaigns at once, and that commands find.
@@ -123,6 +122,7 @@ func (tc *testCluster) checkRecalled(id string) {
 }
 
 func TestArchiveAndRecall(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("old")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
@@ -151,6 +151,7 @@ func TestArchiveAndRecall(t *testing.T) {
 
 // Dead letters survive several archivings in quick succession: the server must not take them for duplicates.
 func TestRecallTwice(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("twice")
 	for range 3 {
@@ -168,37 +169,9 @@ func TestRecallTwice(t *testing.T) {
 	tc.checkRecalled(id)
 }
 
-// crashingStore ends its process, by cancelling its context, after the n-th write, or before the first for n = 0.
-type crashingStore struct {
-	storage.Store
-	n      int
-	writes atomic.Int64
-	crash  context.CancelFunc
-}
-
-func (s *crashingStore) Put(ctx context.Context, key string, data []byte) error {
-	return s.write(func() error { return s.Store.Put(ctx, key, data) })
-}
-
-func (s *crashingStore) Create(ctx context.Context, key string, data []byte) error {
-	return s.write(func() error { return s.Store.Create(ctx, key, data) })
-}
-
-func (s *crashingStore) write(write func() error) error {
-	n := int(s.writes.Add(1))
-	if n > s.n {
-		s.crash()
-		return context.Canceled
-	}
-	err := write()
-	if n == s.n {
-		s.crash()
-	}
-	return err
-}
-
 // TestArchiveCrash ends the leader at each write of an archiving. The next leader completes it.
 func TestArchiveCrash(t *testing.T) {
+	t.Parallel()
 	nothing := func(*testCluster, string) {}
 	deleteRecord := func(tc *testCluster, id string) {
 		must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyCampaignPrefix+id))
@@ -224,9 +197,19 @@ func TestArchiveCrash(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 3)
 			id := tc.finishMixed(c.name)
-			store := &crashingStore{Store: tc.store, n: c.writes}
-			ctx, cancel := context.WithCancel(t.Context())
-			store.crash = cancel
+			ctx, crash := context.WithCancel(t.Context())
+			var writes atomic.Int64
+			store := &hookedStore{Store: tc.store, before: func(call, _ string) error {
+				if (call == "put" || call == "create") && int(writes.Add(1)) > c.writes {
+					crash()
+					return context.Canceled
+				}
+				return nil
+			}, after: func(string, string) {
+				if int(writes.Load()) == c.writes {
+					crash()
+				}
+			}}
 			service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
 				cfg.ArchiveAfter, cfg.Inspect, cfg.Store = 50*time.Millisecond, tc.inspect, store
 			}))
@@ -247,21 +230,8 @@ func TestArchiveCrash(t *testing.T) {
 	}
 }
 
-// resumingStore resumes a campaign when its entry in the index is written, between the archive and the deletion of the
-// record.
-type resumingStore struct {
-	storage.Store
-	resume func()
-}
-
-func (s *resumingStore) Put(ctx context.Context, key string, data []byte) error {
-	if strings.Contains(key, ".archived.") {
-		s.resume()
-	}
-	return s.Store.Put(ctx, key, data)
-}
-
 func TestResumeDuringArchiving(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.submit("wakes", 0)
 	stop := tc.lead()
@@ -270,10 +240,11 @@ func TestResumeDuringArchiving(t *testing.T) {
 	stop()
 	var resumed atomic.Bool
 	stop = tc.leadArchiving(50*time.Millisecond, func(c *coordinator.Config) {
-		c.Store = &resumingStore{tc.store, func() {
-			if !resumed.Swap(true) {
+		c.Store = &hookedStore{Store: tc.store, before: func(call, key string) error { // between the archive and the deletion of the record
+			if call == "put" && strings.Contains(key, ".archived.") && !resumed.Swap(true) {
 				tc.want(id, manifest.WantRun)
 			}
+			return nil
 		}}
 	})
 	tc.work(id)
@@ -291,6 +262,7 @@ func TestResumeDuringArchiving(t *testing.T) {
 
 // A submission of an archived campaign changes nothing, as a submission of any other campaign.
 func TestSubmitArchivedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	id := tc.finishMixed("again")
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
@@ -309,6 +281,7 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 
 // Cancelled and rejected campaigns come back from the archive, and a resumed one finishes.
 func TestResumeArchivedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	tc.check.Failed, tc.check.Reason = "memory", "too little"
 	id := tc.submit("rejected", 0)
@@ -329,6 +302,7 @@ func TestResumeArchivedCampaign(t *testing.T) {
 }
 
 func TestRequestsWithoutLeader(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	if err := archive.Recall(t.Context(), tc.board, "night-12345678"); !errors.Is(err, archive.ErrNoLeader) {
 		t.Errorf("recall: %v", err)
@@ -349,6 +323,7 @@ func TestRequestsWithoutLeader(t *testing.T) {
 }
 
 func TestArchiveNow(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	hold := make(chan struct{})
 	tc.set(func(manifest.Item, int) error {
@@ -375,6 +350,7 @@ func TestArchiveNow(t *testing.T) {
 
 // TestLostBoardKeepsCountsOfEndedCampaign loses the board after the end of a campaign, before its archiving.
 func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 12)
 	tc.set(failSome)
 	id := tc.submit("ended", 0)

@@ -206,9 +206,6 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable
 	if err != nil {
 		return nil, err
 	}
-	if err := r.parts.Forget(ctx, merged.Number); err != nil {
-		return nil, err
-	}
 	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, merged.Number), data); err != nil {
 		return nil, fmt.Errorf("store window %d: %w", merged.Number, err)
 	}

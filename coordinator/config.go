@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,32 +115,16 @@ func (c Config) health() health.Config {
 }
 
 func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, "coordinator")
+	c.AckWait = cmp.Or(c.AckWait, time.Minute)
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.Stall = cmp.Or(c.Stall, 15*time.Second)
+	c.Restart = cmp.Or(c.Restart, 3*time.Second)
+	c.Fold = cmp.Or(c.Fold, 20_000)
+	c.Probe = cmp.Or(c.Probe, 5*time.Second)
+	c.ArchiveAfter = cmp.Or(c.ArchiveAfter, time.Hour)
 	if c.Models == nil {
 		c.Models = c.Sources
-	}
-	if c.AckWait == 0 {
-		c.AckWait = time.Minute
-	}
-	if c.Tick == 0 {
-		c.Tick = time.Second
-	}
-	if c.Stall == 0 {
-		c.Stall = 15 * time.Second
-	}
-	if c.Fold == 0 {
-		c.Fold = 20_000
-	}
-	if c.Probe == 0 {
-		c.Probe = 5 * time.Second
-	}
-	if c.Restart == 0 {
-		c.Restart = 3 * time.Second
-	}
-	if c.Name == "" {
-		c.Name = "coordinator"
-	}
-	if c.ArchiveAfter == 0 {
-		c.ArchiveAfter = time.Hour
 	}
 	if c.Now == nil {
 		c.Now = time.Now

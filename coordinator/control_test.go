@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"ddiff/coordinator/board"
@@ -27,22 +26,17 @@ func (tc *testCluster) command(id string, c manifest.Command) (manifest.Answer, 
 }
 
 func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 10)
-	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-gate
-		return nil
-	})
+	gate := tc.gated()
 	id := tc.submit("pause", 0)
 	tc.lead()
 	idle := tc.work(id)
-	gate <- struct{}{}
+	permit(gate, 1)
 	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	tc.want(id, manifest.WantPause)
 	tc.awaitPhase(id, manifest.PhasePaused)
-	for range 50 {
-		gate <- struct{}{}
-	}
+	permit(gate, 50)
 	const most = 3 // the preflight, one item before the pause, and one that the worker had leased
 	tc.awaitPulls(3, most)
 	if n := tc.count(); n > most {
@@ -54,31 +48,26 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestCancelAndResume(t *testing.T) {
+	t.Parallel()
 	for _, w := range []manifest.Wanted{manifest.WantCancel, manifest.WantCancelNow} {
 		t.Run(string(w), func(t *testing.T) {
 			tc := newTestCluster(t, 10)
-			gate := make(chan struct{}, 100)
-			tc.set(func(manifest.Item, int) error {
-				<-gate
-				return nil
-			})
+			gate := tc.gated()
 			id := tc.submit("cancel", 0)
 			tc.lead()
 			idle := tc.work(id)
-			gate <- struct{}{}
+			permit(gate, 1)
 			tc.await(id, "one item done", func(s board.CampaignStatus) bool {
 				return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1
 			})
 			tc.want(id, w)
-			gate <- struct{}{} // ends the leased item
+			permit(gate, 1) // ends the leased item
 			s := tc.awaitPhase(id, manifest.PhaseCancelled)
 			n := s.Status.Counts
 			if n.Items != 20 || n.Done+n.Cancelled != 20 || n.Done > 2 || n.Pending+n.Running != 0 {
 				t.Errorf("%+v", n)
 			}
-			for range 50 {
-				gate <- struct{}{}
-			}
+			permit(gate, 50)
 			tc.want(id, manifest.WantRun)
 			if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 20, Done: 20}) {
 				t.Errorf("%+v", s.Status.Counts)
@@ -89,6 +78,7 @@ func TestCancelAndResume(t *testing.T) {
 }
 
 func TestRetryMatchingItems(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 4)
 	must(t, os.WriteFile(filepath.Join(tc.dir, "later.png"), []byte("not yet an image"), 0o644))
 	tc.set(func(it manifest.Item, _ int) error {
@@ -142,70 +132,4 @@ func TestRetryMatchingItems(t *testing.T) {
 	tc.await(id, "all done", func(s board.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
-}
-
-// The next leader restores the round of a retry.
-func TestRetrySurvivesLeaderChange(t *testing.T) {
-	tc := newTestCluster(t, 2)
-	tc.set(func(manifest.Item, int) error { return errors.New("no light") })
-	id := tc.submit("outlive", 0)
-	stop := tc.lead()
-	idle := tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseFinished)
-	idle()
-	a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}})
-	must(t, err)
-	stop()
-	if a.Items != 4 {
-		t.Errorf("%d items, want 4", a.Items)
-	}
-	tc.set(nil)
-	tc.lead()
-	tc.work(id)
-	tc.await(id, "all done", func(s board.CampaignStatus) bool {
-		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
-	})
-}
-
-func TestReconcile(t *testing.T) {
-	tc := newTestCluster(t, 5)
-	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-gate
-		return nil
-	})
-	id := tc.submit("reconcile", 0)
-	tc.lead()
-	idle := tc.work(id)
-	for range 3 {
-		gate <- struct{}{}
-	}
-	tc.await(id, "three items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 3 })
-	a, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile})
-	must(t, err)
-	if a.Items != 7 {
-		t.Errorf("%d items were published again, want 7", a.Items)
-	}
-	for range 50 {
-		gate <- struct{}{}
-	}
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 10 {
-		t.Errorf("%+v", s.Status.Counts)
-	}
-	idle()
-}
-
-func TestRefusedCommands(t *testing.T) {
-	tc := newTestCluster(t, 1)
-	tc.check.Failed, tc.check.Reason = "shapes", "no"
-	id := tc.submit("cannot", 0)
-	tc.lead()
-	tc.work(id)
-	tc.awaitPhase(id, manifest.PhaseRejected)
-	if _, err := tc.command(id, manifest.Command{Verb: manifest.CommandReconcile}); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "resume") {
-		t.Errorf("reconcile of a rejected campaign: %v", err)
-	}
-	if _, err := tc.command(id, manifest.Command{Verb: "fly"}); !errors.Is(err, board.ErrRefused) {
-		t.Errorf("unknown command: %v", err)
-	}
 }

@@ -59,6 +59,7 @@ func (tc *testCluster) abandonAll() { tc.set(func(manifest.Item, int) error { re
 // TestDatasetChangesBetweenLeaders removes a row of the first window after the first leader has ended. The campaign has
 // every row once, and its status describes the change.
 func TestDatasetChangesBetweenLeaders(t *testing.T) {
+	t.Parallel()
 	const n, removed = 3000, 17
 	tc := newTestCluster(t, 0)
 	tc.abandonAll()
@@ -100,6 +101,7 @@ func TestDatasetChangesBetweenLeaders(t *testing.T) {
 
 // TestDatasetIsReordered reverses the dataset between two leaders: nothing is read until the old order is back.
 func TestDatasetIsReordered(t *testing.T) {
+	t.Parallel()
 	const n = 3000
 	tc := newTestCluster(t, 0)
 	tc.abandonAll()
@@ -161,6 +163,7 @@ func (s *switchedSources) Get(ctx context.Context, path string) ([]byte, error) 
 // TestDatasetOutage makes the images or the listing unavailable, or refuses access to them, when a campaign begins. The
 // campaign waits, also under another leader, and no item fails; preflight and canary run after the outage.
 func TestDatasetOutage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		cause   error
@@ -207,6 +210,7 @@ func TestDatasetOutage(t *testing.T) {
 
 // TestPriorIsUnavailable submits a campaign whose prior is in a bucket that does not answer.
 func TestPriorIsUnavailable(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	sources := &switchedSources{err: fmt.Errorf("%w: 503", storage.ErrUnavailable)}
 	spec := tc.spec("prior")
@@ -227,6 +231,7 @@ func TestPriorIsUnavailable(t *testing.T) {
 // TestWindowOfAnotherLeader suspends a leader while it reads its second window. Meanwhile another one stores that window
 // from a dataset with one row more. The first leader must follow the stored window.
 func TestWindowOfAnotherLeader(t *testing.T) {
+	t.Parallel()
 	const n, window, hidden = 5000, 2048, 3000 // rows
 	tc := newTestCluster(t, 0)
 	tc.abandonAll()
@@ -277,6 +282,7 @@ func TestWindowOfAnotherLeader(t *testing.T) {
 
 // TestPreflightWaitsForSoundItem has no sound row in the first windows: preflight and canary run with a later window.
 func TestPreflightWaitsForSoundItem(t *testing.T) {
+	t.Parallel()
 	const n, damaged = 2600, 2500
 	tc := newTestCluster(t, 0)
 	rows := filteredRows(hintedRows(n), func(row *manifest.Row) (bool, error) {
@@ -303,6 +309,7 @@ func TestPreflightWaitsForSoundItem(t *testing.T) {
 
 // TestDatasetWithoutSoundItem has no sound row at all: the campaign ends, and its status states that nothing was checked.
 func TestDatasetWithoutSoundItem(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 0)
 	tc.image("a", 1)
 	id := tc.submit("none", 2)
@@ -321,6 +328,7 @@ func TestDatasetWithoutSoundItem(t *testing.T) {
 // TestRunEndsWithUnavailableSource runs a campaign on one machine whose source does not answer: the run ends with the
 // error, and no item fails.
 func TestRunEndsWithUnavailableSource(t *testing.T) {
+	t.Parallel()
 	for _, cause := range []error{storage.ErrUnavailable, storage.ErrAccess} {
 		c := newLocalCampaign(t, t.TempDir(), "hdr")
 		c.rows = filteredRows(hintedRows(10), func(row *manifest.Row) (bool, error) {

@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"slices"
@@ -66,6 +65,7 @@ func keysOf(t *testing.T, s storage.Store, text string) []string {
 func resultKeys(t *testing.T, s storage.Store) []string { return keysOf(t, s, "/"+manifest.FileResult) }
 
 func TestDeleteKeepsSharedResults(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	before := resultKeys(t, tc.store)
 	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board, DryRun: true}
@@ -102,6 +102,7 @@ func TestDeleteKeepsSharedResults(t *testing.T) {
 }
 
 func TestDeleteWithoutResults(t *testing.T) {
+	t.Parallel()
 	tc, all, _ := sharing(t, t.TempDir())
 	_, err := (&gc.Cleaner{Store: tc.store}).Delete(t.Context(), all, false)
 	must(t, err)
@@ -115,6 +116,7 @@ func TestDeleteWithoutResults(t *testing.T) {
 
 // TestDeleteRefusesOpenCampaigns: a campaign that has not ended, and results that such a campaign may need.
 func TestDeleteRefusesOpenCampaigns(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	cleaner := &gc.Cleaner{Store: tc.store, Board: tc.board}
 	refused := func(id string, results bool, want string) {
@@ -143,24 +145,24 @@ func TestDeleteRefusesOpenCampaigns(t *testing.T) {
 	refused(part, false, "give --nats")
 }
 
-// recallingStore calls act before or after the deletion of a campaign is entered into the index.
-type recallingStore struct {
-	storage.Store
-	before, after func()
-}
-
-func (s *recallingStore) Put(ctx context.Context, key string, data []byte) error {
-	if !strings.Contains(key, ".deleting.") {
-		return s.Store.Put(ctx, key, data)
-	}
-	s.before()
-	err := s.Store.Put(ctx, key, data)
-	s.after()
-	return err
+// aroundClaim calls before ahead of the write of the entry of a deletion in the index, and after after it.
+func aroundClaim(store storage.Store, before, after func()) storage.Store {
+	isClaim := func(call, key string) bool { return call == "put" && strings.Contains(key, ".deleting.") }
+	return &hookedStore{Store: store, before: func(call, key string) error {
+		if isClaim(call, key) {
+			before()
+		}
+		return nil
+	}, after: func(call, key string) {
+		if isClaim(call, key) {
+			after()
+		}
+	}}
 }
 
 // A recall and a deletion at the same time: one of them is refused, and a recalled campaign is complete.
 func TestDeleteAndRecall(t *testing.T) {
+	t.Parallel()
 	tc, all, _ := sharing(t, t.TempDir())
 	tc.leadArchiving(time.Hour, unchanged)
 	var recalled error
@@ -168,7 +170,7 @@ func TestDeleteAndRecall(t *testing.T) {
 	nothing := func() {}
 	before := resultKeys(t, tc.store)
 
-	cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, recall, nothing}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: aroundClaim(tc.store, recall, nothing), Board: tc.board}
 	_, err := cleaner.Delete(t.Context(), all, true)
 	must(t, recalled)
 	if !errors.Is(err, board.ErrRefused) {
@@ -181,7 +183,7 @@ func TestDeleteAndRecall(t *testing.T) {
 		t.Errorf("%+v, %v", s.Status, err)
 	}
 
-	cleaner.Store = &recallingStore{tc.store, nothing, recall}
+	cleaner.Store = aroundClaim(tc.store, nothing, recall)
 	_, err = cleaner.Delete(t.Context(), all, true)
 	must(t, err)
 	if !errors.Is(recalled, board.ErrRefused) {
@@ -192,24 +194,23 @@ func TestDeleteAndRecall(t *testing.T) {
 	}
 }
 
-// stoppingStore fails from the n-th deletion on.
-type stoppingStore struct {
-	*storage.Dir
-	left atomic.Int64
-}
-
 var errStopped = errors.New("crash")
 
-func (s *stoppingStore) Delete(ctx context.Context, key string) error {
-	if s.left.Add(-1) < 0 {
-		return errStopped
-	}
-	return s.Dir.Delete(ctx, key)
+// stopping is a store that fails from a deletion on.
+func stopping(store storage.Store, deletions int64) storage.Store {
+	var n atomic.Int64
+	return &hookedStore{Store: store, before: func(call, _ string) error {
+		if call == "delete" && n.Add(1) > deletions {
+			return errStopped
+		}
+		return nil
+	}}
 }
 
 // TestDeleteCrash stops a deletion after each number of deleted objects. The next deletion, or the next collection of
 // garbage, completes it, and the other campaign keeps its results at any time.
 func TestDeleteCrash(t *testing.T) {
+	t.Parallel()
 	template := t.TempDir()
 	tc, all, part := sharing(t, template)
 	before := keysOf(t, tc.store, "campaigns/"+part)
@@ -228,9 +229,7 @@ func TestDeleteCrash(t *testing.T) {
 				t.Fatalf("%s after %d deletions: %d results", when, n, found)
 			}
 		}
-		stopping := &stoppingStore{Dir: store}
-		stopping.left.Store(n)
-		_, err = (&gc.Cleaner{Store: stopping}).Delete(t.Context(), all, true)
+		_, err = (&gc.Cleaner{Store: stopping(store, n)}).Delete(t.Context(), all, true)
 		check("crash", 0)
 		if err == nil {
 			break
@@ -251,19 +250,19 @@ func TestDeleteCrash(t *testing.T) {
 	}
 }
 
-// gatedStore calls begin before it deletes the first object.
-type gatedStore struct {
-	storage.Store
-	begin func()
-}
-
-func (s *gatedStore) Delete(ctx context.Context, key string) error {
-	s.begin()
-	return s.Store.Delete(ctx, key)
+// gated is a store that calls begin before it deletes an object.
+func gated(store storage.Store, begin func()) storage.Store {
+	return &hookedStore{Store: store, before: func(call, _ string) error {
+		if call == "delete" {
+			begin()
+		}
+		return nil
+	}}
 }
 
 // TestSubmitDuringDeletionOfResults submits a campaign with the same items while their results are being deleted.
 func TestSubmitDuringDeletionOfResults(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
 	must(t, err)
@@ -277,7 +276,7 @@ func TestSubmitDuringDeletionOfResults(t *testing.T) {
 		tc.work(c.ID)
 		late = tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
-	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board}
+	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board}
 	_, err = cleaner.Delete(t.Context(), all, true)
 	left := len(resultKeys(t, tc.store))
 	if late.Campaign.Phase == manifest.PhaseFinished && left != late.Status.Counts.Done {

@@ -15,17 +15,10 @@ import (
 // failuresPerFile bounds the lines of one file of a failureList.
 const failuresPerFile = 5000
 
-// failureStore is the part of a store that a failureList needs.
-type failureStore interface {
-	Put(ctx context.Context, key string, data []byte) error
-	Delete(ctx context.Context, key string) error
-	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
-}
-
 // failureList stores the failed and dead items of a campaign, one JSON object per line, for reports over several
 // campaigns.
 type failureList struct {
-	store  failureStore
+	store  storage.Store
 	prefix string
 	lines  bytes.Buffer
 	n      int
@@ -33,7 +26,7 @@ type failureList struct {
 	err    error
 }
 
-func newFailureList(store failureStore, campaign string) *failureList {
+func newFailureList(store storage.Store, campaign string) *failureList {
 	return &failureList{store: store, prefix: manifest.FailuresFolder + campaign + "/"}
 }
 

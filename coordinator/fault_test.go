@@ -13,16 +13,13 @@ import (
 
 // TestFaultPausesQuietCampaign: a report pauses a campaign without outcomes, and no campaign with recent ones.
 func TestFaultPausesQuietCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 10)
-	gate := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-gate
-		return nil
-	})
+	gate := tc.gated()
 	id := tc.submit("fault", 0)
 	tc.lead()
 	tc.work(id)
-	gate <- struct{}{}
+	permit(gate, 1)
 	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	q, err := tc.attach(t.Context(), id)
 	must(t, err)
@@ -36,7 +33,7 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 		must(t, leases[0].Release(context.Background()))
 	}
 	report(time.Hour) // the coordinator reads the reports in order
-	gate <- struct{}{}
+	permit(gate, 1)
 	s := tc.await(id, "two items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
 	if s.Campaign.Phase != manifest.PhaseRunning {
 		t.Fatalf("the campaign is %s after a report of another worker's fault", s.Campaign.Phase)
@@ -56,6 +53,7 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 
 // TestStatusNamesSuspendedWorkers: the status of a campaign shows the workers that are suspended from it.
 func TestStatusNamesSuspendedWorkers(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	beat := func(name, suspended, campaign string) {
 		data, err := json.Marshal(manifest.Beat{
@@ -77,6 +75,7 @@ func TestStatusNamesSuspendedWorkers(t *testing.T) {
 // TestFaultOfOneWorkerDoesNotPauseLongItems: one worker reports a fault while another one works on an item that takes
 // longer than the reported time. The campaign pauses when the other worker reports a fault too.
 func TestFaultOfOneWorkerDoesNotPauseLongItems(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	log := tc.recordLog()
 	id := tc.submit("long", 0)

@@ -22,7 +22,7 @@ func TestLag(t *testing.T) {
 	}
 	want(0, 0)
 	g.set("b", campaignGauges{phase: manifest.PhaseRunning, pending: 5, inFlight: 2, progress: now.Add(-time.Minute), counts: manifest.Counts{Pending: 5, Running: 2, Done: 3}})
-	g.set("a", campaignGauges{phase: manifest.PhasePaused, paused: true, pending: 100})
+	g.set("a", campaignGauges{phase: manifest.PhasePaused, paused: true, pending: 100, progress: now.Add(-time.Hour)})
 	want(7, 2)
 	g.set("c", campaignGauges{phase: manifest.PhaseQueued, waits: true})
 	want(8, 3)
@@ -31,6 +31,9 @@ func TestLag(t *testing.T) {
 	s := g.state(now)
 	if b := s.Campaigns[1]; b.ID != "b" || b.Pending != 5 || b.InFlight != 2 || b.Idle != time.Minute || b.Items["done"] != 3 || b.Items["running"] != 2 {
 		t.Errorf("campaign %+v", b)
+	}
+	if idle := s.Campaigns[0].Idle; idle != 0 {
+		t.Errorf("a paused campaign is idle for %v", idle)
 	}
 	if s.Phases["running"] != 1 || s.Phases["paused"] != 1 || s.Phases["canary"] != 0 {
 		t.Errorf("phases %v", s.Phases)
@@ -62,19 +65,6 @@ func TestOpeningCampaign(t *testing.T) {
 			if s := g.state(time.Now()); s.Lag != want || len(s.Campaigns) != 0 || s.Phases[string(phase)] != 1 {
 				t.Errorf("%s, wanted %s: lag %d, campaigns %+v, phases %v, want lag %d and no campaign", phase, wanted, s.Lag, s.Campaigns, s.Phases, want)
 			}
-		}
-	}
-}
-
-// TestIdleOfPausedCampaign: a campaign that a user has paused does not look stuck.
-func TestIdleOfPausedCampaign(t *testing.T) {
-	t.Parallel()
-	var g gauges
-	now := time.Unix(1e9, 0)
-	for paused, want := range map[bool]time.Duration{false: time.Hour, true: 0} {
-		g.set("a", campaignGauges{phase: manifest.PhasePaused, paused: paused, pending: 3, progress: now.Add(-time.Hour)})
-		if idle := g.state(now).Campaigns[0].Idle; idle != want {
-			t.Errorf("paused %v: idle for %v, want %v", paused, idle, want)
 		}
 	}
 }

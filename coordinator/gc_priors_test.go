@@ -18,22 +18,11 @@ import (
 	"ddiff/storage"
 )
 
-// deletingStore calls after after it has deleted an object.
-type deletingStore struct {
-	storage.Store
-	after func(key string)
-}
-
-func (s *deletingStore) Delete(ctx context.Context, key string) error {
-	err := s.Store.Delete(ctx, key)
-	s.after(key)
-	return err
-}
-
 // later is a clock at which all objects are old.
 func later() time.Time { return time.Now().Add(100 * time.Hour) }
 
 func TestCollectPriors(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("with-prior")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
@@ -76,8 +65,8 @@ func TestCollectPriors(t *testing.T) {
 
 	// A campaign begins to use a prior while it is deleted.
 	must(t, tc.store.Put(t.Context(), contested, []byte("67890")))
-	store := &deletingStore{tc.store, func(key string) {
-		if key != contested {
+	store := &hookedStore{Store: tc.store, before: func(string, string) error { return nil }, after: func(call, key string) {
+		if call != "delete" || key != contested {
 			return
 		}
 		other := tc.spec("just-begun")
@@ -134,6 +123,7 @@ func (tc *testCluster) put(c *manifest.Campaign) string {
 
 // Logs of campaigns without a record are garbage, those of others are not; the empty folder of probes is removed.
 func TestCollectLogs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tc, all, part := sharing(t, dir)
 	attempt := strings.Repeat("0", 64) + ".1.b.json"

@@ -50,6 +50,7 @@ func claims(t *testing.T, s storage.Store) []string { return keysOf(t, s, ".dele
 // TestCollectResults deletes results without a campaign. Those of campaigns in the archive and on the board, young ones,
 // folders with other names and folders with foreign objects stay.
 func TestCollectResults(t *testing.T) {
+	t.Parallel()
 	tc, dir := newTestCluster(t, 3), t.TempDir()
 	var err error
 	tc.store, err = storage.NewDir(dir)
@@ -129,6 +130,7 @@ func TestCollectResults(t *testing.T) {
 // TestSubmitDuringCollectionOfResults submits the campaign of a folder again, and another one with this output, while the
 // folder is deleted. Both are rejected, and after the deletion they have all their results.
 func TestSubmitDuringCollectionOfResults(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
 	tc.output = gone
@@ -149,7 +151,7 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 			must(t, err)
 		}
 	})
-	cleaner := &gc.Cleaner{Store: &gatedStore{tc.store, begin}, Board: tc.board, Now: later}
+	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board, Now: later}
 	removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
 	must(t, err)
 	if len(removed) != 1 || removed[0].Items != 6 || len(left) > 0 || tc.results(gone) > 0 || len(claims(t, tc.store)) > 0 {
@@ -169,6 +171,7 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 // TestSubmitBeforeCollectionOfResults submits a campaign after the store was listed and before the claim. The output is
 // left, whether a coordinator leads or not, and with the index alone.
 func TestSubmitBeforeCollectionOfResults(t *testing.T) {
+	t.Parallel()
 	for name, lead := range map[string]bool{"queued": false, "finished": true} {
 		t.Run(name, func(t *testing.T) {
 			tc := newTestCluster(t, 3)
@@ -188,7 +191,7 @@ func TestSubmitBeforeCollectionOfResults(t *testing.T) {
 				must(t, err)
 				late = c.ID
 			}
-			cleaner := &gc.Cleaner{Store: &recallingStore{tc.store, sync.OnceFunc(begin), func() {}}, Board: tc.board, Now: later}
+			cleaner := &gc.Cleaner{Store: aroundClaim(tc.store, sync.OnceFunc(begin), func() {}), Board: tc.board, Now: later}
 			if lead {
 				cleaner.Board = nil // the index is enough
 			}
@@ -210,6 +213,7 @@ func TestSubmitBeforeCollectionOfResults(t *testing.T) {
 
 // An object that is written after the first listing makes the output young, and a foreign one keeps it.
 func TestCollectResultsListsAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tc := newTestCluster(t, 3)
 	store, err := storage.NewDir(dir)
@@ -224,7 +228,7 @@ func TestCollectResultsListsAgain(t *testing.T) {
 		{"/items/" + strings.Repeat("0", 64) + "/" + manifest.FileTrace, "it has new objects"},
 		{"/notes.txt", "it has notes.txt, which no campaign writes"},
 	} {
-		store := &recallingStore{tc.store, func() { must(t, tc.store.Put(t.Context(), gone+want.key, nil)) }, func() {}}
+		store := aroundClaim(tc.store, func() { must(t, tc.store.Put(t.Context(), gone+want.key, nil)) }, func() {})
 		removed, left, err := (&gc.Cleaner{Store: store, Board: tc.board}).CollectResults(t.Context(), time.Hour)
 		if err != nil || len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: want.reason}}) || tc.results(gone) != 6 {
 			t.Errorf("%s: removed %+v, left %+v, %v", want.key, removed, left, err)
@@ -235,6 +239,7 @@ func TestCollectResultsListsAgain(t *testing.T) {
 
 // A deletion that lost its claim ends. The claim of one that died rejects campaigns until a collection an hour later.
 func TestClaimOfCollectionOfResults(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
 	tc.output = gone
@@ -252,15 +257,13 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 			must(t, tc.store.Delete(t.Context(), key))
 		}
 	}
-	_, left, err := collect(&listingStore{tc.store, gone + "/", steal}, minutes)
+	_, left, err := collect(beforeList(tc.store, gone+"/", steal), minutes)
 	must(t, err)
 	if n := tc.results(gone); len(left) != 1 || !strings.Contains(left[0].Reason, "claim") || n != 6 {
 		t.Errorf("without its claim: left %+v, %d results", left, n)
 	}
 
-	stopping := &stoppingStore{Dir: tc.store}
-	stopping.left.Store(2)
-	if _, _, err := collect(stopping, later); !errors.Is(err, errStopped) {
+	if _, _, err := collect(stopping(tc.store, 2), later); !errors.Is(err, errStopped) {
 		t.Errorf("crash: %v", err)
 	}
 	collectGarbage := func(now func() time.Time) {

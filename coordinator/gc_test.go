@@ -1,9 +1,7 @@
 package coordinator_test
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +17,7 @@ import (
 )
 
 func TestCollect(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	put := func(key string) {
 		t.Helper()
@@ -84,6 +83,7 @@ func TestCollect(t *testing.T) {
 // TestCollectAndDeleteKeepNestedOutput puts outputs into each folder of another one whose files are collected, or deleted with its campaign, and
 // in the place of the folder.
 func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
 	item := manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult)
 	var nested []string
@@ -110,6 +110,7 @@ func TestCollectAndDeleteKeepNestedOutput(t *testing.T) {
 
 // The checkpoints of a campaign that may be resumed are kept, except those of restored items.
 func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
+	t.Parallel()
 	tc, _, part := sharing(t, t.TempDir())
 	stop := tc.leadArchiving(time.Hour, unchanged)
 	must(t, archive.Recall(t.Context(), tc.board, part))
@@ -135,6 +136,7 @@ func TestCollectKeepsCheckpointsOfOpenCampaigns(t *testing.T) {
 }
 
 func TestCollectWithoutIndex(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	if _, err := (&gc.Cleaner{Store: tc.store}).Collect(t.Context(), gc.Config{}); !errors.Is(err, gc.ErrNoIndex) {
 		t.Errorf("collect: %v", err)
@@ -144,22 +146,19 @@ func TestCollectWithoutIndex(t *testing.T) {
 	}
 }
 
-// listingStore calls before before it lists a prefix.
-type listingStore struct {
-	storage.Store
-	prefix string
-	before func()
-}
-
-func (s *listingStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	if prefix == s.prefix {
-		s.before()
-	}
-	return s.Store.List(ctx, prefix)
+// beforeList is a store that calls act before it lists a prefix.
+func beforeList(store storage.Store, prefix string, act func()) storage.Store {
+	return &hookedStore{Store: store, before: func(call, key string) error {
+		if call == "list" && key == prefix {
+			act()
+		}
+		return nil
+	}}
 }
 
 // TestCollectKeepsFolderThatIsUsedAgain submits a campaign with the id of garbage while the garbage is collected.
 func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	tc, _, _ := sharing(t, dir)
 	const folder = "campaigns/again-12345678/"
@@ -167,7 +166,7 @@ func TestCollectKeepsFolderThatIsUsedAgain(t *testing.T) {
 	must(t, tc.store.Put(t.Context(), old, []byte("old")))
 	past := time.Now().Add(-25 * time.Hour)
 	must(t, os.Chtimes(filepath.Join(dir, old), past, past))
-	store := &listingStore{tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) }}
+	store := beforeList(tc.store, folder, func() { must(t, tc.store.Put(t.Context(), young, []byte("young"))) })
 	_, err := (&gc.Cleaner{Store: store, Board: tc.board}).Collect(t.Context(), gc.Config{})
 	must(t, err)
 	if keys := keysOf(t, tc.store, folder); !slices.Equal(keys, []string{young}) {

@@ -3,7 +3,6 @@ package coordinator_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,50 +16,20 @@ import (
 	"ddiff/storage"
 )
 
-// faultyStore is one coordinator's access to the store. While it is broken every call fails, or every write.
-type faultyStore struct {
-	storage.Store
-	broken, readOnly atomic.Bool
-}
+// access is one coordinator's access to the store. While it is broken every call fails, or every write.
+type access struct{ broken, readOnly atomic.Bool }
 
-func (s *faultyStore) check(write bool) error {
-	if s.broken.Load() || (write && s.readOnly.Load()) {
+func (a *access) check(call, _ string) error {
+	isWrite := call != "get" && call != "list"
+	if a.broken.Load() || isWrite && a.readOnly.Load() {
 		return fmt.Errorf("%w: the keys have expired", storage.ErrAccess)
 	}
 	return nil
 }
 
-func (s *faultyStore) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := s.check(false); err != nil {
-		return nil, err
-	}
-	return s.Store.Get(ctx, key)
-}
-
-func (s *faultyStore) Put(ctx context.Context, key string, data []byte) error {
-	if err := s.check(true); err != nil {
-		return err
-	}
-	return s.Store.Put(ctx, key, data)
-}
-
-func (s *faultyStore) Create(ctx context.Context, key string, data []byte) error {
-	if err := s.check(true); err != nil {
-		return err
-	}
-	return s.Store.Create(ctx, key, data)
-}
-
-func (s *faultyStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	if err := s.check(false); err != nil {
-		return func(yield func(storage.Info, error) bool) { yield(storage.Info{}, err) }
-	}
-	return s.Store.List(ctx, prefix)
-}
-
 // candidate is a coordinator that takes part in the election.
 type candidate struct {
-	store   *faultyStore
+	store   access
 	service *coordinator.Service
 	leads   atomic.Bool
 	terms   atomic.Int64
@@ -70,9 +39,9 @@ type candidate struct {
 // stand starts a coordinator with its own access to the store.
 func (tc *testCluster) stand(name string) *candidate {
 	tc.t.Helper()
-	c := &candidate{store: &faultyStore{Store: tc.store}}
+	c := &candidate{}
 	service, err := coordinator.New(coordinator.Config{
-		Name: name, Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: c.store, StoreAddress: "memory", Sources: manifest.Files{},
+		Name: name, Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: &hookedStore{Store: tc.store, before: c.store.check}, StoreAddress: "memory", Sources: manifest.Files{},
 		AckWait: 2 * time.Second, Tick: 20 * time.Millisecond, Stall: 500 * time.Millisecond, Probe: 60 * time.Millisecond,
 		Logger: tc.log.With("coordinator", name), Tracer: noop.NewTracerProvider().Tracer(""),
 	})
@@ -112,10 +81,10 @@ func (tc *testCluster) slowCampaign(name string) (id string, finish func()) {
 func TestLeaderThatCannotUseTheStoreStepsDown(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		set  func(s *faultyStore, broken bool)
+		set  func(s *access, broken bool)
 	}{
-		{"expired keys", func(s *faultyStore, broken bool) { s.broken.Store(broken) }},
-		{"no permission to write", func(s *faultyStore, broken bool) { s.readOnly.Store(broken) }},
+		{"expired keys", func(s *access, broken bool) { s.broken.Store(broken) }},
+		{"no permission to write", func(s *access, broken bool) { s.readOnly.Store(broken) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tc := newTestCluster(t, 5)
@@ -124,14 +93,14 @@ func TestLeaderThatCannotUseTheStoreStepsDown(t *testing.T) {
 			wait(t, patience, "a leads", a.leads.Load)
 			b := tc.stand("b")
 			tc.await(id, "running", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
-			c.set(a.store, true)
+			c.set(&a.store, true)
 			finish() // the report is the next write
 			wait(t, patience, "b leads", b.leads.Load)
 			tc.awaitPhase(id, manifest.PhaseFinished)
 			if a.leads.Load() || a.terms.Load() != 1 {
 				t.Errorf("a leads: %v, terms: %d", a.leads.Load(), a.terms.Load())
 			}
-			c.set(a.store, false)
+			c.set(&a.store, false)
 			wait(t, patience, "a is fit", a.service.Fit)
 			b.stop()
 			wait(t, patience, "a leads again", a.leads.Load)
@@ -177,6 +146,7 @@ func TestOutageOfTheStore(t *testing.T) {
 
 // TestAlarmBeforeAStreamIsFull expects an alarm in status and log, and its end.
 func TestAlarmBeforeAStreamIsFull(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 2)
 	log := tc.recordLog()
 	id, finish := tc.slowCampaign("alarm")

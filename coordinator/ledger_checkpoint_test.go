@@ -112,6 +112,7 @@ var allOutcomes = manifest.Counts{Items: 40, Done: 10, Failed: 10, Dead: 20}
 // TestOutcomesMoveToTheStore expects that a new leader continues from the stored outcomes and those of the newest part
 // in the stream, and that an ended campaign leaves none in the stream.
 func TestOutcomesMoveToTheStore(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	log := tc.recordLog()
 	id, _ := tc.halfway("fold")
@@ -139,6 +140,7 @@ func TestOutcomesMoveToTheStore(t *testing.T) {
 // TestDamagedPartOfTheLedger damages each part in turn. The stream has the outcomes of the newest. Stored results settle
 // the items of an older one; its failed and dead items run again.
 func TestDamagedPartOfTheLedger(t *testing.T) {
+	t.Parallel()
 	for number, c := range []struct {
 		name     string
 		replaced bool
@@ -169,6 +171,7 @@ func TestDamagedPartOfTheLedger(t *testing.T) {
 // TestReplacedResultStream deletes the result stream; the numbers of its successor are lower than those of the stored
 // outcomes.
 func TestReplacedResultStream(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	id, counts := tc.halfway("replaced")
 	_, err := tc.nc.Request("$JS.API.STREAM.DELETE.DDIFF_RESULT", nil, patience)
@@ -198,6 +201,7 @@ func TestReplacedResultStream(t *testing.T) {
 // TestFullResultStream expects that a campaign with more outcomes than the result stream may have finishes, although
 // no part of the ledger is large enough or old enough.
 func TestFullResultStream(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	must(t, queue.Setup(t.Context(), tc.nc, queue.SetupConfig{MaxResults: 15}))
 	id := tc.submit("full", 0)

@@ -11,6 +11,7 @@ import (
 
 // TestListSkipsMalformedRecords: one malformed record does not hide the others.
 func TestListSkipsMalformedRecords(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	first, second := tc.submit("first", 0), tc.submit("second", 0)
 	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"garbage", []byte("{")))
@@ -35,6 +36,7 @@ func TestListSkipsMalformedRecords(t *testing.T) {
 }
 
 func TestWorkersSkipMalformedRecords(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 0)
 	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"good", []byte(`{"name":"good"}`)))
 	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"bad", []byte(`[]`)))

@@ -16,8 +16,9 @@ import (
 
 // Logs of many attempts come in several answers, in the order of their ends. Damaged and huge objects are left out.
 func TestLogs(t *testing.T) {
+	t.Parallel()
 	tc, all, part := sharing(t, t.TempDir())
-	const attempts = 450
+	const attempts = 250
 	begin := time.Now().UTC().Truncate(time.Second)
 	put := func(campaign, key string, data []byte) {
 		t.Helper()

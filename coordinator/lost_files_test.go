@@ -29,6 +29,7 @@ func (tc *testCluster) priorFile(path, value string) (digest string) {
 
 // A prior that changes between submission and start rejects the campaign. The original file lets it start.
 func TestPriorChangesAfterSubmission(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 2)
 	spec := tc.spec("exchanged")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")
@@ -58,6 +59,7 @@ func TestPriorChangesAfterSubmission(t *testing.T) {
 
 // A coordinator whose store has lost the prior copies it again from the campaign's path, unless the file has changed.
 func TestPriorIsLostFromStore(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 2)
 	spec := tc.spec("lost")
 	spec.Prior = filepath.Join(t.TempDir(), "prior.onnx")

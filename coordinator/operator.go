@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ddiff/coordinator/shard"
 	"ddiff/internal/redact"
@@ -58,11 +57,11 @@ func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (
 	}
 	defer release()
 	known, name := rec.Key != "", redact.Address(rec.Path)
-	data, err := r.readOperator(ctx, *rec)
+	data, err := r.readModel(ctx, rec.Key, rec.Path, operator.Read)
 	if known && errors.Is(err, storage.ErrNotFound) {
 		r.log.Warn("the operator is missing from the store, copies it again", "operator", name, "key", rec.Key)
 		known, rec.Key = false, ""
-		data, err = r.readOperator(ctx, *rec)
+		data, err = r.readModel(ctx, rec.Key, rec.Path, operator.Read)
 	}
 	switch {
 	case err != nil && (known || shard.IsUnavailable(err)):
@@ -86,15 +85,4 @@ func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (
 		return nil, err
 	}
 	return f.Outline(), nil
-}
-
-// readOperator reads the bytes of an operator file.
-func (r *runner) readOperator(ctx context.Context, rec manifest.OperatorFile) ([]byte, error) {
-	switch {
-	case rec.Key != "":
-		return r.s.cfg.Store.Get(ctx, rec.Key)
-	case strings.Contains(rec.Path, "://"):
-		return r.s.cfg.Models.Get(ctx, rec.Path)
-	}
-	return operator.Read(rec.Path)
 }

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -77,43 +76,41 @@ func (f *follower) lag() int { return max(f.behind, len(f.events)) }
 func (r *runner) settleEvents(e event) error {
 	for {
 		if e.err != nil {
-			return errors.Join(fmt.Errorf("follow results: %w", e.err), r.flushItems())
+			return fmt.Errorf("follow results: %w", e.err)
 		}
 		r.outcomes.next(e.result)
-		if err := r.settleEvent(e.result); err != nil {
-			return err
-		}
+		r.settleEvent(e.result)
 		r.outcomes.caught = r.outcomes.caught || r.outcomes.behind == 0
 		select {
 		case e = <-r.outcomes.events:
 		default:
-			return r.flushItems()
+			return nil
 		}
 	}
 }
 
 // settleEvent enters one outcome into the ledger. It logs and skips outcomes that it cannot read.
-func (r *runner) settleEvent(e queue.Result) error {
+func (r *runner) settleEvent(e queue.Result) {
 	if e.ID == manifest.IDPreflight {
 		if e.Round >= r.rec.Round {
 			r.settlePreflight(e.Payload)
 		}
-		return nil
+		return
 	}
 	if e.ID == manifest.IDFault {
 		r.noteFault(e.Payload)
-		return nil
+		return
 	}
 	var res manifest.Result
 	if err := r.decodeOutcome(e.Payload, &res); err != nil {
 		r.log.Error("skipped an outcome that cannot be read", "item", e.ID, "reason", err)
-		return nil
+		return
 	}
 	res.Item.ID = e.ID // an unreadable message has its identity in the header only
 	r.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
 	n := r.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
 	if n == 0 {
-		return nil
+		return
 	}
 	if r.outcomes.first(e.Seq) {
 		r.s.cfg.Metrics.Settle(context.Background(), string(res.Outcome), n)
@@ -123,7 +120,7 @@ func (r *runner) settleEvent(e queue.Result) error {
 	if res.Outcome != manifest.OutcomeDone {
 		r.log.Warn("item was not restored", "item", e.ID, "outcome", res.Outcome, "reason", res.Reason)
 	}
-	return r.itemSettled(res, false)
+	r.itemSettled(res, false)
 }
 
 // decodeOutcome reads the payload of a result event. Only a Run gets and needs more than the outcome itself.

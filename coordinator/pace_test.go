@@ -37,13 +37,6 @@ func TestPaceReadsOldOutcomes(t *testing.T) {
 	}
 }
 
-func TestPaceWithoutItems(t *testing.T) {
-	var p pace
-	if mean, low, high := p.remaining(time.Unix(1e9, 0), 10); mean != 0 || low != 0 || high != 0 {
-		t.Error("an estimate without any item")
-	}
-}
-
 // The interval has a confidence of 95 %: it contains the true time for about that share of campaigns with a known rate.
 func TestPaceIntervalCoverage(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
@@ -102,6 +95,9 @@ func TestPaceBegin(t *testing.T) {
 func TestPaceInterval(t *testing.T) {
 	var p pace
 	now := time.Unix(1e9, 0)
+	if mean, low, high := p.remaining(now, 10); mean != 0 || low != 0 || high != 0 {
+		t.Error("an estimate without any item")
+	}
 	p.add(now, now, 25)
 	mean, low, high := p.remaining(now.Add(50*time.Second), 100)
 	for _, v := range [][2]float64{{mean, 200}, {low, 100 * 50 / (5.98 * 5.98)}, {high, 100 * 50 / (4.02 * 4.02)}} {

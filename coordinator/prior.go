@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,49 +18,50 @@ import (
 // priorKey is the key under which the store has a prior for the workers.
 func priorKey(sha256 string) string { return manifest.PriorsFolder + sha256 + ".onnx" }
 
-// priors has the descriptions of the priors of all open campaigns, each digest once. It reads one file at a time and
-// drops the network, so that the leader's memory does not grow with the campaigns or their networks.
+// priors has the descriptions of priors, each digest once. It reads one file at a time and drops the network, so that the
+// leader's memory does not grow with the campaigns or their networks.
 type priors struct {
 	reading chan struct{} // has one element while a file is read
 
 	mu     sync.Mutex
-	byName map[string]*sharedPrior // by digest, or prior.Bundled
-}
-
-// sharedPrior is a description and the number of campaigns that use it.
-type sharedPrior struct {
-	*prior.Description
-	users int
+	byName map[string]*prior.Description // by digest, or prior.Bundled
 }
 
 func newPriors() *priors {
-	return &priors{reading: make(chan struct{}, 1), byName: map[string]*sharedPrior{}}
+	return &priors{reading: make(chan struct{}, 1), byName: map[string]*prior.Description{}}
 }
 
-// acquire returns the description of the prior with a name, which read reads if no open campaign has it. The name is
-// the digest, or prior.Bundled. It is empty while the digest is unknown: acquire then reads the file and shares the
-// description with campaigns that know the digest. The caller calls release once.
-func (p *priors) acquire(ctx context.Context, name string, read func(ctx context.Context) (*prior.Description, error)) (
-	d *prior.Description, release func(), err error,
-) {
-	if shared := p.use(name, nil); shared != nil {
-		return shared.Description, p.releaser(name), nil
+// open returns the description of the prior with a name, which read reads once. The name is the digest, or prior.Bundled. It is
+// empty while the digest is unknown: open then reads the file.
+func (p *priors) open(ctx context.Context, name string, read func(ctx context.Context) (*prior.Description, error)) (*prior.Description, error) {
+	if d := p.known(name); d != nil {
+		return d, nil
 	}
 	free, err := p.read(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer free()
-	if shared := p.use(name, nil); shared != nil { // read in the meantime
-		return shared.Description, p.releaser(name), nil
+	if d := p.known(name); d != nil { // read in the meantime
+		return d, nil
 	}
-	if d, err = read(ctx); err != nil {
-		return nil, nil, err
+	d, err := read(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if name == "" {
-		name = d.SHA256
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name = cmp.Or(name, d.SHA256)
+	if p.byName[name] == nil {
+		p.byName[name] = d
 	}
-	return p.use(name, d).Description, p.releaser(name), nil
+	return p.byName[name], nil
+}
+
+func (p *priors) known(name string) *prior.Description {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byName[name]
 }
 
 // read waits until no other file is read. The caller calls release after reading.
@@ -72,52 +74,22 @@ func (p *priors) read(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// use counts a user of the description with a name. Without such a description it shares d, or returns nil if d is nil.
-func (p *priors) use(name string, d *prior.Description) *sharedPrior {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	shared := p.byName[name]
-	if shared == nil {
-		if d == nil {
-			return nil
-		}
-		shared = &sharedPrior{Description: d}
-		p.byName[name] = shared
-	}
-	shared.users++
-	return shared
-}
-
-// releaser returns a function that drops the description with a name after its last user.
-func (p *priors) releaser(name string) func() {
-	return sync.OnceFunc(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		shared := p.byName[name]
-		if shared.users--; shared.users == 0 {
-			delete(p.byName, name)
-		}
-	})
-}
-
 // models are the models of a campaign, without their networks.
 type models struct {
 	prior     *prior.Description
-	release   func()          // of prior; nil before it is open
 	catalogue shard.Catalogue // with the operator files of the campaign
 }
 
-// openPrior opens the description of the campaign's prior until models.release is called. The first time it copies the prior into
-// the store, where workers find it. Later it reads that copy.
+// openPrior opens the description of the campaign's prior. The first time it copies the prior into the store, where workers find
+// it. Later it reads that copy.
 func (r *runner) openPrior(ctx context.Context) (err error) {
 	if run := r.s.cfg.run; run != nil {
-		r.models.prior, r.models.release = &run.Prior.Description, func() {}
+		r.models.prior = &run.Prior.Description
 		return nil
 	}
 	known := r.rec.Prior.SHA256 != ""
 	name := r.rec.Prior.SHA256
-	switch {
-	case known && r.rec.Prior.Key == "", !known && r.rec.Spec.Prior == prior.Bundled:
+	if known && r.rec.Prior.Key == "" || !known && r.rec.Spec.Prior == prior.Bundled {
 		name = prior.Bundled
 	}
 	read := r.readStoredPrior
@@ -125,7 +97,7 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 		read = r.copyPrior
 	}
 	if err = r.keepPrior(ctx); err == nil {
-		r.models.prior, r.models.release, err = r.s.priors.acquire(ctx, name, read)
+		r.models.prior, err = r.s.priors.open(ctx, name, read)
 	}
 	if shard.IsUnavailable(err) {
 		return r.awaitFile(ctx, "prior", err)
@@ -135,7 +107,7 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	}
 	r.reader.waiting.clear()
 	if known {
-		return checkPrior(r.models.prior, r.rec.Prior)
+		return r.checkPrior(r.models.prior)
 	}
 	file := priorFile(r.models.prior)
 	if name != prior.Bundled {
@@ -169,23 +141,16 @@ func priorFile(d *prior.Description) manifest.PriorFile {
 	return manifest.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
 }
 
-// checkSubmitted rejects the campaign if its prior differs from the one with which it was submitted or began.
-func (r *runner) checkSubmitted(d *prior.Description) error {
-	if r.rec.Prior.SHA256 != "" {
-		return checkPrior(d, r.rec.Prior)
-	}
-	if want := r.rec.PriorSHA256; want != "" && d.SHA256 != want {
-		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
-			d.File, d.SHA256, want)}
-	}
-	return nil
-}
-
-// checkPrior rejects the campaign if its prior differs from the one with which it began.
-func checkPrior(d *prior.Description, file manifest.PriorFile) error {
-	if d.SHA256 != file.SHA256 {
+// checkPrior rejects the campaign if its prior differs from the one with which it began or was submitted.
+func (r *runner) checkPrior(d *prior.Description) error {
+	began, submitted := r.rec.Prior, r.rec.PriorSHA256
+	switch {
+	case began.SHA256 != "" && d.SHA256 != began.SHA256:
 		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign began with %.12s; submit the campaign again",
-			file.Name, d.SHA256, file.SHA256)}
+			began.Name, d.SHA256, began.SHA256)}
+	case began.SHA256 == "" && submitted != "" && d.SHA256 != submitted:
+		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
+			d.File, d.SHA256, submitted)}
 	}
 	return nil
 }
@@ -194,7 +159,7 @@ func checkPrior(d *prior.Description, file manifest.PriorFile) error {
 func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 	path := r.rec.Spec.Prior
 	name := redact.Address(path)
-	data, err := r.readPrior(ctx, path)
+	data, err := r.readModel(ctx, "", path, prior.Read)
 	if shard.IsUnavailable(err) {
 		return nil, fmt.Errorf("read prior %s: %w", name, err)
 	}
@@ -203,7 +168,7 @@ func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
 	}
 	d, err := describePrior(name, data)
 	if err == nil {
-		err = r.checkSubmitted(d)
+		err = r.checkPrior(d)
 	}
 	if err != nil || name == prior.Bundled {
 		return d, err
@@ -225,30 +190,30 @@ func (r *runner) copyModel(ctx context.Context, what, sha256 string, data []byte
 	return wrapped
 }
 
-// readPrior reads a prior by its name, path or address.
-func (r *runner) readPrior(ctx context.Context, name string) ([]byte, error) {
-	if strings.Contains(name, "://") {
-		return r.s.cfg.Models.Get(ctx, name)
+// readModel reads a prior or an operator file: the copy in the store if it has a key, otherwise the file at an address or, with
+// local, at a path.
+func (r *runner) readModel(ctx context.Context, key, path string, local func(path string) ([]byte, error)) ([]byte, error) {
+	switch {
+	case key != "":
+		return r.s.cfg.Store.Get(ctx, key)
+	case strings.Contains(path, "://"):
+		return r.s.cfg.Models.Get(ctx, path)
 	}
-	return prior.Read(name)
+	return local(path)
 }
 
 // readStoredPrior reads the prior of a campaign that has begun.
-func (r *runner) readStoredPrior(ctx context.Context) (d *prior.Description, err error) {
+func (r *runner) readStoredPrior(ctx context.Context) (*prior.Description, error) {
 	file := r.rec.Prior
-	var data []byte
-	if file.Key == "" {
-		data, err = prior.Read(prior.Bundled)
-	} else {
-		data, err = r.s.cfg.Store.Get(ctx, file.Key)
-	}
+	data, err := r.readModel(ctx, file.Key, prior.Bundled, prior.Read)
 	if err != nil {
 		return nil, fmt.Errorf("read prior %s: %w", file.Name, err)
 	}
-	if d, err = describePrior(file.Name, data); err != nil {
+	d, err := describePrior(file.Name, data)
+	if err != nil {
 		return nil, err
 	}
-	return d, checkPrior(d, file)
+	return d, r.checkPrior(d)
 }
 
 // describePrior parses a prior and drops its network.

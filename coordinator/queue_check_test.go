@@ -97,6 +97,7 @@ func (tc *testCluster) storeResult(id string, l *queue.Lease) {
 // TestQueueOfItemsWithoutOutcomeStays acknowledges items that have a stored result, without an outcome. Neither the
 // leader nor its successor drops the queue.
 func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	log := tc.recordLog()
 	id := tc.submit("silent", 0)
@@ -124,6 +125,7 @@ func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 // TestQueueOfUndeliverableItemsStays leaves items in the queue that the server no longer delivers. They are in neither
 // count of Depth until they are buried.
 func TestQueueOfUndeliverableItemsStays(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	log := tc.recordLog()
 	spec := tc.spec("stuck")
@@ -164,6 +166,7 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 
 // TestQueueOfBusyCampaignStays compares queue and ledger all the time while items are published and settled.
 func TestQueueOfBusyCampaignStays(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 60)
 	log := tc.recordLog()
 	id := tc.submit("busy", 0)
@@ -189,6 +192,7 @@ func TestQueueOfBusyCampaignStays(t *testing.T) {
 // TestLostItemsAreFound removes some items from a queue that holds others: they are published again within a bounded
 // time.
 func TestLostItemsAreFound(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 10)
 	log := tc.recordLog()
 	id := tc.submit("holes", 0)

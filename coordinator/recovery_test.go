@@ -1,9 +1,7 @@
 package coordinator_test
 
 import (
-	"context"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +40,7 @@ func TestLeaderRestarts(t *testing.T) {
 
 // TestTwoLeaders runs two leaders at once, as after a long pause of one: no item is lost, and the counts are right.
 func TestTwoLeaders(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
 	id := tc.submit("two", 1)
 	tc.lead()
@@ -55,25 +54,18 @@ func TestTwoLeaders(t *testing.T) {
 
 // TestLostWork drops the campaign's queue while it runs.
 func TestLostWork(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 20)
-	hold := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-hold
-		return nil
-	})
+	hold := tc.gated()
 	id := tc.submit("lost", 0)
 	tc.lead()
 	stop := tc.work(id)
-	for range 7 {
-		hold <- struct{}{}
-	}
+	permit(hold, 7)
 	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)
 	must(t, q.Drop(t.Context()))
-	for range 90 {
-		hold <- struct{}{}
-	}
+	permit(hold, 90)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
 	stop()
 	if want := (manifest.Counts{Items: 40, Done: 40}); s.Status.Counts != want {
@@ -83,18 +75,13 @@ func TestLostWork(t *testing.T) {
 
 // TestLostBoardAndStreams loses everything but storage: board, work and outcomes.
 func TestLostBoardAndStreams(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 15)
-	hold := make(chan struct{}, 100)
-	tc.set(func(manifest.Item, int) error {
-		<-hold
-		return nil
-	})
+	hold := tc.gated()
 	id := tc.submit("ashes", 0)
 	stop := tc.lead()
 	idle := tc.work(id)
-	for range 10 {
-		hold <- struct{}{}
-	}
+	permit(hold, 10)
 	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 8 })
 	stop()
 	q, err := tc.open(t.Context(), id, 3)
@@ -104,9 +91,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 	had := tc.results(id)
 	tc.lead()
-	for range 90 {
-		hold <- struct{}{}
-	}
+	permit(hold, 90)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
 	idle()
 	if want := (manifest.Counts{Items: 30, Done: 30}); s.Status.Counts != want {
@@ -116,6 +101,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 
 // TestItemThatKillsWorkersIsDead expects the coordinator to bury an item that no worker settles.
 func TestItemThatKillsWorkersIsDead(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("killer")
 	spec.Attempts = 1
@@ -148,23 +134,4 @@ func (tc *testCluster) letters(id string) []queue.DeadLetter {
 		all = append(all, letter)
 	}
 	return all
-}
-
-func TestStoredRecordAndWindows(t *testing.T) {
-	tc := newTestCluster(t, 3)
-	id := tc.submit("cursor", 0)
-	tc.lead()
-	tc.work(id)
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	if c := s.Campaign; c.Shards != 1 || c.Items != 6 {
-		t.Errorf("cursor is at window %d, item %d", c.Shards, c.Items)
-	}
-	keys := []string{}
-	for info, err := range tc.store.List(context.Background(), "campaigns/"+id+"/") {
-		must(t, err)
-		keys = append(keys, info.Key)
-	}
-	if !slices.Contains(keys, "campaigns/"+id+"/campaign.json") || !slices.Contains(keys, "campaigns/"+id+"/shards/00000000.jsonl.gz") {
-		t.Errorf("storage has %v", keys)
-	}
 }

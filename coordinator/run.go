@@ -1,13 +1,11 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -86,10 +84,8 @@ func (c RunConfig) service() Config {
 type Run struct {
 	runner *runner
 	cfg    RunConfig
-	copies map[ledger.Identity][]place // the other items of pending identities
-	copied []copied                    // settled, and not reported yet
-	recent *shard.Window               // the window that was read last
-	steps  int                         // solver steps of the items to restore
+	copies map[string][]manifest.Item // the other items of pending identities
+	steps  int                        // solver steps of the items to restore
 }
 
 // NewRun checks the configuration.
@@ -103,7 +99,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	if cfg.Finished == nil {
 		cfg.Finished = func(manifest.Result, bool) {}
 	}
-	run := &Run{cfg: cfg, copies: map[ledger.Identity][]place{}}
+	run := &Run{cfg: cfg, copies: map[string][]manifest.Item{}}
 	service := cfg.service()
 	service.run = &run.cfg
 	s, err := New(service)
@@ -113,7 +109,7 @@ func NewRun(cfg RunConfig) (*Run, error) {
 	c := board.NewRecord(cfg.Spec, board.Order{}, s.cfg.Now())
 	c.Phase, c.Released, c.Prior = manifest.PhaseRunning, true, priorFile(&cfg.Prior.Description)
 	run.runner = newRunner(s, c)
-	run.runner.rec, run.runner.ledger, run.runner.items = c, ledger.New(), run
+	run.runner.rec, run.runner.ledger, run.runner.local = c, ledger.New(), run
 	return run, nil
 }
 
@@ -174,37 +170,15 @@ func (run *Run) keepsReport(ctx context.Context) bool {
 	return err == nil && json.Unmarshal(data, &old) == nil && old.Done > run.Counts().Done
 }
 
-// itemHook follows the items of a runner. Only a [Run] has one.
-type itemHook interface {
-	// windowRead is called for a new window before its items are published. isNew has the items with a new identity.
-	windowRead(ctx context.Context, w *shard.Window, isNew []bool) error
-	// itemSettled is called for an identity that was settled. found means that the store had its result.
-	itemSettled(res manifest.Result, found bool) error
-	// flush is called after the last of several settled identities.
-	flush() error
-}
-
-// itemSettled tells the hook about a settled identity.
-func (r *runner) itemSettled(res manifest.Result, found bool) error {
-	if r.items == nil {
-		return nil
+// itemSettled reports an identity that was settled to the Run, if there is one. found means that the store had its result.
+func (r *runner) itemSettled(res manifest.Result, found bool) {
+	if r.local != nil {
+		r.local.itemSettled(res, found)
 	}
-	return r.items.itemSettled(res, found)
 }
 
-// flushItems tells the hook that no identity follows for now.
-func (r *runner) flushItems() error {
-	if r.items == nil {
-		return nil
-	}
-	return r.items.flush()
-}
-
-// place locates an item: the number of its window, and its index among the items of the window.
-type place struct{ window, index uint32 }
-
-// windowRead settles the items that have a stored result or a settled identity, remembers the places of the other items of pending identities,
-// and reports the window.
+// windowRead is called for a new window before its items are published. It settles the items that have a stored result or a settled
+// identity, remembers the other items of pending identities, and reports the window. isNew has the items with a new identity.
 func (run *Run) windowRead(ctx context.Context, w *shard.Window, isNew []bool) error {
 	r := run.runner
 	for _, f := range w.Failed {
@@ -213,17 +187,13 @@ func (run *Run) windowRead(ctx context.Context, w *shard.Window, isNew []bool) e
 	settled := make([]bool, len(w.Items)) // further items of settled identities
 	for i, it := range w.Items {
 		settled[i] = !isNew[i] && r.ledger.State(it.ID) != ledger.Pending
-		if isNew[i] || settled[i] {
-			continue
-		}
-		if k, ok := ledger.ParseIdentity(it.ID); ok {
-			run.copies[k] = append(run.copies[k], place{uint32(w.Number), uint32(i)})
+		if !isNew[i] && !settled[i] {
+			run.copies[it.ID] = append(run.copies[it.ID], it)
 		}
 	}
 	if err := run.announceSettled(ctx, w.Items, settled); err != nil {
 		return err
 	}
-	run.recent = w
 	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
 		return err
 	}
@@ -268,50 +238,12 @@ func (run *Run) announceSettled(ctx context.Context, items []manifest.Item, incl
 	return nil
 }
 
-// copied is a further item of a settled identity that is not reported yet.
-type copied struct {
-	place
-	result *manifest.Result // shared by the copies
-	found  bool
-}
-
-// maxCopied is the number of unreported copies above which they are reported.
-const maxCopied = 1 << 14
-
-// itemSettled reports a settled identity. It leaves the further items of the identity to flush.
-func (run *Run) itemSettled(res manifest.Result, found bool) error {
+// itemSettled reports all items of a settled identity.
+func (run *Run) itemSettled(res manifest.Result, found bool) {
 	run.cfg.Finished(res, found)
-	k, ok := ledger.ParseIdentity(res.Item.ID)
-	if !ok {
-		return nil
+	id := res.Item.ID
+	for _, res.Item = range run.copies[id] {
+		run.cfg.Finished(res, found)
 	}
-	for _, p := range run.copies[k] {
-		run.copied = append(run.copied, copied{p, &res, found})
-	}
-	delete(run.copies, k)
-	if len(run.copied) < maxCopied {
-		return nil
-	}
-	return run.flush()
-}
-
-// flush reports the further items of all announced identities. It reads each window at most once. The windows
-// are on this machine, and an interrupted run reports its settled items too: no context.
-func (run *Run) flush() error {
-	list := run.copied
-	run.copied = nil
-	slices.SortFunc(list, func(a, b copied) int { return cmp.Or(cmp.Compare(a.window, b.window), cmp.Compare(a.index, b.index)) })
-	for _, c := range list {
-		if run.recent == nil || run.recent.Number != int(c.window) {
-			w, err := run.runner.readWindow(context.Background(), shard.Key(run.runner.id, int(c.window)))
-			if err != nil {
-				return err
-			}
-			run.recent = w
-		}
-		res := *c.result
-		res.Item = run.recent.Items[c.index]
-		run.cfg.Finished(res, c.found)
-	}
-	return nil
+	delete(run.copies, id)
 }

@@ -31,8 +31,6 @@ type localCampaign struct {
 	spec  *manifest.Spec
 	store storage.Store
 	rows  shard.Rows
-	// scratch replaces a directory, if set.
-	scratch storage.Store
 	// finished replaces the recording of announcements, if set.
 	finished func(res manifest.Result, found bool)
 }
@@ -88,16 +86,12 @@ func (c *localCampaign) config(r *localRun) coordinator.RunConfig {
 	r.server, r.board, r.queue = server, kv, q
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
-	scratch := c.scratch
-	if scratch == nil {
-		scratch = newStore(t)
-	}
 	finished := c.finished
 	if finished == nil {
 		finished = r.onAnnounced
 	}
 	return coordinator.RunConfig{
-		Spec: c.spec, Prior: p, Board: r.board, Open: open, Scratch: scratch, Store: c.store,
+		Spec: c.spec, Prior: p, Board: r.board, Open: open, Scratch: newStore(t), Store: c.store,
 		Sources: manifest.Files{}, Rows: c.rows, Read: r.onRead, Finished: finished, Skipped: r.onSkipped,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Tracer: noop.NewTracerProvider().Tracer(""),

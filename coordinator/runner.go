@@ -16,7 +16,7 @@ import (
 type runner struct {
 	record
 	s     *Service
-	items itemHook // of a Run; nil in a cluster
+	local *Run // nil in a cluster
 
 	starts  starts
 	models  models
@@ -46,7 +46,7 @@ type runner struct {
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
 	r := &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
-	r.starts = starts{id: c.ID, cfg: &s.cfg, log: log, suspects: s.suspects, survived: &s.survived}
+	r.starts = starts{id: c.ID, process: s.process, cfg: &s.cfg, log: log, suspects: s.suspects}
 	return r
 }
 
@@ -79,9 +79,6 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 		if ctx.Err() != nil && r.queue != nil && r.folds() {
 			r.parts.FoldAtExit(ctx, r.outcomes.seen)
 		}
-		if r.models.release != nil {
-			r.models.release()
-		}
 		r.starts.end(ctx)
 	}()
 	r.rec = c
@@ -110,7 +107,7 @@ func (r *runner) open(ctx context.Context) error {
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
 	for _, step := range []func(ctx context.Context) error{
-		r.openResults, r.admit, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.restorePrecision, r.openSharder,
+		r.openResults, r.admit, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
 	} {
 		if err := step(ctx); err != nil {
 			return err

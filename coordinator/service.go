@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type Service struct {
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
-	survived survivedStarts
+	process  string // identifies this process in the marks of starts
 }
 
 // New checks the configuration.
@@ -38,7 +39,9 @@ func New(cfg Config) (*Service, error) {
 		return nil, fmt.Errorf("configure coordinator: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Service{cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1)}, nil
+	return &Service{
+		cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1), process: rand.Text(),
+	}, nil
 }
 
 // CheckHealth checks the store periodically until ctx ends, and publishes the result on the board for the other

@@ -18,6 +18,7 @@ import (
 )
 
 func TestCampaignFinishes(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 5)
 	must(t, os.WriteFile(filepath.Join(tc.dir, "broken.png"), []byte("no image"), 0o644))
 	id := tc.submit("whole", 2)
@@ -40,6 +41,7 @@ func TestCampaignFinishes(t *testing.T) {
 }
 
 func TestSubmitIsIdempotent(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	id := tc.submit("once", 0)
 	c, created, err := board.Submit(t.Context(), tc.board, tc.spec("once"), board.Order{}, time.Now())
@@ -50,6 +52,7 @@ func TestSubmitIsIdempotent(t *testing.T) {
 }
 
 func TestCampaignRejected(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		breakIt func(tc *testCluster)
@@ -79,6 +82,7 @@ func TestCampaignRejected(t *testing.T) {
 
 // TestDeadCanaryBesideDone: one item that ends its workers must not stop a campaign.
 func TestDeadCanaryBesideDone(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	tc.set(func(it manifest.Item, _ int) error {
 		if it.Index == 0 {
@@ -95,6 +99,7 @@ func TestDeadCanaryBesideDone(t *testing.T) {
 }
 
 func TestResumeRejectedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 3)
 	tc.check.Failed, tc.check.Reason = "memory", "too little"
 	id := tc.submit("again", 1)
@@ -112,6 +117,7 @@ func TestResumeRejectedCampaign(t *testing.T) {
 }
 
 func TestCanariesRunFirst(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 6)
 	hold := make(chan struct{})
 	tc.set(func(manifest.Item, int) error {

@@ -289,6 +289,23 @@ func (tc *testCluster) set(outcome func(it manifest.Item, attempt int) error) {
 	tc.outcome = outcome
 }
 
+// gated makes workers wait for permit before they restore an item.
+func (tc *testCluster) gated() chan struct{} {
+	gate := make(chan struct{}, 100)
+	tc.set(func(manifest.Item, int) error {
+		<-gate
+		return nil
+	})
+	return gate
+}
+
+// permit lets workers restore n items.
+func permit(gate chan<- struct{}, n int) {
+	for range n {
+		gate <- struct{}{}
+	}
+}
+
 // await waits until a campaign's status is as wanted.
 func (tc *testCluster) await(id, what string, wanted func(s board.CampaignStatus) bool) board.CampaignStatus {
 	tc.t.Helper()

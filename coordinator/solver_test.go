@@ -15,6 +15,7 @@ import (
 // The coordinator checks the solver parameters of a record against the methods and the prior's schedule: a client may be
 // of another version.
 func TestSolverParametersRejected(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(s *manifest.Spec){
 		"solver.t0: 1001 is outside integers in [0, 1000] or none": func(s *manifest.Spec) { s.Solver = manifest.Values{"t0": {Number: 1001}} },
 		`solver.zeta: unknown parameter of ddiff "zeta"`:           func(s *manifest.Spec) { s.Solver = manifest.Values{"zeta": {Number: 0.5}} },
@@ -35,6 +36,7 @@ func TestSolverParametersRejected(t *testing.T) {
 }
 
 func TestSubmitRefusesNaN(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	spec := tc.spec("nan")
 	spec.Solver = manifest.Values{"a": {Number: math.NaN()}}
@@ -45,6 +47,7 @@ func TestSubmitRefusesNaN(t *testing.T) {
 
 // A record that cannot be read does not disturb the other campaigns.
 func TestUnreadableRecord(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 1)
 	id := tc.submit("good", 0)
 	record, _, err := tc.board.Get(t.Context(), manifest.KeyCampaignPrefix+id)

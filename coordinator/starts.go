@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"sync"
 	"time"
 
 	"ddiff/coordinator/board"
@@ -27,6 +25,8 @@ const (
 type startMark struct {
 	// Starts counts the starts since the last stored window.
 	Starts int `json:"starts"`
+	// Process identifies the process of the last start, which has survived the start if it reads the mark again.
+	Process string `json:"process,omitempty"`
 	// Parked: the campaign is rejected because of its starts. A person may resume it.
 	Parked bool `json:"parked,omitempty"`
 	// Coordinator and At describe the last start, for people.
@@ -34,51 +34,16 @@ type startMark struct {
 	At          time.Time `json:"at"`
 }
 
-func (m startMark) equal(other startMark) bool {
-	return m.Starts == other.Starts && m.Parked == other.Parked && m.Coordinator == other.Coordinator && m.At.Equal(other.At)
-}
-
-// survivedStarts has, by campaign, the marks of starts that this process has survived and that the board may still have, because
-// it did not answer. It is safe for concurrent use.
-type survivedStarts struct {
-	mu   sync.Mutex
-	byID map[string][]startMark
-}
-
-func (s *survivedStarts) add(id string, marks ...startMark) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byID == nil {
-		s.byID = map[string][]startMark{}
-	}
-	s.byID[id] = append(s.byID[id], marks...)
-}
-
-func (s *survivedStarts) clear(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.byID, id)
-}
-
-// has reports whether a mark on the board counts a start that this process has survived.
-func (s *survivedStarts) has(id string, mark startMark) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return mark.Starts > 0 && !mark.Parked && slices.ContainsFunc(s.byID[id], mark.equal)
-}
-
 // starts counts the starts of a campaign that end a coordinator, for a runner.
 type starts struct {
 	id       string
+	process  string
 	cfg      *Config
 	log      *slog.Logger
 	suspects chan struct{} // has an element while a campaign starts that may have ended a coordinator
-	survived *survivedStarts
 
-	own       startMark // as written; zero without one
-	attempted startMark // whose write failed; zero without one
-	revision  uint64    // of own
-	suspect   bool      // holds suspects
+	own     int  // starts with that of this runner; 0 without one
+	suspect bool // holds suspects
 }
 
 // count counts a start of the campaign, or rejects the campaign if maxStarts coordinators have died in its start. A
@@ -90,8 +55,8 @@ func (s *starts) count(ctx context.Context, resumed bool) error {
 	if err != nil {
 		return err
 	}
-	if s.survived.has(s.id, mark) {
-		mark.Starts--
+	if mark.Process == s.process && mark.Starts > 0 && !mark.Parked {
+		mark.Starts-- // the board did not answer when this start was taken back
 	}
 	if mark.Parked && resumed {
 		mark = startMark{}
@@ -107,30 +72,26 @@ func (s *starts) count(ctx context.Context, resumed bool) error {
 			return ctx.Err()
 		}
 	}
-	if err := s.write(ctx, s.mark(mark.Starts+1), revision); err != nil {
-		return err
-	}
-	s.survived.clear(s.id)
-	return nil
+	s.own = mark.Starts + 1 // also if the write fails: the board may have it
+	return s.write(ctx, s.mark(s.own), revision)
 }
 
 // mark is a mark of this coordinator.
 func (s *starts) mark(n int) startMark {
-	return startMark{Starts: n, Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
+	return startMark{Starts: n, Process: s.process, Coordinator: s.cfg.Name, At: s.cfg.Now().UTC()}
 }
 
 // park rejects the campaign with the reason.
 func (s *starts) park(ctx context.Context, mark startMark, revision uint64) error {
-	last := fmt.Sprintf("%s at %s", mark.Coordinator, mark.At.UTC().Format(time.DateTime))
 	if !mark.Parked {
 		mark.Parked = true
 		if err := s.write(ctx, mark, revision); err != nil {
 			return err
 		}
-		s.own = startMark{} // it stays
 	}
-	return rejection{fmt.Errorf("%d coordinators have died while they started this campaign, the last was %s: its prior or its dataset may need "+
-		"more memory than there is; mend it and submit it again, or resume it to try again", mark.Starts, last)}
+	return rejection{fmt.Errorf("%d coordinators have died while they started this campaign, the last was %s at %s: its prior or its dataset may need "+
+		"more memory than there is; mend it and submit it again, or resume it to try again",
+		mark.Starts, mark.Coordinator, mark.At.UTC().Format(time.DateTime))}
 }
 
 // read reads the mark; without one it is zero, with revision 0.
@@ -155,81 +116,61 @@ func (s *starts) write(ctx context.Context, mark startMark, revision uint64) err
 	if err != nil {
 		return err
 	}
-	var next uint64
 	if revision == 0 {
-		next, err = s.cfg.Board.Create(ctx, manifest.KeyStartPrefix+s.id, data)
+		_, err = s.cfg.Board.Create(ctx, manifest.KeyStartPrefix+s.id, data)
 	} else {
-		next, err = s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+s.id, data, revision)
+		_, err = s.cfg.Board.Update(ctx, manifest.KeyStartPrefix+s.id, data, revision)
 	}
 	if err != nil {
-		s.attempted = mark // the board may have it
 		return fmt.Errorf("count a start of campaign %s: %w", s.id, err)
 	}
-	s.own, s.revision, s.attempted = mark, next, startMark{}
 	return nil
-}
-
-// findAttempted adopts the mark of a write that was interrupted if the board has it.
-func (s *starts) findAttempted(ctx context.Context) error {
-	want := s.attempted
-	if want.Starts == 0 {
-		return nil
-	}
-	s.attempted = startMark{}
-	got, revision, err := s.read(ctx)
-	if err == nil && got.equal(want) {
-		s.own, s.revision = got, revision
-	}
-	return err
 }
 
 // progress takes the earlier starts back after a stored window, and the mark when the dataset is read.
 func (s *starts) progress(ctx context.Context, complete bool) error {
 	switch {
-	case s.own.Starts == 0:
+	case s.own == 0 || s.own == 1 && !complete:
 		return nil
 	case complete:
-		return s.remove(ctx)
-	case s.own.Starts == 1:
-		return nil
+		return s.replace(ctx, startMark{})
 	}
-	s.clearSuspicion()
-	return s.write(ctx, s.mark(1), s.revision)
+	return s.replace(ctx, s.mark(1))
 }
 
-// end takes the start back, because this coordinator has survived it.
+// end takes the start back, because this coordinator has survived it. If the board does not answer, the next start in this
+// process does.
 func (s *starts) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	s.takeBack(ctx)
+	if s.own > 0 {
+		before := s.mark(s.own - 1)
+		before.Process = ""
+		if err := s.replace(ctx, before); err != nil {
+			s.log.Warn("could not take back the start of the campaign", "reason", err)
+		}
+	}
+	s.clearSuspicion()
+	s.own = 0
 }
 
-// takeBack takes the start back. If the board does not answer, the next start in this process does.
-func (s *starts) takeBack(ctx context.Context) {
-	defer s.clearSuspicion()
-	own := []startMark{s.own, s.attempted}
-	err := s.findAttempted(ctx)
-	switch {
-	case err != nil || s.own.Starts == 0:
-	case s.own.Starts > 1:
-		err = s.write(ctx, s.mark(s.own.Starts-1), s.revision)
-	default:
-		err = s.remove(ctx)
-	}
+// replace replaces the mark of this process, if the board has it. A mark without starts is removed.
+func (s *starts) replace(ctx context.Context, next startMark) error {
+	mark, revision, err := s.read(ctx)
 	if err != nil {
-		s.log.Warn("could not take back the start of the campaign", "reason", err)
-		s.survived.add(s.id, own...)
+		return err
 	}
-	s.own, s.attempted = startMark{}, startMark{}
-}
-
-// remove removes the mark.
-func (s *starts) remove(ctx context.Context) error {
-	defer s.clearSuspicion()
-	if err := board.IgnoreConflict(s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+s.id, s.revision)); err != nil {
+	s.clearSuspicion()
+	s.own = next.Starts
+	if mark.Process != s.process || mark.Parked {
+		return nil
+	}
+	if next.Starts > 0 {
+		return s.write(ctx, next, revision)
+	}
+	if err := board.IgnoreConflict(s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+s.id, revision)); err != nil {
 		return fmt.Errorf("remove the starts of campaign %s: %w", s.id, err)
 	}
-	s.own = startMark{}
 	return nil
 }
 

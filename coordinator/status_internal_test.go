@@ -3,11 +3,13 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"ddiff/coordinator/board"
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -27,11 +29,13 @@ func TestPublishedStatus(t *testing.T) {
 		return revision
 	}
 	fill := func(messages uint64) { // of a stream of 1000
+		ctx, end := context.WithCancel(t.Context())
 		cfg := r.s.cfg.health()
 		cfg.Usage = func(context.Context) ([]queue.StreamUsage, error) {
+			end()
 			return []queue.StreamUsage{{Name: "A", Messages: messages, MaxMessages: 1000}}, nil
 		}
-		r.s.streams.Check(t.Context(), cfg)
+		must(t, r.s.streams.Watch(ctx, cfg))
 	}
 	last := revision()
 	for _, c := range []struct {
@@ -45,7 +49,13 @@ func TestPublishedStatus(t *testing.T) {
 		{"counts", func() { r.ledger.Add(id(1)) }, true},
 		{"phase", func() { r.rec.Phase = manifest.PhasePreflight }, true},
 		{"workers", func() {
-			r.s.workers.Count(t.Context(), r.s.cfg.health(), map[string]manifest.Beat{"1": {Name: "one", Schema: manifest.RecordSchema, At: now}})
+			beat := fmt.Sprintf(`{"name":"one","schema":%d,"at":%q}`, manifest.RecordSchema, now.UTC().Format(time.RFC3339Nano))
+			must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyWorkerPrefix+"one", []byte(beat)))
+			watch := lifecycle.Go(t.Context(), func(ctx context.Context) error { return r.s.workers.Watch(ctx, r.s.cfg.health()) })
+			for r.s.workers.Live() == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			watch.Stop()
 		}, true},
 		{"problem", func() { fill(999) }, true},
 		{"warning", func() { r.windows.warning = "3 rows are new" }, true},

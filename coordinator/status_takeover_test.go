@@ -14,9 +14,9 @@ import (
 // one, which people watch.
 func TestTakeoverKeepsCounts(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 100)
-	id, last, stop := tc.halfDone("takeover", 100)
-	for range 3 {
+	tc := newTestCluster(t, 40)
+	id, last, stop := tc.halfDone("takeover", 40)
+	for range 2 {
 		stop()
 		end := tc.statuses(id)
 		stop = tc.lead()
@@ -42,7 +42,10 @@ func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.
 	stopWork := tc.work(id)
 	tc.await(id, "half", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= images })
 	stopWork()
-	return id, tc.await(id, "the end of leases", func(s board.CampaignStatus) bool { return s.Status.Counts.Running == 0 }).Status.Counts, stop
+	s := tc.await(id, "all outcomes", func(s board.CampaignStatus) bool {
+		return s.Status.Counts.Running == 0 && s.Status.Counts.Done == tc.results(id)
+	})
+	return id, s.Status.Counts, stop
 }
 
 // statuses collects the different statuses of a campaign until the returned function is called.

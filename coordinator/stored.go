@@ -95,12 +95,10 @@ func (r *runner) settleStored(ctx context.Context, items []manifest.Item, includ
 			}
 			r.parts.NoteOutcome(res.Item.ID, r.rec.Round, ledger.StateOf(res.Outcome), res.Reason, true)
 			r.ledger.MarkFound(res.Item.ID)
-			if err := r.itemSettled(res, s.damage == nil); err != nil {
-				return err
-			}
+			r.itemSettled(res, s.damage == nil)
 		}
 	}
-	return r.flushItems()
+	return nil
 }
 
 // failedResult is the result of an item that the coordinator itself fails.

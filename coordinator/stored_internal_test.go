@@ -65,14 +65,13 @@ func TestSettleStored(t *testing.T) {
 	if reason := r.ledger.Reason(all[5].ID); !strings.Contains(reason, "it is not the result of this item") || !strings.Contains(reason, "remove the file") {
 		t.Errorf("reason %q", reason)
 	}
-	if n, _ := r.parts.Waiting(); n != 7 {
-		t.Errorf("%d noted outcomes", n)
+	must(t, r.parts.Fold(t.Context(), 0, false))
+	again := ledger.New()
+	for _, it := range all {
+		again.Add(it.ID)
 	}
-	if err := r.parts.Fold(t.Context(), 0, false); err != nil {
-		t.Error(err)
-	}
-	if n, _ := r.parts.Waiting(); n != 0 { // found outcomes are stored at once
-		t.Errorf("%d outcomes are not stored", n)
+	if _, err := r.parts.Enter(t.Context(), again); err != nil || again.Total(0, false).Done != 5 || again.Total(0, false).Failed != 2 { // found outcomes are stored at once
+		t.Errorf("stored outcomes %+v, %v", again.Total(0, false), err)
 	}
 	// Only the included items are looked up.
 	r.ledger = ledger.New()
@@ -124,7 +123,7 @@ func TestEnteredWindow(t *testing.T) {
 	r := decidingRunner(t, &now, &strings.Builder{})
 	reported := map[int]bool{} // found, by index
 	var read []int
-	run := &Run{runner: r, copies: map[ledger.Identity][]place{}, cfg: RunConfig{
+	run := &Run{runner: r, copies: map[string][]manifest.Item{}, cfg: RunConfig{
 		Finished: func(res manifest.Result, found bool) {
 			if _, twice := reported[res.Item.Index]; twice {
 				t.Errorf("item %d is reported twice", res.Item.Index)
@@ -133,7 +132,7 @@ func TestEnteredWindow(t *testing.T) {
 		},
 		Read: func(n, steps int, _ bool) { read = append(read, n, steps) },
 	}}
-	r.s.cfg.run, r.items = &run.cfg, run
+	r.s.cfg.run, r.local = &run.cfg, run
 	enter := func(w *shard.Window) {
 		t.Helper()
 		data, _, err := w.Encode()
@@ -166,7 +165,6 @@ func TestEnteredWindow(t *testing.T) {
 		must(t, err)
 		must(t, r.settleEvents(event{result: queue.Result{ID: first.Items[i].ID, Payload: data, Seq: uint64(i)}}))
 	}
-	run.recent = nil
 	outcome(1, manifest.OutcomeDone)
 	outcome(1, manifest.OutcomeDone)
 	outcome(2, manifest.OutcomeFailed)

@@ -17,6 +17,7 @@ import (
 // TestTraceOfResumedCampaign: a campaign that is cancelled, resumed and finished has one root, a span for its second end,
 // and no two spans with one id.
 func TestTraceOfResumedCampaign(t *testing.T) {
+	t.Parallel()
 	tc := newTestCluster(t, 2)
 	path := filepath.Join(t.TempDir(), "spans.jsonl")
 	tel, err := telemetry.Start(t.Context(), telemetry.Config{

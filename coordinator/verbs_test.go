@@ -65,6 +65,7 @@ func (tc *testCluster) awaitDone(id string, n int) board.CampaignStatus {
 
 // A coordinator dies during a retry. The next one publishes every chosen item and answers with their number.
 func TestRetrySurvivesCrash(t *testing.T) {
+	t.Parallel()
 	for _, write := range []string{"store rounds", "record", "dead letter", "item", "status", "drop work", "store shards"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
@@ -107,6 +108,7 @@ func TestRetrySurvivesCrash(t *testing.T) {
 
 // A campaign is resumed at a moment of its cancellation.
 func TestResumeDuringCancel(t *testing.T) {
+	t.Parallel()
 	for _, write := range []string{"drop consumer", "store report", "status", "store campaign.json", "record"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
@@ -129,6 +131,7 @@ func TestResumeDuringCancel(t *testing.T) {
 
 // A retry arrives while the campaign ends.
 func TestRetryWhileCampaignEnds(t *testing.T) {
+	t.Parallel()
 	for _, write := range []string{"store report", "drop consumer", "store campaign.json"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
@@ -170,6 +173,7 @@ func TestResumeAfterCrashDuringPause(t *testing.T) {
 
 // A coordinator dies while a campaign ends: the record says that it has ended only if the status does.
 func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
+	t.Parallel()
 	for _, write := range []string{"store report", "drop work", "status", "store campaign.json", "record"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
@@ -193,6 +197,7 @@ func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
 
 // A campaign whose canary items failed runs them again after it was resumed.
 func TestResumeAfterFailedCanary(t *testing.T) {
+	t.Parallel()
 	for name, err := range map[string]error{"failed": errors.New("disk on fire"), "dead": errDead} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

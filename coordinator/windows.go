@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
@@ -34,22 +37,12 @@ type windows struct {
 
 // add adds the next window.
 func (s *windows) add(w *shard.Window) {
-	s.addKnown(&ledger.Window{Number: w.Number, Item: w.Item, Items: w.Header.Items, Failures: w.Header.Items - len(w.Items), Changed: w.Changed}, w)
-}
-
-// addKnown adds the next window, which a part of the ledger describes. w is the window itself, or nil for a window whose
-// position the sharder does not need.
-func (s *windows) addKnown(k *ledger.Window, w *shard.Window) {
-	if s.stored = k.Number + 1; w != nil {
-		s.next, s.complete = w.Next(s.next), w.Last
-	} else {
-		s.next = shard.Position{Number: k.Number + 1, Item: k.Item + k.Items}
+	s.stored, s.next, s.complete = w.Number+1, w.Next(s.next), w.Last
+	if s.sound < 0 && len(w.Items) > 0 {
+		s.sound = w.Number
 	}
-	if s.sound < 0 && k.Items > k.Failures {
-		s.sound = k.Number
-	}
-	if k.Changed != "" {
-		s.warning = k.Changed
+	if w.Changed != "" {
+		s.warning = w.Changed
 	}
 }
 
@@ -125,7 +118,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		if w, err = r.readWindow(ctx, key); err != nil {
 			return err
 		}
-		if w.Campaign != r.id || w.Number != r.windows.stored || w.Item != r.windows.next.Item {
+		if !r.follows(w) {
 			return fmt.Errorf("stored window %d does not follow the previous window", r.windows.stored)
 		}
 		items = nil
@@ -139,11 +132,8 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	if w.Changed != "" {
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
-	if items != nil {
-		r.parts.NoteWindow(w, int64(len(data)))
-	}
-	if r.items != nil {
-		if err := r.items.windowRead(ctx, w, isNew); err != nil {
+	if r.local != nil {
+		if err := r.local.windowRead(ctx, w, isNew); err != nil {
 			return err
 		}
 	}
@@ -189,7 +179,7 @@ func (r *runner) restoreLedger(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	r.outcomes.seen, err = r.parts.EnterOutcomes(ctx, r.ledger)
+	r.outcomes.seen, err = r.parts.Enter(ctx, r.ledger)
 	return err
 }
 
@@ -243,13 +233,49 @@ func (r *runner) eachWindow(ctx context.Context, f func(w *shard.Window) error) 
 }
 
 func (r *runner) readWindow(ctx context.Context, key string) (*shard.Window, error) {
-	data, err := r.s.cfg.Store.Get(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("read window: %w", err)
+	return shard.Read(ctx, r.s.cfg.Store, key)
+}
+
+const (
+	// readParallel is the number of windows that are read and decoded at a time, readChunk the number in memory.
+	readParallel = 8
+	readChunk    = 32
+)
+
+// restoreWindows adds the items of all stored windows to the ledger.
+func (r *runner) restoreWindows(ctx context.Context) error {
+	var keys []string
+	for info, err := range r.s.cfg.Store.List(ctx, shard.Prefix(r.id)) {
+		if err != nil {
+			return fmt.Errorf("list windows: %w", err)
+		}
+		keys = append(keys, info.Key)
 	}
-	w, err := shard.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+	for chunk := range slices.Chunk(keys, readChunk) {
+		read := make([]*shard.Window, len(chunk))
+		group, inner := errgroup.WithContext(ctx)
+		group.SetLimit(readParallel)
+		for i, key := range chunk {
+			group.Go(func() (err error) {
+				read[i], err = r.readWindow(inner, key)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		for _, w := range read {
+			if !r.follows(w) {
+				return fmt.Errorf("stored window %d does not follow the previous window; remove %s, so that the dataset is read again",
+					r.windows.stored, shard.Prefix(r.id))
+			}
+			r.addWindow(w)
+		}
 	}
-	return w, nil
+	return nil
+}
+
+// follows reports whether a stored window is the next one.
+func (r *runner) follows(w *shard.Window) bool {
+	return w.Campaign == r.id && w.Number == r.windows.stored && w.Item == r.windows.next.Item
 }

@@ -156,24 +156,19 @@ func (a *Archiver) list(ctx context.Context, r *manifest.Request) error {
 		}
 	}
 	r.More = len(rows) > listPage
-	r.List, _, err = pack(rows[:min(len(rows), listPage)])
+	r.List, err = pack(rows[:min(len(rows), listPage)])
 	return err
 }
 
 // maxUnpacked is the limit of an answer's size before the compression.
 const maxUnpacked = 32 << 20
 
-// pack returns the compressed JSON of an answer, and its size before.
-func pack(answer any) (compressed []byte, size int, err error) {
-	data, err := json.Marshal(answer)
-	if err != nil {
-		return nil, 0, err
-	}
+// pack returns the compressed JSON of an answer.
+func pack(answer any) ([]byte, error) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)
-	_, err = zip.Write(data)
-	err = errors.Join(err, zip.Close())
-	return out.Bytes(), len(data), err
+	err := errors.Join(json.NewEncoder(zip).Encode(answer), zip.Close())
+	return out.Bytes(), err
 }
 
 // unpack reads what pack returns.

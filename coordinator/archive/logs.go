@@ -16,10 +16,9 @@ import (
 	"ddiff/storage"
 )
 
-// An answer with records of attempts must fit into a record of the board. A record has at most 20 lines of some 500 bytes,
-// and compresses well.
+// An answer with records of attempts must fit into a record of the board. A record has at most 20 lines of some 500 bytes.
 const (
-	// logPage is the number of records in one answer, logPageBytes the limit of its compressed size.
+	// logPage is the number of records in one answer, logPageBytes the limit of their stored size, which a single record may exceed.
 	logPage      = 200
 	logPageBytes = 256 << 10
 	// maxLogs is about the number of records that Logs reads.
@@ -81,7 +80,9 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 			return err
 		}
 	}
+	r.More = false
 	var keys []string
+	var size int64
 	for info, err := range store.List(ctx, manifest.LogPrefix(r.Campaign, r.Item)) {
 		if err != nil {
 			return fmt.Errorf("list logs: %w", err)
@@ -90,12 +91,12 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 		if nested || info.Key <= r.After || info.Size > maxAttemptBytes {
 			continue
 		}
-		if keys = append(keys, info.Key); len(keys) > logPage {
+		if size += info.Size; len(keys) == logPage || len(keys) > 0 && size > logPageBytes {
+			r.More = true
 			break
 		}
+		keys = append(keys, info.Key)
 	}
-	r.More = len(keys) > logPage
-	keys = keys[:min(len(keys), logPage)]
 	read := make([]*manifest.AttemptLog, len(keys))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(logParallel)
@@ -108,26 +109,13 @@ func (a *Archiver) logs(ctx context.Context, r *manifest.Request) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	own := len(page.Attempts)
 	for i, attempt := range read {
 		if page.Last = keys[i]; attempt != nil {
 			page.Attempts = append(page.Attempts, *attempt)
 		}
 	}
-	for {
-		var size int
-		if r.List, size, err = pack(&page); err != nil || len(r.List) <= logPageBytes && size <= maxUnpacked || len(keys) < 2 {
-			return err
-		}
-		// Half of the keys, and the rest with the next request.
-		keys, r.More = keys[:len(keys)/2], true
-		page.Last, page.Attempts = keys[len(keys)-1], page.Attempts[:own]
-		for _, attempt := range read[:len(keys)] {
-			if attempt != nil {
-				page.Attempts = append(page.Attempts, *attempt)
-			}
-		}
-	}
+	r.List, err = pack(&page)
+	return err
 }
 
 // outputOf returns the output of a campaign, which may be in the archive.

@@ -65,21 +65,13 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 
 // NewRecord makes the record of a submitted campaign.
 func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
-	c := &manifest.Campaign{
-		Schema: manifest.RecordSchema, ID: spec.ID(), Spec: *spec, Output: o.Output, Priority: o.Priority, Weight: o.Weight,
+	id := spec.ID()
+	return &manifest.Campaign{
+		Schema: manifest.RecordSchema, ID: id, Spec: *spec, Output: cmp.Or(o.Output, id),
+		Priority: cmp.Or(o.Priority, manifest.PriorityNormal), Weight: cmp.Or(o.Weight, 1),
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
 		Operators: o.Operators, PriorSHA256: o.PriorSHA256,
 	}
-	if c.Output == "" {
-		c.Output = c.ID
-	}
-	if c.Priority == "" {
-		c.Priority = manifest.PriorityNormal
-	}
-	if c.Weight == 0 {
-		c.Weight = 1
-	}
-	return c
 }
 
 // sameItems reports whether two specs have the same items. Output, batch and attempts may differ.

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"iter"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
+	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
@@ -68,6 +71,36 @@ func (c *Cleaner) checkIndex(ctx context.Context) error {
 		return ErrNoIndex
 	}
 	return err
+}
+
+// onBoard reports whether the board has the record of a campaign; without a board it is false.
+func (c *Cleaner) onBoard(ctx context.Context, id string) (bool, error) {
+	if c.Board == nil {
+		return false, nil
+	}
+	_, _, err := c.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// records reads the stored records of campaigns. It skips those whose error is one of skip.
+func (c *Cleaner) records(ctx context.Context, ids []string, skip ...error) ([]*manifest.Campaign, error) {
+	records := make([]*manifest.Campaign, len(ids))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(removeParallel)
+	for i, id := range ids {
+		group.Go(func() (err error) {
+			records[i], err = board.Load(inner, c.Store, id)
+			if slices.ContainsFunc(skip, func(e error) bool { return errors.Is(err, e) }) {
+				return nil
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.DeleteFunc(records, func(r *manifest.Campaign) bool { return r == nil }), err
 }
 
 // folders is a store whose folders exist without objects.

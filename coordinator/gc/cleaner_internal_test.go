@@ -167,19 +167,6 @@ func TestRemoveChecks(t *testing.T) {
 	}
 }
 
-// Consecutive removals of one kind and name are one.
-func TestMergedRemovals(t *testing.T) {
-	t.Parallel()
-	of := func(kind, name string, n int) Removal {
-		return Removal{Kind: kind, Name: name, Objects: n, Bytes: int64(10 * n)}
-	}
-	got := merged([]Removal{of("results", "o", 1), of("results", "o", 2), of("report", "o", 3), of("report", "p", 4), of("results", "p", 5)})
-	want := []Removal{of("results", "o", 3), of("report", "o", 3), of("report", "p", 4), of("results", "p", 5)}
-	if !slices.Equal(got, want) {
-		t.Errorf("%+v", got)
-	}
-}
-
 // TestResultFolders: an output without a campaign is old from the age of its newest object on. Its items are counted once each.
 func TestResultFolders(t *testing.T) {
 	t.Parallel()

@@ -9,13 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/storage"
 )
 
@@ -114,14 +111,10 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 		if _, indexed := newest[id]; !orphans[id] || indexed {
 			continue
 		}
-		if c.Board != nil {
-			_, _, err := c.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
-			if !errors.Is(err, queue.ErrNoRecord) {
-				if err != nil {
-					return all, err
-				}
-				continue
-			}
+		if there, err := c.onBoard(ctx, id); err != nil {
+			return all, err
+		} else if there {
+			continue
 		}
 		removed, err := c.removeOne(ctx, "windows", id, c.list(ctx, "campaigns/"+id+"/", func(i storage.Info) bool {
 			return c.now().Sub(i.Modified) >= folderAge // the campaign may be submitted again meanwhile
@@ -136,26 +129,13 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 
 // collectOutputs deletes the checkpoints and the probes that no worker needs, output by output.
 func (c *Cleaner) collectOutputs(ctx context.Context, newest map[string]index.Entry) ([]Removal, error) {
-	records := make([]*manifest.Campaign, len(newest))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(removeParallel)
-	for i, id := range slices.Sorted(maps.Keys(newest)) {
-		group.Go(func() (err error) {
-			records[i], err = board.Load(inner, c.Store, id)
-			if errors.Is(err, storage.ErrNotFound) || errors.Is(err, board.ErrDamaged) {
-				return nil // the campaign has no output yet
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	// A campaign without a record has no output yet.
+	records, err := c.records(ctx, slices.Collect(maps.Keys(newest)), storage.ErrNotFound, board.ErrDamaged)
+	if err != nil {
 		return nil, err
 	}
 	outputs := map[string]bool{} // finished: no item of the output is open
 	for _, r := range records {
-		if r == nil {
-			continue
-		}
 		output := strings.TrimSuffix(r.Output, "/")
 		archived := newest[r.ID].State == index.Archived && newest[r.ID].Row.Phase == manifest.PhaseFinished
 		finished, known := outputs[output]
@@ -223,11 +203,8 @@ func (c *Cleaner) collectLogs(ctx context.Context, part storage.Store, name stri
 			return false
 		}
 		there, known := onBoard[id]
-		if !known && c.Board != nil {
-			_, _, err := c.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
-			if there = err == nil; err != nil && !errors.Is(err, queue.ErrNoRecord) {
-				failed = err
-			}
+		if !known {
+			there, failed = c.onBoard(ctx, id)
 		}
 		onBoard[id] = there
 		return !there && failed == nil

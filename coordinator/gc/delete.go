@@ -179,13 +179,9 @@ func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Iden
 		if err != nil {
 			return fmt.Errorf("list windows: %w", err)
 		}
-		data, err := d.Store.Get(ctx, info.Key)
+		w, err := shard.Read(ctx, d.Store, info.Key)
 		if err != nil {
-			return fmt.Errorf("read window: %w", err)
-		}
-		w, err := shard.Decode(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", info.Key, err)
+			return err
 		}
 		for _, it := range w.Items {
 			if k, ok := ledger.ParseIdentity(it.ID); ok {
@@ -227,9 +223,8 @@ func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
 		}
 		resumed = resumed || e.State == index.Open && e.Number >= d.newest.Number
 	}
-	if d.Board != nil && !resumed {
-		_, _, err := d.Board.Get(ctx, manifest.KeyCampaignPrefix+d.id)
-		if resumed = err == nil; err != nil && !errors.Is(err, queue.ErrNoRecord) {
+	if !resumed {
+		if resumed, err = d.onBoard(ctx, d.id); err != nil {
 			return claimed, err
 		}
 	}
@@ -242,104 +237,90 @@ func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
 
 // leaveBoard archives the campaign unless it is in the archive.
 func (d *deletion) leaveBoard(ctx context.Context) error {
-	_, _, err := d.Board.Get(ctx, manifest.KeyCampaignPrefix+d.id)
-	if errors.Is(err, queue.ErrNoRecord) && d.newest.State == index.Archived {
-		return nil
-	}
-	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+	there, err := d.onBoard(ctx, d.id)
+	if err != nil || !there && d.newest.State == index.Archived {
 		return err
 	}
 	return archive.Archive(ctx, d.Board, d.id)
 }
 
+// step is the deletion of the objects of a listing.
+type step struct {
+	kind, name string
+	listing    objects
+	check      func() error // see Cleaner.remove
+}
+
 // run deletes the data. The windows name the results, so they are deleted after them; the entry in the index is last.
 func (d *deletion) run(ctx context.Context) ([]Removal, error) {
-	var all []Removal
-	add := func(kind, name string, listing objects, check func() error) error {
-		r, err := d.remove(ctx, kind, name, listing, check)
-		if r.Objects > 0 {
-			all = append(all, r)
-		}
-		return err
-	}
-	steps := []func() error{}
+	var steps []step
 	if d.record != nil {
-		output := d.record.Output
-		folder := func(name string) objects {
-			return d.list(ctx, outputKey(output, name), func(i storage.Info) bool { return isOutputKey(output, i.Key) })
-		}
-		if d.results {
-			// A result.json proves that all other files of its item exist, so it is deleted first.
-			steps = append(steps,
-				func() error { return add("results", output, d.ownResults(ctx, true), d.checkSharing(ctx)) },
-				func() error { return add("results", output, d.ownResults(ctx, false), d.checkSharing(ctx)) })
-		}
-		steps = append(steps, func() error {
-			prefix := outputKey(output, "checkpoints/")
-			return add("checkpoints", output, d.list(ctx, prefix, func(i storage.Info) bool {
-				id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, prefix), ".")
-				return d.owns(id)
-			}), nil)
-		})
-		steps = append(steps, func() error {
-			return add("report", output, folder(manifest.FailuresFolder+d.id+"/"), nil)
-		})
-		steps = append(steps, func() error {
-			return add("logs", output, folder(manifest.LogPrefix(d.id, "")), nil)
-		})
-		if d.results && len(d.others) == 0 { // they are about the results
-			for _, name := range []string{manifest.ScoresFolder, tune.Folder} {
-				steps = append(steps, func() error {
-					return add(strings.TrimSuffix(name, "/"), output, folder(name), d.checkSharing(ctx))
-				})
-			}
-		}
-		if len(d.others) == 0 {
-			steps = append(steps, func() error {
-				keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
-				for i := range keys {
-					keys[i] = outputKey(output, keys[i])
-				}
-				return errors.Join(
-					add("report", output, d.only(ctx, keys...), nil),
-					add("report", output, folder("sheets/"), nil),
-					add("report", output, folder(report.FigureFolder), nil))
-			})
-		}
+		steps = d.outputSteps(ctx)
 	}
 	folder := "campaigns/" + d.id + "/"
-	last := func(i storage.Info) bool {
+	isRecord := func(i storage.Info) bool {
 		return i.Key == board.StoredKey(d.id) || strings.HasPrefix(i.Key, archive.Prefix(d.id))
 	}
+	older := func(i storage.Info) bool { return i.Key != d.newest.Key() }
 	steps = append(steps,
-		func() error {
-			return add("windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return !last(i) }), nil)
-		},
-		func() error { return add("record", d.id, d.list(ctx, folder, last), nil) },
-		func() error {
-			return add("index", d.id, d.list(ctx, index.Prefix+d.id+".", func(i storage.Info) bool { return i.Key != d.newest.Key() }), nil)
-		},
-		func() error { return add("index", d.id, d.only(ctx, d.newest.Key()), nil) })
-	for _, step := range steps {
-		if err := step(); err != nil {
+		step{"windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return !isRecord(i) }), nil},
+		step{"record", d.id, d.list(ctx, folder, isRecord), nil},
+		step{"index", d.id, d.list(ctx, index.Prefix+d.id+".", older), nil},
+		step{"index", d.id, d.only(ctx, d.newest.Key()), nil},
+	)
+	var all []Removal
+	for _, s := range steps {
+		r, err := d.remove(ctx, s.kind, s.name, s.listing, s.check)
+		if n := len(all) - 1; n >= 0 && all[n].Kind == r.Kind && all[n].Name == r.Name {
+			all[n].Objects += r.Objects
+			all[n].Bytes += r.Bytes
+		} else if r.Objects > 0 {
+			all = append(all, r)
+		}
+		if err != nil {
 			return all, err
 		}
 	}
-	return merged(all), nil
+	return all, nil
 }
 
-// merged adds up the removals of one kind and name.
-func merged(all []Removal) []Removal {
-	var out []Removal
-	for _, r := range all {
-		if n := len(out) - 1; n >= 0 && out[n].Kind == r.Kind && out[n].Name == r.Name {
-			out[n].Objects += r.Objects
-			out[n].Bytes += r.Bytes
-			continue
-		}
-		out = append(out, r)
+// outputSteps deletes what the campaign has in its output.
+func (d *deletion) outputSteps(ctx context.Context) []step {
+	output := d.record.Output
+	folder := func(name string) objects {
+		return d.list(ctx, outputKey(output, name), func(i storage.Info) bool { return isOutputKey(output, i.Key) })
 	}
-	return out
+	var steps []step
+	if d.results {
+		// A result.json proves that all other files of its item exist, so it is deleted first.
+		steps = append(steps,
+			step{"results", output, d.ownResults(ctx, true), d.checkSharing(ctx)},
+			step{"results", output, d.ownResults(ctx, false), d.checkSharing(ctx)})
+	}
+	checkpoints := outputKey(output, "checkpoints/")
+	steps = append(steps,
+		step{"checkpoints", output, d.list(ctx, checkpoints, func(i storage.Info) bool {
+			id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, checkpoints), ".")
+			return d.owns(id)
+		}), nil},
+		step{"report", output, folder(manifest.FailuresFolder + d.id + "/"), nil},
+		step{"logs", output, folder(manifest.LogPrefix(d.id, "")), nil})
+	if len(d.others) > 0 {
+		return steps
+	}
+	if d.results { // scores and tunings are about the results
+		for _, name := range []string{manifest.ScoresFolder, tune.Folder} {
+			steps = append(steps, step{strings.TrimSuffix(name, "/"), output, folder(name), d.checkSharing(ctx)})
+		}
+	}
+	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
+	for i := range keys {
+		keys[i] = outputKey(output, keys[i])
+	}
+	return append(steps,
+		step{"report", output, d.only(ctx, keys...), nil},
+		step{"report", output, folder("sheets/"), nil},
+		step{"report", output, folder(report.FigureFolder), nil})
 }
 
 // owns reports whether an identity belongs to no other campaign of the output.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -110,25 +108,12 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 			ids = append(ids, id)
 		}
 	}
-	records := make([]*manifest.Campaign, len(ids))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(removeParallel)
-	for i, id := range ids {
-		group.Go(func() (err error) {
-			records[i], err = board.Load(inner, c.Store, id)
-			if errors.Is(err, storage.ErrNotFound) {
-				return nil // it has not begun
-			}
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	records, err := c.records(ctx, ids, storage.ErrNotFound) // without a record it has not begun
+	if err != nil {
 		return nil, err
 	}
 	for _, r := range records {
-		if r != nil {
-			note(r)
-		}
+		note(r)
 	}
 	return used, nil
 }

@@ -18,7 +18,7 @@ func TestBeatLife(t *testing.T) {
 			var log strings.Builder
 			cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			w := &Workers{seen: map[string]beatSighting{"1": {now, now.Add(-age)}}}
-			w.Count(t.Context(), cfg, map[string]manifest.Beat{
+			w.count(t.Context(), cfg, map[string]manifest.Beat{
 				"1": {Name: "gpu", Schema: manifest.RecordSchema, At: now, Hung: hung},
 			})
 			live, warned := want, 0
@@ -43,7 +43,7 @@ func TestSuspendedWorkers(t *testing.T) {
 		t.Error("a problem without workers")
 	}
 	for range 2 {
-		w.Count(t.Context(), cfg, map[string]manifest.Beat{
+		w.count(t.Context(), cfg, map[string]manifest.Beat{
 			"1": {Name: "one", Schema: manifest.RecordSchema, At: now, Suspended: "no disk", SuspendedCampaign: "a", Campaign: "a"},
 			"2": {Name: "two", Schema: manifest.RecordSchema, At: now, Suspended: "no key", Campaign: "a"},
 			"3": {Name: "three", Schema: manifest.RecordSchema + 1, Version: "9", At: now, Campaign: "a"},

@@ -63,7 +63,6 @@ type Checker struct {
 
 // peer is the last beat of another coordinator.
 type peer struct {
-	name     string
 	healthy  bool
 	received time.Time // by this coordinator's clock
 }
@@ -215,7 +214,7 @@ func (h *Checker) record(change queue.Change, now time.Time) {
 		delete(h.peers, change.Key)
 		return
 	}
-	h.peers[change.Key] = peer{name: b.Name, healthy: b.Store == "", received: now}
+	h.peers[change.Key] = peer{healthy: b.Store == "", received: now}
 }
 
 // Suspect lets the next probes write, because an operation of a campaign has failed.
@@ -223,13 +222,6 @@ func (h *Checker) Suspect() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.suspect = true
-}
-
-// setLeading records whether this coordinator leads.
-func (h *Checker) setLeading(leads bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leading = leads
 }
 
 // Problem describes an outage of the store, for people; it is empty without one.
@@ -245,8 +237,13 @@ func (h *Checker) Problem() string {
 // Guard ends the lead with queue.ErrStepDown when another coordinator can use the store and this one cannot. During an
 // outage of the store it adds the outage to the status of the given campaigns, whose runners may wait for the store.
 func (h *Checker) Guard(ctx context.Context, campaigns func() []string) error {
-	h.setLeading(true)
-	defer h.setLeading(false)
+	leads := func(leads bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.leading = leads
+	}
+	leads(true)
+	defer leads(false)
 	tick := time.NewTicker(max(h.cfg.Probe/5, time.Millisecond))
 	defer tick.Stop()
 	reported := map[string]time.Time{}

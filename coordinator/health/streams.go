@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,33 +18,32 @@ const (
 
 // Streams describes the streams that are nearly full.
 type Streams struct {
-	mu      sync.Mutex
+	now    atomic.Pointer[usage] // nil before the first check
+	logged time.Time
+}
+
+// usage is the result of a check.
+type usage struct {
 	text    string
 	results bool               // the result stream is nearly full
 	fills   map[string]float64 // used shares, by stream
-	logged  time.Time
+}
+
+func (a *Streams) last() usage {
+	if u := a.now.Load(); u != nil {
+		return *u
+	}
+	return usage{}
 }
 
 // Shares returns the used shares of the streams.
-func (a *Streams) Shares() map[string]float64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.fills // never changed, only replaced
-}
+func (a *Streams) Shares() map[string]float64 { return a.last().fills }
 
 // ResultsFull reports whether the result stream is nearly full.
-func (a *Streams) ResultsFull() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.results
-}
+func (a *Streams) ResultsFull() bool { return a.last().results }
 
 // Problem describes the streams that are nearly full, for people; it is empty without one.
-func (a *Streams) Problem() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.text
-}
+func (a *Streams) Problem() string { return a.last().text }
 
 // Watch checks the streams until ctx ends.
 func (a *Streams) Watch(ctx context.Context, cfg Config) error {
@@ -52,7 +51,7 @@ func (a *Streams) Watch(ctx context.Context, cfg Config) error {
 	tick := time.NewTicker(StreamTicks * cfg.Tick)
 	defer tick.Stop()
 	for {
-		a.Check(ctx, cfg)
+		a.check(ctx, cfg)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -61,8 +60,8 @@ func (a *Streams) Watch(ctx context.Context, cfg Config) error {
 	}
 }
 
-// Check measures the streams. It logs those that are nearly full.
-func (a *Streams) Check(ctx context.Context, cfg Config) {
+// check measures the streams. It logs those that are nearly full.
+func (a *Streams) check(ctx context.Context, cfg Config) {
 	all, err := cfg.Usage(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -71,19 +70,18 @@ func (a *Streams) Check(ctx context.Context, cfg Config) {
 		return
 	}
 	var full []string
-	fills, results := map[string]float64{}, false
+	u := &usage{fills: map[string]float64{}}
 	for _, s := range all {
-		fills[s.Name] = s.Fill()
+		u.fills[s.Name] = s.Fill()
 		if s.Fill() >= alarmFill {
 			full = append(full, fmt.Sprintf("stream %s is %.0f %% full", s.Name, 100*s.Fill()))
-			results = results || s.Results()
+			u.results = u.results || s.Results()
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.text, a.results, a.fills = strings.Join(full, "; "), results, fills
-	if now := cfg.Now(); a.text != "" && now.Sub(a.logged) >= alarmLog {
+	u.text = strings.Join(full, "; ")
+	a.now.Store(u)
+	if now := cfg.Now(); u.text != "" && now.Sub(a.logged) >= alarmLog {
 		a.logged = now
-		cfg.Logger.Warn("a stream is nearly full; at its limit workers wait", "streams", a.text)
+		cfg.Logger.Warn("a stream is nearly full; at its limit workers wait", "streams", u.text)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"ddiff/coordinator/board"
@@ -15,18 +15,29 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// Workers is the number of live workers, and of those that are suspended.
+// Workers knows the live workers.
 type Workers struct {
-	mu        sync.Mutex
-	n         int
+	now atomic.Pointer[fleet] // nil before the first count
+
+	seen   map[string]beatSighting // by key; only count uses it
+	warned map[string]bool         // what was logged; only watch and count use it
+}
+
+// fleet is the result of a count.
+type fleet struct {
+	live      int
 	suspended []manifest.Beat            // by name
 	working   map[string]string          // the campaign of the last lease of the others, by name
 	refused   map[string]refusals        // by campaign
 	suggested map[manifest.Precision]int // for campaigns with the precision auto
 	states    map[string]int             // live workers by state, for the metrics
+}
 
-	seen   map[string]beatSighting // by key; only count uses it
-	warned map[string]bool         // what was logged; only watch and count use it
+func (w *Workers) last() fleet {
+	if f := w.now.Load(); f != nil {
+		return *f
+	}
+	return fleet{}
 }
 
 // beatSighting is the last change of a beat. No two clocks are compared: the clock of a worker may be wrong.
@@ -45,18 +56,10 @@ type refusals struct {
 const beatLife = 30 * time.Second
 
 // Live returns the number of live workers.
-func (w *Workers) Live() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.n
-}
+func (w *Workers) Live() int { return w.last().live }
 
 // States returns the number of live workers by state.
-func (w *Workers) States() map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.states // never changed, only replaced
-}
+func (w *Workers) States() map[string]int { return w.last().states }
 
 // stateOfWorker returns the state of a live worker in the metrics.
 func stateOfWorker(b manifest.Beat) string {
@@ -73,10 +76,8 @@ func stateOfWorker(b manifest.Beat) string {
 
 // Problem describes the suspended workers of a campaign; "" without any.
 func (w *Workers) Problem(campaign string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, reason := 0, ""
-	for _, b := range w.suspended {
+	f, n, reason := w.last(), 0, ""
+	for _, b := range f.suspended {
 		if b.SuspendedCampaign == "" || b.SuspendedCampaign == campaign {
 			n++
 			reason = cmp.Or(reason, b.Name+": "+b.Suspended)
@@ -85,15 +86,13 @@ func (w *Workers) Problem(campaign string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d workers are suspended: %s", n, w.n, reason)
+	return fmt.Sprintf("%d of %d workers are suspended: %s", n, f.live, reason)
 }
 
 // Works reports whether a live worker that is not suspended has leased items of a campaign last, without the workers
 // that except is true for.
 func (w *Workers) Works(campaign string, except func(name string) bool) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for name, c := range w.working {
+	for name, c := range w.last().working {
 		if c == campaign && !except(name) {
 			return true
 		}
@@ -103,13 +102,12 @@ func (w *Workers) Works(campaign string, except func(name string) bool) bool {
 
 // Refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
 func (w *Workers) Refusal(campaign string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r := w.refused[campaign]
-	if w.n == 0 || r.workers < w.n {
+	f := w.last()
+	r := f.refused[campaign]
+	if f.live == 0 || r.workers < f.live {
 		return ""
 	}
-	return fmt.Sprintf("none of %d live workers can process this campaign; %s", w.n, r.reason)
+	return fmt.Sprintf("none of %d live workers can process this campaign; %s", f.live, r.reason)
 }
 
 // Watch counts the workers periodically until ctx ends, and removes stale beats.
@@ -128,7 +126,7 @@ func (w *Workers) Watch(ctx context.Context, cfg Config) error {
 			}
 		}
 		if err == nil {
-			w.Count(ctx, cfg, beats)
+			w.count(ctx, cfg, beats)
 		}
 		select {
 		case <-ctx.Done():
@@ -162,10 +160,12 @@ func (w *Workers) age(key string, b manifest.Beat, now time.Time) time.Duration 
 	return now.Sub(s.since)
 }
 
-// Count counts the live workers. It warns once about each worker that hung or has another schema.
-func (w *Workers) Count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
-	suggested, states := map[manifest.Precision]int{}, map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}
-	n, suspended, refused, working := 0, []manifest.Beat(nil), map[string]refusals{}, map[string]string{}
+// count counts the live workers. It warns once about each worker that hung or has another schema.
+func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
+	f := &fleet{
+		working: map[string]string{}, refused: map[string]refusals{}, suggested: map[manifest.Precision]int{},
+		states: map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0},
+	}
 	if w.seen == nil {
 		w.seen = map[string]beatSighting{}
 	}
@@ -180,18 +180,18 @@ func (w *Workers) Count(ctx context.Context, cfg Config, beats map[string]manife
 				cfg.Logger.Warn("worker hung", "worker", b.Name, "reason", b.Hung)
 			}
 		case age < beatLife:
-			n++
-			states[stateOfWorker(b)]++
+			f.live++
+			f.states[stateOfWorker(b)]++
 			if b.Auto.Fixed() {
-				suggested[b.Auto]++
+				f.suggested[b.Auto]++
 			}
 			if b.Suspended != "" {
-				suspended = append(suspended, b)
+				f.suspended = append(f.suspended, b)
 			} else {
-				working[b.Name] = b.Campaign
+				f.working[b.Name] = b.Campaign
 			}
 			for campaign, reason := range b.Refused {
-				refused[campaign] = refusals{refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
+				f.refused[campaign] = refusals{f.refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
 			}
 		case age > 20*beatLife:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
@@ -204,19 +204,15 @@ func (w *Workers) Count(ctx context.Context, cfg Config, beats map[string]manife
 	if errs != nil && ctx.Err() == nil {
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
-	w.mu.Lock()
-	w.n, w.suspended, w.refused, w.working, w.suggested, w.states = n, suspended, refused, working, suggested, states
-	w.mu.Unlock()
+	w.now.Store(f)
 }
 
 // Suggestion returns the precision that most live workers suggest, the first of parameter.Precisions among equals: all
 // workers compute in float32. It is empty without a worker.
 func (w *Workers) Suggestion() manifest.Precision {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	best := manifest.Precision("")
+	suggested, best := w.last().suggested, manifest.Precision("")
 	for _, p := range parameter.Precisions() {
-		if w.suggested[p] > w.suggested[best] {
+		if suggested[p] > suggested[best] {
 			best = p
 		}
 	}

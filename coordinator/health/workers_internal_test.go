@@ -10,27 +10,6 @@ import (
 	"ddiff/manifest"
 )
 
-// A worker whose stage hung does not count as live; the coordinator logs the stage once.
-func TestHungWorkerIsNotLive(t *testing.T) {
-	t.Parallel()
-	var log strings.Builder
-	now := time.Now()
-	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	beat := manifest.Beat{Schema: manifest.RecordSchema, At: now}
-	hung, old := beat, beat
-	hung.Name, hung.Hung, old.At = "gpu-7", "stage solve took 15m0s", now.Add(-2*beatLife)
-	var w Workers
-	for range 2 {
-		w.Count(t.Context(), cfg, map[string]manifest.Beat{"a": beat, "b": hung, "c": old})
-	}
-	if w.Live() != 1 {
-		t.Errorf("%d live workers, want 1", w.Live())
-	}
-	if n := strings.Count(log.String(), `worker=gpu-7 reason="stage solve took 15m0s"`); n != 1 {
-		t.Errorf("the log is %q", log.String())
-	}
-}
-
 // A campaign has a problem only if all live workers refuse it.
 func TestRefusal(t *testing.T) {
 	t.Parallel()
@@ -47,7 +26,7 @@ func TestRefusal(t *testing.T) {
 	if w.Refusal("new") != "" {
 		t.Error("a refusal without workers")
 	}
-	w.Count(t.Context(), cfg, map[string]manifest.Beat{
+	w.count(t.Context(), cfg, map[string]manifest.Beat{
 		"1": beat("one", 0, "new", "mixed"), "2": beat("two", time.Second, "new"), "3": beat("dead", 2*beatLife),
 	})
 	got := w.Refusal("new")
@@ -88,7 +67,7 @@ func TestSuggestion(t *testing.T) {
 			beats[name] = manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now, Auto: p}
 		}
 		w := &Workers{}
-		w.Count(t.Context(), cfg, beats)
+		w.count(t.Context(), cfg, beats)
 		if got := w.Suggestion(); got != c.want {
 			t.Errorf("%q: suggestion %q, want %q", c.suggested, got, c.want)
 		}
@@ -109,7 +88,7 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 			if alive {
 				beat.At = now.Add(wrong)
 			}
-			w.Count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat})
+			w.count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat})
 			return w.Live()
 		}
 		count(true)

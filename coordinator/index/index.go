@@ -127,7 +127,7 @@ func (e Entry) supersedes(other Entry) bool {
 // ErrDeleting: the data of the campaign are being deleted.
 var ErrDeleting = errors.New("the campaign is being deleted; complete it with: ddiff delete")
 
-// KeyComplete marks a store whose campaigns are all in the index.
+// KeyComplete marks the store of a cluster: its campaigns are all in the index.
 const KeyComplete = Prefix + "complete"
 
 // Index is the part of a store that has the index.

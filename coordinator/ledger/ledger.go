@@ -86,19 +86,12 @@ func New() *Ledger {
 	return &Ledger{places: map[Identity]uint32{}, reasonIndex: map[string]uint32{}, reasons: []string{""}}
 }
 
-// Reserve makes room for n identities in an empty ledger.
-func (l *Ledger) Reserve(n int) {
-	l.places, l.entries = make(map[Identity]uint32, n), make([]entry, 0, n)
-}
-
 // Add adds an item of the manifest, in the state of its identity. It reports whether the identity is new.
 func (l *Ledger) Add(id string) (isNew bool) {
 	k, ok := ParseIdentity(id)
-	return ok && l.addIdentity(k)
-}
-
-// addIdentity is add with a parsed identity.
-func (l *Ledger) addIdentity(k Identity) (isNew bool) {
+	if !ok {
+		return false
+	}
 	place, ok := l.places[k]
 	if !ok {
 		place = uint32(len(l.entries))
@@ -144,11 +137,11 @@ func (l *Ledger) findIdentity(k Identity) *entry {
 // is kept, except that done replaces failed and dead: a stored result proves it. Outcomes of rounds before a reopening
 // do not count.
 func (l *Ledger) Settle(id string, round int, to State, reason string) int {
-	return l.settleEntry(l.find(id), round, to, reason)
+	return l.settle(l.find(id), round, to, reason)
 }
 
-// settleEntry is settle with an entry, or nil for an unknown identity.
-func (l *Ledger) settleEntry(e *entry, round int, to State, reason string) int {
+// settle is Settle with an entry, or nil for an unknown identity.
+func (l *Ledger) settle(e *entry, round int, to State, reason string) int {
 	if e == nil || to == Pending || (round < int(e.round) && (to != Done || e.flags&flagMissing != 0)) || e.state == to || e.state == Done {
 		return 0
 	}

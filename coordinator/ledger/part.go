@@ -12,7 +12,7 @@ import (
 	"ddiff/manifest"
 )
 
-// part is a stored part of a ledger: identities of windows, or outcomes. Its stored form is a magic line, a line of JSON
+// part is a stored part of a ledger. Its stored form is a magic line, a line of JSON
 // (partHeader), the entries, and the SHA-256 of everything before it. An entry has 16 bytes of identity, one byte of
 // state, and the round and the index of the reason as uvarints: some 19 bytes.
 type part struct {
@@ -25,32 +25,15 @@ type partHeader struct {
 	Schema   int    `json:"schema"`
 	Campaign string `json:"campaign"`
 	// Stream identifies the result stream, and Seq is the sequence number of the last outcome in this part and all parts
-	// before it. Only parts of outcomes have them.
+	// before it.
 	Stream int64  `json:"stream,omitempty"`
 	Seq    uint64 `json:"seq,omitempty"`
-	// Windows describes the windows of the entries, in their order. Only parts of windows have it.
-	Windows []Window `json:"windows,omitempty"`
 	// Entries is the number of entries. Reasons are their reasons from index 1; index 0 is no reason.
 	Entries int      `json:"entries"`
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Window describes a window of a part.
-type Window struct {
-	Number int `json:"number"`
-	// Item is the manifest index of the first item. Items, Failures and Rows are the numbers of items, of failed items
-	// among them, and of rows.
-	Item     int `json:"item"`
-	Items    int `json:"items"`
-	Failures int `json:"failures,omitempty"`
-	Rows     int `json:"rows"`
-	// Changed describes how the dataset changed before the window.
-	Changed string `json:"changed,omitempty"`
-	// Size is the size of the window's object in bytes, which changes with its content.
-	Size int64 `json:"size"`
-}
-
-// partEntry is an item of a window, pending or failed, or an outcome.
+// partEntry is an outcome.
 type partEntry struct {
 	id     Identity
 	state  State

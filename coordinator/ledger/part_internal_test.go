@@ -12,9 +12,7 @@ import (
 
 func testPart(t *testing.T) *part {
 	t.Helper()
-	p := &part{partHeader: partHeader{
-		Campaign: "c", Stream: 5, Seq: 1 << 60, Windows: []Window{{Number: 3, Item: 12, Items: 4, Size: 99}},
-	}}
+	p := &part{partHeader: partHeader{Campaign: "c", Stream: 5, Seq: 1 << 60}}
 	for i, e := range []partEntry{{}, {state: Done}, {state: Failed, round: 300, reason: "no image"}, {state: Dead, round: 1, reason: "no image"}} {
 		e.id, _ = ParseIdentity(id(i))
 		p.entries = append(p.entries, e)

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -34,14 +33,14 @@ func TestNoteOutcome(t *testing.T) {
 	p, _ := testParts(t, &now, &strings.Builder{})
 	p.NoteOutcome("short", 0, Done, "", true)
 	p.NoteOutcome(id(0), 0, Pending, "", true)
-	if n, _ := p.Waiting(); n != 0 || p.found || !p.since.IsZero() {
+	if len(p.outcomes) != 0 || p.found || !p.since.IsZero() {
 		t.Errorf("parts %+v", p)
 	}
 	p.NoteOutcome(id(0), 1, Failed, strings.Repeat("x", maxReason+1), false)
 	now = now.Add(time.Minute)
 	p.NoteOutcome(id(1), 2, Done, "", true)
 	p.NoteOutcome(id(2), 2, Done, "", false)
-	if n, _ := p.Waiting(); n != 3 || !p.found || !p.since.Equal(begin) {
+	if n := len(p.outcomes); n != 3 || !p.found || !p.since.Equal(begin) {
 		t.Errorf("%d outcomes since %v, found %t", n, p.since, p.found)
 	}
 	if o := p.outcomes[0]; o.state != Failed || o.round != 1 || len(o.reason) != maxReason {
@@ -49,11 +48,7 @@ func TestNoteOutcome(t *testing.T) {
 	}
 	var none *Parts
 	none.NoteOutcome(id(3), 2, Done, "", false)
-	none.NoteWindow(nil, 0)
 	none.FoldAtExit(t.Context(), 0)
-	if n, m := none.Waiting(); n != 0 || m != 0 {
-		t.Error("nil parts have something to store")
-	}
 }
 
 // TestFold has the conditions under which outcomes are stored.
@@ -90,7 +85,7 @@ func TestFold(t *testing.T) {
 		if err := p.Fold(t.Context(), 9, c.full); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		data, err := p.cfg.Store.Get(t.Context(), outcomePartKey("c", 0))
+		data, err := p.cfg.Store.Get(t.Context(), partKey("c", 0))
 		if (err == nil) != c.want {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -110,7 +105,7 @@ func TestFoldBesideAnotherLeader(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	p, purged := testParts(t, &now, &strings.Builder{})
 	for n := range 2 {
-		must(t, p.cfg.Store.Create(t.Context(), outcomePartKey("c", n), []byte("other")))
+		must(t, p.cfg.Store.Create(t.Context(), partKey("c", n), []byte("other")))
 	}
 	for seen := range uint64(2) {
 		p.NoteOutcome(id(0), 0, Done, "", true)
@@ -207,12 +202,12 @@ func TestEnterOutcomes(t *testing.T) {
 		t.Helper()
 		data, err := (&part{partHeader: partHeader{Campaign: "c", Stream: stream, Seq: seq}, entries: entries}).encode()
 		must(t, err)
-		must(t, p.cfg.Store.Put(t.Context(), outcomePartKey("c", number), data))
+		must(t, p.cfg.Store.Put(t.Context(), partKey("c", number), data))
 	}
 	check := func(next int, stream int64, seq uint64, states ...State) {
 		t.Helper()
 		p := NewParts(p.cfg)
-		seen, err := p.EnterOutcomes(t.Context(), l)
+		seen, err := p.Enter(t.Context(), l)
 		if err != nil || p.next != next || p.stream != stream || p.stored != seq || seen != seq {
 			t.Errorf("next part %d, stream %d, stored %d, seen %d, %v", p.next, p.stream, p.stored, seen, err)
 		}
@@ -231,36 +226,6 @@ func TestEnterOutcomes(t *testing.T) {
 	if got := l.Reason(id(1)); got != "" {
 		t.Errorf("a restored item has the reason %q", got)
 	}
-	must(t, p.cfg.Store.Put(t.Context(), outcomePartPrefix("c")+"odd", nil))
+	must(t, p.cfg.Store.Put(t.Context(), partPrefix("c")+"odd", nil))
 	check(5, 8, 5, Done, Done, Dead, Pending)
-}
-
-// TestForget removes the parts of one window, and those whose windows are unknown.
-func TestForget(t *testing.T) {
-	now := time.Unix(1e9, 0)
-	p, _ := testParts(t, &now, &strings.Builder{})
-	for n := range 12 {
-		p.windows = append(p.windows, notedWindow{Window: Window{Number: n}})
-	}
-	for _, key := range []string{
-		windowPartKey("c", 0, 2), windowPartKey("c", 3, 5), windowPartKey("c", 4, 4), windowPartKey("c", 5, 9), windowPartKey("c", 10, 11), windowPartPrefix("c") + "odd",
-	} {
-		must(t, p.cfg.Store.Put(t.Context(), key, []byte("x")))
-	}
-	must(t, p.Forget(t.Context(), 5))
-	var rest []string
-	for info, err := range p.cfg.Store.List(t.Context(), windowPartPrefix("c")) {
-		must(t, err)
-		var first, last int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(info.Key, windowPartPrefix("c")), "%d-%d", &first, &last); err != nil {
-			t.Errorf("%s remains", info.Key)
-		}
-		rest = append(rest, fmt.Sprintf("%d-%d", first, last))
-	}
-	if got := strings.Join(rest, " "); got != "0-2 4-4 10-11" {
-		t.Errorf("parts %s remain", got)
-	}
-	if _, n := p.Waiting(); n != 11 || slices.ContainsFunc(p.windows, func(w notedWindow) bool { return w.Number == 5 }) {
-		t.Errorf("windows %+v", p.windows)
-	}
 }

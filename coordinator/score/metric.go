@@ -2,7 +2,6 @@ package score
 
 import (
 	"context"
-	"slices"
 
 	"ddiff/manifest"
 	"ddiff/restore/metric"
@@ -28,50 +27,67 @@ func (m Metric) restored() string {
 	return manifest.FileRestored
 }
 
+// measure is a metric that needs no file.
+type measure struct {
+	name, id  string
+	unclipped bool
+	compare   func(truth, restored *raster.Image) (float64, error)
+	solved    func(m manifest.Metrics) *float64 // the score that the worker computed
+}
+
+func measures() []measure {
+	none := func(manifest.Metrics) *float64 { return nil }
+	return []measure{
+		{"psnr", metric.PSNRID, false, metric.PSNR, func(m manifest.Metrics) *float64 { return m.PSNR }},
+		{"ssim", metric.SSIMID, false, metric.SSIM, func(m manifest.Metrics) *float64 { return m.SSIM }},
+		{"psnr_y", metric.LumaID, false, metric.PSNRLuma, func(m manifest.Metrics) *float64 { return m.PSNRLuma }},
+		{"haarpsi", metric.HaarPSIID, false, metric.HaarPSI, func(m manifest.Metrics) *float64 { return m.HaarPSI }},
+		{metric.ReferenceRangeID, metric.ReferenceRangeID, true, metric.PSNRReferenceRange, none},
+		{metric.Window5ID, metric.Window5ID, true, metric.SSIMWindow5, none},
+	}
+}
+
 // Names returns the names of the metrics that need no file.
-func Names() []string { return []string{"psnr", "ssim", "psnr_y", "haarpsi"} }
+func Names() []string { return namesOf(false) }
 
 // UnclippedNames returns the ids of the metrics that need no file other than restored.npy.
-func UnclippedNames() []string { return []string{metric.ReferenceRangeID, metric.Window5ID} }
+func UnclippedNames() []string { return namesOf(true) }
+
+func namesOf(unclipped bool) (names []string) {
+	for _, m := range measures() {
+		if m.unclipped == unclipped {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
 
 // Named returns a metric of [Names] for stored pictures, or of [UnclippedNames], and false for another name. Version is that of the program.
 func Named(name, version string) (Metric, bool) {
-	if at := slices.Index(UnclippedNames(), name); at >= 0 {
-		compare := []func(x, y *raster.Image) (float64, error){metric.PSNRReferenceRange, metric.SSIMWindow5}[at]
+	for _, m := range measures() {
+		if m.name != name {
+			continue
+		}
+		id := m.id
+		if !m.unclipped {
+			id += ":png"
+		}
 		return Metric{
-			Head: manifest.ScoreHead{Metric: name, Version: version}, Unclipped: true,
+			Head: manifest.ScoreHead{Metric: id, Version: version}, Unclipped: m.unclipped,
 			Compare: func(_ context.Context, truth, restored *raster.Image) (float64, error) {
-				return compare(truth, restored)
+				return m.compare(truth, restored)
 			},
 		}, true
 	}
-	at := slices.Index(Names(), name)
-	if at < 0 {
-		return Metric{}, false
-	}
-	own := []struct {
-		id      string
-		compare func(x, y *raster.Image) (float64, error)
-	}{{metric.PSNRID, metric.PSNR}, {metric.SSIMID, metric.SSIM}, {metric.LumaID, metric.PSNRLuma}, {metric.HaarPSIID, metric.HaarPSI}}[at]
-	return Metric{
-		Head: manifest.ScoreHead{Metric: own.id + ":png", Version: version},
-		Compare: func(_ context.Context, truth, restored *raster.Image) (float64, error) {
-			return own.compare(truth, restored)
-		},
-	}, true
+	return Metric{}, false
 }
 
 // solved returns the score of the same name that the worker computed, or nil.
 func solved(r *manifest.Result, id string) *float64 {
-	switch manifest.MetricName(id) {
-	case "psnr":
-		return r.Metrics.PSNR
-	case "ssim":
-		return r.Metrics.SSIM
-	case "psnr_y":
-		return r.Metrics.PSNRLuma
-	case "haarpsi":
-		return r.Metrics.HaarPSI
+	for _, m := range measures() {
+		if m.name == manifest.MetricName(id) {
+			return m.solved(r.Metrics)
+		}
 	}
 	return nil
 }

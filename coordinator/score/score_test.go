@@ -38,9 +38,7 @@ type output struct {
 func newOutput(t *testing.T, items int) *output {
 	t.Helper()
 	dir, err := storage.NewDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := &output{Store: dir, t: t, gets: make(map[string]int)}
 	for i := range items {
 		o.add(i, uint8(100+i%50), true)
@@ -72,9 +70,7 @@ func (o *output) add(i int, level uint8, truth bool) (id string) {
 			Image: &manifest.Source{Path: "x", SHA256: fmt.Sprintf("%064x", i)}, Solver: json.RawMessage(`{}`),
 		},
 	}
-	if err := r.Item.Identify(); err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, r.Item.Identify())
 	psnr := 40.0
 	r.Metrics.PSNR = &psnr
 	pictures := map[string]uint8{manifest.FileRestored: level}
@@ -87,25 +83,19 @@ func (o *output) add(i int, level uint8, truth bool) (id string) {
 			img.Set(at%16, at/16, color.Gray{Y: level})
 		}
 		var data bytes.Buffer
-		if err := png.Encode(&data, img); err != nil {
-			o.t.Fatal(err)
-		}
+		must(o.t, png.Encode(&data, img))
 		r.Artifacts[file] = fmt.Sprintf("%x", sha256.Sum256(data.Bytes()))
 		o.put(manifest.ItemKey(r.Item.ID, file), data.Bytes())
 	}
 	data, err := json.Marshal(r)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	o.put(manifest.ItemKey(r.Item.ID, manifest.FileResult), data)
 	return r.Item.ID
 }
 
 func (o *output) put(key string, data []byte) {
 	o.t.Helper()
-	if err := o.Store.Put(o.t.Context(), key, data); err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, o.Store.Put(o.t.Context(), key, data))
 }
 
 // run scores PSNR and HaarPSI, and returns the counts without the fields that all calls share.
@@ -126,9 +116,7 @@ func (o *output) run(ctx context.Context, change ...func(*score.Config)) ([]scor
 
 func (o *output) want(counts []score.Count, err error, want score.Count) {
 	o.t.Helper()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	for _, c := range counts {
 		c.Metric, c.Difference = "", nil
 		if c != want {
@@ -142,9 +130,7 @@ func (o *output) figures() map[string]float64 {
 	o.t.Helper()
 	out := make(map[string]float64)
 	for r, err := range result.Results(o.t.Context(), []result.Output{{Address: "out", Store: o.Store}}) {
-		if err != nil {
-			o.t.Fatal(err)
-		}
+		must(o.t, err)
 		for _, s := range r.Scores {
 			if s.Metric == "psnr@1:png" && s.Value != nil {
 				out[r.Item.Name] = *s.Value
@@ -373,13 +359,9 @@ func TestPartsAreBounded(t *testing.T) {
 	o.want(counts, err, score.Count{Items: 25, Scored: 25})
 	parts := map[string]bool{}
 	for info, err := range o.List(t.Context(), manifest.ScoresFolder) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := o.Store.Get(t.Context(), info.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sum := sha256.Sum256(data)
 		parts[info.Key] = strings.HasSuffix(info.Key, fmt.Sprintf("/%x.jsonl", sum[:8]))
 	}

@@ -35,14 +35,10 @@ func TestSplitRestrictsACampaign(t *testing.T) {
 		c := spec(t, "/data")
 		c.Methods, c.Split = []string{"ddiff", "ddiff_hqs"}, split
 		s, err := shard.New(shard.Config{Spec: c, Prior: p, Sources: manifest.Files{}, Rows: list, Keep: keep, Items: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next := 0
 		for w, err := range s.Windows(t.Context(), shard.Position{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if w.Item != next || w.Header.Items != len(w.Items)+len(w.Failed) {
 				t.Fatalf("window %d begins at %d with %d items, want %d", w.Number, w.Item, w.Header.Items, next)
 			}

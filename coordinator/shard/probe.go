@@ -45,13 +45,11 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 			continue
 		}
 		path = f.path
-		data, err := s.cfg.Sources.Get(ctx, path)
+		data, digest, err := s.read(ctx, path)
 		if err != nil {
-			return p, path, fmt.Errorf("read %s: %w", redact.Address(f.path), err)
+			return p, path, err
 		}
-		s.witness.set(path)
-		sum := sha256.Sum256(data)
-		*f.digest = hex.EncodeToString(sum[:])
+		*f.digest = digest
 		if want := row.ImageSHA256; f.digest == &p.ImageSHA256 && want != "" && want != *f.digest {
 			return p, path, fmt.Errorf("read %s: its SHA-256 is %.12s, the row states %.12s; correct the row or put the file back", redact.Address(path), *f.digest, want)
 		}
@@ -64,16 +62,14 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 	}
 	given := map[string][]byte{} // masks and kernels of tasks
 	for _, path := range manifest.TaskFiles(row, s.cfg.Spec) {
-		data, err := s.cfg.Sources.Get(ctx, path)
+		data, digest, err := s.read(ctx, path)
 		if err != nil {
-			return p, path, fmt.Errorf("read %s: %w", redact.Address(path), err)
+			return p, path, err
 		}
-		s.witness.set(path)
 		if p.TaskFiles == nil {
 			p.TaskFiles = map[string]string{}
 		}
-		sum := sha256.Sum256(data)
-		given[path], p.TaskFiles[path] = data, hex.EncodeToString(sum[:])
+		given[path], p.TaskFiles[path] = data, digest
 	}
 	if measurement != nil {
 		if err := s.statedParams(row, measurement, &p); err != nil {
@@ -94,6 +90,16 @@ func (s *Sharder) probe(ctx context.Context, row manifest.Row) (p manifest.Probe
 		})
 	}
 	return p, path, nil
+}
+
+// read reads a file, which is then the witness of its source, and returns its SHA-256.
+func (s *Sharder) read(ctx context.Context, path string) (data []byte, digest string, err error) {
+	if data, err = s.cfg.Sources.Get(ctx, path); err != nil {
+		return nil, "", fmt.Errorf("read %s: %w", redact.Address(path), err)
+	}
+	s.witness.set(path)
+	sum := sha256.Sum256(data)
+	return data, hex.EncodeToString(sum[:]), nil
 }
 
 func (s *Sharder) imageSize(data []byte, p *manifest.Probe) error {

@@ -368,13 +368,3 @@ func TestRowOfTwoSources(t *testing.T) {
 		t.Errorf("error %v after %d waits", err, len(d.waits))
 	}
 }
-
-// TestWaitIsInterrupted ends the context during a wait.
-func TestWaitIsInterrupted(t *testing.T) {
-	t.Parallel()
-	d := newFaultyDataset(t, func(string) error { return errDown })
-	d.wait = func(context.Context, error) error { return context.Canceled }
-	if _, _, err := d.windows(t); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-}

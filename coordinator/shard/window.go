@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/storage"
 )
 
 // Header describes a window.
@@ -95,6 +97,19 @@ func (w *Window) Encode() (data []byte, items [][]byte, err error) {
 		return nil, nil, err
 	}
 	return out.Bytes(), items, nil
+}
+
+// Read reads a stored window.
+func Read(ctx context.Context, s storage.Store, key string) (*Window, error) {
+	data, err := s.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("read window: %w", err)
+	}
+	w, err := Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return w, nil
 }
 
 // Decode reads the stored form of a window.

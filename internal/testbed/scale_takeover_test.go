@@ -136,11 +136,7 @@ func publishOutcomes(ctx context.Context, c *Cluster, nc *queue.Conn, id string,
 		if err != nil {
 			return 0, errors.Join(err, group.Wait())
 		}
-		data, err := store.Store.Get(ctx, info.Key)
-		if err != nil {
-			return 0, errors.Join(err, group.Wait())
-		}
-		w, err := shard.Decode(data)
+		w, err := shard.Read(ctx, store.Store, info.Key)
 		if err != nil {
 			return 0, errors.Join(err, group.Wait())
 		}
