@@ -257,7 +257,7 @@ func checkColumn(name string) error {
 	if slices.Contains(listColumns, name) {
 		return nil
 	}
-	return unknown("column", name, append(slices.Clone(listColumns), paramPrefix+"NAME"))
+	return Unknown("column", name, append(slices.Clone(listColumns), paramPrefix+"NAME"))
 }
 
 // columnName returns the list's name for a column of a row; empty for an ignored column.
@@ -317,7 +317,7 @@ func (c ListConfig) columnsOf(header []string, strict bool) ([][]string, error) 
 	}
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
 		if name := c.Columns[column]; name != "" && !slices.Contains(header, name) {
-			return nil, fmt.Errorf("dataset.columns.%s: %w", column, unknown("column", name, header))
+			return nil, fmt.Errorf("dataset.columns.%s: %w", column, Unknown("column", name, header))
 		}
 	}
 	if !filled["image"] && !filled["measurement"] {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// unknown returns the error of an invalid name, with the nearest valid name, or with all valid names if
+// Unknown returns the error of an invalid name, with the nearest valid name, or with all valid names if
 // none is near. Kind is "field", "task", ...
-func unknown(kind, name string, valid []string) error {
+func Unknown(kind, name string, valid []string) error {
 	if near := nearest(name, valid); near != "" {
 		return fmt.Errorf("unknown %s %q (did you mean %q?)", kind, clip(name), near)
 	}

@@ -83,7 +83,7 @@ func (c *checker) float32(v Vocabulary) {
 	for i, name := range s.Float32 {
 		field := fmt.Sprintf("float32[%d]", i)
 		if !slices.Contains(valid, name) && !s.hasTask(name) && !slices.Contains(s.LeftOut, name) {
-			c.add(field, unknown("task", name, valid))
+			c.add(field, Unknown("task", name, valid))
 		} else if slices.Contains(s.Float32[:i], name) {
 			c.add(field, fmt.Errorf("task %q is repeated; remove one", name))
 		}

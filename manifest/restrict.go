@@ -18,7 +18,7 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 	}
 	for i, m := range methods {
 		if !slices.Contains(v.Methods, m) {
-			return s.problem(fmt.Sprintf("methods[%d]", i), unknown("method", m, v.Methods))
+			return s.problem(fmt.Sprintf("methods[%d]", i), Unknown("method", m, v.Methods))
 		}
 	}
 	var tasks []TaskSpec
@@ -28,7 +28,7 @@ func (s *Spec) RestrictMethods(methods []string, v Vocabulary) error {
 		before, after := s.methodsOf(t), methods
 		for k, m := range t.Methods {
 			if !slices.Contains(v.Methods, m) { // the task may be left out
-				return s.problem(fmt.Sprintf("tasks[%d].methods[%d]", i, k), unknown("method", m, v.Methods))
+				return s.problem(fmt.Sprintf("tasks[%d].methods[%d]", i, k), Unknown("method", m, v.Methods))
 			}
 		}
 		if len(t.Methods) > 0 {

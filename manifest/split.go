@@ -79,7 +79,7 @@ func (s Split) Check() (field string, err error) {
 	case s.Folds != 0 && (s.Folds < 2 || s.Folds > MaxFolds):
 		return "folds", fmt.Errorf("%d is out of range, want 2 to %d", s.Folds, MaxFolds)
 	case s.Run != "" && !slices.Contains(sides, s.Run):
-		return "run", unknown("value", string(s.Run), texts(sides))
+		return "run", Unknown("value", string(s.Run), texts(sides))
 	case s.Fold < 0 || s.Fold > s.Folds:
 		return "fold", fmt.Errorf("%d is out of range, want 1 to the number of folds, %d", s.Fold, s.Folds)
 	case s.Folds > 0 && s.Fold == 0 && (s.Run == SideTune || s.Run == SideTest):

@@ -155,7 +155,7 @@ func (c *checker) names(v Vocabulary) {
 // name checks a name and reports whether it is valid.
 func (c *checker) name(field, kind, name string, valid []string) bool {
 	if !slices.Contains(valid, name) {
-		c.add(field, unknown(kind, name, valid))
+		c.add(field, Unknown(kind, name, valid))
 		return false
 	}
 	return true
@@ -213,7 +213,7 @@ func (c *checker) params(path string, t TaskSpec, parameters parameter.List) {
 		case len(parameters) == 0:
 			c.add(path+name, fmt.Errorf("unknown parameter %q: %s has no parameters", clip(name), t.Name))
 		default:
-			c.add(path+name, unknown("parameter of "+t.Name, name, parameters.Names()))
+			c.add(path+name, Unknown("parameter of "+t.Name, name, parameters.Names()))
 		}
 	}
 }
@@ -253,12 +253,12 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		field, value := path+"."+name, values[name]
 		if parameters[name] == nil {
-			c.add(field, unknown("parameter of "+strings.Join(methods, ", "), name, known))
+			c.add(field, Unknown("parameter of "+strings.Join(methods, ", "), name, known))
 		}
 		for _, p := range parameters[name] {
 			err := p.Test(value)
 			if err != nil && value.Word != "" && len(p.Choices) > 0 {
-				err = unknown("value", value.Word, p.Words())
+				err = Unknown("value", value.Word, p.Words())
 			}
 			if err != nil {
 				c.add(field, err)

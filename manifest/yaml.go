@@ -110,7 +110,7 @@ func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
 		read, ok := fields[key.Value]
 		if !ok {
-			d.problem(key, path, unknown("field", key.Value, slices.Sorted(maps.Keys(fields))))
+			d.problem(key, path, Unknown("field", key.Value, slices.Sorted(maps.Keys(fields))))
 			return
 		}
 		if d.accept(value, child) {

@@ -86,5 +86,5 @@ func connectError(err error) error {
 		errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
 		return fmt.Errorf("%w: check user, password or credentials file: %w", ErrAccess, err)
 	}
-	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+	return fmt.Errorf("%w: %w; check that a NATS server runs at this address", ErrUnreachable, err)
 }

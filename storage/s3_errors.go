@@ -89,6 +89,8 @@ func answerError(r minio.ErrorResponse, write bool) error {
 	switch status := r.StatusCode; {
 	case r.Code == minio.AuthorizationHeaderMalformed, r.Code == minio.InvalidRegion, r.Code == "PermanentRedirect":
 		return fmt.Errorf("%w; the bucket is in region %q, set Region", detail, r.Region)
+	case status >= http.StatusMultipleChoices && status < http.StatusBadRequest:
+		return fmt.Errorf("%w: the server redirects; set Endpoint and Region to those of the bucket: %w", ErrUnavailable, detail)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		// Servers have codes of their own, and the answer to HEAD has none.
 		if write {

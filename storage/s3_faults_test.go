@@ -256,6 +256,7 @@ func TestS3AnswerErrors(t *testing.T) {
 		{401, "CodeOfOneVendor", storage.ErrAccess, storage.ErrReadOnly},
 		{503, "CodeOfOneVendor", storage.ErrUnavailable, storage.ErrUnavailable},
 		{403, "QuotaExceeded", storage.ErrNoSpace, storage.ErrNoSpace},
+		{307, "TemporaryRedirect", storage.ErrUnavailable, storage.ErrUnavailable},
 		{507, "InsufficientStorage", storage.ErrNoSpace, storage.ErrNoSpace},
 		{400, "EntityTooLarge", storage.ErrTooLarge, storage.ErrTooLarge},
 		{400, "KeyTooLongError", storage.ErrBadKey, storage.ErrBadKey},

@@ -139,6 +139,7 @@ func badPictures(t *testing.T) []badInput {
 	add("missing mask of inpaint", 2, 0, []string{"task inpaint needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint")
 	add("unused kernel", 2, 0, []string{"--kernel", "task hdr does not use a kernel"}, "a.png", "--task", "hdr", "--kernel", "even.npy")
 	add("unused mask", 2, 0, []string{"--mask", "task motion_deblur does not use a mask, it uses a kernel"}, "a.png", "--task", "motion_deblur", "--mask", "dark.npy", "--kernel", "even.npy")
+	add("missing width", 2, 0, []string{"task gaussian_deblur needs the width of the blur", "--param std=N"}, "a.png", "--task", "gaussian_deblur")
 	add("missing kernel", 2, 0, []string{"task motion_deblur needs the kernel", "give --kernel FILE"}, "a.png", "--task", "motion_deblur")
 	add("missing mask", 2, 0, []string{"task inpaint_box needs the mask", "give --mask FILE"}, "a.png", "--task", "inpaint_box")
 	add("kernel nowhere", 2, 0, []string{"--kernel nowhere.npy", "no such file"}, "a.png", "--task", "motion_deblur", "--kernel", "nowhere.npy")
@@ -184,7 +185,7 @@ func repeated(v float32, n int) []float32 {
 // file has one line, and the sound ones are restored.
 func TestRestoreBesideBadFiles(t *testing.T) {
 	t.Parallel()
-	for task, param := range map[string]string{"hdr": "", "super_resolution": "factor=4", "gaussian_deblur": "", "denoise": ""} {
+	for task, param := range map[string]string{"hdr": "", "super_resolution": "factor=4", "gaussian_deblur": "std=3", "denoise": ""} {
 		dir := t.TempDir()
 		for _, name := range []string{"a sound one.png", "b sound.png"} {
 			write(t, filepath.Join(dir, name), grey(16))

@@ -162,7 +162,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"images without a task", []string{"run", photograph("coffee")}, "--task is missing; give --task NAME or --task all"},
 		{"param without a value", []string{"run", fine, "--param", "scale"}, `ddiff: --param: "scale" is not NAME=VALUE`},
 		{"param that is no number", []string{"run", fine, "--param", "scale=big"}, `--param scale=big: "big" is not a number`},
-		{"param of no task", []string{"run", fine, "--param", "drop=0.5"}, "--param drop=0.5: no task of the campaign has a parameter \"drop\""},
+		{"param of no task", []string{"run", fine, "--param", "drop=0.5"}, "--param drop=0.5: unknown parameter of the campaign's tasks \"drop\""},
 		{"param of another task", []string{"run", fine, "--param", "inpaint_random.drop=0.5"}, "the campaign has no task \"inpaint_random\"; it has hdr"},
 		{"unknown param", []string{"run", fine, "--param", "hdr.scal=3"}, `--param hdr.scal=3: unknown parameter of hdr "scal" (did you mean "scale"?)`},
 		{"param of two tasks", []string{"run", fine, "--task", "gaussian_deblur,motion_deblur", "--param", "size=31"}, "write gaussian_deblur.size=31"},

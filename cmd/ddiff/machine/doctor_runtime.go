@@ -102,5 +102,5 @@ func lastPart(err error) string {
 // firstLine returns the first line of an error message.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return strings.TrimSuffix(line, "; searched:")
+	return line
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,7 @@ import (
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
 	"ddiff/storage"
 )
 
@@ -42,7 +44,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 		Short: "Restore degraded pictures",
 		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF or WebP with 8 or 16 bits, or .npy measurements.\n" +
 			"FILES are files and folders. The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
-			"blur need --kernel, Gaussian blur may have it. Black is -1 and white is 1 in the units of --sigma.\n" +
+			"blur need --kernel, Gaussian blur --kernel or the width --param std=N. Black is -1 and white is 1 in the units of --sigma.\n" +
 			"The restored picture of photo.jpg is photo.restored.png beside it, with its passport. An existing file is\n" +
 			"replaced only with --force. Rerun the same command after an interruption to resume.",
 		Example: "  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
@@ -174,11 +176,23 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 	if err := spec.Validate(vocabulary); err != nil {
 		return nil, cli.Usage(err)
 	}
+	if task := spec.Tasks[0]; task.Name == operator.GaussianDeblur && spec.Dataset.Kernel == "" && !o.hasParam("std") {
+		return nil, cli.Usage(errors.New("restore: task gaussian_deblur needs the width of the blur: give --param std=N, N = 256 · (standard deviation in pixels) / " +
+			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise"))
+	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
 	if input := o.Catalogue.Operators.Input(spec.Tasks[0].Name); input != "" && given[input] == "" && !o.Catalogue.Operators.Optional(spec.Tasks[0].Name) {
 		return nil, cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, input, input))
 	}
 	return spec, nil
+}
+
+// hasParam reports whether --param or --set has an operator parameter.
+func (o *restoreOptions) hasParam(name string) bool {
+	return slices.ContainsFunc(slices.Concat(o.Params, o.Sweeps), func(text string) bool {
+		key, _, _ := strings.Cut(text, "=")
+		return key == name || strings.HasSuffix(key, "."+name)
+	})
 }
 
 // hiddenOutput returns the folder of the results that are not kept: in the user's cache, the same for the same campaign and inputs,

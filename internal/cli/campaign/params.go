@@ -54,7 +54,11 @@ func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
 		case len(tasks) == 0 && qualified:
 			return fmt.Errorf("--param %s: the campaign has no task %q; it has %s", text, task, taskNames(s))
 		case len(tasks) == 0:
-			return fmt.Errorf("--param %s: no task of the campaign has a parameter %q; see: ddiff tasks", text, param)
+			var all []string
+			for _, t := range s.Tasks {
+				all = append(all, known.OperatorParameters(t).Names()...)
+			}
+			return fmt.Errorf("--param %s: %w; see: ddiff tasks", text, manifest.Unknown("parameter of the campaign's tasks", param, all))
 		case len(tasks) > 1:
 			return fmt.Errorf("--param %s: the tasks %s have this parameter; write %s.%s=%s", text, strings.Join(tasks, " and "), tasks[0], param, value)
 		}

@@ -82,7 +82,11 @@ func (p *Progress) Entered(items, steps int, complete bool) {
 	if p.files > 0 {
 		fmt.Fprintf(p.err, "skipped %d non-image files of the dataset\n", p.files)
 	}
-	fmt.Fprintf(p.err, "%d items, %d of them are done, %d to do\n", p.items, p.found, p.pending())
+	noun := "items"
+	if p.items == 1 {
+		noun = "item"
+	}
+	fmt.Fprintf(p.err, "%d %s, %d of them are done, %d to do\n", p.items, noun, p.found, p.pending())
 }
 
 // pending is the number of items that this run restores; p.mu is locked.
@@ -127,13 +131,13 @@ func (p *Progress) line() string {
 	if !p.complete {
 		return fmt.Sprintf("reading the dataset: %d items  %s%d restored", p.items, resumed, p.ended)
 	}
-	rate, eta := 0.0, "?"
-	if p.made > 0 {
-		rate = float64(p.made) / max(time.Since(p.began), time.Millisecond).Seconds()
-		left := max(0, p.allSteps-p.made) // steps repeat when an item is tried again
-		eta = (time.Duration(float64(left)/rate) * time.Second).Round(time.Second).String()
+	line := fmt.Sprintf("%d/%d images  %s", p.ended, p.pending(), resumed)
+	if p.made == 0 {
+		return strings.TrimRight(line, " ")
 	}
-	return fmt.Sprintf("%d/%d images  %s%.1f steps/s  ETA %s", p.ended, p.pending(), resumed, rate, eta)
+	rate := float64(p.made) / max(time.Since(p.began), time.Millisecond).Seconds()
+	left := max(0, p.allSteps-p.made) // steps repeat when an item is tried again
+	return fmt.Sprintf("%s%.1f steps/s  ETA %v", line, rate, time.Duration(float64(left)/rate)*time.Second)
 }
 
 // bar is the status in at most the given number of columns: a bar where there is room for one, and the text.

@@ -89,7 +89,7 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 	if opts.EP == CUDA {
 		command += " --ep cuda"
 	}
-	return Library{}, fmt.Errorf("%w; searched:\n  %s\nrun: %s", ErrNotFound, strings.Join(searched, "\n  "), command)
+	return Library{}, fmt.Errorf("%w; run: %s; searched: %s", ErrNotFound, command, strings.Join(searched, ", "))
 }
 
 // named returns the library that the user named by source, a flag or variable.
