@@ -184,10 +184,15 @@ func (r *runner) recover(ctx context.Context) error {
 		})
 	}
 	n, err := r.replaceQueue(ctx)
-	if err == nil {
+	switch {
+	case err != nil:
+		return err
+	case n == 0:
+		r.log.Info("set up the queue again; it had lost no item")
+	default:
 		r.log.Warn("published lost items again", "items", n)
 	}
-	return err
+	return nil
 }
 
 // reconcile compares the manifest with the stored results, replaces the content of the queue with the difference, and

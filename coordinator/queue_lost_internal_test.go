@@ -91,6 +91,11 @@ func TestLostItemsWithResults(t *testing.T) {
 	if err := r.restoreLost(t.Context()); err != nil || r.ledger.Open() != 0 || !r.stalled.IsZero() || strings.Contains(log.String(), "lost") {
 		t.Errorf("%d pending items, stalled since %v, %v, log %s", r.ledger.Open(), r.stalled, err, log)
 	}
+	r.rec.Released = true
+	must(t, r.recover(t.Context()))
+	if text := log.String(); !strings.Contains(text, "it had lost no item") || strings.Contains(text, "published lost items") {
+		t.Errorf("log %s", text)
+	}
 }
 
 // A queue that is gone is opened again at once, with its items.

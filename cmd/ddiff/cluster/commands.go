@@ -3,8 +3,7 @@
 // The commands speak to the board of the NATS servers; delete and gc also open the cluster's store. ddiff gc collects the
 // garbage of local outputs and dead runs of this machine as well, with the same flags and the same table.
 //
-// A command is one file and one name in [Commands]; docs/scripting.md lists it, and `go test ./cmd/ddiff -run 'TestHelp|TestFlags' -update` stores its help and
-// flags. A verb that reads what only the leader knows asks it with package coordinator/archive, as logs.go does.
+// A command is one file and one name in [Commands], except gc, which root.go lists apart. A verb that reads what only the leader knows asks it with package coordinator/archive, as logs.go does.
 package cluster
 
 import (

@@ -3,6 +3,7 @@
 //
 // A column of results.csv and of Parquet is one line in itemColumns (items.go), a column of the summary one in figureColumns (summary.go), a
 // sentence below it one function in notes.go. A value that results have and entries lack is first a field of package entry.
+// docs/results.md lists the columns of results.csv; new ones come last, before the further metrics. result/filter.go reads those of --where.
 package table
 
 import (
