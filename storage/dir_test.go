@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -141,6 +142,20 @@ func mountTmpfs(t *testing.T, options string) string {
 		}
 	})
 	return path
+}
+
+// TestDirCreateBesideSpecialFile: an object that Get would not find is not one that exists.
+func TestDirCreateBesideSpecialFile(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d := newDir(t, root)
+	must(t, syscall.Mkfifo(filepath.Join(root, "pipe"), 0o644))
+	must(t, os.Symlink("nowhere", filepath.Join(root, "dangling")))
+	for _, key := range []string{"pipe", "dangling"} {
+		if err := d.Create(t.Context(), key, []byte("x")); !errors.Is(err, storage.ErrConflict) || !strings.Contains(err.Error(), "remove it") {
+			t.Errorf("Create(%q) = %v, want ErrConflict with the remedy", key, err)
+		}
+	}
 }
 
 func TestDirFullDisk(t *testing.T) {

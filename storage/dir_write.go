@@ -26,6 +26,10 @@ func (d *Dir) Create(ctx context.Context, key string, data []byte) error {
 	}
 	// Skip the expensive write if the object exists.
 	if info, err := os.Lstat(d.file(key)); err == nil && !info.IsDir() {
+		// Get cannot read a pipe, a device or a link to nowhere, so that nobody would find the object that exists.
+		if info, err = os.Stat(d.file(key)); err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("create %s: %w: not a regular file; remove it", key, ErrConflict)
+		}
 		return fmt.Errorf("create %s: %w", key, ErrExists)
 	}
 	return d.writeBytes(ctx, "create", key, data, link)

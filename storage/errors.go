@@ -22,8 +22,9 @@ var (
 	ErrNoSpace = errors.New("no space left for the output")
 	// ErrReadOnly: the file system, its permissions or the server forbid the write.
 	ErrReadOnly = errors.New("output is not writable")
-	// ErrConflict: one name would be both a file and a directory, as with the keys "a" and "a/b".
-	ErrConflict = errors.New("a file and a directory of the same name")
+	// ErrConflict: one name would be both a file and a directory, as with the keys "a" and "a/b", or it is that of a pipe, a device or
+	// a link to nowhere.
+	ErrConflict = errors.New("another kind of file has this name")
 	// ErrLocked: another process, which the message names, has locked the directory.
 	ErrLocked = errors.New("directory is in use")
 )
