@@ -307,3 +307,14 @@ func TestEffective(t *testing.T) {
 		t.Errorf("own settings became sigma %v, steps %d", *got.Sigma, got.Steps)
 	}
 }
+
+// A null or empty solver parameter of a record is an error, not the number 0.
+func TestSolverValueJSON(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"null", `""`, "true", "[1]", "{}"} {
+		var s Spec
+		if err := json.Unmarshal([]byte(`{"solver":{"a":`+value+`}}`), &s); err == nil {
+			t.Errorf("%s: read as %v", value, s.Solver)
+		}
+	}
+}
