@@ -62,11 +62,11 @@ type Overrides struct {
 //
 // Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones. It may be nil.
 //
-// Memory does not grow with the rows of a list. The names of one directory, or the matches of a glob, are in memory at
-// once. Rows checks each local file, which takes a few microseconds.
+// Memory does not grow with the rows: it holds one line of a list, or at most 65,536 entries of a directory. In a
+// larger directory names keep their extension. Rows checks each local file, which takes a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		s := &stream{ctx: ctx, set: d, limit: d.Limit, yield: yield, names: namer{}}
+		s := &stream{ctx: ctx, set: d, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
 		s.onSkip = func(path string) {
 			s.skipped++
 			if skipped != nil {
@@ -90,6 +90,7 @@ type stream struct {
 	yield   func(Row, error) bool
 	onSkip  func(path string)
 	names   namer
+	window  int // entries of a directory in memory
 	rows    int
 	skipped int
 }
