@@ -146,7 +146,7 @@ gradients-bench: test-packages runtime ## Time the gradient through a decoder be
 	@DDIFF_GRADIENT_SPEED=$(PYTHON) go -C restore/onnx test -count=1 -timeout 20m -run '^TestGradientSpeed$$' | grep -v '^PASS$$\|^ok '
 
 .PHONY: gpu-check
-gpu-check: build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
+gpu-check: test-packages build ## Check a GPU: pictures beside the CPU's, speed, memory, signals (GPU_CHECK="--device cuda:1")
 	@$(PYTHON) tools/gpu_check.py --out docs/gpu $(GPU_CHECK)
 
 .PHONY: worker-image-test

@@ -3,7 +3,7 @@ package coordinator
 import (
 	"context"
 
-	"ddiff/coordinator/board"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -25,17 +25,34 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 	return nil
 }
 
-// recordPrecision writes a choice, also to the copy of the record in the store: it must outlast the windows. An earlier choice of
-// another leader stays.
+// restorePrecision takes a choice that the record lacks from the stored windows: the record may have been restored from a
+// copy that is older than the choice.
+func (r *runner) restorePrecision(ctx context.Context) error {
+	if _, ok := r.rec.Needs(); ok || r.windows.sound < 0 {
+		return nil
+	}
+	for number := r.windows.sound; number < r.windows.stored; number++ {
+		w, err := r.readWindow(ctx, shard.Key(r.id, number))
+		if err != nil {
+			return err
+		}
+		if p := r.rec.Spec.ChosenBy(w.Items); p != "" {
+			return r.recordPrecision(ctx, p)
+		}
+	}
+	if r.windows.complete { // all items stay in float32
+		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
+	}
+	return nil // no item depends on a choice yet
+}
+
+// recordPrecision writes a choice. An earlier choice of another leader stays.
 func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) error {
 	err := r.save(ctx, func(c *manifest.Campaign) {
 		if c.Precision == "" {
 			c.Precision = p
 		}
 	})
-	if err == nil {
-		err = board.Store(ctx, r.s.cfg.Store, r.rec)
-	}
 	if err != nil {
 		return err
 	}

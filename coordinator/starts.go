@@ -161,17 +161,19 @@ func (s *starts) replace(ctx context.Context, next startMark) error {
 		return err
 	}
 	s.clearSuspicion()
-	s.own = next.Starts
-	if mark.Process != s.process || mark.Parked {
-		return nil
+	switch {
+	case mark.Process != s.process || mark.Parked: // not ours any more
+	case next.Starts > 0:
+		err = s.write(ctx, next, revision)
+	default:
+		if err = board.IgnoreConflict(s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+s.id, revision)); err != nil {
+			err = fmt.Errorf("remove the starts of campaign %s: %w", s.id, err)
+		}
 	}
-	if next.Starts > 0 {
-		return s.write(ctx, next, revision)
+	if err == nil {
+		s.own = next.Starts
 	}
-	if err := board.IgnoreConflict(s.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+s.id, revision)); err != nil {
-		return fmt.Errorf("remove the starts of campaign %s: %w", s.id, err)
-	}
-	return nil
+	return err
 }
 
 // clearSuspicion lets the next campaign start that may have ended a coordinator.

@@ -79,7 +79,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 // check implements checker.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
-	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items}
+	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items, attempt: t.lease.Attempt()}
 	for _, check := range []struct {
 		name string
 		run  func(context.Context) (string, error)
@@ -117,6 +117,8 @@ type preflight struct {
 	tuner  *tuner.Tuner
 	sample []manifest.Item
 	tasks  []*task // the sample with plans
+	// attempt is the number of the attempt, from 1.
+	attempt int
 }
 
 // prior checks that the prior is usable, and that the items name this prior.
@@ -206,10 +208,11 @@ func (p *preflight) memory(ctx context.Context) (string, error) {
 }
 
 // sources reads the files of one item of the sample and verifies their digests. It passes if one item is readable: a
-// damaged image affects its own item only.
+// damaged image affects its own item only. Each attempt begins with another image, because an image may have ended the
+// worker of an earlier attempt.
 func (p *preflight) sources(ctx context.Context) (string, error) {
 	var first error
-	for _, it := range p.sample {
+	for _, it := range p.rotated() {
 		files, size, err := p.readFiles(ctx, it)
 		if err == nil {
 			return fmt.Sprintf("%d files, %d bytes", files, size), nil
@@ -222,6 +225,26 @@ func (p *preflight) sources(ctx context.Context) (string, error) {
 		}
 	}
 	return "", first
+}
+
+// rotated returns the sample without the images that earlier attempts began with, and then those.
+func (p *preflight) rotated() []manifest.Item {
+	var names []string
+	for _, it := range p.sample {
+		if !slices.Contains(names, it.Name) {
+			names = append(names, it.Name)
+		}
+	}
+	tried := names[:max(0, min(p.attempt-1, len(names)))]
+	var next, last []manifest.Item
+	for _, it := range p.sample {
+		if slices.Contains(tried, it.Name) {
+			last = append(last, it)
+		} else {
+			next = append(next, it)
+		}
+	}
+	return append(next, last...)
 }
 
 // readFiles reads the files of an item and returns their number and bytes.

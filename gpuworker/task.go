@@ -15,6 +15,7 @@ import (
 	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/method"
+	"ddiff/restore/parameter"
 )
 
 // task is a leased item in flight.
@@ -75,7 +76,9 @@ func ownDigest(p restore.Plan) string {
 // runtimeDigest identifies the runtime settings that may affect speed.
 func runtimeDigest(e *restore.Engine, p restore.Plan) string {
 	rt := e.RuntimeFor(p)
-	settings := []any{rt.Version(), rt.Threads(), rt.Settings(), e.Build(p)}
+	build := e.Build(p)
+	build.Precision = parameter.Precision(build.Precision.Short()) // as in the files of earlier versions
+	settings := []any{rt.Version(), rt.Threads(), rt.Settings(), build}
 	if p.Divided() {
 		settings = append(settings, p.Tiles)
 	}

@@ -109,10 +109,15 @@ if [[ ${1:-} == quick ]]; then
 else
 	# Elsewhere, an installed plugin would change what `ddiff --device auto` computes with. Without one its tests skip.
 	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO plugin"
-	trap 'trap - INT TERM; kill 0' INT TERM # the shell starts the second lane with interrupts ignored
 	processes_lane >"$reports/processes.log" 2>&1 &
-	packages_lane
-	wait
+	processes=$!
+	packages_lane &
+	lanes="$! $processes"
+	# The shell starts both with interrupts ignored, and cannot act on a signal while it waits for a program.
+	trap 'trap - INT TERM; kill 0' INT TERM
+	for lane in $lanes; do
+		wait "$lane" || echo " [a lane]" >>"$reports/failed"
+	done
 	cat "$reports/processes.log"
 fi
 

@@ -25,7 +25,7 @@ type CacheConfig struct {
 	// Dir is a directory on a local disk, created when it is missing. Several processes may share it.
 	Dir string
 	// MaxBytes limits the total size of cached files; files being written do not count, and another process may exceed
-	// the limit by a sixteenth. A larger value is not cached. 0 means DefaultCacheBytes.
+	// the limit by a sixteenth, or by one value if that is larger. A larger value is not cached. 0 means DefaultCacheBytes.
 	MaxBytes int64
 	// Now is the clock for "least recently used"; nil means time.Now.
 	Now func() time.Time
@@ -72,6 +72,13 @@ func NewCache(config CacheConfig) (*Cache, error) {
 		config.Now = time.Now
 	}
 	if err := os.MkdirAll(config.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("open cache: %w", writeError(err))
+	}
+	probe, err := os.CreateTemp(config.Dir, cacheTempPrefix)
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", writeError(err))
 	}
 	c := &Cache{config: config}

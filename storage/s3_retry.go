@@ -57,7 +57,7 @@ func (s *S3) try(ctx context.Context, action, key string, call func() error) err
 		switch {
 		case err == nil || ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
 			return err
-		case attempt == s.retry.Attempts:
+		case attempt >= s.retry.Attempts:
 			return fmt.Errorf("%w (attempt %d of %d)", err, attempt, s.retry.Attempts)
 		}
 		wait := delays.NextBackOff()

@@ -44,7 +44,7 @@ func (s *S3) Create(ctx context.Context, key string, data []byte) error {
 			}
 		}
 		if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-			return fmt.Errorf("%w: the existing object was deleted meanwhile", ErrUnavailable)
+			return fmt.Errorf("%w: the existing object was deleted meanwhile: %w", ErrUnavailable, err)
 		}
 		return err
 	})

@@ -19,12 +19,13 @@ const (
 
 // keeper passes sampled spans on. It holds the ended spans of a trace that is recorded and not sampled until the root
 // span of the process ends, then passes them on if one of them has an error, and drops them otherwise. Above its limits it
-// drops further spans.
+// drops the spans of the oldest traces, and the last spans of a long trace.
 type keeper struct {
 	next []sdktrace.SpanProcessor
 
 	mu     sync.Mutex
 	traces map[trace.TraceID]*keptTrace
+	oldest []trace.TraceID // in the order of their first spans; some have ended
 	spans  int
 }
 
@@ -82,16 +83,27 @@ func (k *keeper) hold(span sdktrace.ReadOnlySpan) []sdktrace.ReadOnlySpan {
 		return nil
 	}
 	if t == nil {
-		if len(k.traces) == maxTraces {
-			return nil
-		}
 		t = &keptTrace{}
 		k.traces[id] = t
+		k.oldest = append(k.oldest, id)
 	}
 	t.failed = t.failed || failed
-	if len(t.spans) < maxTraceSpans && k.spans < maxSpans {
+	if len(t.spans) < maxTraceSpans {
 		t.spans = append(t.spans, span)
 		k.spans++
+	}
+	for len(k.traces) > maxTraces || k.spans > maxSpans {
+		k.forget(k.oldest[0])
+		k.oldest = k.oldest[1:]
+	}
+	if len(k.oldest) > 2*maxTraces { // of traces that have ended
+		live := make([]trace.TraceID, 0, len(k.traces))
+		for _, id := range k.oldest {
+			if k.traces[id] != nil {
+				live = append(live, id)
+			}
+		}
+		k.oldest = live
 	}
 	return nil
 }

@@ -92,6 +92,9 @@ func TestMetricsAreListed(t *testing.T) {
 		if !listed || m.Unit != want.Unit || m.Description != want.Description {
 			t.Errorf("%s, unit %s, is not in the list", m.Name, m.Unit)
 		}
+		if h, ok := m.Data.(metricdata.Histogram[float64]); ok && !slices.Equal(h.DataPoints[0].Bounds, want.Bounds) {
+			t.Errorf("%s has the bounds %v, want %v", m.Name, h.DataPoints[0].Bounds, want.Bounds)
+		}
 		for _, set := range attributeSets(m.Data) {
 			for _, a := range set.ToSlice() {
 				if !slices.Contains(want.Labels, a.Key) {

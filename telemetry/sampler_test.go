@@ -153,6 +153,10 @@ func TestKeeperIsBounded(t *testing.T) {
 		return tracer.Start(t.Context(), "process item", trace.WithNewRoot(), trace.WithAttributes(SpanAttemptKey.Int(1)))
 	}
 	child := func(ctx context.Context) { _, s := tracer.Start(ctx, "child"); s.End() }
+	for range 3 * maxTraces { // abandoned
+		ctx, _ := start()
+		child(ctx)
+	}
 	for range 3 * maxTraces { // finished
 		ctx, root := start()
 		child(ctx)
@@ -162,16 +166,12 @@ func TestKeeperIsBounded(t *testing.T) {
 	for range 4 * maxTraceSpans { // long
 		child(ctx)
 	}
-	for range 3 * maxTraces { // abandoned
-		ctx, _ := start()
-		child(ctx)
-	}
 	spans := 0
 	for _, s := range k.traces {
 		spans += len(s.spans)
 	}
-	if len(k.traces) > maxTraces || spans > maxSpans || spans != k.spans {
-		t.Errorf("%d traces, %d spans (counted %d)", len(k.traces), spans, k.spans)
+	if len(k.traces) > maxTraces || spans > maxSpans || spans != k.spans || len(k.oldest) > 2*maxTraces {
+		t.Errorf("%d traces, %d spans (counted %d), order of %d", len(k.traces), spans, k.spans, len(k.oldest))
 	}
 	root.SetStatus(codes.Error, "failed")
 	root.End()

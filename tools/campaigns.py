@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
+import signal
 import subprocess
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
 REPO = Path(__file__).resolve().parents[1]
 INCOMPLETE = 3  # the exit code of a run with failed or dead items
 
 
 def run(program: Path, *args: str) -> bool:
-    """Runs `ddiff run`, and reports whether all items are done. After an interrupt it waits for the checkpoints of ddiff, to which the
-    terminal sends the signal as well."""
-    with subprocess.Popen([str(program), "run", *args], stdout=subprocess.DEVNULL) as process:
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:
-            process.wait()
-            raise
+    """Runs `ddiff run`, and reports whether all items are done. An interrupt or SIGTERM reaches ddiff once, as an interrupt, on which it
+    stores checkpoints: a second one would end it at once, so it does not get those of the terminal."""
+    process = subprocess.Popen([str(program), "run", *args], stdout=subprocess.DEVNULL, start_new_session=True)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if code not in (0, INCOMPLETE):
         raise ValueError(f"ddiff run {args[0]}: exit code {code}")
     return code == 0
@@ -37,4 +41,6 @@ def mean(x: list[float]) -> tuple[float, float]:
     """The mean and half its 95 % interval (Student's t), 0 for one value."""
     if len(x) < 2:
         return float(np.mean(x)), 0.0
+    from scipy import stats  # only here: the check of a device needs campaigns, and no statistics
+
     return float(np.mean(x)), float(stats.t.ppf(0.975, len(x) - 1) * stats.sem(x))

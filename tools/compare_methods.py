@@ -88,8 +88,9 @@ def main(argv: list[str]) -> int:
             parser.error(f"--method: {options.method} is without ddiff, with which the others are compared; add it")
         flags += ["--method", options.method]
     outputs = [options.out / name for name in ("equal_cost", "published", "time")]
+    complete = True
     for out in outputs:
-        campaigns.run(options.program, str(campaigns.REPO / "examples/methods" / f"{out.name}.yaml"), "--out", str(out), *flags)
+        complete &= campaigns.run(options.program, str(campaigns.REPO / "examples/methods" / f"{out.name}.yaml"), "--out", str(out), *flags)
     subprocess.run([str(options.program), "report", *map(str, outputs[:2])], check=True)
     equal, published, timed = (campaigns.table((out / "results.csv").read_text()) for out in outputs)
     print(f"\n{times(restored_by_all(timed))}")
@@ -98,7 +99,7 @@ def main(argv: list[str]) -> int:
     print(f"\nmethods={methods} tasks={tasks} ddiff_best_or_tied={good} failed={failed}")
     if failed:
         print(f"compare_methods: {failed} items failed or are dead; results.csv in the folders of {options.out} has the reasons", file=sys.stderr)
-    return int(failed > 0)
+    return int(failed > 0 or not complete)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,8 @@ from PIL import Image
 TASKS = "super_resolution,inpaint_box,inpaint_random,gaussian_deblur,motion_deblur,phase_retrieval,nonlinear_deblur,hdr"
 MEMORY_SLOP = 64  # MiB that other processes may allocate meanwhile
 ABSENT = 8
+RUNTIME = 4  # the exit code of ddiff without the runtime or the device
+START = 600  # seconds until the first image: some providers compile for minutes
 
 
 class Absent(Exception):
@@ -55,7 +57,7 @@ class Check:
         ended = subprocess.run([*self.command(out, device, *args), "--quiet"], capture_output=True, text=True)
         if ended.returncode != 0:
             message = (ended.stderr.strip().splitlines() or [""])[-1]
-            raise Absent(message) if out == "probe" else RuntimeError(f"{out}: exit code {ended.returncode}: {message}")
+            raise (Absent if out == "probe" and ended.returncode == RUNTIME else RuntimeError)(f"{out}: exit code {ended.returncode}: {message}")
         return {f.parent.name: json.loads(f.read_text()) for f in (self.work / out).glob("items/*/result.json")}
 
     def memory(self) -> int:
@@ -63,7 +65,7 @@ class Check:
         device, _, index = self.o.device.partition(":")
         if device in ("cuda", "tensorrt"):
             query = ["nvidia-smi", "-i", index or "0", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
-            return int(subprocess.run(query, capture_output=True, text=True, check=True).stdout)
+            return int(subprocess.run(query, capture_output=True, text=True, check=True, timeout=20).stdout)
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 
     def picture(self, out: str, item: str) -> np.ndarray:
@@ -75,7 +77,14 @@ class Check:
         want = {r["item"]["task"]: self.picture("cpu", item) for item, r in cpu.items()}
         for precision in self.o.precisions:
             levels, psnr = {}, {}
-            for item, r in self.run(precision, self.o.device, *campaign, precision).items():
+            try:
+                results = self.run(precision, self.o.device, *campaign, precision)
+            except RuntimeError as err:
+                if precision == "float32":
+                    raise
+                self.report[precision] = {"lacks": str(err)}
+                continue
+            for item, r in results.items():
                 task = r["item"]["task"]
                 d = self.picture(precision, item) - want[task]
                 levels[task] = int(np.abs(d).max())
@@ -109,10 +118,11 @@ class Check:
         out = self.work / "process"
         command = self.command("process", self.o.device, "--task", "super_resolution", "--runs", "20", "--quiet")
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        before = len(list(out.glob("items/*/result.json")))
+        before, deadline = len(list(out.glob("items/*/result.json"))), time.monotonic() + START
         while len(list(out.glob("items/*/result.json"))) == before:
-            if process.poll() is not None:
-                raise RuntimeError(f"process: the run ended with {process.returncode} before a signal")
+            if process.poll() is not None or time.monotonic() > deadline:
+                process.kill()
+                raise RuntimeError(f"process: the run ended with {process.returncode}, or restored no image in {START} s, before a signal")
             time.sleep(0.05)
         return process
 
@@ -120,7 +130,11 @@ class Check:
         process = self.start()
         process.send_signal(signal.SIGTERM)
         begin = time.monotonic()
-        code = process.wait(60)
+        try:
+            code = process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
         self.report["process"] = {"drain_exit": code, "drain_seconds": round(time.monotonic() - begin, 2)}
         if code != 130:
             self.report["failures"].append(f"process: exit code {code} after SIGTERM, want 130")
@@ -129,17 +143,20 @@ class Check:
         process.kill()
         process.wait()
         deadline = time.monotonic() + 30
-        while self.o.device.startswith("cuda") and self.memory() > before + MEMORY_SLOP and time.monotonic() < deadline:
+        on_card = self.o.device.startswith(("cuda", "tensorrt"))
+        while on_card and self.memory() > before + MEMORY_SLOP and time.monotonic() < deadline:
             time.sleep(1)
         self.report["process"]["memory_mib"] = [before, self.memory()]
-        if self.o.device.startswith("cuda") and self.memory() > before + MEMORY_SLOP:
+        if on_card and self.memory() > before + MEMORY_SLOP:
             self.report["failures"].append(f"process: {self.memory()} MiB in use after SIGKILL, {before} before")
         self.run("process", self.o.device, "--task", "super_resolution", "--runs", "20")
 
     def line(self) -> str:
-        words = [f"device={self.o.device}", f"grey_levels={max(self.report['float32']['grey_levels'].values())}"]
-        words += [f"{p}_psnr={min(self.report[p]['psnr_to_cpu'].values()):.1f}" for p in self.o.precisions if p != "float32"]
-        return " ".join(words + [f"ms_b{s['batch']}={s['ms_per_step']:.2f}" for s in self.report["speed"]])
+        measured = {p: self.report[p] for p in self.o.precisions if "psnr_to_cpu" in self.report.get(p, {})}
+        words = [f"device={self.o.device}"]
+        words += [f"grey_levels={max(of['grey_levels'].values())}" for p, of in measured.items() if p == "float32"]
+        words += [f"{p}_psnr={min(of['psnr_to_cpu'].values()):.1f}" for p, of in measured.items() if p != "float32"]
+        return " ".join(words + [f"ms_b{s['batch']}={s['ms_per_step']:.2f}" for s in self.report.get("speed", [])])
 
 
 def main(argv: list[str]) -> int:
@@ -161,9 +178,11 @@ def main(argv: list[str]) -> int:
         except Absent as err:
             print(f"gpu_check: {err}\ngpu=absent")
             return ABSENT
-        check.tasks()
-        check.speed()
-        check.process()
+        for part in (check.tasks, check.speed, check.process):
+            try:
+                part()
+            except (RuntimeError, OSError, subprocess.SubprocessError) as err:
+                check.report["failures"].append(str(err))
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "gpu-check.json").write_text(json.dumps(check.report, indent=2) + "\n")
     for failure in check.report["failures"]:

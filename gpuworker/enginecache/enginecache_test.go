@@ -284,7 +284,7 @@ func TestFetchesOfPriors(t *testing.T) {
 
 		data := []byte("a file")
 		kept := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/b", Name: "kept"}
-		must(t, regular.Replace(e.files.file(kept.SHA256), data))
+		must(t, regular.Replace(e.files.file(kept.SHA256), data, 0o600))
 		fetch(kept, false, nil, 2)
 		fetch(kept, true, nil, 2)
 		time.Sleep(time.Hour)

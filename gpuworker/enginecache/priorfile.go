@@ -103,7 +103,7 @@ func (p priorFiles) fetch(ctx context.Context, from manifest.PriorFile) ([]byte,
 	if got := regular.SHA256(data); got != from.SHA256 {
 		return nil, fmt.Errorf("%w: the SHA-256 of %s is %.12s, the campaign expects %.12s; submit the campaign again", p.unusable, from.Key, got, from.SHA256)
 	}
-	if err := regular.Replace(p.file(from.SHA256), data); err != nil {
+	if err := regular.Replace(p.file(from.SHA256), data, 0o600); err != nil {
 		return nil, fmt.Errorf("cache %s %s: %w", p.kind, from.Key, err)
 	}
 	return data, nil

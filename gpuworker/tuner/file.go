@@ -81,5 +81,5 @@ func changeCurves(file string, change func(f *curvesFile)) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return regular.Replace(file, append(data, '\n'))
+	return regular.Replace(file, append(data, '\n'), 0o600)
 }

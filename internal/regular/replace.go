@@ -4,18 +4,20 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Replace writes a file atomically: it writes a temporary file in the same directory and renames it.
-func Replace(path string, data []byte) error {
+// Replace writes a file with these permissions atomically and durably: it writes and syncs a temporary file in the same directory and
+// renames it.
+func Replace(path string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {

@@ -14,14 +14,14 @@ func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a")
 	for _, text := range []string{"old", "new"} {
-		if err := regular.Replace(file, []byte(text)); err != nil {
+		if err := regular.Replace(file, []byte(text), 0o640); err != nil {
 			t.Fatal(err)
 		}
 		if data, err := os.ReadFile(file); err != nil || string(data) != text {
 			t.Errorf("read %q, %v; want %q", data, err, text)
 		}
 	}
-	if err := regular.Replace(dir, nil); err == nil {
+	if err := regular.Replace(dir, nil, 0o600); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
 	for _, pattern := range []string{filepath.Join(dir, ".*-*"), filepath.Join(filepath.Dir(dir), ".*-*")} {

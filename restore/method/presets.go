@@ -100,16 +100,26 @@ var readPresets = sync.OnceValue(func() map[string][]Row {
 		if len(fields) == 0 {
 			continue
 		}
+		bad := func(what string) { panic("presets.txt: " + what + ": " + line) }
+		if len(fields) < 5 {
+			bad("a row has a method, preset, task, steps and photographs")
+		}
 		steps, err := strconv.Atoi(fields[3])
 		if err != nil {
-			panic("presets.txt: " + line + err.Error())
+			bad("no number of steps")
 		}
 		row := Row{Preset: fields[1], Task: fields[2], Steps: steps, Values: map[string]parameter.Value{}}
 		for group := range strings.SplitSeq(fields[4], "+") {
+			if groups[group] == nil && group != "-" {
+				bad("unknown photographs " + group)
+			}
 			row.ChosenOn = union(row.ChosenOn, groups[group])
 		}
 		for _, assignment := range fields[5:] {
-			name, value, _ := strings.Cut(assignment, "=")
+			name, value, ok := strings.Cut(assignment, "=")
+			if _, twice := row.Values[name]; !ok || twice {
+				bad(assignment + " is no assignment, or the second one")
+			}
 			row.Values[name] = parameter.Word(value)
 			if number, err := strconv.ParseFloat(value, 64); err == nil {
 				row.Values[name] = parameter.Number(number)

@@ -127,8 +127,5 @@ func rewrite(data []byte, path, target string, metadata map[string]string) error
 	if out, err = (proto.MarshalOptions{Deterministic: true}).MarshalAppend(out, tail); err != nil {
 		return err
 	}
-	if err := regular.Replace(target, out); err != nil {
-		return err
-	}
-	return os.Chmod(target, info.Mode().Perm())
+	return regular.Replace(target, out, info.Mode().Perm())
 }

@@ -76,7 +76,8 @@ def test_times() -> None:
         "| hdr | 100 | 20.50 | 16.00 | 50 | 21.00 | 4.00 | 0.25 |"]
 
 
-def test_an_interrupt_waits_for_checkpoints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_waits_for_checkpoints(tmp_path: Path, sent: signal.Signals) -> None:
     stand_in = tmp_path / "ddiff"
     stand_in.write_text('#!/bin/sh\ntrap \'echo >> "$0.interrupts"; sleep 1; echo > "$0.stored"; exit 130\' INT\n'
                         'echo > "$0.started"\nwhile :; do sleep 0.05; done\n')
@@ -87,7 +88,7 @@ def test_an_interrupt_waits_for_checkpoints(tmp_path: Path) -> None:
     while not Path(f"{stand_in}.started").exists():
         assert time.monotonic() < deadline and tool.poll() is None
         time.sleep(0.01)
-    os.killpg(tool.pid, signal.SIGINT)  # as a terminal does
+    os.killpg(tool.pid, sent)  # as a terminal does
     assert tool.wait(60) in (-signal.SIGINT, 130)
     assert Path(f"{stand_in}.stored").exists() and Path(f"{stand_in}.interrupts").read_text() == "\n"
 

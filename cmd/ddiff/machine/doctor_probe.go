@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -68,6 +69,8 @@ func probe(ctx context.Context, device, library, plugin string) (string, error) 
 
 // gpu describes a GPU: name, memory and driver, as nvidia-smi reports them.
 func gpu(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second) // it hangs with a wedged driver
+	defer cancel()
 	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", "0", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader").Output()
 	if err != nil {
 		return "", fmt.Errorf("run nvidia-smi: %w", err)

@@ -31,53 +31,77 @@ func cudaBuild(t *testing.T, ort, deps string, flags ...string) Library {
 	return Library{Path: filepath.Join(ort, "libonnxruntime.so"), EP: CUDA}
 }
 
-// The dynamic loader finds dependencies in LD_LIBRARY_PATH or by the run path; missing ones are named, also indirect ones and
-// those of another architecture.
-func TestCUDALoadable(t *testing.T) {
-	byRunPath := []string{"-Wl,-rpath,$ORIGIN/../deps"}
-	for name, test := range map[string]struct {
+func TestLoaderMissing(t *testing.T) {
+	t.Parallel()
+	const runpath = "-Wl,-rpath,$ORIGIN/../deps"
+	tests := map[string]struct {
 		flags   []string
-		path    bool     // LD_LIBRARY_PATH has the directory of the dependencies
-		removed []string // from it
-		foreign string   // a library made to be of another architecture
+		removed string
+		foreign string // a library made to be of another architecture
+		find    func(deps string) loader
 		want    []string
 	}{
-		"nowhere":                      {want: []string{blas, cuDNN}},
-		"LD_LIBRARY_PATH":              {path: true},
-		"run path":                     {flags: byRunPath, want: []string{cuDNN}},
-		"indirect missing on run path": {flags: byRunPath, removed: []string{blasLt}, want: []string{blasLt, cuDNN}},
-		"indirect missing":             {path: true, removed: []string{blasLt}, want: []string{blasLt}},
-		"cuDNN missing":                {path: true, removed: []string{cuDNN}, want: []string{cuDNN}},
-		"wrong architecture":           {path: true, foreign: blas, want: []string{blas}},
-		"not beside the provider":      {path: true, removed: []string{"../ort/" + providersShared}, want: []string{providersShared}},
-	} {
+		"nowhere":         {want: []string{blas, cuDNN}},
+		"LD_LIBRARY_PATH": {find: func(deps string) loader { return loader{path: []string{"/nowhere", deps}} }},
+		"usual directory": {find: func(deps string) loader { return loader{usual: []string{deps}} }},
+		"loader cache": {find: func(deps string) loader {
+			return loader{cache: map[string][]string{
+				blas: {filepath.Join(deps, blas)}, blasLt: {"/stale", filepath.Join(deps, blasLt)}, cuDNN: {filepath.Join(deps, cuDNN)}}}
+		}},
+		"run path":                     {flags: []string{runpath}},
+		"indirect missing on run path": {flags: []string{runpath}, removed: blasLt, want: []string{blasLt}},
+		"indirect missing":             {removed: blasLt, find: func(deps string) loader { return loader{path: []string{deps}} }, want: []string{blasLt}},
+		"cuDNN missing":                {removed: cuDNN, find: func(deps string) loader { return loader{path: []string{deps}} }, want: []string{cuDNN}},
+		"wrong architecture":           {foreign: blas, find: func(deps string) loader { return loader{path: []string{deps}} }, want: []string{blas}},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			root := filepath.Join(t.TempDir(), "x")
 			deps := filepath.Join(root, "deps")
 			lib := cudaBuild(t, filepath.Join(root, "ort"), deps, test.flags...)
-			for _, name := range test.removed {
-				must(t, os.Remove(filepath.Join(deps, name)))
+			if test.removed != "" {
+				must(t, os.Remove(filepath.Join(deps, test.removed)))
 			}
 			if test.foreign != "" {
 				content := read(t, filepath.Join(deps, test.foreign))
 				content[18], content[19] = 0xf3, 0 // e_machine: RISC-V
 				write(t, filepath.Join(deps, test.foreign), content)
 			}
-			t.Setenv("LD_LIBRARY_PATH", map[bool]string{true: "/nowhere:" + deps}[test.path])
-			err := CUDALoadable(lib)
-			if len(test.want) == 0 {
-				must(t, err)
-				return
+			var find loader
+			if test.find != nil {
+				find = test.find(deps)
 			}
+			missing, err := find.missing(cudaProvider(lib.Path), cuDNN)
+			slices.Sort(missing)
 			slices.Sort(test.want)
-			missing, ok := errors.AsType[*MissingLibrariesError](err)
-			if !ok || !slices.Equal(missing.Missing, test.want) {
-				t.Fatalf("error %v, want missing %q", err, test.want)
-			}
-			if !strings.Contains(err.Error(), test.want[0]) || !strings.Contains(err.Error(), "LD_LIBRARY_PATH") {
-				t.Errorf("error does not contain the missing library and the remedy: %v", err)
+			if err != nil || !slices.Equal(missing, test.want) {
+				t.Errorf("missing %q, %v; want %q", missing, err, test.want)
 			}
 		})
+	}
+}
+
+func TestCUDALoadable(t *testing.T) {
+	ort, deps := t.TempDir(), t.TempDir()
+	lib := cudaBuild(t, ort, deps)
+	t.Setenv("LD_LIBRARY_PATH", "")
+	err := CUDALoadable(lib)
+	missing, ok := errors.AsType[*MissingLibrariesError](err)
+	if !ok || !slices.Contains(missing.Missing, blas) || slices.Contains(missing.Missing, providersShared) {
+		t.Fatalf("got %v, want missing %s", err, blas)
+	}
+	if !strings.Contains(err.Error(), blas) || !strings.Contains(err.Error(), "LD_LIBRARY_PATH") {
+		t.Errorf("error does not contain the missing library and the remedy: %v", err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", "/nowhere:"+deps)
+	if err := CUDALoadable(lib); err != nil {
+		t.Errorf("with all dependencies: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(ort, providersShared)))
+	missing, ok = errors.AsType[*MissingLibrariesError](CUDALoadable(lib))
+	if !ok || !slices.Equal(missing.Missing, []string{providersShared}) {
+		t.Errorf("got %v, want missing %s", missing, providersShared)
 	}
 }
 
@@ -89,13 +113,39 @@ func TestCUDALoadableWithoutProvider(t *testing.T) {
 	}
 }
 
-// The loader's cache of a Linux with glibc contains the C library.
-func TestFindable(t *testing.T) {
+func TestParseLoaderCache(t *testing.T) {
 	t.Parallel()
-	if _, err := loaderProgram("/sbin/ldconfig", "-p"); err != nil {
+	cache := parseLoaderCache([]byte("1390 libs found in cache `/etc/ld.so.cache'\n" +
+		"\tlibm.so.6 (libc6,x86-64, OS ABI: Linux 3.2.0) => /lib/x86_64-linux-gnu/libm.so.6\n" +
+		"\tlibm.so.6 (libc6) => /lib/i386-linux-gnu/libm.so.6\n" +
+		"\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/nvidia dir/libcuda.so.1\n" +
+		"Cache generated by: ldconfig\n"))
+	if len(cache) != 2 || len(cache["libm.so.6"]) != 2 ||
+		!slices.Equal(cache["libcuda.so.1"], []string{"/usr/lib/nvidia dir/libcuda.so.1"}) {
+		t.Errorf("got %q", cache)
+	}
+}
+
+// TestLoaderCache: the loader's cache of a Linux with glibc contains the C library.
+func TestLoaderCache(t *testing.T) {
+	t.Parallel()
+	cache := loaderCache()
+	if len(cache) == 0 {
 		t.Skip("no ldconfig on this machine")
 	}
-	if !findable("libc.so.6", t.TempDir()) || findable(blas, t.TempDir()) {
-		t.Error("the loader's cache was not read")
+	if len(cache["libc.so.6"]) == 0 {
+		t.Errorf("%d names, none of them libc.so.6", len(cache))
 	}
+}
+
+func FuzzParseLoaderCache(f *testing.F) {
+	f.Add([]byte("\tlibm.so.6 (libc6,x86-64) => /lib/libm.so.6\n"))
+	f.Add([]byte(" => (\n"))
+	f.Fuzz(func(t *testing.T, output []byte) {
+		for name, files := range parseLoaderCache(output) {
+			if name == "" || len(files) == 0 {
+				t.Errorf("name %q with files %q", name, files)
+			}
+		}
+	})
 }

@@ -2,6 +2,7 @@ package install
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,18 +90,36 @@ func inspect(path, ep, source string) (Library, error) {
 	return lib, nil
 }
 
+// openELF opens a shared library. The caller closes it.
+func openELF(path string) (*elfFile, error) {
+	f, _, err := regular.Open(path, regular.NoLimit)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := elf.NewFile(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &elfFile{parsed, f}, nil
+}
+
+// elfFile is an open shared library.
+type elfFile struct {
+	*elf.File
+	file *os.File
+}
+
+// Close closes the file.
+func (f *elfFile) Close() error { return f.file.Close() }
+
 // elfVersion returns the release of an ONNX Runtime from the symbol version that its build defines, such as VERS_1.30.0,
 // or "" for builds without one.
 func elfVersion(path string) (string, error) {
-	opened, _, err := regular.Open(path, regular.NoLimit)
+	file, err := openELF(path)
 	if err != nil {
 		return "", fmt.Errorf("%s is not a shared library (%w): %w", path, err, ErrUnsupported)
 	}
-	defer opened.Close()
-	file, err := elf.NewFile(opened)
-	if err != nil {
-		return "", fmt.Errorf("%s is not a shared library (%w): %w", path, err, ErrUnsupported)
-	}
+	defer file.Close() //nolint:errcheck // opened for reading
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 	if want, known := machines[runtime.GOARCH]; known && file.Machine != want {
 		return "", fmt.Errorf("%s is built for %v, this machine is %v: %w", path, file.Machine, want, ErrUnsupported)
