@@ -84,7 +84,7 @@ func TestEngineReusesSolvers(t *testing.T) {
 	e := newEngine(t, onnxtest.Runtime(t), restore.Config{Methods: method.Builtin(), Operators: operator.Builtin()})
 	solverOf := func(task string, steps int) *solver.Solver {
 		t.Helper()
-		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps})
+		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: task, Steps: steps})
 		s, err := e.Solver(restore.Plan{Task: task, Image: rgb(32, 32), Solver: cfg}, 1)
 		must(t, err)
 		if s.Steps() != steps {

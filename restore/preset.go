@@ -19,7 +19,7 @@ type Preset struct {
 }
 
 // bundledPreset reports whether a preset was chosen for the bundled prior. All others are of publications, for their priors.
-func bundledPreset(name string) bool { return name == "natural" || name == "fast" }
+func bundledPreset(name string) bool { return name == "natural" || name == "gradient" }
 
 // Preset compares a plan with a preset; sigma is the noise of the measurement. The error wraps [method.ErrSetting].
 func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {

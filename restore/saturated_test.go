@@ -17,7 +17,7 @@ func TestSaturatedEntriesReturn(t *testing.T) {
 	dark := photographs(t, e, op)[3:4] // hubble_deep_field
 	ratio := map[string]float64{}
 	for _, rule := range []string{"never", "beyond_noise"} {
-		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR, Steps: 100,
+		cfg := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR, Steps: 100,
 			Values: map[string]parameter.Value{"recover": parameter.Word(rule)}})
 		psnr, square := restored(t, e, op, cfg, dark)
 		ratio[rule] = square / (effectSigma * effectSigma)

@@ -16,7 +16,7 @@ func TestTasks(t *testing.T) {
 	all := operator.Builtin().Names()
 	e := ddiff(t, "tasks")
 	wantCode(t, e, 0)
-	for _, want := range append(all, "natural", "fast", "ffhq", "imagenet", "diff_pnp_hqs") {
+	for _, want := range append(all, "natural", "gradient", "ffhq", "imagenet", "diff_pnp_hqs") {
 		if !strings.Contains(e.stdout, want) {
 			t.Errorf("%s is missing\n%v", want, e)
 		}

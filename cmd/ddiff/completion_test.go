@@ -33,7 +33,7 @@ func TestCompletion(t *testing.T) {
 		{"run --task hd", "hdr ."},
 		{"run --task hdr,super", "hdr,super_resolution hdr,super_resolution_area ."},
 		{"run --method diff_pnp_", "diff_pnp_admm diff_pnp_hqs ."},
-		{"run --preset ", "natural fast ffhq imagenet"},
+		{"run --preset ", "natural gradient ffhq imagenet"},
 		{"run --fit ", "center_crop resize pad ."},
 		{"run --select m", "mean min_misfit ."},
 		{"run --precision ", "float32 bfloat16 float16 auto"},

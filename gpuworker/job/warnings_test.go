@@ -118,7 +118,7 @@ func TestPresetsOfPriors(t *testing.T) {
 	e := engineOf(t)
 	plan := planned(t, Loader{Engine: e}, workertest.Item(t, e, 32, 32)).Plan
 	natural, err := e.Preset(plan, "natural", 0.05)
-	if err != nil || !natural.Foreign || natural.Steps != 75 {
+	if err != nil || !natural.Foreign || natural.Steps != 50 {
 		t.Errorf("natural: %+v, %v", natural, err)
 	}
 	if ffhq, err := e.Preset(plan, "ffhq", 0.05); err != nil || ffhq.Foreign || ffhq.Steps != 1000 {

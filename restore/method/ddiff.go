@@ -22,6 +22,14 @@ import (
 // and the answer is x_s after the last step, where ᾱ_s = 1: x + u, or x with the parameter answer. With the answer x_t the last step
 // changes nothing. The gradient is per image over the observed entries. The released code of the authors (SoniaMinseoKim/ddiff-cvpr at ae3ce1f,
 // ddiff_sample.py) has the unit gradient and the answer x_t, and so have the presets ffhq and imagenet.
+//
+// With the data step proximal, which is not the paper's, the steps differ in
+//
+//	x   = argmin_x ‖y − A(x)‖² + ρ_t·‖x − v‖², with ρ_t = λ·(σ/2)²·ᾱ_t/(1−ᾱ_t)
+//	u   = δ·(u + x − z), with δ = dual
+//
+// and the times begin at t_start, with x_t = √ᾱ_t·x_y + √(1−ᾱ_t)·ε and the image x_y of [Builder.Rough], because at earlier times
+// the measurement alone says more than the prior. With the sigma_rule none, x_s = √ᾱ_s·(x + u), and x_t begins without noise. See docs/methods/ddiff.md.
 func DDiff() Method {
 	return ddiff{name: "ddiff", about: "Dual Ascent Diffusion", dual: true, noisy: true}
 }
@@ -54,7 +62,11 @@ type ddiff struct {
 const (
 	sigmaDDPM = "ddpm" // √((1−ᾱ_s)/(1−ᾱ_t))·√(1−ᾱ_t/ᾱ_s)
 	sigmaFull = "full" // √(1−ᾱ_s)
+	sigmaNone = "none" // 0, and ε̂ has the weight 0: the data step is followed by no noise at all
 )
+
+// dataProximal is the data term's proximal operator in place of a step along its gradient, dataGradient.
+const dataProximal = "proximal"
 
 // The answers.
 const (
@@ -87,8 +99,8 @@ func ddiffParameters() parameter.List {
 		{Name: "t_gamma", Time: true, Unit: "time index", Default: 90, Doc: "time at which the factor of gamma0 changes"},
 		{Name: "t0", Time: true, Unit: "time index", Default: 300, Off: "no noise at any step",
 			Doc: "no noise is added from this time down; none: no noise at any step"},
-		{Name: "sigma_rule", Choices: []string{sigmaDDPM, sigmaFull},
-			Doc: "noise of the reverse step: the posterior's (ddpm), or all of the noise level (full)"},
+		{Name: "sigma_rule", Choices: []string{sigmaDDPM, sigmaFull, sigmaNone},
+			Doc: "noise of the reverse step: the posterior's (ddpm), all of the noise level (full), or neither new noise nor the estimate of the old one (none)"},
 		{Name: "gradient", Choices: []string{GradientNorm, GradientSquared, GradientUnit},
 			Doc: "gradient of ‖y − A(x)‖ (norm), of its square (squared), or either one divided by its norm (unit)"},
 	}
@@ -103,8 +115,18 @@ func (m ddiff) Info() Info {
 				Doc: "the result: x + u after the last step as in the paper's text, x, or x_t, the state before the last step as in the authors' code"},
 			parameter.Parameter{Name: "recover", Added: true, Choices: []string{recoverNever, recoverBeyond},
 				Doc: "gradient at saturated entries of hdr: 0, or passed where the residual leads back by more than 4·noise_std"},
-			parameter.Parameter{Name: "noise_std", For: "recover", Min: 0.001, Max: 1, Default: 0.05,
-				Doc: "standard deviation of the measurement noise, of recover; default: the campaign's sigma"},
+			parameter.Parameter{Name: "data_step", Added: true, Choices: []string{dataGradient, dataProximal},
+				Doc: "a step along the gradient, or the exact minimum of data term and distance (proximal), which ignores gamma0, a, b, t_gamma and gradient"},
+			parameter.Parameter{Name: "noise_std", For: []string{"recover", "data_step"}, Min: 0.001, Max: 1, Default: 0.05,
+				Doc: "standard deviation of the measurement noise, of recover and proximal; default: the campaign's sigma"},
+			parameter.Parameter{Name: "lambda", For: []string{"data_step"}, Max: largest, Open: true, Default: 3,
+				Doc: "weight λ of the prior against the measurement in the proximal data step"},
+			parameter.Parameter{Name: "t_start", For: []string{"data_step"}, Time: true, Unit: "time index", Default: 250, Off: "from the last time",
+				Doc: "first time of the run with the proximal data step, which begins with an image made from y"},
+			parameter.Parameter{Name: "cg_steps", For: []string{"data_step"}, Min: 1, Max: 100, Integer: true, Default: 5,
+				Doc: "iterations of conjugate gradients in the proximal data step of operators without a decomposition"},
+			parameter.Parameter{Name: "dual", For: []string{"data_step"}, Max: 1,
+				Doc: "factor of the dual variable after a step with the proximal data step: 1 keeps it, 0 is none"},
 		),
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: presetRows("ddiff"),
@@ -130,6 +152,10 @@ func (m ddiff) Info() Info {
 
 func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error) {
 	levels, err := Levels(schedule, s.Steps)
+	proximal := s.Word("data_step") == dataProximal
+	if err == nil && proximal {
+		levels, err = levelsFrom(schedule, int(s.Number("t_start")), s.Steps)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +167,19 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 		}
 		gamma := s.Number("gamma0") * factor * gammaScale(s.Word("gradient"), image)
 		st := Step{Time: l.Time, Scalars: map[string]float64{"gamma": gamma}}
+		if proximal {
+			st.Scalars["rho"] = proximalWeight(s.Number("lambda"), s.Number("noise_std"), l)
+			st.Scalars["start_of_x"], st.Scalars["start_of_y"] = 1, 0
+			if i == 0 {
+				st.Scalars["start_of_x"], st.Scalars["start_of_y"] = math.Sqrt(1-l.Alpha), math.Sqrt(l.Alpha)
+				if !m.noisy || s.Word("sigma_rule") == sigmaNone {
+					st.Scalars["start_of_x"] = 0
+				}
+			}
+		}
 		if m.noisy {
-			sigma := reverseStd(s.Word("sigma_rule"), l)
+			sigma, k := reverseStep(s.Word("sigma_rule"), l)
 			a, b := math.Sqrt(l.Alpha), math.Sqrt(1-l.Alpha)
-			k := math.Sqrt(max(0, 1-l.Next-sigma*sigma))
 			st.Scalars["next_of_x"] = math.Sqrt(l.Next) - k*a/b
 			st.Scalars["next_of_u"] = math.Sqrt(l.Next)
 			st.Scalars["next_of_xt"] = k / b
@@ -173,18 +208,37 @@ func gammaScale(gradient string, image operator.Shape) float64 {
 	return 1
 }
 
-// reverseStd is σ_t of the reverse step.
-func reverseStd(rule string, l Level) float64 {
-	if rule == sigmaFull {
-		return math.Sqrt(1 - l.Next)
+// reverseStep returns σ_t of the reverse step and the weight of ε̂.
+func reverseStep(rule string, l Level) (sigma, kept float64) {
+	switch rule {
+	case sigmaNone:
+		return 0, 0
+	case sigmaFull:
+		sigma = math.Sqrt(1 - l.Next)
+	default:
+		sigma = math.Sqrt((1-l.Next)/(1-l.Alpha)) * math.Sqrt(1-l.Alpha/l.Next)
 	}
-	return math.Sqrt((1-l.Next)/(1-l.Alpha)) * math.Sqrt(1-l.Alpha/l.Next)
+	return sigma, math.Sqrt(max(0, 1-l.Next-sigma*sigma))
+}
+
+// proximalWeight is ρ_t for the noise σ of y. As DiffPIR's, it is that of images in [0, 1], where σ is half as large.
+func proximalWeight(lambda, sigma float64, l Level) float64 {
+	return max(lambda*sigma*sigma/4*l.Alpha/(1-l.Alpha), 1e-30)
 }
 
 func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
-	x0 := b.State("x") // x_t
+	proximal := s.Word("data_step") == dataProximal
+	dual := m.dual && (!proximal || s.Number("dual") > 0) // else u is 0
+	x0 := b.State("x")                                    // x_t
+	if proximal {
+		rough, err := b.Rough()
+		if err != nil {
+			return Next{}, err
+		}
+		x0 = b.Add(b.Mul(x0, b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
+	}
 	xt := x0
-	if m.dual && !m.noisy {
+	if dual && !m.noisy {
 		xt = b.Add(x0, b.State("u"))
 	}
 	z, err := b.Clean(xt)
@@ -192,19 +246,24 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 		return Next{}, err
 	}
 	v := z
-	if m.dual {
+	if dual {
 		v = b.Minus(z, b.State("u"))
 	}
 	limit := 0.0 // recoverNever
 	if s.Word("recover") == recoverBeyond {
 		limit = recoverLimit * s.Number("noise_std")
 	}
-	pull, dataNorm, err := b.PullBack(v, b.Planned("gamma"), s.Word("gradient"), limit)
+	var pull, dataNorm onnx.Value
+	if proximal {
+		pull, dataNorm, err = b.Proximal(v, b.Planned("rho"), int(s.Number("cg_steps")), limit)
+	} else {
+		pull, dataNorm, err = b.PullBack(v, b.Planned("gamma"), s.Word("gradient"), limit)
+	}
 	if err != nil {
 		return Next{}, err
 	}
 	x := b.Add(v, pull)
-	if m.dual {
+	if dual {
 		// The curve is that of z; without a dual variable v is z.
 		r, err := b.Residual(z)
 		if err != nil {
@@ -216,7 +275,7 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	next := x
 	if m.noisy {
 		next = b.Add(b.Mul(x, b.Planned("next_of_x")), b.Mul(x0, b.Planned("next_of_xt")))
-		if m.dual {
+		if dual {
 			next = b.Add(next, b.Mul(b.State("u"), b.Planned("next_of_u")))
 		}
 		next = b.Add(next, b.Draw("noise"))
@@ -232,10 +291,16 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 			"delta_u":     b.Zeros(),
 		},
 	}
-	if m.dual {
-		out.State["u"] = pull // u + x − z = x − v
-		out.Curves["dual_norm"] = b.Norm(pull)
-		out.Curves["delta_u"] = out.Curves["primal_norm"] // u grows by x − z
+	switch {
+	case dual:
+		u := pull // u + x − z = x − v
+		if proximal {
+			u = b.Mul(u, b.Scalar(float32(s.Number("dual"))))
+		}
+		out.State["u"], out.Curves["dual_norm"] = u, b.Norm(u)
+		out.Curves["delta_u"] = b.Norm(b.Minus(u, b.State("u")))
+	case m.dual:
+		out.State["u"] = b.State("u")
 	}
 	return out, nil
 }

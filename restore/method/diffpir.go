@@ -161,18 +161,13 @@ func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
 
 // diffPIRChange returns x − z of the data term, and ‖y − A(z)‖.
 func diffPIRChange(b *Builder, z onnx.Value, dataStep string) (change, norm onnx.Value, err error) {
-	d, err := b.SVD()
-	if dataStep == dataGradient || errors.Is(err, operator.ErrNoSVD) {
-		return b.Pull(z, b.Planned("gamma"), GradientSquared)
+	if dataStep == dataAnalytic {
+		if change, norm, err = b.ProximalSVD(z, b.Planned("rho")); err == nil {
+			return change, norm, nil
+		}
+		if !errors.Is(err, operator.ErrNoSVD) {
+			return change, norm, fmt.Errorf("%w; set data_step: gradient", err)
+		}
 	}
-	if err != nil {
-		return change, norm, fmt.Errorf("%w; set data_step: gradient", err)
-	}
-	r, err := b.Residual(z)
-	if err != nil {
-		return change, norm, err
-	}
-	values := d.Values(0)
-	factor := b.Div(values, b.Add(b.Mul(values, values), b.Planned("rho")))
-	return d.V(b.Mul(d.Ut(r), factor)), b.Norm(r), nil
+	return b.Pull(z, b.Planned("gamma"), GradientSquared)
 }

@@ -79,7 +79,7 @@ func TestDDiffNoise(t *testing.T) {
 		"full": func(l method.Level) float64 { return 1 - l.Next },
 		"ddpm": func(l method.Level) float64 { return (1 - l.Next) / (1 - l.Alpha) * (1 - l.Alpha/l.Next) },
 	} {
-		s := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR, Steps: steps,
+		s := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR, Steps: steps,
 			Values: map[string]parameter.Value{"sigma_rule": parameter.Word(rule), "t0": parameter.Number(300)}})
 		plan, err := method.DDiff().Plan(s, schedule, operator.Shape{Channels: 3, Height: 256, Width: 256})
 		if err != nil {

@@ -17,13 +17,18 @@ type Level struct {
 // Levels respaces a schedule to n steps. Their times are spread evenly from the last to the first, round(i·(T−1)/(n−1)) for i = n−1 … 0, halves
 // to even, as in guided-diffusion. It returns ErrSetting unless 2 ≤ n ≤ T.
 func Levels(s prior.Schedule, n int) ([]Level, error) {
-	total := s.Steps()
-	if n < 2 || n > total {
-		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the steps of the prior's schedule", ErrSetting, n, total)
+	return levelsFrom(s, s.Steps()-1, n)
+}
+
+// levelsFrom are n levels whose times are spread evenly from start, at most T−1, to 0.
+func levelsFrom(s prior.Schedule, start, n int) ([]Level, error) {
+	start = min(start, s.Steps()-1)
+	if n < 2 || n > start+1 {
+		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the times from t_start down", ErrSetting, n, start+1)
 	}
 	times := make([]int, n)
 	for i := range times {
-		times[n-1-i] = int(math.RoundToEven(float64(i) * float64(total-1) / float64(n-1)))
+		times[n-1-i] = int(math.RoundToEven(float64(i) * float64(start) / float64(n-1)))
 	}
 	return levelsAt(s, times), nil
 }

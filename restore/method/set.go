@@ -148,7 +148,7 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		if p.Off != "" && v.Word == parameter.None {
 			v = parameter.Number(float64(total - 1))
 		}
-		if p.Added && v == p.Start() || p.For != "" && out.Value(p.For) == (parameter.Value{}) {
+		if p.Added && v == p.Start() || out.idle(p) {
 			continue
 		}
 		out.Values = append(out.Values, Setting{p.Name, v})

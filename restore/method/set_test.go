@@ -41,10 +41,10 @@ func TestResolveMissingValue(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	natural := method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR}
+	natural := method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR}
 	s := resolve(t, natural)
 	if s.Steps != 150 || s.Number("t0") != 300 || s.Word("answer") != "x" || s.Number("gamma0") != 4 || s.Number("a") != 3.3 {
-		t.Errorf("natural, hdr: %+v", s)
+		t.Errorf("gradient, hdr: %+v", s)
 	}
 	natural.Steps = 7
 	natural.Values = map[string]parameter.Value{"t0": parameter.Word(parameter.None), "gamma0": parameter.Number(9), "another's": parameter.Number(1)}
@@ -56,10 +56,10 @@ func TestResolve(t *testing.T) {
 		t.Errorf("task without a row: %+v", s)
 	}
 	for want, r := range map[string]method.Request{
-		`method: "mcg" is none of [ddiff`:                         {Method: "mcg", Preset: "natural", Task: "hdr"},
-		`preset: "faces" is none of [natural fast ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
-		"steps: 1001 is out of range, want 2 to 1000":             {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
-		"steps: 1 is out of range":                                {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
+		`method: "mcg" is none of [ddiff`:                             {Method: "mcg", Preset: "natural", Task: "hdr"},
+		`preset: "faces" is none of [natural gradient ffhq imagenet]`: {Method: "ddiff", Preset: "faces", Task: "hdr"},
+		"steps: 1001 is out of range, want 2 to 1000":                 {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1001},
+		"steps: 1 is out of range":                                    {Method: "ddiff", Preset: "natural", Task: "hdr", Steps: 1},
 		"t_gamma: 1001 is outside integers in [0, 1000]": {Method: "ddiff", Preset: "natural", Task: "hdr",
 			Values: map[string]parameter.Value{"t_gamma": parameter.Number(1001)}},
 	} {
@@ -113,7 +113,7 @@ func TestSettingsJSON(t *testing.T) {
 
 func TestSettingsCheck(t *testing.T) {
 	t.Parallel()
-	good := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: operator.HDR})
+	good := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR})
 	info := method.DDiff().Info()
 	num := parameter.Number
 	lacking := good
@@ -132,9 +132,9 @@ func TestSettingsCheck(t *testing.T) {
 		"is missing":          lacking,
 		"answer: is x_plus_u": good.With("answer", parameter.Word("x_plus_u")),
 		"recover: both":       good.With("recover", parameter.Word("both")),
-		"noise_std: has no effect without recover": resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR}).With("noise_std", num(0.1)),
-		`method: "ddiff_hqs"`:                      other,
-		"gamma0: is missing":                       lacking.With("zeta", num(1)),
+		"noise_std: has no effect without recover or data_step": resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: operator.HDR}).With("noise_std", num(0.1)),
+		`method: "ddiff_hqs"`: other,
+		"gamma0: is missing":  lacking.With("zeta", num(1)),
 	} {
 		if err := s.Check(info, total); !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -223,8 +223,10 @@ func TestAddedParameters(t *testing.T) {
 			if start := p.Start(); p.Added && start.Word == "" && start.Number != 0 {
 				t.Errorf("%s: the default of the added parameter %s is %v, want 0 or a word", m.Info().Name, p.Name, start)
 			}
-			if p.For != "" && !slices.Contains(names[:i], p.For) {
-				t.Errorf("%s: %s is for %s, which is not before it", m.Info().Name, p.Name, p.For)
+			for _, parent := range p.For {
+				if !slices.Contains(names[:i], parent) {
+					t.Errorf("%s: %s is for %s, which is not before it", m.Info().Name, p.Name, parent)
+				}
 			}
 		}
 	}

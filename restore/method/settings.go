@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ddiff/restore/parameter"
 )
@@ -110,6 +111,11 @@ func (s *Settings) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// idle reports whether a parameter has no effect because the settings have none of those that it is for.
+func (s Settings) idle(p parameter.Parameter) bool {
+	return len(p.For) > 0 && !slices.ContainsFunc(p.For, func(name string) bool { return s.Value(name) != parameter.Value{} })
+}
+
 // Check tests that the settings are complete and valid for a method and a schedule of total time indices. The error
 // wraps ErrSetting and names the setting.
 func (s Settings) Check(m Info, total int) error {
@@ -125,14 +131,14 @@ func (s Settings) Check(m Info, total int) error {
 	known := 0
 	for _, p := range m.Parameters {
 		i := slices.IndexFunc(s.Values, func(v Setting) bool { return v.Name == p.Name })
-		idle := p.For != "" && s.Value(p.For) == (parameter.Value{})
+		idle := s.idle(p)
 		switch {
 		case i < 0 && (p.Added || idle):
 			continue
 		case i < 0:
 			return fmt.Errorf("%w %s: is missing", ErrSetting, p.Name)
 		case idle:
-			return fmt.Errorf("%w %s: has no effect without %s", ErrSetting, p.Name, p.For)
+			return fmt.Errorf("%w %s: has no effect without %s", ErrSetting, p.Name, strings.Join(p.For, " or "))
 		}
 		known++
 		if err := p.Of(total).Test(s.Values[i].Value); err != nil {

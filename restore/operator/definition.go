@@ -81,7 +81,7 @@ type Expression struct {
 	// gradient is that of A.
 	Smooth func(g *onnx.Graph, x, v onnx.Value) onnx.Value
 	// Recover builds Jᵀ·w for weights w in the shape of y, and passes w also at saturated entries of A(x) whose residual
-	// r = y − A(x) leads back into the range by more than limit. Nil: A does not saturate.
+	// r = y − A(x) leads back into the range by more than limit. Nil: A does not saturate. J is diagonal, so that this is J·w too.
 	Recover func(g *onnx.Graph, x, w, r onnx.Value, limit float32) onnx.Value
 	// Range has the entries of y without noise, apart from overshoot. Nil: [−1, 1]; unknown for a file's operator.
 	Range *Range

@@ -41,8 +41,8 @@ type Parameter struct {
 	// Added: the parameter came when items without it were stored. Settings and operators leave it out at its default, 0 or the first choice,
 	// so that these items keep their identities.
 	Added bool
-	// For names an added parameter, before this one, without which this one has no effect: settings leave out both or none.
-	For string
+	// For names added parameters, before this one, without any of which this one has no effect: settings then leave it out.
+	For []string
 	// Off documents the effect of the word [None] in a few words. Empty: the word is not accepted.
 	Off string
 }

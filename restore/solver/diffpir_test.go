@@ -7,6 +7,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -26,6 +27,7 @@ func (c conditioned) Plan(s method.Settings, schedule prior.Schedule, _ operator
 		k := math.Sqrt(max(0, 1-l.Next-std*std)) / math.Sqrt(1-l.Alpha)                                                 // DDiff's weight of ε̂
 		out = append(out, method.Step{Time: l.Time, Std: map[string]float64{"noise": std}, Scalars: map[string]float64{ // (iii): no t0
 			"gamma": gamma, "next_of_x": math.Sqrt(l.Next) - k*math.Sqrt(l.Alpha), "next_of_xt": k, "next_of_u": 0,
+			"rho": 1 / (2 * gamma), "start_of_x": 1, "start_of_y": 0,
 		}})
 	}
 	return out, err
@@ -45,36 +47,47 @@ func (p paperDiffPIR) Plan(s method.Settings, schedule prior.Schedule, image ope
 	return plan, nil
 }
 
-// TestDiffPIRIsDDiffHQS: under the paper's conditions, DDiff-HQS gives the images and curves of DiffPIR.
+// TestDiffPIRIsDDiffHQS: under the paper's conditions, DDiff-HQS gives the images and curves of DiffPIR, with the gradient step and with
+// the exact solution of the data term.
 func TestDiffPIRIsDDiffHQS(t *testing.T) {
 	t.Parallel()
 	const steps, lambda, sigma = 20, 4e5, 0.05 // a large λ: without the bound, γ_t at the first steps is then at most 12
 	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
 	probs := problems(t, op, 2, sigma)
-	for _, zeta := range []float64{0, 0.3, 1} {
+	for _, c := range []struct {
+		zeta         float64
+		theirs, ours string
+	}{
+		{0, "gradient", "gradient"}, {0.3, "gradient", "gradient"}, {1, "gradient", "gradient"},
+		{0.3, "analytic", "proximal"},
+	} {
+		zeta := c.zeta
 		settings := with(resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Steps: steps}),
-			"zeta", zeta, "lambda", lambda, "gamma_max", 1e6, "data_step", "gradient", "skip_type", "uniform",
+			"zeta", zeta, "lambda", lambda, "gamma_max", 1e6, "data_step", c.theirs, "skip_type", "uniform",
 			"noise_std", 2*sigma) // the method halves it, as the authors' code does
 		paper := planRun(t, paperDiffPIR{method.DiffPIR()}, settings, p, op)
 		want := solve(t, compile(t, onnxtest.Runtime(t), paper, 2, Build{}), probs)
-		hqs := with(resolve(t, method.Request{Method: "ddiff_hqs", Preset: "natural", Task: op.Task, Steps: steps}), "gradient", method.GradientSquared)
+		hqs := with(resolve(t, method.Request{Method: "ddiff_hqs", Preset: "gradient", Task: op.Task, Steps: steps}), "gradient", method.GradientSquared)
+		if c.ours == "proximal" {
+			hqs = resolve(t, method.Request{Method: "ddiff_hqs", Preset: "natural", Task: op.Task, Steps: steps, Values: map[string]parameter.Value{"sigma_rule": parameter.Word("ddpm")}})
+		}
 		run := planRun(t, conditioned{method.DDiffHQS(), zeta, lambda, sigma}, hqs, p, op)
 		got := solve(t, compile(t, onnxtest.Runtime(t), run, 2, Build{}), probs)
 		for i := range want {
 			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-4) {
-				t.Errorf("zeta %g: image %d differs by %.2g", zeta, i, d)
+				t.Errorf("%+v: image %d differs by %.2g", c, i, d)
 			}
-			for _, c := range want[i].Curves.Curves {
-				if c.Name == "rho" {
+			for _, curve := range want[i].Curves.Curves {
+				if curve.Name == "rho" || curve.Name == "gamma" && c.ours == "proximal" {
 					continue // DDiff has none
 				}
-				values := got[i].Curves.Curve(c.Name)
+				values := got[i].Curves.Curve(curve.Name)
 				if len(values) != steps {
-					t.Errorf("zeta %g: image %d: %d values of %s, want %d", zeta, i, len(values), c.Name, steps)
+					t.Errorf("%+v: image %d: %d values of %s, want %d", c, i, len(values), curve.Name, steps)
 				}
 				for k, v := range values {
-					if !(math.Abs(v-c.Values[k]) <= 1e-3*math.Max(1, v)) {
-						t.Errorf("zeta %g: image %d: %s of step %d is %g, want %g", zeta, i, c.Name, k+1, c.Values[k], v)
+					if !(math.Abs(v-curve.Values[k]) <= 1e-3*math.Max(1, v)) {
+						t.Errorf("%+v: image %d: %s of step %d is %g, want %g", c, i, curve.Name, k+1, curve.Values[k], v)
 					}
 				}
 			}

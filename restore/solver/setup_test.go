@@ -62,10 +62,10 @@ func newOperator(t testing.TB, task string, shape operator.Shape) *operator.Oper
 	return op
 }
 
-// config is DDiff with the preset natural.
+// config is DDiff with the preset gradient.
 func config(t testing.TB, task string, steps int) method.Settings {
 	t.Helper()
-	return resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: task, Steps: steps})
+	return resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: task, Steps: steps})
 }
 
 func resolve(t testing.TB, r method.Request) method.Settings {

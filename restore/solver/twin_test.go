@@ -56,7 +56,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 		jobs[len(jobs)-1].cfg.Method = name
 	}
 	for _, task := range []string{operator.Denoise, operator.Demosaic} {
-		preset("natural", task, "", 10)
+		preset("gradient", task, "", 10)
 	}
 
 	dir := t.TempDir()

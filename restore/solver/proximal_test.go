@@ -1,0 +1,54 @@
+package solver
+
+import (
+	"math"
+	"testing"
+
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
+)
+
+// gaussianKernel is a Gaussian as a kernel of motion_deblur.
+func gaussianKernel(side int, std float64) *operator.Draw {
+	d := &operator.Draw{Name: "kernel", Dims: []int{side, side}, Data: make([]float32, side*side)}
+	var sum float64
+	for i := range d.Data {
+		y, x := float64(i/side-side/2), float64(i%side-side/2)
+		v := math.Exp(-(y*y + x*x) / (2 * std * std))
+		d.Data[i] = float32(v)
+		sum += v
+	}
+	for i := range d.Data {
+		d.Data[i] /= float32(sum)
+	}
+	return d
+}
+
+// TestProximalStep: conjugate gradients for a kernel that was drawn give the images of the decomposition of the same kernel. Fewer iterations
+// than convergence needs do not.
+func TestProximalStep(t *testing.T) {
+	t.Parallel()
+	p := bundled(t)
+	const side, std = 17, 2.0 // in pixels; parameters are in pixels at 256
+	scale := 256 / float64(small.Height)
+	gaussian, err := operator.Builtin().New(operator.GaussianDeblur, map[string]float64{"size": side * scale, "std": std * scale}, small)
+	must(t, err)
+	motion, err := operator.Builtin().New(operator.MotionDeblur, map[string]float64{"size": side * scale}, small)
+	must(t, err)
+	problem := problems(t, gaussian, 1, 0.05)[0]
+	answer := func(op *operator.Operator, draw []float32, iterations float64) []float32 {
+		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4,
+			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations), "lambda": parameter.Number(30), "dual": parameter.Number(0.1)}})
+		return solve(t, newSolver(t, p, op, settings, 1, 0), []Problem{{Y: problem.Y, Draw: draw, Key: problem.Key}})[0].X
+	}
+	kernel, err := motion.Encode(gaussianKernel(side, std))
+	must(t, err)
+	want := answer(gaussian, nil, 5)
+	if d := maxAbs(answer(motion, kernel, 60), want); !(d <= 1e-3) {
+		t.Errorf("60 iterations differ by %.2g from the decomposition", d)
+	}
+	if d := maxAbs(answer(motion, kernel, 1), want); !(d > 1e-2) {
+		t.Errorf("one iteration differs by %.2g from the decomposition, too little for this test", d)
+	}
+}
