@@ -47,7 +47,7 @@ func TestOtherTasks(t *testing.T) {
 				baseline += v / 2
 				photos = append(photos, p)
 			}
-			cfg := natural(t, c.task)
+			cfg := natural(t, c.task, c.sigma)
 			if cfg.Steps > 100 {
 				t.Errorf("%d steps, at most 100 are allowed", cfg.Steps)
 			}

@@ -63,7 +63,7 @@ func TestWarnings(t *testing.T) {
 		tk := &Job{Item: base.Item, Op: base.Op, Plan: base.Plan}
 		tk.Item.Sigma, tk.Item.Preset, tk.Plan.Solver.Steps = sigma, c.preset, c.steps
 		if !c.values {
-			tk.Plan.Solver = tk.Plan.Solver.With("gamma0", parameter.Number(1))
+			tk.Plan.Solver = tk.Plan.Solver.With("sigma_rule", parameter.Word("full"))
 		}
 		tk.Problem.Y, tk.solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
 		residual := (c.ratio - 1) * sigma * sigma

@@ -122,7 +122,7 @@ func (m ddiff) Info() Info {
 			parameter.Parameter{Name: "lambda", For: []string{"data_step"}, Max: largest, Open: true, Default: 3,
 				Doc: "weight λ of the prior against the measurement in the proximal data step"},
 			parameter.Parameter{Name: "t_start", For: []string{"data_step"}, Time: true, Unit: "time index", Default: 250, Off: "from the last time",
-				Doc: "first time of the run with the proximal data step, which begins with an image made from y"},
+				Doc: "first time of the run with the proximal data step, steps − 1 if that is later; it begins with an image made from y"},
 			parameter.Parameter{Name: "cg_steps", For: []string{"data_step"}, Min: 1, Max: 100, Integer: true, Default: 5,
 				Doc: "iterations of conjugate gradients in the proximal data step of operators without a decomposition"},
 			parameter.Parameter{Name: "dual", For: []string{"data_step"}, Max: 1,

@@ -20,12 +20,12 @@ func Levels(s prior.Schedule, n int) ([]Level, error) {
 	return levelsFrom(s, s.Steps()-1, n)
 }
 
-// levelsFrom are n levels whose times are spread evenly from start, at most T−1, to 0.
+// levelsFrom are n levels whose times are spread evenly from start to 0, or from n−1 if that is later.
 func levelsFrom(s prior.Schedule, start, n int) ([]Level, error) {
-	start = min(start, s.Steps()-1)
-	if n < 2 || n > start+1 {
-		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the times from t_start down", ErrSetting, n, start+1)
+	if n < 2 || n > s.Steps() {
+		return nil, fmt.Errorf("%w steps: %d is outside 2..%d, the steps of the prior's schedule", ErrSetting, n, s.Steps())
 	}
+	start = min(max(start, n-1), s.Steps()-1)
 	times := make([]int, n)
 	for i := range times {
 		times[n-1-i] = int(math.RoundToEven(float64(i) * float64(start) / float64(n-1)))
