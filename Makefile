@@ -89,6 +89,10 @@ ablation: test-packages build runtime ## Compare DDiff with its variants, each t
 methods: test-packages build runtime ## Compare all methods on all tasks, at equal cost and with the published steps (many hours; METHODS="--size 64 --images DIR")
 	@$(PYTHON) tools/compare_methods.py $(METHODS)
 
+.PHONY: quality
+quality: test-packages build runtime ## Compare DDiff with DiffPIR, DDRM and DAPS on problems and photographs for which nothing was chosen (two hours; QUALITY="--size 64")
+	@python=$$(scripts/bm3d.sh) || python=$(PYTHON); PYTHONDONTWRITEBYTECODE=1 "$$python" -W ignore tools/quality.py $(QUALITY)
+
 .PHONY: scale-model
 scale-model: build ## Run a thousand campaigns on 5,000 simulated workers (6 minutes; SCALE_MODEL="--rows 10000")
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed scale-model $(SCALE_MODEL)

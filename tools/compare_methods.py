@@ -3,9 +3,8 @@
 
     python3 tools/compare_methods.py [--out DIR] [flags of ddiff run]
 
-It runs the campaigns equal_cost.yaml, published.yaml and time.yaml of examples/methods, and prints one report of the first two and the
-times of the third: for each number of evaluations of daps the fewest with which the mean PSNR of ddiff is as high. A rerun resumes. The
-last line counts the campaign at equal cost:
+It runs the campaigns equal_cost.yaml and published.yaml of examples/methods, and prints one report of both. A rerun resumes. The last line
+counts the campaign at equal cost:
 
     methods=N tasks=N ddiff_best_or_tied=N failed=N
 
@@ -55,28 +54,6 @@ def best_or_tied(rows: Rows) -> tuple[int, int, int]:
     return len({r["method"] for r in rows}), len(psnr), good
 
 
-def times(rows: Rows) -> str:
-    """The table of the times."""
-    cells: dict[tuple[str, str], dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    for r in rows:
-        cells[r["task"], r["method"]][int(r["network"])].append((float(r["psnr"]), float(r["seconds"])))
-    lines = ["| task | daps: evaluations | PSNR | seconds | ddiff: evaluations | PSNR | seconds | share of the time |", "|---" * 8 + "|"]
-    for task, method in sorted(cells):
-        if method != "daps":
-            continue
-        ours = [(n, *np.mean(cell, axis=0)) for n, cell in sorted(cells[task, "ddiff"].items())]
-        for n, cell in sorted(cells[task, method].items()):
-            psnr, seconds = np.mean(cell, axis=0)
-            enough = next((c for c in ours if c[1] >= psnr), None)
-            if enough:
-                last = f"{enough[0]} | {enough[1]:.2f} | {enough[2]:.2f} | {enough[2] / seconds:.2f}"
-            else:
-                most = max(ours, key=lambda c: c[1])
-                last = f"not reached | {most[1]:.2f} at most, {most[0]} | |"
-            lines.append(f"| {task} | {n} | {psnr:.2f} | {seconds:.2f} | {last} |")
-    return "\n".join(lines)
-
-
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--out", type=Path, default=campaigns.REPO / "out/methods", help="folder of the outputs")
@@ -87,14 +64,13 @@ def main(argv: list[str]) -> int:
         if "ddiff" not in options.method.split(","):
             parser.error(f"--method: {options.method} is without ddiff, with which the others are compared; add it")
         flags += ["--method", options.method]
-    outputs = [options.out / name for name in ("equal_cost", "published", "time")]
+    outputs = [options.out / name for name in ("equal_cost", "published")]
     complete = True
     for out in outputs:
         complete &= campaigns.run(options.program, str(campaigns.REPO / "examples/methods" / f"{out.name}.yaml"), "--out", str(out), *flags)
-    subprocess.run([str(options.program), "report", *map(str, outputs[:2])], check=True)
-    equal, published, timed = (campaigns.table((out / "results.csv").read_text()) for out in outputs)
-    print(f"\n{times(restored_by_all(timed))}")
-    failed = sum(r["outcome"] != "done" for r in equal + published + timed)
+    subprocess.run([str(options.program), "report", *map(str, outputs)], check=True)
+    equal, published = (campaigns.table((out / "results.csv").read_text()) for out in outputs)
+    failed = sum(r["outcome"] != "done" for r in equal + published)
     methods, tasks, good = best_or_tied(restored_by_all(equal))
     print(f"\nmethods={methods} tasks={tasks} ddiff_best_or_tied={good} failed={failed}")
     if failed:

@@ -13,6 +13,7 @@ import struct
 import subprocess
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,16 +88,21 @@ PHOTOGRAPHS: tuple[Photograph, ...] = (
 )
 
 
-def fetch(folder: Path) -> None:
-    """Downloads and unpacks the packages into folder with apt-get, dpkg-deb and pip."""
+def download(folder: Path, packages: Iterable[str]) -> None:
+    """Downloads and unpacks Debian packages into folder with apt-get and dpkg-deb, each once."""
     folder.mkdir(parents=True, exist_ok=True)
-    for package in DEBIAN:
+    for package in packages:
         if (folder / package).is_dir():
             continue
-        subprocess.run(["apt-get", "download", package], cwd=folder, check=True)
+        subprocess.run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package], cwd=folder, check=True)
         archive = next(folder.glob(f"{package}_*.deb"))
         subprocess.run(["dpkg-deb", "-x", archive.name, package], cwd=folder, check=True)
         archive.unlink()
+
+
+def fetch(folder: Path) -> None:
+    """Downloads and unpacks the packages into folder with apt-get, dpkg-deb and pip."""
+    download(folder, DEBIAN)
     if not (folder / WHEEL).is_dir():
         subprocess.run(["python3", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--python-version",
                         "3.11", WHEEL, "-d", "."], cwd=folder, check=True)  # fmt: skip

@@ -21,7 +21,7 @@ def test_campaigns_run_and_resume(program: str, tmp_path: Path, capfd: pytest.Ca
     args = ["--out", str(tmp_path / "out"), "--program", program, "--limit", "2", *TINY]
     assert compare_methods.main(args) == 0
     first = capfd.readouterr().out
-    assert re.search(r"\nmethods=2 tasks=1 ddiff_best_or_tied=[01] failed=0\n$", first) and "share of the time" in first
+    assert re.search(r"\nmethods=2 tasks=1 ddiff_best_or_tied=[01] failed=0\n$", first)
     assert compare_methods.main(args) == 0
     assert capfd.readouterr().out == first
 
@@ -61,19 +61,6 @@ def test_best_or_tied() -> None:
         compare_methods.best_or_tied([*rows, rows[0]])
     with pytest.raises(ValueError, match="the same images"):
         compare_methods.best_or_tied(rows[1:])
-
-
-def test_times() -> None:
-    def timed(task: str, method: str, *cells: tuple[int, float, float]) -> list[dict[str, str]]:
-        return [row(task, method, "", network=str(n), psnr=str(psnr), seconds=str(seconds)) for n, psnr, seconds in cells]
-
-    text = compare_methods.times([
-        *timed("hdr", "ddiff", (50, 21, 3), (20, 18, 1), (20, 22, 2), (50, 21, 5), (100, 23, 9)), *timed("hdr", "daps", (100, 19, 20), (100, 22, 12)),
-        *timed("blur", "ddiff", (20, 18, 1), (50, 18.5, 2), (100, 18.2, 4)), *timed("blur", "daps", (100, 19, 8), (1000, 18.5, 80))])
-    assert text.splitlines()[2:] == [
-        "| blur | 100 | 19.00 | 8.00 | not reached | 18.50 at most, 50 | | |",
-        "| blur | 1000 | 18.50 | 80.00 | 50 | 18.50 | 2.00 | 0.03 |",
-        "| hdr | 100 | 20.50 | 16.00 | 50 | 21.00 | 4.00 | 0.25 |"]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

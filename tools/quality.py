@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Compares DDiff with other methods on problems and photographs for which nothing was chosen: the command behind `make quality`.
+
+    python3 tools/quality.py [--out DIR] [--photographs DIR] [--no-bm3d] [flags of ddiff run]
+
+It runs examples/methods/quality.yaml: each method has the settings of the preset natural and 100 evaluations of the network per image. A
+rerun resumes. Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much
+ddiff is ahead of the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has
+the highest mean, or if the interval contains zero and is shorter than 0.3 dB. The last line counts:
+
+    cells=N ddiff_best_or_tied=N worst_behind_db=X restore_better_than_input=N of=N vs_bm3d_db=X
+
+restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
+with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
+eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import campaigns
+import numpy as np
+from classical_methods import bm3d_denoiser, psnr, read
+from PIL import Image
+from prior_training.photographs import Photograph, download
+from prior_training.photographs import read as read_photograph
+
+ANIMALS = "usr/share/gcompris-qt/rcc/explore_world_animals.rcc:"
+PHOTOGRAPHS = (
+    Photograph("gcompris-qt-data", ANIMALS + "kangaroo.webp", "GFDL-NIV-1.2", "fir0002/Flagstaffotos"),
+    Photograph("gcompris-qt-data", ANIMALS + "chameleon.webp", "CC-BY-SA-2.0", "Laika ac"),
+    Photograph("gcompris-qt-data", ANIMALS + "polar_bear.webp", "CC-BY-SA-4.0", "Arturo de Frias Marques"),
+    Photograph("gcompris-qt-data", ANIMALS + "scarlet_macaw.webp", "CC-BY-SA-2.0", "Jar0d"),
+    Photograph("gcompris-qt-data", ANIMALS + "dragon.webp", "CC-BY-SA-3.0", "Raul654"),
+    Photograph("gcompris-qt-data", ANIMALS + "koala.webp", "CC-BY-SA-3.0", "David Iliff"),
+    Photograph("gcompris-qt-data", ANIMALS + "lemur.webp", "CC-BY-SA-3.0", "Sannse"),
+    Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
+)
+WIDEST_TIE = 0.3  # dB: a longer interval leaves open which method is better
+
+Cell = tuple[str, str, str]  # task, parameters, noise
+Row = dict[str, str]
+
+
+def fetch(folder: Path) -> None:
+    """Writes the photographs as PNG files, once."""
+    if len(list(folder.glob("*.png"))) == len(PHOTOGRAPHS):
+        return
+    packages = folder.with_name(folder.name + "-packages")
+    download(packages, {p.package for p in PHOTOGRAPHS})
+    folder.mkdir(parents=True, exist_ok=True)
+    for p in PHOTOGRAPHS:
+        image = read_photograph(p, packages)
+        image.thumbnail((1024, 1024), Image.Resampling.LANCZOS)
+        image.save(folder / f"{Path(p.name).stem}.png")
+
+
+def cells(rows: list[Row]) -> dict[Cell, dict[str, dict[str, Row]]]:
+    """The rows by cell, method and image."""
+    out: dict[Cell, dict[str, dict[str, Row]]] = defaultdict(lambda: defaultdict(dict))
+    for r in rows:
+        out[r["task"], r["params"], r["sigma"]][r["method"]][r["image"]] = r
+    return out
+
+
+def compare(methods: dict[str, dict[str, Row]]) -> tuple[dict[str, float], float, float]:
+    """The mean PSNR by method, and by how much ddiff is ahead of the best other method with half its interval, over the images that all
+    methods restored."""
+    common = set.intersection(*(set(images) for images in methods.values()))
+    scores = {method: {image: float(images[image]["psnr"]) for image in sorted(common)} for method, images in methods.items()}
+    means = {method: float(np.mean(list(of.values()))) for method, of in scores.items()}
+    other = max((m for m in means if m != "ddiff"), key=lambda m: means[m])
+    ahead, half = campaigns.mean([v - scores[other][image] for image, v in scores["ddiff"].items()])
+    return means, ahead, half
+
+
+def ahead_of_bm3d(rows: list[Row], out: Path) -> float:
+    """The mean difference in PSNR of ddiff to BM3D on the stored measurements of denoise, NaN without the package."""
+    denoise = bm3d_denoiser()
+    ours = [r for r in rows if r["task"] == "denoise" and r["method"] == "ddiff"]
+    if denoise is None or not ours:
+        return float("nan")
+    differences = []
+    for r in ours:
+        item = out / "items" / r["item"]
+        noisy = np.load(item / "measurement.npy").reshape(3, *read(item / "truth.png").shape[:2]).transpose(1, 2, 0) / 2 + 0.5
+        differences.append(float(r["psnr"]) - psnr(denoise(noisy, float(r["sigma"]) / 2), read(item / "truth.png")))
+    return float(np.mean(differences))
+
+
+def report(rows: list[Row], bm3d: float) -> str:
+    """The table and the last line."""
+    good, worst, better, of = 0, 0.0, 0, 0
+    names = sorted({r["method"] for r in rows}, key=lambda m: (m != "ddiff", m))
+    table = cells([r for r in rows if r["outcome"] == "done"])
+    lines = [f"| task | parameters | sigma | {' | '.join(names)} | ahead |", "|---" * (len(names) + 4) + "|"]
+    for (task, params, sigma), methods in table.items():
+        means, ahead, half = compare(methods)
+        good += ahead >= 0 or (ahead + half >= 0 and 2 * half < WIDEST_TIE)
+        worst = min(worst, ahead)
+        measured = [r for r in methods["ddiff"].values() if r["baseline_psnr"]]
+        better += sum(float(r["psnr"]) > float(r["baseline_psnr"]) for r in measured)
+        of += len(measured)
+        scores = " | ".join(f"{means[m]:.2f}" if m in means else "–" for m in names)
+        lines.append(f"| {task} | {params} | {sigma} | {scores} | {ahead:+.2f} ± {half:.2f} |")
+    lines.append(f"\ncells={len(table)} ddiff_best_or_tied={good} worst_behind_db={-worst:.2f} restore_better_than_input={better} "
+                 f"of={of} vs_bm3d_db={bm3d:.2f}")
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    parser.add_argument("--out", type=Path, default=campaigns.REPO / "out/quality", help="folder of the outputs")
+    parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
+    parser.add_argument("--photographs", type=Path, help="folder of other photographs")
+    parser.add_argument("--no-bm3d", action="store_true", help="leave out BM3D, whose licence permits research only")
+    options, flags = parser.parse_known_args(argv)
+    photographs = options.photographs or campaigns.REPO / ".cache/quality-photographs"
+    if options.photographs is None:
+        fetch(photographs)
+    shared = [str(campaigns.REPO / "examples/methods/quality.yaml"), "--images", str(photographs), *flags]
+    outputs = [options.out / "equal", options.out / "daps"]
+    complete = campaigns.run(options.program, *shared, "--out", str(outputs[0]), "--method", "ddiff,diffpir,ddrm")
+    # A step of daps has two evaluations.
+    complete &= campaigns.run(options.program, *shared, "--out", str(outputs[1]), "--method", "daps", "--steps", "50", "--set", "ode_steps=2")
+    rows = [r for out in outputs for r in campaigns.table((out / "results.csv").read_text())]
+    print(report(rows, float("nan") if options.no_bm3d else ahead_of_bm3d(rows, outputs[0])))
+    return int(not complete)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (ValueError, OSError, subprocess.CalledProcessError) as err:
+        sys.exit(f"quality: {err}")

@@ -1,0 +1,37 @@
+"""The comparison on a grid: a small run through the program, and its counts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import quality
+from conftest import REPO
+
+
+def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    args = ["--out", str(tmp_path / "out"), "--program", program, "--photographs", str(REPO / "examples/images"), "--no-bm3d",
+            "--limit", "2", "--size", "32", "--threads", "1", "--task", "super_resolution"]
+    assert quality.main(args) == 0
+    first = capfd.readouterr().out
+    assert re.search(r"\ncells=4 ddiff_best_or_tied=[0-4] worst_behind_db=\d+\.\d\d restore_better_than_input=[0-8] of=8 vs_bm3d_db=nan\n$", first)
+    assert quality.main(args) == 0
+    assert capfd.readouterr().out == first
+
+
+def test_counts() -> None:
+    rows = []
+
+    def cell(task: str, baseline: str, **methods: list[float]) -> None:
+        for method, scores in methods.items():
+            for image, score in enumerate(scores):
+                rows.append({"task": task, "params": "", "sigma": "0.05", "method": method, "image": str(image), "outcome": "done",
+                             "psnr": str(score), "baseline_psnr": baseline})
+
+    cell("best", "20", ddiff=[21, 22, 23], diffpir=[20, 21, 22])
+    cell("tied", "21.5", ddiff=[21, 22, 23], diffpir=[21.02, 22.01, 22.99])
+    cell("open", "", ddiff=[21, 22, 23], diffpir=[20, 23, 24])  # an interval of several dB decides nothing
+    cell("behind", "", ddiff=[21, 22, 23], diffpir=[20, 20, 20], ddrm=[21.5, 22.5, 23.5])
+    last = quality.report(rows, 0.123).splitlines()[-1]
+    assert last == "cells=4 ddiff_best_or_tied=2 worst_behind_db=0.50 restore_better_than_input=5 of=6 vs_bm3d_db=0.12"
