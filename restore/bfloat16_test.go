@@ -27,7 +27,7 @@ func TestBfloat16Quality(t *testing.T) {
 	t.Cleanup(func() { must(t, rounded.Close()) })
 	for _, task := range tasks {
 		t.Run(task, func(t *testing.T) {
-			op, cfg, sum := effectOperator(t, task), natural(t, task), 0.0
+			op, cfg, sum := effectOperator(t, task), natural(t, task, effectSigma), 0.0
 			photos := photographs(t, exact, op)[:3]
 			for i := range photos {
 				want, _ := restored(t, exact, op, cfg, photos[i:i+1])

@@ -52,7 +52,7 @@ def like(cells: list[Cell], of: Cell) -> Cell:
 
 
 def campaign(options: argparse.Namespace) -> str:
-    lines = [f"name: ablation\ndataset: {{path: {str(options.images)!r}, size: {options.size}, fit: resize, limit: {options.limit}}}",
+    lines = [f"name: ablation\npreset: gradient\ndataset: {{path: {str(options.images)!r}, size: {options.size}, fit: resize, limit: {options.limit}}}",
              f"methods: [{', '.join(METHODS)}]\nsteps: {options.steps}\nsigma: 0.05\nseed: 1\ntasks:"]
     for task in options.tasks:
         for pair in (METHODS[:2], METHODS[2:]):

@@ -41,7 +41,7 @@ func TestRestore(t *testing.T) {
 	wantLine(t, e, target)
 	wantLine(t, e, "done=1 failed=0 dead=0 skipped=0 warned=1")
 	wantMessage(t, e, "small.png: mirrored from 36×24 to 40×24 restored pixels")
-	wantMessage(t, e, "warning: "+small+" (super_resolution): 3 steps, the preset natural has 75")
+	wantMessage(t, e, "warning: "+small+" (super_resolution): 3 steps, the preset natural has 50")
 	f, err := os.Open(target)
 	must(t, err)
 	config, err := png.DecodeConfig(f)

@@ -48,7 +48,7 @@ VARIANTS = (
     "bfloat16+channels_last+compiled",
 )
 
-# gamma0, t0 and the sigma rule of the paper's FFHQ table. Times do not depend on them; the other tasks have gamma0 of the preset natural.
+# gamma0, t0 and the sigma rule of the paper's FFHQ table. Times do not depend on them; the other tasks have gamma0 of the preset gradient.
 SETTINGS: dict[str, tuple[float, int, str]] = {
     "super_resolution": (18, 1, "full"),
     "inpaint_box": (30, 1, "full"),

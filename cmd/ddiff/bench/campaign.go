@@ -104,6 +104,7 @@ func (o benchOptions) openNetwork(ctx context.Context, e embedded.Campaign, n in
 func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, alone bool, stderr io.Writer) (timing, error) {
 	spec := manifest.Default()
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
+	spec.Preset = "gradient" // the step of PyTorch's solver
 	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
 	spec.Tasks = []manifest.TaskSpec{{Name: task}}
 	spec.Precision = parameter.PrecisionOf(string(o.run.Spec.Precision))
