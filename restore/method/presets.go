@@ -11,8 +11,8 @@ import (
 	"ddiff/restore/parameter"
 )
 
-// photographs returns the SHA-256 of the files of examples/images, with which the rows of natural for the paper's tasks were
-// chosen: those of DDiff with all of them, those of DiffPIR, RED-diff, DDRM and DCDP with the first three.
+// photographs returns the SHA-256 of the files of examples/images, with which the rows of DDiff in gradient for the paper's tasks were
+// chosen, and with the first three some values of DiffPIR, RED-diff, DDRM and DCDP in natural.
 func photographs() []string {
 	return []string{
 		"6920df7795cecc620fde643c0caa984e5f36cc657d580c50185f298e65c4332b", // astronaut
@@ -24,9 +24,9 @@ func photographs() []string {
 	}
 }
 
-// tuningPhotographs returns the SHA-256 of the files that scripts/tuning-photographs.sh fetches, with which the rows of
-// natural for the other tasks were chosen: that of colorize with all of them, that of denoise with the group four,
-// the others with the first six.
+// tuningPhotographs returns the SHA-256 of the files that scripts/tuning-photographs.sh fetches, with which the rows of DDiff in natural were chosen,
+// and those in gradient for tasks that are not the paper's: that of colorize with all of them, that of denoise with the group four, the others with
+// the first six.
 func tuningPhotographs() []string {
 	return []string{
 		"8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91", // Dune.jpg
