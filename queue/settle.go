@@ -38,8 +38,8 @@ func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
 }
 
 // Release ends the lease without using the attempt; the item is available at once, at the end of the queue. Release
-// replaces the item by a copy with the earlier number of attempts and the same marks. If the copy cannot be stored, the
-// item itself is delivered again and the attempt counts.
+// replaces the item by a copy with the earlier number of attempts and the same marks. If the copy cannot be stored, or a
+// message of its id is there, the item itself is delivered again if it still exists, and the attempt counts.
 func (l *Lease) Release(ctx context.Context) error { return l.ReleaseMarked(ctx, l.Marks()) }
 
 // ReleaseMarked is Release that replaces the marks of the item.
@@ -48,8 +48,8 @@ func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 		if l.settled.Load() {
 			return ErrSettled
 		}
-		err := l.republish(ctx, m)
-		if err == nil {
+		isNew, err := l.republish(ctx, m)
+		if err == nil && isNew {
 			return l.finish(ctx, ackDone)
 		}
 		if ctx.Err() != nil {
@@ -60,16 +60,16 @@ func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 	})
 }
 
-// republish publishes a copy of the item in its state before this attempt. It is idempotent: two workers that release
-// the same attempt create one copy.
-func (l *Lease) republish(ctx context.Context, m Marks) error {
+// republish publishes a copy of the item in its state before this attempt, and reports whether the queue had no message of
+// its id: two workers that release the same attempt create one copy.
+func (l *Lease) republish(ctx context.Context, m Marks) (isNew bool, err error) {
 	header := maps.Clone(l.msg.Headers())
 	releases := intHeader(header, headerReleases) + 1
 	header[headerReleases] = []string{strconv.Itoa(releases)}
 	header[headerAttempts] = []string{strconv.Itoa(l.attempt - 1)}
 	header[jetstream.MsgIDHeader] = []string{l.identity.messageID() + "/release-" + strconv.Itoa(releases)}
 	m.write(header)
-	return l.q.store(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
+	return l.q.storeOnce(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
 }
 
 // settle runs act, which ends the lease, within a span.
