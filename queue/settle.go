@@ -48,8 +48,8 @@ func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 		if l.settled.Load() {
 			return ErrSettled
 		}
-		isNew, err := l.republish(ctx, m)
-		if err == nil && isNew {
+		err := l.republish(ctx, m)
+		if err == nil {
 			return l.finish(ctx, ackDone)
 		}
 		if ctx.Err() != nil {
@@ -60,16 +60,20 @@ func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 	})
 }
 
-// republish publishes a copy of the item in its state before this attempt, and reports whether the queue had no message of
-// its id: two workers that release the same attempt create one copy.
-func (l *Lease) republish(ctx context.Context, m Marks) (isNew bool, err error) {
+// republish publishes a copy of the item in its state before this attempt. ErrDuplicate: another worker has released the same
+// attempt, or published another message with the id of the copy.
+func (l *Lease) republish(ctx context.Context, m Marks) error {
 	header := maps.Clone(l.msg.Headers())
 	releases := intHeader(header, headerReleases) + 1
 	header[headerReleases] = []string{strconv.Itoa(releases)}
 	header[headerAttempts] = []string{strconv.Itoa(l.attempt - 1)}
 	header[jetstream.MsgIDHeader] = []string{l.identity.messageID() + "/release-" + strconv.Itoa(releases)}
 	m.write(header)
-	return l.q.storeOnce(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
+	isNew, err := l.q.storeOnce(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
+	if err == nil && !isNew {
+		err = ErrDuplicate
+	}
+	return err
 }
 
 // settle runs act, which ends the lease, within a span.
