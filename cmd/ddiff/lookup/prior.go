@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/restore/prior"
 )
@@ -52,7 +52,7 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 			"file": path, "sha256": p.SHA256, "parameters": p.Parameters(), "opset": p.Opset(), "card": c,
 		})
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := table.NewWriter(out, table.Texts)
 	rows := [][2]any{
 		{"file", path}, {"sha256", p.SHA256}, {"name", c.Name}, {"prediction", c.Prediction},
 		{"schedule", c.Schedule}, {"steps", p.Schedule.Steps()}, {"range", c.Range}, {"channels", c.Channels},

@@ -9,13 +9,13 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
@@ -240,7 +240,7 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 		if p.skipped > 0 && !o.Quiet {
 			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
 		}
-		t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+		t := table.NewWriter(stdout, table.Texts)
 		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")
 		for _, g := range p.groups {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, cmp.Or(g.Cell, "-"), g.Items, g.Done, g.ToDo, g.Failed)
