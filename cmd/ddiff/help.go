@@ -124,7 +124,7 @@ func writeUsage(cmd *cobra.Command, width int, s cli.Style) error {
 	if cmd.HasParent() {
 		fmt.Fprint(b, "\nExit codes: ddiff help exit-codes\n")
 	} else {
-		fmt.Fprint(b, "\nHelp on a command: ddiff COMMAND --help. Exit codes: ddiff help exit-codes.\n" +
+		fmt.Fprint(b, "\nHelp on a command: ddiff COMMAND --help. Exit codes: ddiff help exit-codes.\n"+
 			"Shell completion: ddiff completion --help. Manual pages: ddiff man --help.\n")
 	}
 	return b.Flush()

@@ -40,7 +40,7 @@ const (
 	mosaicSpace   = 28 // between items
 	mosaicMargin  = 12
 	mosaicLabel   = 214 // left of the pictures
-	mosaicCaption = 40 // below the pictures
+	mosaicCaption = 40  // below the pictures
 	mosaicText    = 24
 	mosaicSmall   = 20
 )
