@@ -131,6 +131,11 @@ func TestFlagGroups(t *testing.T) {
 func TestHelpFits(t *testing.T) {
 	var commands [][]string
 	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) { // a wrapped command is none
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: example of %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
 		commands = append(commands, append([]string{"help"}, strings.Fields(cmd.CommandPath())[1:]...))
 	})
 	for _, args := range commands {

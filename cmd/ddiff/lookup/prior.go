@@ -26,7 +26,7 @@ func newPriorCommand() *cobra.Command {
 	var target string
 	card := &cobra.Command{
 		Use: "card FILE", Short: "Set entries of a prior's model card", Args: cobra.ExactArgs(1),
-		Example: "  ddiff prior card unet.onnx --set card=1 --set name=ffhq --set prediction=epsilon",
+		Example: "  ddiff prior card unet.onnx --set card=1 --set name=ffhq \\\n      --set prediction=epsilon",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if target == "" {
 				target = args[0]

@@ -135,7 +135,7 @@ func UnreachableNote(tests, n int) string {
 	for least(needed) >= level {
 		needed++
 	}
-	return fmt.Sprintf("No p value can be below %.2g here, with n = %d and %d tests, however large the differences: p does not mean that the methods are equal. "+
+	return fmt.Sprintf("No p value can be below %.2g here (n = %d, tests: %d), however large the differences: p does not mean that the methods are equal. "+
 		"A p value below 0.05 needs at least %d images.", least(n), n, tests, needed)
 }
 

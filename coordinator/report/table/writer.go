@@ -136,6 +136,9 @@ func (t *Writer) fit(natural []int) (widths []int, wraps bool) {
 		over -= widths[dropped] + gap
 		widths[dropped] = -1
 	}
+	if wraps {
+		shrink(last, leastText)
+	}
 	shrink(0, 1)
 	if wraps {
 		texts = slices.Insert(texts, 0, last)
