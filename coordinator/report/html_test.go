@@ -44,11 +44,12 @@ func hostileResults(t *testing.T, store *reporttest.Memory) []manifest.Result {
 			r.Warnings = []manifest.Warning{{Code: hostile, Text: hostile}}
 		}
 	}
-	reporttest.Illustrate(t, store, &done, 1)
+	again := reporttest.Result(t, "hdr", hostile+"a", hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001), attack("a"))
+	for i, r := range []*manifest.Result{&done, &again} {
+		reporttest.Illustrate(t, store, r, i)
+	}
 	return []manifest.Result{
-		done,
-		reporttest.Result(t, "hdr", hostile+"a", hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001), attack("a")),
-		reporttest.Result(t, "hdr", hostile+"a", hostile, 1, reporttest.Scored(25, 20, 0.7, 0.001), attack("a")),
+		done, again,
 		reporttest.Result(t, "hdr", hostile+"b", hostile, 0, reporttest.Scored(24, 20, 0.7, 0.001), attack("b"), reporttest.Later(hostile+"@1:aaaaaaaa", 0.5)),
 		reporttest.Result(t, hostile, hostile, hostile+"2", 0, reporttest.Ended(manifest.OutcomeFailed, hostile)),
 	}
@@ -116,8 +117,8 @@ func TestAttackPage(t *testing.T) {
 	if got := state(t, document, "name"); got != "true" {
 		t.Error("card and viewer show different names")
 	}
-	if got := state(t, document, "pictures"); got != "3" {
-		t.Errorf("%s pictures, want 3", got)
+	if got := state(t, document, "pictures"); got == "0" || state(t, document, "images-broken") != "0" {
+		t.Errorf("%s pictures, and some are broken", got)
 	}
 	if strings.Contains(document, "<img src=\"x\"") || strings.Contains(document, "<script>alert") {
 		t.Error("the browser saw markup in a name")
