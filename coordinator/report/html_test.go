@@ -99,8 +99,8 @@ func TestAttackPage(t *testing.T) {
   for (const field of document.getElementById("toolbar").elements) if (field.options) for (const o of field.options) set(field, o.value);
   for (const field of document.getElementById("toolbar").elements) set(field, "");
   await pause(100);
-  const names = new Set([...document.querySelectorAll("*")].flatMap((n) => n.getAttributeNames()));
-  out.handlers = [...names].filter((n) => n.startsWith("on")).join();
+  const attributes = new Set([...document.querySelectorAll("*")].flatMap((n) => n.getAttributeNames()));
+  out.handlers = [...attributes].filter((n) => n.startsWith("on")).join();
   out.scripts = document.scripts.length;
   out.pictures = out.imagesLoaded;
   document.querySelector(".compare-button").click();
