@@ -96,8 +96,6 @@ func TestAttackPage(t *testing.T) {
 	addProbe(t, index, `
   document.querySelectorAll("details").forEach((d) => { d.open = true; });
   document.querySelectorAll("table.sortable th button").forEach((b) => b.click());
-  for (const field of document.getElementById("toolbar").elements) if (field.options) for (const o of field.options) set(field, o.value);
-  for (const field of document.getElementById("toolbar").elements) set(field, "");
   await pause(100);
   const attributes = new Set([...document.querySelectorAll("*")].flatMap((n) => n.getAttributeNames()));
   out.handlers = [...attributes].filter((n) => n.startsWith("on")).join();
