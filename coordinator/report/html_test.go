@@ -102,7 +102,7 @@ func TestAttackPage(t *testing.T) {
   out.scripts = document.scripts.length;
   out.pictures = out.imagesLoaded;
   document.querySelector(".compare-button").click();
-  out.name = document.querySelector(".item h3").textContent === document.getElementById("viewer-title").textContent;
+  out.name = [...document.querySelectorAll(".item h3")].some((h) => h.textContent === document.getElementById("viewer-title").textContent);
   out.isolated = [...document.querySelectorAll(".item h3, .failures bdi, #viewer-title")].map((n) => getComputedStyle(n).unicodeBidi);`)
 	document := browse(t, index, "")
 	wantStates(t, document, map[string]string{"handlers": "", "scripts": "4"}) // three of the page, and the probe

@@ -67,7 +67,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 			"are SVG and PNG files for print, each with its data as CSV, and captions.md with their captions.",
 		Example: "  ddiff report out/demo\n" +
 			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur \\\n      --where sigma=0.05 --format md\n" +
-			"  ddiff report out/paper/ablation --published examples/paper/ablation.published.csv\n" +
+			"  ddiff report out/paper/ablation \\\n      --published examples/paper/ablation.published.csv\n" +
 			"  ddiff report out/sweep --format figures --out paper/figures\n" +
 			"  ddiff report \"s3://results/demo?endpoint=https://host\" \\\n      --format parquet --out demo.parquet",
 		Args: cobra.MinimumNArgs(1),
