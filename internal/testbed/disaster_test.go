@@ -83,7 +83,7 @@ func (d *disaster) wantBoth() {
 	d.wantEnd(d.id, disasterRows)
 	e := ask(d.t, d.Cluster, "status", d.archived)
 	wantCode(d.t, e, 0)
-	if !strings.Contains(e.stdout, "done      5") || !strings.Contains(e.stdout, "failed    1") {
+	if !strings.Contains(e.stdout, "done       5") || !strings.Contains(e.stdout, "failed     1") {
 		d.t.Errorf("status of the archived campaign: %v", e)
 	}
 }
