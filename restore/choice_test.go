@@ -29,7 +29,7 @@ func TestChoice(t *testing.T) {
 	if !rt.Whole(onnxruntime.FP32) || !rt.Whole(onnxruntime.FP16) || rt.Whole(onnxruntime.BF16) || other.Whole(onnxruntime.FP32) || other.Whole(onnxruntime.BF16) {
 		t.Error("only the CPU provider computes a network in one session with the rest of a step")
 	}
-	plan := restore.Plan{Task: operator.GaussianDeblur, Image: rgb(32, 32), Solver: natural(t, operator.GaussianDeblur)}
+	plan := restore.Plan{Task: operator.GaussianDeblur, Image: rgb(32, 32), Solver: natural(t, operator.GaussianDeblur, effectSigma)}
 	open := func(b solver.Build) *restore.Engine {
 		return newEngine(t, rt, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
 	}
