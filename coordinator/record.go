@@ -89,6 +89,18 @@ func (r *record) applyOffered() {
 	}
 }
 
+// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board.
+func (r *record) storeWanted(ctx context.Context) error {
+	if board.Recorded(r.rec) {
+		return nil
+	}
+	wanted := r.rec.Wanted
+	if err := board.Store(ctx, r.cfg.Store, r.rec); err != nil {
+		return err
+	}
+	return r.save(ctx, func(c *manifest.Campaign) { c.Recorded = wanted })
+}
+
 // errPhaseChanged: a second leader has moved the campaign to another phase.
 var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
 
