@@ -130,8 +130,13 @@ func TestResumeRejectedCampaign(t *testing.T) {
 	tc.mu.Lock()
 	tc.check.Failed = ""
 	tc.mu.Unlock()
-	_, err = board.Want(t.Context(), tc.board, id, manifest.WantRun)
+	c, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
 	must(t, err)
+	_, err = board.AwaitStored(t.Context(), tc.board, c)
+	must(t, err)
+	if stored, err := board.Load(t.Context(), tc.store, id); err != nil || stored.Wanted != manifest.WantRun {
+		t.Errorf("the store has %+v, %v", stored, err)
+	}
 	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 6 {
 		t.Errorf("%+v", s.Status.Counts)
 	}
