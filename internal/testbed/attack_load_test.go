@@ -59,7 +59,7 @@ func TestAttackTinyCampaigns(t *testing.T) {
 // attackCampaigns starts a cluster with one process of simulated workers, and submits campaigns of one row.
 func attackCampaigns(t *testing.T, campaigns int, workers ...string) (*Cluster, []string) {
 	t.Helper()
-	c := startCluster(t, Options{Directory: true})
+	c := startCluster(t, Options{Directory: true, Lease: time.Minute, Election: 10 * time.Second})
 	coordinator(t, c)
 	worker(t, c, workers...)
 	ids, err := submitAll(t.Context(), attackBoard(t, c), modelOptions{campaigns: campaigns, rows: 1}, t.TempDir())
@@ -97,7 +97,7 @@ func attackPhase(t *testing.T, c *Cluster, ids []string, reached func(s board.Ca
 		case n == len(ids):
 			return took
 		case took > 3*time.Minute:
-			t.Fatalf("%d of %d campaigns after %v; %s", n, len(ids), took, last)
+			t.Fatalf("%d of %d campaigns after %v; %s\n%s", n, len(ids), took, last, tail(c.Coordinators[0].Log()))
 		}
 		sleep(t.Context(), 200*time.Millisecond)
 	}
