@@ -45,7 +45,9 @@ func TestAttackTinyCampaigns(t *testing.T) {
 	}
 	const campaigns = 1000
 	c, ids := attackCampaigns(t, campaigns, "--simulate", "1ms", "--simulate-workers", "20")
-	took := attackPhase(t, c, ids, func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts.Done == 1 })
+	took := attackPhase(t, c, ids, func(s board.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts.Done == 1
+	})
 	begin := time.Now()
 	e := ask(t, c, "list", "--all")
 	if n := strings.Count(e.stdout, " finished "); e.code != 0 || n != campaigns {
