@@ -233,13 +233,13 @@ func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.countItems(fresh) // first: the last item of an identity that is removed counts as failed
 	for _, it := range old.Items {
 		r.ledger.Remove(it.ID)
 	}
 	for _, f := range old.Failed {
 		r.ledger.Remove(f.Item.ID)
 	}
-	r.countItems(fresh)
 	return fresh, nil
 }
 
