@@ -35,7 +35,7 @@ func makeTargets(t *testing.T) []string {
 }
 
 // fence matches a code block of a Markdown file: its language and its lines.
-var fence = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```$")
+var fence = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?\n) *```$")
 
 // commands returns the command lines in the shell blocks of a document, with continued lines joined and comments removed. It
 // fails the test at a block that no test reads.
