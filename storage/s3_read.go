@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -59,7 +60,21 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 	if err := verify(info, buf.Bytes()); err != nil {
 		return nil, err
 	}
-	return buf.Bytes(), nil
+	return buf.Bytes(), s.checkLength(call, key, info, buf.Bytes())
+}
+
+// checkLength compares the bytes of an object without the metadata of this program with the length that a second answer states, unless
+// their MD5 is the ETag: a proxy may cut an object and state the shorter length.
+func (s *S3) checkLength(ctx context.Context, key string, info minio.ObjectInfo, data []byte) error {
+	sum := md5.Sum(data) // the ETag of most servers
+	if info.UserMetadata[metadataSHA256] != "" || info.ETag == hex.EncodeToString(sum[:]) {
+		return nil
+	}
+	stated, err := s.head(ctx, key)
+	if err == nil && stated.ETag == info.ETag && stated.Size != int64(len(data)) {
+		return fmt.Errorf("%w: received %d of %d bytes", ErrUnavailable, len(data), stated.Size)
+	}
+	return err
 }
 
 // verify compares the bytes of an object with the checksums of the answer.

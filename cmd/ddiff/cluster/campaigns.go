@@ -139,6 +139,9 @@ func writeStatus(out io.Writer, s board.CampaignStatus) error {
 	if c.Reason != "" {
 		fmt.Fprintf(b, ": %s", c.Reason)
 	}
+	if c.Phase == manifest.PhaseRejected {
+		fmt.Fprintf(b, "\nremedy\tmend the cause, then: ddiff resume %s", c.ID)
+	}
 	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
 		fmt.Fprintf(b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
 	}
@@ -263,7 +266,7 @@ func endOf(s board.CampaignStatus, asJSON bool, out io.Writer) error {
 	}
 	switch {
 	case phase == manifest.PhaseRejected:
-		return fmt.Errorf("%w: %s: %s", cli.ErrRejected, s.Campaign.ID, s.Campaign.Reason)
+		return fmt.Errorf("%w: %s: %s; mend the cause, then: ddiff resume %s", cli.ErrRejected, s.Campaign.ID, s.Campaign.Reason, s.Campaign.ID)
 	case phase == manifest.PhaseCancelled:
 		return fmt.Errorf("%w: %s", cli.ErrCancelled, s.Campaign.ID)
 	case n.Failed+n.Dead > 0:
