@@ -22,14 +22,14 @@ func TestStatusOfChangedDataset(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\nproblem   waiting for the dataset\n", "\nwarning   the dataset changed\n"} {
+	for _, line := range []string{"\nproblem    waiting for the dataset\n", "\nwarning    the dataset changed\n"} {
 		if strings.Count(out.String(), line) != 1 {
 			t.Errorf("the status lacks %q:\n%s", line, out.String())
 		}
 	}
 	out.Reset()
 	err = writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
-	if want := "phase     rejected: cut\nremedy    mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
+	if want := "phase      rejected: cut\nremedy     mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
 	}
 	out.Reset()
