@@ -143,7 +143,7 @@ func source(t *testing.T, name string, data []byte) *manifest.Source {
 // item returns an item for super-resolution of an image or a measurement.
 func item(t *testing.T, name string, img, y *manifest.Source, change ...func(method.Settings) method.Settings) manifest.Item {
 	t.Helper()
-	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "natural", Task: "super_resolution", Steps: steps}, 1000)
+	cfg, err := method.Builtin().Resolve(method.Request{Method: "ddiff", Preset: "gradient", Task: "super_resolution", Steps: steps}, 1000)
 	must(t, err)
 	for _, c := range change {
 		cfg = c(cfg)
