@@ -57,6 +57,10 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 		return nil, err
 	}
 	if err := verify(info, buf.Bytes()); err != nil {
+		// A proxy may cut an answer without a trace in its length.
+		if whole, headErr := s.head(ctx, key); headErr == nil && whole.Size != int64(buf.Len()) {
+			return nil, fmt.Errorf("%w: received %d of %d bytes", ErrUnavailable, buf.Len(), whole.Size)
+		}
 		return nil, err
 	}
 	return buf.Bytes(), nil
