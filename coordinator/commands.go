@@ -202,18 +202,57 @@ func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable
 		}
 	}
 	manifest.SortTaskMajor(merged.Items, &r.rec.Spec)
-	data, _, err := merged.Encode()
-	if err != nil {
+	if err := r.replaceWindow(ctx, merged); err != nil {
 		return nil, err
-	}
-	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, merged.Number), data); err != nil {
-		return nil, fmt.Errorf("store window %d: %w", merged.Number, err)
 	}
 	for _, it := range readable {
 		r.ledger.Remove(placeholders[it.Index])
 		r.ledger.Add(it.ID)
 	}
 	return readable, nil
+}
+
+// rereadFirst makes the first window with items again, of a campaign that begins again before its release: a person may have mended
+// its files, or its source had cut them. If the rows have moved, the window stays.
+func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
+	old, err := r.firstWindow(ctx)
+	if err != nil || r.reader.sharder == nil {
+		return old, err
+	}
+	r.reader.stop()
+	fresh, err := r.reader.sharder.Again(ctx, old)
+	switch {
+	case errors.Is(err, shard.ErrMoved):
+		r.log.Warn("the files of the first window are not read again", "reason", err)
+		return old, nil
+	case shard.IsDatasetError(err):
+		return nil, rejection{err}
+	case err == nil:
+		err = r.replaceWindow(ctx, fresh)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.countItems(fresh) // first: the last item of an identity that is removed counts as failed
+	for _, it := range old.Items {
+		r.ledger.Remove(it.ID)
+	}
+	for _, f := range old.Failed {
+		r.ledger.Remove(f.Item.ID)
+	}
+	return fresh, nil
+}
+
+// replaceWindow replaces a stored window.
+func (r *runner) replaceWindow(ctx context.Context, w *shard.Window) error {
+	data, _, err := w.Encode()
+	if err != nil {
+		return err
+	}
+	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, w.Number), data); err != nil {
+		return fmt.Errorf("store window %d: %w", w.Number, err)
+	}
+	return nil
 }
 
 // removeDead deletes the dead letters that stale returns true for.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ddiff/coordinator/board"
@@ -43,8 +45,58 @@ func TestPauseAndResume(t *testing.T) {
 		t.Errorf("the worker started %d messages, at most %d before the pause", n, most)
 	}
 	tc.want(id, manifest.WantRun)
+	c, err := board.Read(t.Context(), tc.board, id)
+	must(t, err)
+	_, err = board.AwaitStored(t.Context(), tc.board, c)
+	must(t, err)
+	if stored, err := board.Load(t.Context(), tc.store, id); err != nil || stored.Wanted != manifest.WantRun {
+		t.Errorf("the store has %+v, %v", stored, err)
+	}
 	tc.awaitPhase(id, manifest.PhaseFinished)
 	idle()
+}
+
+// Dead items are retried while others run, twice at the same time.
+func TestRetryWhileRunning(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 4)
+	hold := make(chan struct{})
+	var tries atomic.Int32
+	tc.set(func(it manifest.Item, _ int) error {
+		if it.Name == "image000" && it.Task == "hdr" {
+			if tries.Add(1) == 1 {
+				return errDead
+			}
+			return nil
+		}
+		<-hold
+		return nil
+	})
+	id := tc.submit("busy", 0)
+	tc.lead()
+	for range 8 {
+		tc.work(id)
+	}
+	tc.await(id, "one dead item", func(s board.CampaignStatus) bool { return s.Status.Counts.Dead == 1 })
+	var items atomic.Int32
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			a, err := tc.command(id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}})
+			if items.Add(int32(a.Items)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	tc.await(id, "the dead item done", func(s board.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhaseRunning && s.Status.Counts.Done == 1 && s.Status.Counts.Dead == 0
+	})
+	close(hold)
+	tc.awaitDone(id, 8)
+	if items.Load() != 1 || tries.Load() != 2 || len(tc.letters(id)) != 0 {
+		t.Errorf("the commands retried %d items, the item was tried %d times, %d letters are left", items.Load(), tries.Load(), len(tc.letters(id)))
+	}
 }
 
 func TestCancelAndResume(t *testing.T) {

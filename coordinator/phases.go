@@ -36,7 +36,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 		return nil
 	}
 	if !r.rec.Released && r.windows.sound >= 0 {
-		first, err := r.firstWindow(ctx)
+		first, err := r.rereadFirst(ctx)
 		if err != nil {
 			return err
 		}
@@ -54,6 +54,9 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 
 // applyWanted executes the pending commands and brings the campaign into the wanted state.
 func (r *runner) applyWanted(ctx context.Context) error {
+	if err := r.storeWanted(ctx); err != nil {
+		return err
+	}
 	for len(r.rec.Commands) > 0 {
 		if err := r.execute(ctx, r.rec.Commands[0]); err != nil {
 			return err

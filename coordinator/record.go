@@ -89,14 +89,26 @@ func (r *record) applyOffered() {
 	}
 }
 
+// storeWanted stores what people want before the campaign acts on it: the store's copy of the record must survive the loss of the board.
+func (r *record) storeWanted(ctx context.Context) error {
+	if board.Recorded(r.rec) {
+		return nil
+	}
+	wanted := r.rec.Wanted
+	if err := board.Store(ctx, r.cfg.Store, r.rec); err != nil {
+		return err
+	}
+	return r.save(ctx, func(c *manifest.Campaign) { c.Recorded = wanted })
+}
+
 // errPhaseChanged: a second leader has moved the campaign to another phase.
 var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
 
 // save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
 // phase, save adopts that record and writes nothing.
 //
-// The store has a copy of the record in its last phase. The copy of an ended campaign is written first: no coordinator
-// opens such a campaign to complete an interrupted save.
+// The store has a copy of the record in its last phase, which is written first: no coordinator opens an ended campaign to
+// complete an interrupted save.
 func (r *record) save(ctx context.Context, change func(c *manifest.Campaign)) error {
 	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
 }
@@ -117,10 +129,11 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		}
 		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
 		change(c)
-		if c.Phase.Ended() && c.Phase != phase {
-			return board.Store(ctx, r.cfg.Store, c)
+		if c.Phase == phase {
+			return nil
 		}
-		return nil
+		c.Recorded = c.Wanted
+		return board.Store(ctx, r.cfg.Store, c)
 	})
 	if err != nil {
 		return err
@@ -131,12 +144,8 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
 	}
 	r.mu.Unlock()
-	if c.Phase == phase {
-		return nil
+	if c.Phase != phase {
+		r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
 	}
-	r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
-	if c.Phase.Ended() {
-		return nil
-	}
-	return board.Store(ctx, r.cfg.Store, c)
+	return nil
 }

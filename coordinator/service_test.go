@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/report"
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
 
@@ -98,19 +99,44 @@ func TestDeadCanaryBesideDone(t *testing.T) {
 	}
 }
 
+// TestResumeRejectedCampaign: the images were cut when they were read first, and are whole when the campaign is resumed.
 func TestResumeRejectedCampaign(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
-	tc.check.Failed, tc.check.Reason = "memory", "too little"
+	digests := map[string]bool{}
+	tc.set(func(it manifest.Item, _ int) error {
+		if !digests[it.Image.SHA256] {
+			return errors.New("another digest")
+		}
+		return nil
+	})
+	whole := map[string][]byte{}
+	paths, err := filepath.Glob(filepath.Join(tc.dir, "*.png"))
+	must(t, err)
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		must(t, err)
+		whole[path], digests[regular.SHA256(data)] = data, true
+		must(t, os.WriteFile(path, data[:len(data)/2], 0o644))
+	}
+	tc.check.Failed, tc.check.Reason = "sources", "unexpected EOF"
 	id := tc.submit("again", 1)
 	tc.lead()
 	tc.work(id)
 	tc.awaitPhase(id, manifest.PhaseRejected)
+	for path, data := range whole {
+		must(t, os.WriteFile(path, data, 0o644))
+	}
 	tc.mu.Lock()
 	tc.check.Failed = ""
 	tc.mu.Unlock()
-	_, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
+	c, err := board.Want(t.Context(), tc.board, id, manifest.WantRun)
 	must(t, err)
+	_, err = board.AwaitStored(t.Context(), tc.board, c)
+	must(t, err)
+	if stored, err := board.Load(t.Context(), tc.store, id); err != nil || stored.Wanted != manifest.WantRun {
+		t.Errorf("the store has %+v, %v", stored, err)
+	}
 	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 6 {
 		t.Errorf("%+v", s.Status.Counts)
 	}

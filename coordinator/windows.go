@@ -149,6 +149,12 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 
 // addWindow adds a stored window to the ledger. It reports which items have a new identity.
 func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
+	r.windows.add(w)
+	return r.countItems(w)
+}
+
+// countItems adds the items of a window to the ledger.
+func (r *runner) countItems(w *shard.Window) (isNew []bool) {
 	isNew = make([]bool, len(w.Items))
 	for i, it := range w.Items {
 		isNew[i] = r.ledger.Add(it.ID)
@@ -157,7 +163,6 @@ func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
 		r.ledger.Add(f.Item.ID)
 		r.ledger.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
 	}
-	r.windows.add(w)
 	return isNew
 }
 

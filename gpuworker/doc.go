@@ -44,7 +44,7 @@
 // opinion (dispute.go).
 //
 // Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
-// compilation, memory, sources and store.
+// compilation, memory, sources and store. A busy worker runs it between two chunks of its batch.
 //
 // # Shutdown
 //

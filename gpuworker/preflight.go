@@ -76,9 +76,11 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 	return nil
 }
 
-// check implements checker.
+// check implements checker. It runs between two chunks of the batch on the device.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
+	e.device <- struct{}{}
+	defer func() { <-e.device }()
 	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items, attempt: t.lease.Attempt()}
 	for _, check := range []struct {
 		name string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
 )
@@ -194,6 +196,57 @@ func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
 		return r.Put(ctx, key, data)
 	}
 	return r.recorder.Create(ctx, key, data)
+}
+
+// TestPreflightBesideBatch: the preflight of a campaign is answered between two chunks of an item that the worker solves.
+func TestPreflightBesideBatch(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	tiny := c.prior(workertest.Share(t, 0.1))
+	long := item(t, "long", image(t, 0), nil, func(s method.Settings) method.Settings {
+		s.Steps = 50
+		return s
+	})
+	publish(t, c.open("long", queue.Config{}), long)
+	c.submit("long", func(r *manifest.Campaign) { r.Prior = tiny })
+	check := c.open("check", queue.Config{})
+	cfg := config(t, nil, nil)
+	store := &probed{recorder: c.store}
+	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Store = c.engines(), store })
+	var w atomic.Pointer[gpuworker.Worker]
+	cfg.Steps = func(int) {
+		if store.steps.Add(1) > 1 {
+			return
+		}
+		preflight(t, check, "check", with(t, long, func(it *manifest.Item) { it.Prior = tiny.SHA256 }))
+		c.submit("check", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
+		for w.Load() == nil || w.Load().Held() < 2 && t.Context().Err() == nil { // until the worker has leased the preflight
+			time.Sleep(time.Millisecond)
+		}
+	}
+	worker, run := begin(t, cfg)
+	w.Store(worker)
+	if got := checked(t, check); got.Failed != "" {
+		t.Errorf("%+v", got)
+	}
+	run.drain()
+	run.wait(t)
+	if n := store.probed.Load(); n == 0 || n >= 50 {
+		t.Errorf("the preflight was answered after %d of 50 steps", n)
+	}
+}
+
+// probed is a store that records the number of steps before the first object of a preflight.
+type probed struct {
+	*recorder
+	steps, probed atomic.Int64
+}
+
+func (p *probed) Create(ctx context.Context, key string, data []byte) error {
+	if strings.HasPrefix(key, "out/check/") {
+		p.probed.CompareAndSwap(0, p.steps.Load())
+	}
+	return p.recorder.Create(ctx, key, data)
 }
 
 // A preflight crashes all workers: the next worker buries it and publishes a failed check.

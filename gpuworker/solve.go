@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"time"
 
@@ -23,9 +24,6 @@ import (
 
 // restore solves the items of a group in batches, and sends the batches to out.
 func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task) error {
-	if tasks[0].preflight != nil {
-		return w.preflight(ctx, tasks)
-	}
 	for len(tasks) > 0 && ctx.Err() == nil {
 		n, err := len(tasks), errCancelled
 		if !tasks[0].assigned.cancelled() {
@@ -104,6 +102,8 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	// Draining does not interrupt a chunk at once; the cancellation of the campaign does.
 	lifetime, stop := first.assigned.withLifetime(context.WithoutCancel(drain))
 	defer stop()
+	e.device <- struct{}{}
+	defer func() { <-e.device }()
 	a := e.watchdog.Begin(lifetime, stageCompile, e.cfg.Limits.Compile, tasks...)
 	defer a.End()
 	s, err := first.assigned.Engine.Solver(first.Plan, n)
@@ -139,6 +139,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		if p.update(step); step == s.Steps() {
 			return nil
 		}
+		p.yield()
 		return drain.Err()
 	})
 	err = a.Wrap(err)
@@ -250,6 +251,15 @@ func (p *progress) update(step int) {
 	p.spent, p.steps = p.spent+took, p.steps+steps
 	p.chunks++
 	p.step, p.since = step, p.cfg.Now()
+}
+
+// yield lets a waiting preflight use the device. The watchdog limits the preflight.
+func (p *progress) yield() {
+	p.activity.Next("wait for a preflight", math.MaxInt64, false)
+	<-p.device
+	p.device <- struct{}{}
+	p.activity.Next(stageSolve, p.limit(p.step), true)
+	p.since = p.cfg.Now()
 }
 
 // countEvaluations counts the evaluations of the network in the chunk up to a step. The steps of a run need not have equal

@@ -38,6 +38,7 @@ type core struct {
 	leases   *leaseSet
 	watchdog *guard.Watchdog[*task]
 	network  networkTimer
+	device   chan struct{} // holds an element while the device solves a chunk or checks a preflight
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
@@ -76,7 +77,8 @@ func New(cfg Config) (*Worker, error) {
 	if cfg.Tuner == nil {
 		cfg.Tuner = tuner.New("", cfg.Logger)
 	}
-	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger)}
+	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger),
+		device: make(chan struct{}, 1)}
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
@@ -211,6 +213,12 @@ func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.L
 		}
 	}
 	for _, tasks := range group(ready) {
+		if tasks[0].preflight != nil { // must not wait for the batch on the device, which may take hours
+			if err := w.preflight(ctx, tasks); err != nil {
+				return err
+			}
+			continue
+		}
 		select {
 		case out <- tasks:
 		case <-ctx.Done():

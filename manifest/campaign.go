@@ -108,7 +108,9 @@ type Campaign struct {
 	Canary    int       `json:"canary"`
 	Submitted time.Time `json:"submitted"`
 	Wanted    Wanted    `json:"wanted"`
-	Commands  []Command `json:"commands,omitempty"`
+	// Recorded is the wanted state that the store has, should NATS lose its data; empty: run.
+	Recorded Wanted    `json:"recorded,omitempty"`
+	Commands []Command `json:"commands,omitempty"`
 
 	Phase Phase `json:"phase"`
 	// Reason is one line that explains a rejection, or a pause that no user requested.

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// TestRolesAcknowledgeWorkOnly forges acknowledgements of an advisory that the coordinator has fetched.
-func TestRolesAcknowledgeWorkOnly(t *testing.T) {
+// TestAttackAcknowledgements forges acknowledgements of an advisory that the coordinator has fetched.
+func TestAttackAcknowledgements(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	consumer, err := a.auditor.CreateOrUpdateConsumer(t.Context(), "DDIFF_ADVISORY", jetstream.ConsumerConfig{

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -157,9 +158,9 @@ func literals(pattern string) []string {
 	return slices.Compact(all)
 }
 
-// TestRolesAgainstAllSubjects publishes to every subject that the server knows, with the credentials of workers and
+// TestAttackAllSubjects publishes to every subject that the server knows, with the credentials of workers and
 // commands, and lets the answers go to the subjects of the cluster.
-func TestRolesAgainstAllSubjects(t *testing.T) {
+func TestAttackAllSubjects(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	subjects := a.serverSubjects(t)
@@ -181,8 +182,8 @@ func TestRolesAgainstAllSubjects(t *testing.T) {
 	}
 }
 
-// TestRolesAnswersReachNoRecord sends the requests that a role may send, with a reply subject that it may not publish to.
-func TestRolesAnswersReachNoRecord(t *testing.T) {
+// TestAttackAnswers sends the requests that a role may send, with a reply subject that it may not publish to.
+func TestAttackAnswers(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	board := "$JS.API.STREAM.MSG.GET.KV_DDIFF_BOARD"
@@ -270,10 +271,10 @@ func createPush(t *testing.T, nc *nats.Conn, stream, name, filter, deliver strin
 	}
 }
 
-// TestRolesConsumersReachNothing asks for consumers that deliver a record of the attacker to each subject to which the account
+// TestAttackConsumers asks for consumers that deliver a record of the attacker to each subject to which the account
 // of the streams subscribes, among them the requests for the items of a campaign and for another position of its consumer. The server
 // does not check such a deliver subject. So no role but the coordinator may create consumers.
-func TestRolesConsumersReachNothing(t *testing.T) {
+func TestAttackConsumers(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	exact := append(a.exactSubscriptions(t), targets...)
@@ -304,8 +305,8 @@ func TestRolesConsumersReachNothing(t *testing.T) {
 	waitFor(t, "the effect of the attack", func() bool { return a.positions(t)[campaign] != before[campaign] })
 }
 
-// TestRolesStreamsReachNothing asks for streams and settings of streams that copy messages to other subjects.
-func TestRolesStreamsReachNothing(t *testing.T) {
+// TestAttackStreams asks for streams and settings of streams that copy messages to other subjects.
+func TestAttackStreams(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	for role, own := range ownSubjects {
@@ -336,16 +337,21 @@ func TestRolesStreamsReachNothing(t *testing.T) {
 	}
 }
 
-// TestRolesHeadersReachNoRecord publishes own records with headers that make the server act on other ones.
-func TestRolesHeadersReachNoRecord(t *testing.T) {
+// TestAttackHeaders publishes own records and messages with headers that make the server act on others, or on the message itself.
+func TestAttackHeaders(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	headers := []nats.Header{
 		{"Nats-Rollup": {"all"}}, {"Nats-Rollup": {"sub"}}, {"Nats-Request-Info": {`{"acc":"DDIFF","user":"coordinator"}`}},
 		{"KV-Operation": {"PURGE"}, "Nats-Rollup": {"all"}}, {"Nats-Batch-Id": {"b"}, "Nats-Batch-Sequence": {"1"}, "Nats-Batch-Commit": {"1"}},
+		{"Nats-TTL": {"1s"}}, {"Nats-TTL": {"never"}}, {"Nats-Marker-Reason": {"Purge"}}, {"Nats-Incr": {"+1"}}, {"Nats-Expected-Last-Sequence": {"0"}},
+	}
+	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
+		headers = append(headers, nats.Header{"Nats-Expected-Stream": {stream}}, nats.Header{"Nats-Stream-Source": {stream + " 1 > > >"}, "Nats-Sequence": {"1"}})
 	}
 	for _, target := range targets {
 		headers = append(headers, nats.Header{"Nats-Trace-Dest": {target}},
+			nats.Header{"Nats-Expected-Last-Subject-Sequence": {"0"}, "Nats-Expected-Last-Subject-Sequence-Subject": {target}},
 			nats.Header{"Nats-Schedule": {"@at " + time.Now().Format(time.RFC3339)}, "Nats-Schedule-Target": {target}})
 	}
 	for role, own := range ownSubjects {
@@ -361,11 +367,84 @@ func TestRolesHeadersReachNoRecord(t *testing.T) {
 		}
 		must(t, nc.FlushTimeout(patience))
 		a.wantOnly(t, before, role, own...)
+		after := a.contents(t)
+		for key, message := range before {
+			if after[key] != message && !strings.Contains(message, own[0]) { // a record of its own it may replace
+				t.Errorf("a %s replaced %s, %q, by %q", role, key, message, after[key])
+			}
+		}
 	}
 }
 
-// TestBoardForbidsRollup opens the board of an earlier version, which allowed one message to replace all records.
-func TestBoardForbidsRollup(t *testing.T) {
+// TestAttackMessageIDs publishes messages under the ids of others, as the credentials of a worker permit, while queue groups of the
+// attacker read all subjects of workers. The server takes the true messages for duplicates; each is stored nevertheless.
+func TestAttackMessageIDs(t *testing.T) {
+	t.Parallel()
+	a := newAttacked(t)
+	nc := connect(t, a.server, "worker")
+	for _, subject := range []string{"_INBOX_worker.>", "ddiff.board.>", "ddiff.hint.*"} {
+		_, err := nc.QueueSubscribeSync(subject, "thieves")
+		must(t, err)
+	}
+	info, err := nc.Request("$JS.API.CONSUMER.INFO.DDIFF_WORK.ddiff-1", nil, patience)
+	must(t, err)
+	var consumer jetstream.ConsumerInfo
+	must(t, json.Unmarshal(info.Data, &consumer))
+	forge := func(subject, id string) {
+		t.Helper()
+		id = "1/" + consumer.Config.Metadata["ddiff-epoch"] + "/0/" + id
+		answer, err := nc.RequestMsg(&nats.Msg{Subject: subject, Header: nats.Header{"Nats-Msg-Id": {id}, "Ddiff-Id": {"forged"}}, Data: []byte("{}")}, patience)
+		must(t, err)
+		if !strings.Contains(string(answer.Data), `"seq":`) {
+			t.Fatalf("%s", answer.Data)
+		}
+	}
+	worker := attach(t, connect(t, a.server, "worker"), queue.Config{Campaign: "1"})
+	first, second := lease(t, worker), lease(t, worker)
+	forge("ddiff.result.1", "1")
+	must(t, first.PublishResult(t.Context(), []byte("true")))
+	must(t, first.Ack(t.Context()))
+	if got := results(t, a.work, 3); got["1"] != "true" {
+		t.Errorf("results %v", got)
+	}
+	forge("ddiff.work.1.c", "2/release-1")
+	must(t, second.Release(t.Context()))
+	for second = lease(t, worker); second.ID() != "2"; second = lease(t, worker) {
+		must(t, second.Ack(t.Context()))
+	}
+	forge("ddiff.dead.1", "2")
+	must(t, second.Bury(t.Context(), queue.Dead{ID: "2", Reason: "true"}))
+	if letters := deadLetters(t, a.work); len(letters) != 3 || letters[2].ID != "2" {
+		t.Errorf("dead letters %+v", letters)
+	}
+}
+
+// TestAttackSubscriptions subscribes to what others send, alone and in a queue group.
+func TestAttackSubscriptions(t *testing.T) {
+	t.Parallel()
+	a := newAttacked(t)
+	other := map[string][]string{
+		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
+		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.hint.*", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
+		"coordinator": {"_INBOX_worker.>", "_INBOX_command.>", "ddiff.hint.*"},
+	}
+	for role, subjects := range other {
+		for _, subject := range append(subjects, ">", "_INBOX.>", "$KV.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.ADVISORY.>", "$JS.EVENT.METRIC.>", "$SYS.>", "$SRV.>") {
+			for _, group := range []string{"", "thieves"} {
+				nc := connect(t, a.server, role)
+				_, err := nc.QueueSubscribeSync(subject, group)
+				must(t, err)
+				must(t, nc.FlushTimeout(patience)) // the server's refusal comes before its answer
+				if err := nc.LastError(); !errors.Is(err, nats.ErrPermissionViolation) {
+					t.Errorf("a %s subscribes to %s in group %q: %v", role, subject, group, err)
+				}
+			}
+		}
+	}
+}
+
+// TestAttackRollup opens the board of an earlier version, which allowed one message to replace all records.
+func TestAttackRollup(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	info, err := a.auditor.Stream(t.Context(), "KV_DDIFF_BOARD")

@@ -45,7 +45,7 @@ type DeadLetter struct {
 }
 
 // Bury ends all attempts at the item: it stores a dead letter with the item and the reason, and then removes the item from the
-// queue. Burying is idempotent and completes a burial that a crash interrupted.
+// queue. It completes a burial that a crash interrupted; the item then has two letters.
 func (l *Lease) Bury(ctx context.Context, d Dead) error {
 	d.Reason = strings.Join(strings.Fields(d.Reason), " ")
 	return l.settle(ctx, "bury", d.Reason, func(ctx context.Context) error {
@@ -74,8 +74,7 @@ func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 	return l.store(ctx, deadStream, msg)
 }
 
-// PublishDead stores a dead letter without a lease, such as a letter that Remove has removed. It is idempotent within one
-// epoch.
+// PublishDead stores a dead letter without a lease, such as a letter that Remove has removed.
 func (q *Queue) PublishDead(ctx context.Context, letter DeadLetter) error {
 	return wrap(q.bury(ctx, q.identity(letter.ID, letter.Round), letter), "publish dead letter %s", letter.ID)
 }

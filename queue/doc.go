@@ -44,7 +44,8 @@
 //
 // Each creation of a campaign's consumer starts a new epoch, an increasing number that is stored with the consumer and
 // travels with every item. Epoch and round are part of the ids by which the server detects duplicates, because the
-// server also remembers the ids of dropped items and would refuse them.
+// server also remembers the ids of dropped items and would refuse them. Every worker may publish under any id, so a
+// duplicate is no proof: an outcome or a dead letter is then stored under another id, and a released item stays.
 //
 // The first sequence number of a stream is the creation time in microseconds. The numbers of a deleted stream are
 // therefore not reused by its successor: otherwise an acknowledgement of an old item would remove a new item, a new

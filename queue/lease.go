@@ -203,14 +203,14 @@ func (l *Lease) RetryDelay() time.Duration {
 }
 
 // PublishResult publishes the outcome of the item to the coordinator, under the epoch and round in which the item was
-// published. It is idempotent and does not end the lease.
+// published. It does not end the lease. A reader ignores a second outcome of an item.
 func (l *Lease) PublishResult(ctx context.Context, payload []byte) error {
 	_, err := l.PublishOutcome(ctx, payload)
 	return err
 }
 
-// PublishOutcome is PublishResult, and reports whether the outcome is new: the stream had no outcome of this item, epoch
-// and round, as far as it remembers them, for two minutes.
+// PublishOutcome is PublishResult, and reports whether the outcome is new: the stream had no outcome with the id of this item,
+// epoch and round, as far as it remembers ids, for two minutes.
 func (l *Lease) PublishOutcome(ctx context.Context, payload []byte) (isNew bool, err error) {
 	return l.q.publishResult(ctx, l.identity, payload)
 }

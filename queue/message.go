@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strconv"
 
@@ -78,16 +79,27 @@ func (i identity) message(ctx context.Context, subject string, payload []byte) (
 	return &nats.Msg{Subject: subject, Header: header, Data: payload}, nil
 }
 
-// store publishes one message to a stream and returns when the server has it. A message that is already there is no
-// error.
+// store publishes one message to a stream and returns when the server has it.
 func (l *link) store(ctx context.Context, stream string, msg *nats.Msg) error {
 	_, err := l.storeNew(ctx, stream, msg)
 	return err
 }
 
-// storeNew is store, and reports whether the message was not there. A message of this call whose answer was lost counts as
-// new.
+// storeNew is store, and reports whether the stream had no message of this id. The server compares ids only, and every worker
+// may publish under any id: the message of this id may be another one, published to suppress this one. So a message whose
+// id is there is stored under an id that nobody can predict; readers ignore what they have read.
 func (l *link) storeNew(ctx context.Context, stream string, msg *nats.Msg) (isNew bool, err error) {
+	if isNew, err = l.storeOnce(ctx, stream, msg); err != nil || isNew {
+		return isNew, err
+	}
+	msg.Header.Set(jetstream.MsgIDHeader, msg.Header.Get(jetstream.MsgIDHeader)+"/"+rand.Text())
+	_, err = l.storeOnce(ctx, stream, msg)
+	return false, err
+}
+
+// storeOnce stores no message whose id is there, and then returns false. A message of this call whose answer was lost counts
+// as new.
+func (l *link) storeOnce(ctx context.Context, stream string, msg *nats.Msg) (isNew bool, err error) {
 	attempts := 0
 	err = l.withRetry(ctx, stream, func(ctx context.Context) error {
 		attempts++

@@ -30,8 +30,7 @@ type Result struct {
 const fullTimeout = 4 * time.Minute
 
 // PublishResult publishes the outcome of an item without a lease, in the queue's newest epoch. A worker uses
-// Lease.PublishResult. The call is idempotent within one epoch and round. If the stream is full, it waits four minutes
-// for space before it returns ErrFull.
+// Lease.PublishResult. If the stream is full, it waits four minutes for space before it returns ErrFull.
 func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload []byte) error {
 	_, err := q.publishResult(ctx, q.identity(id, round), payload)
 	return err
@@ -90,8 +89,7 @@ func (q *Queue) ResultStream(ctx context.Context) (id int64, last uint64, err er
 	return id, last, wrap(err, "look up the result stream")
 }
 
-// PurgeResults removes the campaign's results with sequence numbers up to through. It is idempotent. Workers that
-// publish one of these results again within two minutes do not store it again.
+// PurgeResults removes the campaign's results with sequence numbers up to through. It is idempotent.
 func (q *Queue) PurgeResults(ctx context.Context, through uint64) error {
 	err := q.purge(ctx, resultStream, resultSubject+"."+q.campaign, jetstream.WithPurgeSequence(through+1))
 	return wrap(err, "remove results of campaign %s", q.cfg.Campaign)

@@ -38,8 +38,8 @@ func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
 }
 
 // Release ends the lease without using the attempt; the item is available at once, at the end of the queue. Release
-// replaces the item by a copy with the earlier number of attempts and the same marks. If the copy cannot be stored, the
-// item itself is delivered again and the attempt counts.
+// replaces the item by a copy with the earlier number of attempts and the same marks. If the copy cannot be stored, or a
+// message of its id is there, the item itself is delivered again if it still exists, and the attempt counts.
 func (l *Lease) Release(ctx context.Context) error { return l.ReleaseMarked(ctx, l.Marks()) }
 
 // ReleaseMarked is Release that replaces the marks of the item.
@@ -60,8 +60,8 @@ func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
 	})
 }
 
-// republish publishes a copy of the item in its state before this attempt. It is idempotent: two workers that release
-// the same attempt create one copy.
+// republish publishes a copy of the item in its state before this attempt. ErrDuplicate: another worker has released the same
+// attempt, or published another message with the id of the copy.
 func (l *Lease) republish(ctx context.Context, m Marks) error {
 	header := maps.Clone(l.msg.Headers())
 	releases := intHeader(header, headerReleases) + 1
@@ -69,7 +69,11 @@ func (l *Lease) republish(ctx context.Context, m Marks) error {
 	header[headerAttempts] = []string{strconv.Itoa(l.attempt - 1)}
 	header[jetstream.MsgIDHeader] = []string{l.identity.messageID() + "/release-" + strconv.Itoa(releases)}
 	m.write(header)
-	return l.q.store(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
+	isNew, err := l.q.storeOnce(ctx, workStream, &nats.Msg{Subject: l.msg.Subject(), Header: header, Data: l.msg.Data()})
+	if err == nil && !isNew {
+		err = ErrDuplicate
+	}
+	return err
 }
 
 // settle runs act, which ends the lease, within a span.

@@ -142,8 +142,6 @@ func TestNewRoundIsNoDuplicate(t *testing.T) {
 			t.Fatalf("round %d, attempt %d, want round %d at attempt 1", l.Round(), l.Attempt(), round)
 		}
 		must(t, l.PublishResult(t.Context(), []byte("r")))
-		must(t, l.PublishResult(t.Context(), []byte("r"))) // changes nothing
-		must(t, q.PublishResult(t.Context(), "1", round, []byte("r")))
 		must(t, l.Bury(t.Context(), queue.Dead{ID: "1"}))
 		for r, err := range q.Results(t.Context(), last) {
 			must(t, err)

@@ -114,5 +114,25 @@ func TestS3Corruption(t *testing.T) {
 		p.set(changeAnswer(flip))
 		_, err = s.Get(t.Context(), "k")
 		wantError(t, "Get", err, storage.ErrCorrupt)
+		p.set(halve)
+		_, err = s.Get(t.Context(), "k")
+		wantError(t, "Get of half an object with half its length", err, storage.ErrUnavailable)
 	})
+}
+
+// halve answers with half an object, states half its length, and removes its checksums.
+func halve(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+	if r.Method != http.MethodGet {
+		forward.ServeHTTP(w, r)
+		return
+	}
+	recorder := httptest.NewRecorder()
+	forward.ServeHTTP(recorder, r)
+	body := recorder.Body.Bytes()
+	body = body[:len(body)/2]
+	maps.Copy(w.Header(), recorder.Header())
+	maps.DeleteFunc(w.Header(), func(name string, _ []string) bool { return strings.HasPrefix(name, "X-Amz-Checksum") })
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(recorder.Code)
+	w.Write(body) //nolint:errcheck // a test
 }

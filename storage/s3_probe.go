@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -39,7 +40,11 @@ func (s *S3) openError(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	err = s3Error(err, false)
+	var lookup *net.DNSError
 	switch {
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return fmt.Errorf("%w: the network has no host %s; give the server of bucket %q as s3://%s/PREFIX?endpoint=https://HOST or in AWS_ENDPOINT_URL",
+			ErrUnavailable, lookup.Name, s.bucket, s.bucket)
 	case errors.Is(err, ErrNoBucket):
 		return fmt.Errorf("%w; create bucket %q or correct the name", err, s.bucket)
 	case errors.Is(err, ErrAccess):

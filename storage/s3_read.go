@@ -3,8 +3,10 @@ package storage
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -56,14 +58,28 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {
 		return nil, err
 	}
-	if err := verify(info, buf.Bytes()); err != nil {
-		// A proxy may cut an answer without a trace in its length.
-		if whole, headErr := s.head(ctx, key); headErr == nil && whole.Size != int64(buf.Len()) {
-			return nil, fmt.Errorf("%w: received %d of %d bytes", ErrUnavailable, buf.Len(), whole.Size)
-		}
+	wrong := verify(info, buf.Bytes())
+	if wrong == nil && info.UserMetadata[metadataSHA256] != "" {
+		return buf.Bytes(), nil
+	}
+	if err := s.checkLength(call, key, info, buf.Bytes()); err != nil && (wrong == nil || errors.Is(err, ErrUnavailable)) {
 		return nil, err
 	}
-	return buf.Bytes(), nil
+	return buf.Bytes(), wrong
+}
+
+// checkLength compares the bytes of an object with the length that a second answer states, unless their MD5 is the ETag: a proxy may
+// cut an object and state the shorter length.
+func (s *S3) checkLength(ctx context.Context, key string, info minio.ObjectInfo, data []byte) error {
+	sum := md5.Sum(data) // the ETag of most servers
+	if info.ETag == hex.EncodeToString(sum[:]) {
+		return nil
+	}
+	stated, err := s.head(ctx, key)
+	if err == nil && stated.ETag == info.ETag && stated.Size != int64(len(data)) {
+		return fmt.Errorf("%w: received %d of %d bytes", ErrUnavailable, len(data), stated.Size)
+	}
+	return err
 }
 
 // verify compares the bytes of an object with the checksums of the answer.

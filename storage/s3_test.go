@@ -254,6 +254,20 @@ func TestQueryRole(t *testing.T) {
 	}
 }
 
+// TestS3UnknownHost: an address without endpoint whose bucket is on another server ends with one line that says how to give the server.
+func TestS3UnknownHost(t *testing.T) {
+	t.Parallel()
+	config := storage.S3Config{Endpoint: "http://s3.test", Bucket: "photos", Region: "us-east-1", AccessKey: "key", SecretKey: "secret"}
+	config = config.WithDial(func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "photos.s3.test", IsNotFound: true}}
+	})
+	_, err := storage.OpenS3(t.Context(), config)
+	if !errors.Is(err, storage.ErrUnavailable) || !strings.Contains(err.Error(), "no host photos.s3.test") ||
+		!strings.Contains(err.Error(), "s3://photos/PREFIX?endpoint=https://HOST or in AWS_ENDPOINT_URL") || strings.Contains(err.Error(), "dial") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestS3AddressingAndRegion(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{Domain: "s3.test"})

@@ -147,6 +147,51 @@ def norms() -> nn.Module:
     return Function(f, nn.GroupNorm(2, 4), nn.InstanceNorm2d(4, affine=True), nn.LayerNorm(6))
 
 
+class ShiftedWindows(nn.Module):
+    """A block of a Swin transformer: attention in windows that are shifted by half their side."""
+
+    def __init__(self, channels: int, side: int) -> None:
+        super().__init__()
+        self.norm, self.mix, self.side = nn.LayerNorm(channels), nn.Linear(channels, 3 * channels), side
+        self.bias = nn.Parameter(torch.zeros(side * side, side * side))
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, c, h, w = x.shape
+        side, shift = self.side, self.side // 2
+        tokens = torch.roll(self.norm(x.permute(0, 2, 3, 1)), (-shift, -shift), (1, 2))
+        windows = tokens.reshape(n, h // side, side, w // side, side, c).transpose(2, 3).reshape(-1, side * side, c)
+        q, k, v = self.mix(windows).chunk(3, dim=-1)
+        windows = torch.softmax(q @ k.transpose(1, 2) * c**-0.5 + self.bias, -1) @ v
+        tokens = windows.reshape(n, h // side, w // side, side, side, c).transpose(2, 3).reshape(n, h, w, c)
+        return x + torch.roll(tokens, (shift, shift), (1, 2)).permute(0, 3, 1, 2)
+
+
+def convnext() -> nn.Module:
+    """A block of ConvNeXt."""
+
+    def f(deep: nn.Module, norm: nn.Module, wide: nn.Module, narrow: nn.Module, x: Tensor) -> Tensor:
+        return x + narrow(F.gelu(wide(norm(deep(x).permute(0, 2, 3, 1))))).permute(0, 3, 1, 2)
+
+    return Function(f, nn.Conv2d(4, 4, 7, padding=3, groups=4), nn.LayerNorm(4), nn.Linear(4, 16), nn.Linear(16, 4))
+
+
+def recurrent(cell: nn.Module, x: Tensor) -> Tensor:
+    """A recurrent cell over the rows."""
+    state = torch.zeros_like(x[:, :, 0, 0])
+    for i in range(4):
+        state = cell(x[:, :, i, 0], state)
+    return state
+
+
+def places(x: Tensor) -> Tensor:
+    """Places that depend on values, and sums up to a place."""
+    values, at = torch.topk(x.flatten(2), 5, dim=2)
+    written = 2 * x.tanh()
+    written[0, :, [1, 3, 0], [2, 2, 5]] = x[0, :, :3, 0] * x[0, :, :3, 1]
+    parts = [values.square(), torch.gather(x.flatten(2).sin(), 2, at), written, x.cumsum(2), x.square().cumsum(3)]
+    return torch.cat([p.flatten() for p in parts]).reshape(1, -1)
+
+
 def cases() -> dict[str, Case]:
     """All networks. Sides differ, so that exchanged axes are noticed."""
     image = {"x": torch.randn(1, 4, 8, 6)}
@@ -165,6 +210,10 @@ def cases() -> dict[str, Case]:
         "bounds": Case(Function(bounds), image, 17),
         "moves": Case(Function(moves), image, 17),
         "sums": Case(Function(sums), image, 17),
+        "shifted_windows": Case(ShiftedWindows(4, 4), {"x": torch.randn(1, 4, 8, 12)}, 17, newer=False),
+        "convnext": Case(convnext(), image, 17, newer=False),
+        "recurrent": Case(Function(recurrent, nn.GRUCell(4, 4)), image, 17, newer=False),
+        "places": Case(Function(places), image, 17, newer=False),
     }
 
 

@@ -172,6 +172,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"unknown rule", []string{"run", fine, "--select", "best"}, `ddiff: --select: unknown value "best"`},
 		{"unknown verb", []string{"prior", "inspct"}, `unknown command "inspct" for "ddiff prior"`},
 		{"mistyped command", []string{"rum"}, `unknown command "rum" for "ddiff"; did you mean run; see: ddiff --help`},
+		{"command of another program", []string{"cost"}, "unknown command \"cost\" for \"ddiff\"; see: ddiff --help\n"},
 		{"no task", []string{"run", "--images", "x"}, "--task is missing; give --task NAME or --task all, see: ddiff tasks"},
 		{"unknown task", []string{"run", "--images", "x", "--task", "hdrr"}, `unknown task "hdrr" (did you mean "hdr"?)`},
 		{"unknown method", []string{"run", "--images", "x", "--task", "hdr", "--method", "dif"}, `unknown method "dif"`},

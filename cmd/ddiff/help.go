@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 )
 
@@ -63,49 +65,80 @@ func groupFlags(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 	return titles, sets
 }
 
+// helpColumns is the largest number of columns of a line of help.
+const helpColumns = 80
+
+// helpWidth is the width of help texts on a terminal with a number of columns, 0 without one.
+func helpWidth(terminal int) int {
+	if terminal == 0 {
+		return helpColumns
+	}
+	return min(terminal, helpColumns)
+}
+
+// reflow joins the lines of each paragraph and wraps it. Indented lines are not joined.
+func reflow(text string, width int) string {
+	var lines []string
+	joins := false
+	for line := range strings.SplitSeq(text, "\n") {
+		plain := line != "" && line[0] != ' '
+		if plain && joins {
+			lines[len(lines)-1] += " " + line
+		} else {
+			lines = append(lines, line)
+		}
+		joins = plain
+	}
+	for i, line := range lines {
+		lines[i] = table.Wrap(line, width)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // writeUsage writes the usage of a command: its forms, examples, verbs and flags by group. Width is that of the
 // terminal, 0 without one.
 func writeUsage(cmd *cobra.Command, width int, s cli.Style) error {
-	var b strings.Builder
-	heading := func(text string) { fmt.Fprintf(&b, "\n%s\n", s.Bold(text)) }
-	b.WriteString(s.Bold("Usage:") + "\n")
+	width = helpWidth(width)
+	b := table.NewWriter(cmd.OutOrStderr(), table.Texts)
+	b.Columns = width
+	heading := func(text string) { fmt.Fprintf(b, "\n%s\n", s.Bold(text)) }
+	fmt.Fprintln(b, s.Bold("Usage:"))
 	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+		fmt.Fprintf(b, "  %s\n", cmd.UseLine())
 	}
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s [command]\n", cmd.CommandPath())
+		fmt.Fprintf(b, "  %s [command]\n", cmd.CommandPath())
 	}
 	if cmd.HasExample() {
 		heading("Examples:")
-		b.WriteString(cmd.Example + "\n")
+		fmt.Fprintln(b, cmd.Example)
 	}
-	writeVerbs(&b, cmd, heading)
+	writeVerbs(b, cmd, heading)
 	titles, sets := groupFlags(cmd.Flags())
 	for i, set := range sets {
 		if set.HasAvailableFlags() {
 			heading(titles[i] + ":")
-			b.WriteString(set.FlagUsagesWrapped(width))
+			fmt.Fprint(b, set.FlagUsagesWrapped(width))
 		}
 	}
 	if cmd.HasParent() {
-		b.WriteString("\nExit codes: ddiff help exit-codes\n")
+		fmt.Fprint(b, "\nExit codes: ddiff help exit-codes\n")
 	} else {
-		b.WriteString("\nHelp on a command: ddiff COMMAND --help. Exit codes: ddiff help exit-codes.\n" +
+		fmt.Fprint(b, "\nHelp on a command: ddiff COMMAND --help. Exit codes: ddiff help exit-codes.\n"+
 			"Shell completion: ddiff completion --help. Manual pages: ddiff man --help.\n")
 	}
-	_, err := fmt.Fprint(cmd.OutOrStderr(), b.String())
-	return err
+	return b.Flush()
 }
 
 // writeVerbs lists the sub-commands of a command, by group where it has groups.
-func writeVerbs(b *strings.Builder, cmd *cobra.Command, heading func(text string)) {
+func writeVerbs(b io.Writer, cmd *cobra.Command, heading func(text string)) {
 	if !cmd.HasAvailableSubCommands() {
 		return
 	}
 	list := func(group string) {
 		for _, c := range cmd.Commands() {
 			if c.GroupID == group && (c.IsAvailableCommand() || c.Name() == "help") {
-				fmt.Fprintf(b, "  %-*s  %s\n", cmd.NamePadding(), c.Name(), c.Short)
+				fmt.Fprintf(b, "  %s\t%s\n", c.Name(), c.Short)
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -65,7 +66,7 @@ func TestHelp(t *testing.T) {
 
 // The help topics are commands without a verb.
 func TestHelpOnExitCodes(t *testing.T) {
-	if got, want := helpOf(t, "help", "exit-codes"), cli.NewExitCodesTopic().Long; !strings.HasPrefix(got, want) {
+	if got, want := helpOf(t, "help", "exit-codes"), reflow(cli.NewExitCodesTopic().Long, helpColumns); !strings.HasPrefix(got, want) {
 		t.Errorf("ddiff help exit-codes prints %q, want %q at its start", got, want)
 	}
 }
@@ -122,6 +123,26 @@ func TestFlagGroups(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("ddiff %s --help has the groups %q, want %q", verb, got, want)
+		}
+	}
+}
+
+// No line of the help of any command has more than 80 columns.
+func TestHelpFits(t *testing.T) {
+	var commands [][]string
+	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) { // a wrapped command is none
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: example of %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		commands = append(commands, append([]string{"help"}, strings.Fields(cmd.CommandPath())[1:]...))
+	})
+	for _, args := range commands {
+		for line := range strings.Lines(helpOf(t, args...)) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%v: line of %d columns: %s", args, n, line)
+			}
 		}
 	}
 }

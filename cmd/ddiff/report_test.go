@@ -35,8 +35,8 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 		}
 	}
 
-	wantLine(t, ddiff(t, "report", out, "--where", "task=hdr"), "hdr   ddiff   2  ")
-	for format, want := range map[string]string{"md": "| gaussian\\_deblur | 32x32 center\\_crop | ddiff | 2 |", "latex": "\\toprule"} {
+	wantLine(t, ddiff(t, "report", out, "--where", "task=hdr"), "hdr   ddiff †   2  ")
+	for format, want := range map[string]string{"md": "| gaussian\\_deblur | 32x32 center\\_crop | ddiff † | 2 |", "latex": "\\toprule"} {
 		file := filepath.Join(t.TempDir(), "table")
 		e := ddiff(t, "report", out, "--format", format, "--out", file)
 		wantCode(t, e, 0)

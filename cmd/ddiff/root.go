@@ -98,7 +98,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	root.AddCommand(cli.NewExitCodesTopic())
 	describeDefaults(root)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cli.TerminalWidth(stdout), cli.StyleOf(stdout)) })
-	prepare(root, c)
+	prepare(root, c, helpWidth(cli.TerminalWidth(stdout)))
 	return root
 }
 
@@ -126,8 +126,9 @@ func describeDefaults(root *cobra.Command) {
 }
 
 // prepare walks the command tree. It turns wrong arguments into usage errors, makes a command that only groups others
-// refuse unknown verbs, and registers the completion of flag values.
-func prepare(cmd *cobra.Command, c shard.Catalogue) {
+// refuse unknown verbs, wraps long texts, and registers the completion of flag values.
+func prepare(cmd *cobra.Command, c shard.Catalogue, width int) {
+	cmd.Long = reflow(cmd.Long, width)
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolP("help", "h", false, "print this help")
 	if cmd.HasSubCommands() && cmd.HasParent() && !cmd.Runnable() {
@@ -151,7 +152,7 @@ func prepare(cmd *cobra.Command, c shard.Catalogue) {
 	completeFlags(cmd, c)
 	completePriors(cmd)
 	for _, sub := range cmd.Commands() {
-		prepare(sub, c)
+		prepare(sub, c, width)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"os/exec"
@@ -47,11 +48,14 @@ func TestRunToS3(t *testing.T) {
 	for info, err := range store.List(t.Context(), "") {
 		must(t, err)
 		found[filepath.Base(info.Key)] = true
+		data, err := store.Get(t.Context(), info.Key)
+		must(t, err)
+		if bytes.Contains(data, []byte(server.SecretKey)) || bytes.Contains(data, []byte(server.AccessKey)) {
+			t.Errorf("%s has a key of the store", info.Key)
+		}
 		if filepath.Base(info.Key) != manifest.FileResult {
 			continue
 		}
-		data, err := store.Get(t.Context(), info.Key)
-		must(t, err)
 		var r manifest.Result
 		if err := json.Unmarshal(data, &r); err != nil || r.Outcome != manifest.OutcomeDone {
 			t.Errorf("result %q, error %v", r.Outcome, err)

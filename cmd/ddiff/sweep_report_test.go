@@ -146,7 +146,7 @@ func TestNumbersRefuse(t *testing.T) {
 		{"compare " + a + " " + a + " --select best_psnr", "would rank an oracle"},
 		{"compare " + a + " " + a + " --select best_ssim", "would rank an oracle"},
 		{"run " + image + " --task hdr --solver gama0=1", "gama0"},
-		{"run " + image + " --task hdr --set gama0=1,2", `none of its methods has "gama0"`},
+		{"run " + image + " --task hdr --set gama0=1,2", `unknown parameter of the campaign's tasks and methods "gama0" (did you mean "gamma0"?)`},
 		{"run " + file, "gama0"},
 	} {
 		args := strings.Fields(tt.args)

@@ -55,6 +55,9 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 	switch {
 	case err == nil && (newest.State == index.Archived || storedErr != nil || sameEnd(stored, &file.Campaign)):
 		c = &file.Campaign
+		if newest.State != index.Archived && storedErr == nil {
+			c.Wanted = stored.Wanted // requested after the recall
+		}
 		c.Recalled, c.Restoring = a.cfg.Now().UTC(), number
 	case newest.State == index.Archived:
 		return err

@@ -121,6 +121,36 @@ func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*m
 	})
 }
 
+// AwaitStored waits until a coordinator has stored the wanted state of a record that Want has returned: the state then survives
+// the loss of the board. It returns the newest record, at once if no coordinator has to act on it. The errors are that of ctx at its
+// end, and ErrReplaced.
+func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*manifest.Campaign, error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	wanted := c.Wanted
+	for Active(c) && !Recorded(c) {
+		select {
+		case <-ctx.Done():
+			return c, ctx.Err()
+		case <-tick.C:
+		}
+		next, err := Read(ctx, b, c.ID)
+		if err != nil {
+			return c, err
+		}
+		if c = next; c.Wanted != wanted && !c.Phase.Ended() {
+			return c, fmt.Errorf("%s campaign %s: %w; compare ddiff status %s and repeat the command", wanted, c.ID, ErrReplaced, c.ID)
+		}
+	}
+	return c, nil
+}
+
+// ErrReplaced: a wanted state was replaced before it was stored.
+var ErrReplaced = errors.New("another command, or the loss of the board, has replaced the request")
+
+// Recorded reports whether the store has the wanted state of a campaign.
+func Recorded(c *manifest.Campaign) bool { return cmp.Or(c.Recorded, manifest.WantRun) == c.Wanted }
+
 // Command sends a command to the leading coordinator and waits for its answer until ctx ends. The command stays on the
 // board while no coordinator leads.
 func Command(ctx context.Context, b *queue.Board, id string, command manifest.Command) (manifest.Answer, error) {
@@ -130,20 +160,21 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 	answer := func(c *manifest.Campaign) int {
 		return slices.IndexFunc(c.Answered, func(a manifest.Answer) bool { return a.ID == command.ID })
 	}
-	c, err := Update(ctx, b, id, func(c *manifest.Campaign) error {
+	send := func(c *manifest.Campaign) error {
 		sent := slices.ContainsFunc(c.Commands, func(other manifest.Command) bool { return other.ID == command.ID })
 		if sent || answer(c) >= 0 {
 			return ErrUnchanged
 		}
 		c.Commands = append(c.Commands, command)
 		return nil
-	})
-	if err != nil {
-		return manifest.Answer{}, err
 	}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
+		c, err := Update(ctx, b, id, send) // again, if the board was lost and restored
+		if err != nil {
+			return manifest.Answer{}, err
+		}
 		if i := answer(c); i >= 0 {
 			a := c.Answered[i]
 			if a.Error != "" {
@@ -155,9 +186,6 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 		case <-ctx.Done():
 			return manifest.Answer{}, fmt.Errorf("%s campaign %s: wait for a coordinator: %w", command.Verb, id, ctx.Err())
 		case <-tick.C:
-		}
-		if c, err = Read(ctx, b, id); err != nil {
-			return manifest.Answer{}, err
 		}
 	}
 }

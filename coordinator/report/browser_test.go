@@ -354,6 +354,38 @@ func TestPhoneShowsThePSNR(t *testing.T) {
 	wantStates(t, document, map[string]string{"psnr": "23.00 dB", "inside": "true", "overflow": "360 360"})
 }
 
+// TestTablesScroll: with all columns and long settings, the summary scrolls to its last column inside a page of 390 and of 1280 pixels, also
+// by keyboard.
+func TestTablesScroll(t *testing.T) {
+	t.Parallel()
+	store := reporttest.NewMemory()
+	var results []manifest.Result
+	for i, method := range []string{"ddiff", "latent_ddiff", "diffpir"} {
+		for _, task := range []string{"super_resolution_area", "phase_retrieval"} {
+			r := reporttest.Result(t, task, method, "a.png", 0, reporttest.Scored(25+float64(i), 20, 0.7, 0.001), reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.1234))
+			r.Cost = manifest.Cost{Network: 1000, NetworkBackward: 1000, Operator: 30000}
+			results = append(results, r)
+		}
+		r := reporttest.Result(t, "hdr", method, "a.png", 0, reporttest.Scored(25, 20, 0.7, 0.001), reporttest.With(0.1, `{"steps":100,"gamma0":0.0625,"schedule":"uniform","noise_std":0.01}`))
+		results = append(results, r)
+	}
+	index := publishedPage(t, store, results)
+	addProbe(t, index, `
+  const found = {};
+  const box = document.querySelector("table.sortable").parentElement;
+  box.scrollLeft = 1e6;
+  const last = document.querySelector("table.sortable thead").rows[0].cells;
+  const heading = last[last.length - 1].getBoundingClientRect();
+  found.reached = heading.right <= innerWidth && heading.left >= 0 && box.tabIndex === 0;
+  found.page = document.documentElement.scrollWidth <= innerWidth;
+  parent.postMessage({ [innerWidth < 800 ? "phone" : "desk"]: Object.entries(found).join(" ") }, "*");`)
+	both := filepath.Join(filepath.Dir(index), "both.html")
+	frame := `<!DOCTYPE html><html><script>addEventListener("message", (e) => Object.assign(document.documentElement.dataset, e.data));</script>
+<iframe src="index.html" width="390" height="740" style="border: 0"></iframe><iframe src="index.html" width="1280" height="740" style="border: 0"></iframe></html>`
+	reporttest.Must(t, os.WriteFile(both, []byte(frame), 0o644))
+	wantStates(t, browse(t, both, ""), map[string]string{"phone": "reached,true page,true", "desk": "reached,true page,true"})
+}
+
 // uniform is a PNG of one colour.
 func uniform(t *testing.T, c color.RGBA) []byte {
 	t.Helper()

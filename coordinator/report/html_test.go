@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,16 +28,29 @@ func pageOf(t *testing.T, store *reporttest.Memory, c Campaign, results []manife
 	return string(store.Files[KeyPage])
 }
 
-const hostile = "\u202e\u2066" + `</script><script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}&` + "\u2028`${1}`"
+const hostile = "\u202e\u2066" + `</script><script>alert(1)</script>"'><img src=x onerror=document.documentElement.dataset.pwned=1>{{.}}&` + "\u2028`${1}`"
 
 // hostileResults have a script in every text of a page.
 func hostileResults(t *testing.T, store *reporttest.Memory) []manifest.Result {
 	t.Helper()
 	done := reporttest.Result(t, hostile, hostile, hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001))
 	done.Runtime.Provider = hostile
-	reporttest.Illustrate(t, store, &done, 1)
+	attack := func(method string) func(*manifest.Result) {
+		return func(r *manifest.Result) {
+			settings, err := json.Marshal(map[string]string{"steps": hostile + method, hostile: method})
+			reporttest.Must(t, err)
+			r.Item.Solver, r.Item.Params, r.Item.Preset = settings, map[string]float64{hostile: 2}, hostile
+			r.Item.Prior, r.Runtime.Provider = hostile, hostile
+			r.Warnings = []manifest.Warning{{Code: hostile, Text: hostile}}
+		}
+	}
+	again := reporttest.Result(t, "hdr", hostile+"a", hostile, 0, reporttest.Scored(25, 20, 0.7, 0.001), attack("a"))
+	for i, r := range []*manifest.Result{&done, &again} {
+		reporttest.Illustrate(t, store, r, i)
+	}
 	return []manifest.Result{
-		done,
+		done, again,
+		reporttest.Result(t, "hdr", hostile+"b", hostile, 0, reporttest.Scored(24, 20, 0.7, 0.001), attack("b"), reporttest.Later(hostile+"@1:aaaaaaaa", 0.5)),
 		reporttest.Result(t, hostile, hostile, hostile+"2", 0, reporttest.Ended(manifest.OutcomeFailed, hostile)),
 	}
 }
@@ -64,27 +78,45 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-func TestPageEscapesInBrowser(t *testing.T) {
+// TestAttackPage opens a page of results of others, which have markup in the name of the campaign and of its output, in names, tasks,
+// methods, parameters, settings, warnings and metrics, and opens all that a click shows: nothing runs, and all is text.
+func TestAttackPage(t *testing.T) {
 	t.Parallel()
 	store := reporttest.NewMemory()
-	index := publishedPage(t, store, hostileResults(t, store))
+	chromium(t)
+	c := hostileCampaign()
+	c.Outputs = []string{hostile}
+	results := hostileResults(t, store)
+	if _, err := Write(t.Context(), store, c, reporttest.Stream(results)); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	store.Export(t, dir)
+	index := filepath.Join(dir, KeyPage)
 	addProbe(t, index, `
-  document.querySelector(".item details").open = true;
+  document.querySelectorAll("details").forEach((d) => { d.open = true; });
+  document.querySelectorAll("table.sortable th button").forEach((b) => b.click());
   await pause(100);
+  const attributes = new Set([...document.querySelectorAll("*")].flatMap((n) => n.getAttributeNames()));
+  out.handlers = [...attributes].filter((n) => n.startsWith("on")).join();
+  out.scripts = document.scripts.length;
   out.pictures = out.imagesLoaded;
   document.querySelector(".compare-button").click();
-  out.name = document.querySelector(".item h3").textContent === document.getElementById("viewer-title").textContent;
+  out.name = [...document.querySelectorAll(".item h3")].some((h) => h.textContent === document.getElementById("viewer-title").textContent);
   out.isolated = [...document.querySelectorAll(".item h3, .failures bdi, #viewer-title")].map((n) => getComputedStyle(n).unicodeBidi);`)
 	document := browse(t, index, "")
-	if got := state(t, document, "isolated"); got != "isolate,isolate,isolate,isolate" {
+	wantStates(t, document, map[string]string{"handlers": "", "scripts": "4"}) // three of the page, and the probe
+	if strings.Contains(document[:strings.Index(document, ">")+strings.Index(document, "<head")], "data-pwned") {
+		t.Error("a name ran as a script")
+	}
+	if got := state(t, document, "isolated"); strings.Trim(got, "isolate,") != "" || strings.Count(got, "isolate") != 6 {
 		t.Errorf("names have unicode-bidi %s", got)
 	}
 	if got := state(t, document, "name"); got != "true" {
 		t.Error("card and viewer show different names")
 	}
-	if got := state(t, document, "pictures"); got != "3" {
-
-		t.Errorf("%s pictures, want 3", got)
+	if got := state(t, document, "pictures"); got == "0" || state(t, document, "images-broken") != "0" {
+		t.Errorf("%s pictures, and some are broken", got)
 	}
 	if strings.Contains(document, "<img src=\"x\"") || strings.Contains(document, "<script>alert") {
 		t.Error("the browser saw markup in a name")

@@ -39,6 +39,26 @@ func TestWarningsAreCounted(t *testing.T) {
 	if notes := table.Of(s, "-").Notes; !slices.Contains(notes, note) {
 		t.Errorf("notes %q, want %q", notes, note)
 	}
+	// A method of which half of the items have warnings is marked; its problem has no best figure and no p value.
+	var suspect []manifest.Result
+	for i := range 8 {
+		name := fmt.Sprint("image", i)
+		suspect = append(suspect, reporttest.Result(t, "hdr", "ddiff", name, 0, reporttest.Scored(20+float64(i), 10, 0.5, 0), warned([]string{"flat"}[:i%2]...)),
+			reporttest.Result(t, "hdr", "dps", name, 0, reporttest.Scored(19, 10, 0.4, 0)))
+	}
+	var text strings.Builder
+	reporttest.Must(t, table.Write(&text, summaryOf(t, suspect, selection.First), table.FormatMarkdown))
+	for _, part := range []string{"| ddiff † |", "| dps |", "† At least half", "no test: warnings"} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("the table of suspect rows lacks %q:\n%s", part, text.String())
+		}
+	}
+	if strings.Contains(text.String(), "**") || strings.Contains(text.String(), "Wilcoxon") {
+		t.Errorf("a suspect row is ranked:\n%s", text.String())
+	}
+	if html := pageOf(t, reporttest.NewMemory(), testCampaign(), suspect); strings.Count(html, `<tr class="suspect"`) != 1 {
+		t.Error("the page does not mark the suspect row")
+	}
 	without := summaryOf(t, []manifest.Result{reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Scored(22, 10, 0.5, 0))}, selection.First)
 	if notes := strings.Join(table.Of(without, "-").Notes, " "); strings.Contains(notes, "warnings") {
 		t.Errorf("without warnings: %q", notes)

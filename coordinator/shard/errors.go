@@ -12,11 +12,11 @@ import (
 var ErrMoved = errors.New("the dataset changed")
 
 // IsUnavailable reports whether an error is one of the environment: a store or server that does not answer, expired or
-// missing keys, an invalid certificate, a missing bucket. Such an error says nothing about a row. All other errors are properties of the
+// missing keys, an invalid certificate, a missing bucket, an object that arrives damaged. Such an error says nothing about a row. All other errors are properties of the
 // row or of the dataset.
 func IsUnavailable(err error) bool {
 	return errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrAccess) ||
-		errors.Is(err, storage.ErrCertificate) || errors.Is(err, storage.ErrNoBucket)
+		errors.Is(err, storage.ErrCertificate) || errors.Is(err, storage.ErrNoBucket) || errors.Is(err, storage.ErrCorrupt)
 }
 
 // IsDatasetError reports whether an error concerns the dataset as a whole: it is missing, empty or not a usable list.

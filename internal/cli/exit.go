@@ -151,8 +151,15 @@ func Message(err error) string {
 	}
 	text := err.Error()
 	if strings.HasPrefix(text, "unknown command") {
-		text = strings.ReplaceAll(text, "\n\nDid you mean this?\n\t", "; did you mean ")
-		return Printable(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n\t", " or ") + "; see: ddiff --help")
+		text, list, _ := strings.Cut(text, "\n\nDid you mean this?\n\t")
+		name, _, _ := strings.Cut(strings.TrimPrefix(text, `unknown command "`), `"`)
+		near := slices.DeleteFunc(strings.Split(strings.TrimRight(list, "\n"), "\n\t"), func(s string) bool {
+			return s == "" || len(name) < 5 && s[0] != name[0] // half of the name is another
+		})
+		if len(near) > 0 {
+			text += "; did you mean " + strings.Join(near, " or ")
+		}
+		return Printable(text + "; see: ddiff --help")
 	}
 	return lines(err)
 }

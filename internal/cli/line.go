@@ -60,6 +60,9 @@ type escapingWriter struct {
 	rest []byte // the beginning of a character whose end is not written yet
 }
 
+// Columns returns the number of columns of a terminal, 0 without one.
+func (e *escapingWriter) Columns() int { return TerminalWidth(e.w) }
+
 // Write implements io.Writer.
 func (e *escapingWriter) Write(p []byte) (int, error) {
 	data := slices.Concat(e.rest, p)

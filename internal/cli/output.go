@@ -31,6 +31,9 @@ func (o *Output) Write(p []byte) (int, error) {
 // Fd returns the descriptor of the file, which may be a terminal.
 func (o *Output) Fd() uintptr { return o.file.Fd() }
 
+// Columns returns the number of columns of a terminal, 0 for another file.
+func (o *Output) Columns() int { return TerminalWidth(o) }
+
 // Err returns the first error of a write.
 func (o *Output) Err() error {
 	o.mu.Lock()

@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"os"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -12,11 +13,14 @@ import (
 // LineEvery is the interval between two plain lines about progress.
 const LineEvery = 5 * time.Second
 
-// TerminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal.
+// TerminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal. The variable COLUMNS overrides it.
 func TerminalWidth(w io.Writer) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return 0
+	}
+	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 {
+		return width
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width < 1 {

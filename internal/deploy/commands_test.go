@@ -88,32 +88,6 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// The program accepts every command of the pages for operators: without a server it ends with the code of NATS.
-func TestCommandsOfPages(t *testing.T) {
-	seen := map[string]bool{}
-	for _, page := range []string{"docs/operations.md", "docs/deploy.md", "docs/kubernetes.md"} {
-		block := false
-		for line := range strings.Lines(read(t, page)) {
-			line = strings.TrimSpace(line)
-			if strings.HasPrefix(line, "```") {
-				block = !block && line == "```sh"
-			}
-			command, _, _ := strings.Cut(line, " #")
-			args := strings.Fields(strings.ReplaceAll(command, "'", ""))
-			if !block || len(args) < 2 || args[0] != "ddiff" || seen[command] || strings.ContainsAny(command, "|>$\\&") {
-				continue
-			}
-			seen[command] = true
-			if code, out := exitOf(t, append(args[1:], "--nats", "nats://127.0.0.1:1")...); code != codeNATS {
-				t.Errorf("%s: %s: exit code %d, want %d\n%s", page, command, code, codeNATS, out)
-			}
-		}
-	}
-	if len(seen) < 12 {
-		t.Errorf("only %d commands: %v", len(seen), seen)
-	}
-}
-
 // exitOf runs ddiff and returns its exit code and output.
 func exitOf(t *testing.T, args ...string) (int, string) {
 	t.Helper()

@@ -175,6 +175,7 @@ func TestAttackVerbs(t *testing.T) {
 			watch := func(want string) {
 				t.Helper()
 				if e := ask(t, c, "status", "--watch", id); e.stdout != want {
+					t.Logf("%s\n%s", tail(c.Coordinators[0].Log()), tail(c.Workers[0].Log()))
 					t.Fatalf("%s: want %q\n%v", id, want, e)
 				}
 			}

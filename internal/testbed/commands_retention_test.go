@@ -39,7 +39,7 @@ func TestClusterRetention(t *testing.T) {
 	for range 2 {
 		e = ask(t, c, "status", id)
 		wantCode(t, e, 0)
-		if want := fmt.Sprintf("done      %d", items); !strings.Contains(e.stdout, want) {
+		if want := fmt.Sprintf("done       %d", items); !strings.Contains(e.stdout, want) {
 			t.Errorf("no line %q\n%v", want, e)
 		}
 	}

@@ -83,7 +83,7 @@ func (d *disaster) wantBoth() {
 	d.wantEnd(d.id, disasterRows)
 	e := ask(d.t, d.Cluster, "status", d.archived)
 	wantCode(d.t, e, 0)
-	if !strings.Contains(e.stdout, "done      5") || !strings.Contains(e.stdout, "failed    1") {
+	if !strings.Contains(e.stdout, "done       5") || !strings.Contains(e.stdout, "failed     1") {
 		d.t.Errorf("status of the archived campaign: %v", e)
 	}
 }
@@ -185,10 +185,13 @@ func (d *disaster) endAll() {
 	}
 }
 
-// TestDisasterQueueLost deletes all data of JetStream while a campaign runs; the programs run on.
+// TestDisasterQueueLost deletes all data of JetStream while a campaign runs that was resumed just before; the programs run on.
 func TestDisasterQueueLost(t *testing.T) {
 	t.Parallel()
 	d := startDisaster(t, Options{Directory: true})
+	for _, verb := range []string{"pause", "resume"} {
+		wantCode(t, ask(t, d.Cluster, verb, d.id), 0)
+	}
 	d.emptyNATS("")
 	must(t, d.coordinator.WaitLog(t.Context(), "restored a campaign from storage"))
 	d.wantBoth()

@@ -55,7 +55,7 @@ func (g *Graph) backward(p *onnxpb.NodeProto, active map[string]bool, grads map[
 		return undifferentiated(p, fmt.Errorf("%w: %w", ErrNoGradient, err))
 	}
 	for k, in := range n.Inputs {
-		if !active[in.Name] {
+		if !active[in.Name] || in.DType == Int64 { // places, as those of TopK, have the derivative zero
 			continue
 		}
 		dx, err := g.derive(ruleOf(n.Op), n, k, dy)

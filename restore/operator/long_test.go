@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // TestLongOperators: operators of long images have the gradient of finite differences and the adjoint, and contain no constant that
-// grows with the square of the side.
+// grows with the square of the side. Nor does the memory of a baseline.
 func TestLongOperators(t *testing.T) {
 	t.Parallel()
 	rt := onnxtest.Runtime(t)
@@ -33,6 +34,12 @@ func TestLongOperators(t *testing.T) {
 		}
 		if task == NonlinearDeblur {
 			continue
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		op.Baseline(make([]float32, op.MeasurementSize()))
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<20 {
+			t.Errorf("%s: the baseline allocates %d bytes", task, after.TotalAlloc-before.TotalAlloc)
 		}
 		draw, err := op.Encode(op.Draw(noise.Key{8}))
 		if err != nil {

@@ -63,11 +63,10 @@ func suitableSize(side, factor int) int {
 // enlarge enlarges y bicubically to images of shape s: U·y·Uᵀ.
 func enlarge(y []float32, s Shape, f int) []float32 {
 	h, w := s.Height/f, s.Width/f
-	rows, cols := bicubicUp(h, f).Dense(), bicubicUp(w, f).Dense()
+	rows, cols := bicubicUp(h, f), bicubicUp(w, f)
 	var out []float32
 	for c := range s.Channels {
 		m := &axis.Matrix{Rows: h, Cols: w, Data: y[c*h*w : (c+1)*h*w]}
-		// The factor with the zeros is on the left.
 		out = append(out, cols.Times(rows.Times(m).Transposed()).Transposed().Data...)
 	}
 	return out

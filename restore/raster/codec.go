@@ -65,6 +65,9 @@ func formatOf(data []byte) (codec, error) {
 		}
 		return c, nil
 	}
+	if matches(data, "II+\x00") || matches(data, "MM\x00+") {
+		return codec{}, fmt.Errorf("tiff: the file is a BigTIFF; save it as a classic TIFF: %w", ErrFormat)
+	}
 	return codec{}, fmt.Errorf("not a PNG, JPEG, TIFF or WebP image: %w", ErrFormat)
 }
 

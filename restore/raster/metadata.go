@@ -138,3 +138,18 @@ func tiffProfile(data []byte) []byte {
 	}
 	return nil
 }
+
+// separatePlanes reports whether a TIFF file stores its channels one after the other, which the decoder does not notice.
+func separatePlanes(data []byte) bool {
+	const tagBitsPerSample, tagPlanar, separate = 258, 284, 2
+	channels, planar := uint32(1), false
+	for e := range tiffEntries(data) {
+		switch e.tag {
+		case tagBitsPerSample:
+			channels = e.count
+		case tagPlanar:
+			planar = e.order.Uint16(e.value) == separate
+		}
+	}
+	return planar && channels > 1
+}

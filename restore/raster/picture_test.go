@@ -144,11 +144,16 @@ func TestRefusedPictures(t *testing.T) {
 	binary.BigEndian.PutUint32(huge[16:], 40_000)
 	binary.BigEndian.PutUint32(huge[20:], 40_000)
 	binary.BigEndian.PutUint32(huge[29:], crc32.ChecksumIEEE(huge[12:29]))
+	planes := encodeTIFF(t, colours())
+	at := bytes.Index(planes, []byte("\x1b\x01\x05\x00\x01")) // the vertical resolution, which becomes the tag of planes
+	copy(planes[at:], "\x1c\x01\x03\x00\x01\x00\x00\x00\x02\x00\x00\x00")
 	for name, c := range map[string]struct {
 		data []byte
 		want error
 		text string
 	}{
+		"BigTIFF":   {[]byte("II+\x00\x08\x00\x00\x00"), ErrFormat, "BigTIFF; save it as a classic TIFF"},
+		"planes":    {planes, ErrFormat, "separate planes; save it with interleaved channels"},
 		"animation": {animation, ErrFormat, "animation"},
 		"huge":      {huge, ErrTooLarge, "40000x40000"},
 		"text":      {[]byte("text"), ErrFormat, "not a PNG"},

@@ -7,13 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -85,7 +85,7 @@ func writeArray[T any](out io.Writer, all []T) error {
 }
 
 func writeList(out io.Writer, all []board.CampaignStatus) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
 	for _, s := range all {
 		n := s.Status.Counts
@@ -134,42 +134,44 @@ func readStatus(ctx context.Context, b *queue.Board, id string) (board.CampaignS
 
 func writeStatus(out io.Writer, s board.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
-	var b strings.Builder
-	fmt.Fprintf(&b, "campaign  %s\nphase     %s", c.ID, c.Phase)
+	b := table.NewWriter(out, table.Texts)
+	fmt.Fprintf(b, "campaign\t%s\nphase\t%s", c.ID, c.Phase)
 	if c.Reason != "" {
-		fmt.Fprintf(&b, ": %s", c.Reason)
+		fmt.Fprintf(b, ": %s", c.Reason)
+	}
+	if c.Phase == manifest.PhaseRejected {
+		fmt.Fprintf(b, "\nremedy\tmend the cause, then: ddiff resume %s", c.ID)
 	}
 	if wanted := c.Wanted; wanted != manifest.WantRun && !c.Phase.Ended() && c.Phase != manifest.PhasePaused {
-		fmt.Fprintf(&b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
+		fmt.Fprintf(b, " (%s requested)", strings.ReplaceAll(string(wanted), "_", " "))
 	}
 	if st.Problem != "" {
-		fmt.Fprintf(&b, "\nproblem   %s", st.Problem)
+		fmt.Fprintf(b, "\nproblem\t%s", st.Problem)
 	}
 	if st.Warning != "" {
-		fmt.Fprintf(&b, "\nwarning   %s", st.Warning)
+		fmt.Fprintf(b, "\nwarning\t%s", st.Warning)
 	}
 	more := ""
 	if !st.Complete {
 		more = " so far"
 	}
-	fmt.Fprintf(&b, "\nitems     %d%s\n", n.Items, more)
+	fmt.Fprintf(b, "\nitems\t%d%s\n", n.Items, more)
 	for _, line := range []struct {
 		name  string
 		count int
 	}{{"pending", n.Pending}, {"running", n.Running}, {"done", n.Done}, {"failed", n.Failed}, {"dead", n.Dead}, {"cancelled", n.Cancelled}} {
-		fmt.Fprintf(&b, "%-9s %d\n", line.name, line.count)
+		fmt.Fprintf(b, "%s\t%d\n", line.name, line.count)
 	}
 	if !c.Phase.Ended() {
-		fmt.Fprintf(&b, "workers   %d\nrate      %.3g items/s\nleft      %s\n", st.Workers, st.Rate, left(st))
+		fmt.Fprintf(b, "workers\t%d\nrate\t%.3g items/s\nleft\t%s\n", st.Workers, st.Rate, left(st))
 	}
-	fmt.Fprintf(&b, "output    %s\n", c.Output)
-	_, err := io.WriteString(out, b.String())
-	return err
+	fmt.Fprintf(b, "output\t%s\n", c.Output)
+	return b.Flush()
 }
 
 // left formats the expected remaining time with its interval.
 func left(s manifest.Status) string {
-	if s.Phase.Ended() {
+	if s.Phase.Ended() || s.Complete && s.Counts.Pending+s.Counts.Running == 0 {
 		return "-"
 	}
 	if s.Left == 0 {
@@ -264,7 +266,7 @@ func endOf(s board.CampaignStatus, asJSON bool, out io.Writer) error {
 	}
 	switch {
 	case phase == manifest.PhaseRejected:
-		return fmt.Errorf("%w: %s: %s", cli.ErrRejected, s.Campaign.ID, s.Campaign.Reason)
+		return fmt.Errorf("%w: %s: %s; mend the cause, then: ddiff resume %s", cli.ErrRejected, s.Campaign.ID, s.Campaign.Reason, s.Campaign.ID)
 	case phase == manifest.PhaseCancelled:
 		return fmt.Errorf("%w: %s", cli.ErrCancelled, s.Campaign.ID)
 	case n.Failed+n.Dead > 0:

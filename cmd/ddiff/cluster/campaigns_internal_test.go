@@ -28,6 +28,11 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		}
 	}
 	out.Reset()
+	err = writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
+	if want := "phase     rejected: cut\nremedy    mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
+		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
+	}
+	out.Reset()
 	writeWarning(&out, st, manifest.Status{}, false, false)
 	writeWarning(&out, st, st, false, false)
 	if got := out.String(); got != "warning: the dataset changed\n" {

@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +13,9 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 )
+
+// storeLimit is how long a command waits for a coordinator to store its request.
+const storeLimit = 5 * time.Second
 
 // newControlCommands are the verbs that change the wanted state of a campaign.
 func newControlCommands() []*cobra.Command {
@@ -23,6 +28,15 @@ func newControlCommands() []*cobra.Command {
 					c, err := board.Want(cmd.Context(), b, args[0], wanted())
 					if err != nil {
 						return refused(args[0], err)
+					}
+					limited, cancel := context.WithTimeout(cmd.Context(), storeLimit)
+					defer cancel()
+					if c, err = board.AwaitStored(limited, b, c); limited.Err() != nil && cmd.Context().Err() == nil {
+						fmt.Fprintf(cmd.ErrOrStderr(), "note: no coordinator has stored the request within %v; repeat it if NATS loses its data meanwhile\n", storeLimit)
+						err = nil
+					}
+					if err != nil {
+						return err
 					}
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: %s requested, now %s\n", c.ID, use, c.Phase)
 					return nil

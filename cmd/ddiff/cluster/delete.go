@@ -12,13 +12,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
@@ -158,7 +158,7 @@ func writeRemovals(out io.Writer, all []gc.Removal) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(out, table.Texts)
 	heading, hasItems := "KIND\tOF\tOBJECTS\tBYTES", slices.ContainsFunc(all, func(r gc.Removal) bool { return r.Items > 0 })
 	if hasItems {
 		heading += "\tITEMS"

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/archive"
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -138,7 +138,7 @@ func named(id string, items []string) bool {
 
 // listLetters writes a table of dead letters.
 func listLetters(out io.Writer, all []queue.DeadLetter) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "ITEM\tNAME\tTASK\tATTEMPTS\tWORKER\tBURIED\tREASON")
 	for _, d := range all {
 		var it manifest.Item

@@ -5,12 +5,12 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -52,7 +52,7 @@ func newWorkersCommand() *cobra.Command {
 }
 
 func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(w, "NAME\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
 	for _, b := range beats {
 		device := b.Provider

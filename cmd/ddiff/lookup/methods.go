@@ -5,10 +5,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
@@ -88,16 +88,16 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 	if asJSON {
 		return printJSON(out, infos)
 	}
+	w := table.NewWriter(out, table.Texts)
 	for i, m := range infos {
 		if i > 0 {
-			fmt.Fprintln(out)
+			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(out, "%s: %s\n  %s\n  %d steps by default", m.Name, m.About, m.Citation, m.Steps)
+		fmt.Fprintf(w, "%s: %s\n  %s\n  %d steps by default", m.Name, m.About, m.Citation, m.Steps)
 		if m.MaxSteps > 0 {
-			fmt.Fprintf(out, ", at most %d", m.MaxSteps)
+			fmt.Fprintf(w, ", at most %d", m.MaxSteps)
 		}
-		fmt.Fprintln(out)
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w)
 		fmt.Fprintln(w, "  PARAMETER\tRANGE\tDEFAULT\tMEANING")
 		for _, p := range m.Parameters {
 			start := parameter.None
@@ -106,10 +106,7 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 			}
 			fmt.Fprintln(w, "  "+strings.Join([]string{p.Name, p.Range, start, p.Doc}, "\t"))
 		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
 	}
-	fmt.Fprintln(out, "\nT is the length of the prior's schedule, and the largest number of steps unless the method states one. Presets replace defaults task by task: ddiff tasks prints those of ddiff, ddiff methods --json those of all methods.")
-	return nil
+	fmt.Fprintln(w, "\nT is the length of the prior's schedule, and the largest number of steps unless the method states one. Presets replace defaults task by task: ddiff tasks prints those of ddiff, ddiff methods --json those of all methods.")
+	return w.Flush()
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/restore/prior"
 )
@@ -26,7 +26,7 @@ func newPriorCommand() *cobra.Command {
 	var target string
 	card := &cobra.Command{
 		Use: "card FILE", Short: "Set entries of a prior's model card", Args: cobra.ExactArgs(1),
-		Example: "  ddiff prior card unet.onnx --set card=1 --set name=ffhq --set prediction=epsilon",
+		Example: "  ddiff prior card unet.onnx --set card=1 --set name=ffhq \\\n      --set prediction=epsilon",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if target == "" {
 				target = args[0]
@@ -52,7 +52,7 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 			"file": path, "sha256": p.SHA256, "parameters": p.Parameters(), "opset": p.Opset(), "card": c,
 		})
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := table.NewWriter(out, table.Texts)
 	rows := [][2]any{
 		{"file", path}, {"sha256", p.SHA256}, {"name", c.Name}, {"prediction", c.Prediction},
 		{"schedule", c.Schedule}, {"steps", p.Schedule.Steps()}, {"range", c.Range}, {"channels", c.Channels},

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
@@ -199,17 +199,17 @@ func photograph(name string, size, multiple int) (*raster.Image, error) {
 
 func showPrior(out io.Writer, r *check.PriorReport) {
 	fmt.Fprintf(out, "%s: %s, %d parameters, run at %v\n\n", r.File, r.Name, r.Parameters, r.Shape)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	head := "t\tabar\tmean\tstd\tmse on noise\t"
+	w := table.NewWriter(out, 0)
+	head := "t\tabar\tmean\tstd\tmse on noise"
 	if len(r.Images) > 0 {
-		head += "sigma\tnoisy dB\tdenoised dB\tmse on images\t"
+		head += "\tsigma\tnoisy dB\tdenoised dB\tmse on images"
 	}
 	fmt.Fprintln(w, head)
 	for i, n := range r.Noise {
-		fmt.Fprintf(w, "%d\t%.5f\t%.4f\t%.4f\t%.5f\t", n.T, n.AlphaBar, n.Mean, n.Std, n.MSE)
+		fmt.Fprintf(w, "%d\t%.5f\t%.4f\t%.4f\t%.5f", n.T, n.AlphaBar, n.Mean, n.Std, n.MSE)
 		if len(r.Images) > 0 {
 			m := r.Images[i]
-			fmt.Fprintf(w, "%.3f\t%.2f\t%.2f\t%.5f\t", m.Sigma, m.Noisy, m.Denoised, m.MSE)
+			fmt.Fprintf(w, "\t%.3f\t%.2f\t%.2f\t%.5f", m.Sigma, m.Noisy, m.Denoised, m.MSE)
 		}
 		fmt.Fprintln(w)
 	}

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
@@ -61,7 +61,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 	if asJSON {
 		return printJSON(out, infos)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(w, "TASK\tPARAMETERS\tWHAT IS MEASURED")
 	for _, t := range infos {
 		var params []string

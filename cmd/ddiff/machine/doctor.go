@@ -3,11 +3,13 @@ package machine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 )
 
@@ -62,12 +64,12 @@ func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Wr
 		}
 		return failure
 	}
-	out := cli.Escaped(stdout)
+	out := table.NewWriter(cli.Escaped(stdout), table.Texts)
 	for _, f := range findings {
-		fmt.Fprintf(out, "%-8s %-18s %s\n", f.Status, f.Name, f.Detail)
+		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Status, f.Name, f.Detail)
 		if f.Remedy != "" {
-			fmt.Fprintf(out, "%-8s %-18s -> %s\n", "", "", f.Remedy)
+			fmt.Fprintf(out, "\t\t-> %s\n", f.Remedy)
 		}
 	}
-	return failure
+	return errors.Join(out.Flush(), failure)
 }

@@ -46,7 +46,7 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 			"Both sides must have restored the same measurements; each must have one way to solve a problem. Notes name\n" +
 			"differences in prior, precision and number of runs, and settings that one side alone chose with compared images.",
 		Example: "  ddiff compare out/a out/b\n" +
-			"  ddiff compare out out --where task=hdr --where-a method=ddiff --where-b method=diffpir --out difference",
+			"  ddiff compare out out --where task=hdr --where-a method=ddiff \\\n      --where-b method=diffpir --out difference",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())

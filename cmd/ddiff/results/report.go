@@ -66,10 +66,10 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 			"The page (html) is a directory of its own with the pictures that it shows. The statistical figures alone (figures)\n" +
 			"are SVG and PNG files for print, each with its data as CSV, and captions.md with their captions.",
 		Example: "  ddiff report out/demo\n" +
-			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur --where sigma=0.05 --format md\n" +
-			"  ddiff report out/paper/ablation --published examples/paper/ablation.published.csv\n" +
+			"  ddiff report out/demo out/sweep --where task=hdr,motion_deblur \\\n      --where sigma=0.05 --format md\n" +
+			"  ddiff report out/paper/ablation \\\n      --published examples/paper/ablation.published.csv\n" +
 			"  ddiff report out/sweep --format figures --out paper/figures\n" +
-			"  ddiff report \"s3://results/demo?endpoint=https://host\" --format parquet --out demo.parquet",
+			"  ddiff report \"s3://results/demo?endpoint=https://host\" \\\n      --format parquet --out demo.parquet",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())

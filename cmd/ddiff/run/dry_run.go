@@ -9,17 +9,18 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/cli/embedded"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
@@ -105,9 +106,11 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 	defer sources.Close()
 	// A missing directory has no results.
 	stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
+	var changes *embedded.Changes
 	opened, err := storage.Open(ctx, spec.Output, storage.Options{ReadOnly: true})
 	switch {
 	case err == nil:
+		changes = embedded.NewChanges(ctx, opened.Store)
 		stat = opened.Store.Stat
 		defer opened.Close() //nolint:errcheck // nothing was written
 	case !errors.Is(err, fs.ErrNotExist):
@@ -131,10 +134,20 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 		if err := all.add(ctx, stat, w); err != nil {
 			return err
 		}
+		for i := range w.Items {
+			if changes != nil && !o.JSON && !o.Quiet {
+				changes.Add(&w.Items[i])
+			}
+		}
 		for _, r := range w.Failed {
 			if !o.JSON {
 				fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
 			}
+		}
+	}
+	if changes != nil && all.toDo() > 0 {
+		for _, line := range changes.Lines() {
+			fmt.Fprintln(stderr, cli.Printable(line))
 		}
 	}
 	return all.print(stdout, stderr, spec.Output, o)
@@ -179,6 +192,14 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 		g.Failed++
 	}
 	return nil
+}
+
+// toDo counts the items to restore.
+func (p *plan) toDo() (n int) {
+	for _, g := range p.groups {
+		n += g.ToDo
+	}
+	return n
 }
 
 // expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
@@ -240,7 +261,7 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 		if p.skipped > 0 && !o.Quiet {
 			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
 		}
-		t := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+		t := table.NewWriter(stdout, table.Texts)
 		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")
 		for _, g := range p.groups {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, cmp.Or(g.Cell, "-"), g.Items, g.Done, g.ToDo, g.Failed)

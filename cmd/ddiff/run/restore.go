@@ -48,8 +48,8 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 			"The restored picture of photo.jpg is photo.restored.png beside it, with its passport. An existing file is\n" +
 			"replaced only with --force. Rerun the same command after an interruption to resume.",
 		Example: "  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
-			"  ddiff restore scratched.png --task inpaint --mask scratches.png --out restored\n" +
-			"  ddiff restore shaken --task motion_deblur --kernel kernel.png --results out/shaken",
+			"  ddiff restore scratched.png --task inpaint --mask scratches.png \\\n      --out restored\n" +
+			"  ddiff restore shaken --task motion_deblur --kernel kernel.png \\\n      --results out/shaken",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())

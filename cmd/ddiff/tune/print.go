@@ -6,10 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/storage"
@@ -37,7 +37,7 @@ func (t *tuning) print(w io.Writer, asJSON bool) error {
 			"folds": t.folds, "contests": contests, "settings": settings, "unreadable": t.unreadable(), "out": t.spec.Output,
 		})
 	}
-	out := tabwriter.NewWriter(cli.Escaped(w), 0, 0, 2, ' ', 0)
+	out := table.NewWriter(cli.Escaped(w), table.Texts)
 	for k, f := range t.folds {
 		for _, side := range []struct {
 			name   string
@@ -68,7 +68,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(o)
 	}
-	out := tabwriter.NewWriter(cli.Escaped(w), 0, 0, 2, ' ', 0)
+	out := table.NewWriter(cli.Escaped(w), table.Texts)
 	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI\tNETWORK\tBACKWARD\tOPERATOR\tS/IMAGE")
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)

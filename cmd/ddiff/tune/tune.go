@@ -44,7 +44,7 @@ func newTuneCommand(c shard.Catalogue) *cobra.Command {
 			"The arguments are those of ddiff run; --set and the lists of a campaign file are the settings to compare.\n" +
 			"The output gets tuned.yaml, a campaign with the chosen settings, tuning.json, and the report of the test\n" +
 			"images. Rerun the same command after an interruption; results are not computed again.",
-		Example: "  ddiff tune photos --task hdr --set gamma0=2,4,8 --set b=0.5,1 --steps 50 --out out/hdr\n" +
+		Example: "  ddiff tune photos --task hdr --set gamma0=2,4,8 --set b=0.5,1 \\\n      --steps 50 --out out/hdr\n" +
 			"  ddiff tune campaign.yaml --folds 2 --equal-cost\n" +
 			"  ddiff tune campaign.yaml --tune-images 'night/*' --objective ssim --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {

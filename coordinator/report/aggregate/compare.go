@@ -25,6 +25,8 @@ type Comparison struct {
 	// for all comparisons of the summary by Holm's method. Nil for fewer than two images, or without any difference.
 	P     *float64 `json:"p,omitempty"`
 	PHolm *float64 `json:"p_holm,omitempty"`
+	// Suspect: one of the rows is suspect, so that the p values prove nothing; see [Row.Suspect].
+	Suspect bool `json:"suspect,omitempty"`
 	// LeftOut counts the measurements that lack a PSNR from either approach.
 	LeftOut int `json:"left_out,omitempty"`
 	// Refused is the reason why the approaches cannot be compared; Difference is zero then.
@@ -130,7 +132,7 @@ func compare(cells []*cell, varying Varying) []Comparison {
 func compareCells(a, b *cell, varying Varying) Comparison {
 	c := Comparison{
 		Task: a.row.Task, Problem: varying.ProblemText(&a.row), Of: a.row.Problem,
-		A: varying.ApproachText(&a.row), B: varying.ApproachText(&b.row),
+		A: varying.ApproachText(&a.row), B: varying.ApproachText(&b.row), Suspect: a.row.Suspect() || b.row.Suspect(),
 	}
 	p, q := a.pairing, b.pairing
 	var differences []float64

@@ -30,6 +30,9 @@ func (r *Row) countFinished(done []*entry.Entry, measured bool) {
 	}
 }
 
+// Suspect reports whether at least half of the finished items have warnings.
+func (r *Row) Suspect() bool { return r.Warned > 0 && 2*r.Warned >= r.Items-r.Failed-r.Dead }
+
 // Warned returns the number of finished items with warnings, and those with a warning of each code.
 func (s *Summary) Warned() (items int, codes map[string]int) {
 	codes = make(map[string]int)

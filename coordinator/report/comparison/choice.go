@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
@@ -156,17 +154,16 @@ func (g *ChoiceGroup) estimate() {
 
 // WriteText writes a table for each problem and approach, and the definitions.
 func (c *Choices) WriteText(w io.Writer) error {
-	var b strings.Builder
+	out := table.NewWriter(w, table.Texts)
 	for _, g := range c.Groups {
-		fmt.Fprintf(&b, "%s, %s %s: %d runs of %d measurements", sweep.Printable(g.Describe()), sweep.Printable(g.Method), sweep.Printable(g.Settings), g.Runs, len(g.samples))
+		fmt.Fprintf(out, "%s, %s %s: %d runs of %d measurements", sweep.Printable(g.Describe()), sweep.Printable(g.Method), sweep.Printable(g.Settings), g.Runs, len(g.samples))
 		if g.LeftOut > 0 {
-			fmt.Fprintf(&b, "; left out for fewer than %d finished runs or no PSNR: %d", c.Of, g.LeftOut)
+			fmt.Fprintf(out, "; left out for fewer than %d finished runs or no PSNR: %d", c.Of, g.LeftOut)
 		}
-		b.WriteString(".\n")
+		fmt.Fprintln(out, ".")
 		if len(g.samples) == 0 {
 			continue
 		}
-		out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(out, "rule\tn\tgood run\t±95%\t- first\t±95%\tPSNR\t±95%\t- first\t±95%")
 		for _, r := range g.Rules {
 			mark := ""
@@ -176,16 +173,12 @@ func (c *Choices) WriteText(w io.Writer) error {
 			fmt.Fprintf(out, "%s%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Rule, mark, r.PSNR.N, table.Mean(r.Good, 3, "-"), table.Half(r.Good, 3, "-"),
 				table.SignedMean(r.GoodGain, 3, "-"), table.Half(r.GoodGain, 3, "-"), table.Mean(r.PSNR, 2, "-"), table.Half(r.PSNR, 2, "-"), table.SignedMean(r.Gain, 2, "-"), table.Half(r.Gain, 2, "-"))
 		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
-		b.WriteString("\n")
+		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(&b, "good run: probability that the rule picks a run within %s dB of the highest PSNR among all runs of the measurement.\n"+
+	fmt.Fprintf(out, "good run: probability that the rule picks a run within %s dB of the highest PSNR among all runs of the measurement.\n"+
 		"PSNR: of the picked run. - first: difference to a single run.\n"+
 		"Each rule chooses among %d runs; the figures are exact over all choices of %d among the runs of a measurement. Runs are\n"+
 		"exchangeable, so that first is any run. n images, each one cluster of the intervals.\n"+
 		"* %s.\n", strconv.FormatFloat(c.Within, 'g', -1, 64), c.Of, c.Of, selection.OracleNote)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return out.Flush()
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
@@ -50,6 +51,8 @@ type VersusRow struct {
 	// P is the two-sided p value of Wilcoxon's signed-rank test over images; PHolm is adjusted for all rows.
 	P     *float64 `json:"p,omitempty"`
 	PHolm *float64 `json:"p_holm,omitempty"`
+	// Suspect: at least half of the finished items of one side have warnings, so that the p values prove nothing.
+	Suspect bool `json:"suspect,omitempty"`
 	// LeftOut counts the measurements that lack a score from either side.
 	LeftOut int `json:"left_out,omitempty"`
 }
@@ -194,6 +197,18 @@ func (v *Versus) add(c *entry.Columns, rule selection.Rule, p sweep.Problem, a, 
 	var valuesA, valuesB, differences []float64
 	var images []uint64
 	value := func(m *entry.Measurement) float64 { return c.Figure(&m.Combined, v.name()) }
+	for _, s := range []*solved{a, b} {
+		var count aggregate.Row
+		for _, m := range s.measurements {
+			count.Items += len(m.Done)
+			for _, e := range m.Done {
+				if e.Warnings != "" {
+					count.Warned++
+				}
+			}
+		}
+		row.Suspect = row.Suspect || count.Suspect()
+	}
 	for _, y := range a.order {
 		m, n := a.measurements[y], b.measurements[y]
 		if len(m.Runs) == 0 || len(n.Runs) == 0 || !statistic.Defined(value(m)-value(n)) {

@@ -58,6 +58,15 @@ func TestCompare(t *testing.T) {
 	if d := v.Images[0]; d.Task != "hdr" || d.Image != "image4" || !(math.Abs(d.Difference()-2.5) <= 1e-12) {
 		t.Errorf("largest difference %+v", d)
 	}
+	var suspect bytes.Buffer
+	warned := func(r *manifest.Result) { r.Warnings = []manifest.Warning{{Code: "flat", Text: "flat"}} }
+	half, err := comparison.Compare(reporttest.Stream(append(solvedBy(t, "diffpir", 0.25, warned)[:5:5], a[5:]...)), reporttest.Stream(b), nil, "", "")
+	reporttest.Must(t, err)
+	reporttest.Must(t, half.WriteText(&suspect, 0))
+	if s := suspect.String(); strings.Count(s, " †") != 1 || !strings.Contains(s, "\n† At least half") || !strings.Contains(s, "]  -  ") || !strings.Contains(s, "0.125") ||
+		!strings.Contains(s, "No p value can be below 0.12 here (n = 5, tests: 2)") {
+		t.Errorf("one suspect problem:\n%s", s)
+	}
 	var text bytes.Buffer
 	if err := v.WriteText(&text, 1); err != nil || !strings.Contains(text.String(), "[+0.26, +1.24]") || !strings.Contains(text.String(), "+2.50 dB  image4") {
 		t.Errorf("error %v, text:\n%s", err, text.String())

@@ -7,10 +7,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sheet"
+	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
@@ -25,40 +25,49 @@ const (
 
 // WriteText writes one line per problem, one per condition in which the sides differ, and the largest differences by measurement, at most the given number.
 func (v *Versus) WriteText(w io.Writer, largest int) error {
-	var b strings.Builder
-	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	out := table.NewWriter(w, table.Texts)
 	name, unit, decimals := v.heading()
 	fmt.Fprintf(out, "problem\tn\t%s A\t%s B\tA - B\t95%% interval\tp\tp (Holm)\n", name, name)
+	tests, images, suspect := 0, 0, false
 	for _, r := range v.Rows {
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", sweep.Printable(r.Describe()), r.Difference.N,
-			table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"), table.SignedMean(r.Difference, decimals, "-"), table.Interval(r.Difference, decimals), probability(r.P), probability(r.PHolm))
+		problem, p, holm := sweep.Printable(r.Describe()), probability(r.P), probability(r.PHolm)
+		if r.P != nil {
+			tests, images = tests+1, max(images, r.Difference.N)
+		}
+		if r.Suspect {
+			suspect, problem, p, holm = true, problem+table.Suspect, "-", "-"
+		}
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", problem, r.Difference.N,
+			table.Mean(r.MeanA, decimals, "-"), table.Mean(r.MeanB, decimals, "-"), table.SignedMean(r.Difference, decimals, "-"), table.Interval(r.Difference, decimals), p, holm)
 	}
-	if err := out.Flush(); err != nil {
-		return err
+	fmt.Fprint(out, "n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
+	if suspect {
+		fmt.Fprintln(out, strings.TrimSpace(table.Suspect)+" At least half of the items of a side have warnings: the figures may be wrong, and no p value is given.")
 	}
-	b.WriteString("n images, each one cluster; p of Wilcoxon's signed-rank test over images, adjusted for all problems by Holm's method.\n")
+	if note := statistic.UnreachableNote(tests, images); note != "" {
+		fmt.Fprintln(out, note)
+	}
 	for _, u := range v.Unequal {
-		b.WriteString(sweep.Printable("note: "+u.String()) + "\n")
+		fmt.Fprintln(out, sweep.Printable("note: "+u.String()))
 	}
 	for _, r := range v.Rows {
 		if r.LeftOut > 0 {
-			fmt.Fprintf(&b, "%s: %d measurements have no %s from both sides.\n", sweep.Printable(r.Describe()), r.LeftOut, name)
+			fmt.Fprintf(out, "%s: %d measurements have no %s from both sides.\n", sweep.Printable(r.Describe()), r.LeftOut, name)
 		}
 	}
 	for i, only := range [][]sweep.Problem{v.OnlyA, v.OnlyB} {
 		for _, p := range only {
-			fmt.Fprintf(&b, "%s: only in %c.\n", sweep.Printable(p.Describe()), 'A'+i)
+			fmt.Fprintf(out, "%s: only in %c.\n", sweep.Printable(p.Describe()), 'A'+i)
 		}
 	}
 	if n := min(largest, len(v.Images)); n > 0 {
-		b.WriteString("\nlargest differences:\n")
+		fmt.Fprint(out, "\nlargest differences:\n")
 		for _, d := range v.Images[:n] {
-			fmt.Fprintf(&b, "%s%s  %s  %s (A %s, B %s)\n", table.Signed(d.Difference(), decimals), unit, sweep.Printable(d.Image), sweep.Printable(d.Describe()),
+			fmt.Fprintf(out, "%s%s  %s  %s (A %s, B %s)\n", table.Signed(d.Difference(), decimals), unit, sweep.Printable(d.Image), sweep.Printable(d.Describe()),
 				table.Decimal(d.ValueA, decimals), table.Decimal(d.ValueB, decimals))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return out.Flush()
 }
 
 // heading returns the heading of the metric's columns, its unit, and the number of decimals.

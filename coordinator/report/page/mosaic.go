@@ -25,10 +25,12 @@ import (
 	"ddiff/manifest"
 )
 
-// The mosaic has a row for each task, up to maxMosaicTasks, with up to mosaicItems items.
+// The mosaic has a row for each task, up to maxMosaicTasks. A row has up to mosaicPictures pictures: of each item the measurement, one
+// restoration for each approach, up to maxMosaicApproaches, and the truth.
 const (
-	maxMosaicTasks = 12
-	mosaicItems    = 3
+	maxMosaicTasks      = 12
+	mosaicPictures      = 9
+	maxMosaicApproaches = mosaicPictures - 2
 )
 
 // The geometry of the mosaic, in pixels: a page's width at 300 dots per inch.
@@ -38,8 +40,7 @@ const (
 	mosaicSpace   = 28 // between items
 	mosaicMargin  = 12
 	mosaicLabel   = 214 // left of the pictures
-	mosaicHeader  = 38
-	mosaicCaption = 40 // below the pictures
+	mosaicCaption = 40  // below the pictures
 	mosaicText    = 24
 	mosaicSmall   = 20
 )
@@ -54,46 +55,74 @@ type Mosaic struct {
 	More int
 }
 
-// mosaicRow has the items of one task by their row in the listing, the lowest PSNR first.
+// mosaicRow has the items of one task, the lowest PSNR first.
 type mosaicRow struct {
 	label string
-	items []int
+	// items has for each item its rows of the listing, one for each approach, -1 for none. The first approach has one.
+	items [][]int
+	// approaches are cells of the listing.
+	approaches []int
 }
 
 // mosaicRows selects the items: of each task the first row of the table, and the first run of each image. The items are
-// sorted by PSNR, without a truth by residual, and divided into thirds; the middle one of each third is selected.
+// sorted by PSNR, without a truth by residual, and divided into equal parts; the middle one of each part is selected, with the
+// restorations of its measurement by the other rows of the table.
 func mosaicRows(l *Listing) []mosaicRow {
 	var rows []mosaicRow
-	cell := make(map[string]int) // of a task
-	at := make(map[string]int)
+	first := make(map[string]int) // by task, the row of the mosaic
+	of := make(map[int]int)       // by measurement, the row of the mosaic
+	candidates := [][]int{}
 	for row := range l.ID {
 		task := l.Cells[l.Cell[row]].Task
-		first, known := cell[task]
+		at, known := first[task]
 		if !known {
-			first = l.Cell[row]
-			cell[task], at[task] = first, len(rows)
-			rows = append(rows, mosaicRow{label: l.Cells[first].Label})
+			at = len(rows)
+			first[task] = at
+			rows, candidates = append(rows, mosaicRow{label: l.Cells[l.Cell[row]].Label, approaches: []int{l.Cell[row]}}), append(candidates, nil)
 		}
-		r := &rows[at[task]]
-		again := len(r.items) > 0 && l.Name[r.items[len(r.items)-1]] == l.Name[row]
-		if l.Cell[row] == first && !again {
-			r.items = append(r.items, row)
+		all := candidates[at]
+		again := len(all) > 0 && l.Name[all[len(all)-1]] == l.Name[row]
+		if l.Cell[row] == rows[at].approaches[0] && !again {
+			candidates[at] = append(all, row)
+			of[l.Measurement[row]] = at
 		}
 	}
-	for i := range rows {
-		all := rows[i].items
+	type restoration struct{ measurement, cell int }
+	restored := make(map[restoration]int) // the first run
+	for row := range l.ID {
+		at, known := of[l.Measurement[row]]
+		if !known {
+			continue
+		}
+		key := restoration{l.Measurement[row], l.Cell[row]}
+		if _, again := restored[key]; !again {
+			restored[key] = row
+		}
+		if r := &rows[at]; !slices.Contains(r.approaches, l.Cell[row]) && len(r.approaches) < maxMosaicApproaches {
+			r.approaches = append(r.approaches, l.Cell[row])
+		}
+	}
+	for i, all := range candidates {
+		r := &rows[i]
 		slices.SortStableFunc(all, func(a, b int) int {
 			if statistic.Defined(l.PSNR[a]) || statistic.Defined(l.PSNR[b]) {
 				return compareDefined(l.PSNR[a], l.PSNR[b])
 			}
 			return cmp.Or(compareDefined(-l.Residual[a], -l.Residual[b]), cmp.Compare(a, b))
 		})
-		n := min(len(all), mosaicItems)
-		chosen := make([]int, n)
-		for k := range chosen {
-			chosen[k] = all[(2*k+1)*len(all)/(2*n)]
+		n := min(len(all), mosaicPictures/(len(r.approaches)+2))
+		for k := range n {
+			row := all[(2*k+1)*len(all)/(2*n)]
+			item := []int{row}
+			for _, c := range r.approaches[1:] {
+				other, known := restored[restoration{l.Measurement[row], c}]
+				if !known {
+					other = -1
+				}
+				item = append(item, other)
+			}
+			r.items = append(r.items, item)
 		}
-		rows[i].items = chosen
 	}
 	return rows
 }
@@ -102,8 +131,34 @@ func mosaicRows(l *Listing) []mosaicRow {
 type mosaic struct {
 	canvas      *image.RGBA
 	list        *Listing
-	columns     []sheet.Column
+	truth       bool // of any item
 	text, small font.Face
+}
+
+// mosaicPicture is a picture of a row of the listing, -1 for none.
+type mosaicPicture struct {
+	row         int
+	file, title string
+}
+
+// pictures are those of an item.
+func (m *mosaic) pictures(r mosaicRow, item []int) []mosaicPicture {
+	out := []mosaicPicture{{item[0], manifest.FileMeasurement, "measurement"}}
+	for k, row := range item {
+		c := m.list.Cells[r.approaches[k]]
+		title := c.Method
+		if slices.ContainsFunc(r.approaches, func(other int) bool { return other != r.approaches[k] && m.list.Cells[other].Method == c.Method }) {
+			title += " " + c.Variant
+		}
+		if len(item) == 1 {
+			title = "restored"
+		}
+		out = append(out, mosaicPicture{row, manifest.FileRestored, title})
+	}
+	if m.truth {
+		out = append(out, mosaicPicture{item[0], manifest.FileTruth, "truth"})
+	}
+	return out
 }
 
 // WriteMosaic draws and stores the mosaic of all tasks. It returns nil without finished items. lost has an error for each
@@ -137,16 +192,19 @@ func WriteMosaic(ctx context.Context, store result.Files, l *Listing) (file *Mos
 
 // mosaicRule states the selection.
 func mosaicRule(l *Listing, rows []mosaicRow) string {
-	rule := fmt.Sprintf("Each row is one task. Its images are sorted by PSNR and divided into thirds; the middle image of each third"+
-		" is shown (with up to %d images: all).", mosaicItems)
-	several := func(row int) bool {
-		return slices.ContainsFunc(l.Cells, func(c cellView) bool {
-			first := l.Cells[l.Cell[row]]
-			return c.Task == first.Task && c != first
+	rule := "Each row is one task. Its images are sorted by PSNR and divided into equal parts; the middle image of each part is shown."
+	several, problems := 0, false
+	for _, r := range rows {
+		several = max(several, len(r.approaches))
+		problems = problems || slices.ContainsFunc(l.Cells, func(c cellView) bool {
+			return c.Task == l.Cells[r.approaches[0]].Task && !slices.ContainsFunc(r.approaches, func(a int) bool { return l.Cells[a] == c })
 		})
 	}
-	if slices.ContainsFunc(rows, func(r mosaicRow) bool { return several(r.items[0]) }) {
-		rule += " Tasks with several rows in the table show their first row."
+	if several > 1 {
+		rule += " The methods and settings of a task are side by side; the PSNR of the first sorts the images."
+	}
+	if problems {
+		rule += fmt.Sprintf(" Rows of the table with other parameters, noise levels or sizes than a task's first row, and beyond %d, are not shown.", maxMosaicApproaches)
 	}
 	if slices.ContainsFunc(l.Run, func(run int) bool { return run > 0 }) {
 		rule += " Of several runs the first is shown."
@@ -165,56 +223,45 @@ func newMosaic(l *Listing, rows []mosaicRow) (*mosaic, error) {
 			return nil, fmt.Errorf("scale font: %w", err)
 		}
 	}
-	m.columns = []sheet.Column{{File: manifest.FileMeasurement, Title: "measurement"}, {File: manifest.FileRestored, Title: "restored"}}
-	wide := 0
-	truth := false
 	for _, r := range rows {
-		wide = max(wide, len(r.items))
-		truth = truth || slices.ContainsFunc(r.items, func(row int) bool { return m.has(row, manifest.FileTruth) })
+		m.truth = m.truth || slices.ContainsFunc(r.items, func(item []int) bool { return m.has(item[0], manifest.FileTruth) })
 	}
-	if truth {
-		m.columns = append(m.columns, sheet.Column{File: manifest.FileTruth, Title: "truth"})
+	width := 0
+	for _, r := range rows {
+		last := len(r.items) - 1
+		width = max(width, m.cell(0, last, len(m.pictures(r, r.items[last])), len(m.pictures(r, r.items[last]))-1).Max.X+mosaicMargin)
 	}
-	width := 2*mosaicMargin + mosaicLabel + wide*m.itemWidth() + (wide-1)*mosaicSpace
-	height := 2*mosaicMargin + mosaicHeader + len(rows)*(mosaicCell+mosaicCaption)
-	m.canvas = image.NewRGBA(image.Rect(0, 0, width, height))
+	m.canvas = image.NewRGBA(image.Rect(0, 0, width, 2*mosaicMargin+len(rows)*(mosaicCell+mosaicCaption)))
 	draw.Draw(m.canvas, m.canvas.Bounds(), image.NewUniform(sheet.Paper), image.Point{}, draw.Src)
-	for item := range wide {
-		for c, column := range m.columns {
-			at := m.cell(0, item, c)
-			m.write(m.small, at.Min.X, at.Min.Y-12, mosaicCell, column.Title, sheet.Muted, true)
-		}
-	}
 	return m, nil
 }
 
 // has reports whether the item of a row of the listing has a file.
 func (m *mosaic) has(row int, file string) bool {
-	return m.list.Pictures[row]&(1<<slices.Index(pageFiles[:], file)) != 0
+	return row >= 0 && m.list.Pictures[row]&(1<<slices.Index(pageFiles[:], file)) != 0
 }
 
-func (m *mosaic) itemWidth() int { return len(m.columns)*(mosaicCell+mosaicGap) - mosaicGap }
-
-// cell is the place of a picture.
-func (m *mosaic) cell(row, item, column int) image.Rectangle {
-	x := mosaicMargin + mosaicLabel + item*(m.itemWidth()+mosaicSpace) + column*(mosaicCell+mosaicGap)
-	y := mosaicMargin + mosaicHeader + row*(mosaicCell+mosaicCaption)
+// cell is the place of a picture of an item that has the given number of pictures.
+func (m *mosaic) cell(row, item, pictures, column int) image.Rectangle {
+	x := mosaicMargin + mosaicLabel + item*(pictures*(mosaicCell+mosaicGap)-mosaicGap+mosaicSpace) + column*(mosaicCell+mosaicGap)
+	y := mosaicMargin + row*(mosaicCell+mosaicCaption)
 	return image.Rect(x, y, x+mosaicCell, y+mosaicCell)
 }
 
 // row draws the items of one task. The only errors besides lost are cancellations.
 func (m *mosaic) row(ctx context.Context, store result.Files, at int, r mosaicRow) (lost []error, err error) {
-	y := m.cell(at, 0, 0).Min.Y + mosaicText
+	y := m.cell(at, 0, 1, 0).Min.Y + mosaicText
 	for _, line := range m.wrap(r.label, mosaicLabel-16) {
 		m.write(m.text, mosaicMargin, y, mosaicLabel-16, line, sheet.Ink, false)
 		y += mosaicText + 6
 	}
-	for k, row := range r.items {
-		for c, column := range m.columns {
-			cell := m.cell(at, k, c)
+	for k, item := range r.items {
+		pictures := m.pictures(r, item)
+		for c, p := range pictures {
+			cell := m.cell(at, k, len(pictures), c)
 			img, err := image.Image(nil), error(nil)
-			if m.has(row, column.File) {
-				img, err = sheet.Picture(ctx, store, m.list.ID[row], column.File)
+			if m.has(p.row, p.file) {
+				img, err = sheet.Picture(ctx, store, m.list.ID[p.row], p.file)
 			}
 			if ctx.Err() != nil {
 				return nil, fmt.Errorf("draw %s: %w", KeyMosaic, ctx.Err())
@@ -222,15 +269,17 @@ func (m *mosaic) row(ctx context.Context, store result.Files, at int, r mosaicRo
 			if err != nil {
 				lost = append(lost, err)
 			}
+			caption := p.title
 			if img == nil {
 				draw.Draw(m.canvas, cell, image.NewUniform(sheet.Blank), image.Point{}, draw.Src)
-				continue
+			} else {
+				sheet.Fit(m.canvas, cell, img)
+				score := map[string]column{manifest.FileMeasurement: m.list.Baseline, manifest.FileRestored: m.list.PSNR}
+				if v, ok := score[p.file]; ok && statistic.Defined(v[p.row]) {
+					caption = table.Decimal(v[p.row], 2) + " " + caption
+				}
 			}
-			sheet.Fit(m.canvas, cell, img)
-			score := map[string]float64{manifest.FileMeasurement: m.list.Baseline[row], manifest.FileRestored: m.list.PSNR[row]}
-			if v, ok := score[column.File]; ok && statistic.Defined(v) {
-				m.write(m.small, cell.Min.X, cell.Max.Y+mosaicSmall, mosaicCell, table.Decimal(v, 2), sheet.Ink, true)
-			}
+			m.write(m.small, cell.Min.X, cell.Max.Y+mosaicSmall, mosaicCell, caption, sheet.Ink, true)
 		}
 	}
 	return lost, nil

@@ -12,8 +12,9 @@ import (
 	"ddiff/manifest"
 )
 
-// TestMosaicSelectsTheMiddleOfEachThird: of the first row of a task in the table, and of the first run of each image.
-func TestMosaicSelectsTheMiddleOfEachThird(t *testing.T) {
+// TestMosaicSelectsTheMiddleOfEachPart: of the first row of a task in the table, and of the first run of each image, with the restorations
+// by all methods.
+func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 	t.Parallel()
 	var results []manifest.Result
 	for i := range 9 {
@@ -36,12 +37,17 @@ func TestMosaicSelectsTheMiddleOfEachThird(t *testing.T) {
 	}
 	got := make(map[string][]string)
 	for _, r := range mosaicRows(l) {
-		for _, row := range r.items {
-			got[r.label] = append(got[r.label], fmt.Sprintf("%s %.0f %.0f %d", l.Names[l.Name[row]], l.PSNR[row], l.Residual[row], l.Run[row]))
+		for _, item := range r.items {
+			row := item[0]
+			text := fmt.Sprintf("%s %.0f %.0f %d", l.Names[l.Name[row]], l.PSNR[row], l.Residual[row], l.Run[row])
+			for k, other := range item[1:] {
+				text += fmt.Sprintf(", %s of %s %.0f", l.Cells[r.approaches[k+1]].Method, l.Names[l.Name[other]], l.PSNR[other])
+			}
+			got[r.label] = append(got[r.label], text)
 		}
 	}
 	for label, want := range map[string][]string{
-		"High dynamic range": {"img2 21 0 0", "img8 24 0 0", "img5 27 0 0"}, // of 20 to 28
+		"High dynamic range": {"img4 22 0 0, diffpir of img4 50", "img3 26 0 0, diffpir of img3 50"}, // of 20 to 28
 		"Motion deblurring":  {"img7 NaN 7 0", "img4 NaN 4 0", "img1 NaN 1 0"},
 		"Inpainting (box)":   {"only NaN NaN 0"},
 	} {

@@ -61,7 +61,8 @@ func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") 
 
 // tableRow is one row of the summary table on the page.
 type tableRow struct {
-	Label string
+	Label   string
+	Suspect bool
 	// Labels are the further columns with text.
 	Labels  []table.Cell
 	Figures []figureCell
@@ -78,7 +79,7 @@ func tableRows(s aggregate.Summary, t table.Table) []tableRow {
 	rows := make([]tableRow, 0, len(s.Rows))
 	half := slices.Index(t.Head, "±95%")
 	for i, line := range t.Lines {
-		row := tableRow{Label: s.Rows[i].Label, Labels: line[1:t.Labels]}
+		row := tableRow{Label: s.Rows[i].Label, Suspect: s.Rows[i].Suspect(), Labels: line[1:t.Labels]}
 		for _, c := range slices.Delete(slices.Clone(line), half, half+1)[t.Labels:] {
 			row.Figures = append(row.Figures, figureCell{Cell: c})
 		}

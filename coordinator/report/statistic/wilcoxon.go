@@ -2,6 +2,7 @@ package statistic
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -120,6 +121,22 @@ func SignedRankOfImages(differences []float64, images []uint64) *float64 {
 		return nil
 	}
 	return Optional(signedRank(means))
+}
+
+// UnreachableNote is a sentence if none of a number of signed-rank tests of at most n differences can have a p value below 0.05 after Holm's
+// method, otherwise "".
+func UnreachableNote(tests, n int) string {
+	const level = 0.05
+	least := func(n int) float64 { return min(1, math.Ldexp(float64(tests), 1-n)) }
+	if tests == 0 || least(n) < level {
+		return ""
+	}
+	needed := n
+	for least(needed) >= level {
+		needed++
+	}
+	return fmt.Sprintf("No p value can be below %.2g here (n = %d, tests: %d), however large the differences: p does not mean that the methods are equal. "+
+		"A p value below 0.05 needs at least %d images.", least(n), n, tests, needed)
 }
 
 // AdjustHolm sets the adjusted p values of n tests, of which get returns the p value, if there is one, and the place.

@@ -100,6 +100,15 @@ func notes(s aggregate.Summary) []string {
 		}
 		out = append(out, "The output also holds "+number+" results of other campaigns; they are not in this report.")
 	}
+	tests, n := 0, 0
+	for _, c := range s.Comparisons {
+		if c.P != nil {
+			tests, n = tests+1, max(n, c.Difference.N)
+		}
+	}
+	if note := statistic.UnreachableNote(tests, n); note != "" && !s.Oracle {
+		out = append(out, note)
+	}
 	for _, c := range s.Comparisons[:min(maxNotedPairs, len(s.Comparisons))] {
 		out = append(out, comparisonSentence(c, s.Oracle))
 	}
@@ -156,7 +165,9 @@ func comparisonSentence(c aggregate.Comparison, oracle bool) string {
 		text += ", 95% interval " + Interval(c.Difference, 2)
 	}
 	text += fmt.Sprintf(" (paired, n = %d", c.Difference.N)
-	if c.PHolm != nil && !oracle {
+	if c.Suspect {
+		text += ", no test: warnings"
+	} else if c.PHolm != nil && !oracle {
 		text += fmt.Sprintf(", Wilcoxon p = %s after Holm", strconv.FormatFloat(*c.PHolm, 'g', 2, 64))
 	}
 	if c.LeftOut > 0 {
@@ -195,5 +206,9 @@ func warningNote(s aggregate.Summary) []string {
 	if items == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d finished items have warnings: %s; see the column warnings of results.csv.", items, s.Done, aggregate.WarningCounts(codes))}
+	out := []string{fmt.Sprintf("%d of %d finished items have warnings: %s; see the column warnings of results.csv.", items, s.Done, aggregate.WarningCounts(codes))}
+	if slices.ContainsFunc(s.Rows, func(r aggregate.Row) bool { return r.Suspect() }) {
+		out = append(out, strings.TrimSpace(Suspect)+" At least half of the items of the row have warnings: its figures may be wrong, so that no figure of its problem is marked as the best, and no p value is given.")
+	}
+	return out
 }

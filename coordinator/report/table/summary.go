@@ -14,6 +14,9 @@ import (
 	"ddiff/coordinator/report/sweep"
 )
 
+// Suspect marks a row of which at least half of the items have warnings.
+const Suspect = " †"
+
 // labelColumn is a column of text.
 type labelColumn struct {
 	heading string
@@ -120,7 +123,11 @@ func Of(s aggregate.Summary, missing string) Table {
 		r := &s.Rows[i]
 		var line []Cell
 		for _, c := range labels {
-			line = append(line, Cell{Text: cmp.Or(c.of(r), missing)})
+			cell := Cell{Text: cmp.Or(c.of(r), missing)}
+			if c.heading == "method" && r.Suspect() {
+				cell.Text += Suspect
+			}
+			line = append(line, cell)
 		}
 		for _, c := range figures {
 			cell := Cell{}
@@ -145,12 +152,16 @@ func Of(s aggregate.Summary, missing string) Table {
 }
 
 // markBest marks the figures in bold print: of each problem with two or more comparable approaches the highest PSNR and SSIM and the
-// residual nearest to zero, ties included.
+// residual nearest to zero, ties included. A problem with a suspect row has none.
 func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 	if s.Oracle {
 		return
 	}
 	refused := make(map[sweep.Problem]bool)
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		refused[r.Problem] = refused[r.Problem] || r.Suspect()
+	}
 	for _, c := range s.Comparisons {
 		refused[c.Of] = refused[c.Of] || c.Refused != "" || c.LeftOut > 0
 	}

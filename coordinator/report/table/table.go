@@ -11,8 +11,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
-	"unicode/utf8"
 
 	"ddiff/coordinator/report/sweep"
 )
@@ -67,9 +65,10 @@ func Cells(texts []string) []Cell {
 // Write writes the table in a format. What names the table in errors, which wrap [ErrUnknownFormat] or are of w.
 func (t Table) Write(w io.Writer, format Format, what string) error {
 	var text string
+	var err error
 	switch format {
 	case FormatText:
-		text = t.text()
+		err = t.writeText(w)
 	case FormatMarkdown:
 		text = t.markdown()
 	case FormatLaTeX:
@@ -77,31 +76,33 @@ func (t Table) Write(w io.Writer, format Format, what string) error {
 	default:
 		return fmt.Errorf("write %s as %q: %w; use %s, %s or %s", what, format, ErrUnknownFormat, FormatText, FormatMarkdown, FormatLaTeX)
 	}
-	if _, err := io.WriteString(w, text); err != nil {
+	if text != "" {
+		_, err = io.WriteString(w, text)
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", what, err)
 	}
 	return nil
 }
 
-// text aligns the labels to the left and the numbers to the right.
-func (t Table) text() string {
-	rows := [][]string{slices.Clone(t.Head)}
+// writeText aligns the labels to the left and the numbers to the right.
+func (t Table) writeText(w io.Writer) error {
+	out := NewWriter(w, t.Labels)
+	if t.Title != "" {
+		fmt.Fprintln(out, sweep.Printable(t.Title)+"\n"+sweep.Printable(t.Verdict))
+	}
+	fmt.Fprintln(out, strings.Join(t.Head, "\t"))
 	for _, line := range t.Lines {
 		var cells []string
 		for _, c := range line {
-			cells = append(cells, c.Text)
+			cells = append(cells, sweep.Printable(c.Text))
 		}
-		rows = append(rows, cells)
+		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
-	var out strings.Builder
-	if t.Title != "" {
-		out.WriteString(sweep.Printable(t.Title) + "\n" + sweep.Printable(t.Verdict) + "\n")
-	}
-	out.WriteString(alignText(rows, t.Labels))
 	for _, note := range t.Notes {
-		out.WriteString(sweep.Printable(note) + "\n")
+		fmt.Fprintln(out, sweep.Printable(note))
 	}
-	return out.String()
+	return out.Flush()
 }
 
 func (t Table) markdown() string {
@@ -180,42 +181,12 @@ func latexNumber(s string) string {
 	return number
 }
 
-// alignText aligns the first columns, the labels, to the left, and the others to the right.
-func alignText(rows [][]string, labels int) string {
-	widths := make([]int, labels)
-	for _, cells := range rows {
-		for i := range labels {
-			cells[i] = sweep.Printable(cells[i])
-			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
-		}
-	}
-	var table strings.Builder
-	const gap = 2
-	out := tabwriter.NewWriter(&table, 0, 0, gap, ' ', tabwriter.AlignRight)
-	for _, cells := range rows {
-		// The tab writer aligns all columns to the right: join the padded text columns into the first cell.
-		line := make([]string, 0, len(cells))
-		for i, width := range widths {
-			cells[i] = fmt.Sprintf("%-*s", width, cells[i])
-		}
-		line = append(line, strings.Join(cells[:labels], "  "))
-		line = append(line, cells[labels:]...)
-		fmt.Fprintln(out, strings.Join(line, "\t")+"\t")
-	}
-	_ = out.Flush() // a strings.Builder has no errors
-	var aligned strings.Builder
-	for line := range strings.Lines(table.String()) {
-		aligned.WriteString(line[gap:]) // right alignment puts the gap before each column, also before the first
-	}
-	return aligned.String()
-}
-
 // escapeLaTeX escapes a name so that LaTeX prints it literally.
 func escapeLaTeX(s string) string {
 	return strings.NewReplacer(
 		`\`, `\textbackslash{}`, `~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`,
 		`&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`, `{`, `\{`, `}`, `\}`,
-		`<`, `\textless{}`, `>`, `\textgreater{}`,
+		`†`, `\textdagger{}`, `<`, `\textless{}`, `>`, `\textgreater{}`,
 	).Replace(sweep.Printable(s))
 }
 

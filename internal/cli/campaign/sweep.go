@@ -130,7 +130,14 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 			return "solver." + param, nil
 		}, nil
 	}
-	return nil, fmt.Errorf("--set %s: no task of the campaign and none of its methods has %q; see: ddiff tasks, ddiff methods", text, name)
+	all := []string{"sigma", "photons", "steps"}
+	for _, t := range s.Tasks {
+		all = append(all, vocabulary.OperatorParameters(t).Names()...)
+	}
+	for _, m := range s.Methods {
+		all = append(all, vocabulary.Parameters[m].Names()...)
+	}
+	return nil, fmt.Errorf("--set %s: %w; see: ddiff tasks, ddiff methods", text, manifest.Unknown("parameter of the campaign's tasks and methods", param, all))
 }
 
 func number(value string) (float64, error) {

@@ -287,6 +287,12 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 
 // Run processes the campaign, writes the report, and prints the summary.
 func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error {
+	changes := NewChanges(ctx, e.Store)
+	e.Keep = func(it *manifest.Item) bool {
+		changes.Add(it)
+		return true
+	}
+	e.Show.changes = changes
 	run, w, err := e.Parts(e.Show.Entered)
 	if err != nil {
 		return err

@@ -115,6 +115,11 @@ func (b *Band) Dense() *Matrix {
 	return m
 }
 
+// Times is the product with a matrix, accumulated in float64.
+func (b *Band) Times(m *Matrix) *Matrix {
+	return product(b.Rows, m, func(i int) (first int, weights []float32) { return b.first[i], b.weights[i] })
+}
+
 // Forward builds L·x·Rᵀ.
 func (s Separable) Forward(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
 	return s.cols.Along(g, s.rows.Along(g, x, Rows), Cols)

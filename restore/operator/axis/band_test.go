@@ -3,6 +3,7 @@ package axis
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"ddiff/restore/noise"
@@ -65,6 +66,9 @@ func TestBand(t *testing.T) {
 			}
 		}
 		transposed, dense := b.Transposed().Dense(), b.Dense().Transposed()
+		if m := dense; !slices.Equal(b.Times(m).Data, b.Dense().Times(m).Data) {
+			t.Errorf("%s: the product differs from that of the matrix", name)
+		}
 		for i := range dense.Data {
 			if transposed.Data[i] != dense.Data[i] {
 				t.Fatalf("%s: the transposed band differs at element %d", name, i)

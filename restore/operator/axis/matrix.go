@@ -33,17 +33,22 @@ func (m *Matrix) Transposed() *Matrix {
 
 // Times is the matrix product, accumulated in float64.
 func (m *Matrix) Times(b *Matrix) *Matrix {
-	out := newMatrix(m.Rows, b.Cols)
+	return product(m.Rows, b, func(i int) (first int, weights []float32) { return 0, m.Data[i*m.Cols : (i+1)*m.Cols] })
+}
+
+// product multiplies rows of weights, which begin at a column, by a matrix.
+func product(rows int, b *Matrix, row func(i int) (first int, weights []float32)) *Matrix {
+	out := newMatrix(rows, b.Cols)
 	sum := make([]float64, b.Cols)
-	for i := range m.Rows {
+	for i := range rows {
 		clear(sum)
-		for k := range m.Cols {
-			a := float64(m.Data[i*m.Cols+k])
-			if a == 0 {
+		first, weights := row(i)
+		for k, w := range weights {
+			if w == 0 {
 				continue
 			}
-			for j := range b.Cols {
-				sum[j] += a * float64(b.Data[k*b.Cols+j])
+			for j, v := range b.Data[(first+k)*b.Cols : (first+k+1)*b.Cols] {
+				sum[j] += float64(w) * float64(v)
 			}
 		}
 		for j, s := range sum {

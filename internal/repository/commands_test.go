@@ -1,0 +1,226 @@
+package repository
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/pem"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/prior/haar"
+	"ddiff/restore/prior/randomnet"
+)
+
+// makeTargets returns the targets of the Makefile that `make help` shows.
+func makeTargets(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		out = append(out, m[1])
+	}
+	if len(out) == 0 {
+		t.Fatal("the Makefile has no target with a comment of two hashes")
+	}
+	return out
+}
+
+// fence matches a code block of a Markdown file: its language and its lines.
+var fence = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?\n) *```$")
+
+// commands returns the command lines in the shell blocks of a document, with continued lines joined and comments removed. It
+// fails the test at a block that no test reads.
+func commands(t *testing.T, document string) []string {
+	t.Helper()
+	var out []string
+	for _, block := range fence.FindAllStringSubmatch(read(t, document), -1) {
+		// TestDocumentedCampaigns reads YAML, TestNewMethod Go, make programs-test Python; the others are pictures, formulas and files.
+		switch language := block[1]; {
+		case language == "sh":
+		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && document == "docs/new-method.md",
+			language == "python" && document == "docs/scripting.md",
+			(language == "" || language == "text") && !regexp.MustCompile(`(?m)^(ddiff|make) `).MatchString(block[2]):
+			continue
+		default:
+			t.Errorf("%s: no test reads this block of %q:\n%s", document, language, block[2])
+		}
+		for line := range strings.SplitSeq(strings.ReplaceAll(strings.ReplaceAll(block[2], "\\\n", " "), "&&", "\n"), "\n") {
+			line, _, _ = strings.Cut(line, " #")
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				out = append(out, line)
+			}
+		}
+	}
+	return out
+}
+
+// commandRow states how commands with a beginning are tested.
+type commandRow struct {
+	begin string // expression
+	flags string // appended: the last value of a flag counts; --help parses the others and runs nothing
+	code  string // expression of the exit code, 0 by default
+	not   string // why the command is not run
+}
+
+// how states how a documented command is tested: the first row whose expression matches its beginning counts. A command without a
+// row fails the test. The command is run unless the row says why not.
+var how = []commandRow{
+	{begin: `export DDIFF_NATS_URL=\S+`, not: "it sets a variable"},
+	{begin: `docker`, not: "needs Docker; internal/deploy reads the files, make compose-demo runs them"},
+	{begin: `kubectl|helm`, not: "needs Kubernetes; make chart-test installs the chart"},
+	{begin: `systemctl|install|tar`, not: "changes the machine; internal/deploy reads the units and unpacks the archive"},
+	{begin: `git checkout`, not: "changes the checkout"},
+	{begin: `nats-server`, not: "internal/testbed and queue start servers with the file"},
+	{begin: `python examples/python/\w+.py`, not: "needs wandb and MLflow; make programs-test runs it"},
+	{begin: `python3 tools/gpu_check.py`, not: "needs a GPU"},
+
+	{begin: `ddiff runtime install`, flags: "--help", not: "downloads"},
+	{begin: `ddiff pull`, flags: "--help", not: "needs a bucket; TestPull has one"},
+	{begin: `bin/ddiff run .* --method renoise`, flags: "--help", not: "TestNewMethod runs it"},
+	{begin: `ddiff score .* --device cuda`, flags: "--help", not: "needs a GPU"},
+	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
+	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
+	{begin: `ddiff worker`, code: "9", flags: "--device cpu --nats nats://127.0.0.1:1 --nats-wait 0s"},
+	{begin: `ddiff (submit|list|status|workers|logs|pause|resume|cancel|retry|delete|gc)`, code: "9",
+		flags: "--nats nats://127.0.0.1:1 --nats-wait 0s"}, // after the command has accepted its flags
+	{begin: `ddiff run photo.png --operator`, flags: "--size 64 --steps 2"},
+	{begin: `ddiff run`, flags: "--size 32 --steps 2 --limit 1"},
+	{begin: `ddiff tune`, flags: "--size 32 --steps 2"},
+	{begin: `ddiff restore`, flags: "--steps 2"},
+	{begin: `ddiff prior check`, flags: "--size 32"},
+	{begin: `cp`},
+	{begin: `ddiff doctor`, code: "[04]"}, // 4: something is missing
+	{begin: `ddiff (prior|operator|runtime where|tasks|methods|rules|report|compare|score|verify|replay|completion|man)`},
+}
+
+// rowOf returns the index of the row for a command, or -1.
+func rowOf(line string) int {
+	return slices.IndexFunc(how, func(r commandRow) bool {
+		return regexp.MustCompile(`^(\w+="[^"]*" )?(` + r.begin + `)(\s|$)`).MatchString(line)
+	})
+}
+
+// before has the commands that make the files that a document reads.
+var before = map[string][]string{
+	"docs/results.md": {
+		"ddiff run photos --task hdr --out out/demo", "cp -r out/demo out/a", "ddiff run photos --task hdr --method diffpir --out out/b",
+		"ddiff run photos --task hdr --set gamma0=8,10 --out out/sweep", "ddiff run campaign.yaml --out out/paper",
+		"ddiff run photos --task hdr --out out", "ddiff run photos --task hdr --prior unet.onnx --out other", "cp other/items/*/restored.png photo.png",
+	},
+	"docs/scripting.md": {"ddiff run photos --task hdr --out out/demo"},
+}
+
+// TestDocumentedCommands runs every command in the documents, those of a document in their order and in one folder. With -short it
+// only parses their flags.
+func TestDocumentedCommands(t *testing.T) {
+	t.Parallel()
+	targets, program, used := makeTargets(t), ddiff(t), make([]bool, len(how))
+	for _, document := range tracked(t, "*.md") {
+		var lines []string // to run
+		for _, line := range slices.Concat(before[document], commands(t, document)) {
+			words, i := strings.Fields(line), rowOf(line)
+			switch {
+			case words[0] == "make":
+				for _, w := range words[1:] {
+					if !strings.Contains(w, "=") && !slices.Contains(targets, w) {
+						t.Errorf("%s: %q: the Makefile has no target %s", document, line, w)
+					}
+				}
+			case i < 0:
+				t.Errorf("%s: no row of how tests %q", document, line)
+			default:
+				used[i] = true
+				if how[i].not == "" || how[i].flags != "" {
+					lines = append(lines, line)
+				}
+			}
+		}
+		t.Run(document, func(t *testing.T) {
+			t.Parallel()
+			if len(lines) > 0 {
+				runCommands(t, program, lines)
+			}
+		})
+	}
+	for i, r := range how {
+		if !used[i] {
+			t.Errorf("no document has a command that begins with %s", r.begin)
+		}
+	}
+}
+
+// runCommands runs lines of a document in a folder with the files that documents name.
+func runCommands(t *testing.T, program string, lines []string) {
+	t.Helper()
+	dir := t.TempDir()
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DDIFF_") || strings.HasPrefix(v, "OTEL_") })
+	env = append(env, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir(),
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret")
+	if !testing.Short() {
+		documentFiles(t, dir)
+		env = append(env, "DDIFF_ONNXRUNTIME="+strings.TrimSpace(run(t, program, "runtime", "where")))
+	}
+	rewrite := strings.NewReplacer(" --nats ...", "", " ...", "", "bin/ddiff", "ddiff", "items/ID", "items/*", "/etc/bash_completion.d/", "")
+	for _, line := range lines {
+		row := how[rowOf(line)]
+		if testing.Short() {
+			if !strings.HasPrefix(row.begin, "ddiff") && !strings.HasPrefix(row.begin, "bin/ddiff") {
+				continue
+			}
+			row.flags, row.code = "--help", ""
+		}
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", rewrite.Replace(line)+" "+row.flags)
+		cmd.Dir, cmd.Env = dir, env
+		out, _ := cmd.CombinedOutput()
+		got := strconv.Itoa(cmd.ProcessState.ExitCode())
+		if !regexp.MustCompile("^"+cmp.Or(row.code, "0")+"$").MatchString(got) || row.flags == "--help" && bytes.Contains(out, []byte("[command]")) {
+			t.Errorf("%s %s: exit code %s, want %s\n%s", line, row.flags, got, cmp.Or(row.code, "0"), out)
+		}
+	}
+}
+
+// documentFiles writes the pictures, models and campaigns that documents name.
+func documentFiles(t *testing.T, dir string) {
+	t.Helper()
+	write := func(name string, data []byte, err error) {
+		must(t, err)
+		must(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
+	}
+	for name, from := range map[string]string{
+		"photo.png": "examples/images/coffee.png", "photograph.png": "examples/images/coffee.png", "frame.png": "charts/ddiff/files/image.png",
+		"small.jpg": "restore/operator/testdata/jpeg/astronaut_95_0.jpg", "noisy.png": "examples/unseen/dam.png",
+		"scratched.png": "examples/unseen/dam.png", "scratches.png": "examples/paper/protocol/random_mask.png",
+		"shaken/1.png": "examples/unseen/dam.png", "kernel.png": "restore/metric/testdata/window_x.png",
+		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx",
+	} {
+		write(name, []byte(read(t, from)), nil)
+	}
+	must(t, os.CopyFS(filepath.Join(dir, "photos"), os.DirFS(filepath.Join(root, "examples", "images"))))
+	must(t, os.Symlink(mustAbs(t, filepath.Join(root, "examples")), filepath.Join(dir, "examples")))
+	const header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 32, 32), }"
+	write("frames.npy", fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n%s", header, strings.Repeat("@", 3*32*32)), nil)
+	write("campaign.yaml", []byte("dataset: {path: photos, size: 64}\ntasks: [hdr]\nunclipped: true\n"), nil)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), nil)
+
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 64, 64), g.Input("gain", onnx.Float)))
+	sensor, err := g.Marshal("sensor")
+	write("sensor.onnx", onnxtest.WithMetadata(t, sensor, map[string]string{"ddiff.params.gain": "1; (0, 4]; gain of the sensor"}), err)
+	network, err := randomnet.New(randomnet.Small(32))
+	must(t, err)
+	unet, err := network.ONNX()
+	write("unet.onnx", unet, err)
+	must(t, haar.Write(filepath.Join(dir, "ldm-ffhq"), []byte(read(t, "restore/prior/bundled/prior.onnx")), haar.Config{Levels: 2}))
+}
