@@ -139,6 +139,7 @@ func (run *Run) Counts() manifest.Counts { return run.runner.ledger.Total(0, fal
 // Close settles the items whose outcome Process has not seen, writes the report of the items that are settled, and
 // returns its summary. Call it after the worker has ended, also when Process returned an error. If Process ended before
 // the dataset was read, and the store has a report of more restored items, Close keeps that report and returns no summary.
+// Items whose stored result is gone are pending from then on.
 func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 	defer run.runner.endTrace(ctx, run.runner.rec.Phase)
 	if run.runner.ledger.Open() > 0 && run.runner.queue != nil {
@@ -156,7 +157,11 @@ func (run *Run) Close(ctx context.Context) (aggregate.Summary, error) {
 		run.runner.log.Warn("the dataset was not read to its end; the stored report has more items and is kept")
 		return aggregate.Summary{}, nil
 	}
-	return run.runner.writeReport(ctx)
+	summary, err := run.runner.writeReport(ctx)
+	for _, id := range run.runner.missing { // deleted during the run
+		run.runner.ledger.MarkMissing(id, run.runner.rec.Round)
+	}
+	return summary, err
 }
 
 // keepsReport reports whether a run that did not read the whole dataset finds a stored report of more restored items. It

@@ -183,6 +183,23 @@ func TestRunLostOutcomes(t *testing.T) {
 	}
 }
 
+// TestRunLostResult deletes the result of a settled item before the end of the run.
+func TestRunLostResult(t *testing.T) {
+	t.Parallel()
+	c := newLocalCampaign(t, writeImages(t, 1, 2), "hdr")
+	r := c.start()
+	items := r.lease(2)
+	c.restore(r, items)
+	must(t, r.await())
+	must(t, c.store.Delete(t.Context(), manifest.ItemKey(items[0].ID, manifest.FileResult)))
+	summary, err := r.Close(t.Context())
+	must(t, err)
+	r.wantCounts(manifest.Counts{Items: 2, Done: 1, Pending: 1})
+	if summary.Failed != 1 {
+		t.Errorf("summary %+v", summary)
+	}
+}
+
 // TestRunIgnoresOtherOutcomes publishes the outcome of an unknown item, and a second outcome of a settled one.
 func TestRunIgnoresOtherOutcomes(t *testing.T) {
 	t.Parallel()

@@ -189,6 +189,15 @@ func TestDirFullDisk(t *testing.T) {
 	}
 }
 
+// TestWriteErrors checks errors of disks that the other tests cannot bring about.
+func TestWriteErrors(t *testing.T) {
+	for errno, want := range map[syscall.Errno]error{syscall.EIO: storage.ErrReadOnly, syscall.EDQUOT: storage.ErrNoSpace} {
+		if err := storage.WriteError(errno); !errors.Is(err, want) || !errors.Is(err, errno) {
+			t.Errorf("%v becomes %v, want %v", errno, err, want)
+		}
+	}
+}
+
 func TestDirReadOnlyDisk(t *testing.T) {
 	root := mountTmpfs(t, "size=256k")
 	ctx := t.Context()

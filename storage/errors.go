@@ -20,7 +20,7 @@ var (
 	ErrTooLarge = errors.New("object too large")
 	// ErrNoSpace: the disk or the quota is full. Put and Create return it and leave nothing behind.
 	ErrNoSpace = errors.New("no space left for the output")
-	// ErrReadOnly: the file system, its permissions or the server forbid the write.
+	// ErrReadOnly: the file system, its permissions or the server forbid the write, or the disk fails.
 	ErrReadOnly = errors.New("output is not writable")
 	// ErrConflict: one name would be both a file and a directory, as with the keys "a" and "a/b", or it is that of a pipe, a device or
 	// a link to nowhere.
@@ -34,7 +34,7 @@ func writeError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
-	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EROFS):
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
 		return fmt.Errorf("%w: %w", ErrConflict, err)

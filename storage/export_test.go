@@ -37,9 +37,10 @@ func SetPageSize(s *S3, n int) { s.pageSize = n }
 
 // The parts of a write to a directory, and of the configuration of S3.
 var (
-	MakeDirs  = makeDirs
-	SyncDir   = syncDir
-	QueryRole = queryRole
+	MakeDirs   = makeDirs
+	SyncDir    = syncDir
+	WriteError = writeError
+	QueryRole  = queryRole
 )
 
 // Budget is the time limit of a request.

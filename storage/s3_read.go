@@ -6,6 +6,7 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -57,17 +58,21 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {
 		return nil, err
 	}
-	if err := verify(info, buf.Bytes()); err != nil {
+	wrong := verify(info, buf.Bytes())
+	if wrong == nil && info.UserMetadata[metadataSHA256] != "" {
+		return buf.Bytes(), nil
+	}
+	if err := s.checkLength(call, key, info, buf.Bytes()); err != nil && (wrong == nil || errors.Is(err, ErrUnavailable)) {
 		return nil, err
 	}
-	return buf.Bytes(), s.checkLength(call, key, info, buf.Bytes())
+	return buf.Bytes(), wrong
 }
 
-// checkLength compares the bytes of an object without the metadata of this program with the length that a second answer states, unless
-// their MD5 is the ETag: a proxy may cut an object and state the shorter length.
+// checkLength compares the bytes of an object with the length that a second answer states, unless their MD5 is the ETag: a proxy may
+// cut an object and state the shorter length.
 func (s *S3) checkLength(ctx context.Context, key string, info minio.ObjectInfo, data []byte) error {
 	sum := md5.Sum(data) // the ETag of most servers
-	if info.UserMetadata[metadataSHA256] != "" || info.ETag == hex.EncodeToString(sum[:]) {
+	if info.ETag == hex.EncodeToString(sum[:]) {
 		return nil
 	}
 	stated, err := s.head(ctx, key)

@@ -357,7 +357,10 @@ func (e Campaign) print(n manifest.Counts, s aggregate.Summary, ran error, stdou
 }
 
 func incomplete(n manifest.Counts, ran error) error {
-	if ran == nil && n.Failed+n.Dead > 0 {
+	switch {
+	case ran == nil && n.Pending > 0:
+		return fmt.Errorf("%w: %d results were deleted from the output meanwhile; rerun the same command", cli.ErrIncomplete, n.Pending)
+	case ran == nil && n.Failed+n.Dead > 0:
 		return fmt.Errorf("%w: %d failed, %d dead", cli.ErrIncomplete, n.Failed, n.Dead)
 	}
 	return nil
