@@ -108,7 +108,7 @@ def report(rows: list[Row], bm3d: float) -> str:
         of += len(measured)
         scores = " | ".join(f"{means[m]:.2f}" if m in means else "–" for m in names)
         lines.append(f"| {task} | {params} | {sigma} | {scores} | {ahead:+.2f} ± {half:.2f} |")
-    lines.append(f"\ncells={len(table)} ddiff_best_or_tied={good} worst_behind_db={-worst:.2f} restore_better_than_input={better} "
+    lines.append(f"\ncells={len(table)} ddiff_best_or_tied={good} worst_behind_db={abs(worst):.2f} restore_better_than_input={better} "
                  f"of={of} vs_bm3d_db={bm3d:.2f}")
     return "\n".join(lines)
 

@@ -32,8 +32,13 @@ func TestExamples(t *testing.T) {
 			}
 			continue
 		}
-		if spec.Dataset.Path == mustAbs(t, filepath.Join(root, ".cache", "tuning-photographs")) {
-			if !strings.Contains(read(t, "scripts/tuning-photographs.sh"), ".cache/tuning-photographs") || !strings.Contains(read(t, name), "make tuning-photographs") {
+		// Photographs that a command downloads.
+		if folder := filepath.Base(spec.Dataset.Path); spec.Dataset.Path == mustAbs(t, filepath.Join(root, ".cache", folder)) {
+			command := map[string][2]string{
+				"tuning-photographs":  {"make tuning-photographs", "scripts/tuning-photographs.sh"},
+				"quality-photographs": {"make quality", "tools/quality.py"},
+			}[folder]
+			if command[0] == "" || !strings.Contains(read(t, command[1]), ".cache/"+folder) || !strings.Contains(read(t, name), command[0]) {
 				t.Errorf("%s does not name the command that downloads its dataset", name)
 			}
 			continue

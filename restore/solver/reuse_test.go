@@ -20,12 +20,19 @@ func TestReuse(t *testing.T) {
 		got := solve(t, s, probs)
 		return got
 	}
-	other := map[string][]any{
-		"ddiff": {"gamma0", 3, "b", 0.5, "t_gamma", 500}, "diffpir": {"lambda", 1, "zeta", 0.8}, "daps": {"lr", 1e-5, "tau", 0.05},
-		"dps": {"scale", 2}, "reddiff": {"lr", 0.02},
-	}
-	for name, changes := range other {
-		s := resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Steps: 3})
+	for _, c := range []struct {
+		name, preset string
+		changes      []any
+	}{
+		{"ddiff", "gradient", []any{"gamma0", 3, "b", 0.5, "t_gamma", 500}},
+		{"ddiff", "natural", []any{"lambda", 5, "t_start", 300}},
+		{"diffpir", "natural", []any{"lambda", 1, "zeta", 0.8}},
+		{"daps", "natural", []any{"lr", 1e-5, "tau", 0.05}},
+		{"dps", "natural", []any{"scale", 2}},
+		{"reddiff", "natural", []any{"lr", 0.02}},
+	} {
+		name, changes := c.name, c.changes
+		s := resolve(t, method.Request{Method: name, Preset: c.preset, Task: op.Task, Steps: 3})
 		if name == "daps" {
 			s = with(s, "chain_steps", 3)
 		}
