@@ -64,7 +64,7 @@ func (x *wrongStore) serve(t *testing.T, server string) string {
 		w.WriteHeader(answer.Code)
 		w.Write(bytes.Clone(body)) //nolint:errcheck // the client has gone
 	})}
-	t.Cleanup(func() { front.Close() })
+	t.Cleanup(func() { _ = front.Close() })
 	go front.Serve(listener) //nolint:errcheck // ends with Close
 	return listener.Addr().String()
 }

@@ -46,7 +46,7 @@ func newCutter(t *testing.T, c *Cluster) *cutter {
 		isWrite := r.Method != http.MethodGet && r.Method != http.MethodHead && !strings.Contains(r.URL.Path, "probe")
 		x.pass(isWrite, func() { forward.ServeHTTP(w, r) })
 	})}
-	t.Cleanup(func() { server.Close() })
+	t.Cleanup(func() { _ = server.Close() })
 	go server.Serve(front) //nolint:errcheck // ends with Close
 
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -68,7 +68,7 @@ func newCutter(t *testing.T, c *Cluster) *cutter {
 // forward copies the frames of a connection of the client protocol.
 func (x *cutter) forward(client net.Conn, address string) {
 	defer client.Close()
-	server, err := net.Dial("tcp", address) //nolint:noctx // of the test alone
+	server, err := net.Dial("tcp", address)
 	if err != nil {
 		return
 	}
