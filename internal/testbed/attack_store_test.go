@@ -144,3 +144,24 @@ func TestAttackStore(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackDeletedResults deletes half of the results of a campaign while it runs, in a real bucket. Their items are restored again
+// before it finishes.
+func TestAttackDeletedResults(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, Options{})
+	coordinator(t, c)
+	simulated(t, c, 100*time.Millisecond)
+	const items, half = 60, 15
+	id := submit(t, c, listFile(t, "deleted", items), "--canary", "0")
+	settled(t, c, id, 2*half)
+	found, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*"))
+	must(t, err)
+	for _, dir := range found[:half] {
+		must(t, os.RemoveAll(dir))
+	}
+	wantFinished(t, c, id, items)
+	if n := c.Settled(id); n != items {
+		t.Errorf("%d results, want %d", n, items)
+	}
+}
