@@ -42,7 +42,7 @@ func TestWrongValues(t *testing.T) {
 		{"minimal", "coordinator.replicas=10", "at '/coordinator/replicas': maximum: got 10, want 9"},
 		{"minimal", "workers.replicas=2", "at '/workers': got object, want array"},
 		{"minimal", "workers[0].name=A100", "at '/workers/0/name'"},
-		{"minimal", "workers[0].replicas=2", "at '/workers/0': missing property 'name'"},
+		{"minimal", "workers[0].replicas=2", "a pool of `workers` has no name"},
 		{"minimal", "workers[0].name=a,workers[0].replica=2", "at '/workers/0': additional properties 'replica' not allowed"},
 		{"minimal", "metrics.prometheusRule.runbookBaseUrl=operations.md", "at '/metrics/prometheusRule/runbookBaseUrl'"},
 		{"minimal", "worker.extraVolumeMounts[0].name=x", "at '/worker/extraVolumeMounts/0': missing property 'mountPath'"},

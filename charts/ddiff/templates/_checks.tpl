@@ -49,6 +49,9 @@
 {{- end }}
 {{- $names := list }}
 {{- range $v.workers }}
+{{- if not .name }}
+{{- fail "a pool of `workers` has no name" }}
+{{- end }}
 {{- if .serviceAccount }}
 {{- fail (printf "the pool %s has a serviceAccount; all pools share worker.serviceAccount" .name) }}
 {{- end }}
