@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/health"
+	"ddiff/coordinator/notify"
 	"ddiff/coordinator/shard"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -68,6 +69,8 @@ type Config struct {
 	Probe time.Duration
 	// ArchiveAfter is the time after its end at which a campaign moves from the board to the archive. Default: 1 h.
 	ArchiveAfter time.Duration
+	// Notifier sends notifications while this coordinator leads. Nil: a campaign that wants some is rejected.
+	Notifier *notify.Notifier
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger

@@ -101,6 +101,9 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Usage != nil {
 		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
 	}
+	if s.cfg.Notifier != nil {
+		group.Go(func() error { return s.cfg.Notifier.Run(inner) })
+	}
 	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
 	group.Go(func() error { return s.watch(inner, group, all) })

@@ -94,7 +94,7 @@ const (
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
-// write Wanted, Weight, Priority and Commands; the coordinator writes the rest.
+// write Wanted, Weight, Priority, Commands and Notices; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
@@ -136,6 +136,9 @@ type Campaign struct {
 	Finished time.Time `json:"finished,omitzero"`
 	// Ends counts the ends of the campaign, which may be resumed.
 	Ends int `json:"ends,omitempty"`
+	// Changes counts the changes of the phase, and Notices the requests of users to notify again; together they name a notification.
+	Changes int `json:"changes,omitempty"`
+	Notices int `json:"notices,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
 	// Restoring, if above 0, is the number of the archive from which the leader restores the campaign's messages. Until then

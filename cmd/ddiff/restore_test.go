@@ -101,7 +101,7 @@ func TestRestoreSeveral(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.md"), []byte("no picture"))
 	e := ddiff(t, "restore", dir, "--task", "hdr", "--steps", "3", "--threads", "1", "--set", "sigma=0.02,0.05", "--out", into)
 	wantCode(t, e, 0)
-	wantMessage(t, e, "skipped 1 files that are neither pictures nor .npy")
+	wantMessage(t, e, "skipped files, neither pictures nor .npy: 1")
 	entries, err := os.ReadDir(into)
 	must(t, err)
 	var names []string

@@ -76,7 +76,9 @@ func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 
 // sameItems reports whether two specs have the same items. Output, batch and attempts may differ.
 func sameItems(a, b manifest.Spec) bool {
-	a.Output, a.Batch, a.Attempts, b.Output, b.Batch, b.Attempts = "", 0, 0, "", 0, 0
+	for _, s := range []*manifest.Spec{&a, &b} {
+		s.Output, s.Batch, s.Attempts, s.Notify = "", 0, 0, ""
+	}
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	return errors.Join(err, err2) == nil && bytes.Equal(x, y)
@@ -188,4 +190,18 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 		case <-tick.C:
 		}
 	}
+}
+
+// Notify asks the leader to send the last notification of a campaign again. The error is ErrRefused if it has sent none.
+func Notify(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, error) {
+	return Update(ctx, b, id, func(c *manifest.Campaign) error {
+		switch {
+		case c.Spec.Notify == "":
+			return fmt.Errorf("%w: its file has no field notify", ErrRefused)
+		case c.Phase != manifest.PhasePaused && !c.Phase.Ended():
+			return fmt.Errorf("%w: it is %s; a notification is sent when it pauses or ends", ErrRefused, c.Phase)
+		}
+		c.Notices++
+		return nil
+	})
 }

@@ -40,6 +40,7 @@ type coordinatorOptions struct {
 
 	maxResults, maxDead int64
 	archive             time.Duration
+	notify              notifyFlags
 	sources             cli.SourceFlags
 	process             cli.ProcessFlags
 	listen              listenFlags
@@ -65,6 +66,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.sources.Add(f)
 	o.process.Add(f, "info")
 	o.listen.add(f, false)
+	o.notify.add(f)
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -161,6 +163,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	sources.Transfer = transfer
 	// Spans for each object would be as many as a campaign has items.
 	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
+	notifier, err := o.notify.open(board, metered, tel.Logger)
+	if err != nil {
+		return err
+	}
 	service, err := coordinator.New(coordinator.Config{
 		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
@@ -170,7 +176,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive,
+		ArchiveAfter: o.archive, Notifier: notifier,
 		Inspect: func(campaign string) (*queue.Queue, error) {
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},

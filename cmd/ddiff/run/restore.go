@@ -119,7 +119,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		w.fail(name, refused[name])
 	}
 	if skipped > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintf(stderr, "skipped %d files that are neither pictures nor .npy\n", skipped)
+		fmt.Fprintf(stderr, "skipped files, neither pictures nor .npy: %d\n", skipped)
 	}
 	if len(todo) == 0 {
 		return w.summarize(manifest.Counts{}, nil)

@@ -452,7 +452,7 @@ func (w *pictureWriter) fail(name string, err error) {
 // summarize prints the counts. Its error has the inputs without a restored picture.
 func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
 	if w.skipped > 0 && !w.JSON {
-		fmt.Fprintf(w.stderr, "skipped %d pictures that are restored already; --force restores them again\n", w.skipped)
+		fmt.Fprintf(w.stderr, "skipped pictures, restored already: %d; --force restores them again\n", w.skipped)
 	}
 	failed := n.Failed + len(w.errs)
 	if w.JSON {
