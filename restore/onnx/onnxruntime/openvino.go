@@ -58,7 +58,7 @@ func (r *Runtime) loadOpenVINO() error {
 	if err := thisProcessor().usable(); err != nil {
 		return err
 	}
-	_, err := preserveSignals(func() (err error) {
+	err := preserveStack(func() (err error) {
 		r.openVINO, err = openvino.Load(r.cfg.OpenVINO)
 		return err
 	})

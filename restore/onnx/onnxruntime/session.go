@@ -116,11 +116,14 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 	return nil
 }
 
-// preserve runs f, and restores the signal handlers and the signal stack that f changes. The CPU provider installs none: sessions on it are made, and make
+// preserve runs f, and restores the signal handlers or the signal stack that f changes. The CPU provider installs none: sessions on it are made, and make
 // their first calls, beside each other.
 func (r *Runtime) preserve(f func() error) error {
-	if r.device.Provider == ProviderCPU {
+	switch r.device.Provider {
+	case ProviderCPU:
 		return f()
+	case ProviderOpenVINO:
+		return preserveStack(f)
 	}
 	changed, err := preserveSignals(f)
 	if changed > 0 {
