@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
@@ -19,7 +20,7 @@ import (
 
 func newRetryCommand() *cobra.Command {
 	var nats natsFlags
-	var failed, dead, missing, list, asJSON bool
+	var failed, dead, missing, list, notification, asJSON bool
 	var where string
 	cmd := &cobra.Command{
 		Use:   "retry CAMPAIGN [ITEM...]",
@@ -28,7 +29,7 @@ func newRetryCommand() *cobra.Command {
 			"Dataset rows that could not be read are read again. The command waits for the coordinator's answer.\n" +
 			"--missing compares the manifest with the results in storage, and replaces the queue by the items without a result.\n" +
 			"The coordinator does this automatically if the queue has lost items.\n" +
-			"--list retries nothing. It lists the dead items; with --json it prints each with its reason, log and work item.",
+			"--notification sends the last notification of the campaign again. --list retries nothing. It lists the dead items; with --json it prints each with its reason, log and work item.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'\n" +
 			"  ddiff retry night-photos-5f0c11d2 --list",
 		Args: cobra.MinimumNArgs(1),
@@ -47,6 +48,17 @@ func newRetryCommand() *cobra.Command {
 				})
 			case asJSON:
 				return cli.Usage(errors.New("retry: --json is for --list"))
+			case notification && (failed || dead || missing || where != "" || len(items) > 0):
+				return cli.Usage(errors.New("retry: --notification retries no items; leave the other conditions away"))
+			case notification:
+				return nats.withCampaign(cmd.Context(), campaign, func(b *queue.Board) error {
+					c, err := board.Notify(cmd.Context(), b, campaign)
+					if err != nil {
+						return refused(campaign, err)
+					}
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: notification of %s requested\n", c.ID, c.Phase)
+					return err
+				})
 			case missing && (failed || dead || where != "" || len(items) > 0):
 				return cli.Usage(errors.New("retry: --missing publishes all items without a result; leave the other conditions away"))
 			case missing:
@@ -90,6 +102,7 @@ func newRetryCommand() *cobra.Command {
 	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
 	f.BoolVar(&missing, "missing", false, "publish the items without a result in storage")
 	f.StringVar(&where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
+	f.BoolVar(&notification, "notification", false, "retry no items: send the campaign's last notification again")
 	f.BoolVar(&list, "list", false, "only list the dead items")
 	f.BoolVar(&asJSON, "json", false, "with --list: print one JSON object for each item")
 	return cmd
