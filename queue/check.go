@@ -80,8 +80,10 @@ func connectError(err error) error {
 		return fmt.Errorf("%w: the server refuses the client's certificate: %w", ErrCertificate, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%w: the server offers no TLS; use nats:// in its address and no certificates", ErrCertificate)
-	case errors.Is(err, nats.ErrTLS), errors.As(err, &record):
+	case errors.As(err, &record):
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	case errors.Is(err, nats.ErrTLS): // its alert may be lost
+		return fmt.Errorf("%w: the server may require another certificate of the client: %w", ErrCertificate, err)
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
 		errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrNkeysNotSupported):
 		return fmt.Errorf("%w: check user, password or credentials file: %w", ErrAccess, err)
