@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"strconv"
 	"strings"
 	"time"
 
@@ -63,7 +65,7 @@ type sweeper struct {
 
 // Sweep buries the items that the server no longer delivers, because every worker that leased them died, including the
 // spare deliveries for burying. It processes the server's advisories from the stream DDIFF_ADVISORY, and scans the work
-// stream at intervals, because an advisory can be lost with a server. For each item it publishes the result event of
+// stream at intervals, because a killed server loses advisories and deliveries: such an item is published again once. For each item it publishes the result event of
 // cfg.Outcome, stores a dead letter and deletes the message; after a crash in between it completes these steps. Sweep
 // runs until ctx ends and then returns nil. Only the leading coordinator runs it.
 func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
@@ -165,9 +167,10 @@ func (s *sweeper) handleAdvisory(ctx context.Context, msg jetstream.Msg) error {
 	return msg.DoubleAck(ctx)
 }
 
-// scan sweeps the items of campaigns without deliverable items: the server no longer delivers the remaining items. An
-// item is swept when two scans have found it, because one scan may fall between an acknowledgement and the removal of
-// the item.
+// scan looks for items of campaigns without deliverable items: the server no longer delivers them. It acts when two scans have
+// found an item, because one scan may fall between an acknowledgement and the removal of the item. No advisory says that
+// the deliveries are used, and a killed server forgets deliveries and acknowledgements: so the item is published again as
+// one that has used its attempts, and is swept when a scan finds it so.
 func (s *sweeper) scan(ctx context.Context) error {
 	stream, err := s.js.Stream(ctx, workStream)
 	if err != nil {
@@ -195,13 +198,39 @@ func (s *sweeper) scan(ctx context.Context) error {
 				found[msg.Sequence] = true
 				continue
 			}
-			if err := s.sweep(ctx, msg.Sequence, info.Config.MaxDeliver); err != nil {
+			if intHeader(msg.Header, headerAttempts) < info.Config.MaxDeliver {
+				err = s.publishAgain(ctx, stream, msg, info.Config.MaxDeliver)
+			} else {
+				err = s.sweep(ctx, msg.Sequence, info.Config.MaxDeliver)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
 	s.suspects = found
 	return serverError(list.Err())
+}
+
+// publishAgain replaces a message by a copy that has used the deliveries.
+func (s *sweeper) publishAgain(ctx context.Context, stream jetstream.Stream, msg *jetstream.RawStreamMsg, deliveries int) error {
+	header := maps.Clone(msg.Header)
+	i := identityOf(strings.Split(msg.Subject, ".")[2], header)
+	header[headerAttempts] = []string{strconv.Itoa(deliveries)}
+	header[jetstream.MsgIDHeader] = []string{i.messageID() + "/again"}
+	if err := s.store(ctx, workStream, &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}); err != nil {
+		return fmt.Errorf("publish item %s again: %w", i.id, err)
+	}
+	s.logger.Warn("published an item again that the server no longer delivers", "campaign", i.campaign, "id", i.id)
+	return remove(ctx, stream, msg.Sequence)
+}
+
+// remove deletes a message if it still exists.
+func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
+	if err := stream.DeleteMsg(ctx, seq); !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return err
+	}
+	return nil
 }
 
 // sweep buries the message with a sequence number if it still exists.
@@ -235,9 +264,7 @@ func (s *sweeper) sweep(ctx context.Context, seq uint64, deliveries int) error {
 		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: s.cfg.Now().UTC(),
 	})
 	if err == nil {
-		if err = stream.DeleteMsg(ctx, seq); errors.Is(err, jetstream.ErrMsgNotFound) {
-			err = nil
-		}
+		err = remove(ctx, stream, seq)
 	}
 	endSpan(span, err)
 	return err

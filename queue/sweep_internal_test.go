@@ -17,7 +17,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestScan: two scans sweep all items of a campaign that the server no longer delivers, and no waiting or leased item.
+// TestScan: two scans publish all items of a campaign again that the server no longer delivers, and two more sweep them. Waiting and
+// leased items stay.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	server, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
@@ -49,29 +50,36 @@ func TestScan(t *testing.T) {
 	if n := len(lease(leased, items)); n != items {
 		t.Fatalf("%d leases, want %d", n, items)
 	}
-	for range items * (1 + spareDeliveries) {
-		for _, l := range lease(exhausted, 1) {
-			must(t, l.Retry(t.Context(), 0))
+	exhaust := func() {
+		t.Helper()
+		for range items * (1 + spareDeliveries) {
+			for _, l := range lease(exhausted, 1) {
+				must(t, l.Retry(t.Context(), 0))
+			}
+		}
+		if n := len(lease(exhausted, 1)); n != 0 {
+			t.Fatalf("%d leases of exhausted items", n)
+		}
+		for deadline := time.Now().Add(20 * time.Second); ; { // the server updates its counts a moment later
+			pending, inFlight, err := exhausted.Depth(t.Context())
+			if err != nil || time.Now().After(deadline) {
+				t.Fatalf("%d items wait and %d are leased: %v", pending, inFlight, err)
+			}
+			if pending == 0 && inFlight == 0 {
+				break
+			}
 		}
 	}
-	if n := len(lease(exhausted, 1)); n != 0 {
-		t.Fatalf("%d leases of exhausted items", n)
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; { // the server updates its counts a moment later
-		pending, inFlight, err := exhausted.Depth(t.Context())
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d items wait and %d are leased: %v", pending, inFlight, err)
-		}
-		if pending == 0 && inFlight == 0 {
-			break
-		}
-	}
+	exhaust()
 
 	l, err := newLink(nc, slog.New(slog.DiscardHandler), defaultTimeout)
 	must(t, err)
 	outcome := func(string, DeadLetter) ([]byte, error) { return []byte("dead"), nil }
 	s := &sweeper{link: l, cfg: SweepConfig{Outcome: outcome}.withDefaults()}
-	for scan, left := range []uint64{items, 0, 0} {
+	for scan, left := range []uint64{items, items, items, items, 0, 0} {
+		if scan == 3 {
+			exhaust()
+		}
 		if err := s.scan(t.Context()); err != nil {
 			t.Fatalf("scan %d: %v", scan+1, err)
 		}
@@ -83,7 +91,7 @@ func TestScan(t *testing.T) {
 	}
 	var swept []string
 	for letter, err := range exhausted.DeadLetters(t.Context()) {
-		if err != nil || letter.Attempts != 1+spareDeliveries {
+		if err != nil || letter.Attempts != 2*(1+spareDeliveries) {
 			t.Fatalf("letter %+v, %v", letter, err)
 		}
 		swept = append(swept, letter.ID)

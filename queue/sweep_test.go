@@ -97,7 +97,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepWithoutAdvisory deletes the server's advisories.
+// TestSweepWithoutAdvisory deletes the server's advisories: the items are published again, and buried after further deliveries.
 func TestSweepWithoutAdvisory(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
@@ -114,7 +114,13 @@ func TestSweepWithoutAdvisory(t *testing.T) {
 	must(t, err)
 	must(t, advisories.Purge(t.Context()))
 
-	stop := sweep(t, nc, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })
+	stop := sweep(t, nc, time.Millisecond, func(_ string, d queue.DeadLetter) ([]byte, error) {
+		if d.Attempts != 6 {
+			t.Errorf("%d attempts, want 6", d.Attempts)
+		}
+		return []byte("dead"), nil
+	})
+	exhaust(t, q, 2, 3)
 	if got := results(t, q, 2); len(got) != 2 {
 		t.Fatalf("results %v", got)
 	}
