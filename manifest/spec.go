@@ -163,6 +163,8 @@ type TaskSpec struct {
 	// kernel of their own. Dataset must then have none.
 	Mask   string `json:"mask,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
+	// Choice is [Item.Choice] of the task's items. No campaign file has it.
+	Choice string `json:"-"`
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are

@@ -44,7 +44,7 @@ func Labels() []Label {
 		{OperationKey, "`get`, `put`, `create`, `delete`, `list`, `stat`"},
 		{ErrorKey, "empty for a success; `unavailable`, `space`, `permission`, `cancelled`, `other`. An object that is missing, or exists already, is no error"},
 		{DirectionKey, "`read`, `write`"},
-		{CampaignKey, "ids of active campaigns, and of those that ended within 15 minutes; at most 500: the first in the order of their ids, active ones first"},
+		{CampaignKey, "ids of campaigns, at most 500: from the leader active ones, in the order of their ids, and those that ended within 15 minutes; from a worker the last ones that it worked for"},
 		{StateKey, "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
 		{PhaseKey, "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
 		{PoolKey, "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
@@ -55,7 +55,7 @@ func Labels() []Label {
 	}
 }
 
-// Metrics lists all metrics of ddiff. No process records any other metric.
+// Metrics lists all metrics of ddiff. Processes record no others, but the endpoint for Prometheus has go_* and process_*.
 func Metrics() []Metric {
 	gpu := []attribute.Key{HardwareIDKey, HardwareTypeKey, HardwareNameKey}
 	return []Metric{
@@ -67,8 +67,8 @@ func Metrics() []Metric {
 			"Time of one stage of an item; restore and its steps are stages of a batch.", longSeconds()},
 		{"ddiff.steps", KindCounter, "{step}", nil, FromWorker, "Solver steps, one for each image and step.", nil},
 		{"ddiff.step.duration", KindHistogram, "s", nil, FromWorker, "Time of one solver step of a batch.", shortSeconds()},
-		{"ddiff.solver.time", KindCounter, "s", nil, FromWorker,
-			"Time in the solver's calls of the runtime. Its rate is the share of time in which the device solves.", nil},
+		{"ddiff.solver.time", KindCounter, "s", []attribute.Key{CampaignKey}, FromWorker,
+			"Time in the solver's calls of the runtime, until an hour after the campaign's last batch. Its rate, added up, is the share of time in which the device solves.", nil},
 		{"ddiff.network.evaluations", KindCounter, "{evaluation}", []attribute.Key{PassKey}, FromWorker,
 			"Evaluations of the score network, one for each image; a backward pass counts as one.", nil},
 		{"ddiff.network.time", KindCounter, "s", nil, FromWorker,

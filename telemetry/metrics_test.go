@@ -33,7 +33,7 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	in.StageDuration.Record(ctx, 1, metric.WithAttributes(StageKey.String(StageFetch)))
 	in.Steps.Add(ctx, 100)
 	in.StepDuration.Record(ctx, 0.004)
-	in.SolverTime.Add(ctx, 0.4)
+	in.SolverTime.Add("demo", 400*time.Millisecond)
 	in.NetworkEvaluations.Add(ctx, 100, metric.WithAttributes(PassKey.String("forward")))
 	in.NetworkTime.Add(ctx, 0.3)
 	in.BatchFill.Record(ctx, 0.5)
@@ -253,6 +253,29 @@ func TestPrometheus(t *testing.T) {
 	defer c.mu.Unlock()
 	if points := c.metrics["ddiff.items"].GetSum().GetDataPoints(); len(points) != 1 || points[0].GetAsInt() != 3 {
 		t.Errorf("the collector got ddiff.items %v", points)
+	}
+}
+
+// TestOpenMetrics: a scrape that accepts OpenMetrics gets the trace of a measurement, and the metrics of runtime and process.
+func TestOpenMetrics(t *testing.T) {
+	setOTel(t, nil)
+	tel := start(t, Config{Prometheus: true, TraceFile: filepath.Join(t.TempDir(), "trace.jsonl")})
+	defer shutDown(t, tel)
+	in, err := NewInstruments(tel.Meter("ddiff"))
+	must(t, err)
+	ctx, span := tel.Tracer("ddiff").Start(t.Context(), "item")
+	in.ItemDuration.Record(ctx, 1)
+	span.End()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	w := httptest.NewRecorder()
+	tel.Metrics().ServeHTTP(w, request)
+	for _, want := range []string{
+		`# {trace_id="` + span.SpanContext().TraceID().String(), "\ngo_goroutines ", "\nprocess_resident_memory_bytes ", "\nprocess_cpu_seconds_total ", "\n# EOF",
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the answer lacks %q:\n%s", want, w.Body)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ type Config struct {
 // Notifier sends the messages of all campaigns of a board.
 type Notifier struct {
 	cfg    Config
-	client *retryablehttp.Client
+	client *http.Client
 
 	mu sync.Mutex
 	// newest has the campaigns whose messages are being sent, each with a newer record, or nil.
@@ -73,11 +73,7 @@ func New(cfg Config) *Notifier {
 	client.Timeout = answerLimit
 	// A redirect could lead to a server that is not permitted.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Notifier{cfg: cfg, newest: map[string]*manifest.Campaign{}, client: &retryablehttp.Client{
-		HTTPClient: client, RetryWaitMin: cfg.Pause, RetryWaitMax: longestPause, RetryMax: attempts - 1,
-		Backoff: retryablehttp.DefaultBackoff, CheckRetry: retryablehttp.DefaultRetryPolicy,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}}
+	return &Notifier{cfg: cfg, client: client, newest: map[string]*manifest.Campaign{}}
 }
 
 // Check returns an error that names the remedy unless messages may go to an address. A nil Notifier permits none.
@@ -241,10 +237,13 @@ func (n *Notifier) send(ctx context.Context, address string, m message) (status 
 		return 0, fmt.Errorf("%w: the address cannot be used", errGivenUp)
 	}
 	m.sign(request.Header, n.cfg.Secret, n.cfg.Now())
-	client := *n.client
-	client.PrepareRetry = func(r *http.Request) error {
-		m.sign(r.Header, n.cfg.Secret, n.cfg.Now())
-		return nil
+	client := retryablehttp.Client{
+		HTTPClient: n.client, RetryWaitMin: n.cfg.Pause, RetryWaitMax: longestPause, RetryMax: attempts - 1,
+		Backoff: retryablehttp.DefaultBackoff, CheckRetry: retryablehttp.DefaultRetryPolicy, ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		PrepareRetry: func(r *http.Request) error { // each attempt has its time
+			m.sign(r.Header, n.cfg.Secret, n.cfg.Now())
+			return nil
+		},
 	}
 	answer, err := client.Do(request)
 	if err != nil {

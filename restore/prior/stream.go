@@ -18,17 +18,20 @@ type Stream struct {
 	Threads int // of an operation
 }
 
-// dividedPixels is the number of pixels of the network's input from which OpenVINO gets streams: docs/data/devices.csv has the times.
+// dividedPixels is the least number of pixels of the network's input in a stream of OpenVINO: docs/data/devices.csv has the times.
 const dividedPixels = 128 * 128
 
 // Streams divides a batch of n images of height×width pixels into parts that are computed beside each other, at most the given number. On processors,
 // threads that each compute another image wait less for each other than threads that share each operation. GPUs have one
-// stream, as have small images on OpenVINO, a network whose weights would need too much memory, and one whose file states its batch. The parts have
+// stream, as have few small images on OpenVINO, a network whose weights would need too much memory, and one whose file states its batch. The parts have
 // equal sizes or differ by one image, and divide the threads of the runtime in the same way.
 func (p *Prior) Streams(rt *onnxruntime.Runtime, n, most, height, width int) []Stream {
 	s := 1
 	input := p.Space().Dims([]int{1, p.Card.Channels, height, width})
-	if p.x.Dims[0] <= 0 && (rt.Provider() == onnxruntime.ProviderCPU || rt.Divides() && input[2]*input[3] >= dividedPixels) {
+	if rt.Divides() {
+		most = min(most, n*input[2]*input[3]/dividedPixels)
+	}
+	if p.x.Dims[0] <= 0 && !rt.GPU() {
 		s = max(1, min(most, n, rt.Threads(), streamWeights/max(1, 4*p.Parameters())))
 	}
 	out := make([]Stream, s)
