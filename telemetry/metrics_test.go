@@ -238,7 +238,7 @@ func TestPrometheus(t *testing.T) {
 			`ddiff_items_total{outcome="done",task="hdr"}`:                          "3",
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="60"}`: "0",
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="90"}`: "1",
-			`ddiff_queue_lag{pool="default"}`: "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
+			`ddiff_queue_lag{pool="default"}`:                                       "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
 			`ddiff_store_requests_total{error_type="unavailable",operation="get"}`: "1",
 			`hw_gpu_utilization_ratio{hw_id="GPU-1",hw_name="H200",hw_type="gpu"}`: "0.9",
 			`ddiff_campaign_items{campaign="demo",state="done"}`:                   "3",

@@ -17,8 +17,8 @@ import (
 // own are the labels and values of metrics that Prometheus makes itself.
 var own = map[string][]string{"up": {}, "ALERTS": {"alertname", "alertstate", "severity"}}
 
-// target are the labels of all series: those of the process, and that of the cluster, which the chart sets.
-var target = []string{"job", "instance", "ddiff_cluster"}
+// targetLabels are the labels of all series: those of the process, and that of the cluster, which the chart sets.
+var targetLabels = []string{"job", "instance", "ddiff_cluster"}
 
 // exported describes a metric in Prometheus.
 type exported struct {
@@ -46,7 +46,7 @@ func inPrometheus(t *testing.T) map[string]exported {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := exported{labels: slices.Clone(target), closed: values}
+		e := exported{labels: slices.Clone(targetLabels), closed: values}
 		for _, k := range m.Labels {
 			e.labels = append(e.labels, inName(string(k)))
 		}
@@ -59,7 +59,7 @@ func inPrometheus(t *testing.T) map[string]exported {
 		out[name+"_bucket"] = e
 	}
 	for name, l := range own {
-		out[name] = exported{labels: slices.Concat(target, l)}
+		out[name] = exported{labels: slices.Concat(targetLabels, l)}
 	}
 	return out
 }
