@@ -331,6 +331,9 @@ func (c *checker) ranges() {
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
+	if s.Pool != "" {
+		c.add("pool", CheckPool(s.Pool))
+	}
 	c.add("notify", checkNotify(s.Notify))
 	if s.Split != nil {
 		field, err := s.Split.Check()

@@ -57,8 +57,8 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	must(t, err)
 	_, err = c.Observe(func() ClusterState {
 		return ClusterState{
-			Lag: 6, Phases: map[string]int{"running": 1}, Workers: map[string]int{"busy": 1}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
-			Campaigns: []CampaignState{{ID: "demo", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, Rate: 0.5, Idle: time.Minute, LedgerLag: 1}},
+			Lags: map[string]int{"default": 6}, Phases: map[string]int{"running": 1}, Workers: map[string]map[string]int{"default": {"busy": 1}}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
+			Campaigns: []CampaignState{{ID: "demo", Blocked: "paused", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, Rate: 0.5, Idle: time.Minute, LedgerLag: 1}},
 		}
 	})
 	must(t, err)
@@ -238,7 +238,7 @@ func TestPrometheus(t *testing.T) {
 			`ddiff_items_total{outcome="done",task="hdr"}`:                          "3",
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="60"}`: "0",
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="90"}`: "1",
-			`ddiff_queue_lag`: "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
+			`ddiff_queue_lag{pool="default"}`: "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
 			`ddiff_store_requests_total{error_type="unavailable",operation="get"}`: "1",
 			`hw_gpu_utilization_ratio{hw_id="GPU-1",hw_name="H200",hw_type="gpu"}`: "0.9",
 			`ddiff_campaign_items{campaign="demo",state="done"}`:                   "3",
@@ -314,6 +314,7 @@ func TestObservedSeriesEnd(t *testing.T) {
 	if n := count(`campaign="a"`); n != 0 {
 		t.Errorf("%d series of an ended campaign", n)
 	}
+	state.Lags = map[string]int{"default": 0}
 	if count("ddiff_queue_lag") != 1 {
 		t.Error("no lag")
 	}

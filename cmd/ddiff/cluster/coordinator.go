@@ -40,6 +40,7 @@ type coordinatorOptions struct {
 
 	maxResults, maxDead int64
 	archive             time.Duration
+	pools               []string
 	notify              notifyFlags
 	sources             cli.SourceFlags
 	process             cli.ProcessFlags
@@ -76,6 +77,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
 	f.Int64Var(&o.maxDead, "max-dead", 0, "largest `number` of dead letters in the queue (default 1 million, below 0: no limit)")
+	f.StringSliceVar(&o.pools, "pools", []string{manifest.DefaultPool}, "`names` of pools whose workers a scaler starts: ddiff.queue.lag has them also without workers")
 	return cmd
 }
 
@@ -98,6 +100,11 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	if o.archive <= 0 {
 		return cli.Usage(fmt.Errorf("--archive-after: %v is not positive", o.archive))
+	}
+	for _, pool := range o.pools {
+		if err := manifest.CheckPool(pool); err != nil {
+			return cli.Usage(fmt.Errorf("--pools: %w", err))
+		}
 	}
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
@@ -176,7 +183,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive, Notifier: notifier,
+		ArchiveAfter: o.archive, Pools: o.pools, Notifier: notifier,
 		Inspect: func(campaign string) (*queue.Queue, error) {
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},
