@@ -123,7 +123,7 @@ func TestRestoreRuns(t *testing.T) {
 	args := []string{"restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--runs", "2", "--results", out}
 	e := ddiff(t, args...)
 	wantCode(t, e, 0)
-	wantMessage(t, e, "method: ddiff, best or tied in docs/data/quality.csv; with noise in each step")
+	wantMessage(t, e, "method: ddiff, as measured in docs/data/quality.csv; with noise in each step")
 	for _, name := range []string{"run0", "run1", "mean", "deviation"} {
 		wantLine(t, e, filepath.Join(dir, "a."+name+".restored.png"))
 	}

@@ -113,7 +113,7 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 		t.Methods, t.Choice = s.Methods[:1], s.Methods[0]+"; no measurement covers this task"
 		return nil
 	}
-	t.Methods, t.Choice = []string{found.method}, fmt.Sprintf("%s, best or tied in %s", found.method, found.measured)
+	t.Methods, t.Choice = []string{found.method}, fmt.Sprintf("%s, as measured in %s", found.method, found.measured)
 	if !covered {
 		t.Choice = fmt.Sprintf("%s; no measurement covers these parameters and this sigma", found.method)
 	} else if found.better != "" {
