@@ -28,8 +28,14 @@ type file struct {
 	Body     []byte
 }
 
-// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
-const sandboxed = "sandbox allow-scripts; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+const (
+	// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
+	sandboxed = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+	// reportPage is the page of a report, which only coordinators may write. It has its script inline, and pictures of the output. pagePolicy
+	// is its policy.
+	reportPage = "index.html"
+	pagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
 
 // itemMaxAge is the time in seconds for which a client keeps the file of an item. Its content follows from the item.
 const itemMaxAge = 86400
@@ -40,19 +46,19 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func (s *Server) addItems() {
 	b := s.cfg.Backend
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items", "List, filter and sort the items", func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		api.ItemQuery
 	},
 	) (api.Items, error) {
 		return b.Items(ctx, in.ID, in.ItemQuery)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}", "Get an item, its result and its files", func(ctx context.Context, in *item) (api.ItemDetail, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}", "Get an item, its result and its files", func(ctx context.Context, in *InItem) (api.ItemDetail, error) {
 		return b.Item(ctx, in.ID, in.Item)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/logs", "Get the log lines of an item's attempts", func(ctx context.Context, in *item) (api.Logs, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/logs", "Get the log lines of an item's attempts", func(ctx context.Context, in *InItem) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *item) (manifest.Trace, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *InItem) (manifest.Trace, error) {
 		var t manifest.Trace
 		data, err := b.File(ctx, in.ID, manifest.ItemKey(in.Item, manifest.FileTrace))
 		if err != nil {
@@ -66,7 +72,7 @@ func (s *Server) addItems() {
 	files := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/files/{name}", "Get a file of an item, or a thumbnail of a picture",
 		content("image/png", "application/octet-stream", "application/json"))
 	huma.Register(s.api, files, func(ctx context.Context, in *struct {
-		item
+		InItem
 		Name  string `path:"name" maxLength:"100" pattern:"^[a-z0-9_]+(\\.[a-z0-9_]+)+$"`
 		Width int    `query:"width" minimum:"8" maximum:"4096" doc:"Width of a thumbnail in pixels; no picture is enlarged"`
 	},
@@ -87,7 +93,7 @@ func (s *Server) addReport() {
 	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		Path string `path:"path" maxLength:"500"`
 	},
 	) (*file, error) {
@@ -98,7 +104,11 @@ func (s *Server) addReport() {
 		if err != nil {
 			return nil, s.failed(ctx, report, err)
 		}
-		return &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}, nil
+		out := &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}
+		if in.Path == reportPage {
+			out.Type, out.Security = "text/html; charset=utf-8", pagePolicy
+		}
+		return out, nil
 	})
 }
 
@@ -110,7 +120,7 @@ func fileOfReport(key string) bool {
 // mediaType returns the media type of a file by its name.
 func mediaType(name string) string {
 	switch ext := path.Ext(name); ext {
-	case ".html", ".csv", ".json", ".png", ".svg", ".jpg":
+	case ".csv", ".json", ".png", ".svg", ".jpg":
 		return mime.TypeByExtension(ext)
 	case ".md":
 		return "text/markdown; charset=utf-8"
