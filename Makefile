@@ -11,6 +11,7 @@ MAKEFLAGS     += --no-builtin-rules --no-print-directory
 GOLANGCI_LINT_VERSION := v2.15.0
 GOTESTSUM_VERSION     := v1.13.0
 GREMLINS_VERSION      := v0.6.0
+GOVULNCHECK_VERSION   := v1.9.0
 GOLANGCI_LINT := bin/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOTESTSUM     := bin/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
 GREMLINS      := bin/gremlins-$(GREMLINS_VERSION)/gremlins
@@ -52,8 +53,8 @@ picture: demo ## Compose the picture of the README from the demo
 TORCH ?= $(PYTHON)
 
 .PHONY: bench
-bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes, or the first round; TORCH=DIR/bin/python BENCH="--device cpu")
-	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 20 --time 3m --torch $(TORCH) $(BENCH)
+bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes, and the first time those of compilations; TORCH=DIR/bin/python BENCH="--device cpu")
+	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 10 --time 160s --torch-compile 10m --torch $(TORCH) $(BENCH)
 
 .PHONY: bench-full
 bench-full: test-packages build runtime ## Time all tasks (an hour)
@@ -110,7 +111,7 @@ bad-inputs: runtime ## Give more than a thousand bad inputs to ddiff (2 minutes;
 
 .PHONY: attacks
 attacks: test-packages build runtime ## Run the attacks that last minutes: broken stores, networks, disks and processes, false roles, hostile names (20 minutes; ATTACKS=NATS those with it in their name)
-	@{ DDIFF_ATTACKS=1 go test -count=1 -timeout 60m -v -run '^TestAttack.*$(ATTACKS)' ./queue ./coordinator/... ./cmd/ddiff; \
+	@{ DDIFF_ATTACKS=1 go test -count=1 -timeout 60m -v -run '^TestAttack.*$(ATTACKS)' ./queue ./coordinator/report; \
 	   DDIFF_ATTACKS=1 go -C internal/testbed test -count=1 -timeout 60m -v -run '^TestAttack.*$(ATTACKS)' .; } | \
 		awk '/^ *--- / || /FAIL/ { print; fflush() } /^--- / { n++ } /^--- PASS/ { held++ } END { print "attacks=" n+0 " held=" held+0; exit n != held }'
 
@@ -120,6 +121,12 @@ api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 
 	   scripts/api-test.sh; } | \
 		awk '/^ *--- FAIL|^FAIL|^- |curl|items=|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
 			END { print last; exit failed || !passed || last !~ / failures=0$$/ }'
+
+.PHONY: operate-test
+operate-test: test-packages build runtime ## Operate clusters of real processes: TLS, proxies, IPv6, broken collectors, a hung store, the runbook, disasters, a rolling upgrade (20 minutes; OPERATE=TLS those with it in their name)
+	@DDIFF_OPERATE=1 go -C internal/testbed test -count=1 -timeout 60m -v -run '^Test(Operate|Disaster).*$(OPERATE)' . | \
+		awk '/^ *--- / || /FAIL/ { print; fflush() } /^    --- / || /^--- .*TestDisaster/ { n++ } /^    --- PASS/ || /^--- PASS: TestDisaster/ { passed++ } \
+			/^--- FAIL/ { failed = 1 } END { print "steps=" n+0 " passed=" passed+0; exit failed || n == 0 || n != passed }'
 
 .PHONY: restore-photographs
 restore-photographs: runtime ## Degrade ten photographs, restore the files, compare with the truth and classical methods (3 minutes; PHOTOGRAPHS=--no-bm3d)
@@ -170,8 +177,14 @@ gpu-check: test-packages build ## Check a GPU: pictures beside the CPU's, speed,
 worker-image-test: ## Build the images of worker (CPU) and coordinator in clean Debian roots, and run a campaign
 	@scripts/image-test.sh
 
+.PHONY: vulnerabilities
+vulnerabilities: ## Search the code for calls with known vulnerabilities (needs the database of the Go project)
+	@for module in . internal/deploy; do \
+		(cd $$module && go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...); \
+	done
+
 .PHONY: release
-release: ## Build archives for linux/amd64 and arm64 from a tag, with SBOM and licences, in bin/release (VERSION=1.2.3-rc1 without a tag)
+release: ## Build archives for linux/amd64 and arm64 from a tag, with SBOM, licences and provenance, in bin/release (VERSION=1.2.3-rc1 without a tag; SIGN=COMMAND)
 	@scripts/packages.sh release
 	@scripts/release.sh "$(VERSION)"
 

@@ -196,6 +196,11 @@ func (c *Client) Want(ctx context.Context, id string, w manifest.Wanted) (Contro
 	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, verb), query, nil)
 }
 
+// Notify sends the last notification of a campaign again.
+func (c *Client) Notify(ctx context.Context, id string) (Controlled, error) {
+	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, "notify"), nil, nil)
+}
+
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends. Requests with the same key have one effect; without
 // one it makes one up.
 func (c *Client) Retry(ctx context.Context, id, key string, r Retry) (Retried, error) {

@@ -19,7 +19,7 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 		r.log.Info("the precision is float32 because of a method", "method", name, "reason", reason)
 		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
 	}
-	if p := r.s.workers.Suggestion(); p != "" {
+	if p := r.s.workers.Suggestion(r.rec.Spec.Pool); p != "" {
 		return r.recordPrecision(ctx, p)
 	}
 	return nil

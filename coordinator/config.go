@@ -11,7 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/coordinator/health"
+	"ddiff/coordinator/notify"
 	"ddiff/coordinator/shard"
+	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -66,8 +68,13 @@ type Config struct {
 	Fold int
 	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
 	Probe time.Duration
+	// Pools are the names of pools whose workers a scaler starts: the metrics have them also without workers. Default:
+	// manifest.DefaultPool.
+	Pools []string
 	// ArchiveAfter is the time after its end at which a campaign moves from the board to the archive. Default: 1 h.
 	ArchiveAfter time.Duration
+	// Notifier sends notifications while this coordinator leads. Nil: a campaign that wants some is rejected.
+	Notifier *notify.Notifier
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -123,6 +130,9 @@ func (c Config) withDefaults() Config {
 	c.Fold = cmp.Or(c.Fold, 20_000)
 	c.Probe = cmp.Or(c.Probe, 5*time.Second)
 	c.ArchiveAfter = cmp.Or(c.ArchiveAfter, time.Hour)
+	if c.Pools == nil {
+		c.Pools = []string{manifest.DefaultPool}
+	}
 	if c.Models == nil {
 		c.Models = c.Sources
 	}

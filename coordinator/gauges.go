@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,8 +13,8 @@ import (
 	"ddiff/telemetry"
 )
 
-// gauges has what the leader reports of the active campaigns in its metrics. The entry of a campaign exists from the start of
-// its runner to the end of it, so that no series of an ended campaign remains.
+// gauges has what the leader reports of the campaigns in its metrics. The entry of a campaign exists from the start of its runner until
+// endedSeries after its end, so that also the rules for short campaigns see it.
 type gauges struct {
 	mu   sync.Mutex
 	byID map[string]campaignGauges
@@ -22,6 +23,10 @@ type gauges struct {
 // campaignGauges are the figures of one campaign.
 type campaignGauges struct {
 	phase             manifest.Phase
+	pool              string             // that the campaign asks for
+	needs             manifest.Precision // empty: any, or not known
+	blocked           bool               // waits for a person
+	ended             time.Time          // zero while the campaign is active
 	paused            bool
 	opening           bool // the queue and the ledger are not yet read
 	waits             bool // for a worker, with nothing in the queue
@@ -36,7 +41,8 @@ type campaignGauges struct {
 // lease its items it counts as one item that needs a worker: a change of the leader or an outage of the store must not look
 // like the end of the work.
 func (g *gauges) open(id string, c *manifest.Campaign) {
-	g.set(id, campaignGauges{phase: c.Phase, paused: c.Wanted != manifest.WantRun, opening: true, waits: c.Open()})
+	needs, _ := c.Needs()
+	g.set(id, campaignGauges{phase: c.Phase, pool: c.Spec.Pool, needs: needs, paused: c.Wanted != manifest.WantRun, opening: true, waits: c.Open()})
 }
 
 // set replaces the figures of a campaign.
@@ -56,23 +62,69 @@ func (g *gauges) remove(id string) {
 	delete(g.byID, id)
 }
 
-// state returns the figures of all campaigns at a time.
-func (g *gauges) state(now time.Time) telemetry.ClusterState {
+// endedSeries is the time for which the series of an ended campaign remain.
+const endedSeries = 15 * time.Minute
+
+// end enters the end of a campaign with its last status.
+func (g *gauges) end(last manifest.Status, now time.Time) {
+	g.set(last.ID, campaignGauges{
+		phase: last.Phase, blocked: last.Phase == manifest.PhaseRejected, ended: now, paused: true, counts: last.Counts,
+	})
+}
+
+// maxPools is the largest number of pools with series of their own.
+const maxPools = 50
+
+// poolNames returns at most maxPools names of pools without repetition: the given ones, those of live workers, and those that
+// campaigns ask for. The caller holds g.mu.
+func (g *gauges) poolNames(given []string, workers map[string]map[string]int) []string {
+	asked := map[string]bool{}
+	for _, c := range g.byID {
+		if c.pool != "" {
+			asked[c.pool] = true
+		}
+	}
+	var out []string
+	for _, name := range slices.Concat(given, slices.Sorted(maps.Keys(workers)), slices.Sorted(maps.Keys(asked))) {
+		if len(out) < maxPools && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// poolWorkers knows the workers of pools, see [health.Workers].
+type poolWorkers interface {
+	States() map[string]map[string]int
+	Takes(pool, campaign string, needs manifest.Precision) bool
+}
+
+// state returns the figures of all campaigns at a time, and those of the given pools, of the workers' pools and of the pools that
+// campaigns ask for.
+func (g *gauges) state(now time.Time, given []string, workers poolWorkers) telemetry.ClusterState {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := telemetry.ClusterState{Phases: map[string]int{}}
+	maps.DeleteFunc(g.byID, func(_ string, c campaignGauges) bool { return !c.ended.IsZero() && now.Sub(c.ended) >= endedSeries })
+	out := telemetry.ClusterState{Lags: map[string]int{}, Phases: map[string]int{}, Workers: map[string]map[string]int{}}
 	for _, p := range []manifest.Phase{manifest.PhaseQueued, manifest.PhasePreflight, manifest.PhaseCanary, manifest.PhaseRunning, manifest.PhasePaused} {
 		out.Phases[string(p)] = 0
 	}
-	for _, id := range slices.Sorted(maps.Keys(g.byID)) {
+	states := workers.States()
+	pools := g.poolNames(given, states)
+	for _, pool := range pools {
+		out.Lags[pool], out.Workers[pool] = 0, map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}
+		maps.Copy(out.Workers[pool], states[pool])
+	}
+	ids := slices.SortedFunc(maps.Keys(g.byID), func(a, b string) int {
+		return cmp.Or(g.byID[a].ended.Compare(g.byID[b].ended), cmp.Compare(a, b)) // active ones first
+	})
+	for _, id := range ids {
 		c := g.byID[id]
 		out.Phases[string(c.phase)]++
-		if !c.paused {
-			lag := c.pending + c.inFlight
-			if c.waits {
-				lag = max(lag, 1)
+		for _, pool := range pools {
+			if (c.pool == "" || c.pool == pool) && workers.Takes(pool, id, c.needs) {
+				out.Lags[pool] += c.lag()
 			}
-			out.Lag += lag
 		}
 		if c.opening {
 			continue
@@ -81,8 +133,12 @@ func (g *gauges) state(now time.Time) telemetry.ClusterState {
 		if !c.progress.IsZero() && !c.paused {
 			idle = max(now.Sub(c.progress), 0)
 		}
+		blocked := ""
+		if c.blocked {
+			blocked = string(c.phase)
+		}
 		out.Campaigns = append(out.Campaigns, telemetry.CampaignState{
-			ID: id, Pending: c.pending, InFlight: c.inFlight, Rate: c.rate, Idle: idle, LedgerLag: c.behind,
+			ID: id, Blocked: blocked, Pending: c.pending, InFlight: c.inFlight, Rate: c.rate, Idle: idle, LedgerLag: c.behind,
 			Items: map[string]int{
 				"pending": c.counts.Pending, "running": c.counts.Running, "done": c.counts.Done, "failed": c.counts.Failed,
 				"dead": c.counts.Dead, "cancelled": c.counts.Cancelled,
@@ -92,11 +148,25 @@ func (g *gauges) state(now time.Time) telemetry.ClusterState {
 	return out
 }
 
+// lag returns the number of items that need workers.
+func (c campaignGauges) lag() int {
+	switch lag := c.pending + c.inFlight; {
+	case c.paused:
+		return 0
+	case c.waits:
+		return max(lag, 1)
+	default:
+		return lag
+	}
+}
+
 // report enters the campaign's figures into the metrics. The queue has so many items that wait and that are leased.
 func (r *runner) report(waiting, leased int) {
 	now := r.s.cfg.Now()
+	needs, _ := r.rec.Needs()
 	c := campaignGauges{
-		phase: r.rec.Phase, paused: r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
+		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: needs, blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "",
+		paused: r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
 		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
 		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}
@@ -119,7 +189,7 @@ func (r *runner) skipCounted(ctx context.Context) (err error) {
 
 // clusterState returns what the leader reports.
 func (s *Service) clusterState() telemetry.ClusterState {
-	state := s.gauges.state(s.cfg.Now())
-	state.Workers, state.Streams = s.workers.States(), s.streams.Shares()
+	state := s.gauges.state(s.cfg.Now(), s.cfg.Pools, &s.workers)
+	state.Streams = s.streams.Shares()
 	return state
 }

@@ -1,12 +1,77 @@
 package coordinator
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/telemetry"
 )
+
+// anyPool has no workers, and every pool takes every campaign but those of the map.
+type anyPool map[string]string
+
+func (anyPool) States() map[string]map[string]int {
+	return map[string]map[string]int{"mig": {"busy": 2, "idle": 1}}
+}
+
+func (p anyPool) Takes(pool, campaign string, _ manifest.Precision) bool { return p[pool] != campaign }
+
+// at returns the figures with the pool default.
+func (g *gauges) at(now time.Time) telemetry.ClusterState {
+	return g.state(now, []string{manifest.DefaultPool}, anyPool{})
+}
+
+// TestLagOfPools: a pool has the items of campaigns that ask for it or for none, without those that its workers refuse.
+func TestLagOfPools(t *testing.T) {
+	t.Parallel()
+	var g gauges
+	g.set("any", campaignGauges{phase: manifest.PhaseRunning, pending: 5, inFlight: 2})
+	g.set("gpu", campaignGauges{phase: manifest.PhaseRunning, pool: "gpu", pending: 100})
+	g.set("refused", campaignGauges{phase: manifest.PhaseRunning, pending: 1000})
+	s := g.state(time.Now(), []string{"cpu", "cpu"}, anyPool{"mig": "refused"})
+	if want := map[string]int{"cpu": 1007, "gpu": 1107, "mig": 7}; !maps.Equal(s.Lags, want) {
+		t.Errorf("lags %v, want %v", s.Lags, want)
+	}
+	if w := s.Workers; len(w) != 3 || w["mig"]["busy"] != 2 || w["mig"]["idle"] != 1 || len(w["cpu"]) != 4 {
+		t.Errorf("workers %v", w)
+	}
+	for i := range 2 * maxPools {
+		g.set(fmt.Sprint(i), campaignGauges{pool: fmt.Sprint("pool-", i)})
+	}
+	if s = g.at(time.Now()); len(s.Lags) != maxPools || len(s.Workers) != maxPools || s.Workers["mig"] == nil || s.Workers["default"] == nil {
+		t.Errorf("%d pools", len(s.Lags))
+	}
+}
+
+// TestEndedCampaign: the series of a campaign remain for 15 minutes after its end, behind those of active ones.
+func TestEndedCampaign(t *testing.T) {
+	t.Parallel()
+	var g gauges
+	now := time.Unix(1e9, 0)
+	g.set("b", campaignGauges{phase: manifest.PhasePaused, paused: true, blocked: true})
+	g.set("c", campaignGauges{phase: manifest.PhaseRunning, pending: 3})
+	g.end(manifest.Status{ID: "a", Phase: manifest.PhaseRejected, Counts: manifest.Counts{Failed: 4}}, now)
+	g.end(manifest.Status{ID: "d", Phase: manifest.PhaseFinished, Counts: manifest.Counts{Done: 4}}, now)
+	s := g.at(now.Add(endedSeries - 1))
+	var got []string
+	for _, c := range s.Campaigns {
+		got = append(got, c.ID+c.Blocked)
+	}
+	if want := []string{"bpaused", "c", "arejected", "d"}; !slices.Equal(got, want) || s.Campaigns[2].Items["failed"] != 4 || s.Lags["default"] != 3 {
+		t.Errorf("campaigns %v, want %v; %+v", got, want, s)
+	}
+	if s.Phases["rejected"] != 1 || s.Phases["finished"] != 1 {
+		t.Errorf("phases %v", s.Phases)
+	}
+	if s = g.at(now.Add(endedSeries)); len(s.Campaigns) != 2 || s.Phases["rejected"] != 0 {
+		t.Errorf("campaigns %+v", s.Campaigns)
+	}
+}
 
 // TestLag: the lag has the items of campaigns that run, and one for a campaign that waits for a worker. It is 0 without work, and no
 // figure of an ended campaign remains.
@@ -16,8 +81,8 @@ func TestLag(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	want := func(lag, campaigns int) {
 		t.Helper()
-		if s := g.state(now); s.Lag != lag || len(s.Campaigns) != campaigns {
-			t.Errorf("lag %d, %d campaigns, want %d and %d", s.Lag, len(s.Campaigns), lag, campaigns)
+		if s := g.at(now); s.Lags["default"] != lag || len(s.Campaigns) != campaigns {
+			t.Errorf("lag %d, %d campaigns, want %d and %d", s.Lags["default"], len(s.Campaigns), lag, campaigns)
 		}
 	}
 	want(0, 0)
@@ -28,7 +93,7 @@ func TestLag(t *testing.T) {
 	want(8, 3)
 	g.set("c", campaignGauges{phase: manifest.PhaseQueued, waits: true, paused: true})
 	want(7, 3)
-	s := g.state(now)
+	s := g.at(now)
 	if b := s.Campaigns[1]; b.ID != "b" || b.Pending != 5 || b.InFlight != 2 || b.Idle != time.Minute || b.Items["done"] != 3 || b.Items["running"] != 2 {
 		t.Errorf("campaign %+v", b)
 	}
@@ -38,7 +103,7 @@ func TestLag(t *testing.T) {
 	if s.Phases["running"] != 1 || s.Phases["paused"] != 1 || s.Phases["canary"] != 0 {
 		t.Errorf("phases %v", s.Phases)
 	}
-	if idle := g.state(now.Add(-time.Hour)).Campaigns[1].Idle; idle != 0 {
+	if idle := g.at(now.Add(-time.Hour)).Campaigns[1].Idle; idle != 0 {
 		t.Errorf("idle for %v after the clock was set back", idle)
 	}
 	for _, id := range []string{"a", "b", "c", "unknown"} {
@@ -62,8 +127,8 @@ func TestOpeningCampaign(t *testing.T) {
 			if wanted == manifest.WantPause {
 				want = 0
 			}
-			if s := g.state(time.Now()); s.Lag != want || len(s.Campaigns) != 0 || s.Phases[string(phase)] != 1 {
-				t.Errorf("%s, wanted %s: lag %d, campaigns %+v, phases %v, want lag %d and no campaign", phase, wanted, s.Lag, s.Campaigns, s.Phases, want)
+			if s := g.at(time.Now()); s.Lags["default"] != want || len(s.Campaigns) != 0 || s.Phases[string(phase)] != 1 {
+				t.Errorf("%s, wanted %s: lag %d, campaigns %+v, phases %v, want lag %d and no campaign", phase, wanted, s.Lags["default"], s.Campaigns, s.Phases, want)
 			}
 		}
 	}
@@ -83,12 +148,12 @@ func TestGaugesConcurrently(t *testing.T) {
 		})
 		all.Go(func() {
 			for range 500 {
-				g.state(time.Now())
+				g.at(time.Now())
 			}
 		})
 	}
 	all.Wait()
-	if s := g.state(time.Now()); s.Lag != 0 || len(s.Campaigns) != 0 {
-		t.Errorf("lag %d of %d campaigns", s.Lag, len(s.Campaigns))
+	if s := g.at(time.Now()); s.Lags["default"] != 0 || len(s.Campaigns) != 0 {
+		t.Errorf("lag %d of %d campaigns", s.Lags["default"], len(s.Campaigns))
 	}
 }

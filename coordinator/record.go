@@ -132,7 +132,7 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		if c.Phase == phase {
 			return nil
 		}
-		c.Recorded = c.Wanted
+		c.Recorded, c.Changes = c.Wanted, c.Changes+1
 		return board.Store(ctx, r.cfg.Store, c)
 	})
 	if err != nil {

@@ -91,6 +91,9 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	for _, outcome := range []manifest.Outcome{manifest.OutcomeDone, manifest.OutcomeFailed, manifest.OutcomeDead} {
+		s.cfg.Metrics.Settle(ctx, string(outcome), 0) // an increase from nothing is none in Prometheus
+	}
 	all := &runners{byID: map[string]*runner{}}
 	group, inner := errgroup.WithContext(ctx)
 	if s.cfg.Sweep != nil {
@@ -100,6 +103,9 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	group.Go(func() error { return s.health.Guard(inner, all.ids) })
 	if s.cfg.Usage != nil {
 		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
+	}
+	if s.cfg.Notifier != nil {
+		group.Go(func() error { return s.cfg.Notifier.Run(inner) })
 	}
 	s.archive = s.newArchiver(all)
 	group.Go(func() error { return s.archive.Run(inner) })
@@ -127,6 +133,7 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 		id := strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix)
 		if change.Deleted {
 			all.stop(id)
+			s.gauges.remove(id) // the series of an ended campaign
 			continue
 		}
 		c, err := board.Parse(id, change.Data)
@@ -177,7 +184,13 @@ func (s *Service) restoreRecord(ctx context.Context, id string, damaged queue.Ch
 
 // supervise runs one campaign until it has ended. After an error, such as an outage of the store, it tries again.
 func (s *Service) supervise(ctx context.Context, r *runner, all *runners) {
-	defer s.gauges.remove(r.id)
+	defer func() {
+		if ctx.Err() == nil && r.rec != nil && r.status.Phase.Ended() {
+			s.gauges.end(r.status, s.cfg.Now())
+		} else {
+			s.gauges.remove(r.id)
+		}
+	}()
 	for c := all.next(r); c != nil; c = all.next(r) {
 		s.runOnce(ctx, r, c)
 		if ctx.Err() != nil {

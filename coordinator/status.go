@@ -26,7 +26,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	s := manifest.Status{
 		ID: r.id, Phase: c.Phase, TraceID: traceOf(c).TraceID().String(), Reason: c.Reason, Warning: r.windows.warning, Complete: r.windows.complete,
 		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
-		Workers: r.s.workers.Live(), At: now.UTC(),
+		Workers: r.s.workers.Live(r.rec.Spec.Pool), At: now.UTC(),
 	}
 	switch {
 	case r.opening:
@@ -35,7 +35,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
-		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id), r.s.workers.Problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}

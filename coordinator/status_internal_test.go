@@ -52,7 +52,7 @@ func TestPublishedStatus(t *testing.T) {
 			beat := fmt.Sprintf(`{"name":"one","schema":%d,"at":%q}`, manifest.RecordSchema, now.UTC().Format(time.RFC3339Nano))
 			must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyWorkerPrefix+"one", []byte(beat)))
 			watch := lifecycle.Go(t.Context(), func(ctx context.Context) error { return r.s.workers.Watch(ctx, r.s.cfg.health()) })
-			for r.s.workers.Live() == 0 {
+			for r.s.workers.Live("") == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			watch.Stop()

@@ -9,6 +9,7 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
@@ -45,14 +46,11 @@ func (r *runner) endTrace(ctx context.Context, p manifest.Phase) {
 	}
 	if p == manifest.PhaseRejected {
 		span.SetStatus(codes.Error, r.rec.Reason)
+		span.SetAttributes(telemetry.ErrorKey.String(string(p)))
 	}
 	span.End(trace.WithTimestamp(r.s.cfg.Now()))
 }
 
 func endSpan(span trace.Span, err error) {
-	if err != nil {
-		span.RecordError(err)
-		span.SetStatus(codes.Error, err.Error())
-	}
-	span.End()
+	telemetry.EndSpan(span, err, storage.Class(err))
 }

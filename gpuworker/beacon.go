@@ -25,8 +25,8 @@ type beatBoard interface {
 type Beacon struct {
 	Board  beatBoard
 	Worker *Worker
-	// Provider and Device describe where the worker computes.
-	Provider, Device string
+	// Provider and Device describe where the worker computes, Pool is its pool.
+	Provider, Device, Pool string
 	// Precisions and Auto are those of [job.Offer].
 	Precisions []manifest.Precision
 	Auto       manifest.Precision
@@ -77,7 +77,7 @@ func (b *Beacon) finish(ctx context.Context, key string) {
 
 func (b *Beacon) publish(ctx context.Context, key string) error {
 	beat := b.Worker.Beat()
-	beat.Provider, beat.Device = b.Provider, b.Device
+	beat.Provider, beat.Device, beat.Pool = b.Provider, b.Device, b.Pool
 	beat.Precisions, beat.Auto = b.Precisions, b.Auto
 	data, err := json.Marshal(beat)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *Beacon) publish(ctx context.Context, key string) error {
 // Health returns the ErrHung of a worker with a stage that exceeded its limit, and nil otherwise.
 func (w *Worker) Health() error { return w.watchdog.Failure() }
 
-// Beat returns the worker's heartbeat without provider and device.
+// Beat returns the worker's heartbeat without the fields of its Beacon.
 func (w *Worker) Beat() manifest.Beat {
 	hung := ""
 	if err := w.Health(); err != nil {

@@ -16,8 +16,8 @@ import (
 // TestChooseProvider: an engine with two providers is measured once for each shape. If a measurement fails, the engine's own provider is used, a
 // warning has the reason, and the next worker measures again.
 func TestChooseProvider(t *testing.T) {
-	plugin := onnxtest.OpenVINOPlugin(t)
-	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
+	library := onnxtest.OpenVINOLibrary(t)
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, OpenVINO: library})
 	must(t, err)
 	defer rt.Close()
 	e := restore.NewEngine(rt, engineOf(t).Prior(), restore.Config{})

@@ -17,6 +17,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/storage"
 	"ddiff/telemetry"
 )
 
@@ -42,7 +43,7 @@ func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.R
 	ctx, end := w.cfg.Instruments.Stage(a.Ctx, w.cfg.Tracer, telemetry.StageSettle)
 	w.describe(t, o)
 	err := w.report(ctx, t, o, res)
-	end(err)
+	end(err, storage.Class(err))
 	w.stats.settled.Add(1)
 	w.end(t)
 	return w.ignoreTransient("settle", t, err)
@@ -55,6 +56,7 @@ func (w *Worker) describe(t *task, o outcome) {
 	switch o.kind {
 	case faulted, disputed, retried, refused, failed:
 		span.SetStatus(codes.Error, o.err.Error())
+		span.SetAttributes(telemetry.ErrorKey.String(o.kind.String()))
 	}
 }
 

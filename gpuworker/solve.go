@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -133,8 +132,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
 	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step)
-	p.cost = cost
-	done := states[0].Step // from a checkpoint
+	p.cost, p.campaign = cost, first.Item.Campaign
+	e.cfg.Instruments.SolverTime.Add(p.campaign, 0) // a counter begins at 0
+	done := states[0].Step                          // from a checkpoint
 	err = s.Resume(ctx, problems, states, curves, func(step int) error {
 		if p.update(step); step == s.Steps() {
 			return nil
@@ -143,7 +143,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		return drain.Err()
 	})
 	err = a.Wrap(err)
-	endStage(err)
+	endStage(err, outcomeOf(drain, first, err).kind.String())
 	e.traceOthers(ctx, tasks[1:], p.began, err)
 	if err != nil {
 		a.End()
@@ -197,6 +197,7 @@ type progress struct {
 	solver   *solver.Solver
 	n        int // images
 	cost     method.Cost
+	campaign string
 	step     int // last step of the previous chunk
 	since    time.Time
 	began    time.Time
@@ -242,7 +243,7 @@ func (p *progress) update(step int) {
 	span.End(trace.WithTimestamp(now))
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
-	p.cfg.Instruments.SolverTime.Add(p.ctx, took.Seconds())
+	p.cfg.Instruments.SolverTime.Add(p.campaign, took)
 	p.countEvaluations(step)
 	p.cfg.Steps(steps * p.n)
 	if p.chunks == 1 { // the first chunk of a batch is slower
@@ -278,10 +279,7 @@ func (p *progress) countEvaluations(step int) {
 func (e engineRestorer) traceOthers(ctx context.Context, others []*task, began time.Time, err error) {
 	for _, t := range others {
 		_, span := e.cfg.Tracer.Start(t.ctx, telemetry.StageRestore, trace.WithTimestamp(began), trace.WithLinks(trace.LinkFromContext(ctx)))
-		if err != nil {
-			span.SetStatus(codes.Error, err.Error())
-		}
-		span.End()
+		telemetry.EndSpan(span, err, outcomeOf(ctx, t, err).kind.String())
 	}
 }
 

@@ -264,6 +264,6 @@ func (c *core) stage(t *task, name string, limit time.Duration, run func(ctx con
 	defer a.End()
 	ctx, end := c.cfg.Instruments.Stage(a.Ctx, c.cfg.Tracer, name)
 	err := a.Wrap(run(ctx))
-	end(err)
+	end(err, outcomeOf(t.ctx, t, err).kind.String())
 	return err
 }

@@ -94,7 +94,7 @@ const (
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
-// write Wanted, Weight, Priority and Commands; the coordinator writes the rest.
+// write Wanted, Weight, Priority, Commands and Notices; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
@@ -138,6 +138,9 @@ type Campaign struct {
 	Finished time.Time `json:"finished,omitzero"`
 	// Ends counts the ends of the campaign, which may be resumed.
 	Ends int `json:"ends,omitempty"`
+	// Changes counts the changes of the phase, and Notices the requests of users to notify again; together they name a notification.
+	Changes int `json:"changes,omitempty"`
+	Notices int `json:"notices,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
 	// Restoring, if above 0, is the number of the archive from which the leader restores the campaign's messages. Until then
@@ -223,6 +226,9 @@ func (c *Campaign) CheckOutput() error {
 	return nil
 }
 
+// MayUse reports whether workers of a pool may lease items of the campaign.
+func (c *Campaign) MayUse(pool string) bool { return c.Spec.Pool == "" || c.Spec.Pool == pool }
+
 // Open reports whether workers may lease items of the campaign.
 func (c *Campaign) Open() bool {
 	return c.Wanted == WantRun && (c.Phase == PhasePreflight || c.Phase == PhaseCanary || c.Phase == PhaseRunning)
@@ -257,7 +263,7 @@ type Status struct {
 	Left     float64 `json:"left_s,omitempty"`
 	LeftLow  float64 `json:"left_low_s,omitempty"`
 	LeftHigh float64 `json:"left_high_s,omitempty"`
-	// Workers is the number of live workers.
+	// Workers is the number of live workers of the campaign's pool.
 	Workers int `json:"workers"`
 	// Problem is what delays the campaign at the moment, such as an outage of the store or of the dataset; empty if nothing does.
 	Problem string `json:"problem,omitempty"`
@@ -273,9 +279,23 @@ type CampaignStatus struct {
 	Archived time.Time `json:"archived,omitzero"`
 }
 
+// DefaultPool is the pool of workers that name none.
+const DefaultPool = "default"
+
+// CheckPool accepts the names of pools of workers: at most 30 characters of [a-z0-9-], the first and the last no dash.
+func CheckPool(name string) error {
+	const longest = 30
+	if name == "" || len(name) > longest || name != token(name) {
+		return fmt.Errorf("%q is no name of a pool; want at most %d characters of a-z, 0-9 and single -, as in a100-spot", clip(name), longest)
+	}
+	return nil
+}
+
 // Beat is the heartbeat of a worker, every few seconds.
 type Beat struct {
-	Name     string `json:"name"`
+	Name string `json:"name"`
+	// Pool is that of the worker; empty: DefaultPool.
+	Pool     string `json:"pool,omitempty"`
 	Version  string `json:"version"`
 	Schema   int    `json:"schema"`
 	Provider string `json:"provider"`

@@ -35,6 +35,8 @@ func TestCampaignID(t *testing.T) {
 		"output":   func(s *Spec) { s.Output = "elsewhere" },
 		"batch":    func(s *Spec) { s.Batch = 1 },
 		"attempts": func(s *Spec) { s.Attempts = 9 },
+		"pool":     func(s *Spec) { s.Pool = "gpu" },
+		"notify":   func(s *Spec) { s.Notify = "https://hooks.example.org" },
 		"file":     func(s *Spec) { s.file, s.lines = "", nil },
 	} {
 		s := base()

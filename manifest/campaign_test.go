@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,20 @@ func TestCampaignIsOpen(t *testing.T) {
 		if p.Ended() != ended[p] {
 			t.Errorf("%s: ended is %t", p, p.Ended())
 		}
+	}
+}
+
+// The names of pools are labels of metrics and parts of names on Kubernetes.
+func TestPool(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a", DefaultPool, "a100-spot", "0", strings.Repeat("a", 30)} {
+		checkError(t, name, CheckPool(name), "")
+	}
+	for _, name := range []string{"", "A100", "-a", "a-", "a--b", "a_b", "a b", "ü", "a.b", strings.Repeat("a", 31)} {
+		checkError(t, name, CheckPool(name), fmt.Sprintf("%q is no name of a pool; want at most 30 characters of a-z, 0-9 and single -", name))
+	}
+	if any, own := (Campaign{}), (Campaign{Spec: Spec{Pool: "a"}}); !any.MayUse("a") || !any.MayUse(DefaultPool) || !own.MayUse("a") || own.MayUse(DefaultPool) {
+		t.Error("a campaign may use its pool, or all")
 	}
 }
 

@@ -126,6 +126,8 @@ type Item struct {
 	Unclipped bool `json:"unclipped,omitempty"`
 	// Preset is the name of the preset that Solver began with; not part of the identity, which has the settings.
 	Preset string `json:"preset,omitempty"`
+	// Choice is the reason why the program chose the method. Empty: a person named it. It is not part of the identity.
+	Choice string `json:"choice,omitempty"`
 }
 
 // measurementIdentity determines y: image, operator and noise.

@@ -1,17 +1,18 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
-// Unknown returns the error of an invalid name, with the nearest valid name, or with all valid names if
+// Unknown returns the error of an invalid name, with the nearest valid name, or with all valid names, or "none", if
 // none is near. Kind is "field", "task", ...
 func Unknown(kind, name string, valid []string) error {
 	if near := nearest(name, valid); near != "" {
 		return fmt.Errorf("unknown %s %q (did you mean %q?)", kind, clip(name), near)
 	}
-	return fmt.Errorf("unknown %s %q (valid: %s)", kind, clip(name), strings.Join(valid, ", "))
+	return fmt.Errorf("unknown %s %q (valid: %s)", kind, clip(name), cmp.Or(strings.Join(valid, ", "), "none"))
 }
 
 // nearest returns the valid name with these initials, as sr for super_resolution, or the first one with the smallest edit

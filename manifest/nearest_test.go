@@ -60,3 +60,10 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknownOfNothing(t *testing.T) {
+	t.Parallel()
+	if got := Unknown("parameter", "x", nil).Error(); got != `unknown parameter "x" (valid: none)` {
+		t.Error(got)
+	}
+}

@@ -99,6 +99,11 @@ type Spec struct {
 	Unclipped bool `json:"unclipped,omitempty"`
 	// Attempts is the number of attempts before an item is dead, 1..100. Default: 3.
 	Attempts int `json:"attempts"`
+	// Pool names the workers of a cluster that may restore the items, see [CheckPool]. Default: empty, those of all pools.
+	Pool string `json:"pool,omitempty"`
+	// Notify is the https address to which the coordinator of a cluster sends a signed message when the campaign pauses or ends; http is
+	// for this machine only. Default: empty, none.
+	Notify string `json:"notify,omitempty"`
 
 	file  string         // name of the parsed file in errors
 	lines map[string]int // field path -> line in file
@@ -158,6 +163,8 @@ type TaskSpec struct {
 	// kernel of their own. Dataset must then have none.
 	Mask   string `json:"mask,omitempty"`
 	Kernel string `json:"kernel,omitempty"`
+	// Choice is [Item.Choice] of the task's items. No campaign file has it.
+	Choice string `json:"-"`
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are
@@ -272,13 +279,13 @@ func resolvePath(base, path string) string {
 // ID names the campaign in queues, stores and reports: its name as a token of [a-z0-9-] and eight hex
 // digits of a digest of the spec, as in "night-photos-5f0c11d2".
 //
-// The digest leaves out Output, Batch and Attempts, which change no result: an interrupted campaign
+// The digest leaves out Output, Batch, Attempts, Notify and Pool, which change no result: an interrupted campaign
 // may resume with another batch or more attempts. It includes the absolute path of the dataset: a
 // moved dataset is another campaign with the same items. ID is defined for specs that
 // [Spec.Validate] accepts; for infinite numbers and NaN the digits are "invalid".
 func (s *Spec) ID() string {
 	c := *s
-	c.Output, c.Batch, c.Attempts = "", 0, 0
+	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool = "", 0, 0, "", ""
 	key, err := digest(struct {
 		Schema int  `json:"schema"`
 		Spec   Spec `json:"spec"`

@@ -188,6 +188,7 @@ func TestParseErrors(t *testing.T) {
 		{"runs", "runs: 0\n", "c.yaml:1: runs: 0 is out of range, want 1 to 1000"},
 		{"select", "select: best\n", `c.yaml:1: select: unknown value "best" (valid: first, mean, closest_to_noise, min_misfit, best_psnr, best_ssim)`},
 		{"batch", "batch: 1025\n", "c.yaml:1: batch: 1025 is out of range, want 0 to 1024"},
+		{"pool", "pool: A100\n", `c.yaml:1: pool: "A100" is no name of a pool; want at most 30 characters of a-z, 0-9 and single -, as in a100-spot`},
 		{"attempts", "attempts: 0\n", "c.yaml:1: attempts: 0 is out of range, want 1 to 100"},
 		{"prior", "prior: ''\n", "c.yaml:1: prior: is empty; give a value or remove the field"},
 		{"output", "output: \"\"\n", "c.yaml:1: output: is empty; give a value or remove the field"},

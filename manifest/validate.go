@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -109,6 +111,20 @@ func (c *checker) required() {
 	if len(s.Methods) == 0 {
 		c.add("methods", errors.New("is empty; name at least one method or remove the field"))
 	}
+}
+
+// checkNotify refuses an address to which nobody should send. The error lacks the address, whose path may be a secret.
+func checkNotify(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return nil
+	case err == nil && u.User != nil:
+		return errors.New("the address contains credentials; remove them: the messages are signed")
+	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !net.ParseIP(u.Hostname()).IsLoopback()):
+		return errors.New("is not an https address, as in https://hooks.example.org/campaigns")
+	}
+	return nil
 }
 
 func (c *checker) names(v Vocabulary) {
@@ -315,6 +331,10 @@ func (c *checker) ranges() {
 	c.notEmpty("prior", s.Prior)
 	c.notEmpty("output", s.Output)
 	c.integer("attempts", s.Attempts, 1, 100)
+	if s.Pool != "" {
+		c.add("pool", CheckPool(s.Pool))
+	}
+	c.add("notify", checkNotify(s.Notify))
 	if s.Split != nil {
 		field, err := s.Split.Check()
 		c.add("split."+field, err)

@@ -101,7 +101,10 @@ func TestValidateLimits(t *testing.T) {
 		"dataset: {path: x, size: 4097}": "dataset.size: 4097 is out of range",
 		"steps: 2\nsigma: 1\nruns: 1000": "", "sigma: 0\nruns: 1": "", "sigma: 1.001": "sigma: 1.001 is out of range", "runs: 1001": "runs: 1001 is out of range",
 		"batch: 1024\nattempts: 100": "", "attempts: 101": "attempts: 101 is out of range",
-		"name: " + strings.Repeat("x", 100): "",
+		"name: " + strings.Repeat("x", 100):   "",
+		"notify: https://hooks.example.org/a": "", "notify: http://127.0.0.1:8080/a": "",
+		"notify: http://hooks.example.org/a": "notify: is not an https address", "notify: hooks.example.org": "notify: is not an https address",
+		"notify: https://user:word@hooks.example.org": "notify: the address contains credentials",
 	} {
 		if !strings.Contains(text, "dataset") {
 			text += "\ndataset: {path: x}"

@@ -251,6 +251,8 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"output":    func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
 		"unclipped": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Unclipped) },
 		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
+		"pool":      func(n *yaml.Node, path string) { d.text(n, path, &s.Pool) },
+		"notify":    func(n *yaml.Node, path string) { d.text(n, path, &s.Notify) },
 	})
 }
 

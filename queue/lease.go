@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/internal/retry"
 )
@@ -40,7 +39,6 @@ func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if n > 1 {
 		wait = min(wait, q.cfg.AckWait/2)
 	}
-	begin := q.cfg.Now()
 	leases, err := q.fetch(ctx, n, wait)
 	if len(leases) > 0 && err != nil {
 		q.cfg.Logger.Warn("lease ended early", "campaign", q.cfg.Campaign, "items", len(leases), "error", err)
@@ -48,12 +46,6 @@ func (q *Queue) Lease(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lease work of campaign %s: %w", q.cfg.Campaign, err)
-	}
-	if len(leases) > 0 { // an idle worker makes no spans
-		_, span := q.cfg.Tracer.Start(ctx, "lease "+workSubject, trace.WithTimestamp(begin),
-			trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(q.attributes("lease", workSubject)...),
-			trace.WithAttributes(attributeCount.Int(len(leases))))
-		span.End()
 	}
 	return leases, nil
 }

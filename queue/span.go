@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -45,18 +46,34 @@ func operationType(operation string) string {
 	switch operation {
 	case "publish":
 		return "send"
-	case "lease":
-		return "receive"
 	case "process":
 		return "process"
 	}
 	return "settle"
 }
 
+// endSpan ends a span. An error sets error.type to its class; a cancelled call, such as that of a draining process, is no error.
 func endSpan(span trace.Span, err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, context.Canceled) {
 		span.RecordError(err)
+		span.SetAttributes(attribute.String("error.type", errorClass(err)))
 		span.SetStatus(codes.Error, err.Error())
 	}
 	span.End()
+}
+
+// errorClass names the kind of an error.
+func errorClass(err error) string {
+	for _, c := range []struct {
+		is   error
+		name string
+	}{
+		{ErrUnavailable, "unavailable"}, {ErrNotReady, "not_ready"}, {ErrSettled, "settled"}, {ErrFull, "space"}, {ErrAccess, "permission"},
+		{ErrTooLarge, "too_large"}, {ErrClosed, "closed"}, {ErrDuplicate, "duplicate"},
+	} {
+		if errors.Is(err, c.is) {
+			return c.name
+		}
+	}
+	return "other"
 }

@@ -15,8 +15,8 @@ import (
 // Beside the CPU provider, OpenVINO computes what only it can, what a measurement chose, and what a replay prefers; and
 // nothing that it cannot.
 func TestChoice(t *testing.T) {
-	plugin := onnxtest.OpenVINOPlugin(t)
-	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, Plugin: plugin})
+	library := onnxtest.OpenVINOLibrary(t)
+	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, OpenVINO: library})
 	must(t, err)
 	defer rt.Close()
 	other := rt.Alternative()

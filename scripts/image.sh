@@ -3,7 +3,7 @@
 # the last two run all steps in a plain Debian root, without a container engine.
 #
 #   image.sh build DIR                               build the program and its tools; run it in the source tree
-#   image.sh library VARIANT OPENVINO PROGRAM DIR    install ONNX Runtime (cpu or cuda) into DIR, and its plugin (yes or no)
+#   image.sh library VARIANT OPENVINO PROGRAM DIR    install ONNX Runtime (cpu or cuda) into DIR, and OpenVINO (yes or no)
 #   image.sh documents BUILD DIR [VARIANT LIBRARY]   write licences and SBOM to DIR; run it in the source tree
 #   image.sh system ROLE                             install packages, user and volumes of a worker or coordinator; as root, in the image
 #   image.sh cpu ROOT                                run all steps of a worker for the CPU in the Debian root ROOT

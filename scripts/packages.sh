@@ -67,6 +67,7 @@ if [[ $1 == deploy ]]; then
 	program promtool prometheus
 fi
 if [[ $1 == release ]]; then
+	program ssh-keygen openssh-client  # signs in the test
 	program git git
 	program "$python" python3
 	module pip python3-pip             # downloads ONNX Runtime

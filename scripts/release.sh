@@ -4,6 +4,9 @@
 #   release.sh [VERSION [DIR]]      write them to DIR (bin/release); VERSION names a commit without a tag
 #   release.sh --check [VERSION]    only check the checkout, and print the version
 #
+# Variables: SIGN is a command that signs the file SHA256SUMS, its last argument, such as "ssh-keygen -Y sign -n file -f KEY" or "cosign
+# sign-blob --yes --bundle SHA256SUMS.sigstore.json". SOURCE and BUILDER are the addresses of the source and the builder in the provenance.
+#
 # The archives contain the program, the pinned ONNX Runtime with verified digests, manual pages, completions of shells, licence
 # texts and SBOM. Two builds of one commit have equal bytes: the program is built in a fresh clone without paths of the
 # machine, and archives have sorted names, the time of the commit, and no owners.
@@ -65,7 +68,7 @@ stated=$("$runner" version --json) want="\"tag\":\"$tag\",\"commit\":\"$commit\"
 [[ $stated == *"$want"* ]] || refuse "the program states $stated, want $want; correct release in internal/cli/version.go"
 
 mkdir -p "$out"
-rm -f "$out"/ddiff-*-linux-* "$out/SHA256SUMS"
+rm -f "$out"/ddiff-* "$out"/SHA256SUMS*
 for arch in amd64 arm64; do
 	stem=ddiff-$version-linux-$arch
 	tree=$work/$stem
@@ -88,5 +91,12 @@ for arch in amd64 arm64; do
 	tar --create --directory "$work" --sort=name --mtime="@$(git show --no-patch --format=%ct HEAD)" --owner=0 --group=0 --numeric-owner \
 		--mode=u=rwX,go=rX --format=gnu "$stem" | gzip -9n >"$out/$stem.tar.gz"
 done
-(cd "$out" && sha256sum "ddiff-$version"-linux-* >SHA256SUMS)
+cd "$out"
+sha256sum "ddiff-$version"-linux-* >"$work/sums"
+"$work/parts" provenance -source "${SOURCE:-https://ddiff.example}" -commit "$commit" -version "$version" -builder "${BUILDER:-urn:ddiff:local}" \
+	-sums "$work/sums" "ddiff-$version.provenance.json"
+sha256sum "ddiff-$version"* >SHA256SUMS
+if [[ ${SIGN:-} ]]; then
+	$SIGN SHA256SUMS >&2
+fi
 echo "version=$version commit=${commit:0:12} archives=2 dir=$out"

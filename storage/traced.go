@@ -100,7 +100,9 @@ func (s *Traced) observed(ctx context.Context, name, key string,
 	}
 	read, written, err := call(ctx, span)
 	class := Class(err)
-	if class != "" {
+	switch class {
+	case "", "cancelled": // a draining process interrupts calls
+	default:
 		span.RecordError(err)
 		span.SetStatus(codes.Error, err.Error())
 		span.SetAttributes(attributeError.String(class))

@@ -74,7 +74,7 @@ func TestTracedSpans(t *testing.T) {
 		if got, ok := attributes.Value(w.attribute.Key); !ok || got != w.attribute.Value {
 			t.Errorf("span %s: %s = %v, want %v", w.name, w.attribute.Key, got.String(), w.attribute.Value.String())
 		}
-		if span.Status().Code != w.status {
+		if span.Status().Code != w.status || attributes.HasValue("error.type") != (w.status == codes.Error) {
 			t.Errorf("span %s: status %v, want %v", w.name, span.Status().Code, w.status)
 		}
 	}

@@ -20,7 +20,8 @@ type Cluster struct {
 
 	meter                                     metric.Meter
 	leader, available, lag, pending, inFlight metric.Int64ObservableGauge
-	campaigns, items, ledger, workers         metric.Int64ObservableGauge
+	campaigns, blocked, items, ledger         metric.Int64ObservableGauge
+	workers                                   metric.Int64ObservableGauge
 	rate, idle, fill                          metric.Float64ObservableGauge
 }
 
@@ -32,12 +33,13 @@ type Standing struct {
 
 // ClusterState is what the leader reports of the cluster.
 type ClusterState struct {
-	// Lag is the number of items that need workers.
-	Lag int
-	// Campaigns are the active campaigns, in the order of their ids.
+	// Lags are the numbers of items that need workers, by pool.
+	Lags map[string]int
+	// Campaigns are the campaigns, in the order of their importance.
 	Campaigns []CampaignState
-	// Phases counts the active campaigns, and Workers the live workers by state.
-	Phases, Workers map[string]int
+	// Phases counts the campaigns, and Workers the live workers by pool and state.
+	Phases  map[string]int
+	Workers map[string]map[string]int
 	// Streams are the used shares of the streams' limits.
 	Streams map[string]float64
 }
@@ -46,6 +48,8 @@ type ClusterState struct {
 type CampaignState struct {
 	ID                string
 	Pending, InFlight int
+	// Blocked is the phase in which the campaign waits for a person; empty: it does not.
+	Blocked string
 	// Items counts the items of the ledger by state.
 	Items map[string]int
 	// Rate is in items per second.
@@ -64,7 +68,7 @@ func NewCluster(meter metric.Meter) (*Cluster, error) {
 		leader: m.gauge("ddiff.leader"), available: m.gauge("ddiff.store.available"),
 		lag: m.gauge("ddiff.queue.lag"), pending: m.gauge("ddiff.queue.pending"), inFlight: m.gauge("ddiff.queue.in_flight"),
 		campaigns: m.gauge("ddiff.campaigns"), items: m.gauge("ddiff.campaign.items"), ledger: m.gauge("ddiff.ledger.lag"),
-		workers: m.gauge("ddiff.workers"), rate: m.floatGauge("ddiff.campaign.rate"), idle: m.floatGauge("ddiff.campaign.idle"),
+		blocked: m.gauge("ddiff.campaign.blocked"), workers: m.gauge("ddiff.workers"), rate: m.floatGauge("ddiff.campaign.rate"), idle: m.floatGauge("ddiff.campaign.idle"),
 		fill: m.floatGauge("ddiff.stream.fill"),
 	}
 	return c, m.err()
@@ -113,16 +117,20 @@ func (c *Cluster) Observe(state func() ClusterState) (stop func() error, err err
 	return register(c.meter, "the cluster", func(_ context.Context, o metric.Observer) error {
 		c.observe(o, state())
 		return nil
-	}, c.lag, c.pending, c.inFlight, c.campaigns, c.items, c.ledger, c.workers, c.rate, c.idle, c.fill)
+	}, c.lag, c.pending, c.inFlight, c.campaigns, c.blocked, c.items, c.ledger, c.workers, c.rate, c.idle, c.fill)
 }
 
 func (c *Cluster) observe(o metric.Observer, s ClusterState) {
-	o.ObserveInt64(c.lag, int64(s.Lag))
+	for pool, n := range s.Lags {
+		o.ObserveInt64(c.lag, int64(n), metric.WithAttributes(PoolKey.String(pool)))
+	}
 	for phase, n := range s.Phases {
 		o.ObserveInt64(c.campaigns, int64(n), metric.WithAttributes(PhaseKey.String(phase)))
 	}
-	for state, n := range s.Workers {
-		o.ObserveInt64(c.workers, int64(n), metric.WithAttributes(StateKey.String(state)))
+	for pool, states := range s.Workers {
+		for state, n := range states {
+			o.ObserveInt64(c.workers, int64(n), metric.WithAttributes(PoolKey.String(pool), StateKey.String(state)))
+		}
 	}
 	for stream, share := range s.Streams {
 		o.ObserveFloat64(c.fill, share, metric.WithAttributes(StreamKey.String(stream)))
@@ -135,6 +143,9 @@ func (c *Cluster) observe(o metric.Observer, s ClusterState) {
 		o.ObserveInt64(c.ledger, int64(campaign.LedgerLag), of)
 		o.ObserveFloat64(c.rate, campaign.Rate, of)
 		o.ObserveFloat64(c.idle, campaign.Idle.Seconds(), of)
+		if campaign.Blocked != "" {
+			o.ObserveInt64(c.blocked, 1, metric.WithAttributes(id, PhaseKey.String(campaign.Blocked)))
+		}
 		for state, n := range campaign.Items {
 			o.ObserveInt64(c.items, int64(n), metric.WithAttributes(id, StateKey.String(state)))
 		}

@@ -85,7 +85,7 @@ func record(t *testing.T, tel *Telemetry) {
 	in.StepDuration.Record(ctx, 4)
 	in.BatchFill.Record(ctx, 0.75)
 	in.Redeliveries.Add(ctx, 1)
-	end(errors.New("no such object"))
+	end(errors.New("no such object"), "missing")
 }
 
 func TestOTLPExport(t *testing.T) {
@@ -106,7 +106,7 @@ func TestOTLPExport(t *testing.T) {
 		len(span.Events) != 1 {
 		t.Errorf("status %v, events %v", span.Status, span.Events)
 	}
-	if len(span.Attributes) != 1 || span.Attributes[0].Key != "task" {
+	if len(span.Attributes) != 2 || span.Attributes[0].Key != "task" || span.Attributes[1].Key != "error.type" {
 		t.Errorf("span attributes %v", span.Attributes)
 	}
 	if inFile, _ := readSpans(t, path); inFile[StageFetch].Name == "" {

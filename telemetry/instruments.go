@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -27,7 +26,7 @@ type Instruments struct {
 	StageDuration      metric.Float64Histogram
 	Steps              metric.Int64Counter
 	StepDuration       metric.Float64Histogram
-	SolverTime         metric.Float64Counter
+	SolverTime         *SolverTime
 	NetworkEvaluations metric.Int64Counter
 	NetworkTime        metric.Float64Counter
 	BatchFill          metric.Float64Histogram
@@ -47,7 +46,7 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	m := maker{meter: meter}
 	in := &Instruments{
 		Items: m.counter("ddiff.items"), ItemDuration: m.histogram("ddiff.item.duration"), StageDuration: m.histogram("ddiff.stage.duration"),
-		Steps: m.counter("ddiff.steps"), StepDuration: m.histogram("ddiff.step.duration"), SolverTime: m.timer("ddiff.solver.time"),
+		Steps: m.counter("ddiff.steps"), StepDuration: m.histogram("ddiff.step.duration"),
 		NetworkEvaluations: m.counter("ddiff.network.evaluations"), NetworkTime: m.timer("ddiff.network.time"),
 		BatchFill:    m.histogram("ddiff.batch.fill"),
 		Redeliveries: m.counter("ddiff.redeliveries"), Retries: m.counter("ddiff.retries"),
@@ -55,7 +54,12 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		LeaseRemaining: m.histogram("ddiff.lease.remaining"), Leases: m.gauge("ddiff.leases"),
 		meter: meter,
 	}
-	if err := m.err(); err != nil {
+	solver := m.clock("ddiff.solver.time")
+	err := m.err()
+	if err == nil {
+		in.SolverTime, err = newSolverTime(meter, solver)
+	}
+	if err != nil {
 		return nil, err
 	}
 	// Prometheus sees an increase only from an earlier value: without this one, the first events of a process would not count,
@@ -75,19 +79,15 @@ func (in *Instruments) ObserveLeases(held func() int) (stop func() error, err er
 }
 
 // Stage starts a span named name with attrs under the span in ctx. The returned context holds the new span. The
-// returned function ends the span and must be called once: it records an error on the span, and the time since Stage in
+// returned function ends the span and must be called once: it records an error on the span, see [EndSpan], and the time since Stage in
 // StageDuration.
 func (in *Instruments) Stage(ctx context.Context, tracer trace.Tracer, name string,
 	attrs ...attribute.KeyValue,
-) (context.Context, func(err error)) {
+) (context.Context, func(err error, class string)) {
 	begin := time.Now()
 	ctx, span := tracer.Start(ctx, name, trace.WithAttributes(attrs...))
-	return ctx, func(err error) {
-		if err != nil {
-			span.RecordError(err)
-			span.SetStatus(codes.Error, err.Error())
-		}
-		span.End()
+	return ctx, func(err error, class string) {
+		EndSpan(span, err, class)
 		in.StageDuration.Record(ctx, time.Since(begin).Seconds(), metric.WithAttributes(StageKey.String(name)))
 	}
 }

@@ -18,12 +18,14 @@ const (
 	ErrorKey = attribute.Key("error.type")
 	// DirectionKey is the direction of a transfer.
 	DirectionKey = attribute.Key("direction")
-	// CampaignKey is the id of an active campaign.
+	// CampaignKey is the id of a campaign.
 	CampaignKey = attribute.Key("campaign")
 	// StateKey is the state of items or workers.
 	StateKey = attribute.Key("state")
 	// PhaseKey is the phase of a campaign.
 	PhaseKey = attribute.Key("phase")
+	// PoolKey is a pool of workers.
+	PoolKey = attribute.Key("pool")
 	// StreamKey is the name of a stream.
 	StreamKey = attribute.Key("stream")
 	// HardwareIDKey, HardwareTypeKey and HardwareNameKey identify a GPU.
@@ -42,9 +44,10 @@ func Labels() []Label {
 		{OperationKey, "`get`, `put`, `create`, `delete`, `list`, `stat`"},
 		{ErrorKey, "empty for a success; `unavailable`, `space`, `permission`, `cancelled`, `other`. An object that is missing, or exists already, is no error"},
 		{DirectionKey, "`read`, `write`"},
-		{CampaignKey, "ids of active campaigns, at most 500: the first in the order of their ids"},
+		{CampaignKey, "ids of campaigns, at most 500: from the leader active ones, in the order of their ids, and those that ended within 15 minutes; from a worker the last ones that it worked for"},
 		{StateKey, "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
-		{PhaseKey, "`queued`, `preflight`, `canary`, `running`, `paused`, and the phases of an end for as long as a coordinator completes it"},
+		{PhaseKey, "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
+		{PoolKey, "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
 		{StreamKey, "`DDIFF_WORK`, `DDIFF_RESULT`, `DDIFF_DEAD`"},
 		{HardwareIDKey, "UUID of a GPU"},
 		{HardwareTypeKey, "`gpu`"},
@@ -52,7 +55,7 @@ func Labels() []Label {
 	}
 }
 
-// Metrics lists all metrics of ddiff. No process records any other metric.
+// Metrics lists all metrics of ddiff. Processes record no others, but the endpoint for Prometheus has go_* and process_*.
 func Metrics() []Metric {
 	gpu := []attribute.Key{HardwareIDKey, HardwareTypeKey, HardwareNameKey}
 	return []Metric{
@@ -64,8 +67,8 @@ func Metrics() []Metric {
 			"Time of one stage of an item; restore and its steps are stages of a batch.", longSeconds()},
 		{"ddiff.steps", KindCounter, "{step}", nil, FromWorker, "Solver steps, one for each image and step.", nil},
 		{"ddiff.step.duration", KindHistogram, "s", nil, FromWorker, "Time of one solver step of a batch.", shortSeconds()},
-		{"ddiff.solver.time", KindCounter, "s", nil, FromWorker,
-			"Time in the solver's calls of the runtime. Its rate is the share of time in which the device solves.", nil},
+		{"ddiff.solver.time", KindCounter, "s", []attribute.Key{CampaignKey}, FromWorker,
+			"Time in the solver's calls of the runtime, until an hour after the campaign's last batch. Its rate, added up, is the share of time in which the device solves.", nil},
 		{"ddiff.network.evaluations", KindCounter, "{evaluation}", []attribute.Key{PassKey}, FromWorker,
 			"Evaluations of the score network, one for each image; a backward pass counts as one.", nil},
 		{"ddiff.network.time", KindCounter, "s", nil, FromWorker,
@@ -100,16 +103,18 @@ func Metrics() []Metric {
 		{"ddiff.leader", KindGauge, "{leader}", nil, FromCoordinator, "1 in the leading coordinator, else 0.", nil},
 		{"ddiff.store.available", KindGauge, "{store}", nil, FromCoordinator, "1 if this coordinator can use the store, else 0.", nil},
 
-		{"ddiff.queue.lag", KindGauge, "{item}", nil, FromLeader,
-			"Items that need workers: pending and in flight, without paused campaigns; 1 for each campaign that waits for a worker, or whose queue a new leader has not yet read; 0 if no worker is needed.", nil},
+		{"ddiff.queue.lag", KindGauge, "{item}", []attribute.Key{PoolKey}, FromLeader,
+			"Items that need workers and that those of a pool can take: pending and in flight, without paused campaigns; 1 for each campaign that waits for a worker, or whose queue a new leader has not yet read; 0 if no worker is needed. An item that several pools can take counts in each.", nil},
 		{"ddiff.queue.pending", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader, "Items in the queue that were never leased.", nil},
 		{"ddiff.queue.in_flight", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader,
 			"Items that are leased or wait for their next attempt.", nil},
 		{"ddiff.queue.published", KindCounter, "{item}", nil, FromLeader,
 			"Items that the coordinator published, also again after a loss of the queue.", nil},
-		{"ddiff.campaigns", KindGauge, "{campaign}", []attribute.Key{PhaseKey}, FromLeader, "Active campaigns.", nil},
+		{"ddiff.campaigns", KindGauge, "{campaign}", []attribute.Key{PhaseKey}, FromLeader, "Campaigns.", nil},
+		{"ddiff.campaign.blocked", KindGauge, "{campaign}", []attribute.Key{CampaignKey, PhaseKey}, FromLeader,
+			"1 for a campaign that waits for a person: paused after a failure of the workers' environment, or rejected.", nil},
 		{"ddiff.campaign.items", KindGauge, "{item}", []attribute.Key{CampaignKey, StateKey}, FromLeader,
-			"Items of an active campaign in the ledger, each once.", nil},
+			"Items of a campaign in the ledger, each once.", nil},
 		{"ddiff.campaign.rate", KindGauge, "{item}/s", []attribute.Key{CampaignKey}, FromLeader,
 			"Items per second that reached a final state in the last two minutes.", nil},
 		{"ddiff.campaign.idle", KindGauge, "s", []attribute.Key{CampaignKey}, FromLeader,
@@ -119,7 +124,7 @@ func Metrics() []Metric {
 		{"ddiff.ledger.items", KindCounter, "{item}", []attribute.Key{OutcomeKey}, FromLeader,
 			"Items that reached their final state in the ledger by an outcome, each once per leader.", nil},
 		{"ddiff.stream.fill", KindGauge, "1", []attribute.Key{StreamKey}, FromLeader, "Used share of a stream's limit.", nil},
-		{"ddiff.workers", KindGauge, "{worker}", []attribute.Key{StateKey}, FromLeader, "Live workers.", nil},
+		{"ddiff.workers", KindGauge, "{worker}", []attribute.Key{PoolKey, StateKey}, FromLeader, "Live workers.", nil},
 	}
 }
 

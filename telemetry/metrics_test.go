@@ -33,7 +33,7 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	in.StageDuration.Record(ctx, 1, metric.WithAttributes(StageKey.String(StageFetch)))
 	in.Steps.Add(ctx, 100)
 	in.StepDuration.Record(ctx, 0.004)
-	in.SolverTime.Add(ctx, 0.4)
+	in.SolverTime.Add("demo", 400*time.Millisecond)
 	in.NetworkEvaluations.Add(ctx, 100, metric.WithAttributes(PassKey.String("forward")))
 	in.NetworkTime.Add(ctx, 0.3)
 	in.BatchFill.Record(ctx, 0.5)
@@ -57,8 +57,8 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	must(t, err)
 	_, err = c.Observe(func() ClusterState {
 		return ClusterState{
-			Lag: 6, Phases: map[string]int{"running": 1}, Workers: map[string]int{"busy": 1}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
-			Campaigns: []CampaignState{{ID: "demo", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, Rate: 0.5, Idle: time.Minute, LedgerLag: 1}},
+			Lags: map[string]int{"default": 6}, Phases: map[string]int{"running": 1}, Workers: map[string]map[string]int{"default": {"busy": 1}}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
+			Campaigns: []CampaignState{{ID: "demo", Blocked: "paused", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, Rate: 0.5, Idle: time.Minute, LedgerLag: 1}},
 		}
 	})
 	must(t, err)
@@ -238,7 +238,7 @@ func TestPrometheus(t *testing.T) {
 			`ddiff_items_total{outcome="done",task="hdr"}`:                          "3",
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="60"}`: "0",
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="90"}`: "1",
-			`ddiff_queue_lag`: "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
+			`ddiff_queue_lag{pool="default"}`: "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
 			`ddiff_store_requests_total{error_type="unavailable",operation="get"}`: "1",
 			`hw_gpu_utilization_ratio{hw_id="GPU-1",hw_name="H200",hw_type="gpu"}`: "0.9",
 			`ddiff_campaign_items{campaign="demo",state="done"}`:                   "3",
@@ -253,6 +253,29 @@ func TestPrometheus(t *testing.T) {
 	defer c.mu.Unlock()
 	if points := c.metrics["ddiff.items"].GetSum().GetDataPoints(); len(points) != 1 || points[0].GetAsInt() != 3 {
 		t.Errorf("the collector got ddiff.items %v", points)
+	}
+}
+
+// TestOpenMetrics: a scrape that accepts OpenMetrics gets the trace of a measurement, and the metrics of runtime and process.
+func TestOpenMetrics(t *testing.T) {
+	setOTel(t, nil)
+	tel := start(t, Config{Prometheus: true, TraceFile: filepath.Join(t.TempDir(), "trace.jsonl")})
+	defer shutDown(t, tel)
+	in, err := NewInstruments(tel.Meter("ddiff"))
+	must(t, err)
+	ctx, span := tel.Tracer("ddiff").Start(t.Context(), "item")
+	in.ItemDuration.Record(ctx, 1)
+	span.End()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+	request.Header.Set("Accept", "application/openmetrics-text;version=1.0.0")
+	w := httptest.NewRecorder()
+	tel.Metrics().ServeHTTP(w, request)
+	for _, want := range []string{
+		`# {trace_id="` + span.SpanContext().TraceID().String(), "\ngo_goroutines ", "\nprocess_resident_memory_bytes ", "\nprocess_cpu_seconds_total ", "\n# EOF",
+	} {
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("the answer lacks %q:\n%s", want, w.Body)
+		}
 	}
 }
 
@@ -291,6 +314,7 @@ func TestObservedSeriesEnd(t *testing.T) {
 	if n := count(`campaign="a"`); n != 0 {
 		t.Errorf("%d series of an ended campaign", n)
 	}
+	state.Lags = map[string]int{"default": 0}
 	if count("ddiff_queue_lag") != 1 {
 		t.Error("no lag")
 	}

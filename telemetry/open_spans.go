@@ -35,6 +35,7 @@ func (o *openSpans) end(reason string) {
 	for _, s := range append(inner, roots...) {
 		if s.Status().Code != codes.Error {
 			s.SetStatus(codes.Error, reason)
+			s.SetAttributes(ErrorKey.String("ended"))
 		}
 		s.End()
 	}

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,26 +19,25 @@ const (
 	SpanDeviceKey   = attribute.Key("ddiff.device")
 )
 
-// itemSampler applies a ratio to the first attempts at items, and to single calls of servers. It samples all other traces: those of
-// campaigns, and later attempts at items. It records the first attempts that it does not sample, for [keeper].
+// itemSampler applies a ratio to the first attempts at items, and leaves out single calls of servers: a trace of one call tells less than the
+// metrics. It samples all other traces: those of campaigns, and later attempts at items. It records the first attempts that it does not
+// sample, for [keeper].
 type itemSampler struct{ ratio sdktrace.Sampler }
 
 // newSampler returns the sampler that OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG name, by default one that samples
 // everything. IgnoredVariables reports invalid values.
 func newSampler(environ func(string) string) sdktrace.Sampler {
 	name := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(environ("OTEL_TRACES_SAMPLER"))), "parentbased_")
+	ratio := 1.0
 	switch name {
 	case "always_off":
 		return sdktrace.NeverSample()
 	case "traceidratio":
-		ratio, err := strconv.ParseFloat(strings.TrimSpace(cmp.Or(environ("OTEL_TRACES_SAMPLER_ARG"), "1")), 64)
-		if err != nil || !(ratio >= 0 && ratio <= 1) {
-			ratio = 1
+		if r, err := strconv.ParseFloat(strings.TrimSpace(environ("OTEL_TRACES_SAMPLER_ARG")), 64); err == nil && r >= 0 && r <= 1 {
+			ratio = r
 		}
-		return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)},
-			sdktrace.WithLocalParentNotSampled(recordOnly{}))
 	}
-	return sdktrace.ParentBased(sdktrace.AlwaysSample())
+	return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)}, sdktrace.WithLocalParentNotSampled(recordOnly{}))
 }
 
 // ShouldSample decides about a root span.
@@ -50,11 +48,14 @@ func (s itemSampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.Sampli
 			attempt = a.Value.AsInt64()
 		}
 	}
-	if attempt > 1 || (attempt == 0 && p.Kind != trace.SpanKindClient) {
+	switch {
+	case attempt == 0 && p.Kind == trace.SpanKindClient:
+		return sdktrace.NeverSample().ShouldSample(p)
+	case attempt != 1:
 		return sdktrace.AlwaysSample().ShouldSample(p)
 	}
 	result := s.ratio.ShouldSample(p)
-	if result.Decision == sdktrace.Drop && attempt > 0 {
+	if result.Decision == sdktrace.Drop {
 		result.Decision = sdktrace.RecordOnly
 	}
 	return result

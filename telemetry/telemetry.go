@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
@@ -71,6 +72,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 
 	if cfg.Prometheus {
 		t.registry = prometheus.NewRegistry()
+		t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		endpoint, err := otelprometheus.New(otelprometheus.WithRegisterer(t.registry), otelprometheus.WithoutScopeInfo(),
 			otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes))
 		if err != nil {
@@ -130,7 +132,9 @@ func (t *Telemetry) Metrics() http.Handler {
 	if t.registry == nil {
 		return nil
 	}
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true, // with exemplars
+	})
 }
 
 // Flush exports the ended spans. It returns when they are exported, or with an error when ctx ends.

@@ -3,8 +3,8 @@
 
     python3 tools/quality.py [--out DIR] [--photographs DIR] [--no-bm3d] [flags of ddiff run]
 
-It runs examples/methods/quality.yaml: each method has the settings of the preset natural and 100 evaluations of the network per image. A
-rerun resumes. Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much
+It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff at most 100 evaluations of the network per image,
+the others 100. A rerun resumes. Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much
 ddiff is ahead of the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has
 the highest mean, or if the interval contains zero and is shorter than 0.3 dB. The last line counts:
 
@@ -124,10 +124,11 @@ def main(argv: list[str]) -> int:
     if options.photographs is None:
         fetch(photographs)
     shared = [str(campaigns.REPO / "examples/methods/quality.yaml"), "--images", str(photographs), *flags]
-    outputs = [options.out / "equal", options.out / "daps"]
-    complete = campaigns.run(options.program, *shared, "--out", str(outputs[0]), "--method", "ddiff,diffpir,ddrm")
+    outputs = [options.out / name for name in ("ddiff", "equal", "daps")]
+    complete = campaigns.run(options.program, *shared, "--out", str(outputs[0]), "--method", "ddiff")
+    complete &= campaigns.run(options.program, *shared, "--out", str(outputs[1]), "--method", "diffpir,ddrm", "--steps", "100")
     # A step of daps has two evaluations.
-    complete &= campaigns.run(options.program, *shared, "--out", str(outputs[1]), "--method", "daps", "--steps", "50", "--set", "ode_steps=2")
+    complete &= campaigns.run(options.program, *shared, "--out", str(outputs[2]), "--method", "daps", "--steps", "50", "--set", "ode_steps=2")
     rows = [r for out in outputs for r in campaigns.table((out / "results.csv").read_text())]
     print(report(rows, float("nan") if options.no_bm3d else ahead_of_bm3d(rows, outputs[0])))
     return int(not complete)

@@ -84,7 +84,7 @@ func TestListen(t *testing.T) {
 			awaitAnswer(t, address, path, http.StatusOK)
 		}
 	}
-	for !strings.Contains(checkMetrics(t, leader), "ddiff_queue_lag 0\n") {
+	for !strings.Contains(checkMetrics(t, leader), "ddiff_queue_lag{pool=\"default\"} 0\n") {
 		time.Sleep(20 * time.Millisecond) // until it leads
 	}
 	if text := checkMetrics(t, leader); !strings.Contains(text, "ddiff_leader 1\n") || !strings.Contains(text, "ddiff_store_available 1\n") {

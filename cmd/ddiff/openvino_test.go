@@ -14,8 +14,8 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// withPlugin runs a restoration with an OpenVINO plugin named by the environment, or with a cache.
-func withPlugin(t *testing.T, env []string, args ...string) ended {
+// withOpenVINO runs a restoration with an OpenVINO named by the environment, or with a cache.
+func withOpenVINO(t *testing.T, env []string, args ...string) ended {
 	t.Helper()
 	lib, err := library()
 	must(t, err)
@@ -36,44 +36,46 @@ func resultOf(t *testing.T, out string) manifest.Result {
 	return r
 }
 
-// An unusable plugin ends a run with --device openvino with one line and code 4. With auto, the line is a warning, and the CPU
+// An unusable OpenVINO ends a run with --device openvino with one line and code 4. With auto, the line is a warning, and the CPU
 // provider restores.
-func TestBrokenPlugin(t *testing.T) {
+func TestBrokenOpenVINO(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text, empty := filepath.Join(dir, "text.so"), filepath.Join(dir, "empty.so")
 	write(t, text, []byte("no library"))
 	cache := filepath.Join(dir, "cache")
-	damaged := filepath.Join(cache, "ddiff", "onnxruntime", "1.8.1-openvino")
+	version, err := install.PinnedVersion(install.OpenVINO)
+	must(t, err)
+	damaged := filepath.Join(cache, "ddiff", "onnxruntime", version+"-openvino")
 	must(t, os.MkdirAll(damaged, 0o755))
-	write(t, filepath.Join(damaged, "libonnxruntime_providers_openvino_plugin.so"), []byte("short"))
+	write(t, filepath.Join(damaged, "libopenvino_c.so.2641"), []byte("short"))
 	cases := map[string]struct {
 		env, message string
 		log          bool // with auto, too
 	}{
-		"not installed": {"XDG_CACHE_HOME=" + filepath.Join(dir, "none"), "no OpenVINO plugin in ", false},
-		"missing file":  {install.PluginVar + "=" + filepath.Join(dir, "none.so"), "no OpenVINO plugin: stat ", true},
-		"damaged":       {"XDG_CACHE_HOME=" + cache, "the installed OpenVINO plugin is damaged: ", true},
-		"no library":    {install.PluginVar + "=" + text, "load " + text, true},
+		"not installed": {"XDG_CACHE_HOME=" + filepath.Join(dir, "none"), "no OpenVINO in ", false},
+		"missing file":  {install.OpenVINOVar + "=" + filepath.Join(dir, "none.so"), "no OpenVINO: stat ", true},
+		"damaged":       {"XDG_CACHE_HOME=" + cache, "the installed OpenVINO is damaged: ", true},
+		"no library":    {install.OpenVINOVar + "=" + text, "load " + text, true},
 	}
 	if out, err := exec.CommandContext(t.Context(), "cc", "-shared", "-o", empty, "-x", "c", os.DevNull).CombinedOutput(); err == nil {
-		cases["no plugin"] = struct {
+		cases["another library"] = struct {
 			env, message string
 			log          bool
-		}{install.PluginVar + "=" + empty, "load " + empty, true}
+		}{install.OpenVINOVar + "=" + empty, "load " + empty, true}
 	} else {
 		t.Logf("no compiler: %v: %s", err, out)
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
-			e := withPlugin(t, []string{c.env}, "--device", "openvino", "--out", out)
+			e := withOpenVINO(t, []string{c.env}, "--device", "openvino", "--out", out)
 			wantCode(t, e, 4)
 			wantMessage(t, e, "ddiff: use provider openvino: ", c.message)
 			if lines := strings.Count(strings.TrimSpace(e.stderr), "\n"); lines != 0 {
 				t.Errorf("%d lines more than one:\n%s", lines, e.stderr)
 			}
-			e = withPlugin(t, []string{c.env}, "--device", "auto", "--out", out)
+			e = withOpenVINO(t, []string{c.env}, "--device", "auto", "--out", out)
 			wantCode(t, e, 0)
 			if strings.Contains(e.stderr, c.message) != c.log {
 				t.Errorf("stderr: %s", e.stderr)
@@ -87,26 +89,27 @@ func TestBrokenPlugin(t *testing.T) {
 
 // A restoration on OpenVINO records provider, precision and all settings.
 func TestRunOnOpenVINO(t *testing.T) {
-	plugin := onnxtest.OpenVINOPlugin(t)
-	behind := "DDIFF_TEST_PLUGIN=" + os.Getenv("DDIFF_TEST_PLUGIN") // see onnxtest
-	env := []string{install.PluginVar + "=" + plugin, behind, "XDG_CACHE_HOME=" + t.TempDir()}
+	env := []string{install.OpenVINOVar + "=" + onnxtest.OpenVINOLibrary(t), "XDG_CACHE_HOME=" + t.TempDir()}
 	out := filepath.Join(t.TempDir(), "out")
-	wantCode(t, withPlugin(t, env, "--device", "openvino", "--precision", "float32", "--out", out), 0)
+	wantCode(t, withOpenVINO(t, env, "--device", "openvino", "--precision", "float32", "--out", out), 0)
 	r := resultOf(t, out)
 	if r.Runtime.Provider != onnxruntime.ProviderOpenVINO || r.Runtime.Precision != "fp32" || r.Runtime.Form != "single" {
 		t.Errorf("runtime %+v", r.Runtime)
 	}
 	for key, want := range map[string]string{
-		"openvino.INFERENCE_PRECISION_HINT": "f32", "openvino.PERFORMANCE_HINT": "LATENCY", "session.disable_cpu_ep_fallback": "1",
+		"openvino.INFERENCE_PRECISION_HINT": "f32", "openvino.PERFORMANCE_HINT": "LATENCY",
 	} {
 		if got := r.Runtime.Options[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
+	if r.Runtime.Options["openvino.version"] == "" {
+		t.Errorf("options %v have no version of OpenVINO", r.Runtime.Options)
+	}
 	// The measurement of auto is stored.
 	out = filepath.Join(t.TempDir(), "out")
 	cache := t.TempDir()
-	wantCode(t, withPlugin(t, []string{env[0], behind, "XDG_CACHE_HOME=" + cache}, "--device", "auto", "--out", out), 0)
+	wantCode(t, withOpenVINO(t, []string{env[0], "XDG_CACHE_HOME=" + cache}, "--device", "auto", "--out", out), 0)
 	var stored []byte
 	must(t, filepath.WalkDir(cache, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".json") {
@@ -122,14 +125,14 @@ func TestRunOnOpenVINO(t *testing.T) {
 // Beside OpenVINO, a campaign with a method that needs the gradient of the network is in float32 with the precision auto, and refused
 // with bfloat16 before anything runs.
 func TestAutoPrecisionBesideOpenVINO(t *testing.T) {
-	env := []string{install.PluginVar + "=" + onnxtest.OpenVINOPlugin(t), "DDIFF_TEST_PLUGIN=" + os.Getenv("DDIFF_TEST_PLUGIN")}
+	env := []string{install.OpenVINOVar + "=" + onnxtest.OpenVINOLibrary(t)}
 	out := filepath.Join(t.TempDir(), "out")
-	e := withPlugin(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "auto", "--method", "dps", "--out", out)
+	e := withOpenVINO(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "auto", "--method", "dps", "--out", out)
 	wantCode(t, e, 0)
 	if r := resultOf(t, out); r.Item.Precision != manifest.PrecisionFloat32 || r.Runtime.Precision != "fp32" {
 		t.Errorf("an item in %q was computed in %q", r.Item.Precision, r.Runtime.Precision)
 	}
-	e = withPlugin(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "bfloat16", "--method", "ddiff,dps", "--out", filepath.Join(t.TempDir(), "out"))
+	e = withOpenVINO(t, append(env, "XDG_CACHE_HOME="+t.TempDir()), "--precision", "bfloat16", "--method", "ddiff,dps", "--out", filepath.Join(t.TempDir(), "out"))
 	wantCode(t, e, 4)
 	if !strings.Contains(e.stderr, "cannot compute the network in bfloat16") { // a processor without it
 		wantMessage(t, e, "ddiff: precision: method dps needs the gradient of the network, which cpu cannot do in bfloat16; leave the method out, or use float32")

@@ -101,7 +101,7 @@ func TestRestoreSeveral(t *testing.T) {
 	write(t, filepath.Join(dir, "notes.md"), []byte("no picture"))
 	e := ddiff(t, "restore", dir, "--task", "hdr", "--steps", "3", "--threads", "1", "--set", "sigma=0.02,0.05", "--out", into)
 	wantCode(t, e, 0)
-	wantMessage(t, e, "skipped 1 files that are neither pictures nor .npy")
+	wantMessage(t, e, "skipped files, neither pictures nor .npy: 1")
 	entries, err := os.ReadDir(into)
 	must(t, err)
 	var names []string
@@ -112,6 +112,51 @@ func TestRestoreSeveral(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("the folder has %s, want %s", got, want)
 	}
+}
+
+// TestRestoreRuns: several runs differ, and leave their mean and deviation; the result and the passport have the reason for the method.
+func TestRestoreRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	small, out := filepath.Join(dir, "a.png"), filepath.Join(dir, "out")
+	write(t, small, deepGrey(t))
+	args := []string{"restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--runs", "2", "--results", out}
+	e := ddiff(t, args...)
+	wantCode(t, e, 0)
+	wantMessage(t, e, "method: ddiff, best or tied in docs/data/quality.csv; with noise in each step")
+	for _, name := range []string{"run0", "run1", "mean", "deviation"} {
+		wantLine(t, e, filepath.Join(dir, "a."+name+".restored.png"))
+	}
+	pixels := func(name string) []float32 {
+		img, err := raster.Decode(read(t, filepath.Join(dir, "a."+name+".restored.png")))
+		must(t, err)
+		return img.Pix
+	}
+	first, second, mean := pixels("run0"), pixels("run1"), pixels("mean")
+	differ := false
+	for i := range mean {
+		differ = differ || first[i] != second[i]
+		if d := mean[i] - (first[i]+second[i])/2; d > 1e-4 || d < -1e-4 {
+			t.Fatalf("pixel %d of the mean is off by %g", i, d)
+		}
+	}
+	if !differ {
+		t.Error("the runs are equal")
+	}
+	p, err := passport.Read(read(t, filepath.Join(dir, "a.run0.restored.png")))
+	if must(t, err); !strings.Contains(p.Item.Choice, "docs/data/quality.csv") {
+		t.Errorf("the passport has the reason %q", p.Item.Choice)
+	}
+	for _, r := range wantItems(t, out, 2) {
+		if r.Item.Choice != p.Item.Choice {
+			t.Errorf("the result has the reason %q", r.Item.Choice)
+		}
+	}
+	// A person's method has no reason, and equal runs are named.
+	e = ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--runs", "2", "--method", "ddiff", "--out", filepath.Join(dir, "into"))
+	wantCode(t, e, 0)
+	wantMessage(t, e, "all runs are equal: the settings draw no noise")
+	wantCode(t, ddiff(t, "restore", small, "--task", "denoise", "--method", "auto,ddiff"), 2)
 }
 
 // TestRestoreSeveralAgain: the names of several restorations have the varying settings only, also for pictures of different sizes, and

@@ -55,7 +55,7 @@ func Submit(ctx context.Context, b *queue.Board, spec *manifest.Spec, o Order, n
 			err = fmt.Errorf("submit campaign %s: %w: another campaign has this id; change its name", c.ID, ErrRefused)
 		}
 		if err == nil {
-			err = errors.Join(sameOperators(old, o.Operators), samePrior(old, o.PriorSHA256))
+			err = errors.Join(sameOperators(old, o.Operators), samePrior(old, o.PriorSHA256), samePool(old, spec.Pool))
 		}
 		return old, false, err
 	}
@@ -76,9 +76,11 @@ func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 	}
 }
 
-// sameItems reports whether two specs have the same items. Output, batch and attempts may differ.
+// sameItems reports whether two specs have the same items. Fields that change no item may differ.
 func sameItems(a, b manifest.Spec) bool {
-	a.Output, a.Batch, a.Attempts, b.Output, b.Batch, b.Attempts = "", 0, 0, "", 0, 0
+	for _, s := range []*manifest.Spec{&a, &b} {
+		s.Output, s.Batch, s.Attempts, s.Notify, s.Pool = "", 0, 0, "", ""
+	}
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
 	return errors.Join(err, err2) == nil && bytes.Equal(x, y)
@@ -105,6 +107,15 @@ func samePrior(c *manifest.Campaign, sha256 string) error {
 	}
 	return fmt.Errorf("submit campaign %s: %w: it was submitted with another prior, with the digest %.12s in place of %.12s; change its name",
 		c.ID, ErrRefused, old, sha256)
+}
+
+// samePool returns ErrRefused if a campaign on the board asks for another pool.
+func samePool(c *manifest.Campaign, pool string) error {
+	if c.Spec.Pool == pool {
+		return nil
+	}
+	return fmt.Errorf("submit campaign %s: %w: it was submitted with the pool %q in place of %q; delete the campaign, then submit it again: its results remain",
+		c.ID, ErrRefused, c.Spec.Pool, pool)
 }
 
 // Want sets the wanted state of a campaign. It is idempotent. A finished campaign refuses it.
@@ -190,4 +201,18 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 		case <-tick.C:
 		}
 	}
+}
+
+// Notify asks the leader to send the last notification of a campaign again. The error is ErrRefused if it has sent none.
+func Notify(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, error) {
+	return Update(ctx, b, id, func(c *manifest.Campaign) error {
+		switch {
+		case c.Spec.Notify == "":
+			return fmt.Errorf("%w: its file has no field notify", ErrRefused)
+		case c.Phase != manifest.PhasePaused && !c.Phase.Ended():
+			return fmt.Errorf("%w: it is %s; a notification is sent when it pauses or ends", ErrRefused, c.Phase)
+		}
+		c.Notices++
+		return nil
+	})
 }

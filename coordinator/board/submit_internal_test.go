@@ -22,6 +22,18 @@ func TestSameOperators(t *testing.T) {
 	}
 }
 
+// A second submission needs the same pool.
+func TestSamePool(t *testing.T) {
+	t.Parallel()
+	spec := manifest.Default()
+	moved := *spec
+	moved.Pool = "gpu"
+	c := &manifest.Campaign{Spec: *spec}
+	if err := samePool(c, "gpu"); !errors.Is(err, ErrRefused) || samePool(c, "") != nil || !sameItems(*spec, moved) {
+		t.Errorf("another pool: %v", err)
+	}
+}
+
 // A second submission needs the same prior; a digest that is not known says nothing.
 func TestSamePrior(t *testing.T) {
 	t.Parallel()

@@ -25,8 +25,8 @@ func TestBeatLife(t *testing.T) {
 			if hung != "" {
 				live, warned = 0, want
 			}
-			if n := strings.Count(log.String(), "worker hung"); w.Live() != live || n != warned {
-				t.Errorf("age %v, hung %q: %d live workers, %d warnings", age, hung, w.Live(), n)
+			if n := strings.Count(log.String(), "worker hung"); w.Live("") != live || n != warned {
+				t.Errorf("age %v, hung %q: %d live workers, %d warnings", age, hung, w.Live(""), n)
 			}
 		}
 	}

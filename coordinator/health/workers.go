@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -25,12 +26,54 @@ type Workers struct {
 
 // fleet is the result of a count.
 type fleet struct {
+	suspended []manifest.Beat   // by name
+	working   map[string]string // the campaign of the last lease of the others, by name
+	pools     map[string]*pool  // by name
+}
+
+// pool is what a count found in one pool.
+type pool struct {
 	live      int
-	suspended []manifest.Beat            // by name
-	working   map[string]string          // the campaign of the last lease of the others, by name
-	refused   map[string]refusals        // by campaign
-	suggested map[manifest.Precision]int // for campaigns with the precision auto
 	states    map[string]int             // live workers by state, for the metrics
+	suggested map[manifest.Precision]int // for campaigns with the precision auto
+	// Of the last live workers, which were counted at a time: their number, and what they refuse and compute.
+	known      time.Time
+	members    int
+	refused    map[string]refusals // by campaign
+	precisions []manifest.Precision
+}
+
+// poolMemory is the time for which a pool without workers is known to refuse what its last workers refused. Then a scaler may start
+// one to ask it: the pool may have other devices.
+const poolMemory = time.Hour
+
+// in returns a pool of the fleet, which it creates.
+func (f *fleet) in(name string) *pool {
+	if f.pools[name] == nil {
+		f.pools[name] = &pool{
+			states: map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}, suggested: map[manifest.Precision]int{}, refused: map[string]refusals{},
+		}
+	}
+	return f.pools[name]
+}
+
+// of returns the pools that a campaign may use: the one that it asks for, or all.
+func (f *fleet) of(asked string) iter.Seq[*pool] {
+	return func(yield func(*pool) bool) {
+		for _, name := range slices.Sorted(maps.Keys(f.pools)) {
+			if (asked == "" || asked == name) && !yield(f.pools[name]) {
+				return
+			}
+		}
+	}
+}
+
+// live returns the number of live workers of the pools that a campaign may use.
+func (f *fleet) live(asked string) (n int) {
+	for p := range f.of(asked) {
+		n += p.live
+	}
+	return n
 }
 
 func (w *Workers) last() fleet {
@@ -55,11 +98,28 @@ type refusals struct {
 // beatLife is how long a worker counts as live after its last beat.
 const beatLife = 30 * time.Second
 
-// Live returns the number of live workers.
-func (w *Workers) Live() int { return w.last().live }
+// Live returns the number of live workers of a pool, or of all pools if pool is empty.
+func (w *Workers) Live(pool string) int { f := w.last(); return f.live(pool) }
 
-// States returns the number of live workers by state.
-func (w *Workers) States() map[string]int { return w.last().states }
+// States returns the numbers of live workers by pool and state, also of pools that had workers of late.
+func (w *Workers) States() map[string]map[string]int {
+	states := map[string]map[string]int{}
+	for name, p := range w.last().pools {
+		states[name] = p.states
+	}
+	return states
+}
+
+// Takes reports whether the workers of a pool can process a campaign with a precision (empty: any), as far as this process knows:
+// a worker states what it refuses, and a pool without workers is like its last ones.
+func (w *Workers) Takes(pool, campaign string, needs manifest.Precision) bool {
+	p := w.last().pools[pool]
+	if p == nil || p.members == 0 {
+		return true
+	}
+	computes := needs == "" || len(p.precisions) == 0 || slices.Contains(p.precisions, needs)
+	return computes && p.refused[campaign].workers < p.members
+}
 
 // stateOfWorker returns the state of a live worker in the metrics.
 func stateOfWorker(b manifest.Beat) string {
@@ -86,7 +146,7 @@ func (w *Workers) Problem(campaign string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d workers are suspended: %s", n, f.live, reason)
+	return fmt.Sprintf("%d of %d workers are suspended: %s", n, f.live(""), reason)
 }
 
 // Works reports whether a live worker that is not suspended has leased items of a campaign last, without the workers
@@ -100,14 +160,24 @@ func (w *Workers) Works(campaign string, except func(name string) bool) bool {
 	return false
 }
 
-// Refusal returns the reason if all live workers refuse a campaign, and "" otherwise.
-func (w *Workers) Refusal(campaign string) string {
-	f := w.last()
-	r := f.refused[campaign]
-	if f.live == 0 || r.workers < f.live {
+// Refusal returns the reason if the pool that a campaign asks for has no live worker, or all live workers that it may use refuse it,
+// and "" otherwise.
+func (w *Workers) Refusal(campaign, asked string) string {
+	f, refused, reason := w.last(), 0, ""
+	live := f.live(asked)
+	if live == 0 && asked != "" {
+		return fmt.Sprintf("waiting for a worker of pool %s; the %d live workers are of other pools", asked, f.live(""))
+	}
+	for p := range f.of(asked) {
+		if p.live > 0 {
+			refused += p.refused[campaign].workers
+			reason = cmp.Or(reason, p.refused[campaign].reason)
+		}
+	}
+	if live == 0 || refused < live {
 		return ""
 	}
-	return fmt.Sprintf("none of %d live workers can process this campaign; %s", f.live, r.reason)
+	return fmt.Sprintf("none of %d live workers can process this campaign; %s", live, reason)
 }
 
 // Watch counts the workers periodically until ctx ends, and removes stale beats.
@@ -162,10 +232,7 @@ func (w *Workers) age(key string, b manifest.Beat, now time.Time) time.Duration 
 
 // count counts the live workers. It warns once about each worker that hung or has another schema.
 func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manifest.Beat) {
-	f := &fleet{
-		working: map[string]string{}, refused: map[string]refusals{}, suggested: map[manifest.Precision]int{},
-		states: map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0},
-	}
+	f := &fleet{working: map[string]string{}, pools: map[string]*pool{}}
 	if w.seen == nil {
 		w.seen = map[string]beatSighting{}
 	}
@@ -180,18 +247,11 @@ func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manife
 				cfg.Logger.Warn("worker hung", "worker", b.Name, "reason", b.Hung)
 			}
 		case age < beatLife:
-			f.live++
-			f.states[stateOfWorker(b)]++
-			if b.Auto.Fixed() {
-				f.suggested[b.Auto]++
-			}
+			f.in(cmp.Or(b.Pool, manifest.DefaultPool)).add(b, cfg.Now())
 			if b.Suspended != "" {
 				f.suspended = append(f.suspended, b)
 			} else {
 				f.working[b.Name] = b.Campaign
-			}
-			for campaign, reason := range b.Refused {
-				f.refused[campaign] = refusals{f.refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
 			}
 		case age > 20*beatLife:
 			errs = errors.Join(errs, cfg.Board.Delete(ctx, key))
@@ -204,13 +264,42 @@ func (w *Workers) count(ctx context.Context, cfg Config, beats map[string]manife
 	if errs != nil && ctx.Err() == nil {
 		cfg.Logger.Warn("could not remove stale workers", "reason", errs)
 	}
+	for name, p := range w.last().pools {
+		if f.pools[name] == nil && cfg.Now().Sub(p.known) < poolMemory {
+			f.in(name).keep(p)
+		}
+	}
 	w.now.Store(f)
 }
 
-// Suggestion returns the precision that most live workers suggest, the first of parameter.Precisions among equals: all
-// workers compute in float32. It is empty without a worker.
-func (w *Workers) Suggestion() manifest.Precision {
-	suggested, best := w.last().suggested, manifest.Precision("")
+// add counts a live worker.
+func (p *pool) add(b manifest.Beat, now time.Time) {
+	p.live++
+	p.members, p.known = p.live, now
+	p.states[stateOfWorker(b)]++
+	if b.Auto.Fixed() {
+		p.suggested[b.Auto]++
+	}
+	p.precisions = append(p.precisions, b.Precisions...)
+	for campaign, reason := range b.Refused {
+		p.refused[campaign] = refusals{p.refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
+	}
+}
+
+// keep takes over what an earlier count knew of the pool.
+func (p *pool) keep(last *pool) {
+	p.known, p.members, p.refused, p.precisions = last.known, last.members, last.refused, last.precisions
+}
+
+// Suggestion returns the precision that most live workers of a pool suggest, or of all pools if pool is empty: the first of
+// parameter.Precisions among equals, because all workers compute in float32. It is empty without a worker.
+func (w *Workers) Suggestion(pool string) manifest.Precision {
+	f, suggested, best := w.last(), map[manifest.Precision]int{}, manifest.Precision("")
+	for p := range f.of(pool) {
+		for precision, n := range p.suggested {
+			suggested[precision] += n
+		}
+	}
 	for _, p := range parameter.Precisions() {
 		if suggested[p] > suggested[best] {
 			best = p

@@ -23,20 +23,20 @@ func TestRefusal(t *testing.T) {
 		return b
 	}
 	w := &Workers{}
-	if w.Refusal("new") != "" {
+	if w.Refusal("new", "") != "" {
 		t.Error("a refusal without workers")
 	}
 	w.count(t.Context(), cfg, map[string]manifest.Beat{
 		"1": beat("one", 0, "new", "mixed"), "2": beat("two", time.Second, "new"), "3": beat("dead", 2*beatLife),
 	})
-	got := w.Refusal("new")
+	got := w.Refusal("new", "")
 	for _, part := range []string{"none of 2 live workers", "unknown method"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the refusal is %q, want %q", got, part)
 		}
 	}
 	for _, campaign := range []string{"mixed", "old"} {
-		if got := w.Refusal(campaign); got != "" {
+		if got := w.Refusal(campaign, ""); got != "" {
 			t.Errorf("the refusal of campaign %s is %q", campaign, got)
 		}
 	}
@@ -68,7 +68,7 @@ func TestSuggestion(t *testing.T) {
 		}
 		w := &Workers{}
 		w.count(t.Context(), cfg, beats)
-		if got := w.Suggestion(); got != c.want {
+		if got := w.Suggestion(""); got != c.want {
 			t.Errorf("%q: suggestion %q, want %q", c.suggested, got, c.want)
 		}
 	}
@@ -89,7 +89,7 @@ func TestWorkersWithWrongClocks(t *testing.T) {
 				beat.At = now.Add(wrong)
 			}
 			w.count(t.Context(), cfg, map[string]manifest.Beat{"gpu": beat})
-			return w.Live()
+			return w.Live("")
 		}
 		count(true)
 		for range 3 {
@@ -113,6 +113,59 @@ func TestStateOfWorker(t *testing.T) {
 	} {
 		if got := stateOfWorker(b); got != want {
 			t.Errorf("%+v is %s, want %s", b, got, want)
+		}
+	}
+}
+
+// A campaign that asks for a pool has the workers of that pool only.
+func TestPools(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
+	w := &Workers{}
+	count := func(beats ...manifest.Beat) {
+		all := map[string]manifest.Beat{}
+		for i, b := range beats {
+			b.Name, b.Schema, b.At = fmt.Sprint(i), manifest.RecordSchema, now
+			all[b.Name] = b
+		}
+		w.count(t.Context(), cfg, all)
+	}
+	count()
+	if got := w.Refusal("a", "gpu"); !strings.Contains(got, "waiting for a worker of pool gpu; the 0 live") {
+		t.Errorf("no worker: %q", got)
+	}
+	if !w.Takes("gpu", "a", "float16") {
+		t.Error("an unknown pool takes nothing")
+	}
+	cpu := manifest.Beat{Precisions: []manifest.Precision{"float32"}, Auto: "float32", Refused: map[string]string{"b": "another method"}}
+	count(cpu, cpu, manifest.Beat{Pool: "gpu", Auto: "float16", Held: 1})
+	for _, c := range []struct {
+		asked   string
+		live    int
+		refusal string // of campaign b
+		auto    manifest.Precision
+	}{
+		{"", 3, "", "float32"}, {"gpu", 1, "", "float16"}, {"default", 2, "none of 2 live workers", "float32"},
+		{"mig", 0, "waiting for a worker of pool mig; the 3 live workers are of other pools", ""},
+	} {
+		refusal := w.Refusal("b", c.asked)
+		if w.Live(c.asked) != c.live || !strings.Contains(refusal, c.refusal) || (refusal == "") != (c.refusal == "") || w.Suggestion(c.asked) != c.auto {
+			t.Errorf("pool %q: %d live workers, refusal %q, suggestion %q, want %+v", c.asked, w.Live(c.asked), refusal, w.Suggestion(c.asked), c)
+		}
+	}
+	if s := w.States(); s["gpu"]["busy"] != 1 || s["default"]["idle"] != 2 || len(s) != 2 {
+		t.Errorf("states %v", s)
+	}
+	// A pool without workers is like its last ones, for an hour.
+	for _, passed := range []time.Duration{0, poolMemory - time.Second, poolMemory} {
+		if passed > 0 {
+			now = now.Add(passed - now.Sub(w.last().pools["default"].known))
+			count()
+		}
+		remembers := passed < poolMemory
+		if w.Takes("default", "b", "") == remembers || w.Takes("default", "a", "float16") == remembers || !w.Takes("default", "a", "float32") || !w.Takes("gpu", "b", "float16") {
+			t.Errorf("after %v: b %t, float16 %t", passed, w.Takes("default", "b", ""), w.Takes("default", "a", "float16"))
 		}
 	}
 }

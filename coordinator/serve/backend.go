@@ -39,6 +39,8 @@ type Controller interface {
 	Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error)
 	// Want sets the wanted state. It is idempotent.
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
+	// Notify sends the last notification of a campaign again.
+	Notify(ctx context.Context, id string) (api.Controlled, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 }

@@ -88,6 +88,8 @@ type Config struct {
 	Operators operatorFiles
 	// Tuner supplies the number of items to lease. Default: gpuworker.DefaultBatch items are leased.
 	Tuner *tuner.Tuner
+	// Pool is the pool of the worker: it leases no items of campaigns that ask for another one. Default: manifest.DefaultPool.
+	Pool string
 	// Batch, if above 0, is the number of items that are leased and solved together. It overrides the campaigns' sizes.
 	Batch int
 	// Precisions are those in which this worker computes a network: it leases no items of campaigns with another fixed
@@ -169,6 +171,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.Pool = cmp.Or(cfg.Pool, manifest.DefaultPool)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Fleet{
 		cfg: cfg, campaigns: map[string]*campaign{}, newer: map[string]bool{},
@@ -272,7 +275,7 @@ func (f *Fleet) update(change queue.Change) {
 		c.retryAt = time.Time{}
 	}
 	c.record = r
-	if reason := f.lacks(&r); reason != nil && c.refused == "" {
+	if reason := f.lacks(&r); reason != nil && c.refused == "" && r.MayUse(f.cfg.Pool) {
 		c.refused = reason.Error()
 		f.cfg.Logger.Warn("leases no items of a campaign", "campaign", r.ID, "reason", reason)
 	}

@@ -351,6 +351,27 @@ func TestOpenCampaigns(t *testing.T) {
 	}
 }
 
+// A worker leases from campaigns that ask for no pool or for its own. Another pool's campaign is not refused: it has its workers.
+func TestPools(t *testing.T) {
+	t.Parallel()
+	asks := func(pool string) func(*manifest.Campaign) {
+		return func(r *manifest.Campaign) { r.Spec.Pool, r.Spec.Precision = pool, manifest.PrecisionFloat16 }
+	}
+	for pool, want := range map[string]string{"": "any default", manifest.DefaultPool: "any default", "gpu": "any gpu"} {
+		f, _, log := fleetOf(t, func(c *Config) { c.Pool, c.Precisions = pool, []manifest.Precision{manifest.PrecisionFloat32} })
+		for name, asked := range map[string]string{"any": "", "default": manifest.DefaultPool, "gpu": "gpu"} {
+			f.add(t, name, asks(asked))
+		}
+		open, _ := f.open()
+		if got := names(open.all); got != want {
+			t.Errorf("pool %q: leases from %q, want %q", pool, got, want)
+		}
+		if refused := f.Refused(); len(refused) != 2 || strings.Count(log.String(), "leases no items of a campaign") != 2 {
+			t.Errorf("pool %q: refuses %v, log %s", pool, refused, log)
+		}
+	}
+}
+
 // The rotation is charged per priority; a campaign that is leased first is first once.
 func TestOrderOfClass(t *testing.T) {
 	t.Parallel()

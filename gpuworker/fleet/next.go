@@ -89,7 +89,7 @@ func (f *Fleet) setSkipPreflight(skip bool) (previous bool) {
 	return previous
 }
 
-// openCampaigns are the runnable campaigns, the oldest first.
+// openCampaigns are the runnable campaigns of the worker's pool, the oldest first.
 type openCampaigns struct {
 	all       []*campaign
 	classes   [][]*campaign // by priority, the highest first
@@ -110,7 +110,7 @@ func (f *Fleet) open() (*openCampaigns, <-chan struct{}) {
 func (f *Fleet) sortOpen() *openCampaigns {
 	out := &openCampaigns{}
 	for _, c := range f.campaigns {
-		if c.record.Open() {
+		if c.record.Open() && c.record.MayUse(f.cfg.Pool) {
 			out.all = append(out.all, c)
 		}
 	}

@@ -75,6 +75,11 @@ func loadChart(t *testing.T) *chart.Chart {
 
 // render renders the chart as `helm install` does. It returns the texts of the files, without the notes.
 func render(c *chart.Chart, values map[string]any) (map[string]string, error) {
+	return renderIn(c, values, namespace)
+}
+
+// renderIn is render in another namespace.
+func renderIn(c *chart.Chart, values map[string]any, namespace string) (map[string]string, error) {
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return nil, err
 	}

@@ -51,11 +51,14 @@ func pods(t *testing.T, all []*unstructured.Unstructured) map[string]*corev1.Pod
 			found[object.GetName()] = pod
 		}
 	}
-	if len(found) != 3 {
-		t.Fatalf("%d objects have pods, want coordinator, worker and test", len(found))
+	if len(found) < 3 {
+		t.Fatalf("%d objects have pods, want coordinator, workers and test", len(found))
 	}
 	return found
 }
+
+// component returns the component of a pod: coordinator, worker or command.
+func component(pod *corev1.PodTemplateSpec) string { return pod.Labels["app.kubernetes.io/component"] }
 
 // flagValue returns the value of --name=value among the arguments of the first container.
 func flagValue(pod *corev1.PodTemplateSpec, name string) string {
@@ -107,11 +110,8 @@ func TestPodsHaveNoRights(t *testing.T) {
 func TestSecretsOfRoles(t *testing.T) {
 	for _, name := range examples(t) {
 		values := example(t, name)
-		for object, pod := range pods(t, mustRenderValues(t, values)) {
-			role := object[strings.LastIndex(object, "-")+1:]
-			if role == "test" {
-				role = "command"
-			}
+		for _, pod := range pods(t, mustRenderValues(t, values)) {
+			role := component(pod)
 			text := fmt.Sprint(pod.Spec.Volumes, pod.Spec.Containers[0].Env)
 			for _, other := range []string{"coordinator", "worker", "command"} {
 				if secret := "ddiff-" + other; other != role && (strings.Contains(text, "SecretName:"+secret+",") || strings.Contains(text, "Name:"+secret+",")) {
@@ -128,11 +128,15 @@ func TestSecretsOfRoles(t *testing.T) {
 // Kubernetes waits longer for a stopped worker than the worker for its checkpoints.
 func TestGracePeriod(t *testing.T) {
 	for _, name := range examples(t) {
-		worker := pods(t, mustRender(t, name))[release+"-ddiff-worker"]
-		grace, err := time.ParseDuration(flagValue(worker, "grace"))
-		must(t, err)
-		if limit := time.Duration(*worker.Spec.TerminationGracePeriodSeconds) * time.Second; limit < grace+5*time.Second {
-			t.Errorf("%s: Kubernetes kills a worker after %v, which stops within %v", name, limit, grace)
+		for _, worker := range pods(t, mustRender(t, name)) {
+			if component(worker) != "worker" {
+				continue
+			}
+			grace, err := time.ParseDuration(flagValue(worker, "grace"))
+			must(t, err)
+			if limit := time.Duration(*worker.Spec.TerminationGracePeriodSeconds) * time.Second; limit < grace+5*time.Second {
+				t.Errorf("%s: Kubernetes kills a worker after %v, which stops within %v", name, limit, grace)
+			}
 		}
 	}
 }
@@ -185,11 +189,11 @@ func TestArguments(t *testing.T) {
 	const noDevice, noNATS = 4, 9
 	for _, name := range examples(t) {
 		for object, pod := range pods(t, mustRender(t, name)) {
-			role := object[strings.LastIndex(object, "-")+1:]
-			if role == "test" {
+			role := component(pod)
+			if role == "command" {
 				continue
 			}
-			t.Run(name+"/"+role, func(t *testing.T) {
+			t.Run(name+"/"+object, func(t *testing.T) {
 				arguments := []string{role}
 				for _, argument := range pod.Spec.Containers[0].Args {
 					switch {
@@ -284,8 +288,7 @@ func matches(t *testing.T, selector *metav1.LabelSelector, of map[string]string)
 
 // Deployments, budgets, services and monitors select the pods that they are for, and no others.
 func TestSelectors(t *testing.T) {
-	values := example(t, "eks-spot")
-	all := mustRenderValues(t, values)
+	all := mustRender(t, "pools")
 	templates := pods(t, all)
 	for _, object := range all {
 		var paths []string
@@ -301,6 +304,9 @@ func TestSelectors(t *testing.T) {
 		must(t, err)
 		for name, pod := range templates {
 			got, want := labels.SelectorFromSet(selector).Matches(labels.Set(pod.Labels)), name == object.GetName()
+			if object.GetKind() == "PodMonitor" { // of all pools
+				want = component(pod) == "worker"
+			}
 			if got != want {
 				t.Errorf("%s %s selects the pods of %s: %v", object.GetKind(), object.GetName(), name, got)
 			}
@@ -323,7 +329,7 @@ func TestLabels(t *testing.T) {
 
 // With KEDA, the Deployment states no number of pods: an upgrade would reset it.
 func TestScaledDeploymentHasNoReplicas(t *testing.T) {
-	worker := find(t, mustRender(t, "eks-spot"), "Deployment", "-worker")
+	worker := find(t, mustRender(t, "eks-spot"), "Deployment", "-worker-default")
 	var deployment appsv1.Deployment
 	must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(worker.Object, &deployment))
 	if deployment.Spec.Replicas != nil {
@@ -335,7 +341,7 @@ func TestScaledDeploymentHasNoReplicas(t *testing.T) {
 func TestScalerReadsMetricOfLeader(t *testing.T) {
 	table, err := os.ReadFile("../../docs/telemetry.md")
 	must(t, err)
-	triggers, _, err := unstructured.NestedSlice(find(t, mustRender(t, "eks-spot"), "ScaledObject", "-worker").Object, "spec", "triggers")
+	triggers, _, err := unstructured.NestedSlice(find(t, mustRender(t, "eks-spot"), "ScaledObject", "-worker-default").Object, "spec", "triggers")
 	if err != nil || len(triggers) != 1 {
 		t.Fatalf("%d triggers: %v", len(triggers), err)
 	}
@@ -347,11 +353,14 @@ func TestScalerReadsMetricOfLeader(t *testing.T) {
 	if parts := strings.Split(address.Host, "."); len(parts) < 3 || parts[0] != service.GetName() || parts[1] != service.GetNamespace() || address.Port() != "9090" {
 		t.Errorf("KEDA reads %q as service and namespace", parts)
 	}
-	metric := metadata["valueLocation"].(string)
+	metric, pool, _ := strings.Cut(metadata["valueLocation"].(string), "{")
+	if pool != `pool="default"}` {
+		t.Errorf("KEDA reads the pool %s", pool)
+	}
 	for line := range strings.SplitSeq(string(table), "\n") {
 		if strings.Contains(line, "`"+metric+"`") {
-			if cells := strings.Split(line, "|"); len(cells) < 6 || strings.TrimSpace(cells[3]) != "gauge, `{item}`" || strings.TrimSpace(cells[4]) != "" || strings.TrimSpace(cells[5]) != "leader" {
-				t.Errorf("%s is not a gauge of the leader without labels: %s", metric, line)
+			if cells := strings.Split(line, "|"); len(cells) < 6 || strings.TrimSpace(cells[3]) != "gauge, `{item}`" || strings.TrimSpace(cells[4]) != "`pool`" || strings.TrimSpace(cells[5]) != "leader" {
+				t.Errorf("%s is not a gauge of the leader by pool: %s", metric, line)
 			}
 			return
 		}

@@ -24,6 +24,7 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("Accepted", func(t *testing.T) { testAccepted(t, s) })
+	t.Run("Releases", func(t *testing.T) { testReleases(t, s) })
 	t.Run("Refused", func(t *testing.T) { testRefused(t, s) })
 	t.Run("Upgrade", func(t *testing.T) { testUpgrade(t, s) })
 	t.Run("NATS", func(t *testing.T) { testNATS(t, s) })
@@ -46,6 +47,23 @@ func testAccepted(t *testing.T, s *apiServer) {
 		}
 	}
 	fmt.Printf("values=%d objects=%d accepted=%d\n", values, applied, accepted)
+}
+
+// testReleases applies two releases of one name and three pools in two namespaces.
+func testReleases(t *testing.T, s *apiServer) {
+	for _, space := range []string{"first", "second"} {
+		must(t, s.namespace(t.Context(), space))
+		files, err := renderIn(loadChart(t), example(t, "pools"), space)
+		must(t, err)
+		all, err := objects(files)
+		must(t, err)
+		for _, object := range all {
+			if object.GetNamespace() != space {
+				t.Errorf("%s %s is in the namespace %q", object.GetKind(), object.GetName(), object.GetNamespace())
+			}
+			must(t, s.accept(t, object))
+		}
+	}
 }
 
 // accept applies an object and its pod. A warning is an error.
@@ -109,23 +127,23 @@ func testRefused(t *testing.T, s *apiServer) {
 		path               []string
 		want               string
 	}{
-		{"minimal", "Deployment", "-worker", 1, []string{"spec", "replica"}, "field not declared in schema"},
-		{"minimal", "Deployment", "-worker", "two", []string{"spec", "replicas"}, "expected numeric"},
-		{"minimal", "Deployment", "-worker", "other", []string{"spec", "selector", "matchLabels", "app.kubernetes.io/name"}, "`selector` does not match template `labels`"},
-		{"minimal", "Deployment", "-worker", int64(-1), []string{"spec", "template", "spec", "terminationGracePeriodSeconds"}, "terminationGracePeriodSeconds"},
-		{"minimal", "Deployment", "-worker", true, []string{"spec", "template", "spec", "hostNetwork"}, "restricted"},
+		{"minimal", "Deployment", "-worker-default", 1, []string{"spec", "replica"}, "field not declared in schema"},
+		{"minimal", "Deployment", "-worker-default", "two", []string{"spec", "replicas"}, "expected numeric"},
+		{"minimal", "Deployment", "-worker-default", "other", []string{"spec", "selector", "matchLabels", "app.kubernetes.io/name"}, "`selector` does not match template `labels`"},
+		{"minimal", "Deployment", "-worker-default", int64(-1), []string{"spec", "template", "spec", "terminationGracePeriodSeconds"}, "terminationGracePeriodSeconds"},
+		{"minimal", "Deployment", "-worker-default", true, []string{"spec", "template", "spec", "hostNetwork"}, "restricted"},
 		{"minimal", "Deployment", "-coordinator", false, []string{"spec", "template", "spec", "securityContext", "runAsNonRoot"}, "restricted"},
 		{"minimal", "Deployment", "-coordinator", "3Gb", []string{"spec", "template", "spec", "containers", "0", "resources", "limits", "memory"}, "quantities must match"},
 		{"minimal", "Deployment", "-coordinator", "nowhere", []string{"spec", "template", "spec", "containers", "0", "volumeMounts", "0", "name"}, "Not found"},
 		{"minimal", "PodDisruptionBudget", "-coordinator", int64(1), []string{"spec", "minAvailable"}, "cannot be both set"},
 		{"minimal", "NetworkPolicy", "-worker", []any{"Inbound"}, []string{"spec", "policyTypes"}, "policyTypes"},
-		{"eks-spot", "ScaledObject", "-worker", int64(1), []string{"spec", "minReplicas"}, "field not declared in schema"},
-		{"eks-spot", "ScaledObject", "-worker", "many", []string{"spec", "maxReplicaCount"}, "expected numeric"},
-		{"eks-spot", "ScaledObject", "-worker", nil, []string{"spec", "scaleTargetRef"}, "scaleTargetRef"},
+		{"eks-spot", "ScaledObject", "-worker-default", int64(1), []string{"spec", "minReplicas"}, "field not declared in schema"},
+		{"eks-spot", "ScaledObject", "-worker-default", "many", []string{"spec", "maxReplicaCount"}, "expected numeric"},
+		{"eks-spot", "ScaledObject", "-worker-default", nil, []string{"spec", "scaleTargetRef"}, "scaleTargetRef"},
 		{"eks-spot", "PodMonitor", "-worker", "soon", []string{"spec", "podMetricsEndpoints", "0", "interval"}, "interval"},
 		{"eks-spot", "ServiceMonitor", "-coordinator", "x", []string{"spec", "endpoints", "0", "prot"}, "field not declared in schema"},
 		{"eks-spot", "PrometheusRule", "-ddiff", "a minute", []string{"spec", "groups", "0", "rules", "0", "for"}, "for"},
-		{"gke-spot", "ScaledJob", "-worker", int64(3), []string{"spec", "jobTargetRef", "paralelism"}, "field not declared in schema"},
+		{"gke-spot", "ScaledJob", "-worker-default", int64(3), []string{"spec", "jobTargetRef", "paralelism"}, "field not declared in schema"},
 	} {
 		t.Run(test.kind+"/"+strings.Join(test.path, "."), func(t *testing.T) {
 			s.warnings.take()

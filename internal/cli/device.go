@@ -126,14 +126,14 @@ func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
 	case d.NVIDIA():
 		options.EP = install.CUDA
 	case d.Provider == onnxruntime.ProviderWebGPU, d.Provider == onnxruntime.ProviderOpenVINO:
-		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for the plugin
+		options.EP = install.CPU // only the CPU build contains WebGPU, and is new enough for OpenVINO
 	}
 	lib, err := install.Locate(options)
 	if err != nil {
 		return nil, err
 	}
 	cfg.Library = lib.Path
-	if cfg.Plugin, err = plugin(cfg.Provider); err != nil {
+	if cfg.OpenVINO, err = openVINO(cfg.Provider); err != nil {
 		return nil, err
 	}
 	rt, err := onnxruntime.Open(cfg)
@@ -143,19 +143,19 @@ func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
 	return rt, err
 }
 
-// plugin returns the path of the OpenVINO plugin for a provider, or "". With auto, a damaged plugin is noted.
-func plugin(provider string) (string, error) {
+// openVINO returns the path of OpenVINO's library for a provider, or "". With auto, a damaged one is noted.
+func openVINO(provider string) (string, error) {
 	if provider != onnxruntime.ProviderAuto && provider != onnxruntime.ProviderOpenVINO {
 		return "", nil
 	}
-	lib, err := install.LocatePlugin("")
+	lib, err := install.LocateOpenVINO("")
 	switch {
 	case err == nil:
 		return lib.Path, nil
 	case provider == onnxruntime.ProviderOpenVINO:
 		return "", fmt.Errorf("use provider %s: %w", provider, err)
-	case errors.Is(err, install.ErrUnsupported): // no plugin for this platform
-	case !errors.Is(err, install.ErrNoPlugin) || os.Getenv(install.PluginVar) != "":
+	case errors.Is(err, install.ErrUnsupported): // none for this platform
+	case !errors.Is(err, install.ErrNoOpenVINO) || os.Getenv(install.OpenVINOVar) != "":
 		noteUnusable(err)
 	}
 	return "", nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,16 +123,31 @@ func flagValue(t *testing.T, args []string, name string) time.Duration {
 // Coordinator and workers reach NATS, store and collector under the names of services, and with the keys of the store.
 func TestComposeAddresses(t *testing.T) {
 	p := project(t)
-	keys := p.Services["s3"].Environment
+	admin := p.Services["s3"].Environment
 	for _, name := range []string{"coordinator", "worker-1", "worker-2"} {
 		env := p.Services[name].Environment
 		for key, want := range map[string]string{
 			"DDIFF_NATS_URL": "nats://nats:4222", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318",
-			"AWS_ACCESS_KEY_ID": *keys["ROOT_ACCESS_KEY_ID"], "AWS_SECRET_ACCESS_KEY": *keys["ROOT_SECRET_ACCESS_KEY"],
+			"AWS_SHARED_CREDENTIALS_FILE": "/run/secrets/aws",
 		} {
 			if env[key] == nil || *env[key] != want {
 				t.Errorf("%s: %s is not %s", name, key, want)
 			}
+		}
+		role, _, _ := strings.Cut(name, "-")
+		if s := p.Services[name].Secrets; len(s) != 1 || s[0].Source != role || s[0].Target != "aws" {
+			t.Errorf("%s mounts %+v", name, s)
+		}
+		keys, err := os.ReadFile(p.Secrets[role].File)
+		must(t, err)
+		for _, key := range []string{"ROOT_ACCESS_KEY_ID", "ROOT_SECRET_ACCESS_KEY"} {
+			if !strings.Contains(string(keys), *admin[key]) {
+				t.Errorf("the keys of %s are not those of the server: %s", name, key)
+			}
+		}
+		if test := strings.Join(p.Services[name].HealthCheck.Test, " "); !strings.Contains(test, "GET /readyz") ||
+			!slices.Contains(p.Services[name].Command, "127.0.0.1:8090") {
+			t.Errorf("%s: the health check %s does not ask /readyz", name, test)
 		}
 	}
 	for _, port := range []struct{ file, text string }{

@@ -9,7 +9,9 @@ require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/google/licenseclassifier/v2 v2.0.0
+	github.com/in-toto/attestation v1.2.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.1
+	google.golang.org/protobuf v1.36.12
 )
 
 require (

@@ -13,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	intoto "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // TestRelease builds the archives for both architectures twice, from clones in two folders, the second time without Go's
@@ -23,7 +26,10 @@ func TestRelease(t *testing.T) {
 		t.Skip("builds four programs, one without Go's cache: make release-test")
 	}
 	var folders []string
-	for _, environment := range [][]string{nil, {"GOCACHE=" + t.TempDir()}} {
+	key := filepath.Join(t.TempDir(), "key")
+	execute(t, root, nil, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "release", "-f", key)
+	sign := "SIGN=ssh-keygen -q -Y sign -n file -f " + key
+	for _, environment := range [][]string{{sign}, {sign, "GOCACHE=" + t.TempDir()}} {
 		clone := filepath.Join(t.TempDir(), "a folder of its own")
 		execute(t, root, nil, "git", "clone", "--quiet", ".", clone)
 		out := filepath.Join(t.TempDir(), "out")
@@ -32,8 +38,9 @@ func TestRelease(t *testing.T) {
 	}
 	names := filesOf(t, folders[0])
 	if want := []string{
-		"SHA256SUMS", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
+		"SHA256SUMS", "SHA256SUMS.sig", "ddiff-0.0.0-test-linux-amd64.cdx.json", "ddiff-0.0.0-test-linux-amd64.tar.gz",
 		"ddiff-0.0.0-test-linux-arm64.cdx.json", "ddiff-0.0.0-test-linux-arm64.tar.gz",
+		"ddiff-0.0.0-test.provenance.json",
 	}; !slices.Equal(names, want) {
 		t.Fatalf("%q, want %q", names, want)
 	}
@@ -47,10 +54,55 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	execute(t, folders[0], nil, "sha256sum", "--check", "--quiet", "SHA256SUMS")
+	checkSignature(t, folders[0], key+".pub")
+	checkProvenance(t, folders[0])
 	for _, arch := range []string{"amd64", "arm64"} {
 		checkArchive(t, folders[0], "ddiff-0.0.0-test-linux-"+arch)
 	}
 	archiveRuns(t, folders[0])
+}
+
+// checkSignature verifies the signed digests, and that others are refused.
+func checkSignature(t *testing.T, dir, public string) {
+	t.Helper()
+	key, err := os.ReadFile(public)
+	must(t, err)
+	signers := filepath.Join(t.TempDir(), "signers")
+	must(t, os.WriteFile(signers, append([]byte("release "), key...), 0o644))
+	verify := func(text []byte) error {
+		cmd := exec.CommandContext(t.Context(), "ssh-keygen", "-Y", "verify", "-n", "file", "-I", "release", "-f", signers, "-s", "SHA256SUMS.sig")
+		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(text)
+		return cmd.Run()
+	}
+	sums, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+	must(t, err)
+	if err := verify(sums); err != nil {
+		t.Errorf("the signature of SHA256SUMS: %v", err)
+	}
+	if verify(append(sums, '\n')) == nil {
+		t.Error("the signature fits other digests")
+	}
+}
+
+// checkProvenance compares the statement of provenance with the files and the commit.
+func checkProvenance(t *testing.T, dir string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "ddiff-0.0.0-test.provenance.json"))
+	must(t, err)
+	statement := &intoto.Statement{}
+	must(t, protojson.Unmarshal(data, statement))
+	must(t, statement.Validate())
+	if len(statement.Subject) != 4 {
+		t.Errorf("the provenance is about %v", statement.Subject)
+	}
+	for _, s := range statement.Subject {
+		if out := execute(t, dir, nil, "sha256sum", s.Name); !strings.HasPrefix(out, s.Digest["sha256"]+" ") {
+			t.Errorf("the provenance of %s has the digest %v", s.Name, s.Digest)
+		}
+	}
+	if commit := strings.TrimSpace(execute(t, root, nil, "git", "rev-parse", "HEAD")); !bytes.Contains(data, []byte(commit)) {
+		t.Errorf("the provenance lacks the commit %s", commit)
+	}
 }
 
 // TestCommitOfRelease: a release needs a checkout without changes, and one tag or a version that does not contradict it.

@@ -84,6 +84,11 @@ func TestUnitSettings(t *testing.T) {
 				t.Errorf("%s: %s=%v, want %q", u.name, key, u.values[key], want)
 			}
 		}
+		// Each role has its own credentials, which only root can read.
+		role := strings.TrimPrefix(strings.TrimSuffix(strings.TrimSuffix(u.name, ".service"), "@"), "ddiff-")
+		if got := u.first("LoadCredential"); got != "ddiff:/etc/ddiff/"+role {
+			t.Errorf("%s loads the credentials %q", u.name, got)
+		}
 		if u.first("StateDirectory") == "" || u.first("CacheDirectory") == "" {
 			t.Errorf("%s has no directories to write to", u.name)
 		}

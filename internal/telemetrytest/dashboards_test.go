@@ -84,8 +84,8 @@ func dashboards(t *testing.T) map[string]dashboard {
 // placeholder is a label in a legend.
 var placeholder = regexp.MustCompile(`{{(\w+)}}`)
 
-// definition is the query of a variable: label_values(METRIC, LABEL).
-var definition = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
+// definition is the query of a variable: label_values(METRIC, LABEL), of the chosen cluster or of all.
+var definition = regexp.MustCompile(`^label_values\((\w+)(?:\{ddiff_cluster="\$cluster"\})?, (\w+)\)$`)
 
 // substitute replaces the variables of Grafana in a query; it returns the names of the dashboard's own.
 func substitute(query string) (replaced string, names []string) {
@@ -169,6 +169,9 @@ func TestDashboards(t *testing.T) {
 					t.Errorf("%s: panel %q: %s: %v", file, p.Title, q.Expr, err)
 				}
 				if err := checkLeaders(query); err != nil {
+					t.Errorf("%s: panel %q: %s: %v", file, p.Title, q.Expr, err)
+				}
+				if err := checkClusters(query); err != nil {
 					t.Errorf("%s: panel %q: %s: %v", file, p.Title, q.Expr, err)
 				}
 				for _, m := range placeholder.FindAllStringSubmatch(q.Legend, -1) {

@@ -17,6 +17,9 @@ import (
 // own are the labels and values of metrics that Prometheus makes itself.
 var own = map[string][]string{"up": {}, "ALERTS": {"alertname", "alertstate", "severity"}}
 
+// target are the labels of all series: those of the process, and that of the cluster, which the chart sets.
+var target = []string{"job", "instance", "ddiff_cluster"}
+
 // exported describes a metric in Prometheus.
 type exported struct {
 	labels []string
@@ -43,7 +46,7 @@ func inPrometheus(t *testing.T) map[string]exported {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := exported{labels: []string{"job", "instance"}, closed: values}
+		e := exported{labels: slices.Clone(target), closed: values}
 		for _, k := range m.Labels {
 			e.labels = append(e.labels, inName(string(k)))
 		}
@@ -56,7 +59,7 @@ func inPrometheus(t *testing.T) map[string]exported {
 		out[name+"_bucket"] = e
 	}
 	for name, l := range own {
-		out[name] = exported{labels: append([]string{"job", "instance"}, l...)}
+		out[name] = exported{labels: slices.Concat(target, l)}
 	}
 	return out
 }
@@ -90,6 +93,22 @@ func checkLeaders(query string) error {
 				}
 				break
 			}
+		}
+		return nil
+	})
+	return err
+}
+
+// checkClusters requires that a query is about one cluster: every selector has a matcher.
+func checkClusters(query string) error {
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	if err != nil {
+		return err
+	}
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		v, ok := node.(*parser.VectorSelector)
+		if ok && !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "ddiff_cluster" }) {
+			err = fmt.Errorf("%s is that of all clusters", v.Name)
 		}
 		return nil
 	})

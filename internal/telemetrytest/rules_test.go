@@ -75,6 +75,9 @@ func TestRules(t *testing.T) {
 		if err := checkLeaders(r.Expr); err != nil {
 			t.Errorf("%s: %v", r.Alert, err)
 		}
+		if err := checkClusters(r.Expr); err != nil {
+			t.Errorf("%s: %v", r.Alert, err)
+		}
 		if r.For == "" || !slices.Contains([]string{"critical", "warning"}, r.Labels["severity"]) {
 			t.Errorf("%s: for %q, severity %q: an alert has a time, and is critical or a warning", r.Alert, r.For, r.Labels["severity"])
 		}

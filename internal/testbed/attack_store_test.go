@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,8 @@ func (x *wrongStore) set(stale, halved bool) {
 	x.stale, x.halved = stale, halved
 }
 
+var noneFailed = regexp.MustCompile(`(?m)^failed +0$`)
+
 // TestAttackStore runs campaigns through an S3 server that answers with one byte a second, with older versions, or with halved
 // bodies, while the leader is killed; and pulls the results all the time. Every item is done once, and every result verifies.
 func TestAttackStore(t *testing.T) {
@@ -127,7 +130,7 @@ func TestAttackStore(t *testing.T) {
 		leader.Kill()
 		for time.Since(begin) < attack.during {
 			pull()
-			if e := ask(t, c, "status", id); e.code != 0 || !strings.Contains(e.stdout, "failed    0") {
+			if e := ask(t, c, "status", id); e.code != 0 || !noneFailed.MatchString(e.stdout) {
 				t.Errorf("%s: status: %v", attack.name, e)
 			}
 			sleep(t.Context(), time.Second)
@@ -142,5 +145,26 @@ func TestAttackStore(t *testing.T) {
 				t.Errorf("%s: verify: %v", attack.name, e)
 			}
 		}
+	}
+}
+
+// TestAttackDeletedResults deletes half of the results of a campaign while it runs, in a real bucket. Their items are restored again
+// before it finishes.
+func TestAttackDeletedResults(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, Options{})
+	coordinator(t, c)
+	simulated(t, c, 100*time.Millisecond)
+	const items, half = 60, 15
+	id := submit(t, c, listFile(t, "deleted", items), "--canary", "0")
+	settled(t, c, id, 2*half)
+	found, err := filepath.Glob(filepath.Join(c.Results(id), "items", "*"))
+	must(t, err)
+	for _, dir := range found[:half] {
+		must(t, os.RemoveAll(dir))
+	}
+	wantFinished(t, c, id, items)
+	if n := c.Settled(id); n != items {
+		t.Errorf("%d results, want %d", n, items)
 	}
 }

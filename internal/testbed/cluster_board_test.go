@@ -18,6 +18,7 @@ func (n *NATS) connect(ctx context.Context, role Role) (*queue.Conn, error) {
 	if n.Authority != nil {
 		cfg.CAFile = n.Authority.File
 	}
+	cfg.CertFile, cfg.KeyFile = n.client.Cert, n.client.Key
 	return queue.Connect(ctx, cfg)
 }
 

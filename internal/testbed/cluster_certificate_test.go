@@ -51,7 +51,7 @@ func NewAuthority(dir string) (*Authority, error) {
 // Pair names the files of a certificate and its key, in PEM.
 type Pair struct{ Cert, Key string }
 
-// Issue signs a certificate for 127.0.0.1, for servers and clients. name is the stem of its file names.
+// Issue signs a certificate for the loopback addresses, for servers and clients. name is the stem of its file names.
 func (a *Authority) Issue(name string, until time.Time) (Pair, error) {
 	p := Pair{filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+".key")}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +62,7 @@ func (a *Authority) Issue(name string, until time.Time) (Pair, error) {
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		NotBefore: a.cert.NotBefore, NotAfter: until, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, DNSNames: []string{"localhost"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *Cluster) PutAs(ctx context.Context, role Role, key string) error {
 // open opens a bucket.
 func (s *S3) open(ctx context.Context, bucket string, k Keys) (*storage.S3, error) {
 	return storage.OpenS3(ctx, storage.S3Config{
-		Endpoint: "http://" + s.Address, Bucket: bucket, Region: "us-east-1", Addressing: storage.AddressingPath,
+		Endpoint: s.endpoint(s.Address), CAFile: s.caFile(), Bucket: bucket, Region: "us-east-1", Addressing: storage.AddressingPath,
 		AccessKey: k.Access, SecretKey: k.Secret,
 	})
 }

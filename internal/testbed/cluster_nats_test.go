@@ -21,6 +21,7 @@ type NATS struct {
 	// Authority signs the servers' certificates; nil without TLS.
 	Authority *Authority
 
+	client   Pair     // certificate of clients; empty: they need none
 	clients  []string // addresses for clients, host:port
 	monitors []string // addresses of the monitoring endpoints, http://host:port
 	users    *Users   // nil: no users, no permissions
@@ -34,6 +35,10 @@ type NATSOptions struct {
 	// Secure enables TLS and the users and permissions of docs/security; three servers then use
 	// the complete configuration from there.
 	Secure bool
+	// Mutual makes the servers require certificates of clients, with Secure and one server.
+	Mutual bool
+	// Host is the address of the servers. Default: 127.0.0.1.
+	Host string
 	// Until is the expiry of the servers' certificates. Default: in a day.
 	Until time.Time
 	// SyncAlways writes every message to disk before its acknowledgement.
@@ -65,7 +70,7 @@ func StartNATS(ctx context.Context, dir string, o NATSOptions) (*NATS, error) {
 	for range o.Servers {
 		var addresses [3]string
 		for i := range addresses {
-			if addresses[i], err = FreeAddress(ctx); err != nil {
+			if addresses[i], err = freeAddress(ctx, o.Host); err != nil {
 				return nil, err
 			}
 		}
@@ -82,6 +87,11 @@ func StartNATS(ctx context.Context, dir string, o NATSOptions) (*NATS, error) {
 			return nil, err
 		}
 		if n.users, err = newUsers(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	if o.Mutual {
+		if n.client, err = n.Authority.Issue("nats-client", o.Until); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +167,8 @@ func (n *NATS) config(name, dir string, i int, routes []string, pair Pair, o NAT
 	}
 	b.WriteString("}\n")
 	if o.Secure {
-		fmt.Fprintf(&b, "tls {\n  cert_file: %q\n  key_file: %q\n  timeout: 5\n}\n", pair.Cert, pair.Key)
+		fmt.Fprintf(&b, "tls {\n  cert_file: %q\n  key_file: %q\n  ca_file: %q\n  verify: %t\n  timeout: 5\n}\n",
+			pair.Cert, pair.Key, n.Authority.File, o.Mutual)
 		fmt.Fprintf(&b, "include %q\n", accountsFile)
 	}
 	if o.Servers > 1 {

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -30,7 +31,10 @@ func FreePort(ctx context.Context) (int, error) {
 }
 
 // FreeAddress returns an unused address of 127.0.0.1.
-func FreeAddress(ctx context.Context) (string, error) {
+func FreeAddress(ctx context.Context) (string, error) { return freeAddress(ctx, "") }
+
+// freeAddress returns an unused address of a loopback host, by default 127.0.0.1.
+func freeAddress(ctx context.Context, host string) (string, error) {
 	port, err := FreePort(ctx)
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), strconv.Itoa(port)), err
 }

@@ -112,7 +112,10 @@ func (st statement) of(bucket string, users []string) *statement {
 // addUser creates a user without permissions.
 func (s *S3) addUser(ctx context.Context, k Keys) error {
 	cmd := exec.CommandContext(ctx, s.Server.path, "admin", "--access", s.Admin.Access, "--secret", s.Admin.Secret,
-		"--endpoint-url", "http://"+s.Address, "create-user", "--access", k.Access, "--secret", k.Secret, "--role", "user")
+		"--endpoint-url", s.endpoint(s.Address), "create-user", "--access", k.Access, "--secret", k.Secret, "--role", "user")
+	if s.Authority != nil {
+		cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.Authority.File)
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("create S3 user %s: %w: %s", k.Access, err, out)
 	}
@@ -121,7 +124,13 @@ func (s *S3) addUser(ctx context.Context, k Keys) error {
 
 // setPolicy sets the policy of a bucket.
 func (s *S3) setPolicy(ctx context.Context, bucket string, p *policy) error {
+	transport, err := s.transport()
+	if err != nil {
+		return fmt.Errorf("set policy of bucket %s: %w", bucket, err)
+	}
+	defer transport.CloseIdleConnections()
 	client, err := minio.New(s.Address, &minio.Options{
+		Secure: s.Authority != nil, Transport: transport,
 		Creds: credentials.NewStaticV4(s.Admin.Access, s.Admin.Secret, ""), Region: "us-east-1", BucketLookup: minio.BucketLookupPath,
 	})
 	if err != nil {

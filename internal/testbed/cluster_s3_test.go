@@ -3,6 +3,7 @@ package testbed
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"ddiff/storage"
 	"ddiff/storage/s3test"
 )
 
@@ -21,6 +23,8 @@ type S3 struct {
 	Address string
 	// Root has a directory per bucket, with a file per object.
 	Root string
+	// Authority signs the server's certificate; nil without TLS.
+	Authority *Authority
 	// Admin has every permission.
 	Admin Keys
 }
@@ -36,8 +40,8 @@ func (k Keys) Environment() []string {
 // newKeys generates random keys.
 func newKeys() Keys { return Keys{rand.Text(), rand.Text()} }
 
-// StartS3 starts a server with its files in dir and waits until it answers.
-func StartS3(ctx context.Context, dir string) (*S3, error) {
+// StartS3 starts a server with its files in dir and waits until it answers. host is its address, by default 127.0.0.1.
+func StartS3(ctx context.Context, dir, host string, secure bool) (*S3, error) {
 	path, err := s3test.Binary(ctx)
 	if err != nil {
 		return nil, err
@@ -49,12 +53,22 @@ func StartS3(ctx context.Context, dir string) (*S3, error) {
 			return nil, fmt.Errorf("start versitygw: %w", err)
 		}
 	}
-	if s.Address, err = FreeAddress(ctx); err != nil {
+	if s.Address, err = freeAddress(ctx, host); err != nil {
 		return nil, err
 	}
+	args := []string{"--port", s.Address, "--health", "/health", "--quiet", "--iam-dir", accounts}
+	if secure {
+		if s.Authority, err = NewAuthority(dir); err != nil {
+			return nil, err
+		}
+		pair, err := s.Authority.Issue("s3", time.Now().Add(time.Hour))
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--cert", pair.Cert, "--key", pair.Key)
+	}
 	env := []string{"ROOT_ACCESS_KEY_ID=" + s.Admin.Access, "ROOT_SECRET_ACCESS_KEY=" + s.Admin.Secret}
-	s.Server = NewProcess(dir, "versitygw", env, path,
-		"--port", s.Address, "--health", "/health", "--quiet", "--iam-dir", accounts, "posix", s.Root)
+	s.Server = NewProcess(dir, "versitygw", env, path, append(args, "posix", s.Root)...)
 	if err := s.Server.Start(); err != nil {
 		return nil, err
 	}
@@ -65,18 +79,49 @@ func StartS3(ctx context.Context, dir string) (*S3, error) {
 	return s, nil
 }
 
+// endpoint returns the address of the server as a URL.
+func (s *S3) endpoint(address string) string {
+	if s.Authority != nil {
+		return "https://" + address
+	}
+	return "http://" + address
+}
+
+// caFile names the authority of the server, or nothing.
+func (s *S3) caFile() string {
+	if s.Authority == nil {
+		return ""
+	}
+	return s.Authority.File
+}
+
+// transport trusts the authority of the server.
+func (s *S3) transport() (*http.Transport, error) {
+	if s.Authority == nil {
+		return &http.Transport{}, nil
+	}
+	pool, err := storage.Authorities(s.Authority.File)
+	return &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}, err
+}
+
 // Ready waits until the server answers.
 func (s *S3) Ready(ctx context.Context) error {
+	transport, err := s.transport()
+	if err != nil {
+		return err
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+"/health", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.endpoint(s.Address)+"/health", nil)
 		if err != nil {
 			return err
 		}
-		if res, err := http.DefaultClient.Do(req); err == nil {
+		if res, err := client.Do(req); err == nil {
 			res.Body.Close() // only the status counts
 			if res.StatusCode == http.StatusOK {
 				return nil
@@ -105,5 +150,5 @@ func (s *S3) Store(bucket, proxy string) string {
 	if proxy == "" {
 		proxy = s.Address
 	}
-	return "s3://" + bucket + "?path_style=true&region=us-east-1&endpoint=" + url.QueryEscape("http://"+proxy)
+	return "s3://" + bucket + "?path_style=true&region=us-east-1&endpoint=" + url.QueryEscape(s.endpoint(proxy))
 }

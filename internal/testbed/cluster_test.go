@@ -27,6 +27,8 @@ type Options struct {
 	Program string
 	// NATS configures the NATS servers.
 	NATS NATSOptions
+	// SecureS3 makes the S3 server use TLS, with an authority of its own.
+	SecureS3 bool
 	// Directory stores results in a directory; no S3 server starts.
 	Directory bool
 	// Lease, Election and Stall are the timeouts of workers, leader and queue. Defaults: 5 s, 3 s and 3 s.
@@ -85,7 +87,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 
 // startS3 starts the S3 server with two buckets, and a key for each role.
 func (c *Cluster) startS3(ctx context.Context) (err error) {
-	if c.S3, err = StartS3(ctx, c.path("s3")); err != nil {
+	if c.S3, err = StartS3(ctx, c.path("s3"), c.o.NATS.Host, c.o.SecureS3); err != nil {
 		return err
 	}
 	for _, bucket := range []string{Bucket, Dataset} {
@@ -153,6 +155,9 @@ func (c *Cluster) Environment(role Role, cache string) []string {
 	env = append(env, c.NATS.Environment(role)...)
 	if c.S3 != nil {
 		env = append(env, c.keys[role].Environment()...)
+		if c.S3.Authority != nil {
+			env = append(env, "AWS_CA_BUNDLE="+c.S3.Authority.File)
+		}
 	}
 	return env
 }

@@ -90,5 +90,8 @@ func (n *NATS) Environment(role Role) []string {
 	if n.Authority != nil {
 		env = append(env, "DDIFF_NATS_CA="+n.Authority.File)
 	}
+	if n.client.Cert != "" {
+		env = append(env, "DDIFF_NATS_CERT="+n.client.Cert, "DDIFF_NATS_KEY="+n.client.Key)
+	}
 	return env
 }

@@ -30,7 +30,7 @@ func (w *watched) checkDashboards(ctx context.Context, campaign string, begin ti
 	if err != nil || len(files) == 0 {
 		w.fail("dashboards", fmt.Errorf("no dashboard: %v", err)) //nolint:errorlint // it may be nil
 	}
-	variables := strings.NewReplacer("$__rate_interval", "5s", "$campaign", campaign, "$instance", ".+")
+	variables := strings.NewReplacer("$__rate_interval", "5s", "$campaign", campaign, "$instance", ".+", "$cluster", "")
 	for _, file := range files {
 		var d struct {
 			Panels []struct {

@@ -156,7 +156,7 @@ func checkMessaging(s span) []error {
 			problems = append(problems, fmt.Errorf("span %q has %s %q, want %q", s.Name, key, got, want))
 		}
 	}
-	kinds := map[string]int{"send": kindProducer, "receive": kindClient, "process": kindConsumer, "settle": kindClient}
+	kinds := map[string]int{"send": kindProducer, "process": kindConsumer, "settle": kindClient}
 	operation := s.Attributes["messaging.operation.type"]
 	if want, ok := kinds[operation]; !ok || s.Kind != want {
 		problems = append(problems, fmt.Errorf("span %q has the operation %q and kind %d", s.Name, operation, s.Kind))

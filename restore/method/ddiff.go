@@ -68,6 +68,12 @@ const (
 // dataProximal is the data term's proximal operator in place of a step along its gradient, dataGradient.
 const dataProximal = "proximal"
 
+// The images with which a run begins.
+const (
+	startRough  = "rough"
+	startFilled = "filled"
+)
+
 // The answers.
 const (
 	answerSum    = "x_plus_u"
@@ -123,6 +129,10 @@ func (m ddiff) Info() Info {
 				Doc: "weight λ of the prior against the measurement in the proximal data step"},
 			parameter.Parameter{Name: "t_start", For: []string{"data_step"}, Time: true, Unit: "time index", Default: 500, Off: "from the last time",
 				Doc: "first time of the run with the proximal data step, steps − 1 if that is later; it begins with an image made from y"},
+			parameter.Parameter{Name: "start_noise", Added: true, For: []string{"data_step"}, Max: 1000,
+				Doc: "first time of the run as a factor of the measurement's noise, noise_std: the prior's noise level is that factor times as large; 0: t_start"},
+			parameter.Parameter{Name: "start", Added: true, For: []string{"data_step"}, Choices: []string{startRough, startFilled},
+				Doc: "image that the run with the proximal data step begins with: y or A⁺·y (rough), or with lost pixels filled from their neighbours"},
 			parameter.Parameter{Name: "cg_steps", For: []string{"data_step"}, Min: 1, Max: 100, Integer: true, Default: 5,
 				Doc: "iterations of conjugate gradients in the proximal data step of operators without a decomposition"},
 			parameter.Parameter{Name: "dual", For: []string{"data_step"}, Max: 1,
@@ -154,7 +164,11 @@ func (m ddiff) Plan(s Settings, schedule prior.Schedule, image operator.Shape) (
 	levels, err := Levels(schedule, s.Steps)
 	proximal := s.Word("data_step") == dataProximal
 	if err == nil && proximal {
-		levels, err = levelsFrom(schedule, int(s.Number("t_start")), s.Steps)
+		start := int(s.Number("t_start"))
+		if factor := s.Number("start_noise"); factor > 0 {
+			start = nearestTime(schedule, factor*s.Number("noise_std"), schedule.Steps())
+		}
+		levels, err = levelsFrom(schedule, start, s.Steps)
 	}
 	if err != nil {
 		return nil, err
@@ -231,7 +245,11 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	dual := m.dual && (!proximal || s.Number("dual") > 0) // else u is 0
 	x0 := b.State("x")                                    // x_t
 	if proximal {
-		rough, err := b.Rough()
+		begin := b.Rough
+		if s.Word("start") == startFilled {
+			begin = b.Filled
+		}
+		rough, err := begin()
 		if err != nil {
 			return Next{}, err
 		}

@@ -187,3 +187,21 @@ func TestDCDPPlan(t *testing.T) {
 		t.Errorf("times from %d to %d, want 999 to 996", steps[0].Time, steps[3].Time)
 	}
 }
+
+// With start_noise, the proximal run of DDiff begins where the prior's noise is that factor of the measurement's: at √((1−ᾱ)/ᾱ) = 0.2 for sigma 0.1
+// and the factor 2, and later for less noise.
+func TestStartNoise(t *testing.T) {
+	t.Parallel()
+	first := func(sigma, factor float64) int {
+		steps, _ := plan(t, method.DDiff(), 2, map[string]parameter.Value{"noise_std": parameter.Number(sigma), "start_noise": parameter.Number(factor)})
+		return steps[0].Time
+	}
+	for _, c := range []struct {
+		sigma, factor float64
+		want          int
+	}{{0.2, 1, 57}, {0.1, 2, 57}, {0.1, 1, 26}, {0.05, 1, 11}} {
+		if got := first(c.sigma, c.factor); got != c.want {
+			t.Errorf("sigma %g, factor %g: the run begins at %d, want %d", c.sigma, c.factor, got, c.want)
+		}
+	}
+}

@@ -140,10 +140,13 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 	return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}, nil
 }
 
+// Masked reports whether a mask says which entries of y are observed.
+func (o *Operator) Masked() bool { return o.expression.Variable != nil && o.expression.Variable.Weight }
+
 // Weighted applies the data term's weights to a residual in the shape of y: unobserved
 // pixels of an inpainting task do not count. Other tasks have no weights.
 func (o *Operator) Weighted(g *onnx.Graph, r, draws onnx.Value) onnx.Value {
-	if v := o.expression.Variable; v != nil && v.Weight {
+	if o.Masked() {
 		return g.Mul(r, draws)
 	}
 	return r
@@ -152,7 +155,7 @@ func (o *Operator) Weighted(g *onnx.Graph, r, draws onnx.Value) onnx.Value {
 // Observed returns the entries of v, in the shape of y, that the data term uses; draw is the encoded mask or kernel. Only
 // inpainting drops entries: v itself is returned otherwise.
 func (o *Operator) Observed(v, draw []float32) []float32 {
-	if u := o.expression.Variable; u == nil || !u.Weight {
+	if !o.Masked() {
 		return v
 	}
 	out := make([]float32, 0, len(v))

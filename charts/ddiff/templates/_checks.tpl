@@ -41,36 +41,65 @@
 {{- fail (printf "queue.replicas is %d, more than the %d NATS servers of the chart" (int $v.queue.replicas) (int $v.nats.config.cluster.replicas)) }}
 {{- end }}
 {{- end }}
-{{- $least := add $v.worker.graceSeconds 5 }}
-{{- if lt (int $v.worker.terminationGracePeriodSeconds) (int $least) }}
-{{- fail (printf "worker.terminationGracePeriodSeconds is %d; worker.graceSeconds=%d needs at least %d" (int $v.worker.terminationGracePeriodSeconds) (int $v.worker.graceSeconds) (int $least)) }}
-{{- end }}
-{{- if and (eq (toString $v.worker.maxSurge) "0") (eq (toString $v.worker.maxUnavailable) "0") }}
-{{- fail "worker.maxSurge and worker.maxUnavailable are both 0; an update could not replace a pod" }}
-{{- end }}
 {{- if eq (int $v.probes.port) (int $v.metrics.port) }}
 {{- fail (printf "probes.port and metrics.port are both %d" (int $v.probes.port)) }}
 {{- end }}
-{{- if include "ddiff.scaled" . }}
-{{- $s := $v.worker.scaling }}
+{{- if $v.worker.name }}
+{{- fail (printf "worker.name is %s; `worker` has what all pools share, name the pools in `workers`" $v.worker.name) }}
+{{- end }}
+{{- $names := list }}
+{{- range $v.workers }}
+{{- if not .name }}
+{{- fail "a pool of `workers` has no name" }}
+{{- end }}
+{{- if .serviceAccount }}
+{{- fail (printf "the pool %s has a serviceAccount; all pools share worker.serviceAccount" .name) }}
+{{- end }}
+{{- if has .name $names }}
+{{- fail (printf "two pools of `workers` have the name %s" .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- range include "ddiff.pools" . | fromJsonArray }}
+{{- $of := printf "pool %s:" .name }}
+{{- $least := add .graceSeconds 5 }}
+{{- if lt (int .terminationGracePeriodSeconds) (int $least) }}
+{{- fail (printf "%s terminationGracePeriodSeconds is %d; graceSeconds=%d needs at least %d" $of (int .terminationGracePeriodSeconds) (int .graceSeconds) (int $least)) }}
+{{- end }}
+{{- if and (eq (toString .maxSurge) "0") (eq (toString .maxUnavailable) "0") }}
+{{- fail (printf "%s maxSurge and maxUnavailable are both 0; an update could not replace a pod" $of) }}
+{{- end }}
+{{- if ne .kind "Deployment" }}
+{{- $s := .scaling }}
 {{- if not $v.metrics.enabled }}
-{{- fail (printf "worker.kind=%s needs metrics.enabled=true: KEDA reads the coordinators' metric" $v.worker.kind) }}
+{{- fail (printf "%s kind=%s needs metrics.enabled=true: KEDA reads the coordinators' metric" $of .kind) }}
 {{- end }}
 {{- if gt (int $s.min) (int $s.max) }}
-{{- fail (printf "worker.scaling.min is %d, more than worker.scaling.max=%d" (int $s.min) (int $s.max)) }}
+{{- fail (printf "%s scaling.min is %d, more than scaling.max=%d" $of (int $s.min) (int $s.max)) }}
 {{- end }}
 {{- if and (eq $s.trigger "prometheus") (not $s.prometheus.serverAddress) }}
-{{- fail "worker.scaling.prometheus.serverAddress is missing; worker.scaling.trigger=prometheus needs it" }}
+{{- fail (printf "%s scaling.prometheus.serverAddress is missing; scaling.trigger=prometheus needs it" $of) }}
 {{- end }}
-{{- if and (eq $v.worker.kind "ScaledObject") (eq $s.scaleIn "whenIdle") (gt (int $s.min) 0) }}
-{{- fail (printf "worker.scaling.min is %d: with scaleIn=whenIdle the number falls to 0 only; set min=0 or scaleIn=gradual" (int $s.min)) }}
+{{- if and (eq $s.trigger "metricsAPI") (not $v.coordinator.replicas) (not $v.coordinator.service) }}
+{{- fail (printf "%s coordinator.replicas is 0; set coordinator.service to the SERVICE.NAMESPACE whose metric KEDA reads, or scaling.trigger=prometheus" $of) }}
 {{- end }}
-{{- if and (eq $v.worker.kind "ScaledJob") $v.worker.podDisruptionBudget.enabled }}
-{{- fail "worker.podDisruptionBudget does not apply to jobs; disable it, or set worker.kind=ScaledObject" }}
+{{- if and (eq .kind "ScaledObject") (eq $s.scaleIn "whenIdle") (gt (int $s.min) 0) }}
+{{- fail (printf "%s scaling.min is %d: with scaleIn=whenIdle the number falls to 0 only; set min=0 or scaleIn=gradual" $of (int $s.min)) }}
 {{- end }}
-{{- if and (eq $v.worker.kind "ScaledJob") (gt (int $s.min) 0) }}
-{{- fail (printf "worker.scaling.min is %d: jobs end themselves; set min=0, or worker.kind=ScaledObject" (int $s.min)) }}
+{{- if and (eq .kind "ScaledJob") .podDisruptionBudget.enabled }}
+{{- fail (printf "%s podDisruptionBudget does not apply to jobs; disable it, or set kind=ScaledObject" $of) }}
 {{- end }}
+{{- if and (eq .kind "ScaledJob") (gt (int $s.min) 0) }}
+{{- fail (printf "%s scaling.min is %d: jobs end themselves; set min=0, or kind=ScaledObject" $of (int $s.min)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if and $v.coordinator.replicas $v.coordinator.service }}
+{{- fail (printf "coordinator.service is %s, the coordinators of another release; set coordinator.replicas=0" $v.coordinator.service) }}
+{{- end }}
+{{- $prometheus := include "ddiff.scaled" (dict "root" . "trigger" "prometheus") }}
+{{- if and (not $v.coordinator.replicas) (not $v.metrics.cluster) (or $v.metrics.podMonitor.enabled $v.metrics.prometheusRule.enabled $prometheus) }}
+{{- fail "metrics.cluster is missing; with coordinator.replicas=0 set that of the coordinators' release, NAMESPACE/FULLNAME by default" }}
 {{- end }}
 {{- if and (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled) (not $v.metrics.enabled) }}
 {{- fail "metrics.serviceMonitor and metrics.podMonitor need metrics.enabled=true" }}
@@ -78,7 +107,6 @@
 {{- if and $v.networkPolicy.enabled $v.networkPolicy.restrictEgress (hasPrefix "s3:" $v.store.address) (not $v.networkPolicy.egress) }}
 {{- fail "networkPolicy.egress is empty, so that the pods cannot reach the store; add a rule for it, or set networkPolicy.restrictEgress=false" }}
 {{- end }}
-{{- $prometheus := and (include "ddiff.scaled" .) (eq $v.worker.scaling.trigger "prometheus") }}
 {{- if and (or $v.metrics.serviceMonitor.enabled $v.metrics.podMonitor.enabled $prometheus) $v.networkPolicy.enabled (not $v.networkPolicy.metricsFrom) }}
 {{- fail "networkPolicy.metricsFrom is empty, so that Prometheus cannot read the metrics; name its pods, or set networkPolicy.enabled=false" }}
 {{- end }}

@@ -14,11 +14,33 @@
 {{- end }}
 {{- end }}
 
-{{/* ddiff.selector: the labels of a component's pods, which never change. Arguments: root, component. */}}
+{{/* ddiff.pools: the pools of workers as JSON; each has the values of `worker` and its own. */}}
+{{- define "ddiff.pools" -}}
+{{- $all := list -}}
+{{- range .Values.workers -}}
+{{- $all = append $all (mergeOverwrite (deepCopy $.Values.worker) .) -}}
+{{- end -}}
+{{ $all | toJson }}
+{{- end }}
+
+{{/* ddiff.workerName: the name of a pool's objects. Arguments: root, own (the pool). */}}
+{{- define "ddiff.workerName" -}}
+{{ include "ddiff.fullname" .root }}-worker-{{ .own.name }}
+{{- end }}
+
+{{/* ddiff.cluster: the name of the cluster in Prometheus. */}}
+{{- define "ddiff.cluster" -}}
+{{ .Values.metrics.cluster | default (printf "%s/%s" .Release.Namespace (include "ddiff.fullname" .)) }}
+{{- end }}
+
+{{/* ddiff.selector: the labels of a component's pods, or of a pool's, which never change. Arguments: root, component, pool. */}}
 {{- define "ddiff.selector" -}}
 app.kubernetes.io/name: {{ include "ddiff.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
+{{- with .pool }}
+ddiff/pool: {{ . }}
+{{- end }}
 {{- end }}
 
 {{/* ddiff.labels: the labels of an object. Arguments: root, component. */}}
@@ -28,11 +50,14 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: ddiff
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
-{{/* ddiff.image: the image of a component. Arguments: root, component. */}}
+{{/* ddiff.image: the image of a component. Arguments: root, own. */}}
 {{- define "ddiff.image" -}}
-{{- $image := (get .root.Values .component).image -}}
+{{- $image := .own.image -}}
 {{- if $image.digest -}}
 {{ $image.repository }}@{{ $image.digest }}
 {{- else -}}
@@ -52,7 +77,9 @@ default
 {{- end -}}
 {{- end }}
 
-{{/* ddiff.scaled: whether KEDA sets the number of workers; empty if not. */}}
+{{/* ddiff.scaled: whether KEDA sets the number of workers of a pool by a trigger; empty if not. Arguments: root, trigger. */}}
 {{- define "ddiff.scaled" -}}
-{{- if ne .Values.worker.kind "Deployment" }}yes{{ end -}}
+{{- range include "ddiff.pools" .root | fromJsonArray }}
+{{- if and (ne .kind "Deployment") (eq .scaling.trigger $.trigger) }}yes{{ end -}}
+{{- end -}}
 {{- end }}

@@ -1,4 +1,4 @@
-{{/* Parts of the pods. All take root and component. */}}
+{{/* Parts of the pods. All take root, component, own (the values of the component or pool) and pool (its name). */}}
 
 {{/* ddiff.addresses: the addresses of the NATS servers, with the user of the role. */}}
 {{- define "ddiff.addresses" -}}
@@ -86,18 +86,29 @@
 - name: OTEL_EXPORTER_OTLP_PROTOCOL
   value: {{ $v.telemetry.protocol | quote }}
 - name: OTEL_RESOURCE_ATTRIBUTES
-  value: "k8s.namespace.name={{ .root.Release.Namespace }},k8s.pod.name=$(POD_NAME),k8s.pod.uid=$(POD_UID),k8s.node.name=$(NODE_NAME)
+  value: "k8s.namespace.name={{ .root.Release.Namespace }},k8s.pod.name=$(POD_NAME),k8s.pod.uid=$(POD_UID),k8s.node.name=$(NODE_NAME),ddiff.cluster={{ include "ddiff.cluster" .root }}
     {{- range $key, $value := $v.telemetry.resourceAttributes }},{{ $key }}={{ $value }}{{ end }}"
 {{- end }}
-{{- with (get $v .component).extraEnv }}
+{{- with .own.extraEnv }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* ddiff.containerFields: the fields of a container that the values give as they are. */}}
+{{- define "ddiff.containerFields" -}}
+{{- with .own.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .own.lifecycle }}
+lifecycle:
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
 {{/* ddiff.arguments: the arguments that coordinators and workers share. */}}
 {{- define "ddiff.arguments" -}}
 {{- $v := .root.Values -}}
-{{- $own := get $v .component -}}
 - --name=$(POD_NAME)
 - --nats-wait={{ $v.queue.wait }}
 - --store={{ $v.store.address }}
@@ -123,8 +134,8 @@
 {{- if $v.sources.cacheMiB }}
 - --source-cache={{ int64 $v.sources.cacheMiB }}
 {{- end }}
-- --log-level={{ $own.logLevel }}
-- --log-format={{ $own.logFormat }}
+- --log-level={{ .own.logLevel }}
+- --log-format={{ .own.logFormat }}
 {{- end }}
 
 {{/* ddiff.secretMounts, ddiff.secretVolumes: the files of the role on NATS. */}}
@@ -146,7 +157,7 @@
 {{- define "ddiff.secretVolumes" -}}
 {{- $v := .root.Values -}}
 {{- $role := get $v.queue.roles .component -}}
-{{- $sizes := (get (get $v .component | default dict) "volumes") | default (dict "tmp" "64Mi" "cache" "64Mi") -}}
+{{- $sizes := dig "volumes" (dict "tmp" "64Mi" "cache" "64Mi") (.own | default dict) -}}
 - name: tmp
   emptyDir: {sizeLimit: {{ $sizes.tmp | quote }}}
 - name: cache
@@ -188,6 +199,9 @@
 # A file of its own, not a link, for the campaign of helm test.
 - {name: test, mountPath: /etc/ddiff/test/image.png, subPath: image.png, readOnly: true}
 {{- end }}
+{{- with .own.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "ddiff.volumes" -}}
@@ -217,6 +231,9 @@
 - name: test
   configMap: {name: {{ include "ddiff.fullname" .root }}-test}
 {{- end }}
+{{- with .own.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* ddiff.podSecurity, ddiff.containerSecurity: the Pod Security Standard `restricted`, and a read-only root. */}}
@@ -235,9 +252,9 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* ddiff.placement: where the pods of a component run. */}}
+{{/* ddiff.placement: where the pods of a component run, and what runs before them. */}}
 {{- define "ddiff.placement" -}}
-{{- $own := get .root.Values .component -}}
+{{- $own := .own -}}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
@@ -271,6 +288,10 @@ topologySpreadConstraints:
 {{- with $own.priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
+{{- with $own.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* ddiff.probes: start-up covers opening the device, readiness the connection to NATS. Liveness is the watchdog of the
@@ -295,14 +316,13 @@ livenessProbe:
 
 {{/* ddiff.podMetadata: labels and annotations of a component's pods. */}}
 {{- define "ddiff.podMetadata" -}}
-{{- $own := get .root.Values .component -}}
 labels:
-  {{- with $own.podLabels }}
+  {{- with merge (dict) .own.podLabels .root.Values.commonLabels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- include "ddiff.selector" . | nindent 2 }}
   app.kubernetes.io/part-of: ddiff
-{{- with $own.podAnnotations }}
+{{- with .own.podAnnotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}

@@ -1,8 +1,8 @@
-{{/* ddiff.workerPod: the pod template of a worker. */}}
+{{/* ddiff.workerPod: the pod template of a pool's workers. Its argument is that of the parts of pods. */}}
 {{- define "ddiff.workerPod" -}}
-{{- $v := .Values -}}
-{{- $worker := $v.worker -}}
-{{- $part := dict "root" . "component" "worker" -}}
+{{- $v := .root.Values -}}
+{{- $worker := .own -}}
+{{- $part := . -}}
 metadata:
   {{- include "ddiff.podMetadata" $part | nindent 2 }}
 spec:
@@ -28,6 +28,7 @@ spec:
       args:
         {{- include "ddiff.arguments" $part | nindent 8 }}
         - --grace={{ $worker.graceSeconds }}s
+        - --pool={{ $worker.name }}
         - --device={{ $worker.device }}
         - --precision={{ $worker.precision }}
         - --batch={{ $worker.batch }}
@@ -49,6 +50,9 @@ spec:
       env:
         {{- include "ddiff.environment" $part | nindent 8 }}
         {{- include "ddiff.process" $part | nindent 8 }}
+      {{- with include "ddiff.containerFields" $part }}
+      {{- . | nindent 6 }}
+      {{- end }}
       ports:
         - {name: probes, containerPort: {{ $v.probes.port }}}
         {{- if $v.metrics.enabled }}

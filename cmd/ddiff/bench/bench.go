@@ -62,7 +62,7 @@ func newBenchCommand() *cobra.Command {
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
-	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one (0: no limit)")
+	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one, without the compilations of PyTorch (0: no limit)")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (default: skip PyTorch)")
 	f.DurationVar(&o.compile, "torch-compile", 40*time.Second, "time after which no compilation of PyTorch begins (0: none)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
@@ -107,9 +107,6 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	r, err := o.measure(ctx, dir, photos, torch, stderr)
 	if err != nil {
 		return err
-	}
-	if made := len(r.timings[r.settings[0]]); made < o.rounds {
-		fmt.Fprintf(stdout, "%d of %d rounds within %v\n", made, o.rounds, o.limit)
 	}
 	r.printCampaigns(stdout)
 	if torch != nil {
@@ -180,7 +177,7 @@ func (o benchOptions) summary(r benchResults, torch bool) (string, error) {
 		}
 		line += name + "=" + value + " "
 	}
-	first := r.timings[r.settings[0]][0]
-	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f", first.provider,
-		first.precision, r.of(r.settings[0], timing.ofCampaign).median), nil
+	made := r.timings[r.settings[0]]
+	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f rounds=%d of=%d", made[0].provider, made[0].precision,
+		r.of(r.settings[0], timing.ofCampaign).median, len(made), o.rounds), nil
 }

@@ -99,8 +99,8 @@ func (o benchOptions) openNetwork(ctx context.Context, e embedded.Campaign, n in
 	return b, errors.Join(run(), run())
 }
 
-// timeCampaign runs one campaign with batches of n in the new directory out. It times the network alone before and after
-// it, because the machine's speed drifts. alone: it then times the solver alone.
+// timeCampaign runs one campaign with batches of n in the new directory out, with models that were compiled before, as in a long campaign.
+// It times the network alone before and after it, because the machine's speed drifts. alone: it then times the solver alone.
 func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, alone bool, stderr io.Writer) (timing, error) {
 	spec := manifest.Default()
 	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
@@ -126,6 +126,13 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 		}
 		before, err := network.milliseconds()
 		if err != nil {
+			return err
+		}
+		plan, err := o.plan(e, task, t.precision)
+		if err != nil {
+			return err
+		}
+		if _, err := e.Engine.Solver(plan, n); err != nil {
 			return err
 		}
 		var begin time.Time // of the work, once the dataset is read

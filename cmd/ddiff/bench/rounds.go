@@ -38,7 +38,6 @@ type benchResults struct {
 // machine.
 func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
 	r := benchResults{timings: map[setting][]timing{}, torch: map[setting][]float64{}}
-	start := time.Now()
 	var run map[int][]string
 	if torch != nil {
 		var err error
@@ -54,7 +53,7 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 			r.variants = append(r.variants, setting{name, n})
 		}
 	}
-	var longest time.Duration
+	start, longest := time.Now(), time.Duration(0)
 	for round := range o.rounds {
 		if o.over(round, time.Since(start), longest) {
 			break

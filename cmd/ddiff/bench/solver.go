@@ -13,23 +13,28 @@ import (
 	"ddiff/restore/solver"
 )
 
-// timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is
-// the median over the calls of a run but the first, unless that one makes all steps; ddiff_torch.bench measures PyTorch in this way.
-func (o benchOptions) timeSolver(ctx context.Context, e embedded.Campaign, task string, n int, precision onnxruntime.Precision) (float64, error) {
+// plan returns the plan of a task. Campaigns use the solver that is compiled for it.
+func (o benchOptions) plan(e embedded.Campaign, task string, precision onnxruntime.Precision) (restore.Plan, error) {
 	sigma := 0.05
 	settings, err := method.Builtin().Resolve(method.Request{
 		Method: "ddiff", Preset: e.Spec.Preset, Task: task, Sigma: &sigma, Steps: o.steps,
 	}, e.Prior.Schedule.Steps())
 	if err != nil {
-		return 0, err
+		return restore.Plan{}, err
 	}
 	params, err := operator.Builtin().Parameters(task, nil)
-	if err != nil {
-		return 0, err
-	}
-	plan := restore.Plan{
+	return restore.Plan{
 		Task: task, Params: params, Solver: settings, Precision: precision,
 		Image: operator.Shape{Channels: e.Prior.Card.Channels, Height: o.size, Width: o.size},
+	}, err
+}
+
+// timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is
+// the median over the calls of a run but the first, unless that one makes all steps; ddiff_torch.bench measures PyTorch in this way.
+func (o benchOptions) timeSolver(ctx context.Context, e embedded.Campaign, task string, n int, precision onnxruntime.Precision) (float64, error) {
+	plan, err := o.plan(e, task, precision)
+	if err != nil {
+		return 0, err
 	}
 	s, err := e.Engine.Solver(plan, n)
 	if err != nil {

@@ -73,6 +73,9 @@ func (o benchOptions) startTorch(ctx context.Context, dir string, stderr io.Writ
 	cmd := exec.CommandContext(ctx, o.torch, "-m", "ddiff_torch.bench", "--serve", "--prior", model,
 		"--threads", strconv.Itoa(threads), "--size", strconv.Itoa(o.size))
 	cmd.Dir, cmd.Stderr = o.tools, stderr
+	if cache, err := os.UserCacheDir(); err == nil { // what one bench compiles, the next one loads
+		cmd.Env = append(os.Environ(), "TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cache, "ddiff", "torch"))
+	}
 	p := &torchProcess{cmd: cmd}
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err

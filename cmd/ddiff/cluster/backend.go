@@ -22,6 +22,7 @@ type backend interface {
 	SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error)
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
+	Notify(ctx context.Context, id string) (api.Controlled, error)
 	Dead(ctx context.Context, id string) (api.DeadLetters, error)
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)

@@ -43,6 +43,8 @@ type coordinatorOptions struct {
 
 	maxResults, maxDead int64
 	archive             time.Duration
+	pools               []string
+	notify              notifyFlags
 	sources             cli.SourceFlags
 	process             cli.ProcessFlags
 	listen              listenFlags
@@ -70,6 +72,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.process.Add(f, "info")
 	o.listen.add(f, false)
 	o.api.add(f)
+	o.notify.add(f)
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -79,6 +82,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
 	f.Int64Var(&o.maxDead, "max-dead", 0, "largest `number` of dead letters in the queue (default 1 million, below 0: no limit)")
+	f.StringSliceVar(&o.pools, "pools", []string{manifest.DefaultPool}, "`names` of pools whose workers a scaler starts: ddiff.queue.lag has them also without workers")
 	return cmd
 }
 
@@ -104,6 +108,11 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	if err := o.api.check(); err != nil {
 		return err
+	}
+	for _, pool := range o.pools {
+		if err := manifest.CheckPool(pool); err != nil {
+			return cli.Usage(fmt.Errorf("--pools: %w", err))
+		}
 	}
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
@@ -169,6 +178,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	sources.Transfer = transfer
 	// Spans for each object would be as many as a campaign has items.
 	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
+	notifier, err := o.notify.open(board, metered, tel.Logger)
+	if err != nil {
+		return err
+	}
 	service, err := coordinator.New(coordinator.Config{
 		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
@@ -178,7 +191,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive,
+		ArchiveAfter: o.archive, Pools: o.pools, Notifier: notifier,
 		Inspect: func(campaign string) (*queue.Queue, error) {
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},

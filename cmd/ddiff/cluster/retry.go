@@ -18,7 +18,7 @@ import (
 
 func newRetryCommand() *cobra.Command {
 	var flags backendFlags
-	var failed, dead, missing, list, asJSON bool
+	var failed, dead, missing, list, notification, asJSON bool
 	var where string
 	cmd := &cobra.Command{
 		Use:   "retry CAMPAIGN [ITEM...]",
@@ -27,7 +27,7 @@ func newRetryCommand() *cobra.Command {
 			"Dataset rows that could not be read are read again. The command waits for the coordinator's answer.\n" +
 			"--missing compares the manifest with the results in storage, and replaces the queue by the items without a result.\n" +
 			"The coordinator does this automatically if the queue has lost items.\n" +
-			"--list retries nothing. It lists the dead items; with --json it prints each with its reason, log and work item.",
+			"--notification sends the last notification of the campaign again. --list retries nothing. It lists the dead items; with --json it prints each with its reason, log and work item.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'\n" +
 			"  ddiff retry night-photos-5f0c11d2 --list",
 		Args: cobra.MinimumNArgs(1),
@@ -41,6 +41,17 @@ func newRetryCommand() *cobra.Command {
 				return listDead(cmd, flags, campaign, items, asJSON)
 			case asJSON:
 				return cli.Usage(errors.New("retry: --json is for --list"))
+			case notification && (failed || dead || missing || where != "" || len(items) > 0):
+				return cli.Usage(errors.New("retry: --notification retries no items; leave the other conditions away"))
+			case notification:
+				return flags.with(cmd.Context(), func(b backend) error {
+					c, err := b.Notify(cmd.Context(), campaign)
+					if err != nil {
+						return err
+					}
+					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: notification of %s requested\n", c.ID, c.Phase)
+					return err
+				})
 			case missing && (failed || dead || where != "" || len(items) > 0):
 				return cli.Usage(errors.New("retry: --missing publishes all items without a result; leave the other conditions away"))
 			case len(items) > 0 && (failed || where != ""):
@@ -80,6 +91,7 @@ func newRetryCommand() *cobra.Command {
 	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
 	f.BoolVar(&missing, "missing", false, "publish the items without a result in storage")
 	f.StringVar(&where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
+	f.BoolVar(&notification, "notification", false, "retry no items: send the campaign's last notification again")
 	f.BoolVar(&list, "list", false, "only list the dead items")
 	f.BoolVar(&asJSON, "json", false, "with --list: print one JSON object for each item")
 	return cmd

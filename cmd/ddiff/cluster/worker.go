@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/guard"
 	"ddiff/internal/cli"
+	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
@@ -31,6 +32,7 @@ type workerOptions struct {
 
 	store       string
 	name        string
+	pool        string
 	batch       string
 	grace       time.Duration
 	listen      listenFlags
@@ -67,6 +69,7 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	o.process.Add(f, "info")
 	f.StringVar(&o.store, "store", "", "address of the result store (default: the coordinator's)")
 	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process id)")
+	f.StringVar(&o.pool, "pool", manifest.DefaultPool, "`name` of this worker's pool: it leases no items of campaigns that ask for another one")
 	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
 	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
 	o.listen.add(f, true)
@@ -108,6 +111,9 @@ func (o workerOptions) check() error {
 	}
 	if _, err := o.sources.Config("", nil); err != nil {
 		return err
+	}
+	if err := manifest.CheckPool(o.pool); err != nil {
+		return cli.Usage(fmt.Errorf("--pool: %w", err))
 	}
 	switch {
 	case o.grace <= 0:

@@ -121,7 +121,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 	p.onClose(func() error { from.Close(); return nil })
 
 	cfg := fleet.Config{
-		Board: p.board, Store: store, Sources: from, Batch: batch, Logger: p.log,
+		Board: p.board, Store: store, Sources: from, Pool: p.o.pool, Batch: batch, Logger: p.log,
 		Hints: queue.NewHints(nc),
 		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
 			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign, Logger: p.log, Tracer: p.tel.Tracer("queue")})
@@ -245,7 +245,7 @@ func (p *workerProcess) run(ctx context.Context) error {
 	}
 	p.onClose(stopLeases)
 	p.probes.change(nil, func() error { return p.ready(ctx) }, func() error { return health(workers) })
-	p.log.Info("worker is ready", "name", p.name, "provider", p.provider(), "device", p.deviceName())
+	p.log.Info("worker is ready", "name", p.name, "pool", p.o.pool, "provider", p.provider(), "device", p.deviceName())
 	return within(ctx, p.o.grace, func() error { return p.work(ctx, workers) })
 }
 
@@ -258,7 +258,7 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 	}{p.fleet}
 	for _, w := range workers {
 		services = append(services,
-			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Precisions: p.precisions, Auto: p.auto, Logger: p.log})
+			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Pool: p.o.pool, Precisions: p.precisions, Auto: p.auto, Logger: p.log})
 	}
 	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,13 +46,13 @@ func newWorkersCommand() *cobra.Command {
 
 func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
 	w := table.NewWriter(out, table.Texts)
-	fmt.Fprintln(w, "NAME\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
+	fmt.Fprintln(w, "NAME\tPOOL\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
 	for _, b := range beats {
 		device := b.Provider
 		if b.Device != "" {
 			device += " " + b.Device
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%v ago\t%s\t%s\n", b.Name, device, b.Items, now.Sub(b.At).Round(time.Second), b.Campaign, workerState(b))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%v ago\t%s\t%s\n", b.Name, cmp.Or(b.Pool, manifest.DefaultPool), device, b.Items, now.Sub(b.At).Round(time.Second), b.Campaign, workerState(b))
 	}
 	return w.Flush()
 }

@@ -19,24 +19,24 @@ import (
 
 // newProbeCommand returns the command of the process that opens a device: a provider may crash.
 func newProbeCommand() *cobra.Command {
-	var library, plugin string
+	var library, openVINO string
 	cmd := &cobra.Command{
 		Use: "probe DEVICE", Short: "Open a device and print the version of ONNX Runtime", Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return serveProbe(args[0], library, plugin, cmd.OutOrStdout())
+			return serveProbe(args[0], library, openVINO, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&library, "onnxruntime", "", "ONNX Runtime library")
-	cmd.Flags().StringVar(&plugin, "plugin", "", "OpenVINO plugin")
+	cmd.Flags().StringVar(&openVINO, "openvino", "", "library of OpenVINO")
 	return cmd
 }
 
-func serveProbe(device, library, plugin string, stdout io.Writer) error {
+func serveProbe(device, library, openVINO string, stdout io.Writer) error {
 	d, err := onnxruntime.ParseDevice(device)
 	if err != nil {
 		return cli.Usage(err)
 	}
-	rt, err := onnxruntime.Open(onnxruntime.Config{Library: library, Plugin: plugin, Provider: d.Provider, Device: d.Index})
+	rt, err := onnxruntime.Open(onnxruntime.Config{Library: library, OpenVINO: openVINO, Provider: d.Provider, Device: d.Index})
 	if err != nil {
 		return err
 	}
@@ -45,14 +45,14 @@ func serveProbe(device, library, plugin string, stdout io.Writer) error {
 }
 
 // probe opens a device in a process of its own and returns the version of ONNX Runtime.
-func probe(ctx context.Context, device, library, plugin string) (string, error) {
+func probe(ctx context.Context, device, library, openVINO string) (string, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("locate this program's executable: %w", err)
 	}
 	args := []string{"doctor", "probe", device, "--onnxruntime", library}
-	if plugin != "" {
-		args = append(args, "--plugin", plugin)
+	if openVINO != "" {
+		args = append(args, "--openvino", openVINO)
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stdout, stderr bytes.Buffer

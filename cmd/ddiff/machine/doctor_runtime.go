@@ -20,9 +20,9 @@ func runtimeFindings(ctx context.Context, path string) ([]finding, error) {
 		return []finding{missing("ONNX Runtime", firstLine(err), "run: ddiff runtime install")}, err
 	}
 	out := []finding{found("ONNX Runtime", "%s, build for %s, %s (%s)", lib.Version, lib.EP, lib.Path, lib.Source)}
-	plugin, noPlugin := install.LocatePlugin("")
+	openVINO, noOpenVINO := install.LocateOpenVINO("")
 	open := func(name, device, remedy string) error {
-		version, err := probe(ctx, device, lib.Path, plugin.Path)
+		version, err := probe(ctx, device, lib.Path, openVINO.Path)
 		if err != nil {
 			out = append(out, missing(name, "cannot be opened: "+lastPart(err), remedy))
 			return err
@@ -34,8 +34,8 @@ func runtimeFindings(ctx context.Context, path string) ([]finding, error) {
 	if failure != nil {
 		failure = fmt.Errorf("%w: %w", onnxruntime.ErrRuntime, failure)
 	}
-	if noPlugin != nil {
-		reason, _, _ := strings.Cut(firstLine(noPlugin), "; run: ")
+	if noOpenVINO != nil {
+		reason, _, _ := strings.Cut(firstLine(noOpenVINO), "; run: ")
 		out = append(out, missing("provider openvino", reason, "optional, on x86-64 Linux: run: ddiff runtime install --ep openvino"))
 	} else {
 		_ = open("provider openvino", onnxruntime.ProviderOpenVINO, "use --device cpu") // optional

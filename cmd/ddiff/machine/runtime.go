@@ -14,7 +14,7 @@ func newRuntimeCommand() *cobra.Command {
 	inst := &cobra.Command{
 		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
 		Long: "Download ONNX Runtime with the first client that works: npm, pip, or https from the project's release\n" +
-			"page (cpu); Maven (cuda). Or its OpenVINO plugin, with pip. Or take it from an archive. Verify the archive\n" +
+			"page (cpu); Maven (cuda). Or OpenVINO, with pip. Or take it from an archive. Verify the archive\n" +
 			"and each of its files against pinned digests, and install it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Progress = func(stage string) { fmt.Fprintln(cmd.ErrOrStderr(), stage) }
@@ -34,7 +34,7 @@ func newRuntimeCommand() *cobra.Command {
 			return nil
 		},
 	}
-	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu, cuda, or openvino (a plugin for the cpu build, for x86-64 CPUs)")
+	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu, cuda, or openvino (beside the cpu build, for x86-64 CPUs)")
 	inst.Flags().StringVar(&opts.Client, "client", "", "download with npm, pip, https or maven; default: the first that works")
 	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
 	where := &cobra.Command{

@@ -64,7 +64,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures (default: beside each input)")
 	f.BoolVar(&o.force, "force", false, "replace existing files")
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: they are removed)")
-	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; see: ddiff methods (default ddiff)")
+	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
 	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+cli.Words(c.Methods.Presets())+" (default \"natural\")")
 	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, an ONNX file or the `folder` of a bundle (default \"bundled\")")
 	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
@@ -72,7 +72,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.Solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
 	f.StringArrayVar(&o.Sweeps, "set", nil, "one restoration per value of `NAME=VALUE[,VALUE]`: sigma, photons, steps, an operator or solver parameter; repeatable")
 	f.Uint64Var(&o.Spec.Seed, "seed", 0, "`seed` of every random draw")
-	f.IntVar(&o.Spec.Runs, "runs", 0, "restorations per picture, each with other solver noise (default 1)")
+	f.IntVar(&o.Spec.Runs, "runs", 0, "restorations per picture, each with other solver noise; above 1 also their mean and deviation (default 1)")
 	f.IntVar(&o.Spec.Batch, "batch", 0, "pictures per solver call (0: automatic)")
 	f.StringVar(&o.Spec.Tile, "tile", "", "side in `pixels` of the tiles in which the network predicts on larger pictures: auto, off, or a number (default off)")
 	f.IntVar(&o.Overlap, "overlap", 0, "least number of `pixels` that neighbouring tiles share (default a quarter of the tile)")
@@ -96,6 +96,11 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
+	for _, text := range choices(spec) {
+		if !o.JSON && !o.Quiet {
+			fmt.Fprintln(stderr, "method:", cli.Printable(text))
+		}
+	}
 	remove := func() error { return nil }
 	if o.results == "" {
 		if spec.Output, err = hiddenOutput(spec, inputs); err != nil {
@@ -114,7 +119,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		w.fail(name, refused[name])
 	}
 	if skipped > 0 && !o.JSON && !o.Quiet {
-		fmt.Fprintf(stderr, "skipped %d files that are neither pictures nor .npy\n", skipped)
+		fmt.Fprintf(stderr, "skipped files, neither pictures nor .npy: %d\n", skipped)
 	}
 	if len(todo) == 0 {
 		return w.summarize(manifest.Counts{}, nil)
@@ -165,11 +170,25 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		spec.Output = o.results
 	}
 	o.Spec.Output = spec.Output // --out is not that of run
+	auto := !flags.Changed("method")
+	if slices.Contains(o.Methods, autoMethod) {
+		if len(o.Methods) > 1 {
+			return nil, cli.Usage(errors.New("restore: --method auto chooses the method; name no other one with it"))
+		}
+		auto = true
+		flags.Lookup("method").Changed = false // the default of a campaign
+	}
 	if err := o.Override(flags, spec); err != nil {
 		if cli.ExitCode(err) == cli.ExitPrior {
 			return nil, err
 		}
 		return nil, cli.Usage(err)
+	}
+	// Settings of a person, and other priors than the measured one, leave nothing to choose.
+	if auto && !slices.ContainsFunc([]string{"preset", "prior", "solver"}, flags.Changed) {
+		if err := chooseMethods(spec, o.Catalogue); err != nil {
+			return nil, err
+		}
 	}
 	vocabulary := o.Catalogue.Vocabulary()
 	vocabulary.Required = nil // see below: every input is required
@@ -236,6 +255,8 @@ type restoration struct {
 	Warnings []manifest.Warning `json:"warnings,omitempty"`
 	ID       string             `json:"id,omitempty"`
 	Task     string             `json:"task"`
+	Method   string             `json:"method,omitempty"`
+	Choice   string             `json:"choice,omitempty"` // why it was chosen; empty: a person named it
 	Metrics  manifest.Metrics   `json:"metrics"`
 	// Sigma is the noise level that was estimated; nil: it was given.
 	Sigma *float64 `json:"estimated_sigma,omitempty"`

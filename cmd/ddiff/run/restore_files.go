@@ -350,15 +350,24 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 		cells[i] = c
 		v.Add(c, "")
 	}
+	runs, tails := map[string][]manifest.Result{}, []string(nil)
 	for i, res := range results {
 		if res.Outcome != manifest.OutcomeDone {
 			continue
 		}
 		tail := strings.TrimPrefix(strings.TrimPrefix(v.Tail(cells[i], "", false), resultname.Safe(res.Item.Task)), ".")
 		if w.spec.Runs > 1 {
+			if runs[tail] = append(runs[tail], res); len(runs[tail]) == 2 {
+				tails = append(tails, tail)
+			}
 			tail = strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
 		}
 		w.write(ctx, res, tail)
+	}
+	for _, tail := range tails {
+		if err := w.writeSpread(ctx, w.inputs[name], tail, runs[tail]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -387,7 +396,7 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		w.warned++
 	}
 	if w.JSON {
-		out := restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Metrics, nil}
+		out := restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Item.Method, res.Item.Choice, res.Metrics, nil}
 		if res.Item.SigmaEstimated {
 			out.Sigma = &res.Item.Sigma
 		}
@@ -443,7 +452,7 @@ func (w *pictureWriter) fail(name string, err error) {
 // summarize prints the counts. Its error has the inputs without a restored picture.
 func (w *pictureWriter) summarize(n manifest.Counts, ran error) error {
 	if w.skipped > 0 && !w.JSON {
-		fmt.Fprintf(w.stderr, "skipped %d pictures that are restored already; --force restores them again\n", w.skipped)
+		fmt.Fprintf(w.stderr, "skipped pictures, restored already: %d; --force restores them again\n", w.skipped)
 	}
 	failed := n.Failed + len(w.errs)
 	if w.JSON {

@@ -119,7 +119,7 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 // public removes secrets from the addresses of a campaign.
 func public(c *manifest.Campaign) {
 	d := &c.Spec.Dataset
-	for _, text := range []*string{&d.Path, &d.Mask, &d.Kernel, &c.Spec.Prior} {
+	for _, text := range []*string{&d.Path, &d.Mask, &d.Kernel, &c.Spec.Prior, &c.Spec.Notify} {
 		*text = redact.Address(*text)
 	}
 }

@@ -35,8 +35,8 @@ func TestBill(t *testing.T) {
 				Files: []install.File{{Name: "libonnxruntime.so.1", Size: 1, SHA256: sum}},
 			},
 			{
-				EP: install.OpenVINO, Version: "1.8.1", Client: install.ClientPip, Archive: "openvino.whl", Digest: "sha512:" + strings.Repeat("QUJD", 21) + "QQ==",
-				Files: []install.File{{Name: "plugin.so", Size: 1, SHA256: sum}},
+				EP: install.OpenVINO, Version: "2026.4.1", Client: install.ClientPip, Archive: "openvino.whl", Digest: "sha512:" + strings.Repeat("QUJD", 21) + "QQ==",
+				Files: []install.File{{Name: "libopenvino_c.so", Size: 1, SHA256: sum}},
 			},
 		},
 	}
@@ -56,7 +56,7 @@ func TestBill(t *testing.T) {
 		t.Error("two bills of one program differ")
 	}
 	for _, want := range []string{
-		`"pkg:golang/example.org/module@v1.0.0"`, `"pkg:pypi/onnxruntime@1.30.0"`, `"pkg:pypi/onnxruntime-ep-openvino@1.8.1"`, `"libonnxruntime.so.1"`, `"2026-01-02T03:04:05Z"`,
+		`"pkg:golang/example.org/module@v1.0.0"`, `"pkg:pypi/onnxruntime@1.30.0"`, `"pkg:pypi/openvino@2026.4.1"`, `"libonnxruntime.so.1"`, `"2026-01-02T03:04:05Z"`,
 	} {
 		if !bytes.Contains(written[0], []byte(want)) {
 			t.Errorf("the SBOM lacks %s\n%s", want, written[0])

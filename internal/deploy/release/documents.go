@@ -17,7 +17,7 @@ import (
 	"ddiff/restore/onnx/install"
 )
 
-// runtimeLicence is the licence of ONNX Runtime and of its OpenVINO plugin. Not every package of them has the text.
+// runtimeLicence is the licence of ONNX Runtime. Not every package of it has the text.
 //
 //go:embed onnxruntime.txt
 var runtimeLicence string
@@ -61,7 +61,7 @@ func (d documents) write(ctx context.Context, source, dir string) error {
 		}
 		build, err := install.Verify(ctx, d.runtimes[ep], ep, "linux", d.arch)
 		if err == nil {
-			err = d.writeNotices(source, filepath.Join(texts, runtimeName(build)+"@"+build.Version), build)
+			err = d.writeNotices(filepath.Join(texts, runtimeName(build)+"@"+build.Version), build)
 		}
 		if err != nil {
 			return fmt.Errorf("release of ONNX Runtime in %s: %w", d.runtimes[ep], err)
@@ -101,30 +101,31 @@ func (d documents) ask(ctx context.Context, to any, args ...string) error {
 	return nil
 }
 
-// writeNotices writes the licence of a release of ONNX Runtime and the notices that it has. A release without notices,
+// writeNotices writes the licence of a release of ONNX Runtime or OpenVINO and the notices that it has. A release without notices,
 // such as that of npm, is an error.
-func (d documents) writeNotices(source, dir string, b install.Build) error {
-	notices := "ThirdPartyNotices.txt"
-	if b.EP == install.OpenVINO {
-		notices = "third-party-programs.txt"
-		// OpenVINO and oneTBB have the licence of ddiff.
-		if err := place(filepath.Join(source, "LICENSE"), filepath.Join(dir, "LICENSE-Apache-2.0")); err != nil {
-			return err
+func (d documents) writeNotices(dir string, b install.Build) error {
+	if !slices.ContainsFunc(b.Files, func(f install.File) bool { return filepath.Ext(f.Name) == ".txt" }) {
+		return fmt.Errorf("%s has no notices; install the release with another client", b.Archive)
+	}
+	licence := false
+	for _, f := range b.Files {
+		if f.Name == "LICENSE" || filepath.Ext(f.Name) == ".txt" {
+			licence = licence || f.Name == "LICENSE"
+			if err := place(filepath.Join(d.runtimes[b.EP], f.Name), filepath.Join(dir, f.Name)); err != nil {
+				return err
+			}
 		}
 	}
-	if !slices.ContainsFunc(b.Files, func(f install.File) bool { return f.Name == notices }) {
-		return fmt.Errorf("%s has no %s; install the release with another client", b.Archive, notices)
+	if !licence {
+		return put(filepath.Join(dir, "LICENSE"), runtimeLicence)
 	}
-	if err := put(filepath.Join(dir, "LICENSE"), runtimeLicence); err != nil {
-		return err
-	}
-	return place(filepath.Join(d.runtimes[b.EP], notices), filepath.Join(dir, notices))
+	return nil
 }
 
 // runtimeName names a release of ONNX Runtime in the documents.
 func runtimeName(b install.Build) string {
 	if b.EP == install.OpenVINO {
-		return "onnxruntime-ep-openvino"
+		return install.OpenVINO
 	}
 	return "onnxruntime"
 }
@@ -151,7 +152,7 @@ func (b bill) report() string {
 	for _, r := range b.builds {
 		text, address := "MIT, and those of ThirdPartyNotices.txt", "https://github.com/microsoft/onnxruntime/tree/v"+r.Version
 		if r.EP == install.OpenVINO {
-			text, address = "MIT, Apache-2.0 (OpenVINO, oneTBB), and those of third-party-programs.txt", "https://github.com/intel/onnxruntime"
+			text, address = "Apache-2.0, and those of the files *third-party-programs.txt", "https://github.com/openvinotoolkit/openvino/tree/"+r.Version
 		}
 		fmt.Fprintf(&out, "| %s, %s | %s | %s | <%s> |\n", runtimeName(r), r.Archive, r.Version, text, address)
 	}

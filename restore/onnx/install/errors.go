@@ -9,8 +9,8 @@ import (
 var (
 	// ErrNotFound: no searched location has a usable ONNX Runtime.
 	ErrNotFound = errors.New("no ONNX Runtime library found")
-	// ErrNoPlugin: the OpenVINO plugin is not installed.
-	ErrNoPlugin = errors.New("no OpenVINO plugin")
+	// ErrNoOpenVINO: OpenVINO is not installed.
+	ErrNoOpenVINO = errors.New("no OpenVINO")
 	// ErrEP: the execution provider has no builds.
 	ErrEP = errors.New("unknown execution provider")
 	// ErrUnsupported: no release is pinned for an execution provider on this platform, or a library cannot be used

@@ -14,7 +14,7 @@ import (
 
 // Options configure an installation.
 type Options struct {
-	// EP is the build to install, [CPU] or [CUDA], or the plugin [OpenVINO]. Default: CPU.
+	// EP is the build to install, [CPU] or [CUDA], or [OpenVINO]. Default: CPU.
 	EP string
 	// From is one of the release's archives: a file, or a URL (https, or http on this machine). Default: empty, which
 	// downloads one with Client. The pinned checksums apply in all cases.

@@ -84,7 +84,7 @@ func ownDirectory(dir string) (string, error) {
 	return filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "ddiff"), nil
 }
 
-// ownDirectory returns the directory of the release in the program's own directory: plugins have one of their own.
+// ownDirectory returns the directory of the release in the program's own directory: OpenVINO has one of its own.
 func (r release) ownDirectory(own string) string {
 	if r.EP == OpenVINO {
 		return filepath.Join(own, OpenVINO)

@@ -12,7 +12,7 @@ import (
 // pinned lists the releases with the size and the digest of every archive and file. The packages of npm, of the Python
 // package index and of the project's release page are separate builds of one version; on Linux x64, only that of npm
 // contains the WebGPU provider. Several public projects pin each digest of the release page's archives; these archives were
-// not downloaded for the list. Of the OpenVINO plugin's wheel, it has the libraries that a CPU needs.
+// not downloaded for the list. Of OpenVINO's wheel, it has the libraries that a CPU needs.
 //
 //go:embed pinned.json
 var pinned []byte
@@ -61,7 +61,7 @@ type File struct {
 // title names the release in messages.
 func (r release) title() string {
 	if r.EP == OpenVINO {
-		return "the OpenVINO plugin " + r.Version
+		return "OpenVINO " + r.Version
 	}
 	return fmt.Sprintf("ONNX Runtime %s for %s", r.Version, r.EP)
 }
@@ -97,8 +97,8 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 	case !known:
 		return release{}, fmt.Errorf("%w %q: use %q, %q or %q", ErrEP, ep, CPU, CUDA, OpenVINO)
 	case ep == OpenVINO:
-		return release{}, fmt.Errorf("install the OpenVINO plugin on %s/%s: %w: build it and set %s to its path",
-			goos, goarch, ErrUnsupported, PluginVar)
+		return release{}, fmt.Errorf("install OpenVINO on %s/%s: %w: build it and set %s to its path",
+			goos, goarch, ErrUnsupported, OpenVINOVar)
 	}
 	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or download it and set %s to its path",
 		ep, goos, goarch, ErrUnsupported, EnvVar)

@@ -38,7 +38,7 @@ func (d Device) gpu() bool {
 }
 
 // guarded reports whether nodes that would run on the CPU provider instead are refused.
-func (d Device) guarded() bool { return d.gpu() || d.Provider == ProviderOpenVINO }
+func (d Device) guarded() bool { return d.gpu() }
 
 // NVIDIA reports whether only builds of ONNX Runtime for CUDA contain the provider.
 func (d Device) NVIDIA() bool {

@@ -6,6 +6,7 @@
 // ErrMemory and ErrDeviceLost name the faults of a device that callers handle. Precision and Block state how a network
 // computes on this device; Divides reports that only networks run on the provider.
 //
-// This is the only package that imports the runtime's Go binding; session.go, signals.go and thread.go shield other packages
-// from faults of the binding and the providers. It builds the models of its probes with package onnx, which knows no runtime.
+// Package openvino computes the networks of the provider openvino. This is the only package that imports the runtime's Go
+// binding; session.go, signals.go and thread.go shield other packages from faults of the binding and the providers. It builds
+// the models of its probes with package onnx, which knows no runtime.
 package onnxruntime

@@ -1,31 +1,16 @@
 package onnxruntime
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"sync"
 
-	ort "github.com/yalue/onnxruntime_go"
 	"golang.org/x/sys/cpu"
+
+	"ddiff/restore/onnx/openvino"
 )
-
-// openVINO is the name of the provider in ONNX Runtime, and of its plugin's registration.
-const openVINO = "OpenVINOExecutionProvider"
-
-// registered is the path of the plugin that the open library has loaded.
-var (
-	pluginMu   sync.Mutex
-	registered string
-)
-
-// forgetPlugin is called when the library is closed, which unloads the plugin.
-func forgetPlugin() {
-	pluginMu.Lock()
-	defer pluginMu.Unlock()
-	registered = ""
-}
 
 // processor has the properties of the CPU on which OpenVINO depends.
 type processor struct {
@@ -53,12 +38,11 @@ func (p processor) precisions() []Precision {
 	return []Precision{FP32}
 }
 
-// openOpenVINO loads the plugin and compiles a small network with it.
+// openOpenVINO loads the library and compiles a small network with it.
 func (r *Runtime) openOpenVINO() error {
 	r.device = Device{Provider: ProviderOpenVINO}
-	device, err := r.loadPlugin()
+	err := r.loadOpenVINO()
 	if err == nil {
-		r.plugin = device
 		err = r.probe()
 	}
 	if err != nil {
@@ -67,7 +51,24 @@ func (r *Runtime) openOpenVINO() error {
 	return nil
 }
 
-// openAlternative opens OpenVINO beside the CPU provider, if the plugin is usable.
+func (r *Runtime) loadOpenVINO() error {
+	if r.cfg.OpenVINO == "" {
+		return errors.New("it is not installed; run: ddiff runtime install --ep openvino")
+	}
+	if err := thisProcessor().usable(); err != nil {
+		return err
+	}
+	err := preserveStack(func() (err error) {
+		r.openVINO, err = openvino.Load(r.cfg.OpenVINO)
+		return err
+	})
+	if err != nil {
+		return lineError{err}
+	}
+	return nil
+}
+
+// openAlternative opens OpenVINO beside the CPU provider, if it is usable.
 func (r *Runtime) openAlternative() {
 	cfg := r.cfg
 	cfg.Provider = ProviderOpenVINO
@@ -81,46 +82,11 @@ func (r *Runtime) openAlternative() {
 }
 
 // Alternative returns the runtime of another provider on the same device, which may be faster for a network, or nil: with
-// ProviderAuto on the CPU and a usable plugin, it computes with OpenVINO. Close of r closes it.
+// ProviderAuto on the CPU and a usable OpenVINO, it computes with that. Close of r closes it.
 func (r *Runtime) Alternative() *Runtime { return r.alternative }
 
-// Unusable returns the reason why there is no Alternative although Config has a plugin, or nil.
+// Unusable returns the reason why there is no Alternative although Config names OpenVINO, or nil.
 func (r *Runtime) Unusable() error { return r.unusable }
-
-// loadPlugin registers the plugin, once per open library, and returns its device: the CPU.
-func (r *Runtime) loadPlugin() (ort.EpDevice, error) {
-	pluginMu.Lock()
-	defer pluginMu.Unlock()
-	var none ort.EpDevice
-	switch path := r.cfg.Plugin; {
-	case path == "":
-		return none, errors.New("its plugin is not installed; run: ddiff runtime install --ep openvino")
-	case registered != "" && registered != path:
-		return none, fmt.Errorf("this process has loaded another plugin, %s", registered)
-	case registered == "":
-		if err := thisProcessor().usable(); err != nil {
-			return none, err
-		}
-		if _, err := preserveSignals(func() error { return ort.RegisterExecutionProviderLibrary(openVINO, path) }); err != nil {
-			return none, fmt.Errorf("load %s: %w", path, lineError{err})
-		}
-		registered = path
-	}
-	var devices []ort.EpDevice
-	_, err := preserveSignals(func() (err error) {
-		devices, err = ort.GetEpDevices()
-		return err
-	})
-	if err != nil {
-		return none, err
-	}
-	for _, d := range devices {
-		if d.EpName() == openVINO {
-			return d, nil
-		}
-	}
-	return none, fmt.Errorf("the plugin offers no device for this CPU (version 1.8.1 only for CPUs made by Intel)")
-}
 
 // openVINOHints are the names of the precisions in OpenVINO.
 var openVINOHints = map[Precision]string{FP32: "f32", BF16: "bf16"}
@@ -135,18 +101,49 @@ func openVINOSettings(p Precision) map[string]string {
 	}
 }
 
-// appendOpenVINO adds the plugin's device to a session's options.
-func (r *Runtime) appendOpenVINO(opts *ort.SessionOptions, p Precision, threads int) error {
+// network is a score network that OpenVINO computes.
+type network struct {
+	compiled *openvino.Network
+	names    []string // of the inputs, then of the outputs
+}
+
+// compileOpenVINO compiles a score network with fixed dimensions. It returns ErrFallback if only the CPU provider supports the model.
+func (r *Runtime) compileOpenVINO(model []byte, inputs, outputs []string, p Precision) (*Session, error) {
 	if _, ok := openVINOHints[p]; !ok {
-		return fmt.Errorf("%w: openvino does not compute in %s", ErrPrecision, p)
+		return nil, fmt.Errorf("%w: openvino does not compute in %s", ErrPrecision, p)
 	}
 	settings := openVINOSettings(p)
-	settings["INFERENCE_NUM_THREADS"] = strconv.Itoa(threads)
-	config, err := json.Marshal(map[string]any{"CPU": settings})
-	if err != nil {
-		return err
+	settings["INFERENCE_NUM_THREADS"] = strconv.Itoa(r.cfg.Threads)
+	s := &Session{runtime: r, device: r.device}
+	err := s.make(func() (program, error) {
+		compiled, err := openvino.Compile(model, settings)
+		if err != nil {
+			return nil, r.device.wrapError("make session", err)
+		}
+		return &network{compiled, slices.Concat(inputs, outputs)}, nil
+	})
+	if err == nil || errors.Is(err, ErrMemory) {
+		return s, err
 	}
-	return opts.AppendExecutionProviderV2([]ort.EpDevice{r.plugin}, map[string]string{"load_config": string(config)})
+	plain, fault := r.NewSession(model, inputs, outputs)
+	if fault != nil {
+		return nil, fault // of the model
+	}
+	return nil, errors.Join(fmt.Errorf("%w: %w; use --device cpu", ErrFallback, err), plain.Close())
+}
+
+// run computes an evaluation, which the end of a context does not interrupt.
+func (n *network) run(_ context.Context, inputs, outputs []*Tensor) error {
+	var arrays []openvino.Array
+	for i, t := range slices.Concat(inputs, outputs) {
+		arrays = append(arrays, openvino.Array{Name: n.names[i], Dims: t.dims, F32: t.F32, I64: t.I64})
+	}
+	return n.compiled.Run(arrays)
+}
+
+func (n *network) close() error {
+	n.compiled.Close()
+	return nil
 }
 
 // Divides reports whether the provider computes the score network only, in sessions of its own, see Graph.Divide and
@@ -156,5 +153,8 @@ func (r *Runtime) Divides() bool { return r.device.Provider == ProviderOpenVINO 
 // NewNetworkSession is NewSession for a score network, in a precision of the runtime. On a provider that does not divide
 // graphs, the model has the precision.
 func (r *Runtime) NewNetworkSession(model []byte, inputs, outputs []string, p Precision) (*Session, error) {
-	return r.newSession(model, inputs, outputs, target{device: r.device, precision: p, threads: r.cfg.Threads})
+	if !r.Divides() {
+		return r.newSession(model, inputs, outputs, target{device: r.device, threads: r.cfg.Threads})
+	}
+	return r.compileOpenVINO(model, inputs, outputs, p)
 }

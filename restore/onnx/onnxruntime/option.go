@@ -41,7 +41,7 @@ var options = []option{
 	wordOption("cache_dir", "CacheDir", onTensorRT, func(o *Options) *string { return &o.CacheDir }),
 	wordOption("power", "Power", onWebGPU, func(o *Options) *string { return &o.Power }, PowerHigh, PowerLow),
 	wordOption("validation", "Validation", onWebGPU, func(o *Options) *string { return &o.Validation }, "disabled", "wgpuOnly", "basic", "full"),
-	{"allow_fallback", "AllowFallback", []string{ProviderCUDA, ProviderTensorRT, ProviderWebGPU, ProviderOpenVINO}, nil, func(o *Options, v string) error {
+	{"allow_fallback", "AllowFallback", []string{ProviderCUDA, ProviderTensorRT, ProviderWebGPU}, nil, func(o *Options, v string) error {
 		o.AllowFallback = strings.Split(v, ",")
 		return nil
 	}, func(o Options) string { return strings.Join(o.AllowFallback, ",") }},

@@ -103,7 +103,7 @@ func TestSettings(t *testing.T) {
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
 		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
 	}
-	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO", "session.intra_op.allow_spinning": "0"}
+	openvino := map[string]string{"openvino.PERFORMANCE_HINT": "LATENCY", "openvino.ENABLE_CPU_PINNING": "NO", "openvino.version": "2026.4.1", "session.intra_op.allow_spinning": "0"}
 	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableInt64": "1"}
 	webgpuAll := map[string]string{"webgpu.preferredLayout": "NCHW", "webgpu.powerPreference": "low-power", "webgpu.validationMode": "full"}
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestSettings(t *testing.T) {
 		"cuda":     {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
 		"cuda all": {Device{ProviderCUDA, 0}, Options{1 << 20, ArenaNextPowerOfTwo, SearchExhaustive, true, LayoutNHWC, false, "", "", "", []string{"Shape"}}, []map[string]string{session, guarded, cudaAll}},
 		"tensorrt": {Device{ProviderTensorRT, 2}, Options{CacheDir: "/c"}, []map[string]string{session, guarded, cuda, trt}},
-		"openvino": {Device{ProviderOpenVINO, 0}, Options{}, []map[string]string{session, guarded, openvino}},
+		"openvino": {Device{ProviderOpenVINO, 0}, Options{}, []map[string]string{session, openvino}},
 		"webgpu":   {Device{ProviderWebGPU, 0}, Options{}, []map[string]string{session, guarded, webgpu}},
 		"webgpu all": {
 			Device{ProviderWebGPU, 0}, Options{Layout: LayoutNCHW, Power: PowerLow, Validation: "full"},
@@ -126,7 +126,7 @@ func TestSettings(t *testing.T) {
 		for _, m := range c.want {
 			maps.Copy(want, m)
 		}
-		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, block: func() int { return 8 }}
+		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, openVINO: "2026.4.1", block: func() int { return 8 }}
 		if got := r.Settings(); !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
 		}

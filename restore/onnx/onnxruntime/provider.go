@@ -2,7 +2,7 @@ package onnxruntime
 
 // The execution providers.
 const (
-	ProviderAuto     = "auto"     // CUDA if available, else CPU, beside OpenVINO if Config has its plugin
+	ProviderAuto     = "auto"     // CUDA if available, else CPU, beside OpenVINO if Config names it
 	ProviderCPU      = "cpu"      //
 	ProviderCUDA     = "cuda"     // NVIDIA's GPUs, cuDNN
 	ProviderTensorRT = "tensorrt" // NVIDIA's GPUs, an engine compiled for model and device

@@ -36,9 +36,9 @@ type Config struct {
 	Library string
 	// Provider is the execution provider. Default: auto.
 	Provider string
-	// Plugin is the path of the OpenVINO plugin's library. Default: none. Needed for openvino; auto uses it beside the CPU
+	// OpenVINO is the path of OpenVINO's library libopenvino_c. Default: none. Needed for openvino; auto uses it beside the CPU
 	// provider, see Runtime.Alternative.
-	Plugin string
+	OpenVINO string
 	// Device is the index of the GPU. Default: 0, the only one of WebGPU, which chooses by Options.Power.
 	Device int
 	// Options are the settings of the provider.
@@ -74,13 +74,13 @@ func (c Config) Validate() error {
 
 // Runtime is the open ONNX Runtime of this process with one provider.
 type Runtime struct {
-	cfg     Config
-	device  Device
-	version string
-	threads *threads // nil on the CPU provider
-	thread  *thread  // one of threads
-	shared  bool     // made by With, on the library of another Runtime
-	plugin  ort.EpDevice
+	cfg      Config
+	device   Device
+	version  string
+	openVINO string   // its version, on that provider
+	threads  *threads // nil on the CPU provider
+	thread   *thread  // one of threads
+	shared   bool     // made by With, on the library of another Runtime
 
 	alternative *Runtime
 	unusable    error
@@ -170,7 +170,7 @@ func start(cfg Config) (*Runtime, error) {
 			return nil, err
 		}
 	}
-	if cfg.Provider == ProviderAuto && r.Provider() == ProviderCPU && cfg.Plugin != "" {
+	if cfg.Provider == ProviderAuto && r.Provider() == ProviderCPU && cfg.OpenVINO != "" {
 		r.openAlternative()
 	}
 	cfg.Logger.Info("opened ONNX Runtime", "library", cfg.Library, "version", r.version, "provider", r.Provider())
@@ -262,7 +262,6 @@ func (r *Runtime) Close() error {
 		return nil
 	}
 	opened = false
-	forgetPlugin()
 	if err := ort.DestroyEnvironment(); err != nil {
 		return fmt.Errorf("close: %w: %w", ErrRuntime, err)
 	}

@@ -13,10 +13,16 @@ import (
 
 // Session is a compiled model. One goroutine at a time uses it.
 type Session struct {
-	session *ort.DynamicAdvancedSession
+	program program // nil after Close
 	runtime *Runtime
 	device  Device // that computes
 	warm    bool
+}
+
+// program is the compiled model in one of the libraries.
+type program interface {
+	run(ctx context.Context, inputs, outputs []*Tensor) error
+	close() error
 }
 
 // NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback, naming the
@@ -42,7 +48,6 @@ func (r *Runtime) rest() Device {
 // target is how a session computes.
 type target struct {
 	device    Device
-	precision Precision // of a network on a provider that divides graphs
 	threads   int
 	unguarded bool   // allows nodes on the CPU
 	profile   string // beginning of the file of a profile with the device of each node; empty: none
@@ -64,19 +69,27 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Se
 	}
 	defer opts.Destroy()
 	s := &Session{runtime: r, device: t.device}
-	err = r.thread.do(func() error {
-		return r.preserve(func() (err error) {
-			if err := r.configure(opts, model, t); err != nil {
-				return t.device.wrapError("configure session", err)
-			}
-			s.session, err = ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
-			return t.device.wrapError("make session", err)
+	err = s.make(func() (program, error) {
+		if err := r.configure(opts, model, t); err != nil {
+			return nil, t.device.wrapError("configure session", err)
+		}
+		made, err := ort.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
+		if err != nil {
+			return nil, t.device.wrapError("make session", err)
+		}
+		return ortProgram{made}, nil
+	})
+	return s, err
+}
+
+// make compiles the model by f on the session's thread.
+func (s *Session) make(f func() (program, error)) error {
+	return s.runtime.thread.do(func() error {
+		return s.runtime.preserve(func() (err error) {
+			s.program, err = f()
+			return err
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) error {
@@ -103,11 +116,14 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 	return nil
 }
 
-// preserve runs f, and restores the signal handlers and the signal stack that f changes. The CPU provider installs none: sessions on it are made, and make
+// preserve runs f, and restores the signal handlers or the signal stack that f changes. The CPU provider installs none: sessions on it are made, and make
 // their first calls, beside each other.
 func (r *Runtime) preserve(f func() error) error {
-	if r.device.Provider == ProviderCPU {
+	switch r.device.Provider {
+	case ProviderCPU:
 		return f()
+	case ProviderOpenVINO:
+		return preserveStack(f)
 	}
 	changed, err := preserveSignals(f)
 	if changed > 0 {
@@ -128,24 +144,13 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	in, err := values(inputs)
-	if err != nil {
-		return err
+	for i, t := range slices.Concat(inputs, outputs) {
+		if t == nil || t.value == nil {
+			return fmt.Errorf("run: tensor %d is nil or closed", i+1)
+		}
 	}
-	out, err := values(outputs)
-	if err != nil {
-		return err
-	}
-	// The binding holds C pointers to the tensors' elements, which the garbage collector does not see.
-	defer runtime.KeepAlive(inputs)
-	defer runtime.KeepAlive(outputs)
-	options, release, err := terminatedBy(ctx)
-	if err != nil {
-		return s.device.wrapError("run", err)
-	}
-	defer release()
-	err = s.runtime.thread.do(func() error {
-		run := func() error { return s.session.RunWithOptions(in, out, options) }
+	err := s.runtime.thread.do(func() error {
+		run := func() error { return s.program.run(ctx, inputs, outputs) }
 		if s.warm {
 			return run()
 		}
@@ -157,6 +162,23 @@ func (s *Session) Run(ctx context.Context, inputs, outputs []*Tensor) error {
 	}
 	return s.device.wrapError("run", err)
 }
+
+// ortProgram is a session of ONNX Runtime.
+type ortProgram struct{ session *ort.DynamicAdvancedSession }
+
+func (p ortProgram) run(ctx context.Context, inputs, outputs []*Tensor) error {
+	// The binding holds C pointers to the tensors' elements, which the garbage collector does not see.
+	defer runtime.KeepAlive(inputs)
+	defer runtime.KeepAlive(outputs)
+	options, release, err := terminatedBy(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return p.session.RunWithOptions(values(inputs), values(outputs), options)
+}
+
+func (p ortProgram) close() error { return p.session.Destroy() }
 
 // terminatedBy returns options that terminate a call when ctx ends. The caller calls release after the call.
 func terminatedBy(ctx context.Context) (options *ort.RunOptions, release func(), err error) {
@@ -185,23 +207,20 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-func values(ts []*Tensor) ([]ort.Value, error) {
+func values(ts []*Tensor) []ort.Value {
 	out := make([]ort.Value, len(ts))
 	for i, t := range ts {
-		if t == nil || t.value == nil {
-			return nil, fmt.Errorf("run: tensor %d is nil or closed", i+1)
-		}
 		out[i] = t.value
 	}
-	return out, nil
+	return out
 }
 
 // Close releases the session.
 func (s *Session) Close() error {
-	if s.session == nil {
+	if s.program == nil {
 		return nil
 	}
-	err := s.runtime.thread.do(s.session.Destroy)
-	s.session = nil
+	err := s.runtime.thread.do(s.program.close)
+	s.program = nil
 	return err
 }

@@ -121,6 +121,7 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
+		settings["version"] = r.openVINO
 		add("openvino.", settings)
 	}
 	if len(o.AllowFallback) > 0 {
@@ -155,8 +156,6 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
 	case ProviderWebGPU:
 		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.cfg.Options))
-	case ProviderOpenVINO:
-		return r.appendOpenVINO(opts, t.precision, t.threads)
 	}
 	return nil
 }

@@ -31,10 +31,9 @@ static __thread stack_t ddiff_stack;
 
 static void ddiff_save_stack(void) { sigaltstack(NULL, &ddiff_stack); }
 
-static int ddiff_restore_stack(void) {
+static void ddiff_restore_stack(void) {
 	stack_t now;
-	if (sigaltstack(NULL, &now) != 0 || now.ss_sp == ddiff_stack.ss_sp) return 0;
-	return sigaltstack(&ddiff_stack, NULL) == 0;
+	if (sigaltstack(NULL, &now) == 0 && now.ss_sp != ddiff_stack.ss_sp) sigaltstack(&ddiff_stack, NULL);
 }
 */
 import "C"
@@ -46,18 +45,24 @@ import (
 
 var signalMu sync.Mutex
 
-// preserveSignals runs f, restores the signal handlers and the signal stack that f changed, and returns their number. Execution
+// preserveSignals runs f, restores the signal handlers that f changed, and returns their number. Execution
 // providers install handlers (CUDA does when a session is made and in its first run) without the flags that Go needs: a Ctrl-C
-// during inference would crash the process (yalue/onnxruntime_go#140). On CPUs with AMX, OpenVINO gives the calling thread
-// a signal stack of its own, and frees it on any thread when its last session ends: the next signal of the first thread, also one of Go's
-// scheduler, would end the process.
+// during inference would crash the process (yalue/onnxruntime_go#140).
 func preserveSignals(f func() error) (changed int, err error) {
 	signalMu.Lock()
 	defer signalMu.Unlock()
+	C.ddiff_save_signals()
+	err = f()
+	return int(C.ddiff_restore_signals()), err
+}
+
+// preserveStack runs f and restores the signal stack of the thread, beside other threads. On CPUs with AMX, OpenVINO, which installs no
+// handlers, gives the calling thread a signal stack of its own, and frees it on any thread when its last network ends: the next signal of
+// the first thread, also one of Go's scheduler, would end the process.
+func preserveStack(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	C.ddiff_save_signals()
 	C.ddiff_save_stack()
-	err = f()
-	return int(C.ddiff_restore_signals() + C.ddiff_restore_stack()), err
+	defer C.ddiff_restore_stack()
+	return f()
 }

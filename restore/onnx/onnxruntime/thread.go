@@ -6,7 +6,7 @@ import (
 )
 
 // thread is the only thread of the operating system that uses the GPU. The CUDA provider allocates a context (streams,
-// handles, workspace) for each calling thread, and goroutines move between threads. On OpenVINO each stream has one, see preserveSignals.
+// handles, workspace) for each calling thread, and goroutines move between threads.
 type thread struct {
 	work chan func()
 }

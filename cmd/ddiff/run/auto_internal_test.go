@@ -1,0 +1,110 @@
+package run
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+)
+
+func auto(t *testing.T, change func(s *manifest.Spec, task *manifest.TaskSpec), name string) (*manifest.Spec, manifest.TaskSpec) {
+	t.Helper()
+	s := manifest.Default()
+	task := manifest.TaskSpec{Name: name}
+	if change != nil {
+		change(s, &task)
+	}
+	s.Tasks = []manifest.TaskSpec{task}
+	if err := chooseMethods(s, shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}); err != nil {
+		t.Fatal(err)
+	}
+	return s, s.Tasks[0]
+}
+
+// TestAutoTable: every row names a task, a parameter of it, a method with valid settings, and a file of measurements.
+func TestAutoTable(t *testing.T) {
+	t.Parallel()
+	all, err := regions()
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%d rows, %v", len(all), err)
+	}
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()}
+	for _, a := range all {
+		if _, err := os.Stat(filepath.Join("..", "..", "..", a.measured)); err != nil {
+			t.Errorf("%s: %v", a.task, err)
+		}
+		if a.param != "" && c.Vocabulary().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names() == nil {
+			t.Errorf("%s has no parameter %s", a.task, a.param)
+		}
+		for _, runs := range []int{1, 4} {
+			s, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
+				s.Runs, s.Sigma = runs, manifest.Sigma((a.sigmaLow+a.sigmaHigh)/2)
+				if a.param != "" {
+					task.Params = map[string]float64{a.param: (a.low + a.high) / 2}
+				}
+			}, a.task)
+			if !strings.Contains(task.Choice, a.measured) {
+				t.Errorf("%s at %v: %q, want %s", a.task, s.Sigma, task.Choice, a.measured)
+			}
+			if _, err := c.Resolve(s.Preset, s.Effective(task), s.Methods[0], p.Schedule); err != nil {
+				t.Errorf("%s, %d runs: %v", a.task, runs, err)
+			}
+		}
+	}
+}
+
+// TestAutoReasons: what no row covers is said, settings of a person remain, and several runs draw noise.
+func TestAutoReasons(t *testing.T) {
+	t.Parallel()
+	if _, task := auto(t, nil, "gaussian_deblur"); !strings.HasPrefix(task.Choice, "ddiff, best or tied in docs/data/") || len(task.Solver) > 0 {
+		t.Errorf("covered: %+v", task)
+	}
+	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"std": 30} }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
+		t.Errorf("parameters outside: %q", task.Choice)
+	}
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.5 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
+		t.Errorf("sigma outside: %q", task.Choice)
+	}
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = manifest.SigmaAuto }, "denoise"); strings.Contains(task.Choice, "no measurement") {
+		t.Errorf("estimated sigma: %q", task.Choice)
+	}
+	if _, task := auto(t, nil, "super_resolution_area"); !strings.Contains(task.Choice, "no measurement covers this task") || task.Methods[0] != "ddiff" {
+		t.Errorf("task outside: %q, %v", task.Choice, task.Methods)
+	}
+	_, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
+		s.Runs, s.Steps, task.Solver = 3, 7, manifest.Values{"lambda": {Number: 9}}
+	}, "inpaint_box")
+	if task.Steps != 0 || task.Solver["lambda"].Number != 9 || task.Solver["sigma_rule"].Word != "full" {
+		t.Errorf("several runs with settings of a person: %+v", task)
+	}
+}
+
+// TestSpread: the mean, and the standard deviation in parts of the range, four times as large, up to white.
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	a, b := raster.New(1, 1, 3), raster.New(1, 1, 3)
+	copy(a.Pix, []float32{0, 0.1, -1})
+	copy(b.Pix, []float32{0, 0.2, 1})
+	mean, deviation := spread([]*raster.Image{a, b})
+	sd := 0.1 / math.Sqrt2 / 2 // in parts of the range
+	for i, want := range [][2]float64{{0, -1}, {0.15, 2*4*sd - 1}, {0, 1}} {
+		if math.Abs(float64(mean.Pix[i])-want[0]) > 1e-6 || math.Abs(float64(deviation.Pix[i])-want[1]) > 1e-6 {
+			t.Errorf("pixel %d: mean %g, deviation %g, want %v", i, mean.Pix[i], deviation.Pix[i], want)
+		}
+	}
+	if equal([]*raster.Image{a, b}) || !equal([]*raster.Image{a, a.Clone()}) {
+		t.Error("equal images are told from others wrongly")
+	}
+}

@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+	"ddiff/restore/raster"
+)
+
+// deviationScale enlarges the deviation picture: white is a quarter of the range from black to white.
+const deviationScale = 4
+
+// writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels; w.mu is locked.
+func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail string, runs []manifest.Result) error {
+	var images []*raster.Image
+	var form *raster.Picture
+	for _, res := range runs {
+		data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
+		if err != nil {
+			return fmt.Errorf("read run %d: %w", res.Item.Run, err)
+		}
+		img, err := raster.Decode(data)
+		if err == nil && form == nil {
+			form, err = raster.DecodePicture(data)
+		}
+		if err != nil {
+			return fmt.Errorf("read run %d: %w", res.Item.Run, err)
+		}
+		images = append(images, img)
+	}
+	mean, deviation := spread(images)
+	if equal(images) && !w.JSON {
+		fmt.Fprintln(w.stderr, cli.Printable(in.name+": all runs are equal: the settings draw no noise; leave out --method, or set sigma_rule=full and t0=0"))
+	}
+	for _, out := range []struct {
+		name string
+		img  *raster.Image
+	}{{"mean", mean}, {"deviation", deviation}} {
+		name := strings.TrimPrefix(tail+"."+out.name, ".")
+		data, err := raster.EncodePicture(out.img, *form)
+		if err != nil {
+			return fmt.Errorf("encode the %s of the runs: %w", name, err)
+		}
+		target := in.target(w.into, name)
+		if err := w.checkNoInput(in, target); err != nil {
+			return err
+		}
+		if err := writeNew(target, data, w.force); err != nil {
+			return err
+		}
+		if w.JSON {
+			w.printJSON(restoration{Input: in.name, Output: target, Outcome: manifest.OutcomeDone, Task: runs[0].Item.Task})
+		} else {
+			fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
+		}
+	}
+	return nil
+}
+
+// spread returns the mean of images, and deviationScale times the standard deviation of their values in parts of the range from black to white: black
+// is none.
+func spread(images []*raster.Image) (mean, deviation *raster.Image) {
+	mean, deviation = images[0].Clone(), images[0].Clone()
+	n := float64(len(images))
+	for i := range mean.Pix {
+		var sum, squares float64
+		for _, img := range images {
+			sum += float64(img.Pix[i])
+		}
+		for _, img := range images {
+			d := float64(img.Pix[i]) - sum/n
+			squares += d * d
+		}
+		mean.Pix[i] = float32(sum / n)
+		share := deviationScale * math.Sqrt(squares/(n-1)) / 2
+		deviation.Pix[i] = float32(2*min(share, 1) - 1)
+	}
+	return mean, deviation
+}
+
+// equal reports whether all images have the same values.
+func equal(images []*raster.Image) bool {
+	for _, img := range images[1:] {
+		for i, v := range img.Pix {
+			if v != images[0].Pix[i] {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,263 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/coordinator/board"
+	"ddiff/internal/retry"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+const (
+	attempts     = 9 // with pauses of 1 s, doubled up to 5 minutes: about 9 minutes
+	firstPause   = time.Second
+	longestPause = 5 * time.Minute
+	answerLimit  = 15 * time.Second // of one attempt
+	parallel     = 16               // campaigns whose messages are sent beside each other
+)
+
+// Config describes a [Notifier]. Fields without a stated default are required.
+type Config struct {
+	Board *queue.Board
+	Store storage.Store
+	// Hosts are the servers to which messages may go, as in hooks.example.org or hooks.example.org:8443. Empty: none.
+	Hosts []string
+	// Secret is the key of the signatures.
+	Secret []byte
+	// Client sends the requests. Default: one with a limit of 15 seconds for an answer.
+	Client *http.Client
+	// Pause is the wait before the second attempt. Default: 1 s.
+	Pause time.Duration
+	// Now is the clock. Default: time.Now.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Notifier sends the messages of all campaigns of a board.
+type Notifier struct {
+	cfg    Config
+	client *retryablehttp.Client
+
+	mu sync.Mutex
+	// newest has the campaigns whose messages are being sent, each with a newer record, or nil.
+	newest map[string]*manifest.Campaign
+}
+
+// New returns a notifier.
+func New(cfg Config) *Notifier {
+	cfg.Pause = cmp.Or(cfg.Pause, firstPause)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	client := &http.Client{}
+	if cfg.Client != nil {
+		*client = *cfg.Client
+	}
+	client.Timeout = answerLimit
+	// A redirect could lead to a server that is not permitted.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Notifier{cfg: cfg, newest: map[string]*manifest.Campaign{}, client: &retryablehttp.Client{
+		HTTPClient: client, RetryWaitMin: cfg.Pause, RetryWaitMax: longestPause, RetryMax: attempts - 1,
+		Backoff: retryablehttp.DefaultBackoff, CheckRetry: retryablehttp.DefaultRetryPolicy,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}}
+}
+
+// Check returns an error that names the remedy unless messages may go to an address. A nil Notifier permits none.
+func (n *Notifier) Check(address string) error {
+	if n == nil {
+		return errors.New("notify: the coordinators send no notifications; start them with --notify-host and --notify-secret, or remove the field")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return errors.New("notify: the address cannot be read") // it may be a secret
+	}
+	for _, host := range n.cfg.Hosts {
+		if strings.EqualFold(host, u.Host) {
+			return nil
+		}
+	}
+	return fmt.Errorf("notify: the coordinators send nothing to %s; permit it there: --notify-host %s", u.Host, u.Host)
+}
+
+// notified reports whether people wait for a phase.
+func notified(p manifest.Phase) bool { return p == manifest.PhasePaused || p.Ended() }
+
+// Run sends messages until ctx ends, whose error it returns.
+func (n *Notifier) Run(ctx context.Context) error {
+	group, inner := errgroup.WithContext(ctx)
+	slots := make(chan struct{}, parallel)
+	group.Go(func() error {
+		for change, err := range n.cfg.Board.Watch(inner, manifest.KeyCampaignPrefix) {
+			if err != nil {
+				return fmt.Errorf("watch campaigns: %w", err)
+			}
+			if change.Ready || change.Deleted {
+				continue
+			}
+			c, err := board.Parse(strings.TrimPrefix(change.Key, manifest.KeyCampaignPrefix), change.Data)
+			if err != nil || c.Request != nil || c.Spec.Notify == "" || !notified(c.Phase) || !n.take(c) {
+				continue
+			}
+			group.Go(func() error {
+				for ; c != nil; c = n.next(c.ID) {
+					select {
+					case slots <- struct{}{}:
+					case <-inner.Done():
+						return inner.Err()
+					}
+					n.notify(inner, c)
+					<-slots
+				}
+				return nil
+			})
+		}
+		return inner.Err()
+	})
+	return group.Wait()
+}
+
+// take reports whether the caller is to send the messages of a campaign. Otherwise another goroutine does, and continues with c.
+func (n *Notifier) take(c *manifest.Campaign) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, busy := n.newest[c.ID]
+	n.newest[c.ID] = nil
+	if busy {
+		n.newest[c.ID] = c
+	}
+	return !busy
+}
+
+// next returns the newest record of a campaign that arrived meanwhile; nil ends the sending.
+func (n *Notifier) next(id string) *manifest.Campaign {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.newest[id]
+	if n.newest[id] = nil; c == nil {
+		delete(n.newest, id)
+	}
+	return c
+}
+
+// Delivery is the record of a message in the store.
+type Delivery struct {
+	ID    string         `json:"id"`
+	Phase manifest.Phase `json:"phase"`
+	At    time.Time      `json:"at"`
+	// Status is that of the last answer, 0 without one. Error is empty if the receiver took the message.
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Key is the storage key of the record of a message.
+func Key(campaign, id string) string {
+	return path.Join("campaigns", campaign, "notifications", id+".json")
+}
+
+// notify sends the message of a campaign's phase unless it has a record, and writes the record. Without one, the next leader or
+// the next change of the campaign's record sends it.
+func (n *Notifier) notify(ctx context.Context, c *manifest.Campaign) {
+	log := n.cfg.Logger.With("campaign", c.ID, "phase", c.Phase)
+	for delays := retry.NewBackOff(n.cfg.Pause, longestPause); ; {
+		err := n.notifyOnce(ctx, c)
+		if ctx.Err() != nil || err == nil {
+			return
+		}
+		if errors.Is(err, errGivenUp) {
+			log.Error("gave up a notification; send it again: ddiff retry "+c.ID+" --notification", "reason", err)
+			return
+		}
+		log.Warn("could not send a notification, will retry", "reason", err)
+		if retry.Sleep(ctx, delays.NextBackOff()) != nil {
+			return
+		}
+	}
+}
+
+// errGivenUp: the receiver has not taken a message after all attempts, or nothing may be sent to it.
+var errGivenUp = errors.New("not taken")
+
+func (n *Notifier) notifyOnce(ctx context.Context, c *manifest.Campaign) error {
+	key := Key(c.ID, messageID(c))
+	_, err := n.cfg.Store.Stat(ctx, key)
+	if err == nil || !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	s, err := board.Status(ctx, n.cfg.Board, c.ID)
+	if err != nil {
+		return err
+	}
+	if messageID(s.Campaign) != messageID(c) { // the newer record follows
+		return nil
+	}
+	m, err := newMessage(s, n.cfg.Now())
+	if err != nil {
+		return err
+	}
+	d := Delivery{ID: m.id, Phase: c.Phase}
+	d.Status, err = n.send(ctx, c.Spec.Notify, m)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if d.At = n.cfg.Now().UTC(); err != nil {
+		d.Error = err.Error()
+	}
+	data, encodeErr := json.Marshal(d)
+	if encodeErr != nil {
+		return encodeErr
+	}
+	if err := n.cfg.Store.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExists) {
+		return err
+	}
+	return err
+}
+
+// send posts a message, and repeats it after errors of the network and of the server. It returns the status of the last answer.
+// Its errors lack the address, whose path may be a secret.
+func (n *Notifier) send(ctx context.Context, address string, m message) (status int, err error) {
+	if err := n.Check(address); err != nil {
+		return 0, fmt.Errorf("%w: %w", errGivenUp, err)
+	}
+	request, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, address, m.content)
+	if err != nil {
+		return 0, fmt.Errorf("%w: the address cannot be used", errGivenUp)
+	}
+	m.sign(request.Header, n.cfg.Secret, n.cfg.Now())
+	client := *n.client
+	client.PrepareRetry = func(r *http.Request) error {
+		m.sign(r.Header, n.cfg.Secret, n.cfg.Now())
+		return nil
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		var withAddress *url.Error
+		if errors.As(err, &withAddress) {
+			err = withAddress.Err
+		}
+		return 0, fmt.Errorf("%w: %w", errGivenUp, err)
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, 1<<16) // so that the connection can serve again
+	if answer.StatusCode/100 != 2 {
+		return answer.StatusCode, fmt.Errorf("%w: the receiver answered %s", errGivenUp, answer.Status)
+	}
+	return answer.StatusCode, nil
+}

@@ -1,0 +1,272 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/coordinator/notify"
+	"ddiff/internal/lifecycle"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+const secret = "a key of the tests, long enough"
+
+// received is a request that the receiver has had.
+type received struct {
+	header  http.Header
+	content []byte
+}
+
+// receiver is an https server of a person. answer gives the status of request n, from 0.
+func receiver(t *testing.T, answer func(n int, w http.ResponseWriter)) (*httptest.Server, <-chan received) {
+	t.Helper()
+	requests := make(chan received, 100)
+	n := 0
+	var mu sync.Mutex
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		requests <- received{r.Header.Clone(), content}
+		answer(n, w)
+		n++
+	}))
+	t.Cleanup(server.Close)
+	return server, requests
+}
+
+// cluster is a board, a store and the notifiers of leaders.
+type cluster struct {
+	board *queue.Board
+	store storage.Store
+	log   bytes.Buffer
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	_, _, b := boardtest.Start(t)
+	store, err := storage.NewDir(t.TempDir())
+	boardtest.Must(t, err)
+	return &cluster{board: b, store: store}
+}
+
+// lead runs the notifier of a leader until the returned function is called.
+func (c *cluster) lead(t *testing.T, server *httptest.Server, hosts ...string) (stop func()) {
+	t.Helper()
+	if hosts == nil {
+		hosts = []string{host(t, server)}
+	}
+	n := notify.New(notify.Config{
+		Board: c.board, Store: c.store, Hosts: hosts, Secret: []byte(secret), Client: server.Client(), Pause: time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
+	})
+	service := lifecycle.Go(t.Context(), n.Run)
+	t.Cleanup(service.Stop)
+	return service.Stop
+}
+
+func host(t *testing.T, server *httptest.Server) string {
+	t.Helper()
+	u, err := url.Parse(server.URL)
+	boardtest.Must(t, err)
+	return u.Host
+}
+
+// submit puts a campaign on the board.
+func (c *cluster) submit(t *testing.T, name, address string) string {
+	t.Helper()
+	spec := &manifest.Spec{Name: name, Notify: address}
+	record, _, err := board.Submit(t.Context(), c.board, spec, board.Order{}, time.Unix(1e9, 0))
+	boardtest.Must(t, err)
+	return record.ID
+}
+
+// enter moves a campaign to a phase, as its coordinator does.
+func (c *cluster) enter(t *testing.T, id string, p manifest.Phase) {
+	t.Helper()
+	status := manifest.Status{ID: id, Phase: p, Counts: manifest.Counts{Items: 7, Done: 7}}
+	boardtest.Must(t, board.UpdateStatus(t.Context(), c.board, id, &status, func(s *manifest.Status) bool { *s = status; return true }))
+	_, err := board.Update(t.Context(), c.board, id, func(c *manifest.Campaign) error {
+		c.Phase, c.Changes = p, c.Changes+1
+		return nil
+	})
+	boardtest.Must(t, err)
+}
+
+// delivery waits for the record of a message.
+func (c *cluster) delivery(t *testing.T, campaign, number string) (d notify.Delivery) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		data, err := c.store.Get(ctx, notify.Key(campaign, campaign+"."+number))
+		if errors.Is(err, storage.ErrNotFound) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		boardtest.Must(t, err)
+		boardtest.Must(t, json.Unmarshal(data, &d))
+		return d
+	}
+}
+
+func taken(_ int, w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
+
+// A message has the phase, the counts and a signature that the receiver can check.
+func TestMessage(t *testing.T) {
+	c := newCluster(t)
+	server, requests := receiver(t, taken)
+	c.lead(t, server)
+	id := c.submit(t, "night", server.URL+"/hook")
+	c.enter(t, id, manifest.PhaseRunning) // nobody waits for it
+	c.enter(t, id, manifest.PhaseFinished)
+	if d := c.delivery(t, id, "2.0"); d.Status != http.StatusNoContent || d.Error != "" || d.Phase != manifest.PhaseFinished {
+		t.Errorf("recorded %+v", d)
+	}
+	r := <-requests
+	var got struct {
+		Type string
+		Data manifest.Status
+	}
+	boardtest.Must(t, json.Unmarshal(r.content, &got))
+	if got.Type != "campaign.finished" || got.Data.ID != id || got.Data.Counts.Done != 7 {
+		t.Errorf("sent %s", r.content)
+	}
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(r.header.Get("webhook-id") + "." + r.header.Get("webhook-timestamp") + "." + string(r.content)))
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); r.header.Get("webhook-signature") != want {
+		t.Errorf("the signature is %q, want %q", r.header.Get("webhook-signature"), want)
+	}
+	if len(requests) != 0 {
+		t.Errorf("%d more messages", len(requests))
+	}
+}
+
+// A message goes again after an answer 503, with one id; and not again when another coordinator leads.
+func TestAttempts(t *testing.T) {
+	c := newCluster(t)
+	server, requests := receiver(t, func(n int, w http.ResponseWriter) {
+		if n < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	stop := c.lead(t, server)
+	id := c.submit(t, "night", server.URL)
+	c.enter(t, id, manifest.PhasePaused)
+	c.delivery(t, id, "1.0")
+	stop()
+	for range 4 {
+		if r := <-requests; r.header.Get("webhook-id") != id+".1.0" {
+			t.Errorf("the id is %q", r.header.Get("webhook-id"))
+		}
+	}
+	c.lead(t, server)
+	other := c.submit(t, "other", server.URL)
+	c.enter(t, other, manifest.PhaseFinished)
+	c.delivery(t, other, "1.0")
+	if r := <-requests; r.header.Get("webhook-id") != other+".1.0" {
+		t.Errorf("the next leader sent %q again", r.header.Get("webhook-id"))
+	}
+}
+
+// The next leader sends what an interrupted one could not.
+func TestNextLeader(t *testing.T) {
+	c := newCluster(t)
+	block := make(chan struct{})
+	server, requests := receiver(t, func(n int, _ http.ResponseWriter) {
+		if n == 0 {
+			<-block
+		}
+	})
+	stop := c.lead(t, server)
+	id := c.submit(t, "night", server.URL)
+	c.enter(t, id, manifest.PhaseFinished)
+	<-requests
+	stop() // while the receiver has not answered
+	close(block)
+	if _, err := c.store.Stat(t.Context(), notify.Key(id, id+".1.0")); !errors.Is(err, storage.ErrNotFound) {
+		t.Fatalf("an interrupted message has a record: %v", err)
+	}
+	c.lead(t, server)
+	if d := c.delivery(t, id, "1.0"); d.Error != "" {
+		t.Errorf("recorded %+v", d)
+	}
+	<-requests
+}
+
+// A receiver that refuses, or that leads elsewhere, gets one request; a request of a person sends the message again.
+func TestGivenUp(t *testing.T) {
+	for _, status := range []int{http.StatusNotFound, http.StatusTemporaryRedirect} {
+		c := newCluster(t)
+		server, requests := receiver(t, func(n int, w http.ResponseWriter) {
+			if n == 0 {
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(status)
+			}
+		})
+		c.lead(t, server)
+		id := c.submit(t, "night", server.URL+"/secret-path")
+		if _, err := board.Notify(t.Context(), c.board, id); !errors.Is(err, board.ErrRefused) {
+			t.Errorf("a campaign without a notification: %v", err)
+		}
+		c.enter(t, id, manifest.PhaseRejected)
+		if d := c.delivery(t, id, "1.0"); d.Status != status || d.Error == "" || strings.Contains(d.Error, "secret-path") {
+			t.Errorf("recorded %+v", d)
+		}
+		<-requests
+		_, err := board.Notify(t.Context(), c.board, id)
+		boardtest.Must(t, err)
+		if d := c.delivery(t, id, "1.1"); d.Error != "" {
+			t.Errorf("recorded %+v", d)
+		}
+		<-requests
+		if len(requests) != 0 {
+			t.Errorf("%d requests after status %d", len(requests), status)
+		}
+	}
+}
+
+// Nothing is sent to a server that is not permitted, nor without permitted servers.
+func TestCheck(t *testing.T) {
+	c := newCluster(t)
+	server, requests := receiver(t, taken)
+	c.lead(t, server, "hooks.example.org")
+	id := c.submit(t, "night", server.URL)
+	c.enter(t, id, manifest.PhaseFinished)
+	if d := c.delivery(t, id, "1.0"); !strings.Contains(d.Error, "--notify-host") || len(requests) != 0 {
+		t.Errorf("recorded %+v after %d requests", d, len(requests))
+	}
+	n := notify.New(notify.Config{Hosts: []string{"hooks.example.org", "other.example.org:8443"}})
+	for address, permitted := range map[string]bool{
+		"https://hooks.example.org/a": true, "https://HOOKS.example.org": true, "https://other.example.org:8443/": true,
+		"https://other.example.org/": false, "https://hooks.example.org.evil.example/": false, "https://hooks.example.org@evil.example/": false, "::": false,
+	} {
+		if err := n.Check(address); (err == nil) != permitted {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if err := (*notify.Notifier)(nil).Check("https://hooks.example.org/"); err == nil {
+		t.Error("a coordinator without notifications permits one")
+	}
+}

@@ -1,0 +1,48 @@
+package method
+
+import (
+	"math"
+	"testing"
+
+	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/onnxtest"
+)
+
+// TestFill: observed pixels keep their values, and a hole of a third of the side continues a slope with an error far below that of a constant. A picture
+// of one observed pixel is flat.
+func TestFill(t *testing.T) {
+	t.Parallel()
+	const height, width = 18, 27 // odd sides at some sizes
+	sum, mask := make([]float32, height*width), make([]float32, height*width)
+	slope := func(i int) float64 { return float64(i/width)/height - float64(i%width)/width }
+	for i := range sum {
+		if y, x := i/width, i%width; y < 6 || y >= 12 || x < 9 || x >= 18 {
+			sum[i], mask[i] = float32(slope(i)), 1
+		}
+	}
+	filled := func(sum, mask []float32) []float32 {
+		g := onnx.NewGraph(onnx.DefaultOpset)
+		s, m := g.Input("sum", onnx.Float, 1, 1, height, width), g.Input("mask", onnx.Float, 1, 1, height, width)
+		b := &Builder{Graph: g}
+		return onnxtest.Compute(t, g, []onnx.Value{s, m}, []onnx.Value{b.fill(s, m)}, sum, mask)[0]
+	}
+	var worst float64
+	for i, v := range filled(sum, mask) {
+		d := math.Abs(float64(v) - slope(i))
+		if mask[i] == 1 && d > 1e-6 {
+			t.Fatalf("the observed pixel %d is %g, want %g", i, v, sum[i])
+		}
+		worst = max(worst, d)
+	}
+	if worst > 0.12 {
+		t.Errorf("the hole differs from the slope by %.3f", worst)
+	}
+	clear(sum)
+	clear(mask)
+	sum[40], mask[40] = 0.5, 1
+	for i, v := range filled(sum, mask) {
+		if math.Abs(float64(v)-0.5) > 1e-5 {
+			t.Fatalf("pixel %d is %g beside one observed pixel of 0.5", i, v)
+		}
+	}
+}
