@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -33,7 +32,7 @@ func messageID(c *manifest.Campaign) string {
 }
 
 // newMessage describes the campaign's phase, with the counts of its last status.
-func newMessage(s board.CampaignStatus, now time.Time) (message, error) {
+func newMessage(s manifest.CampaignStatus, now time.Time) (message, error) {
 	c, status := s.Campaign, s.Status
 	status.Phase, status.Reason = c.Phase, c.Reason
 	content, err := json.Marshal(body{Type: "campaign." + string(c.Phase), Timestamp: now.UTC(), Data: status})

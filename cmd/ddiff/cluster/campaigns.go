@@ -5,22 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 func newListCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var asJSON, archived bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -29,62 +25,33 @@ func newListCommand() *cobra.Command {
 			"Every other command finds an archived campaign by its id.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, skipped, err := board.Campaigns(cmd.Context(), b)
+			return flags.with(cmd.Context(), func(b backend) error {
+				all, err := b.Campaigns(cmd.Context(), archived)
 				if err != nil {
 					return err
 				}
-				for _, err := range skipped {
-					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.OneLine(err))
-				}
-				if archived {
-					if all, err = withArchived(cmd.Context(), b, all); err != nil {
-						return err
-					}
-				}
+				printSkipped(cmd, all.Skipped)
 				if asJSON {
-					return writeArray(cmd.OutOrStdout(), all)
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(all.Campaigns)
 				}
-				return writeList(cmd.OutOrStdout(), all)
+				return writeList(cmd.OutOrStdout(), all.Campaigns)
 			})
 		},
 	}
-	nats.add(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// withArchived adds the archived campaigns to those of the board.
-func withArchived(ctx context.Context, b *queue.Board, all []board.CampaignStatus) ([]board.CampaignStatus, error) {
-	archived, err := archive.List(ctx, b)
-	if err != nil {
-		return nil, err
+// printSkipped names the records that cannot be read.
+func printSkipped(cmd *cobra.Command, skipped []string) {
+	for _, text := range skipped {
+		fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.Printable(text))
 	}
-	onBoard := map[string]bool{}
-	for _, s := range all {
-		onBoard[s.Campaign.ID] = true
-	}
-	for _, s := range archived {
-		if !onBoard[s.Campaign.ID] {
-			all = append(all, s)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b board.CampaignStatus) int {
-		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
-	})
-	return all, nil
 }
 
-// writeArray writes a JSON array, also if it is empty.
-func writeArray[T any](out io.Writer, all []T) error {
-	if all == nil {
-		all = []T{}
-	}
-	return json.NewEncoder(out).Encode(all)
-}
-
-func writeList(out io.Writer, all []board.CampaignStatus) error {
+func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
 	for _, s := range all {
@@ -96,7 +63,7 @@ func writeList(out io.Writer, all []board.CampaignStatus) error {
 }
 
 func newStatusCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var asJSON, follow bool
 	cmd := &cobra.Command{
 		Use:   "status CAMPAIGN",
@@ -105,11 +72,11 @@ func newStatusCommand() *cobra.Command {
 			"remaining time has a 95 % interval.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
+			return flags.with(cmd.Context(), func(b backend) error {
 				if follow {
 					return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
-				s, err := readStatus(cmd.Context(), b, args[0])
+				s, err := b.Campaign(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -120,19 +87,13 @@ func newStatusCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVar(&follow, "watch", false, "show the progress until the campaign ends")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --watch, one object for each change")
 	return cmd
 }
 
-// readStatus reads a campaign. An unknown campaign is a usage error.
-func readStatus(ctx context.Context, b *queue.Board, id string) (board.CampaignStatus, error) {
-	s, err := board.Status(ctx, b, id)
-	return s, unknownCampaign(id, err)
-}
-
-func writeStatus(out io.Writer, s board.CampaignStatus) error {
+func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
 	b := table.NewWriter(out, table.Texts)
 	fmt.Fprintf(b, "campaign\t%s\nphase\t%s", c.ID, c.Phase)
@@ -184,14 +145,14 @@ func left(s manifest.Status) string {
 }
 
 // watch shows the progress of a campaign until it ends.
-func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, stderr io.Writer) error {
+func watch(ctx context.Context, b backend, id string, asJSON bool, stdout, stderr io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	bar := cli.TerminalWidth(stderr) > 0 && !asJSON
 	var last manifest.Status
 	var printed time.Time
 	for {
-		s, err := readStatus(ctx, b, id)
+		s, err := b.Campaign(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -226,7 +187,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 
 // hasEnded reports whether a campaign has ended with its final counts: the coordinator writes the status after the phase.
 // A campaign that was resumed after its end has not ended, although no coordinator may have opened it yet.
-func hasEnded(s board.CampaignStatus) bool {
+func hasEnded(s manifest.CampaignStatus) bool {
 	c := s.Campaign
 	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
 	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
@@ -254,7 +215,7 @@ func watchLine(s manifest.Status) string {
 }
 
 // endOf prints the counts of a campaign that has ended. A correct cluster loses no items.
-func endOf(s board.CampaignStatus, asJSON bool, out io.Writer) error {
+func endOf(s manifest.CampaignStatus, asJSON bool, out io.Writer) error {
 	n, phase := s.Status.Counts, s.Campaign.Phase
 	if !asJSON {
 		cancelled := ""

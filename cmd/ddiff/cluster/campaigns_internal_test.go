@@ -2,15 +2,11 @@ package cluster
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // TestStatusOfChangedDataset prints the problem and the warning of a campaign, each in one line.
@@ -18,7 +14,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 	t.Parallel()
 	st := manifest.Status{Phase: manifest.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
 	var out bytes.Buffer
-	err := writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
+	err := writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +24,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		}
 	}
 	out.Reset()
-	err = writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
+	err = writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
 	if want := "phase      rejected: cut\nremedy     mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
 	}
@@ -43,7 +39,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 // TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
 func TestFailuresOfWatch(t *testing.T) {
 	t.Parallel()
-	s := board.CampaignStatus{
+	s := manifest.CampaignStatus{
 		Campaign: &manifest.Campaign{ID: "night-12345678", Output: "shared", Phase: manifest.PhaseFinished},
 		Status:   manifest.Status{Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 3, Done: 1, Failed: 2}},
 	}
@@ -54,17 +50,6 @@ func TestFailuresOfWatch(t *testing.T) {
 	}
 	if want := "2 failed, 0 dead; the reasons are in shared/failures/night-12345678 of the store"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the error is %q, want %q at its end", err, want)
-	}
-}
-
-// TestUnknownCampaign: the exit code tells a missing campaign from a missing coordinator.
-func TestUnknownCampaign(t *testing.T) {
-	t.Parallel()
-	for cause, want := range map[error]int{archive.ErrNoLeader: 9, queue.ErrNoRecord: 2} {
-		err := fmt.Errorf("some action: %w", unknownCampaign("night-12345678", cause))
-		if got := cli.ExitCode(err); got != want {
-			t.Errorf("%v: exit code %d, want %d", cause, got, want)
-		}
 	}
 }
 
@@ -85,7 +70,7 @@ func TestEndOfWatch(t *testing.T) {
 		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantRun, false},
 		{manifest.PhaseRunning, manifest.PhaseRunning, manifest.WantRun, false},
 	} {
-		got := hasEnded(board.CampaignStatus{
+		got := hasEnded(manifest.CampaignStatus{
 			Campaign: &manifest.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: manifest.Status{Phase: c.status},
 		})
 		if got != c.want {
