@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { Actions, ended } from "./Actions.jsx";
 import { address, name } from "./api.js";
 import { left } from "./Campaigns.jsx";
+import { ofCampaign } from "./events.js";
 import { Failures } from "./Failures.jsx";
 import { count, moment, short } from "./format.js";
 import { Item } from "./Item.jsx";
@@ -41,7 +42,7 @@ function Facts({ campaign: c, status: s }) {
 
 export function Campaign({ id, query, may }) {
   const path = `campaigns/${name(id)}`;
-  const { value, error, reload } = useResource(path, undefined, (event) => event.type === "campaign" && event.data.campaign?.id === id);
+  const { value, error, reload } = useResource(path, undefined, ofCampaign(id));
   const [listed, setListed] = useState([]);
   if (!value) return error ? <Failure error={error} retry={reload} /> : <Loading />;
   const { campaign, status } = value;
@@ -51,7 +52,7 @@ export function Campaign({ id, query, may }) {
       <div class="head">
         <h1>{campaign.spec.name || campaign.id} <Phase campaign={campaign} /></h1>
         <p class="actions">
-          {value.report && <a class="button" href={address(`${path}/report/index.html`)}>Report</a>}
+          {ended(campaign.phase) && <a class="button" href={address(`${path}/report/index.html`)}>Report</a>}
           <a class="button" href={link(["compare"], { a: id })}>Compare…</a>
           {may && <Actions campaign={campaign} done={reload} />}
         </p>

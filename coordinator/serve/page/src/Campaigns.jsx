@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { Actions, ended } from "./Actions.jsx";
+import { ofCampaign } from "./events.js";
 import { count, duration, moment } from "./format.js";
 import { Failure, Loading, Message } from "./Message.jsx";
 import { Phase, Progress } from "./Progress.jsx";
@@ -37,7 +38,7 @@ function Row({ campaign, status, may, chosen, choose, reload }) {
 const phases = ["queued", "preflight", "canary", "running", "paused", "finished", "cancelled", "rejected"];
 
 export function Campaigns({ query, may }) {
-  const { value, error, reload } = useResource("campaigns", { archived: query.archived }, (event) => event.type === "campaign");
+  const { value, error, reload } = useResource("campaigns", { archived: query.archived }, ofCampaign());
   const [chosen, setChosen] = useState([]);
   const shown = useMemo(() => (value?.campaigns ?? []).filter(({ campaign: c }) =>
     (!query.phase || c.phase === query.phase) && (!query.q || `${c.spec.name} ${c.id}`.toLowerCase().includes(query.q.toLowerCase()))).reverse(), [value, query]);

@@ -1,15 +1,15 @@
 // Connection.jsx: says when the stream of events is lost, which coordinators remain, and that another one answers.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useConnection } from "./events.js";
+import { ofFleet, useConnection } from "./events.js";
 import { useResource } from "./resource.js";
 
 export function Connection() {
   const connection = useConnection();
-  const cluster = useResource("cluster", undefined, (event) => event.type === "cluster");
+  const cluster = useResource("cluster", undefined, ofFleet);
   const before = useRef(null);
   const [moved, setMoved] = useState(null);
-  const answering = cluster.value?.answering;
+  const answering = cluster.value?.answered;
   useEffect(() => {
     if (connection.up && answering) {
       if (before.current && before.current !== answering) setMoved(answering);

@@ -1,6 +1,7 @@
 // Fleet.jsx: coordinators, queue, store and workers.
 
-import { ago, count, short } from "./format.js";
+import { ofFleet } from "./events.js";
+import { ago, count, moment, plural, short } from "./format.js";
 import { Failure, Loading, Message } from "./Message.jsx";
 import { useResource } from "./resource.js";
 import { link } from "./route.js";
@@ -30,46 +31,53 @@ function Worker({ worker: w }) {
   );
 }
 
-function Parts({ cluster }) {
-  const health = (text) => (text ? <span class="bad">{text}</span> : "reachable");
+function Parts({ cluster: c }) {
   return (
     <dl class="facts">
-      <div><dt>Leader</dt><dd>{cluster.leader || "none"}</dd></div>
-      <div><dt>NATS</dt><dd>{health(cluster.nats_problem ?? cluster.nats?.problem)}</dd></div>
-      <div><dt>Store</dt><dd>{cluster.store?.address ?? cluster.store} {cluster.store?.problem && health(cluster.store.problem)}</dd></div>
-      {(cluster.coordinators ?? []).map((c) => (
-        <div key={c.id ?? c.name}><dt>Coordinator{c.leading ? ", leads" : ""}</dt><dd>{c.name} {c.store ? <span class="bad">{c.store}</span> : <span class="muted">{ago(c.at)}</span>}</dd></div>
+      <div><dt>Leader</dt><dd>{c.leader ? <>{c.leader.name} <span class="half">since {moment(c.leader.since)}</span></> : <span class="bad">none</span>}</dd></div>
+      {c.coordinators.map((k) => (
+        <div key={k.id}><dt>Coordinator{k.name === c.answered ? ", answers" : ""}</dt><dd>{k.name} <span class="half">beat {ago(k.at)}</span>{k.store && <span class="half bad">{k.store}</span>}</dd></div>
       ))}
+      <div><dt>NATS</dt><dd>{c.nats || "–"}</dd></div>
+      <div><dt>Store</dt><dd>{c.store || "–"}</dd></div>
     </dl>
   );
 }
 
-function Queue({ rows }) {
-  if (rows.length === 0) return <p class="muted">No item waits.</p>;
+function Queue({ queues, streams }) {
   return (
-    <table class="list">
-      <thead><tr><th scope="col">Campaign</th><th scope="col">Class</th><th scope="col" class="num">Waiting</th></tr></thead>
-      <tbody>{rows.map((q) => (
-        <tr key={`${q.campaign} ${q.class}`}><td class="wide"><a href={link(["campaigns", q.campaign])}>{q.campaign}</a></td><td>{q.class}</td><td class="num" data-label="waiting">{count(q.items ?? q.messages)}</td></tr>
-      ))}</tbody>
-    </table>
+    <>
+      {queues.length === 0 ? <p class="muted">No item waits.</p> : (
+        <table class="list">
+          <thead><tr><th scope="col">Campaign</th><th scope="col">Priority</th><th scope="col" class="num">Waiting</th><th scope="col" class="num">In flight</th></tr></thead>
+          <tbody>{queues.map((q) => (
+            <tr key={q.campaign}>
+              <th scope="row"><a href={link(["campaigns", q.campaign])}>{q.campaign}</a></th><td>{q.priority}</td>
+              <td class="num" data-label="waiting">{count(q.waiting)}</td><td class="num" data-label="in flight">{count(q.in_flight)}</td>
+            </tr>
+          ))}</tbody>
+        </table>
+      )}
+      <dl class="facts streams">{streams.map((s) => (
+        <div key={s.name}><dt>{s.name}</dt><dd>{count(s.messages)} messages <span class="half">{(s.bytes / 1e6).toFixed(1)} MB{s.max_bytes > 0 ? ` of ${(s.max_bytes / 1e6).toFixed(0)}` : ""}</span></dd></div>
+      ))}</dl>
+    </>
   );
 }
 
 export function Fleet() {
-  const concerns = (event) => event.type === "workers" || event.type === "cluster";
-  const workers = useResource("workers", undefined, concerns);
-  const cluster = useResource("cluster", undefined, concerns);
+  const workers = useResource("workers", undefined, ofFleet);
+  const cluster = useResource("cluster", undefined, ofFleet);
   const error = workers.error ?? cluster.error;
   if (!workers.value || !cluster.value) return error ? <Failure error={error} retry={() => { workers.reload(); cluster.reload(); }} /> : <Loading />;
-  const all = workers.value.workers ?? workers.value;
+  const all = workers.value.workers;
   return (
     <>
       <div class="head"><h1>Fleet</h1></div>
       {error && <Failure error={error} />}
       <Parts cluster={cluster.value} />
       <section aria-labelledby="workers">
-        <h2 id="workers">{count(all.length)} workers</h2>
+        <h2 id="workers">{plural(all.length, "worker")}</h2>
         {all.length === 0 ? <Message title="No worker runs">Start one on each device: <code>ddiff worker --nats nats://host:4222</code>.</Message> : (
           <table class="list">
             <thead><tr>
@@ -80,7 +88,7 @@ export function Fleet() {
           </table>
         )}
       </section>
-      <section aria-labelledby="queue"><h2 id="queue">Queue</h2><Queue rows={cluster.value.queue ?? []} /></section>
+      <section aria-labelledby="queue"><h2 id="queue">Queue</h2><Queue {...cluster.value} /></section>
     </>
   );
 }

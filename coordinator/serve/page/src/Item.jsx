@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { useVerb } from "./Actions.jsx";
 import { address, name } from "./api.js";
 import { Curves } from "./Curves.jsx";
+import { ofCampaign } from "./events.js";
 import { fixed, moment, short } from "./format.js";
 import { Failure, Loading } from "./Message.jsx";
 import { useResource } from "./resource.js";
@@ -28,29 +29,24 @@ function Settings({ values }) {
   );
 }
 
-function Attempts({ attempts }) {
-  return (
-    <table class="list">
-      <thead><tr><th scope="col">Attempt</th><th scope="col">Outcome</th><th scope="col">Worker</th><th scope="col">Ended</th></tr></thead>
-      <tbody>{attempts.map((a, i) => (
-        <tr key={i}><td>{a.attempt ?? i + 1}</td><td class="wide">{a.outcome} {a.reason && <span class="half bad">{a.reason}</span>}</td><td>{a.worker}</td><td>{moment(a.at ?? a.finished)}</td></tr>
-      ))}</tbody>
-    </table>
-  );
-}
-
-function Logs({ path }) {
+function Attempts({ path }) {
   const { value, error } = useResource(`${path}/logs`);
   if (error) return <p class="muted">{error.message}</p>;
   if (!value) return <Loading />;
-  const lines = (value.lines ?? value.logs ?? []).map((l) => (typeof l === "string" ? l : l.text ?? JSON.stringify(l)));
-  return lines.length > 0 ? <pre class="log" tabIndex={0}>{lines.join("\n")}</pre> : <p class="muted">No log lines are stored for this item.</p>;
+  if (value.attempts.length === 0) return <p class="muted">No attempt is recorded.</p>;
+  return value.attempts.map((a, i) => (
+    <div key={i} class="attempt">
+      <p><strong>Attempt {a.attempt}</strong> <span class={`badge phase ${a.outcome}`}>{a.outcome}</span> <span class="muted">{a.worker} · {moment(a.at)}</span></p>
+      {a.reason && <p class="bad">{a.reason}</p>}
+      {(a.lines ?? a.log ?? []).length > 0 && <pre class="log" tabIndex={0}>{(a.lines ?? a.log).join("\n")}</pre>}
+    </div>
+  ));
 }
 
 export function Item({ id, item, listed, may, done }) {
   const dialog = useRef(null);
   const path = `campaigns/${name(id)}/items/${name(item)}`;
-  const { value, error, reload } = useResource(path, undefined, (event) => event.type === "campaign" && event.data.campaign?.id === id);
+  const { value, error, reload } = useResource(path, undefined, ofCampaign(id));
   const [run, busy, failed] = useVerb(id, () => { reload(); done?.(); });
   useEffect(() => { if (!dialog.current.open) dialog.current.showModal(); }, []);
   const step = (by) => {
@@ -64,7 +60,7 @@ export function Item({ id, item, listed, may, done }) {
     const by = { n: 1, p: -1 }[event.key];
     if (by) step(by);
   };
-  const it = value?.item ?? value;
+  const it = value;
   const retriable = it && (it.state === "failed" || it.state === "dead");
   return (
     <dialog ref={dialog} class="viewer" aria-labelledby="item-title" onKeyDown={keys} onClose={close}>
@@ -85,15 +81,12 @@ export function Item({ id, item, listed, may, done }) {
       {value && (
         <>
           {it.reason && <p class="notice" role="status">{it.reason}</p>}
-          {(it.warnings ?? []).map((w) => <p key={w.code ?? w} class="notice">{w.text ?? w}</p>)}
+          {(value.result?.warnings ?? []).map((w) => <p key={w.code} class="notice">{w.text}</p>)}
           {it.state === "done" && <Viewer id={id} item={it} />}
           <Figures metrics={it.metrics} seconds={it.seconds} />
           {it.state === "done" && <Curves path={path} />}
           <details><summary>Settings</summary><Settings values={value.settings ?? {}} /></details>
-          <details><summary>Attempts and log</summary>
-            {(value.attempts ?? []).length > 0 && <Attempts attempts={value.attempts} />}
-            <Logs path={path} />
-          </details>
+          <details><summary>Attempts and log</summary><Attempts path={path} /></details>
           {(value.files ?? []).length > 0 && <p class="links"><span>Files</span>{value.files.map((f) => <a key={f.name} href={address(`${path}/files/${name(f.name)}`)}>{f.name}</a>)}</p>}
         </>
       )}

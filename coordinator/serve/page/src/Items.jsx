@@ -2,16 +2,17 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { get, name } from "./api.js";
-import { useEvents } from "./events.js";
+import { ofCampaign, useEvents } from "./events.js";
 import { count, duration, fixed, plural } from "./format.js";
 import { Failure, Message } from "./Message.jsx";
 import { Picture } from "./Picture.jsx";
 import { amend } from "./route.js";
 
 const page = 100;
-const states = ["done", "failed", "dead", "running", "pending", "cancelled"];
-const warnings = ["residual", "worse", "flat", "steps"];
-const orders = [["", "in order"], ["psnr", "worst PSNR"], ["-psnr", "best PSNR"], ["gain", "least gain"], ["-seconds", "slowest"], ["-residual", "largest residual"]];
+// The orders and codes of the API.
+const states = ["done", "failed", "dead", "pending"];
+const warnings = ["any", "residual", "worse", "flat", "steps"];
+const orders = [["", "order of the dataset"], ["name", "name"], ["psnr", "worst PSNR"], ["-psnr", "best PSNR"], ["-seconds", "slowest"], ["-residual", "largest residual"]];
 const filters = ["task", "method", "state", "warning", "name", "sort"];
 
 // usePages reads the items that match, a page at a time. It reads the loaded ones again when the campaign moves.
@@ -27,13 +28,15 @@ function usePages(id, query) {
     try {
       let items = before;
       let next = cursor;
+      let total = 0;
       const least = cursor ? before.length + 1 : Math.max(1, state.key === key ? state.items.length : 0);
       do {
         const answer = await get(`campaigns/${name(id)}/items`, { ...wanted, cursor: next, limit: page }, aborted.signal);
         items = items.concat(answer.items);
         next = answer.next;
+        total = answer.total;
       } while (next && items.length < least);
-      set({ key, items, next });
+      set({ key, items, next, total });
     } catch (error) {
       if (error.name !== "AbortError") set((last) => ({ ...last, key, error }));
     } finally {
@@ -47,7 +50,7 @@ function usePages(id, query) {
   const timer = useRef(null);
   useEffect(() => () => clearTimeout(timer.current), []);
   useEvents((event) => {
-    if (timer.current !== null || (event.type !== "again" && !(event.type === "campaign" && event.data.campaign?.id === id))) return;
+    if (timer.current !== null || (event.kind !== "again" && !ofCampaign(id)(event))) return;
     timer.current = setTimeout(() => {
       timer.current = null;
       if (!reading.current) read(undefined, []);
@@ -69,7 +72,7 @@ function Row({ id, item, top, open }) {
         <span class="thumbs">{["measurement", "restored", "truth"].map((kind) => <Picture key={kind} id={id} item={item} kind={kind} width={96} />)}</span>
         <span class="what"><strong>{item.name}</strong><span class="half">{item.task} · {item.method} · run {item.run}</span>
           {item.reason && <span class="half bad">{item.reason}</span>}</span>
-        <span class="state"><span class={`badge phase ${item.state}`}>{item.state}</span>{(item.warnings ?? []).map((w) => <span key={w.code ?? w} class="flag">{w.code ?? w}</span>)}</span>
+        <span class="state"><span class={`badge phase ${item.state}`}>{item.state}</span>{(item.warnings ?? []).map((w) => <span key={w} class="flag">{w}</span>)}</span>
         <span class="num"><strong>{m.psnr === undefined ? "" : `${fixed(m.psnr, 2)} dB`}</strong>
           {gain !== undefined && <span class={gain < 0 ? "half loss" : "half win"}>{gain < 0 ? "" : "+"}{fixed(gain, 2)} dB</span>}</span>
         <span class="num muted">{item.seconds ? duration(item.seconds) : ""}<span class="half">{item.worker}</span></span>
@@ -98,7 +101,7 @@ function useWindow(list, size, total) {
 }
 
 export function Items({ id, query, status, listed }) {
-  const { items, next, error, loaded, more } = usePages(id, query);
+  const { items, total, error, loaded, more } = usePages(id, query);
   const list = useRef(null);
   const size = height();
   const [from, to] = useWindow(list, size, items.length);
@@ -124,7 +127,7 @@ export function Items({ id, query, status, listed }) {
         <label>Sort <select name="sort" value={query.sort ?? ""} onChange={(e) => amend({ sort: e.target.value })}>
           {orders.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
         </select></label>
-        <output>{loaded ? plural(items.length, "item") + (next ? " loaded" : "") : "reading"}</output>
+        <output>{loaded ? plural(total ?? 0, "item") : "reading"}</output>
       </form>
       {error && <Failure error={error} />}
       <ol class="rows" ref={list}>

@@ -40,7 +40,7 @@ function useCheck(text, options) {
 const problemsOf = ({ answer, error }) => {
   if (answer) return answer.problems ?? [];
   if (!error) return [];
-  return error.problems.length > 0 ? error.problems.map((p) => ({ field: p.location ?? p.field, message: p.message })) : [{ message: error.message }];
+  return error.problems.length > 0 ? error.problems : [{ message: error.message }];
 };
 
 function Verdict({ check }) {
@@ -48,14 +48,14 @@ function Verdict({ check }) {
   if (problems.length > 0) {
     return (
       <ul class="problems" role="status">
-        {problems.map((p, i) => <li key={i} class="bad">{p.field && <code>{p.field}</code>} {p.message}</li>)}
+        {problems.map((p, i) => <li key={i} class="bad">{p.line && `Line ${p.line}: `}{p.field && <code>{p.field}</code>} {p.message}</li>)}
       </ul>
     );
   }
   if (!check.answer) return <p class="muted" role="status">Checking…</p>;
   return (
     <p class={check.checking ? "muted" : "good"} role="status">
-      <strong>{plural(check.answer.items ?? 0, "item")}</strong>{check.answer.rows !== undefined ? ` of ${plural(check.answer.rows, "image")}` : ""}. This campaign is valid.
+      This campaign is valid: {check.answer.items === undefined ? "its dataset is large and not counted yet" : <><strong>{check.answer.more ? "at least " : ""}{plural(check.answer.items, "item")}</strong> of {plural(check.answer.rows, "image")}</>}.
     </p>
   );
 }

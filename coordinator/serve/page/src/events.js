@@ -18,17 +18,17 @@ function open() {
   source.onopen = () => {
     if (!state.up) {
       tell({ up: true, lost: state.lost + 1, since: Date.now() });
-      for (const l of listeners) l({ type: "again" });
+      for (const l of listeners) l({ kind: "again" });
     }
   };
   source.onerror = () => {
     if (state.up) tell({ up: false, since: Date.now() });
     if (source.readyState === EventSource.CLOSED) setTimeout(open, 2000);
   };
-  for (const type of ["campaign", "workers", "cluster"]) {
-    source.addEventListener(type, (event) => {
-      const data = JSON.parse(event.data);
-      for (const l of listeners) l({ type, data });
+  for (const kind of ["campaign", "status", "worker", "leader"]) {
+    source.addEventListener(kind, (event) => {
+      const change = JSON.parse(event.data);
+      for (const l of listeners) l(change);
     });
   }
 }
@@ -38,7 +38,7 @@ export function connect() {
   if (!source) open();
 }
 
-// useEvents calls react with each event; { type: "again" } follows a lost connection.
+// useEvents calls react with each event, { kind, key, data }; kind "again" follows a lost connection.
 export function useEvents(react) {
   const latest = useRef(react);
   latest.current = react;
@@ -58,3 +58,7 @@ export function useConnection() {
   }, []);
   return now;
 }
+
+// ofCampaign accepts the events of a campaign, or of all; ofFleet those of coordinators and workers.
+export const ofCampaign = (id) => (event) => ["campaign", "status"].includes(event.kind) && (id === undefined || event.key === id);
+export const ofFleet = (event) => ["worker", "leader"].includes(event.kind);

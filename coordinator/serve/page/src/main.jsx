@@ -41,7 +41,7 @@ function App() {
   const title = [path[1], at === "campaigns" && path[1] ? null : at, "ddiff"].filter(Boolean).join(" · ");
   useEffect(() => { document.title = title; }, [title]);
   useEffect(() => { setCsrf(me.value?.csrf); if (me.value) connect(); }, [me.value]);
-  let body = <Screen path={path} query={query} may={writers.includes(me.value?.role)} />;
+  let body = <Screen path={path} query={query} may={me.value?.backend === "cluster" && writers.includes(me.value.role)} />;
   if (me.error?.status === 401) body = <SignIn done={me.reload} />;
   else if (me.error && !me.value) body = <Failure error={me.error} retry={me.reload} />;
   else if (!me.value) body = <Loading />;
@@ -54,7 +54,7 @@ function App() {
           <nav aria-label="Screens">
             <Tab to="campaigns" at={at}>Campaigns</Tab>
             <Tab to="compare" at={at}>Compare</Tab>
-            <Tab to="fleet" at={at}>Fleet</Tab>
+            {me.value?.backend === "cluster" && <Tab to="fleet" at={at}>Fleet</Tab>}
           </nav>
           <SignOut me={me.value} done={me.reload} />
         </div>

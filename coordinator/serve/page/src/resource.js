@@ -28,7 +28,7 @@ export function useResource(path, query, concerns = () => false) {
     };
   }, [read]);
   useEvents((event) => {
-    if (path === null || (event.type !== "again" && !concerns(event)) || timer.current !== null) return;
+    if (path === null || (event.kind !== "again" && !concerns(event)) || timer.current !== null) return;
     timer.current = setTimeout(() => {
       timer.current = null;
       read();
