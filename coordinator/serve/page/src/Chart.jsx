@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { short } from "./format.js";
 
+const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString("sv");
 const dashes = [undefined, [6, 3], [2, 2.5]];
 
 function options({ time, log, series, height, xLabel }, width) {
@@ -14,8 +15,8 @@ function options({ time, log, series, height, xLabel }, width) {
   return {
     width, height, padding: [8, 12, 0, 0], cursor: { drag: { x: true, y: false }, points: { size: 7 } },
     scales: { x: { time: !!time }, y: { distr: log ? 3 : 1, range: log ? undefined : (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
-    axes: [{ ...axis, label: xLabel, labelSize: 16, labelFont: "11px system-ui" }, { ...axis, size: 54, values: finite }],
-    series: [{ label: xLabel ?? "time" }, ...series.map((s, i) => ({
+    axes: [{ ...axis, values: time ? (_, ticks) => ticks.map((t) => clock(t)) : undefined, label: xLabel, labelSize: 16, labelFont: "11px system-ui" }, { ...axis, size: 54, values: finite }],
+    series: [{ label: xLabel ?? "time", value: (_, v) => (time && v ? clock(v) : short(v)) }, ...series.map((s, i) => ({
       label: s.name, stroke: color(`--c${i % 3}`), width: 1.6, dash: dashes[i % 3], points: { show: false }, value: (_, v) => short(v),
     }))],
     legend: { live: true },

@@ -38,7 +38,7 @@ function Attempts({ path }) {
     <div key={i} class="attempt">
       <p><strong>Attempt {a.attempt}</strong> <span class={`badge phase ${a.outcome}`}>{a.outcome}</span> <span class="muted">{a.worker} · {moment(a.at)}</span></p>
       {a.reason && <p class="bad">{a.reason}</p>}
-      {(a.lines ?? a.log ?? []).length > 0 && <pre class="log" tabIndex={0}>{(a.lines ?? a.log).join("\n")}</pre>}
+      {(a.lines ?? []).length > 0 && <pre class="log" tabIndex={0}>{a.lines.join("\n")}</pre>}
     </div>
   ));
 }

@@ -68,7 +68,7 @@ function Row({ id, item, top, open }) {
   const place = (node) => { if (node) node.style.top = `${top}px`; };
   return (
     <li class="row" ref={place}>
-      <button type="button" class="open" onClick={() => open(item.id)} aria-label={`${item.name}, ${item.task}, ${item.method}, ${item.state}: open`}>
+      <button type="button" class="open" onClick={() => open(item.id)}>
         <span class="thumbs">{["measurement", "restored", "truth"].map((kind) => <Picture key={kind} id={id} item={item} kind={kind} width={96} />)}</span>
         <span class="what"><strong>{item.name}</strong><span class="half">{item.task} · {item.method} · run {item.run}</span>
           {item.reason && <span class="half bad">{item.reason}</span>}</span>

@@ -12,5 +12,5 @@ export function Picture({ id, item, kind, width }) {
   const src = pictureOf(id, item.id, kind, width);
   const [broken, setBroken] = useState(null);
   if (item.state !== "done" || broken === src) return <span class="none" aria-hidden="true">{titles[kind]}</span>;
-  return <img src={src} alt={titles[kind]} loading="lazy" decoding="async" onError={() => setBroken(src)} />;
+  return <img src={src} alt="" title={titles[kind]} loading="lazy" decoding="async" onError={() => setBroken(src)} />;
 }

@@ -13,16 +13,15 @@ export function Throughput({ status, over }) {
     const at = new Date(status.at).getTime() / 1000;
     const last = points.current.at(-1);
     if (!(at > 0) || (last && at <= last[0])) return;
-    points.current = [...points.current.slice(1 - most), [at, status.rate, status.counts.running]];
+    points.current = [...points.current.slice(1 - most), [at, status.rate]];
     redraw(at);
   }, [status]);
-  if (over && points.current.length < 3) return null;
-  if (points.current.length < 2) return null;
+  if (points.current.length < 3 || (over && points.current.every((p) => p[1] === 0))) return null;
   const column = (i) => points.current.map((p) => p[i]);
   return (
     <section class="panel-box" aria-labelledby="throughput">
       <h2 id="throughput">Throughput</h2>
-      <Chart height={150} time x={column(0)} series={[{ name: "items/s", values: column(1) }, { name: "running", values: column(2) }]}
+      <Chart height={150} time x={column(0)} series={[{ name: "items/s", values: column(1) }]}
         label={`Items per second since this page was opened: now ${short(status.rate)}`} />
     </section>
   );
