@@ -151,7 +151,7 @@ func TestArchiveWalk(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	for _, id := range ids {
 		must(t, archive.Recall(t.Context(), tc.board, id))
-		tc.await(id, "its end", func(s board.CampaignStatus) bool {
+		tc.await(id, "its end", func(s manifest.CampaignStatus) bool {
 			return s.Campaign.Phase == manifest.PhaseFinished && len(s.Campaign.Commands) == 0 && s.Status.Counts == mixedCounts
 		})
 		tc.checkRecalled(id)

@@ -116,7 +116,7 @@ func (tc *testCluster) checkRecalled(id string) {
 	if a.Items != 2 {
 		tc.t.Errorf("%d items are retried, want 2", a.Items)
 	}
-	tc.await(id, "all done", func(s board.CampaignStatus) bool {
+	tc.await(id, "all done", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 6, Done: 6}
 	})
 }
@@ -273,7 +273,7 @@ func TestSubmitArchivedCampaign(t *testing.T) {
 	}
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "the counts of its end", func(s board.CampaignStatus) bool {
+	tc.await(id, "the counts of its end", func(s manifest.CampaignStatus) bool {
 		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == mixedCounts
 	})
 	tc.checkRecalled(id)
@@ -333,7 +333,7 @@ func TestArchiveNow(t *testing.T) {
 	id := tc.submit("now", 0)
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.work(id)
-	tc.await(id, "running", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	tc.await(id, "running", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
 	if err := archive.Archive(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) {
 		t.Errorf("a running campaign: %v", err)
 	}
@@ -361,5 +361,5 @@ func TestLostBoardKeepsCountsOfEndedCampaign(t *testing.T) {
 	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 	tc.leadArchiving(time.Hour, unchanged)
-	tc.await(id, "its counts", func(s board.CampaignStatus) bool { return s.Status.Counts == before })
+	tc.await(id, "its counts", func(s manifest.CampaignStatus) bool { return s.Status.Counts == before })
 }

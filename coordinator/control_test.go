@@ -35,7 +35,7 @@ func TestPauseAndResume(t *testing.T) {
 	tc.lead()
 	idle := tc.work(id)
 	permit(gate, 1)
-	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
+	tc.await(id, "one item done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	tc.want(id, manifest.WantPause)
 	tc.awaitPhase(id, manifest.PhasePaused)
 	permit(gate, 50)
@@ -77,7 +77,7 @@ func TestRetryWhileRunning(t *testing.T) {
 	for range 8 {
 		tc.work(id)
 	}
-	tc.await(id, "one dead item", func(s board.CampaignStatus) bool { return s.Status.Counts.Dead == 1 })
+	tc.await(id, "one dead item", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Dead == 1 })
 	var items atomic.Int32
 	var both sync.WaitGroup
 	for range 2 {
@@ -89,7 +89,7 @@ func TestRetryWhileRunning(t *testing.T) {
 		})
 	}
 	both.Wait()
-	tc.await(id, "the dead item done", func(s board.CampaignStatus) bool {
+	tc.await(id, "the dead item done", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseRunning && s.Status.Counts.Done == 1 && s.Status.Counts.Dead == 0
 	})
 	close(hold)
@@ -109,7 +109,7 @@ func TestCancelAndResume(t *testing.T) {
 			tc.lead()
 			idle := tc.work(id)
 			permit(gate, 1)
-			tc.await(id, "one item done", func(s board.CampaignStatus) bool {
+			tc.await(id, "one item done", func(s manifest.CampaignStatus) bool {
 				return s.Status.Counts.Done == 1 && s.Status.Counts.Running == 1
 			})
 			tc.want(id, w)
@@ -156,7 +156,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items are tried again, want 2", a.Items)
 	}
-	tc.await(id, "the items done", func(s board.CampaignStatus) bool {
+	tc.await(id, "the items done", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 7, Failed: 2, Dead: 1}
 	})
 	if again, err := tc.command(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry}); err != nil || again != a {
@@ -168,7 +168,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	if a.Items != 1 {
 		t.Errorf("%d dead items are tried again, want 1", a.Items)
 	}
-	tc.await(id, "the dead one done", func(s board.CampaignStatus) bool {
+	tc.await(id, "the dead one done", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 8, Failed: 2}
 	})
 	if n := len(tc.letters(id)); n != 0 {
@@ -181,7 +181,7 @@ func TestRetryMatchingItems(t *testing.T) {
 	if a.Items != 2 {
 		t.Errorf("%d items of the mended row are tried, want 2", a.Items)
 	}
-	tc.await(id, "all done", func(s board.CampaignStatus) bool {
+	tc.await(id, "all done", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
 }

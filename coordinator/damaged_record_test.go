@@ -46,14 +46,14 @@ func TestStatusNamesDamagedWindow(t *testing.T) {
 	tc := newTestCluster(t, 2)
 	stop := tc.lead()
 	id := tc.submit("damaged", 0)
-	tc.await(id, "a status", func(s board.CampaignStatus) bool { return s.Status.Counts.Items == 4 })
+	tc.await(id, "a status", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Items == 4 })
 	stop()
 	key := shard.Key(id, 0)
 	data, err := tc.store.Get(t.Context(), key)
 	must(t, err)
 	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))
 	tc.leadWith(func(c *coordinator.Config) { c.Restart = 50 * time.Millisecond })
-	s := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, key) || s.Status.Counts.Items != 4 {
 		t.Errorf("status %+v", s.Status)
 	}
@@ -73,7 +73,7 @@ func TestWindowsAreRemoved(t *testing.T) {
 	stop := tc.lead()
 	id := tc.submit("removed", 0)
 	tc.work(id)
-	tc.await(id, "all items published", func(s board.CampaignStatus) bool { return s.Campaign.Shards == 1 })
+	tc.await(id, "all items published", func(s manifest.CampaignStatus) bool { return s.Campaign.Shards == 1 })
 	stop()
 	must(t, tc.store.Delete(t.Context(), shard.Key(id, 0)))
 	tc.set(nil)
@@ -98,12 +98,12 @@ func TestStatusNamesDamagedArchive(t *testing.T) {
 	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))
 	tc.submit("archived", 0)
 	tc.leadArchiving(time.Hour, func(c *coordinator.Config) { c.Restart = 50 * time.Millisecond })
-	s := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "damaged record") {
 		t.Errorf("status %+v", s.Status)
 	}
 	must(t, tc.store.Put(t.Context(), key, data))
-	tc.await(id, "its end", func(s board.CampaignStatus) bool {
+	tc.await(id, "its end", func(s manifest.CampaignStatus) bool {
 		return s.Status.Problem == "" && s.Status.Counts == manifest.Counts{Items: 4, Done: 4}
 	})
 }

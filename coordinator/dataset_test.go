@@ -73,7 +73,7 @@ func TestDatasetChangesBetweenLeaders(t *testing.T) {
 	changed.Store(true)
 	tc.leadWith(withRows)
 	tc.work(id)
-	s := tc.await(id, "its last window", func(s board.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
+	s := tc.await(id, "its last window", func(s manifest.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
 	if s.Status.Counts.Items != 2*n || s.Campaign.Items != 2*n || s.Campaign.Rows != n {
 		t.Errorf("%d items and %d rows, want %d and %d", s.Status.Counts.Items, s.Campaign.Rows, 2*n, n)
 	}
@@ -124,12 +124,12 @@ func TestDatasetIsReordered(t *testing.T) {
 	reversed.Store(true)
 	tc.leadWith(withRows)
 	tc.work(id)
-	s := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "cannot be found") || s.Status.Phase != manifest.PhaseRunning || s.Status.Complete {
 		t.Errorf("status %+v", s.Status)
 	}
 	reversed.Store(false)
-	s = tc.await(id, "its last window", func(s board.CampaignStatus) bool { return s.Status.Complete })
+	s = tc.await(id, "its last window", func(s manifest.CampaignStatus) bool { return s.Status.Complete })
 	if s.Status.Counts.Items != 2*n || s.Status.Warning != "" || s.Status.Problem != "" {
 		t.Errorf("status %+v", s.Status)
 	}
@@ -187,7 +187,7 @@ func TestDatasetOutage(t *testing.T) {
 			id := tc.submit("outage", 1)
 			stop := tc.leadWith(configure)
 			tc.work(id)
-			waits := func(s board.CampaignStatus) bool {
+			waits := func(s manifest.CampaignStatus) bool {
 				return strings.HasPrefix(s.Status.Problem, "waiting for the dataset since 2") && strings.Contains(s.Status.Problem, c.cause.Error())
 			}
 			if s := tc.await(id, "a problem", waits); s.Status.Phase != manifest.PhaseQueued || s.Status.Counts.Items > 0 {
@@ -218,7 +218,7 @@ func TestPriorIsUnavailable(t *testing.T) {
 	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 	must(t, err)
 	tc.leadWith(func(c *coordinator.Config) { c.Sources = sources })
-	s := tc.await(spec.ID(), "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(spec.ID(), "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.HasPrefix(s.Status.Problem, "waiting for the prior since 2") || s.Campaign.Phase != manifest.PhaseQueued {
 		t.Errorf("phase %s, problem %q", s.Campaign.Phase, s.Status.Problem)
 	}
@@ -258,11 +258,11 @@ func TestWindowOfAnotherLeader(t *testing.T) {
 		}
 		return true, nil
 	})
-	tc.await(id, "its second window", func(board.CampaignStatus) bool { return len(tc.windows(id)) == 2 })
+	tc.await(id, "its second window", func(manifest.CampaignStatus) bool { return len(tc.windows(id)) == 2 })
 	close(end)
 	stop()
 	resumeOnce()
-	tc.await(id, "its last window", func(s board.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
+	tc.await(id, "its last window", func(s manifest.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
 	item, seen := 0, map[string]int{}
 	for i, w := range tc.windows(id) {
 		if w.Number != i || w.Item != item {

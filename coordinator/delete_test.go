@@ -267,14 +267,14 @@ func TestSubmitDuringDeletionOfResults(t *testing.T) {
 	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), part, false)
 	must(t, err)
 	tc.leadArchiving(time.Hour, unchanged)
-	var late board.CampaignStatus
+	var late manifest.CampaignStatus
 	begin := sync.OnceFunc(func() {
 		spec := tc.spec("late")
 		spec.Tasks = spec.Tasks[:1]
 		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{Output: shared}, time.Now())
 		must(t, err)
 		tc.work(c.ID)
-		late = tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+		late = tc.await(c.ID, "its end", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 	})
 	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board}
 	_, err = cleaner.Delete(t.Context(), all, true)

@@ -20,7 +20,7 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 	tc.lead()
 	tc.work(id)
 	permit(gate, 1)
-	tc.await(id, "one item done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
+	tc.await(id, "one item done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
 	q, err := tc.attach(t.Context(), id)
 	must(t, err)
 	report := func(quiet time.Duration) {
@@ -34,7 +34,7 @@ func TestFaultPausesQuietCampaign(t *testing.T) {
 	}
 	report(time.Hour) // the coordinator reads the reports in order
 	permit(gate, 1)
-	s := tc.await(id, "two items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
+	s := tc.await(id, "two items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
 	if s.Campaign.Phase != manifest.PhaseRunning {
 		t.Fatalf("the campaign is %s after a report of another worker's fault", s.Campaign.Phase)
 	}
@@ -67,7 +67,7 @@ func TestStatusNamesSuspendedWorkers(t *testing.T) {
 	beat("c", "store is full", "")
 	id := tc.submit("suspended", 0)
 	tc.lead()
-	tc.await(id, "the suspended worker", func(s board.CampaignStatus) bool {
+	tc.await(id, "the suspended worker", func(s manifest.CampaignStatus) bool {
 		return s.Status.Problem == "1 of 3 workers are suspended: c: store is full"
 	})
 }
@@ -85,7 +85,7 @@ func TestFaultOfOneWorkerDoesNotPauseLongItems(t *testing.T) {
 	tc.lead()
 	tc.preflight(id)
 	lease := tc.lease(id, 1)[0]
-	tc.await(id, "one worker", func(s board.CampaignStatus) bool { return s.Status.Workers == 1 })
+	tc.await(id, "one worker", func(s manifest.CampaignStatus) bool { return s.Status.Workers == 1 })
 	report := func(worker string) {
 		t.Helper()
 		data, err := json.Marshal(manifest.Fault{Worker: worker, Reason: "access denied", Seconds: 1e-9, At: time.Now()})

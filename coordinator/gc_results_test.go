@@ -141,7 +141,7 @@ func TestSubmitDuringCollectionOfResults(t *testing.T) {
 			c, _, err := board.Submit(t.Context(), tc.board, tc.spec(name), board.Order{Output: gone}, time.Now())
 			must(t, err)
 			tc.work(c.ID)
-			s := tc.await(c.ID, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+			s := tc.await(c.ID, "its end", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
 			if s.Campaign.Phase != manifest.PhaseRejected || !strings.Contains(s.Campaign.Reason, "ddiff gc --results") {
 				t.Errorf("%s: %s (%s)", c.ID, s.Campaign.Phase, s.Campaign.Reason)
 			}
@@ -278,7 +278,7 @@ func TestClaimOfCollectionOfResults(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	id := tc.submit("gone", 0)
 	tc.work(id)
-	if s := tc.await(id, "its end", func(s board.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
+	if s := tc.await(id, "its end", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
 		t.Errorf("%s: %s", s.Campaign.Phase, s.Campaign.Reason)
 	}
 	must(t, tc.board.Delete(context.WithoutCancel(t.Context()), manifest.KeyCampaignPrefix+id))

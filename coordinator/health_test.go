@@ -92,7 +92,7 @@ func TestLeaderThatCannotUseTheStoreStepsDown(t *testing.T) {
 			a := tc.stand("a")
 			wait(t, patience, "a leads", a.leads.Load)
 			b := tc.stand("b")
-			tc.await(id, "running", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+			tc.await(id, "running", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
 			c.set(&a.store, true)
 			finish() // the report is the next write
 			wait(t, patience, "b leads", b.leads.Load)
@@ -117,10 +117,10 @@ func TestOutageOfTheStore(t *testing.T) {
 	a := tc.stand("a")
 	wait(t, patience, "a leads", a.leads.Load)
 	b := tc.stand("b")
-	tc.await(id, "running", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	tc.await(id, "running", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
 	a.store.broken.Store(true)
 	b.store.broken.Store(true)
-	outage := func(s board.CampaignStatus) bool { return s.Status.Problem != "" }
+	outage := func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" }
 	s := tc.await(id, "the outage in its status", outage)
 	if s.Status.Counts.Items != 10 {
 		t.Errorf("%+v", s.Status)
@@ -136,7 +136,7 @@ func TestOutageOfTheStore(t *testing.T) {
 	tc.await(id, "the outage in the status of b", outage)
 	b.store.broken.Store(false)
 	tc.awaitPhase(id, manifest.PhaseFinished)
-	if s := tc.await(id, "no outage", func(s board.CampaignStatus) bool { return !outage(s) }); s.Status.Counts.Done != 10 {
+	if s := tc.await(id, "no outage", func(s manifest.CampaignStatus) bool { return !outage(s) }); s.Status.Counts.Done != 10 {
 		t.Errorf("%+v", s.Status)
 	}
 	if b.terms.Load() != 1 {
@@ -157,12 +157,12 @@ func TestAlarmBeforeAStreamIsFull(t *testing.T) {
 			return []queue.StreamUsage{{Name: "DDIFF_RESULT", Messages: messages.Load(), MaxMessages: 100}, {Name: "DDIFF_DEAD", Messages: 9}}, nil
 		}
 	})
-	s := tc.await(id, "an alarm", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(id, "an alarm", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if s.Status.Problem != "stream DDIFF_RESULT is 85 % full" || !log.contains("nearly full") {
 		t.Errorf("problem %q", s.Status.Problem)
 	}
 	messages.Store(10)
-	tc.await(id, "no alarm", func(s board.CampaignStatus) bool { return s.Status.Problem == "" })
+	tc.await(id, "no alarm", func(s manifest.CampaignStatus) bool { return s.Status.Problem == "" })
 	finish()
 	tc.awaitPhase(id, manifest.PhaseFinished)
 }

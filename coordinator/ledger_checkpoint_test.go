@@ -51,12 +51,12 @@ func (tc *testCluster) halfway(name string) (string, manifest.Counts) {
 	stop := tc.leadWith(folding)
 	tc.work(id)
 	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
-	var s board.CampaignStatus
+	var s manifest.CampaignStatus
 	for n := 10; n <= 30; n += 10 { // a part for each tick with 8 outcomes
 		for range 10 {
 			gate <- struct{}{}
 		}
-		s = tc.await(id, "settled items", func(s board.CampaignStatus) bool { return settled(s.Status.Counts) == n })
+		s = tc.await(id, "settled items", func(s manifest.CampaignStatus) bool { return settled(s.Status.Counts) == n })
 		wait(tc.t, patience, "a part", func() bool { return len(tc.parts(id)) == n/10 })
 	}
 	stop()
@@ -95,7 +95,7 @@ func (tc *testCluster) outcomes(id string) int {
 // finished expects the final state of the campaign of halfway, and that no item was restored twice.
 func (tc *testCluster) finished(id string, want manifest.Counts) {
 	tc.t.Helper()
-	tc.await(id, "all outcomes", func(s board.CampaignStatus) bool {
+	tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == want
 	})
 	tc.mu.Lock()
@@ -155,7 +155,7 @@ func TestDamagedPartOfTheLedger(t *testing.T) {
 			must(t, tc.store.Put(t.Context(), key, data))
 			log := tc.recordLog()
 			tc.leadWith(folding)
-			tc.await(id, "all outcomes", func(s board.CampaignStatus) bool {
+			tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
 				return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == allOutcomes
 			})
 			if !log.contains("skipped a part of the ledger") {
@@ -179,10 +179,10 @@ func TestReplacedResultStream(t *testing.T) {
 	past := func() time.Time { return time.Now().Add(-time.Hour) }
 	must(t, queue.Setup(t.Context(), tc.nc, queue.SetupConfig{Now: past}))
 	tc.leadWith(folding)
-	tc.await(id, "the stored outcomes", func(s board.CampaignStatus) bool {
+	tc.await(id, "the stored outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Counts.Failed+s.Status.Counts.Dead >= counts.Failed+counts.Dead-10
 	})
-	tc.await(id, "all outcomes", func(s board.CampaignStatus) bool {
+	tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Phase == manifest.PhaseFinished && s.Status.Counts == allOutcomes
 	})
 	tc.mu.Lock()

@@ -19,7 +19,7 @@ func TestFinishNeedsStoredResults(t *testing.T) {
 	id := tc.submit("elsewhere", 0)
 	tc.workers = newStore(t)
 	stop := tc.work(id)
-	s := tc.await(id, "a pause", func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePaused })
+	s := tc.await(id, "a pause", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePaused })
 	if !strings.Contains(s.Campaign.Reason, "4 results that workers have reported are missing from the store") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
@@ -86,7 +86,7 @@ func TestCancelCountsStoredResults(t *testing.T) {
 	})
 	tc.workers = newStore(t)
 	stop := tc.work(id)
-	tc.await(id, "2 done items", func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
+	tc.await(id, "2 done items", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 2 })
 	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancelNow)
 	must(t, err)
 	s := tc.awaitPhase(id, manifest.PhaseCancelled)

@@ -130,7 +130,7 @@ func (w *walk) retry(rt *rapid.T) {
 // settle ends all faults and waits until the campaign is in the state that its record asks for.
 func (w *walk) settle() {
 	w.heal()
-	s := w.await("quiescence", func(s board.CampaignStatus) bool {
+	s := w.await("quiescence", func(s manifest.CampaignStatus) bool {
 		c := s.Campaign
 		if len(c.Commands) > 0 || s.Status.Phase != c.Phase {
 			return false
@@ -148,7 +148,7 @@ func (w *walk) settle() {
 }
 
 // checkQuiescent checks the counts, the queue, the report and the answers of a quiescent campaign.
-func (w *walk) checkQuiescent(s board.CampaignStatus) {
+func (w *walk) checkQuiescent(s manifest.CampaignStatus) {
 	c, n := s.Campaign, s.Status.Counts
 	open := 0
 	switch c.Phase {
@@ -198,7 +198,7 @@ func (w *walk) finish() {
 	w.setOutcomes(nil)
 	w.repair()
 	w.settle()
-	var s board.CampaignStatus
+	var s manifest.CampaignStatus
 	for range 4 { // a rejected campaign may need two rounds
 		if s = w.status(); s.Campaign.Phase == manifest.PhaseFinished {
 			break

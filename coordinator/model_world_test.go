@@ -127,14 +127,14 @@ func (w *walk) send(c manifest.Command) {
 	w.must(err)
 }
 
-func (w *walk) status() board.CampaignStatus {
+func (w *walk) status() manifest.CampaignStatus {
 	s, err := board.Status(w.ctx, w.tc.board, w.id)
 	w.must(err)
 	return s
 }
 
 // await waits until the status is as wanted.
-func (w *walk) await(what string, wanted func(s board.CampaignStatus) bool) board.CampaignStatus {
+func (w *walk) await(what string, wanted func(s manifest.CampaignStatus) bool) manifest.CampaignStatus {
 	for end := time.Now().Add(quiescence); time.Now().Before(end); pause(w.ctx, 5*time.Millisecond) {
 		if s := w.status(); wanted(s) {
 			return s
@@ -164,7 +164,7 @@ func (w *walk) check(*rapid.T) {
 }
 
 // record records the abstract state of the campaign.
-func (w *walk) record(note string, s board.CampaignStatus) {
+func (w *walk) record(note string, s manifest.CampaignStatus) {
 	c, n := s.Campaign, s.Status.Counts
 	alive := 0
 	for _, p := range w.leaders {

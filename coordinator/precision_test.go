@@ -46,12 +46,12 @@ func TestAutoPrecision(t *testing.T) {
 	})
 	id := tc.submitAuto("auto")
 	stop := tc.lead()
-	waiting := tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	waiting := tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(waiting.Status.Problem, "waiting for a worker") || waiting.Status.Counts.Items != 0 {
 		t.Errorf("the status is %+v", waiting.Status)
 	}
 	tc.beats(map[string]manifest.Precision{"a": manifest.PrecisionFloat32, "b": manifest.PrecisionBFloat16, "c": manifest.PrecisionBFloat16, "old": ""})
-	tc.await(id, "the preflight", func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	tc.await(id, "the preflight", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
 	stop()
 
 	tc.beats(map[string]manifest.Precision{"b": manifest.PrecisionFloat32, "c": manifest.PrecisionFloat32})
@@ -82,7 +82,7 @@ func TestCancelBeforePrecision(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	id := tc.submitAuto("auto")
 	tc.lead()
-	tc.await(id, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	tc.await(id, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancel)
 	must(t, err)
 	tc.awaitPhase(id, manifest.PhaseCancelled)
@@ -103,7 +103,7 @@ func TestStatusNamesMissingPrecision(t *testing.T) {
 	must(t, err)
 	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"plain", data))
 	tc.lead()
-	s := tc.await(c.ID, "a problem", func(s board.CampaignStatus) bool { return s.Status.Problem != "" })
+	s := tc.await(c.ID, "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.Contains(s.Status.Problem, "none of 1 live workers") || !strings.Contains(s.Status.Problem, "precision float16") {
 		t.Errorf("the problem is %q", s.Status.Problem)
 	}
@@ -119,7 +119,7 @@ func TestAutoPrecisionOfGradient(t *testing.T) {
 	must(t, err)
 	tc.beats(map[string]manifest.Precision{"a": manifest.PrecisionBFloat16, "b": manifest.PrecisionBFloat16})
 	tc.lead()
-	s := tc.await(c.ID, "the choice", func(s board.CampaignStatus) bool { return s.Campaign.Precision != "" })
+	s := tc.await(c.ID, "the choice", func(s manifest.CampaignStatus) bool { return s.Campaign.Precision != "" })
 	if s.Campaign.Precision != manifest.PrecisionFloat32 {
 		t.Errorf("the precision is %q, want float32", s.Campaign.Precision)
 	}

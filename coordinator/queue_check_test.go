@@ -59,7 +59,7 @@ func wait(t *testing.T, limit time.Duration, what string, reached func() bool) {
 // lease leases n items of a running campaign.
 func (tc *testCluster) lease(id string, n int) []*queue.Lease {
 	tc.t.Helper()
-	tc.await(id, "published items", func(s board.CampaignStatus) bool {
+	tc.await(id, "published items", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseRunning && s.Campaign.Shards > 0
 	})
 	q, err := tc.attach(tc.t.Context(), id)
@@ -79,7 +79,7 @@ func (tc *testCluster) preflight(id string) {
 	tc.t.Helper()
 	stop := tc.work(id)
 	tc.set(func(manifest.Item, int) error { return errHang })
-	tc.await(id, "published items", func(s board.CampaignStatus) bool { return s.Campaign.Shards > 0 })
+	tc.await(id, "published items", func(s manifest.CampaignStatus) bool { return s.Campaign.Shards > 0 })
 	stop()
 	tc.set(nil)
 }
@@ -107,7 +107,7 @@ func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 		tc.storeResult(id, l)
 		must(t, l.Ack(t.Context()))
 	}
-	settled := func(s board.CampaignStatus) bool { return s.Status.Counts.Done == 7 }
+	settled := func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 7 }
 	tc.await(id, "7 items done", settled)
 	stop()
 	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
@@ -175,7 +175,7 @@ func TestQueueOfBusyCampaignStays(t *testing.T) {
 	for range 4 {
 		tc.work(id)
 	}
-	tc.await(id, "some items done", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
+	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
 	stop()
 	tc.leadWith(restless)
 	tc.awaitPhase(id, manifest.PhaseFinished)

@@ -155,7 +155,7 @@ func TestCanariesRunFirst(t *testing.T) {
 	tc.work(id)
 	tc.work(id)
 	tc.work(id)
-	tc.await(id, "canary", func(s board.CampaignStatus) bool {
+	tc.await(id, "canary", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseCanary && s.Status.Counts.Running == 2
 	})
 	const most = 3 // the preflight and two canary items

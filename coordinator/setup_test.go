@@ -307,9 +307,9 @@ func permit(gate chan<- struct{}, n int) {
 }
 
 // await waits until a campaign's status is as wanted.
-func (tc *testCluster) await(id, what string, wanted func(s board.CampaignStatus) bool) board.CampaignStatus {
+func (tc *testCluster) await(id, what string, wanted func(s manifest.CampaignStatus) bool) manifest.CampaignStatus {
 	tc.t.Helper()
-	var s board.CampaignStatus
+	var s manifest.CampaignStatus
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
 		s, err = board.Status(tc.t.Context(), tc.board, id)
@@ -325,9 +325,9 @@ func (tc *testCluster) await(id, what string, wanted func(s board.CampaignStatus
 	return s
 }
 
-func (tc *testCluster) awaitPhase(id string, p manifest.Phase) board.CampaignStatus {
+func (tc *testCluster) awaitPhase(id string, p manifest.Phase) manifest.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, string(p), func(s board.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
+	return tc.await(id, string(p), func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == p && s.Status.Phase == p })
 }
 
 // awaitPulls waits until workers have pulled without getting an item n more times, or have started more than limit

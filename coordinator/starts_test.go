@@ -79,7 +79,7 @@ func TestStartsOfStoppedCoordinators(t *testing.T) {
 	id := tc.submit("restarted", 0)
 	for range 4 {
 		p := tc.leadUntilCrash(inject("store shards", failWrite))
-		tc.await(id, "an interruption", func(s board.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
+		tc.await(id, "an interruption", func(s manifest.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
 		p.stop()
 		must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
 		tc.wantNoMark(id)
@@ -115,6 +115,6 @@ func TestStartsWithProgress(t *testing.T) {
 		t.Fatalf("%d windows", n)
 	}
 	tc.leadUntilCrash(inject("nothing", noFault))
-	tc.await(id, "all windows", func(s board.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
+	tc.await(id, "all windows", func(s manifest.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
 	tc.wantNoMark(id)
 }

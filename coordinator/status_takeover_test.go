@@ -40,9 +40,9 @@ func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.
 	id = tc.submit(name, 0)
 	stop = tc.lead()
 	stopWork := tc.work(id)
-	tc.await(id, "half", func(s board.CampaignStatus) bool { return s.Status.Counts.Done >= images })
+	tc.await(id, "half", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= images })
 	stopWork()
-	s := tc.await(id, "all outcomes", func(s board.CampaignStatus) bool {
+	s := tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Counts.Running == 0 && s.Status.Counts.Done == tc.results(id)
 	})
 	return id, s.Status.Counts, stop

@@ -113,7 +113,7 @@ func TestTakeover(t *testing.T) {
 	if len(leases) != 1 {
 		t.Fatal("no lease")
 	}
-	tc.await(id, "the new window", func(s board.CampaignStatus) bool {
+	tc.await(id, "the new window", func(s manifest.CampaignStatus) bool {
 		return s.Status.Counts.Items == n+4096 && s.Status.Counts.Done == n
 	})
 	t.Logf("%d outcomes: takeover_s=%.2f to the first lease", n, took.Seconds())

@@ -32,7 +32,7 @@ func TestTraceOfResumedCampaign(t *testing.T) {
 	id := tc.submit("resumed", 0)
 	stop := tc.leadWith(func(c *coordinator.Config) { c.Tracer = tel.Tracer("coordinator") })
 	idle := tc.work(id)
-	tc.await(id, "an item runs", func(s board.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
+	tc.await(id, "an item runs", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Running > 0 })
 	tc.want(id, manifest.WantCancelNow)
 	close(gate)
 	tc.awaitPhase(id, manifest.PhaseCancelled)

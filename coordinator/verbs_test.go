@@ -55,9 +55,9 @@ func (tc *testCluster) wantState(id string, w manifest.Wanted) {
 }
 
 // awaitDone waits until a campaign has finished with n items done and no command left.
-func (tc *testCluster) awaitDone(id string, n int) board.CampaignStatus {
+func (tc *testCluster) awaitDone(id string, n int) manifest.CampaignStatus {
 	tc.t.Helper()
-	return tc.await(id, "finished", func(s board.CampaignStatus) bool {
+	return tc.await(id, "finished", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Phase == manifest.PhaseFinished &&
 			len(s.Campaign.Commands) == 0 && s.Status.Counts == manifest.Counts{Items: n, Done: n}
 	})
@@ -159,7 +159,7 @@ func TestResumeAfterCrashDuringPause(t *testing.T) {
 	tc := newTestCluster(t, 1)
 	id := tc.submit("pause", 0)
 	p := tc.leadUntilCrash(noFaults)
-	tc.await(id, "preflight", func(s board.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
+	tc.await(id, "preflight", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase == manifest.PhasePreflight })
 	p.stop()
 	tc.wantState(id, manifest.WantPause)
 	p = tc.leadUntilCrash(after("pause"))
@@ -243,7 +243,7 @@ func TestCancelCountsFailedItems(t *testing.T) {
 	id := tc.submit("count", 0)
 	p := tc.leadUntilCrash(noFaults)
 	tc.work(id)
-	tc.await(id, "one failed item", func(s board.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
+	tc.await(id, "one failed item", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Failed == 1 })
 	p.stop()
 	tc.wantState(id, manifest.WantCancelNow)
 	tc.leadUntilCrash(noFaults)

@@ -107,7 +107,9 @@ type Campaign struct {
 	// Canary is the number of items that run alone before all others.
 	Canary    int       `json:"canary"`
 	Submitted time.Time `json:"submitted"`
-	Wanted    Wanted    `json:"wanted"`
+	// Owner is the owner of the token that submitted the campaign; empty for a submission without a token.
+	Owner  string `json:"owner,omitempty"`
+	Wanted Wanted `json:"wanted"`
 	// Recorded is the wanted state that the store has, should NATS lose its data; empty: run.
 	Recorded Wanted    `json:"recorded,omitempty"`
 	Commands []Command `json:"commands,omitempty"`
@@ -261,6 +263,14 @@ type Status struct {
 	Problem string `json:"problem,omitempty"`
 	// Complete: the manifest is read to its end. Before, Items still grows.
 	Complete bool `json:"complete"`
+}
+
+// CampaignStatus is a campaign and its last status.
+type CampaignStatus struct {
+	Campaign *Campaign `json:"campaign"`
+	Status   Status    `json:"status"`
+	// Archived is the time of archiving, zero for a campaign of the board.
+	Archived time.Time `json:"archived,omitzero"`
 }
 
 // Beat is the heartbeat of a worker, every few seconds.

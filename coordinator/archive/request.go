@@ -45,8 +45,8 @@ func Archive(ctx context.Context, b *queue.Board, id string) error {
 
 // List lists the archived campaigns in the order of their ids, with their phase, priority, weight, counts and times
 // to the second; the other fields are empty. It returns ErrNoLeader.
-func List(ctx context.Context, b *queue.Board) ([]board.CampaignStatus, error) {
-	var all []board.CampaignStatus
+func List(ctx context.Context, b *queue.Board) ([]manifest.CampaignStatus, error) {
+	var all []manifest.CampaignStatus
 	for request := (manifest.Request{Verb: manifest.RequestList}); ; {
 		answer, err := send(ctx, b, request)
 		if err != nil {
@@ -57,7 +57,7 @@ func List(ctx context.Context, b *queue.Board) ([]board.CampaignStatus, error) {
 			return nil, fmt.Errorf("list archived campaigns: %w", err)
 		}
 		for _, r := range rows {
-			all = append(all, board.CampaignStatus{
+			all = append(all, manifest.CampaignStatus{
 				Campaign: &manifest.Campaign{
 					Schema: manifest.RecordSchema, ID: r.ID, Priority: r.Priority, Weight: r.Weight, Submitted: r.Submitted,
 					Phase: r.Phase, Finished: r.Finished,

@@ -8,23 +8,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"ddiff/manifest"
 	"ddiff/queue"
 )
 
-// CampaignStatus is a campaign and its last status.
-type CampaignStatus struct {
-	Campaign *manifest.Campaign `json:"campaign"`
-	Status   manifest.Status    `json:"status"`
-	// Archived is the time of archiving, zero for a campaign of the board.
-	Archived time.Time `json:"archived,omitzero"`
-}
-
 // Campaigns lists the campaigns of the board with their last status, in the order of submission. A campaign that no
 // coordinator has seen yet has a status without counts. skipped has one error for each record that cannot be read.
-func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipped []error, err error) {
+func Campaigns(ctx context.Context, b *queue.Board) (all []manifest.CampaignStatus, skipped []error, err error) {
 	campaigns, err := Records(ctx, b, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list campaigns: %w", err)
@@ -49,16 +40,16 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []CampaignStatus, skipp
 		}
 		all = append(all, s)
 	}
-	slices.SortStableFunc(all, func(a, b CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
 	return all, skipped, nil
 }
 
 // Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign. If the record of the
 // status is damaged, the status has the problem and no counts.
-func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, error) {
+func Status(ctx context.Context, b *queue.Board, id string) (manifest.CampaignStatus, error) {
 	c, err := Read(ctx, b, id)
 	if err != nil {
-		return CampaignStatus{}, err
+		return manifest.CampaignStatus{}, err
 	}
 	data, _, err := b.Get(ctx, manifest.KeyStatusPrefix+id)
 	if err == nil || errors.Is(err, queue.ErrNoRecord) {
@@ -68,7 +59,7 @@ func Status(ctx context.Context, b *queue.Board, id string) (CampaignStatus, err
 		}
 		return s, nil
 	}
-	return CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
+	return manifest.CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
 }
 
 // UpdateStatus changes the last status of a campaign, or creates it from initial. It writes nothing if change returns false,
@@ -105,8 +96,8 @@ func UpdateStatus(ctx context.Context, b *queue.Board, id string, initial *manif
 }
 
 // JoinStatus adds the record of a status, which may be missing, to a campaign. With an error, the status has no counts.
-func JoinStatus(c *manifest.Campaign, data []byte) (CampaignStatus, error) {
-	s := CampaignStatus{Campaign: c, Status: manifest.Status{ID: c.ID, Phase: c.Phase, Reason: c.Reason}}
+func JoinStatus(c *manifest.Campaign, data []byte) (manifest.CampaignStatus, error) {
+	s := manifest.CampaignStatus{Campaign: c, Status: manifest.Status{ID: c.ID, Phase: c.Phase, Reason: c.Reason}}
 	if data == nil {
 		return s, nil
 	}

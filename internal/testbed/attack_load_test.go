@@ -21,7 +21,7 @@ func TestAttackBusyWorkers(t *testing.T) {
 	}
 	const campaigns = 300
 	c, ids := attackCampaigns(t, campaigns, "--simulate", "24h", "--simulate-workers", "400")
-	took := attackPhase(t, c, ids, func(s board.CampaignStatus) bool { return s.Campaign.Released })
+	took := attackPhase(t, c, ids, func(s manifest.CampaignStatus) bool { return s.Campaign.Released })
 	for _, args := range [][]string{{"list"}, {"status", ids[0]}, {"submit", listFile(t, "last", 1)}} {
 		begin := time.Now()
 		e := ask(t, c, args...)
@@ -45,7 +45,7 @@ func TestAttackTinyCampaigns(t *testing.T) {
 	}
 	const campaigns = 1000
 	c, ids := attackCampaigns(t, campaigns, "--simulate", "1ms", "--simulate-workers", "20")
-	took := attackPhase(t, c, ids, func(s board.CampaignStatus) bool {
+	took := attackPhase(t, c, ids, func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts.Done == 1
 	})
 	begin := time.Now()
@@ -81,7 +81,7 @@ func attackBoard(t *testing.T, c *Cluster) *queue.Board {
 }
 
 // attackPhase waits until a condition holds for each campaign.
-func attackPhase(t *testing.T, c *Cluster, ids []string, reached func(s board.CampaignStatus) bool) time.Duration {
+func attackPhase(t *testing.T, c *Cluster, ids []string, reached func(s manifest.CampaignStatus) bool) time.Duration {
 	t.Helper()
 	kv, begin := attackBoard(t, c), time.Now()
 	for {

@@ -56,7 +56,7 @@ func newListCommand() *cobra.Command {
 }
 
 // withArchived adds the archived campaigns to those of the board.
-func withArchived(ctx context.Context, b *queue.Board, all []board.CampaignStatus) ([]board.CampaignStatus, error) {
+func withArchived(ctx context.Context, b *queue.Board, all []manifest.CampaignStatus) ([]manifest.CampaignStatus, error) {
 	archived, err := archive.List(ctx, b)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func withArchived(ctx context.Context, b *queue.Board, all []board.CampaignStatu
 			all = append(all, s)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b board.CampaignStatus) int {
+	slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int {
 		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
 	})
 	return all, nil
@@ -84,7 +84,7 @@ func writeArray[T any](out io.Writer, all []T) error {
 	return json.NewEncoder(out).Encode(all)
 }
 
-func writeList(out io.Writer, all []board.CampaignStatus) error {
+func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
 	for _, s := range all {
@@ -127,12 +127,12 @@ func newStatusCommand() *cobra.Command {
 }
 
 // readStatus reads a campaign. An unknown campaign is a usage error.
-func readStatus(ctx context.Context, b *queue.Board, id string) (board.CampaignStatus, error) {
+func readStatus(ctx context.Context, b *queue.Board, id string) (manifest.CampaignStatus, error) {
 	s, err := board.Status(ctx, b, id)
 	return s, unknownCampaign(id, err)
 }
 
-func writeStatus(out io.Writer, s board.CampaignStatus) error {
+func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
 	b := table.NewWriter(out, table.Texts)
 	fmt.Fprintf(b, "campaign\t%s\nphase\t%s", c.ID, c.Phase)
@@ -226,7 +226,7 @@ func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, 
 
 // hasEnded reports whether a campaign has ended with its final counts: the coordinator writes the status after the phase.
 // A campaign that was resumed after its end has not ended, although no coordinator may have opened it yet.
-func hasEnded(s board.CampaignStatus) bool {
+func hasEnded(s manifest.CampaignStatus) bool {
 	c := s.Campaign
 	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
 	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
@@ -254,7 +254,7 @@ func watchLine(s manifest.Status) string {
 }
 
 // endOf prints the counts of a campaign that has ended. A correct cluster loses no items.
-func endOf(s board.CampaignStatus, asJSON bool, out io.Writer) error {
+func endOf(s manifest.CampaignStatus, asJSON bool, out io.Writer) error {
 	n, phase := s.Status.Counts, s.Campaign.Phase
 	if !asJSON {
 		cancelled := ""

@@ -18,7 +18,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 	t.Parallel()
 	st := manifest.Status{Phase: manifest.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
 	var out bytes.Buffer
-	err := writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
+	err := writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		}
 	}
 	out.Reset()
-	err = writeStatus(&out, board.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
+	err = writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
 	if want := "phase      rejected: cut\nremedy     mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
 		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
 	}
@@ -43,7 +43,7 @@ func TestStatusOfChangedDataset(t *testing.T) {
 // TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
 func TestFailuresOfWatch(t *testing.T) {
 	t.Parallel()
-	s := board.CampaignStatus{
+	s := manifest.CampaignStatus{
 		Campaign: &manifest.Campaign{ID: "night-12345678", Output: "shared", Phase: manifest.PhaseFinished},
 		Status:   manifest.Status{Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 3, Done: 1, Failed: 2}},
 	}
@@ -85,7 +85,7 @@ func TestEndOfWatch(t *testing.T) {
 		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantRun, false},
 		{manifest.PhaseRunning, manifest.PhaseRunning, manifest.WantRun, false},
 	} {
-		got := hasEnded(board.CampaignStatus{
+		got := hasEnded(manifest.CampaignStatus{
 			Campaign: &manifest.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: manifest.Status{Phase: c.status},
 		})
 		if got != c.want {

@@ -1,0 +1,55 @@
+package serve
+
+import (
+	"context"
+	"iter"
+
+	"ddiff/api"
+	"ddiff/manifest"
+)
+
+// Backend reads campaigns, items and workers. Errors are those of package api, or of the packages below; all methods may be called
+// concurrently. An unknown campaign is an error that wraps api.ErrNotFound.
+type Backend interface {
+	// Campaigns lists the campaigns, with archived ones if archived is set.
+	Campaigns(ctx context.Context, archived bool) (api.Campaigns, error)
+	// Campaign returns one campaign, also an archived one.
+	Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error)
+	// Items returns a page of the items of a campaign. A wrong order or cursor wraps api.ErrInvalid.
+	Items(ctx context.Context, id string, q api.ItemQuery) (api.Items, error)
+	// Item returns an item with its result and the list of its files.
+	Item(ctx context.Context, id, item string) (api.ItemDetail, error)
+	// File returns a file of the campaign's output by its key below the output, as in items/ID/restored.png or index.html.
+	File(ctx context.Context, id, key string) ([]byte, error)
+	// Logs returns the records of attempts, of all items if item is empty.
+	Logs(ctx context.Context, id, item string) (api.Logs, error)
+	// Dead returns the dead items.
+	Dead(ctx context.Context, id string) (api.DeadLetters, error)
+	Workers(ctx context.Context) (api.Workers, error)
+	Cluster(ctx context.Context) (api.Cluster, error)
+	// Watch yields first the newest state of every record, then one event of kind ready, and then the changes until ctx ends.
+	Watch(ctx context.Context) iter.Seq2[api.Event, error]
+}
+
+// Controller changes campaigns. Nil for finished outputs.
+type Controller interface {
+	// Submit submits a campaign file, YAML or JSON. It is idempotent.
+	Submit(ctx context.Context, file []byte, o api.Order) (api.Submitted, error)
+	// Check checks a campaign file and counts its items.
+	Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error)
+	// Want sets the wanted state. It is idempotent.
+	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
+	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
+	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
+}
+
+// Tokens has the access tokens.
+type Tokens interface {
+	// Token returns the token with a secret, or an error that wraps api.ErrNoToken.
+	Token(ctx context.Context, secret string) (api.Token, error)
+	Tokens(ctx context.Context) (api.Tokens, error)
+	// CreateToken returns a new token with its secret.
+	CreateToken(ctx context.Context, owner string, role api.Role) (api.Token, error)
+	// RevokeToken removes the token with an id.
+	RevokeToken(ctx context.Context, id string) error
+}
