@@ -1,0 +1,203 @@
+package serve
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ddiff/api"
+	"ddiff/manifest"
+)
+
+// order has the settings of a submission as query parameters, and the campaign file.
+type order struct {
+	DryRun      bool              `query:"dry_run" doc:"Only check the campaign, and count its items"`
+	Output      string            `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store"`
+	Priority    manifest.Priority `query:"priority" enum:"high,normal,low" default:"normal"`
+	Weight      int               `query:"weight" minimum:"1" maximum:"1000" default:"1"`
+	Canary      int               `query:"canary" minimum:"0" maximum:"1000000" default:"2" doc:"Number of items to run before the others"`
+	PriorSHA256 string            `query:"prior_sha256" pattern:"^([0-9a-f]{64})?$" doc:"Digest that the prior must have"`
+	Operators   []string          `query:"operator,explode" maxItems:"100" doc:"SHA256=PATH of an operator file; another file at the path then rejects the campaign"`
+	Content     string            `header:"Content-Type"`
+	RawBody     []byte            `contentType:"application/yaml"`
+}
+
+// submitted is the answer to a submission or to its check.
+type submitted struct {
+	Status int
+	Body   any
+}
+
+// addCampaigns adds the routes of campaigns.
+func (s *Server) addCampaigns() {
+	b := s.cfg.Backend
+	add(s, api.Viewer, http.MethodGet, "/campaigns", "List the campaigns", func(ctx context.Context, in *struct {
+		Archived bool `query:"archived" doc:"Also list archived campaigns"`
+	},
+	) (api.Campaigns, error) {
+		return b.Campaigns(ctx, in.Archived)
+	})
+	s.addSubmit()
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}", "Get a campaign and its status", func(ctx context.Context, in *campaign) (manifest.CampaignStatus, error) {
+		return b.Campaign(ctx, in.ID)
+	})
+	want := func(verb, summary string, wanted manifest.Wanted) {
+		add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/"+verb, summary, func(ctx context.Context, in *campaign) (api.Controlled, error) {
+			return s.want(ctx, in.ID, wanted)
+		})
+	}
+	want("pause", "Publish no more items; items in flight finish", manifest.WantPause)
+	want("resume", "Continue a paused, cancelled or rejected campaign", manifest.WantRun)
+	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/cancel", "Remove the waiting items", func(ctx context.Context, in *struct {
+		campaign
+		Now bool `query:"now" doc:"Also stop items in flight"`
+	},
+	) (api.Controlled, error) {
+		if in.Now {
+			return s.want(ctx, in.ID, manifest.WantCancelNow)
+		}
+		return s.want(ctx, in.ID, manifest.WantCancel)
+	})
+	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/retry", "Run items again", func(ctx context.Context, in *struct {
+		campaign
+		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`
+		Body api.Retry
+	},
+	) (api.Retried, error) {
+		if err := s.mayChange(ctx, in.ID); err != nil {
+			return api.Retried{}, err
+		}
+		key := in.Key
+		if key != "" {
+			sum := sha256.Sum256([]byte(identityOf(ctx).token.ID + " " + in.ID + " " + key))
+			key = hex.EncodeToString(sum[:16])
+		}
+		return s.cfg.Controller.Retry(ctx, in.ID, key, in.Body)
+	})
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/dead", "List the dead items", func(ctx context.Context, in *campaign) (api.DeadLetters, error) {
+		return b.Dead(ctx, in.ID)
+	})
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
+		campaign
+		Item string `query:"item" maxLength:"64" doc:"Id of an item, or its beginning"`
+	},
+	) (api.Logs, error) {
+		return b.Logs(ctx, in.ID, in.Item)
+	})
+	s.addReport()
+	s.addEvents()
+}
+
+// addSubmit adds the route that submits or checks a campaign.
+func (s *Server) addSubmit() {
+	op := s.operation(api.Submitter, http.MethodPost, "/campaigns", "Submit a campaign file", status(http.StatusCreated))
+	op.RequestBody = &huma.RequestBody{
+		Required: true, Description: "A campaign file. Its paths are absolute, or addresses.",
+		Content: map[string]*huma.MediaType{
+			"application/yaml": {Schema: &huma.Schema{Type: huma.TypeString}}, "application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
+		},
+	}
+	registry := s.api.OpenAPI().Components.Schemas
+	answer := func(about string, shape *huma.Schema) *huma.Response {
+		return &huma.Response{Description: about, Content: map[string]*huma.MediaType{"application/json": {Schema: shape}}}
+	}
+	created := registry.Schema(typeOf[api.Submitted](), true, "Submitted")
+	op.Responses = map[string]*huma.Response{
+		"200": answer("The campaign exists, or was only checked",
+			&huma.Schema{OneOf: []*huma.Schema{created, registry.Schema(typeOf[api.Checked](), true, "Checked")}}),
+		"201": answer("The campaign was submitted", created),
+	}
+	huma.Register(s.api, op, func(ctx context.Context, in *order) (*submitted, error) {
+		out, err := s.submit(ctx, in)
+		if err != nil {
+			return nil, s.failed(ctx, op, err)
+		}
+		return out, nil
+	})
+}
+
+func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
+	if s.cfg.Controller == nil {
+		return nil, errReadOnly()
+	}
+	o := api.Order{
+		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256,
+		Owner: identityOf(ctx).token.Owner,
+	}
+	for _, text := range in.Operators {
+		const digits = 2 * sha256.Size
+		if len(text) < digits+2 || text[digits] != '=' {
+			return nil, api.NewError(api.ErrInvalid, "operator: want SHA256=PATH")
+		}
+		o.Operators = append(o.Operators, manifest.OperatorFile{Path: text[digits+1:], SHA256: text[:digits]})
+	}
+	if in.DryRun {
+		checked, err := s.cfg.Controller.Check(ctx, in.RawBody, o)
+		return &submitted{http.StatusOK, checked}, err
+	}
+	done, err := s.cfg.Controller.Submit(ctx, in.RawBody, o)
+	if done.Created {
+		return &submitted{http.StatusCreated, done}, err
+	}
+	return &submitted{http.StatusOK, done}, err
+}
+
+// errReadOnly is the error of changes to finished outputs.
+func errReadOnly() error {
+	return api.NewError(api.ErrRefused, "this server shows outputs and has no cluster; nothing can be changed")
+}
+
+// mayChange returns an error unless the caller may change a campaign.
+func (s *Server) mayChange(ctx context.Context, id string) error {
+	if s.cfg.Controller == nil {
+		return errReadOnly()
+	}
+	if i := identityOf(ctx); i.token.Role != api.Admin {
+		c, err := s.cfg.Backend.Campaign(ctx, id)
+		if err != nil {
+			return err
+		}
+		return i.mayChange(c.Campaign)
+	}
+	return nil
+}
+
+func (s *Server) want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error) {
+	if err := s.mayChange(ctx, id); err != nil {
+		return api.Controlled{}, err
+	}
+	return s.cfg.Controller.Want(ctx, id, w)
+}
+
+// addEvents adds the event streams.
+func (s *Server) addEvents() {
+	stream := content("text/event-stream")
+	all := s.operation(api.Viewer, http.MethodGet, "/events", "Follow campaigns and workers as server-sent events", stream)
+	huma.Register(s.api, all, func(ctx context.Context, in *struct {
+		Last string `header:"Last-Event-ID" doc:"Id of the last event that the client has; the newest states since then come first"`
+	},
+	) (*huma.StreamResponse, error) {
+		return s.streamed(s.events(ctx, "", in.Last))
+	})
+	one := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/events", "Follow a campaign as server-sent events", stream)
+	huma.Register(s.api, one, func(ctx context.Context, in *struct {
+		campaign
+		Last string `header:"Last-Event-ID"`
+	},
+	) (*huma.StreamResponse, error) {
+		if _, err := s.cfg.Backend.Campaign(ctx, in.ID); err != nil {
+			return nil, s.failed(ctx, one, err)
+		}
+		return s.streamed(s.events(ctx, in.ID, in.Last))
+	})
+}
+
+func (s *Server) streamed(r *huma.StreamResponse, err error) (*huma.StreamResponse, error) {
+	if err != nil {
+		return nil, Problem(err)
+	}
+	return r, nil
+}

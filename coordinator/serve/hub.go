@@ -1,0 +1,194 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"ddiff/api"
+	"ddiff/internal/retry"
+)
+
+const (
+	// heartbeat is the interval of comments in a stream without events.
+	heartbeat = 15 * time.Second
+	// streamAge is the age at which a stream ends, so that its client shows its token again.
+	streamAge = 15 * time.Minute
+	// streamBuffer is the number of events that a slow client may be behind. Then its stream ends, and it resumes with the newest states.
+	streamBuffer = 256
+)
+
+// hub has the newest event of every record, and sends new ones to all streams: one watch of the board serves all clients. A client that
+// resumes gets the newest state of each record that has changed since, also from another coordinator.
+type hub struct {
+	mu      sync.Mutex
+	newest  map[[2]string]api.Event // by kind and key
+	last    uint64
+	ready   chan struct{}             // closed when newest is complete
+	streams map[chan api.Event]string // the campaign of each stream, empty for all
+}
+
+func newHub() *hub {
+	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan api.Event]string{}}
+}
+
+// follow enters the events of a backend until ctx ends.
+func (h *hub) follow(ctx context.Context, b Backend, log *slog.Logger) {
+	for delays := retry.NewBackOff(100*time.Millisecond, 10*time.Second); ; {
+		for e, err := range b.Watch(ctx) {
+			if err != nil {
+				log.Warn("cannot follow the cluster, will retry", "reason", err)
+				break
+			}
+			h.enter(e)
+		}
+		if retry.Sleep(ctx, delays.NextBackOff()) != nil {
+			return
+		}
+	}
+}
+
+// enter enters an event.
+func (h *hub) enter(e api.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = max(h.last, e.ID)
+	if e.Kind == api.EventReady {
+		if !h.isReady() {
+			close(h.ready)
+		}
+		return
+	}
+	k := [2]string{e.Kind, e.Key}
+	if h.newest[k].ID >= e.ID {
+		return // a second watch begins with known states
+	}
+	if h.newest[k] = e; len(e.Data) == 0 && len(h.newest) > 10_000 { // removed records would stay forever
+		delete(h.newest, k)
+	}
+	for s, campaign := range h.streams {
+		if !concerns(e, campaign) {
+			continue
+		}
+		select {
+		case s <- e:
+		default:
+			delete(h.streams, s)
+			close(s)
+		}
+	}
+}
+
+func (h *hub) isReady() bool {
+	select {
+	case <-h.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// concerns reports whether an event belongs into the stream of a campaign.
+func concerns(e api.Event, campaign string) bool {
+	return campaign == "" || e.Key == campaign && (e.Kind == api.EventCampaign || e.Kind == api.EventStatus)
+}
+
+// open opens a stream after the event with an id, 0 for none before. It returns the missed events and the newest id.
+func (h *hub) open(campaign string, after uint64) (missed []api.Event, last uint64, stream chan api.Event, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.streams) >= maxStreams {
+		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
+	}
+	if after > 0 {
+		for e := range maps.Values(h.newest) {
+			if e.ID > after && concerns(e, campaign) {
+				missed = append(missed, e)
+			}
+		}
+		slices.SortFunc(missed, func(a, b api.Event) int { return cmp.Compare(a.ID, b.ID) })
+	}
+	stream = make(chan api.Event, streamBuffer)
+	h.streams[stream] = campaign
+	return missed, h.last, stream, nil
+}
+
+func (h *hub) close(stream chan api.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.streams, stream)
+}
+
+// events sends the events of a campaign, or of all, as server-sent events until the client leaves.
+func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.StreamResponse, error) {
+	var after uint64
+	if lastID != "" {
+		var err error
+		if after, err = strconv.ParseUint(lastID, 10, 64); err != nil {
+			return nil, api.NewError(api.ErrInvalid, "Last-Event-ID: want the id of an event")
+		}
+	}
+	select {
+	case <-s.hub.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(sendLimit):
+		return nil, api.NewError(api.ErrUnavailable, "the coordinator cannot read the board yet")
+	}
+	missed, last, stream, err := s.hub.open(campaign, after)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer s.hub.close(stream)
+		r, w := humago.Unwrap(ctx)
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Accel-Buffering", "no")
+		out := http.NewResponseController(w)
+		send := func(e api.Event) bool {
+			_ = out.SetWriteDeadline(time.Now().Add(sendLimit)) // not in tests without a connection
+			data, err := json.Marshal(e)
+			if e.ID > 0 && err == nil {
+				_, err = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
+			} else if err == nil {
+				_, err = fmt.Fprint(w, ": still here\n\n")
+			}
+			return err == nil && out.Flush() == nil
+		}
+		for _, e := range missed {
+			if !send(e) {
+				return
+			}
+		}
+		if !send(api.Event{ID: max(last, 1), Kind: api.EventReady}) {
+			return
+		}
+		tick := time.NewTicker(heartbeat)
+		defer tick.Stop()
+		end := time.After(streamAge)
+		for ok := true; ok; {
+			select {
+			case <-end:
+				return
+			case <-r.Context().Done():
+				return
+			case <-tick.C:
+				ok = send(api.Event{})
+			case e, open := <-stream:
+				ok = open && send(e)
+			}
+		}
+	}}, nil
+}

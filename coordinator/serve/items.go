@@ -1,0 +1,144 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/png"
+	"mime"
+	"net/http"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/image/draw"
+
+	"ddiff/api"
+	"ddiff/manifest"
+)
+
+// file is the answer with the bytes of a file.
+type file struct {
+	Type     string `header:"Content-Type"`
+	Cache    string `header:"Cache-Control"`
+	Security string `header:"Content-Security-Policy"`
+	Body     []byte
+}
+
+// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
+const sandboxed = "sandbox allow-scripts; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+// itemMaxAge is the time in seconds for which a client keeps the file of an item. Its content follows from the item.
+const itemMaxAge = 86400
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// addItems adds the routes of items.
+func (s *Server) addItems() {
+	b := s.cfg.Backend
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items", "List, filter and sort the items", func(ctx context.Context, in *struct {
+		campaign
+		api.ItemQuery
+	},
+	) (api.Items, error) {
+		return b.Items(ctx, in.ID, in.ItemQuery)
+	})
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}", "Get an item, its result and its files", func(ctx context.Context, in *item) (api.ItemDetail, error) {
+		return b.Item(ctx, in.ID, in.Item)
+	})
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/logs", "Get the log lines of an item's attempts", func(ctx context.Context, in *item) (api.Logs, error) {
+		return b.Logs(ctx, in.ID, in.Item)
+	})
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *item) (manifest.Trace, error) {
+		var t manifest.Trace
+		data, err := b.File(ctx, in.ID, manifest.ItemKey(in.Item, manifest.FileTrace))
+		if err != nil {
+			return t, err
+		}
+		if err := json.Unmarshal(data, &t); err != nil {
+			return t, fmt.Errorf("read the curves of item %s: %w", in.Item, err)
+		}
+		return t, nil
+	})
+	files := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/files/{name}", "Get a file of an item, or a thumbnail of a picture",
+		content("image/png", "application/octet-stream", "application/json"))
+	huma.Register(s.api, files, func(ctx context.Context, in *struct {
+		item
+		Name  string `path:"name" maxLength:"100" pattern:"^[a-z0-9_]+(\\.[a-z0-9_]+)+$"`
+		Width int    `query:"width" minimum:"8" maximum:"4096" doc:"Width of a thumbnail in pixels; no picture is enlarged"`
+	},
+	) (*file, error) {
+		data, err := b.File(ctx, in.ID, manifest.ItemKey(in.Item, in.Name))
+		if err == nil && in.Width > 0 {
+			data, err = thumbnail(data, in.Width)
+		}
+		if err != nil {
+			return nil, s.failed(ctx, files, err)
+		}
+		return &file{Type: mediaType(in.Name), Cache: cacheForever(itemMaxAge), Security: sandboxed, Body: data}, nil
+	})
+}
+
+// addReport adds the route of the files of a report.
+func (s *Server) addReport() {
+	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
+		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
+	huma.Register(s.api, report, func(ctx context.Context, in *struct {
+		campaign
+		Path string `path:"path" maxLength:"500"`
+	},
+	) (*file, error) {
+		if !fileOfReport(in.Path) {
+			return nil, api.NewError(api.ErrNotFound, "the report has no such file")
+		}
+		data, err := s.cfg.Backend.File(ctx, in.ID, in.Path)
+		if err != nil {
+			return nil, s.failed(ctx, report, err)
+		}
+		return &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}, nil
+	})
+}
+
+// fileOfReport reports whether a key is that of a file that a report may have: a clean key without hidden folders.
+func fileOfReport(key string) bool {
+	return key != "" && path.Clean("/"+key) == "/"+key && !strings.Contains("/"+key, "/.") && !strings.ContainsAny(key, "\\\x00")
+}
+
+// mediaType returns the media type of a file by its name.
+func mediaType(name string) string {
+	switch ext := path.Ext(name); ext {
+	case ".html", ".csv", ".json", ".png", ".svg", ".jpg":
+		return mime.TypeByExtension(ext)
+	case ".md":
+		return "text/markdown; charset=utf-8"
+	}
+	return "application/octet-stream"
+}
+
+// maxThumbnail is the largest number of pixels of a picture that the server decodes.
+const maxThumbnail = 64 << 20
+
+// thumbnail scales a PNG down to a width.
+func thumbnail(data []byte, width int) ([]byte, error) {
+	header, err := png.DecodeConfig(bytes.NewReader(data))
+	if err != nil || header.Width*header.Height > maxThumbnail {
+		return nil, api.NewError(api.ErrInvalid, "width: the file is no picture that can be scaled")
+	}
+	if header.Width <= width {
+		return data, nil
+	}
+	src, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("scale a picture: %w", err)
+	}
+	dst := image.NewNRGBA(image.Rect(0, 0, width, max(1, header.Height*width/header.Width)))
+	draw.ApproxBiLinear.Scale(dst, dst.Bounds(), src, src.Bounds(), draw.Src, nil)
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, dst); err != nil {
+		return nil, fmt.Errorf("scale a picture: %w", err)
+	}
+	return out.Bytes(), nil
+}

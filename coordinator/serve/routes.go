@@ -1,0 +1,181 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"ddiff/api"
+	"ddiff/manifest"
+)
+
+// prefix is before the paths of the API.
+const prefix = "/api/v1"
+
+// anyone is the role of routes that need no token.
+const anyone = api.Role("")
+
+// The statuses that every route may answer, and those of some routes.
+var always = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}
+
+// none is the input of a route without parameters.
+type none struct{}
+
+// body is the answer of a route in JSON.
+type body[T any] struct{ Body T }
+
+// add adds a route that answers with JSON.
+func add[I, O any](s *Server, role api.Role, method, path, summary string, handle func(ctx context.Context, in *I) (O, error), change ...func(*huma.Operation)) {
+	op := s.operation(role, method, path, summary, change...)
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*body[O], error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, s.failed(ctx, op, err)
+		}
+		return &body[O]{out}, nil
+	})
+}
+
+// failed returns the problem of an error, and logs an unexpected one.
+func (s *Server) failed(ctx context.Context, op huma.Operation, err error) error {
+	p := Problem(err)
+	if p.Status == http.StatusInternalServerError && ctx.Err() == nil {
+		s.cfg.Logger.Error("cannot answer a request", "route", op.OperationID, "reason", err)
+	}
+	return p
+}
+
+// operation describes a route.
+func (s *Server) operation(role api.Role, method, path, summary string, change ...func(*huma.Operation)) huma.Operation {
+	name := strings.NewReplacer("{", "", "}", "", "...", "", "/", "-").Replace(strings.ToLower(method) + path)
+	op := huma.Operation{
+		Method: method, Path: path, OperationID: name, Summary: summary, Errors: slices.Clone(always), MaxBodyBytes: maxBody,
+		RejectUnknownQueryParameters: true, Extensions: map[string]any{"x-role": string(role)},
+	}
+	if role != anyone {
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+		op.Security = []map[string][]string{{"token": {}}, {"session": {}}}
+		op.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
+			if p := identityOf(ctx.Context()).may(role); p != nil {
+				_, w := humago.Unwrap(ctx)
+				writeProblem(w, p)
+				return
+			}
+			next(ctx)
+		}}
+	} else {
+		op.Security = []map[string][]string{}
+	}
+	if strings.Contains(path, "{") {
+		op.Errors = append(op.Errors, http.StatusNotFound)
+	}
+	if method != http.MethodGet {
+		op.Errors = append(op.Errors, http.StatusForbidden, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusRequestTimeout)
+	}
+	for _, f := range change {
+		f(&op)
+	}
+	slices.Sort(op.Errors)
+	op.Errors = slices.Compact(op.Errors)
+	return op
+}
+
+// status sets the status of a success.
+func status(code int) func(*huma.Operation) {
+	return func(op *huma.Operation) { op.DefaultStatus = code }
+}
+
+// content sets the media types of a success that is no JSON.
+func content(types ...string) func(*huma.Operation) {
+	return func(op *huma.Operation) {
+		media := map[string]*huma.MediaType{}
+		for _, t := range types {
+			media[t] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+		}
+		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: media}}
+	}
+}
+
+// campaign is the parameter of routes below a campaign.
+type campaign struct {
+	ID string `path:"id" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of the campaign"`
+}
+
+// item are the parameters of routes below an item.
+type item struct {
+	campaign
+	Item string `path:"item" pattern:"^[0-9a-f]{64}$" doc:"Id of the item"`
+}
+
+// register adds all routes. The table of docs/api.md has the same rows.
+func (s *Server) register() error {
+	outer := http.NewServeMux()
+	config := huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0", Info: &huma.Info{Title: "ddiff", Version: s.cfg.Version, Description: "Campaigns, items and workers of a cluster."},
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"token": {Type: "http", Scheme: "bearer"}, "session": {Type: "apiKey", In: "cookie", Name: sessionCookie},
+				},
+			},
+		},
+		Formats: map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat}, DefaultFormat: "application/json",
+	}
+	// These types write their JSON themselves.
+	for _, t := range []reflect.Type{reflect.TypeFor[manifest.Spec](), reflect.TypeFor[manifest.Item](), reflect.TypeFor[manifest.Result]()} {
+		config.Components.Schemas.RegisterTypeAlias(t, reflect.TypeFor[map[string]any]())
+	}
+	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[manifest.Trace](), reflect.TypeFor[map[string][]float64]())
+	s.api = humago.NewWithPrefix(outer, prefix, config)
+
+	s.addCampaigns()
+	s.addItems()
+	s.addFleet()
+	s.addCallers()
+
+	document := s.api.OpenAPI()
+	for path := range maps.Clone(document.Paths) {
+		if plain := strings.ReplaceAll(path, "...}", "}"); plain != path {
+			document.Paths[plain] = document.Paths[path]
+			delete(document.Paths, path)
+		}
+	}
+	data, err := json.MarshalIndent(document, "", " ")
+	if err != nil {
+		return err
+	}
+	openapi := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(data) // the client is gone
+	}
+	outer.HandleFunc("GET /openapi.json", openapi)
+	outer.HandleFunc("GET "+prefix+"/openapi.json", openapi)
+	s.mux.Handle("/openapi.json", tagged(outer))
+	s.mux.Handle(prefix+"/", tagged(outer))
+	if s.cfg.Page != nil {
+		s.mux.Handle("/", s.cfg.Page)
+	}
+	return nil
+}
+
+// schemaName names a schema after the type, with the package of another's.
+func schemaName(t reflect.Type, hint string) string {
+	return strings.ReplaceAll(huma.DefaultSchemaNamer(t, hint), "Body", "")
+}
+
+// Document returns the OpenAPI document.
+func (s *Server) Document() *huma.OpenAPI { return s.api.OpenAPI() }
+
+// cacheForever lets clients keep a file that never changes.
+func cacheForever(seconds int) string {
+	return "private, max-age=" + strconv.Itoa(seconds) + ", immutable"
+}

@@ -1,0 +1,212 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ddiff/api"
+)
+
+// Config describes a server. Fields without a stated default are required.
+type Config struct {
+	Backend Backend
+	// Kind is what api.Me calls the backend, cluster or output.
+	Kind string
+	// Controller changes campaigns. Nil: nothing can be changed.
+	Controller Controller
+	// Tokens has the access tokens. Nil: every request has the role admin, and must name localhost as its host.
+	Tokens Tokens
+	// Tasks and Methods are the catalogue, as ddiff tasks --json and ddiff methods --json print it.
+	Tasks, Methods json.RawMessage
+	// Page answers all paths outside the API. Nil: none.
+	Page http.Handler
+	// Version is that of ddiff.
+	Version string
+	Logger  *slog.Logger
+}
+
+// Validate returns an error that names the first missing field.
+func (c Config) Validate() error {
+	switch {
+	case c.Backend == nil:
+		return errors.New("serve: Backend is missing")
+	case c.Kind != "cluster" && c.Kind != "output":
+		return fmt.Errorf("serve: Kind %q is neither cluster nor output", c.Kind)
+	case c.Logger == nil:
+		return errors.New("serve: Logger is missing")
+	}
+	return nil
+}
+
+// The limits of the server.
+const (
+	maxBody    = 1 << 20
+	maxHeader  = 64 << 10
+	maxStreams = 4096
+	// answerLimit is the time for an answer, except an event stream.
+	answerLimit = time.Minute
+	// sendLimit is the time in which a client of an event stream must take an event.
+	sendLimit = 10 * time.Second
+)
+
+// Server answers HTTP requests. Its methods may be called concurrently.
+type Server struct {
+	cfg     Config
+	mux     *http.ServeMux
+	api     huma.API
+	hub     *hub
+	rates   *rates
+	handler http.Handler
+}
+
+// New returns a server. Serve starts it.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, mux: http.NewServeMux(), hub: newHub(), rates: newRates()}
+	if err := s.register(); err != nil {
+		return nil, err
+	}
+	origin := http.NewCrossOriginProtection()
+	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, api.NewError(api.ErrDenied, "the request comes from a page of another site"))
+	}))
+	s.handler = secured(s.limited(origin.Handler(s.identified(s.mux))))
+	return s, nil
+}
+
+// ServeHTTP answers a request. It is for tests; Serve adds timeouts.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// TLS names the files of a certificate and its key in PEM. Empty: no encryption.
+type TLS struct{ Cert, Key string }
+
+// Serve answers the requests of a listener until ctx ends, and closes the listener.
+func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{
+		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: answerLimit + 10*time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.hub.follow(ctx, s.cfg.Backend, s.cfg.Logger)
+	}()
+	defer func() { cancel(); <-watched }()
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve reports the end
+	err := func() error {
+		if t.Cert == "" {
+			return server.Serve(l)
+		}
+		return server.ServeTLS(l, t.Cert, t.Key)
+	}()
+	if errors.Is(err, http.ErrServerClosed) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// secured adds the headers that restrict what a browser does with an answer.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "+
+			"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		if r.TLS != nil {
+			h.Set("Strict-Transport-Security", "max-age=31536000")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// limited limits the body, the time and the rate of requests.
+func (s *Server) limited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.rates.allow(r) {
+			w.Header().Set("Retry-After", "1")
+			writeProblem(w, api.NewError(api.ErrTooMany, "too many requests from this address; wait a second"))
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if !strings.HasSuffix(r.URL.Path, "/events") {
+			ctx, cancel := context.WithTimeout(r.Context(), answerLimit)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// tagged adds an ETag to an answer, and answers 304 to a client that has it.
+func tagged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/events") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		b := &buffer{header: w.Header(), status: http.StatusOK}
+		next.ServeHTTP(b, r)
+		if b.status == http.StatusOK {
+			sum := sha256.Sum256(b.data)
+			tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+			w.Header().Set("ETag", tag)
+			if w.Header().Get("Cache-Control") == "" {
+				w.Header().Set("Cache-Control", "private, no-cache")
+			}
+			sent := strings.Split(r.Header.Get("If-None-Match"), ",")
+			if slices.ContainsFunc(sent, func(t string) bool { return strings.TrimPrefix(strings.TrimSpace(t), "W/") == tag }) {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+		}
+		w.WriteHeader(b.status)
+		_, _ = w.Write(b.data) // the client is gone
+	})
+}
+
+// buffer is an answer in memory.
+type buffer struct {
+	header http.Header
+	status int
+	data   []byte
+}
+
+// Header returns the header of the answer.
+func (b *buffer) Header() http.Header { return b.header }
+
+// WriteHeader sets the status.
+func (b *buffer) WriteHeader(status int) { b.status = status }
+
+// Write adds to the body.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.data = append(b.data, p...)
+	return len(p), nil
+}
+
+// writeProblem answers with a problem.
+func writeProblem(w http.ResponseWriter, p *api.Error) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(cmp.Or(p.Status, http.StatusInternalServerError))
+	_ = json.NewEncoder(w).Encode(p) // the client is gone
+}
