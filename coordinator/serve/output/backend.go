@@ -37,16 +37,19 @@ func New(ctx context.Context, outputs []result.Output) (*Backend, error) {
 	return b, nil
 }
 
+// maxID is the length of an id without a number after it.
+const maxID = 56
+
 // freeID makes an id of the last name in an address, which no other campaign has.
 func (b *Backend) freeID(address string) string {
 	address, _, _ = strings.Cut(address, "?")
 	base := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '-'
-	}, path.Base(strings.TrimRight(address, "/")))
-	base = strings.Trim(base, "-")
+	}, strings.ToLower(path.Base(strings.TrimRight(address, "/"))))
+	base = strings.Trim(base[:min(len(base), maxID)], "-")
 	if base == "" {
 		base = "output"
 	}
@@ -70,7 +73,7 @@ func (b *Backend) campaign(id string) (*campaign, error) {
 	if c := b.find(id); c != nil {
 		return c, nil
 	}
-	return nil, fmt.Errorf("%w: there is no output %s", api.ErrNotFound, id)
+	return nil, api.NewError(api.ErrNotFound, "there is no output "+id)
 }
 
 // announce wakes those that watch.
@@ -111,7 +114,7 @@ func (b *Backend) Items(_ context.Context, id string, q api.ItemQuery) (api.Item
 	if err != nil {
 		return api.Items{}, err
 	}
-	return c.page(q)
+	return c.table.Query(q)
 }
 
 // Item returns an item with its result and its files.
@@ -145,9 +148,6 @@ func (b *Backend) File(ctx context.Context, id, key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if top, _, _ := strings.Cut(key, "/"); top == ".ddiff" {
-		return nil, fmt.Errorf("%w: %s", api.ErrNotFound, key)
-	}
 	return c.output.Store.Get(ctx, key)
 }
 
@@ -178,7 +178,7 @@ func (b *Backend) Dead(_ context.Context, id string) (api.DeadLetters, error) {
 	if err != nil {
 		return api.DeadLetters{}, err
 	}
-	return c.dead()
+	return c.letters()
 }
 
 // Workers lists none.

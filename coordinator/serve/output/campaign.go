@@ -11,6 +11,8 @@ import (
 
 	"ddiff/api"
 	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/serve/listing"
+	"ddiff/internal/redact"
 	"ddiff/manifest"
 )
 
@@ -19,27 +21,27 @@ type campaign struct {
 	id       string
 	output   result.Output
 	announce func()
+	table    *listing.Table
 
 	reading sync.Mutex // held by a search
 
 	mu      sync.Mutex
 	version uint64
-	rows    []api.Item     // in the order in which they were found
-	row     map[string]int // by the item's id
-	lost    map[string]manifest.Result
+	states  map[string]manifest.Outcome // by the item's id
+	lost    map[string]manifest.Result  // items that failed or are dead
+	counts  manifest.Counts             // Items is that of a run in progress
 	record  manifest.Campaign
 	problem string
-	first   time.Time
 	recent  []time.Time // when the last items settled
-	items   int         // of the campaign in progress; 0: those found
-	done    bool        // all rows were read
+	read    bool        // all items are known
 	live    bool        // a run in this process reports
 }
 
 func newCampaign(id string, o result.Output, announce func()) *campaign {
 	return &campaign{
-		id: id, output: o, announce: announce, row: make(map[string]int), lost: make(map[string]manifest.Result), done: true,
-		record: manifest.Campaign{ID: id, Spec: manifest.Spec{Name: id}, Output: o.Address, Wanted: manifest.WantRun, Phase: manifest.PhaseFinished},
+		id: id, output: o, announce: announce, table: listing.New(), read: true,
+		states: make(map[string]manifest.Outcome), lost: make(map[string]manifest.Result),
+		record: manifest.Campaign{ID: id, Spec: manifest.Spec{Name: id}, Output: redact.Address(o.Address), Wanted: manifest.WantRun, Phase: manifest.PhaseFinished},
 	}
 }
 
@@ -56,21 +58,28 @@ func (c *campaign) refresh(ctx context.Context) error {
 	known := func(id string) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		i, ok := c.row[id]
-		return ok && c.rows[i].State == api.StateDone
+		return c.states[id] == manifest.OutcomeDone
 	}
-	found := false
+	var found []manifest.Result
 	for r, err := range result.Results(ctx, []result.Output{{Address: c.output.Address, Store: newResults{c.output.Store, known}}}) {
 		if err != nil {
 			return err
 		}
-		found = c.add(r) || found
+		r.Log = nil // it is read again with the item
+		found = append(found, r)
+	}
+	slices.SortFunc(found, func(a, b manifest.Result) int {
+		return cmp.Or(cmp.Compare(a.Item.Index, b.Item.Index), cmp.Compare(a.Item.ID, b.Item.ID))
+	})
+	news := false
+	for _, r := range found {
+		news = c.add(r) || news
 	}
 	c.mu.Lock()
-	found = found || c.problem != ""
+	news = news || c.problem != ""
 	c.problem = ""
 	c.mu.Unlock()
-	if found {
+	if news {
 		c.moved()
 	}
 	return nil
@@ -80,30 +89,44 @@ func (c *campaign) refresh(ctx context.Context) error {
 func (c *campaign) add(r manifest.Result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	item := itemOf(&r)
-	i, known := c.row[item.ID]
-	switch {
-	case !known:
-		c.row[item.ID] = len(c.rows)
-		c.rows = append(c.rows, item)
-	case c.rows[i].State == item.State || c.rows[i].State == api.StateDone: // a list of failures is older than a result
+	before, known := c.states[r.Item.ID]
+	if known && (before == r.Outcome || before == manifest.OutcomeDone) { // a list of failures is older than a result
 		return false
-	default:
-		c.rows[i] = item
 	}
-	delete(c.lost, item.ID)
-	if item.State != api.StateDone {
-		c.lost[item.ID] = r
+	if !known {
+		c.table.Add([]manifest.Item{r.Item})
+	} else {
+		c.count(before, -1)
 	}
-	if !r.Finished.IsZero() {
-		if c.first.IsZero() || r.Finished.Before(c.first) {
-			c.first = r.Finished
+	c.count(r.Outcome, 1)
+	c.states[r.Item.ID] = r.Outcome
+	delete(c.lost, r.Item.ID)
+	if r.Outcome == manifest.OutcomeDone {
+		c.table.SetResult(&r)
+	} else {
+		c.table.SetState(r.Item.ID, api.State(r.Outcome), r.Reason)
+		c.lost[r.Item.ID] = r
+	}
+	if t := r.Finished; !c.live && !t.IsZero() {
+		if c.record.Submitted.IsZero() || t.Before(c.record.Submitted) {
+			c.record.Submitted = t
 		}
-		if !c.live && r.Finished.After(c.record.Finished) {
-			c.record.Finished = r.Finished
+		if t.After(c.record.Finished) {
+			c.record.Finished = t
 		}
 	}
 	return true
+}
+
+func (c *campaign) count(o manifest.Outcome, n int) {
+	switch o {
+	case manifest.OutcomeDone:
+		c.counts.Done += n
+	case manifest.OutcomeFailed:
+		c.counts.Failed += n
+	case manifest.OutcomeDead:
+		c.counts.Dead += n
+	}
 }
 
 // moved tells those that watch of a change.
@@ -138,20 +161,10 @@ func (c *campaign) status() manifest.CampaignStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	record := c.record
-	record.Submitted = cmp.Or(record.Submitted, c.first)
-	s := manifest.Status{ID: c.id, Phase: record.Phase, At: time.Now().UTC(), Problem: c.problem, Complete: c.done, Reason: record.Reason}
-	for _, r := range c.rows {
-		switch r.State {
-		case api.StateDone:
-			s.Counts.Done++
-		case api.StateFailed:
-			s.Counts.Failed++
-		default:
-			s.Counts.Dead++
-		}
-	}
-	s.Counts.Items = max(c.items, len(c.rows))
-	s.Counts.Pending = s.Counts.Items - len(c.rows)
+	s := manifest.Status{ID: c.id, Phase: record.Phase, At: time.Now().UTC(), Problem: c.problem, Complete: c.read, Reason: record.Reason, Counts: c.counts}
+	settled := c.counts.Done + c.counts.Failed + c.counts.Dead
+	s.Counts.Items = max(c.counts.Items, settled)
+	s.Counts.Pending = s.Counts.Items - settled
 	if record.Phase.Ended() {
 		return manifest.CampaignStatus{Campaign: &record, Status: s}
 	}
@@ -166,18 +179,15 @@ func (c *campaign) status() manifest.CampaignStatus {
 
 // result reads the result of an item.
 func (c *campaign) result(ctx context.Context, id string) (manifest.Result, api.Item, error) {
-	c.mu.Lock()
-	i, ok := c.row[id]
-	var row api.Item
-	if ok {
-		row = c.rows[i]
+	index, ok := c.table.Find(id)
+	if !ok {
+		return manifest.Result{}, api.Item{}, api.NewError(api.ErrNotFound, c.id+" has no item "+id)
 	}
+	row := c.table.Item(index)
+	c.mu.Lock()
 	r, lost := c.lost[id]
 	c.mu.Unlock()
-	switch {
-	case !ok:
-		return r, row, fmt.Errorf("%w: %s has no item %s", api.ErrNotFound, c.id, id)
-	case lost:
+	if lost {
 		return r, row, nil
 	}
 	data, err := c.output.Store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
@@ -190,8 +200,8 @@ func (c *campaign) result(ctx context.Context, id string) (manifest.Result, api.
 	return r, row, nil
 }
 
-// dead lists the dead items, the oldest first.
-func (c *campaign) dead() (api.DeadLetters, error) {
+// letters lists the dead items, the oldest first.
+func (c *campaign) letters() (api.DeadLetters, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	letters := api.DeadLetters{Dead: []api.DeadLetter{}}
@@ -209,30 +219,4 @@ func (c *campaign) dead() (api.DeadLetters, error) {
 	}
 	slices.SortFunc(letters.Dead, func(a, b api.DeadLetter) int { return cmp.Or(a.Buried.Compare(b.Buried), cmp.Compare(a.ID, b.ID)) })
 	return letters, nil
-}
-
-// itemOf is the row of a result.
-func itemOf(r *manifest.Result) api.Item {
-	item := api.Item{
-		ID: r.Item.ID, Index: r.Item.Index, Name: r.Item.Name, Task: r.Item.Task, Method: r.Item.Method, Run: r.Item.Run, State: api.State(r.Outcome),
-		Reason: r.Reason, Seconds: float32(r.Seconds), Worker: r.Worker, Metrics: make(map[string]float32),
-	}
-	m := &r.Metrics
-	for name, v := range map[string]*float64{
-		"psnr": m.PSNR, "ssim": m.SSIM, "psnr_y": m.PSNRLuma, "haarpsi": m.HaarPSI, "residual": m.Residual,
-		"baseline_psnr": m.BaselinePSNR, "baseline_ssim": m.BaselineSSIM,
-	} {
-		if v != nil {
-			item.Metrics[name] = float32(*v)
-		}
-	}
-	for _, s := range r.Scores {
-		if s.Value != nil {
-			item.Metrics[manifest.MetricName(s.Metric)] = float32(*s.Value)
-		}
-	}
-	for _, w := range r.Warnings {
-		item.Warnings = append(item.Warnings, w.Code)
-	}
-	return item
 }

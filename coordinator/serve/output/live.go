@@ -19,7 +19,7 @@ func NewLive(spec *manifest.Spec, o result.Output) *Live {
 	c := newCampaign(spec.ID(), o, b.announce)
 	c.record.Spec, c.record.Precision = *spec, spec.Precision
 	c.record.Phase, c.record.Submitted = manifest.PhaseRunning, time.Now().UTC()
-	c.live, c.done = true, false
+	c.live, c.read = true, false
 	b.campaigns = append(b.campaigns, c)
 	return &Live{Backend: b, campaign: c}
 }
@@ -28,7 +28,7 @@ func NewLive(spec *manifest.Spec, o result.Output) *Live {
 func (l *Live) Entered(items int, complete bool) {
 	c := l.campaign
 	c.mu.Lock()
-	c.items, c.done = items, complete
+	c.counts.Items, c.read = items, complete
 	c.mu.Unlock()
 	c.moved()
 }

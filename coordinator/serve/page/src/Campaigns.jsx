@@ -12,7 +12,7 @@ import { amend, link } from "./route.js";
 // left is the remaining time with its 95 % interval.
 export function left({ phase, left_s: s, left_low_s: low, left_high_s: high }) {
   if (ended(phase) || !s) return "–";
-  return <>{duration(s)} <span class="half">{duration(low)} to {duration(high)}</span></>;
+  return <>{duration(s)}{high > 0 && <span class="half">{duration(low)} to {duration(high)}</span>}</>;
 }
 
 function Row({ campaign, status, may, chosen, choose, reload }) {

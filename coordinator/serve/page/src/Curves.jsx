@@ -11,7 +11,8 @@ const titleOf = (curve) => (curve.endsWith("_norm") ? "Norms" : curve.startsWith
 export function Curves({ path }) {
   const { value, error } = useResource(`${path}/trace`);
   if (error) return <p class="muted">{error.status === 404 ? "No solver curves are stored for this item." : error.message}</p>;
-  const names = Object.keys(value ?? {}).filter((k) => k !== "timestep" && Array.isArray(value[k]));
+  const titles = ["Norms", "Increments", "Other curves"];
+  const names = Object.keys(value ?? {}).filter((k) => k !== "timestep").sort((a, b) => titles.indexOf(titleOf(a)) - titles.indexOf(titleOf(b)));
   if (names.length === 0) return null;
   const steps = value[names[0]].map((_, i) => i + 1);
   const groups = [...Map.groupBy(names, titleOf)].flatMap(([title, members]) =>

@@ -2,6 +2,7 @@
 
 import { useVerb } from "./Actions.jsx";
 import { name } from "./api.js";
+import { ofCampaign } from "./events.js";
 import { count, plural } from "./format.js";
 import { useResource } from "./resource.js";
 import { amend } from "./route.js";
@@ -14,11 +15,16 @@ function byReason(items) {
   return [...groups.values()].sort((a, b) => b.length - a.length);
 }
 
+// retryOf selects a group for a retry: dead items by their ids, failed ones by the part of the reason that they share.
+function retryOf(group) {
+  const { state, reason = "" } = group[0];
+  return state === "dead" ? { items: group.map((i) => i.id) } : { outcomes: [state], where: reason.split(/\d/)[0].trim() };
+}
+
 export function Failures({ id, counts, may, done }) {
-  const version = `${counts.failed}.${counts.dead}`;
   const path = `campaigns/${name(id)}/items`;
-  const failed = useResource(counts.failed > 0 ? path : null, { state: "failed", limit: most, v: version });
-  const dead = useResource(counts.dead > 0 ? path : null, { state: "dead", limit: most, v: version });
+  const failed = useResource(counts.failed > 0 ? path : null, { state: "failed", limit: most }, ofCampaign(id));
+  const dead = useResource(counts.dead > 0 ? path : null, { state: "dead", limit: most }, ofCampaign(id));
   const [run, busy, error] = useVerb(id, done);
   const items = [...(failed.value?.items ?? []), ...(dead.value?.items ?? [])];
   const total = counts.failed + counts.dead;
@@ -36,7 +42,7 @@ export function Failures({ id, counts, may, done }) {
             <td><span class="badge">{group[0].state}</span></td>
             <td class="wide">{group[0].reason || "no reason recorded"}</td>
             <td class="num" data-label="items"><button type="button" class="link" onClick={() => amend({ state: group[0].state, item: group.length === 1 ? group[0].id : "" })}>{count(group.length)}</button></td>
-            {may && <td><button type="button" disabled={busy} onClick={() => run("retry", { body: { outcomes: [group[0].state], items: group.map((i) => i.id) } })}>Retry {count(group.length)}</button></td>}
+            {may && <td><button type="button" disabled={busy} onClick={() => run("retry", { body: retryOf(group) })}>Retry {count(group.length)}</button></td>}
           </tr>
         ))}</tbody>
       </table>

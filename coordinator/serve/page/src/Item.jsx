@@ -70,7 +70,7 @@ export function Item({ id, item, listed, may, done }) {
           {it && <p class="muted">{it.task} · {it.method} · run {it.run} · <span class={`badge phase ${it.state}`}>{it.state}</span></p>}
         </div>
         <div class="actions">
-          {may && retriable && <button type="button" disabled={busy} onClick={() => run("retry", { body: { outcomes: [it.state], items: [it.id] } })}>Retry</button>}
+          {may && retriable && <button type="button" disabled={busy} onClick={() => run("retry", { body: it.state === "dead" ? { items: [it.id] } : { outcomes: ["failed"], where: it.reason } })}>Retry</button>}
           <button type="button" onClick={() => step(-1)} disabled={listed.indexOf(item) < 1}>Previous</button>
           <button type="button" onClick={() => step(1)} disabled={listed.indexOf(item) < 0 || listed.indexOf(item) === listed.length - 1}>Next</button>
           <button type="button" onClick={() => dialog.current.close()}>Close</button>

@@ -26,7 +26,7 @@ export function SignIn({ done }) {
 }
 
 export function SignOut({ me, done }) {
-  if (!me?.session) return me?.role ? <span class="who muted">{me.role === "viewer" ? "read only" : ""}</span> : null;
+  if (!me || me.open) return null;
   const leave = async () => {
     await call("DELETE", "session");
     done();

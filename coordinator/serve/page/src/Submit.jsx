@@ -102,7 +102,7 @@ export function Submit() {
         <div class="side">
           <label>Priority <select value={options.priority ?? "normal"} onChange={set("priority")}><option>high</option><option>normal</option><option>low</option></select></label>
           <label>Weight <input type="number" min="1" max="1000" placeholder="1" value={options.weight ?? ""} onInput={set("weight")} /></label>
-          <label>Canary items <input type="number" min="0" placeholder="0" value={options.canary ?? ""} onInput={set("canary")} /></label>
+          <label>Canary items <input type="number" min="0" placeholder="2" value={options.canary ?? ""} onInput={set("canary")} /></label>
           <label>Output <input placeholder="the campaign's id" value={options.output ?? ""} onInput={set("output")} /></label>
           <p class="actions"><button class="primary" disabled={!ready || sending.busy}>Submit</button></p>
           {sending.error && <p role="alert" class="bad">{sending.error.message}</p>}

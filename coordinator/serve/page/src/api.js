@@ -19,15 +19,8 @@ export const address = (path, query = {}) => {
 // name makes one segment of a path.
 export const name = encodeURIComponent;
 
-let csrf = "";
-export const setCsrf = (token) => { csrf = token ?? ""; };
-
 export async function call(method, path, { query, body, type = "application/json", signal } = {}) {
   const headers = { Accept: "application/json" };
-  if (method !== "GET") {
-    headers["X-CSRF-Token"] = csrf;
-    headers["Idempotency-Key"] = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
-  }
   if (body !== undefined) headers["Content-Type"] = type;
   const sent = body === undefined || typeof body === "string" ? body : JSON.stringify(body);
   let answer;

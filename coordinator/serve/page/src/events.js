@@ -5,7 +5,11 @@ import { address } from "./api.js";
 
 const listeners = new Set();
 const watchers = new Set();
+// A stream also ends by its age; the browser then opens the next one. Only a longer gap is worth a message.
+const patience = 4000;
 let source = null;
+let broken = false;
+let doubt = 0;
 let state = { up: true, since: 0, lost: 0 };
 
 function tell(next) {
@@ -16,13 +20,14 @@ function tell(next) {
 function open() {
   source = new EventSource(address("events"));
   source.onopen = () => {
-    if (!state.up) {
-      tell({ up: true, lost: state.lost + 1, since: Date.now() });
-      for (const l of listeners) l({ kind: "again" });
-    }
+    clearTimeout(doubt);
+    if (broken) for (const l of listeners) l({ kind: "again" });
+    broken = false;
+    if (!state.up) tell({ up: true, lost: state.lost + 1, since: Date.now() });
   };
   source.onerror = () => {
-    if (state.up) tell({ up: false, since: Date.now() });
+    if (!broken) doubt = setTimeout(() => tell({ up: false, since: Date.now() }), patience);
+    broken = true;
     if (source.readyState === EventSource.CLOSED) setTimeout(open, 2000);
   };
   for (const kind of ["campaign", "status", "worker", "leader"]) {

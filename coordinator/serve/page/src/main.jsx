@@ -2,7 +2,6 @@
 
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { setCsrf } from "./api.js";
 import { Campaign } from "./Campaign.jsx";
 import { Campaigns } from "./Campaigns.jsx";
 import { Compare } from "./Compare.jsx";
@@ -40,7 +39,7 @@ function App() {
   const at = path[0] ?? "campaigns";
   const title = [path[1], at === "campaigns" && path[1] ? null : at, "ddiff"].filter(Boolean).join(" · ");
   useEffect(() => { document.title = title; }, [title]);
-  useEffect(() => { setCsrf(me.value?.csrf); if (me.value) connect(); }, [me.value]);
+  useEffect(() => { if (me.value) connect(); }, [me.value]);
   let body = <Screen path={path} query={query} may={me.value?.backend === "cluster" && writers.includes(me.value.role)} />;
   if (me.error?.status === 401) body = <SignIn done={me.reload} />;
   else if (me.error && !me.value) body = <Failure error={me.error} retry={me.reload} />;
@@ -59,7 +58,7 @@ function App() {
           <SignOut me={me.value} done={me.reload} />
         </div>
       </header>
-      {me.value && <Connection />}
+      {me.value && <Connection cluster={me.value.backend === "cluster"} />}
       <main id="main" class="page" tabIndex={-1} ref={main}>{body}</main>
     </>
   );
