@@ -22,6 +22,7 @@ type campaign struct {
 	output   result.Output
 	announce func()
 	table    *listing.Table
+	begun    time.Time // of a run in this process
 
 	reading sync.Mutex // held by a search
 

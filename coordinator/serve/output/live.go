@@ -18,7 +18,8 @@ func NewLive(spec *manifest.Spec, o result.Output) *Live {
 	b := &Backend{changed: make(chan struct{})}
 	c := newCampaign(spec.ID(), o, b.announce)
 	c.record.Spec, c.record.Precision = *spec, spec.Precision
-	c.record.Phase, c.record.Submitted = manifest.PhaseRunning, time.Now().UTC()
+	c.begun = time.Now().UTC()
+	c.record.Phase, c.record.Submitted = manifest.PhaseRunning, c.begun
 	c.live, c.read = true, false
 	b.campaigns = append(b.campaigns, c)
 	return &Live{Backend: b, campaign: c}
@@ -33,13 +34,13 @@ func (l *Live) Entered(items int, complete bool) {
 	c.moved()
 }
 
-// Settled reports an item in its final state; found: an earlier run restored it.
-func (l *Live) Settled(r manifest.Result, found bool) {
+// Settled reports an item in its final state.
+func (l *Live) Settled(r manifest.Result) {
 	c := l.campaign
 	if !c.add(r) {
 		return
 	}
-	if !found {
+	if r.Finished.After(c.begun) { // else an earlier run restored it
 		c.mu.Lock()
 		c.recent = append(c.recent, time.Now())
 		c.mu.Unlock()
