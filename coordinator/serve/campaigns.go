@@ -41,18 +41,18 @@ func (s *Server) addCampaigns() {
 		return b.Campaigns(ctx, in.Archived)
 	})
 	s.addSubmit()
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}", "Get a campaign and its status", func(ctx context.Context, in *campaign) (manifest.CampaignStatus, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}", "Get a campaign and its status", func(ctx context.Context, in *InCampaign) (manifest.CampaignStatus, error) {
 		return b.Campaign(ctx, in.ID)
 	})
 	want := func(verb, summary string, wanted manifest.Wanted) {
-		add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/"+verb, summary, func(ctx context.Context, in *campaign) (api.Controlled, error) {
+		add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/"+verb, summary, func(ctx context.Context, in *InCampaign) (api.Controlled, error) {
 			return s.want(ctx, in.ID, wanted)
 		})
 	}
 	want("pause", "Publish no more items; items in flight finish", manifest.WantPause)
 	want("resume", "Continue a paused, cancelled or rejected campaign", manifest.WantRun)
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/cancel", "Remove the waiting items", func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		Now bool `query:"now" doc:"Also stop items in flight"`
 	},
 	) (api.Controlled, error) {
@@ -62,7 +62,7 @@ func (s *Server) addCampaigns() {
 		return s.want(ctx, in.ID, manifest.WantCancel)
 	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/retry", "Run items again", func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`
 		Body api.Retry
 	},
@@ -77,11 +77,11 @@ func (s *Server) addCampaigns() {
 		}
 		return s.cfg.Controller.Retry(ctx, in.ID, key, in.Body)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/dead", "List the dead items", func(ctx context.Context, in *campaign) (api.DeadLetters, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/dead", "List the dead items", func(ctx context.Context, in *InCampaign) (api.DeadLetters, error) {
 		return b.Dead(ctx, in.ID)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		Item string `query:"item" maxLength:"64" doc:"Id of an item, or its beginning"`
 	},
 	) (api.Logs, error) {
@@ -184,7 +184,7 @@ func (s *Server) addEvents() {
 	})
 	one := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/events", "Follow a campaign as server-sent events", stream)
 	huma.Register(s.api, one, func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		Last string `header:"Last-Event-ID"`
 	},
 	) (*huma.StreamResponse, error) {

@@ -40,19 +40,19 @@ func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func (s *Server) addItems() {
 	b := s.cfg.Backend
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items", "List, filter and sort the items", func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		api.ItemQuery
 	},
 	) (api.Items, error) {
 		return b.Items(ctx, in.ID, in.ItemQuery)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}", "Get an item, its result and its files", func(ctx context.Context, in *item) (api.ItemDetail, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}", "Get an item, its result and its files", func(ctx context.Context, in *InItem) (api.ItemDetail, error) {
 		return b.Item(ctx, in.ID, in.Item)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/logs", "Get the log lines of an item's attempts", func(ctx context.Context, in *item) (api.Logs, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/logs", "Get the log lines of an item's attempts", func(ctx context.Context, in *InItem) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *item) (manifest.Trace, error) {
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *InItem) (manifest.Trace, error) {
 		var t manifest.Trace
 		data, err := b.File(ctx, in.ID, manifest.ItemKey(in.Item, manifest.FileTrace))
 		if err != nil {
@@ -66,7 +66,7 @@ func (s *Server) addItems() {
 	files := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/files/{name}", "Get a file of an item, or a thumbnail of a picture",
 		content("image/png", "application/octet-stream", "application/json"))
 	huma.Register(s.api, files, func(ctx context.Context, in *struct {
-		item
+		InItem
 		Name  string `path:"name" maxLength:"100" pattern:"^[a-z0-9_]+(\\.[a-z0-9_]+)+$"`
 		Width int    `query:"width" minimum:"8" maximum:"4096" doc:"Width of a thumbnail in pixels; no picture is enlarged"`
 	},
@@ -87,7 +87,7 @@ func (s *Server) addReport() {
 	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
-		campaign
+		InCampaign
 		Path string `path:"path" maxLength:"500"`
 	},
 	) (*file, error) {

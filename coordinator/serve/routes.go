@@ -104,14 +104,14 @@ func content(types ...string) func(*huma.Operation) {
 	}
 }
 
-// campaign is the parameter of routes below a campaign.
-type campaign struct {
+// InCampaign is the parameter of routes below a campaign.
+type InCampaign struct {
 	ID string `path:"id" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of the campaign"`
 }
 
-// item are the parameters of routes below an item.
-type item struct {
-	campaign
+// InItem are the parameters of routes below an item.
+type InItem struct {
+	InCampaign
 	Item string `path:"item" pattern:"^[0-9a-f]{64}$" doc:"Id of the item"`
 }
 
