@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"ddiff/api"
+	"ddiff/coordinator/report/page"
 	"ddiff/manifest"
 )
 
@@ -29,7 +30,7 @@ type file struct {
 }
 
 // sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
-const sandboxed = "sandbox allow-scripts; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+const sandboxed = "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
 
 // itemMaxAge is the time in seconds for which a client keeps the file of an item. Its content follows from the item.
 const itemMaxAge = 86400
@@ -83,7 +84,11 @@ func (s *Server) addItems() {
 }
 
 // addReport adds the route of the files of a report.
-func (s *Server) addReport() {
+func (s *Server) addReport() error {
+	script, err := page.ScriptSource()
+	if err != nil {
+		return err
+	}
 	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
@@ -98,8 +103,14 @@ func (s *Server) addReport() {
 		if err != nil {
 			return nil, s.failed(ctx, report, err)
 		}
-		return &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}, nil
+		answer := &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}
+		if path.Ext(in.Path) == ".html" {
+			// Its pictures need the cookie of this site, so it is in no sandbox; the page's own script alone may run.
+			answer.Security = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src " + script + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		}
+		return answer, nil
 	})
+	return nil
 }
 
 // fileOfReport reports whether a key is that of a file that a report may have: a clean key without hidden folders.

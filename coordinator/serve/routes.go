@@ -139,6 +139,10 @@ func (s *Server) register() error {
 
 	s.addCampaigns()
 	s.addItems()
+	if err := s.addReport(); err != nil {
+		return err
+	}
+	s.addCompare()
 	s.addFleet()
 	s.addCallers()
 

@@ -274,3 +274,12 @@ func (n newResults) List(ctx context.Context, prefix string) iter.Seq2[storage.I
 		}
 	}
 }
+
+// Output returns an output.
+func (b *Backend) Output(_ context.Context, id string) (result.Output, error) {
+	c, err := b.campaign(id)
+	if err != nil {
+		return result.Output{}, err
+	}
+	return c.output, nil
+}

@@ -44,7 +44,7 @@ func Handler() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the page: %w", err)
 	}
-	assets["/"] = assets["/index.html"]
+	assets["/"], assets["/favicon.ico"] = assets["/index.html"], assets["/icon.svg"]
 	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a, ok := assets[r.URL.Path]
 		if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -12,7 +12,7 @@ export function Curves({ path }) {
   const { value, error } = useResource(`${path}/trace`);
   if (error) return <p class="muted">{error.status === 404 ? "No solver curves are stored for this item." : error.message}</p>;
   const titles = ["Norms", "Increments", "Other curves"];
-  const names = Object.keys(value ?? {}).filter((k) => k !== "timestep").sort((a, b) => titles.indexOf(titleOf(a)) - titles.indexOf(titleOf(b)));
+  const names = Object.keys(value ?? {}).filter((k) => k !== "timestep" && value[k].some((v) => v > 0)).sort((a, b) => titles.indexOf(titleOf(a)) - titles.indexOf(titleOf(b)));
   if (names.length === 0) return null;
   const steps = value[names[0]].map((_, i) => i + 1);
   const groups = [...Map.groupBy(names, titleOf)].flatMap(([title, members]) =>
