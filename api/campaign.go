@@ -2,6 +2,8 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"ddiff/manifest"
@@ -116,4 +118,18 @@ type Logs struct {
 	Attempts []manifest.AttemptLog `json:"attempts"`
 	// More: there are others; give an item.
 	More bool `json:"more,omitempty"`
+}
+
+// Named returns the letters whose ids begin with one of the texts, all without a text.
+func (d DeadLetters) Named(items []string) []DeadLetter {
+	if len(items) == 0 {
+		return d.Dead
+	}
+	var out []DeadLetter
+	for _, l := range d.Dead {
+		if slices.ContainsFunc(items, func(begin string) bool { return strings.HasPrefix(l.ID, begin) }) {
+			out = append(out, l)
+		}
+	}
+	return out
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"encoding/json"
+
 	"ddiff/manifest"
 )
 
@@ -67,8 +69,8 @@ type ItemDetail struct {
 	Item
 	// Settings is the work item: sources, sizes, parameters, the method's settings, digests.
 	Settings manifest.Item `json:"settings"`
-	// Result is result.json of a done item, without its item.
-	Result *manifest.Result `json:"result,omitempty"`
+	// Result is result.json of a done item, see manifest.Result.
+	Result json.RawMessage `json:"result,omitempty"`
 	// Files are those in the item's folder, in the order of their names.
 	Files []File `json:"files"`
 }

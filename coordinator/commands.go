@@ -103,7 +103,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 		if err != nil || len(items) == 0 {
 			return 0, err
 		}
-		if chosen, err = r.startRound(ctx, round{Command: command.ID, Items: items}); err != nil {
+		if chosen, err = r.startRound(ctx, ledger.Round{Command: command.ID, Items: items}); err != nil {
 			return 0, err
 		}
 	}

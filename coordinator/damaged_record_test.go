@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )

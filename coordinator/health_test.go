@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )

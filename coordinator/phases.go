@@ -40,7 +40,7 @@ func (r *runner) reopenEnded(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		canary := round{Items: identities(canaries(first.Items, r.rec.Canary))}
+		canary := ledger.Round{Items: identities(canaries(first.Items, r.rec.Canary))}
 		if _, err := r.startRound(ctx, canary); err != nil {
 			return err
 		}

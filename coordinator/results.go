@@ -88,7 +88,7 @@ func (r *runner) reported(ctx context.Context) iter.Seq2[manifest.Result, error]
 func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError) error {
 	r.log.Warn("results are missing from storage", "items", len(missing))
 	repeated := slices.ContainsFunc(missing, r.ledger.WasMissing)
-	if _, err := r.startRound(ctx, round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
+	if _, err := r.startRound(ctx, ledger.Round{Missing: true, Items: missing}); err != nil || board.WantsCancel(r.rec) {
 		return err
 	}
 	if repeated { // before a worker that caused the loss leases the items again

@@ -28,11 +28,11 @@ func TestStoredRounds(t *testing.T) {
 	r.rec = onRecord(t, r, func(c *manifest.Campaign) {
 		c.Commands = []manifest.Command{{ID: "1", Verb: manifest.CommandRetry}, {ID: "2", Verb: manifest.CommandRetry}}
 	})
-	first, err := r.startRound(t.Context(), round{Command: "1", Items: identities(all[:2])})
+	first, err := r.startRound(t.Context(), ledger.Round{Command: "1", Items: identities(all[:2])})
 	if err != nil || first.Round != 1 || r.rec.Round != 1 || r.ledger.Open() != 2 {
 		t.Errorf("round %+v, record %d, %d open items, %v", first, r.rec.Round, r.ledger.Open(), err)
 	}
-	if _, err := r.startRound(t.Context(), round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.Open() != 3 {
+	if _, err := r.startRound(t.Context(), ledger.Round{Missing: true, Items: identities(all[2:3])}); err != nil || r.rec.Round != 2 || r.ledger.Open() != 3 {
 		t.Errorf("record %d, %d open items, %v", r.rec.Round, r.ledger.Open(), err)
 	}
 	if !r.ledger.WasMissing(all[2].ID) || r.ledger.WasMissing(all[0].ID) {
@@ -58,7 +58,7 @@ func TestStoredRounds(t *testing.T) {
 	if err := r.restoreRounds(t.Context()); err != nil || revision() != before {
 		t.Errorf("the record is written again: %v", err)
 	}
-	must(t, r.s.cfg.Store.Put(t.Context(), roundPrefix(r.id)+"000009.json.gz", []byte("damaged")))
+	must(t, r.s.cfg.Store.Put(t.Context(), ledger.RoundPrefix(r.id)+"000009.json.gz", []byte("damaged")))
 	if err := r.restoreRounds(t.Context()); err == nil || !strings.Contains(err.Error(), "000009") {
 		t.Errorf("a damaged round: %v", err)
 	}

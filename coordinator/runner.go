@@ -35,8 +35,8 @@ type runner struct {
 	outcomes follower
 	faults   faults
 	trial    trial
-	retries  map[string]round    // rounds of pending commands, by command
-	missing  missingResultsError // of the last report
+	retries  map[string]ledger.Round // rounds of pending commands, by command
+	missing  missingResultsError     // of the last report
 
 	pace     pace
 	progress time.Time       // of the last outcome, or of the start

@@ -162,7 +162,7 @@ func (r *runner) reopenMissing(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	missing := round{Missing: true}
+	missing := ledger.Round{Missing: true}
 	err := r.eachWindow(ctx, func(w *shard.Window) error {
 		for _, it := range w.Items {
 			if k, ok := ledger.ParseIdentity(it.ID); ok && !present[k] && r.ledger.State(it.ID) == ledger.Done {

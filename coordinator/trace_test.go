@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ddiff/coordinator"
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/telemetry"
 )

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"ddiff/internal/redact"
@@ -50,6 +51,13 @@ func (it Item) Public() Item {
 		}
 	}
 	return it
+}
+
+// Sources returns the source files of an item by field.
+func (it Item) Sources() map[string]*Source {
+	all := map[string]*Source{"image": it.Image, "measurement": it.Measurement, "mask": it.Mask, "kernel": it.Kernel}
+	maps.DeleteFunc(all, func(_ string, s *Source) bool { return s == nil })
+	return all
 }
 
 // Item is one unit of work: one image or stored measurement, one task, one method, one run. It is the

@@ -33,6 +33,8 @@ type Order struct {
 	Operators []manifest.OperatorFile
 	// PriorSHA256 is the digest of the campaign's prior, if it is known. Another file at its path then rejects the campaign.
 	PriorSHA256 string
+	// Owner is the owner of the campaign; empty: none.
+	Owner string
 }
 
 // Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
@@ -70,7 +72,7 @@ func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 		Schema: manifest.RecordSchema, ID: id, Spec: *spec, Output: cmp.Or(o.Output, id),
 		Priority: cmp.Or(o.Priority, manifest.PriorityNormal), Weight: cmp.Or(o.Weight, 1),
 		Canary: o.Canary, Submitted: now.UTC(), Wanted: manifest.WantRun, Phase: manifest.PhaseQueued,
-		Operators: o.Operators, PriorSHA256: o.PriorSHA256,
+		Operators: o.Operators, PriorSHA256: o.PriorSHA256, Owner: o.Owner,
 	}
 }
 

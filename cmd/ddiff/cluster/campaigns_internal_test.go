@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 	"ddiff/queue"

@@ -176,7 +176,7 @@ func publicItem(payload []byte) json.RawMessage {
 		return payload
 	}
 	changed := false
-	for name, s := range cli.ItemSources(it) {
+	for name, s := range it.Sources() {
 		if s.Public() == s.Path {
 			continue
 		}

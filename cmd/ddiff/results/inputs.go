@@ -34,7 +34,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	places := map[string]**manifest.Source{
 		"image": &in.item.Image, "measurement": &in.item.Measurement, "mask": &in.item.Mask, "kernel": &in.item.Kernel,
 	}
-	all := cli.ItemSources(in.item)
+	all := in.item.Sources()
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		path, err := locate(ctx, *all[name], root)

@@ -99,7 +99,7 @@ func (v verifier) verify(ctx context.Context, t target) *output {
 
 // checkSources compares the source files of the item with their digests.
 func (v verifier) checkSources(ctx context.Context, o *output) {
-	all := cli.ItemSources(o.passport.Item)
+	all := o.passport.Item.Sources()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
 		sum, known := v.digests[s.Path]

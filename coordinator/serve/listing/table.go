@@ -147,6 +147,21 @@ func (t *Table) SetState(id string, s api.State, reason string) {
 	})
 }
 
+// Refresh sets the state of every item.
+func (t *Table) Refresh(state func(id string) (api.State, string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.rows {
+		r := &t.rows[i]
+		s, reason := state(hex.EncodeToString(r.id[:]))
+		if next := uint8(max(0, slices.Index(states(), s))); next != r.state {
+			t.count(r, -1)
+			r.state, r.read, r.reason = next, false, t.intern(reason)
+			t.count(r, 1)
+		}
+	}
+}
+
 // count adds a row to the counts, or removes it.
 func (t *Table) count(r *row, n int) {
 	if states()[r.state] == api.StateDone {

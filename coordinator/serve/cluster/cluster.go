@@ -1,0 +1,372 @@
+// Package cluster answers the requests of package serve, and the verbs of the command line, from the board, the queue and the store of a
+// cluster.
+//
+// Writes are those of packages board and archive, so that any coordinator, and any command with access to the queue, can make them. What is
+// read for lists of items is in memory, see views.go. A verb of users is a method here that the verbs of cmd/ddiff/cluster and a route call.
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/api"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/shard"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// Config describes a Cluster. Fields without a stated default are required.
+type Config struct {
+	Board *queue.Board
+	// Inspect opens the queue of a campaign, and creates nothing.
+	Inspect func(campaign string) (*queue.Queue, error)
+	// Catalogue has the methods and operators that campaigns may name.
+	Catalogue shard.Catalogue
+	// Store is the cluster's store. Without it there are no items and files.
+	Store storage.Store
+	// Rows reads datasets to count their items. Default: nothing is counted.
+	Rows shard.Rows
+	// Usage returns the sizes of the queue's streams, Server the address of the NATS server. Default: unknown.
+	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
+	Server func() string
+	// Name is this coordinator, Version that of ddiff, StoreAddress the address of Store. Default: unknown.
+	Name, Version, StoreAddress string
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+	// Logger receives what delays lists of items. Default: no log.
+	Logger *slog.Logger
+}
+
+// Cluster reads and changes a cluster. Its methods may be called concurrently.
+type Cluster struct {
+	cfg   Config
+	views *views
+
+	mu      sync.Mutex
+	outputs map[string]string // of campaigns
+}
+
+// New returns a cluster. The caller must call Close.
+func New(cfg Config) *Cluster {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	c := &Cluster{cfg: cfg, outputs: map[string]string{}}
+	c.views = newViews(cfg)
+	return c
+}
+
+// Close ends what reads items.
+func (c *Cluster) Close() { c.views.close() }
+
+// unknown turns a missing record into an error with a remedy. Without a coordinator it is not known whether the archive has the campaign.
+func unknown(id string, err error) error {
+	switch {
+	case errors.Is(err, archive.ErrNoLeader):
+		return fmt.Errorf("campaign %s is not on the board, and the archive needs a coordinator: %w; start one: ddiff coordinator", id, err)
+	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, queue.ErrBadName):
+		return api.NewError(api.ErrNotFound, fmt.Sprintf("unknown campaign %s; see: ddiff list --all", id))
+	}
+	return err
+}
+
+// recall returns an archived campaign to the board.
+func (c *Cluster) recall(ctx context.Context, id string) error {
+	return unknown(id, archive.Recall(ctx, c.cfg.Board, id))
+}
+
+// Campaigns lists the campaigns in the order of their submission.
+func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, error) {
+	all, skipped, err := board.Campaigns(ctx, c.cfg.Board)
+	if err != nil {
+		return api.Campaigns{}, err
+	}
+	if archived {
+		onBoard := map[string]bool{}
+		for _, s := range all {
+			onBoard[s.Campaign.ID] = true
+		}
+		old, err := archive.List(ctx, c.cfg.Board)
+		if err != nil {
+			return api.Campaigns{}, err
+		}
+		all = append(all, slices.DeleteFunc(old, func(s manifest.CampaignStatus) bool { return onBoard[s.Campaign.ID] })...)
+		slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
+	}
+	for _, s := range all {
+		public(s.Campaign)
+	}
+	return api.Campaigns{Campaigns: notNil(all), Skipped: lines(skipped)}, nil
+}
+
+// public removes secrets from the addresses of a campaign.
+func public(c *manifest.Campaign) {
+	d := &c.Spec.Dataset
+	for _, text := range []*string{&d.Path, &d.Mask, &d.Kernel, &c.Spec.Prior} {
+		*text = redact.Address(*text)
+	}
+}
+
+// lines returns the texts of errors.
+func lines(errs []error) []string {
+	var out []string
+	for _, err := range errs {
+		out = append(out, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	return out
+}
+
+func notNil[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// Campaign returns a campaign and its last status. An archived one returns to the board.
+func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error) {
+	s, err := board.Status(ctx, c.cfg.Board, id)
+	if errors.Is(err, queue.ErrNoRecord) || err == nil && s.Campaign.Restoring > 0 {
+		if err = c.recall(ctx, id); err == nil {
+			s, err = board.Status(ctx, c.cfg.Board, id)
+		}
+	}
+	if err == nil && s.Campaign.Request != nil {
+		err = queue.ErrNoRecord
+	}
+	if err != nil {
+		return s, unknown(id, err)
+	}
+	public(s.Campaign)
+	return s, nil
+}
+
+// Workers returns the last heartbeats of the workers.
+func (c *Cluster) Workers(ctx context.Context) (api.Workers, error) {
+	all, skipped, err := board.Workers(ctx, c.cfg.Board)
+	if err != nil {
+		return api.Workers{}, err
+	}
+	out := api.Workers{Workers: []manifest.Beat{}, Skipped: lines(skipped)}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		out.Workers = append(out.Workers, all[key])
+	}
+	return out, nil
+}
+
+// Logs returns the records of attempts; item is an identity or its beginning, or empty for all.
+func (c *Cluster) Logs(ctx context.Context, id, item string) (api.Logs, error) {
+	attempts, more, err := archive.Logs(ctx, c.cfg.Board, id, item)
+	if errors.Is(err, archive.ErrNoLeader) {
+		return api.Logs{}, fmt.Errorf("%w; start one: ddiff coordinator", err)
+	}
+	return api.Logs{Attempts: notNil(attempts), More: more}, unknown(id, err)
+}
+
+// Dead returns the dead items, the oldest first.
+func (c *Cluster) Dead(ctx context.Context, id string) (api.DeadLetters, error) {
+	out := api.DeadLetters{Dead: []api.DeadLetter{}}
+	if err := c.recall(ctx, id); err != nil {
+		return out, err
+	}
+	q, err := c.cfg.Inspect(id)
+	if err != nil {
+		return out, unknown(id, err)
+	}
+	type letter struct {
+		id     string
+		round  int
+		buried int64
+	}
+	seen := map[letter]bool{}
+	for d, err := range q.DeadLetters(ctx) {
+		if errors.Is(err, queue.ErrDamaged) {
+			out.Skipped = append(out.Skipped, lines([]error{err})...)
+			continue
+		}
+		if err != nil {
+			return out, err
+		}
+		if l := (letter{d.ID, d.Round, d.Buried.UnixNano()}); !seen[l] {
+			seen[l] = true // a coordinator that crashed may have restored the letter twice
+			out.Dead = append(out.Dead, api.DeadLetter{
+				ID: d.ID, Reason: d.Reason, Attempts: d.Attempts, Worker: d.Worker, TraceID: d.TraceID, Log: d.Log, Class: d.Class, Buried: d.Buried,
+				Item: publicItem(d.Payload),
+			})
+		}
+	}
+	return out, nil
+}
+
+// publicItem removes secrets from the addresses of an item. It preserves fields that this version does not know. It returns nil for a damaged item.
+func publicItem(payload []byte) json.RawMessage {
+	var it manifest.Item
+	var fields map[string]json.RawMessage
+	if !json.Valid(payload) {
+		return nil
+	}
+	if json.Unmarshal(payload, &it) != nil || json.Unmarshal(payload, &fields) != nil {
+		return payload
+	}
+	changed := false
+	for name, s := range it.Sources() {
+		if s.Public() == s.Path {
+			continue
+		}
+		data, err := json.Marshal(manifest.Source{Path: s.Public(), SHA256: s.SHA256})
+		if err != nil {
+			return nil
+		}
+		fields[name], changed = data, true
+	}
+	if !changed {
+		return payload
+	}
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// depthParallel is the number of queues whose depth is read at once.
+const depthParallel = 16
+
+// Cluster describes coordinators, streams and queues.
+func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
+	out := api.Cluster{
+		Answered: c.cfg.Name, Version: c.cfg.Version, Store: redact.Address(c.cfg.StoreAddress), Coordinators: []manifest.CoordinatorBeat{},
+		Streams: []api.Stream{}, Queues: []api.Queue{},
+	}
+	if c.cfg.Server != nil {
+		out.NATS = redact.Address(c.cfg.Server())
+	}
+	var leader queue.Leader
+	data, _, err := c.cfg.Board.Get(ctx, queue.KeyLeader)
+	switch {
+	case errors.Is(err, queue.ErrNoRecord):
+	case err != nil:
+		return out, err
+	case json.Unmarshal(data, &leader) == nil:
+		out.Leader = &api.Leader{Name: leader.Name, Since: leader.Since}
+	}
+	beats, err := board.Records(ctx, c.cfg.Board, manifest.KeyCoordinatorPrefix)
+	if err != nil {
+		return out, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(beats)) {
+		var beat manifest.CoordinatorBeat
+		if json.Unmarshal(beats[key].Data, &beat) == nil {
+			out.Coordinators = append(out.Coordinators, beat)
+		}
+	}
+	if c.cfg.Usage != nil {
+		streams, err := c.cfg.Usage(ctx)
+		if err != nil {
+			return out, err
+		}
+		for _, s := range streams {
+			out.Streams = append(out.Streams, api.Stream(s))
+		}
+	}
+	return out, c.depths(ctx, &out)
+}
+
+// depths adds the queues of the campaigns that may have work.
+func (c *Cluster) depths(ctx context.Context, out *api.Cluster) error {
+	all, _, err := board.Campaigns(ctx, c.cfg.Board)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
+	queues := make([]api.Queue, len(all))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(depthParallel)
+	for i, s := range all {
+		group.Go(func() error {
+			queues[i] = api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority}
+			q, err := c.cfg.Inspect(s.Campaign.ID)
+			if err != nil {
+				return err
+			}
+			queues[i].Waiting, queues[i].InFlight, err = q.Depth(inner)
+			if errors.Is(err, queue.ErrNotReady) {
+				return nil // no coordinator has opened it yet
+			}
+			return err
+		})
+	}
+	err = group.Wait()
+	out.Queues = append(out.Queues, queues...)
+	return err
+}
+
+// Watch yields the newest records of campaigns, statuses, workers and the leader, then an event of kind ready, and then the changes.
+func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
+	return func(yield func(api.Event, error) bool) {
+		var leader queue.Leader
+		for change, err := range c.cfg.Board.Watch(ctx, "") {
+			if err != nil {
+				yield(api.Event{}, err)
+				return
+			}
+			e := api.Event{ID: change.Revision, Data: change.Data}
+			campaign, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)
+			status, isStatus := strings.CutPrefix(change.Key, manifest.KeyStatusPrefix)
+			_, isWorker := strings.CutPrefix(change.Key, manifest.KeyWorkerPrefix)
+			switch {
+			case change.Ready:
+				e.Kind = api.EventReady
+			case isCampaign:
+				record, err := board.Parse(campaign, change.Data)
+				if err == nil && record.Request == nil {
+					public(record)
+					e.Data, err = json.Marshal(record)
+				}
+				if e.Kind, e.Key = api.EventCampaign, campaign; !change.Deleted && (err != nil || record.Request != nil) || strings.HasPrefix(change.Key, manifest.KeyRequestPrefix) {
+					continue
+				}
+			case isStatus:
+				e.Kind, e.Key = api.EventStatus, status
+			case isWorker:
+				var beat manifest.Beat
+				if e.Kind, e.Key = api.EventWorker, change.Key; json.Unmarshal(change.Data, &beat) == nil {
+					e.Key = beat.Name
+				}
+			case change.Key == queue.KeyLeader:
+				var next queue.Leader
+				if json.Unmarshal(change.Data, &next) == nil && next.ID == leader.ID && !change.Deleted {
+					continue // a renewal
+				}
+				if e.Kind, e.Key, e.Data, leader = api.EventLeader, next.Name, nil, next; next.Name != "" {
+					e.Data, _ = json.Marshal(api.Leader{Name: next.Name, Since: next.Since})
+				}
+			default:
+				continue
+			}
+			if !json.Valid(e.Data) {
+				e.Data = nil
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}

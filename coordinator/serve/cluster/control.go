@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ddiff/api"
+	"ddiff/coordinator/archive"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/serve"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+const (
+	// recallLimit is how long a submission waits for a coordinator to look into the archive. Without an answer the coordinator that
+	// starts the campaign looks.
+	recallLimit = 5 * time.Second
+	// StoreLimit is how long Want waits for a coordinator to store the request.
+	StoreLimit = 5 * time.Second
+)
+
+// nowhere is the base of relative paths, which a campaign from another machine must not have.
+const nowhere = "/a relative path"
+
+// fileName is what errors call the campaign file of a request. A file without a name gets its name from it.
+const fileName = "campaign"
+
+// parse reads the campaign file of a request.
+func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
+	spec, err := manifest.Parse(fileName, file, nowhere)
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{
+		"dataset.path": spec.Dataset.Path, "dataset.mask": spec.Dataset.Mask, "dataset.kernel": spec.Dataset.Kernel, "prior": spec.Prior,
+	}
+	for i, t := range spec.Tasks {
+		for name, path := range map[string]string{"operator": t.Operator, "mask": t.Mask, "kernel": t.Kernel} {
+			paths[fmt.Sprintf("tasks[%d].%s", i, name)] = path
+		}
+	}
+	var problems []error
+	for field, path := range paths {
+		if relative, err := filepath.Rel(nowhere, path); err == nil && !strings.HasPrefix(relative, "..") || strings.Contains(path, nowhere) {
+			problems = append(problems, &manifest.FieldError{
+				File: fileName, Field: field, Err: errors.New("is a relative path; give an absolute path of the coordinators' machines, or an address"),
+			})
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return spec, spec.Validate(c.cfg.Catalogue.Vocabulary())
+}
+
+// Submit submits a campaign file. It is idempotent; an archived campaign returns to the board.
+func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Submitted, error) {
+	spec, err := c.parse(file)
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	return c.SubmitSpec(ctx, spec, o)
+}
+
+// SubmitSpec is Submit of a valid campaign.
+func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error) {
+	spec.KeepFloat32(c.cfg.Catalogue.Operators.Sensitive())
+	limited, cancel := context.WithTimeout(ctx, recallLimit)
+	defer cancel()
+	err := archive.Recall(limited, c.cfg.Board, spec.ID())
+	switch {
+	case ctx.Err() != nil:
+		return api.Submitted{}, ctx.Err()
+	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, archive.ErrNoLeader), limited.Err() != nil:
+	case err != nil:
+		return api.Submitted{}, err
+	}
+	record, created, err := board.Submit(ctx, c.cfg.Board, spec, board.Order{
+		Output: o.Output, Priority: o.Priority, Weight: o.Weight, Canary: o.Canary, Operators: o.Operators, PriorSHA256: o.PriorSHA256, Owner: o.Owner,
+	}, c.cfg.Now())
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	return api.Submitted{
+		ID: record.ID, Created: created, Phase: record.Phase, Wanted: record.Wanted, Output: record.Output, Recalled: record.Recalled,
+	}, nil
+}
+
+const (
+	// countLimit and countRows limit the time and the rows of a dataset that a check counts.
+	countLimit = 5 * time.Second
+	countRows  = 100_000
+)
+
+// Check reports what is wrong with a campaign file, and counts the rows and items of a right one.
+func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error) {
+	out := api.Checked{Problems: []api.Problem{}}
+	spec, err := c.parse(file)
+	if err == nil {
+		out.ID = spec.ID()
+		err = board.NewRecord(spec, board.Order{Output: o.Output, Priority: o.Priority, Weight: o.Weight, Canary: o.Canary}, c.cfg.Now()).Validate()
+	}
+	if err != nil {
+		for _, f := range serve.FieldErrors(err) {
+			out.Problems = append(out.Problems, api.Problem{Field: f.Field, Line: f.Line, Message: f.Err.Error()})
+		}
+		if len(out.Problems) == 0 {
+			out.Problems = append(out.Problems, api.Problem{Message: err.Error()})
+		}
+		return out, nil
+	}
+	if c.cfg.Rows == nil {
+		return out, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	rows, items := 0, 0
+	for row, err := range c.cfg.Rows(limited, spec.Dataset, func(string) {}) {
+		if limited.Err() != nil || rows == countRows {
+			out.More = true
+			break
+		}
+		if err != nil {
+			out.Problems = append(out.Problems, api.Problem{Field: "dataset.path", Message: err.Error()})
+			return out, ctx.Err()
+		}
+		rows, items = rows+1, items+manifest.ItemsPerRow(row, spec)
+	}
+	out.Rows, out.Items = &rows, &items
+	return out, ctx.Err()
+}
+
+// Want sets the wanted state of a campaign, and waits up to StoreLimit for a coordinator to store it.
+func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error) {
+	if err := c.recall(ctx, id); err != nil {
+		return api.Controlled{}, err
+	}
+	record, err := board.Want(ctx, c.cfg.Board, id, w)
+	if err != nil {
+		return api.Controlled{}, unknown(id, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, StoreLimit)
+	defer cancel()
+	record, err = board.AwaitStored(limited, c.cfg.Board, record)
+	out := api.Controlled{ID: id, Phase: record.Phase, Wanted: record.Wanted, Stored: err == nil}
+	if limited.Err() != nil && ctx.Err() == nil {
+		return out, nil
+	}
+	return out, err
+}
+
+// Retry publishes items again, and waits for the coordinator's answer until ctx ends.
+func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error) {
+	command := manifest.Command{ID: key, Verb: manifest.CommandRetry, Outcomes: r.Outcomes, Where: r.Where}
+	switch {
+	case r.Missing && (len(r.Outcomes) > 0 || r.Where != "" || len(r.Items) > 0):
+		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: missing publishes all items without a result; leave the other conditions away")
+	case r.Missing:
+		command.Verb = manifest.CommandReconcile
+	case len(r.Items) > 0 && (len(r.Outcomes) > 0 || r.Where != ""):
+		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: items names dead items; leave outcomes and where away")
+	case len(r.Items) > 0:
+		dead, err := c.Dead(ctx, id)
+		if err != nil {
+			return api.Retried{}, err
+		}
+		command.Outcomes = []manifest.Outcome{manifest.OutcomeDead}
+		for _, d := range dead.Named(r.Items) {
+			command.Items = append(command.Items, d.ID)
+		}
+		if len(command.Items) == 0 {
+			return api.Retried{}, api.NewError(api.ErrInvalid,
+				fmt.Sprintf("campaign %s has no dead item %s; see: ddiff retry %s --list", id, strings.Join(r.Items, ", "), id))
+		}
+	case len(r.Outcomes) == 0:
+		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: no items selected; give outcomes, items or missing")
+	}
+	if err := c.recall(ctx, id); err != nil {
+		return api.Retried{}, err
+	}
+	a, err := board.Command(ctx, c.cfg.Board, id, command)
+	return api.Retried{Published: a.Items}, unknown(id, err)
+}

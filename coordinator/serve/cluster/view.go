@@ -1,0 +1,404 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/api"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/serve/listing"
+	"ddiff/coordinator/shard"
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+const (
+	// viewTick is the interval at which a view looks for windows, rounds and parts of the ledger that are new.
+	viewTick = 2 * time.Second
+	// windowReads and resultReads are the numbers of windows and results that are read at once, resultChunk the number of results of a pass.
+	windowReads, resultReads, resultChunk = 4, 16, 512
+)
+
+// view has the items of one campaign: from the windows, rounds and parts of the ledger in the store, from the outcomes of the queue as they
+// arrive, and from the stored results.
+type view struct {
+	cfg     Config
+	id      string
+	log     *slog.Logger
+	table   *listing.Table
+	results storage.Store // the output
+	service *lifecycle.Service
+	ready   chan struct{} // closed when the table has the states that were stored when the view began
+
+	mu     sync.Mutex
+	starts []int // index of the first item of each window
+	used   time.Time
+	// size is the larger of the rows and those that the record has.
+	size int
+}
+
+// newView starts a view of a campaign.
+func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, error) {
+	results, err := storage.NewPrefixed(cfg.Store, c.Output)
+	if err != nil {
+		return nil, fmt.Errorf("open the output of campaign %s: %w", c.ID, err)
+	}
+	v := &view{
+		cfg: cfg, id: c.ID, log: cfg.Logger.With("campaign", c.ID), table: listing.New(), results: results, ready: make(chan struct{}), used: cfg.Now(),
+		size: c.Items,
+	}
+	v.service = lifecycle.Go(ctx, v.run)
+	return v, nil
+}
+
+// run follows the campaign until ctx ends. After an error it reads everything that it has in memory but the windows again.
+func (v *view) run(ctx context.Context) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.Go(func() error { return v.readResults(inner) })
+	group.Go(func() error {
+		for delays := retry.NewBackOff(viewTick/4, 10*viewTick); ; {
+			if err := v.follow(inner); err != nil && inner.Err() == nil {
+				v.log.Warn("cannot list the items, will retry", "reason", err)
+			}
+			if err := retry.Sleep(inner, delays.NextBackOff()); err != nil {
+				return err
+			}
+		}
+	})
+	return group.Wait()
+}
+
+// follow enters windows and outcomes until an error.
+func (v *view) follow(ctx context.Context) error {
+	l := ledger.New()
+	windows := 0
+	rounds := 0
+	parts := -1
+	var outcomes <-chan outcome
+	stop := func() {}
+	defer func() { stop() }()
+	tick := time.NewTicker(viewTick)
+	defer tick.Stop()
+	for {
+		read, err := v.readWindows(ctx, l, windows)
+		if err != nil {
+			return err
+		}
+		changed := read > windows
+		if windows = read; changed && outcomes != nil {
+			v.refresh(l)
+		}
+		n := 0
+		for r, err := range ledger.Rounds(ctx, v.cfg.Store, v.id) {
+			if err != nil {
+				return err
+			}
+			if n++; n > rounds {
+				l.Begin(r)
+				changed = true
+			}
+		}
+		rounds = n
+		found, err := v.countParts(ctx)
+		if err != nil {
+			return err
+		}
+		if found != parts || outcomes == nil {
+			p := ledger.NewParts(ledger.PartsConfig{Store: v.cfg.Store, Campaign: v.id, Now: v.cfg.Now, Logger: v.log})
+			seen, err := p.Enter(ctx, l)
+			if err != nil {
+				return err
+			}
+			if parts, changed = found, true; outcomes == nil {
+				if outcomes, stop, err = v.openOutcomes(ctx, p, seen); err != nil {
+					return err
+				}
+			}
+		}
+		if !v.isReady() {
+			if err := v.settleListed(ctx, l); err != nil {
+				return err
+			}
+			v.refresh(l)
+			close(v.ready)
+		} else if changed {
+			v.refresh(l)
+		}
+		if err := v.settle(ctx, l, outcomes, tick.C); err != nil {
+			return err
+		}
+	}
+}
+
+// settleListed settles the items of a campaign that has ended by one listing of the store: the archive has no outcomes of done items.
+func (v *view) settleListed(ctx context.Context, l *ledger.Ledger) error {
+	c, err := recordOf(ctx, v.cfg, v.id)
+	if err != nil || !c.Phase.Ended() || l.Open() == 0 {
+		return err
+	}
+	for info, err := range v.results.List(ctx, manifest.ItemsFolder) {
+		if err != nil {
+			return fmt.Errorf("list results: %w", err)
+		}
+		id, file, _ := strings.Cut(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/")
+		if file == manifest.FileResult && l.Has(id) {
+			l.Settle(id, c.Round, ledger.Done, "")
+		}
+	}
+	return nil
+}
+
+// outcome is an outcome of the queue, or the error that ended them.
+type outcome struct {
+	queue.Result
+	err error
+}
+
+// openOutcomes delivers the outcomes after those that the parts have.
+func (v *view) openOutcomes(ctx context.Context, p *ledger.Parts, seen uint64) (<-chan outcome, func(), error) {
+	q, err := v.cfg.Inspect(v.id)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	stream, last, err := q.ResultStream(ctx)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	after := p.Follow(stream, last, seen)
+	out := make(chan outcome, 256)
+	s := lifecycle.Go(ctx, func(ctx context.Context) error {
+		for r, err := range q.Results(ctx, after) {
+			select {
+			case out <- outcome{r, err}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return ctx.Err()
+	})
+	return out, s.Stop, nil
+}
+
+// settle enters outcomes until the next tick.
+func (v *view) settle(ctx context.Context, l *ledger.Ledger, outcomes <-chan outcome, tick <-chan time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick:
+			return nil
+		case o := <-outcomes:
+			if o.err != nil {
+				return o.err
+			}
+			var e manifest.Event
+			if o.ID == manifest.IDPreflight || o.ID == manifest.IDFault || json.Unmarshal(o.Payload, &e) != nil {
+				continue
+			}
+			if l.Settle(o.ID, o.Round, ledger.StateOf(e.Outcome), e.Reason) > 0 {
+				v.table.SetState(o.ID, stateOf(l.State(o.ID)), l.Reason(o.ID))
+			}
+		}
+	}
+}
+
+// stateOf returns a state of the ledger as one of the API.
+func stateOf(s ledger.State) api.State {
+	return [...]api.State{ledger.Pending: api.StatePending, ledger.Done: api.StateDone, ledger.Failed: api.StateFailed, ledger.Dead: api.StateDead}[s]
+}
+
+// refresh brings the states of the ledger into the table.
+func (v *view) refresh(l *ledger.Ledger) {
+	v.table.Refresh(func(id string) (api.State, string) { return stateOf(l.State(id)), l.Reason(id) })
+}
+
+func (v *view) isReady() bool {
+	select {
+	case <-v.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+func (v *view) countParts(ctx context.Context) (n int, err error) {
+	for _, err := range v.cfg.Store.List(ctx, "campaigns/"+v.id+"/ledger/") {
+		if err != nil {
+			return 0, fmt.Errorf("list ledger: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// readWindows enters the windows from a number on into the ledger, and those that are new into the table. It returns the number of windows.
+func (v *view) readWindows(ctx context.Context, l *ledger.Ledger, from int) (int, error) {
+	for {
+		chunk := make([]*shard.Window, windowReads)
+		group, inner := errgroup.WithContext(ctx)
+		for i := range chunk {
+			group.Go(func() (err error) {
+				chunk[i], err = shard.Read(inner, v.cfg.Store, shard.Key(v.id, from+i))
+				if errors.Is(err, storage.ErrNotFound) {
+					return nil
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return from, err
+		}
+		for _, w := range chunk {
+			if w == nil {
+				return from, nil
+			}
+			items := slices.Clone(w.Items)
+			for _, it := range w.Items {
+				l.Add(it.ID)
+			}
+			for _, f := range w.Failed {
+				items = append(items, f.Item)
+				l.Add(f.Item.ID)
+				l.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
+			}
+			slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+			v.mu.Lock()
+			isNew := from == len(v.starts)
+			if isNew {
+				v.starts = append(v.starts, w.Item)
+				v.size = max(v.size, w.Item+len(items))
+			}
+			size := v.size
+			v.mu.Unlock()
+			if size > maxRows {
+				return from, errTooMany(v.id, size)
+			}
+			if isNew {
+				v.table.Add(items)
+			}
+			from++
+		}
+	}
+}
+
+// readResults reads the results of done items until ctx ends.
+func (v *view) readResults(ctx context.Context) error {
+	for from := 0; ; {
+		ids, next := v.table.Unread(from, resultChunk)
+		if err := v.enterResults(ctx, ids); err != nil && ctx.Err() == nil {
+			v.log.Warn("cannot read results for the list of items, will retry", "reason", err)
+		}
+		if from = next; from >= v.table.Len() {
+			from = 0
+			if err := retry.Sleep(ctx, viewTick); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// enterResults reads results into the table. A missing or damaged one keeps its row without values.
+func (v *view) enterResults(ctx context.Context, ids []string) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(resultReads)
+	for _, id := range ids {
+		group.Go(func() error {
+			data, err := v.results.Get(inner, manifest.ItemKey(id, manifest.FileResult))
+			if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrCorrupt) {
+				return err
+			}
+			var r manifest.Result
+			if err == nil && json.Unmarshal(data, &r) == nil && r.Item.ID == id {
+				v.table.SetResult(&r)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// query returns a page. It reads the results of the page's items that were not read yet.
+func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
+	select {
+	case <-v.ready:
+	case <-ctx.Done():
+		return api.Items{}, ctx.Err()
+	}
+	page, err := v.table.Query(q)
+	if err != nil {
+		return page, err
+	}
+	var unread []string
+	for _, it := range page.Items {
+		if it.State == api.StateDone && it.Worker == "" {
+			unread = append(unread, it.ID)
+		}
+	}
+	if len(unread) == 0 {
+		return page, nil
+	}
+	if err := v.enterResults(ctx, unread); err != nil {
+		return page, err
+	}
+	for i := range page.Items {
+		page.Items[i] = v.table.Item(page.Items[i].Index)
+	}
+	return page, nil
+}
+
+// item returns an item of the manifest.
+func (v *view) item(ctx context.Context, id string) (row api.Item, it manifest.Item, err error) {
+	index, ok := v.table.Find(id)
+	if !ok {
+		return row, it, api.NewError(api.ErrNotFound, fmt.Sprintf("campaign %s has no item %s", v.id, id))
+	}
+	v.mu.Lock()
+	number, found := slices.BinarySearch(v.starts, index)
+	v.mu.Unlock()
+	if !found {
+		number--
+	}
+	w, err := shard.Read(ctx, v.cfg.Store, shard.Key(v.id, number))
+	if err != nil {
+		return row, it, err
+	}
+	for _, it := range w.Items {
+		if it.ID == id {
+			return v.table.Item(index), it.Public(), nil
+		}
+	}
+	for _, f := range w.Failed {
+		if f.Item.ID == id {
+			return v.table.Item(index), f.Item.Public(), nil
+		}
+	}
+	return row, it, api.NewError(api.ErrNotFound, fmt.Sprintf("the manifest of campaign %s has changed; read its items again", v.id))
+}
+
+// recordOf returns the record of a campaign, without a return from the archive.
+func recordOf(ctx context.Context, cfg Config, id string) (*manifest.Campaign, error) {
+	c, err := board.Read(ctx, cfg.Board, id)
+	if errors.Is(err, queue.ErrNoRecord) {
+		c, err = board.Load(ctx, cfg.Store, id)
+	}
+	if errors.Is(err, storage.ErrNotFound) || err == nil && c.Request != nil {
+		err = queue.ErrNoRecord
+	}
+	return c, unknown(id, err)
+}

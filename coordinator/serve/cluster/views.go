@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ddiff/api"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+const (
+	// maxRows is the number of items in all views, some 200 bytes each.
+	maxRows = 1 << 20
+	// viewAge is the time after its last use at which a view ends.
+	viewAge = 10 * time.Minute
+)
+
+// errTooMany is the error of a campaign that is too large for a view.
+func errTooMany(id string, items int) error {
+	return api.NewError(api.ErrRefused, fmt.Sprintf("campaign %s has %d items; lists have campaigns of up to %d", id, items, maxRows))
+}
+
+// views has the views of the campaigns that were used last, with up to maxRows items.
+type views struct {
+	cfg  Config
+	ctx  context.Context //nolint:containedctx // of the views, which outlive the requests
+	end  context.CancelFunc
+	mu   sync.Mutex
+	byID map[string]*view
+}
+
+func newViews(cfg Config) *views {
+	ctx, end := context.WithCancel(context.Background())
+	return &views{cfg: cfg, ctx: ctx, end: end, byID: map[string]*view{}}
+}
+
+// close ends all views.
+func (vs *views) close() {
+	vs.end()
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	for _, v := range vs.byID {
+		v.service.Stop()
+	}
+}
+
+// get returns the view of a campaign, and ends those that were used least.
+func (vs *views) get(ctx context.Context, id string) (*view, error) {
+	if vs.cfg.Store == nil {
+		return nil, api.NewError(api.ErrRefused, "this program has no access to the store")
+	}
+	vs.mu.Lock()
+	defer vs.mu.Unlock()
+	v, now := vs.byID[id], vs.cfg.Now()
+	if v == nil {
+		c, err := recordOf(ctx, vs.cfg, id)
+		if err != nil {
+			return nil, err
+		}
+		if c.Items > maxRows {
+			return nil, errTooMany(id, c.Items)
+		}
+		if v, err = newView(vs.ctx, vs.cfg, c); err != nil {
+			return nil, err
+		}
+		vs.byID[id] = v
+	}
+	v.mu.Lock()
+	v.used = now
+	v.mu.Unlock()
+	vs.evict(v, now)
+	return v, nil
+}
+
+// evict ends the views that were not used for long, and the oldest while there are too many rows. It keeps one view.
+func (vs *views) evict(keep *view, now time.Time) {
+	type use struct {
+		*view
+		used time.Time
+		size int
+	}
+	var all []use
+	rows := 0
+	for _, v := range vs.byID {
+		v.mu.Lock()
+		all = append(all, use{v, v.used, v.size})
+		rows += v.size
+		v.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b use) int { return a.used.Compare(b.used) })
+	for _, u := range all {
+		if u.view == keep || rows <= maxRows && now.Sub(u.used) < viewAge {
+			continue
+		}
+		delete(vs.byID, u.id)
+		rows -= u.size
+		go u.service.Stop() // it ends soon, and Close has ended its context
+	}
+}
+
+// Items returns a page of the items of a campaign.
+func (c *Cluster) Items(ctx context.Context, id string, q api.ItemQuery) (api.Items, error) {
+	v, err := c.views.get(ctx, id)
+	if err != nil {
+		return api.Items{}, err
+	}
+	return v.query(ctx, q)
+}
+
+// Item returns an item with its result and its files.
+func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail, err error) {
+	v, err := c.views.get(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	if _, err := v.query(ctx, api.ItemQuery{Limit: 1}); err != nil { // until the view is ready
+		return out, err
+	}
+	if err := v.enterResults(ctx, []string{item}); err != nil {
+		return out, err
+	}
+	if out.Item, out.Settings, err = v.item(ctx, item); err != nil {
+		return out, err
+	}
+	out.Files = []api.File{}
+	folder := manifest.ItemKey(item, "")
+	for info, err := range v.results.List(ctx, folder) {
+		if err != nil {
+			return out, fmt.Errorf("list the files of item %s: %w", item, err)
+		}
+		out.Files = append(out.Files, api.File{Name: info.Key[len(folder):], Bytes: info.Size})
+	}
+	data, err := v.results.Get(ctx, manifest.ItemKey(item, manifest.FileResult))
+	if errors.Is(err, storage.ErrNotFound) {
+		return out, nil
+	}
+	out.Result = data
+	return out, err
+}
+
+// maxOutputs is the number of campaigns whose outputs are in memory.
+const maxOutputs = 10_000
+
+// File returns a file of a campaign's output.
+func (c *Cluster) File(ctx context.Context, id, key string) ([]byte, error) {
+	if c.cfg.Store == nil {
+		return nil, api.NewError(api.ErrRefused, "this program has no access to the store")
+	}
+	c.mu.Lock()
+	output, known := c.outputs[id]
+	c.mu.Unlock()
+	if !known {
+		record, err := recordOf(ctx, c.cfg, id)
+		if err != nil {
+			return nil, err
+		}
+		output = record.Output // a campaign keeps it for ever
+		c.mu.Lock()
+		if len(c.outputs) >= maxOutputs {
+			clear(c.outputs)
+		}
+		c.outputs[id] = output
+		c.mu.Unlock()
+	}
+	store, err := storage.NewPrefixed(c.cfg.Store, output)
+	if err != nil {
+		return nil, fmt.Errorf("open the output of campaign %s: %w", id, err)
+	}
+	data, err := store.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrBadKey) {
+		return nil, api.NewError(api.ErrNotFound, "there is no file "+key)
+	}
+	return data, err
+}
