@@ -123,21 +123,17 @@ func (b *Backend) Item(ctx context.Context, id, item string) (api.ItemDetail, er
 	if err != nil {
 		return api.ItemDetail{}, err
 	}
-	r, row, err := c.result(ctx, item)
+	r, row, stored, err := c.result(ctx, item)
 	if err != nil {
 		return api.ItemDetail{}, err
 	}
-	detail := api.ItemDetail{Item: row, Settings: r.Item, Files: []api.File{}}
+	detail := api.ItemDetail{Item: row, Settings: r.Item, Result: stored, Files: []api.File{}}
 	folder := manifest.ItemKey(item, "")
 	for info, err := range c.output.Store.List(ctx, folder) {
 		if err != nil {
 			return api.ItemDetail{}, fmt.Errorf("list the files of item %s: %w", item, err)
 		}
 		detail.Files = append(detail.Files, api.File{Name: strings.TrimPrefix(info.Key, folder), Bytes: info.Size})
-	}
-	if row.State == api.StateDone {
-		r.Item = manifest.Item{}
-		detail.Result = &r
 	}
 	return detail, nil
 }
@@ -161,7 +157,7 @@ func (b *Backend) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	if item == "" {
 		return logs, nil
 	}
-	r, _, err := c.result(ctx, item)
+	r, _, _, err := c.result(ctx, item)
 	if err != nil {
 		return api.Logs{}, err
 	}

@@ -178,27 +178,27 @@ func (c *campaign) status() manifest.CampaignStatus {
 	return manifest.CampaignStatus{Campaign: &record, Status: s}
 }
 
-// result reads the result of an item.
-func (c *campaign) result(ctx context.Context, id string) (manifest.Result, api.Item, error) {
+// result reads the result of an item. stored is its file, if the item is done.
+func (c *campaign) result(ctx context.Context, id string) (r manifest.Result, row api.Item, stored []byte, err error) {
 	index, ok := c.table.Find(id)
 	if !ok {
-		return manifest.Result{}, api.Item{}, api.NewError(api.ErrNotFound, c.id+" has no item "+id)
+		return r, row, nil, api.NewError(api.ErrNotFound, c.id+" has no item "+id)
 	}
-	row := c.table.Item(index)
+	row = c.table.Item(index)
 	c.mu.Lock()
-	r, lost := c.lost[id]
+	lost, ok := c.lost[id]
 	c.mu.Unlock()
-	if lost {
-		return r, row, nil
+	if ok {
+		return lost, row, nil, nil
 	}
-	data, err := c.output.Store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
+	stored, err = c.output.Store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
 	if err == nil {
-		err = json.Unmarshal(data, &r)
+		err = json.Unmarshal(stored, &r)
 	}
 	if err != nil {
-		return r, row, fmt.Errorf("read the result of item %s: %w", id, err)
+		return r, row, nil, fmt.Errorf("read the result of item %s: %w", id, err)
 	}
-	return r, row, nil
+	return r, row, stored, nil
 }
 
 // letters lists the dead items, the oldest first.

@@ -14,6 +14,12 @@ function Interval({ of: e, sign }) {
   return <>{sign && e.mean >= 0 ? "+" : ""}{fixed(e.mean, 3)}{e.half_width !== undefined && <span class="half">± {fixed(e.half_width, 3)}</span>}</>;
 }
 
+// onlyIn lists the settings of an approach that the other one has not.
+const onlyIn = (x, y) => {
+  const other = new Set((y?.settings ?? "").split(";"));
+  return (x?.settings ?? "").split(";").filter((s) => s !== "" && !other.has(s)).join(", ");
+};
+
 function Rows({ versus }) {
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Comparison by problem">
@@ -22,8 +28,8 @@ function Rows({ versus }) {
         <thead><tr><th scope="col">Problem</th><th scope="col">A</th><th scope="col">B</th><th scope="col" class="num">Mean A</th><th scope="col" class="num">Mean B</th><th scope="col" class="num">A − B</th><th scope="col" class="num">p</th></tr></thead>
         <tbody>{versus.rows.map((r, i) => (
           <tr key={i}>
-            <th scope="row">{r.label ?? r.task}<span class="half">σ {String(r.sigma)}</span></th>
-            <td>{r.a?.method}</td><td>{r.b?.method}</td>
+            <th scope="row">{r.task}<span class="half">σ {String(r.sigma)}</span></th>
+            <td>{r.a.method}<span class="half">{onlyIn(r.a, r.b)}</span></td><td>{r.b.method}<span class="half">{onlyIn(r.b, r.a)}</span></td>
             <td class="num"><Interval of={r.mean_a} /></td><td class="num"><Interval of={r.mean_b} /></td>
             <td class={r.difference?.mean < 0 ? "num loss" : "num win"}><Interval of={r.difference} sign /></td>
             <td class="num">{r.p_holm === undefined ? "–" : r.p_holm.toPrecision(2)}</td>
@@ -43,7 +49,7 @@ function Largest({ images, a, b }) {
         <thead><tr><th scope="col">Image</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">A − B</th></tr></thead>
         <tbody>{shown.map((d) => (
           <tr key={d.item_a + d.item_b}>
-            <th scope="row">{d.image}<span class="half">{d.task ?? d.problem?.task}</span></th>
+            <th scope="row">{d.image}<span class="half">{d.task}</span></th>
             <td class="num" data-label="A"><a href={link(["campaigns", a], { item: d.item_a })}>{fixed(d.value_a, 2)}</a></td>
             <td class="num" data-label="B"><a href={link(["campaigns", b], { item: d.item_b })}>{fixed(d.value_b, 2)}</a></td>
             <td class="num" data-label="A − B">{fixed(d.value_a - d.value_b, 2)}</td>
