@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -44,26 +42,24 @@ func openBrowser(t *testing.T, root string) *browser {
 	if dir := os.Getenv("DDIFF_SCREENSHOTS"); dir != "" {
 		b.dir = dir
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1280, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
 	b.ctx = ctx
-	chromedp.ListenTarget(ctx, func(event any) {
-		switch e := event.(type) {
-		case *cdplog.EventEntryAdded:
-			if e.Entry.Level == cdplog.LevelError {
-				b.complain(e.Entry.Text + " " + e.Entry.URL)
+	must(t, chromedp.Do(ctx))
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return // the browser has ended
 			}
-		case *runtime.EventExceptionThrown:
-			b.complain(e.ExceptionDetails.Error())
-		case *runtime.EventConsoleAPICalled:
-			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
-				b.complain(fmt.Sprintf("console.%s %s", e.Type, e.Args[0].Value))
+			if m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning || m.Type == chromedp.ConsoleException {
+				b.complain(m.Text + " " + m.URL)
 			}
 		}
-	})
+	}()
 	return b
 }
 
@@ -101,29 +97,55 @@ func (b *browser) expectOutage() {
 	b.outage = true
 }
 
+// action is a step of a person, or a wait for what it brings about.
+type action = chromedp.Action[chromedp.Void]
+
 // step runs actions, and ends the test with a screenshot if they fail.
-func (b *browser) step(name string, actions ...chromedp.Action) {
+func (b *browser) step(name string, actions ...action) {
+	b.t.Helper()
+	take(b, name, func(ctx context.Context) (chromedp.Void, error) { return chromedp.Void{}, chromedp.Do(ctx, actions...) })
+}
+
+// take is a step with a result.
+func take[T any](b *browser, name string, do func(ctx context.Context) (T, error)) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
-	if err := chromedp.Run(ctx, actions...); err != nil {
-		var text string
+	out, err := do(ctx)
+	if err != nil {
 		failed := filepath.Join(b.t.ArtifactDir(), "failed.png")
-		_ = chromedp.Run(b.ctx, chromedp.Evaluate(`location.hash + "\n" + document.body.innerText`, &text), save(failed)) // the failure is reported in any case
+		_ = chromedp.Do(b.ctx, save(failed)) // the failure is reported in any case
+		text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.hash + "\n" + document.body.innerText`))
 		b.t.Fatalf("%s: %v\nconsole: %q\nscreenshot: %s\n%.3000s", name, err, b.console, failed, text)
 	}
 	b.steps++
+	return out
+}
+
+// evaluate returns the value of an expression, also of a promise.
+func evaluate[T any](b *browser, name, expression string) T {
+	b.t.Helper()
+	return take(b, name, func(ctx context.Context) (T, error) {
+		return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	})
+}
+
+// script runs statements in the page.
+func script(statements string) action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := chromedp.Evaluate[int]("(() => { "+statements+"; })(), 0")(ctx, t)
+		return err
+	})
 }
 
 // open opens a screen.
-func (b *browser) open(fragment string) chromedp.Action { return chromedp.Navigate(b.base + fragment) }
+func (b *browser) open(fragment string) action { return chromedp.Navigate(b.base + fragment) }
 
 // until waits until an expression of the page is true. The page's policy forbids the polling of chromedp itself.
-func until(expression string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
+func until(expression string) action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		for {
-			var ok bool
-			if err := chromedp.Evaluate("!!("+expression+")", &ok).Do(ctx); err == nil && ok {
+			if ok, err := chromedp.Evaluate[bool]("!!("+expression+")")(ctx, t); err == nil && ok {
 				return nil
 			}
 			select {
@@ -136,44 +158,41 @@ func until(expression string) chromedp.Action {
 }
 
 // has waits for a text on the page.
-func has(text string) chromedp.Action {
-	return until(fmt.Sprintf("document.body.innerText.includes(%q)", text))
-}
+func has(text string) action { return until(fmt.Sprintf("document.body.innerText.includes(%q)", text)) }
 
 // press clicks the button or link with a text.
-func press(text string) chromedp.Action {
-	return chromedp.Click(fmt.Sprintf(`//*[self::button or self::a or self::summary][normalize-space()=%q]`, text), chromedp.BySearch, chromedp.NodeVisible)
+func press(text string) action {
+	return chromedp.Click(fmt.Sprintf(`//*[self::button or self::a or self::summary][normalize-space()=%q]`, text), chromedp.NodeVisible)
 }
 
-// window sets the window and the colour scheme.
-func window(width, height int64, scheme string) chromedp.Action {
-	return chromedp.Tasks{
-		chromedp.EmulateViewport(width, height),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-	}
+// window sets the size and the colour scheme.
+func window(width, height int64, scheme string) action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
 }
 
 // audit checks the accessibility of the screen, and that nothing is wider than the window.
 func (b *browser) audit(screen string) {
 	b.t.Helper()
-	var found []string
-	var wide bool
-	b.step("audit "+screen,
-		chromedp.Evaluate(b.axe+"; 0", nil),
-		chromedp.Evaluate(`axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) =>
-			r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 200)).join(" ")))`, &found, awaited),
-		chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth`, &wide))
+	b.step("load axe-core", script(b.axe))
+	found := evaluate[[]string](b, "audit "+screen, `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) =>
+		r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 200)).join(" ")))`)
 	b.pages++
 	b.violations += len(found)
 	for _, text := range found {
 		b.t.Errorf("%s: %s", screen, text)
 	}
-	if wide {
+	if evaluate[bool](b, "measure "+screen, `document.documentElement.scrollWidth > innerWidth`) {
 		b.t.Errorf("%s is wider than the window", screen)
 	}
 }
-
-func awaited(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
 
 // shot stores a screenshot of the window.
 func (b *browser) shot(name string) {
@@ -181,9 +200,9 @@ func (b *browser) shot(name string) {
 	b.step("screenshot "+name, until(`[...document.images].every((i) => i.complete)`), save(filepath.Join(b.dir, name+".png")))
 }
 
-func save(path string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
-		data, err := page.CaptureScreenshot().WithFormat(page.CaptureScreenshotFormatPng).WithOptimizeForSpeed(false).Do(ctx)
+func save(path string) action {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		data, err := chromedp.CaptureScreenshot()(ctx, t)
 		if err != nil {
 			return err
 		}
@@ -192,8 +211,7 @@ func save(path string) chromedp.Action {
 }
 
 // scriptBytes returns the size of the page's script as it travels.
-func (b *browser) scriptBytes() (size int) {
+func (b *browser) scriptBytes() int {
 	b.t.Helper()
-	b.step("read the size of the script", chromedp.Evaluate(`performance.getEntriesByName(new URL("app.js", location).href)[0]?.encodedBodySize ?? 0`, &size))
-	return size
+	return evaluate[int](b, "read the size of the script", `performance.getEntriesByName(new URL("app.js", location).href)[0]?.encodedBodySize ?? 0`)
 }

@@ -44,6 +44,7 @@ func TestPage(t *testing.T) {
 	if _, err = prepare(ctx, c, dir); err != nil { // uploads the photographs
 		t.Fatal(err)
 	}
+	local(b, c, root)
 	var listen []string
 	for range 2 {
 		address, err := FreeAddress(ctx)
@@ -65,7 +66,7 @@ func TestPage(t *testing.T) {
 	must(t, os.Remove(damage))
 	_, err = c.AddWorker(ctx, "--batch", "1")
 	must(t, err)
-	watched(b)
+	followed(b)
 	must(t, os.WriteFile(damage, photograph, 0o644))
 	retried(b)
 	viewed(b, id)
@@ -76,11 +77,7 @@ func TestPage(t *testing.T) {
 	must(t, err)
 	compared(b)
 	looked(b, id)
-	script := b.scriptBytes()
-	cluster := b.base
-	seen(b, c, id, root)
-	b.base = cluster
-	b.step("return to the cluster", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 2`))
+	size := b.scriptBytes()
 
 	b.expectOutage()
 	c.Coordinators[0].Kill()
@@ -91,33 +88,32 @@ func TestPage(t *testing.T) {
 	if len(b.console) > 0 {
 		t.Errorf("the console of the browser shows %q", b.console)
 	}
-	if kb := (script + 999) / 1000; kb == 0 || kb > 100 {
+	if kb := (size + 999) / 1000; kb == 0 || kb > 100 {
 		t.Errorf("the script has %d kB, want at most 100", kb)
 	}
-	t.Logf("pages=%d steps=%d console_errors=%d violations=%d script_kb=%d", b.pages, b.steps, len(b.console), b.violations, (script+999)/1000)
+	t.Logf("pages=%d steps=%d console_errors=%d violations=%d script_kb=%d", b.pages, b.steps, len(b.console), b.violations, (size+999)/1000)
 }
 
 // submitted submits a campaign from the form, and returns its id.
-func submitted(b *browser, c *Cluster) (id string) {
+func submitted(b *browser, c *Cluster) string {
 	text := fmt.Sprintf(pageCampaign, c.Images(), 60)
 	b.step("open the form", press("Submit a campaign"), chromedp.WaitVisible("#spec"))
 	b.step("type a wrong campaign",
-		chromedp.Evaluate(`const spec = document.querySelector("#spec"); spec.focus(); spec.select()`, nil), chromedp.KeyEvent(kb.Delete),
+		script(`const spec = document.querySelector("#spec"); spec.focus(); spec.select()`), chromedp.KeyEvent(kb.Delete),
 		chromedp.SendKeys("#spec", strings.Replace(text, "inpaint_box", "inpaint_bx", 1)), until(`document.querySelector(".problems")?.innerText.includes("inpaint_bx")`),
 		until(`document.querySelector(".submit button.primary").disabled`))
-	b.step("correct it", chromedp.SetValue("#spec", text), chromedp.Evaluate(`document.querySelector("#spec").dispatchEvent(new InputEvent("input", { bubbles: true }))`, nil),
+	b.step("correct it", script(fmt.Sprintf(`const spec = document.querySelector("#spec"); spec.value = %q; spec.dispatchEvent(new InputEvent("input", { bubbles: true }))`, text)),
 		has("This campaign is valid: 12 items of 6 images"))
 	b.audit("form")
 	b.shot("page-submit")
-	b.step("submit it", chromedp.Click(".submit button.primary"), until(`location.hash.startsWith("#/campaigns/photographs-")`),
-		chromedp.Evaluate(`location.hash.split("/")[2]`, &id))
-	return id
+	b.step("submit it", chromedp.Click(".submit button.primary"), until(`location.hash.startsWith("#/campaigns/photographs-")`))
+	return evaluate[string](b, "read the id", `location.hash.split("/")[2]`)
 }
 
 const doneCount = `Number(document.querySelector(".counts .done strong")?.innerText)`
 
-// watched sees the campaign of the page move, pauses and resumes it, and waits for its end.
-func watched(b *browser) {
+// followed sees the campaign of the page move, pauses and resumes it, and waits for its end.
+func followed(b *browser) {
 	b.step("watch it move", until(doneCount+` >= 2`))
 	b.step("pause it", press("Pause"), until(`document.querySelector(".head .phase").innerText.startsWith("paused")`))
 	b.audit("paused campaign")
@@ -138,7 +134,7 @@ func retried(b *browser) {
 
 // viewed opens an image, divides it, zooms, and steps to the next.
 func viewed(b *browser, id string) {
-	b.step("sort by the score", chromedp.Evaluate(`const sort = document.querySelector("[name=sort]"); sort.value = "-psnr"; sort.dispatchEvent(new Event("change", { bubbles: true }))`, nil),
+	b.step("sort by the score", script(`const sort = document.querySelector("[name=sort]"); sort.value = "-psnr"; sort.dispatchEvent(new Event("change", { bubbles: true }))`),
 		until(`location.hash.includes("sort=-psnr") && document.querySelectorAll(".row").length === 12`))
 	b.shot("page-campaign")
 	b.step("open an image", chromedp.Click(".row .open"), chromedp.WaitVisible("dialog.viewer #stage"),
@@ -152,10 +148,8 @@ func viewed(b *browser, id string) {
 	const zoomed = `[...document.querySelectorAll("#stage .inner")].map((i) => getComputedStyle(i).transform)`
 	b.step("zoom", press("+"), chromedp.Focus("#stage"), chromedp.KeyEvent("+"), has("188 %"),
 		until(zoomed+`.every((m, _, all) => m !== "none" && m === all[0])`), chromedp.KeyEvent("0"), has("100 %"))
-	var first string
-	b.step("open the next image", chromedp.Text("#item-title", &first), chromedp.KeyEvent("n"), chromedp.ActionFunc(func(ctx context.Context) error {
-		return until(fmt.Sprintf(`document.querySelector("#item-title").innerText !== %q || !location.hash.includes("task")`, first)).Do(ctx)
-	}))
+	first := evaluate[string](b, "read the address", `location.hash`)
+	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#item-title")`, first)))
 	b.step("read its attempts", press("Attempts and log"), has("Attempt 1"), press("Settings"), has("super_resolution"))
 	b.step("close it", chromedp.KeyEvent(kb.Escape), until(`!location.hash.includes("item=") && !document.querySelector("dialog.viewer")`))
 	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(`document.documentElement.dataset.ready === "1"`),
@@ -225,8 +219,22 @@ func forward(t *testing.T, to string) *forwarder {
 // pageAddress is the line that ddiff view and ddiff run --open print.
 var pageAddress = regexp.MustCompile(`page: (http://localhost:\d+/)`)
 
-// local opens the page of a program on this machine, and leaves it running.
-func local(b *browser, c *Cluster, args ...string) {
+// local looks at a run in progress, and at its output with ddiff view.
+func local(b *browser, c *Cluster, root string) {
+	out := filepath.Join(b.t.TempDir(), "photographs")
+	serve(b, c, "run", filepath.Join(root, "examples", "images"), "--task", "super_resolution", "--size", "64", "--steps", "40", "--batch", "1", "--out", out, "--open")
+	b.step("open a run", window(1280, 900, "light"), b.open("#/campaigns"), chromedp.Click(".campaigns th a"),
+		until(doneCount+` >= 1 && document.querySelector(".head .phase").innerText === "running"`))
+	b.step("watch it end", until(doneCount+` === 6 && document.querySelector(".head .phase").innerText === "finished"`))
+	b.step("open its report", press("Report"), until(`document.documentElement.dataset.ready === "1"`))
+	serve(b, c, "view", out)
+	b.step("view the output", b.open("#/campaigns/photographs"), until(`document.querySelectorAll(".row").length === 6`), until(`!document.body.innerText.includes("Pause")`))
+	b.step("open an image of it", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"))
+	b.audit("output")
+}
+
+// serve starts a program with a page on this machine, and leaves it running.
+func serve(b *browser, c *Cluster, args ...string) {
 	b.t.Helper()
 	cmd := c.Command(b.t.Context(), args...)
 	out, err := os.CreateTemp(b.t.TempDir(), "output")
@@ -237,7 +245,7 @@ func local(b *browser, c *Cluster, args ...string) {
 		must(b.t, cmd.Process.Signal(os.Interrupt))
 		_ = cmd.Wait() // its exit code is that of an interrupt
 	})
-	b.step("wait for "+args[0], chromedp.ActionFunc(func(ctx context.Context) error {
+	b.step("wait for "+args[0], chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		for {
 			text, err := os.ReadFile(out.Name())
 			if err != nil {
@@ -254,17 +262,4 @@ func local(b *browser, c *Cluster, args ...string) {
 			}
 		}
 	}))
-}
-
-// seen looks at an output with ddiff view, and at a run in progress.
-func seen(b *browser, c *Cluster, id, root string) {
-	local(b, c, "view", c.Results(id))
-	b.step("view an output", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 12`), until(`!document.body.innerText.includes("Submit")`))
-	b.step("open an image of the output", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"))
-	b.audit("output")
-	local(b, c, "run", filepath.Join(root, "examples", "images"), "--task", "super_resolution", "--size", "64", "--steps", "40", "--batch", "1",
-		"--out", filepath.Join(b.t.TempDir(), "out"), "--open")
-	b.step("open a run", b.open("#/campaigns"), chromedp.Click(".campaigns th a"), until(doneCount+` >= 1 && document.querySelector(".head .phase").innerText === "running"`))
-	b.step("watch it end", until(doneCount+` === 6 && document.querySelector(".head .phase").innerText === "finished"`), press("Report"),
-		until(`document.documentElement.dataset.ready === "1"`))
 }
