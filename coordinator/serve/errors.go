@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"ddiff/api"
 	"ddiff/coordinator/archive"
@@ -41,7 +42,7 @@ func Problem(err error) *api.Error {
 	if len(fields) > 0 {
 		condition = api.ErrInvalid
 	}
-	problem = api.NewError(condition, err.Error())
+	problem = api.NewError(condition, strings.ReplaceAll(err.Error(), "\n", "; "))
 	for _, f := range fields {
 		problem.Errors = append(problem.Errors, api.ErrorDetail{Message: f.Err.Error(), Location: f.Field})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
@@ -88,12 +89,13 @@ func exitClasses() []exitClass {
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, entry.ErrTemporary, ErrReportFile, ErrRestoredFile,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, entry.ErrTemporary, ErrReportFile, ErrRestoredFile, api.ErrStore,
 		}},
-		{exitNATS, "the NATS servers cannot be used, or no coordinator answers", []error{
+		{exitNATS, "the NATS servers or the server cannot be used, or no coordinator answers", []error{
 			archive.ErrNoLeader, gc.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
+			api.ErrUnavailable, api.ErrTooMany,
 		}},
 		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
 			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact,
@@ -112,6 +114,7 @@ func wrongInputs() []error {
 		selection.ErrUnknownRule, table.ErrUnknownFormat, tune.ErrSides, tune.ErrNoFigure, tune.ErrRace, tune.ErrRecord,
 		method.ErrSetting, operator.ErrTask, operator.ErrShape, operator.ErrNoSVD, operator.ErrRange, tile.ErrTiling, parameter.ErrInvalid, solver.ErrConfig, regular.ErrKind,
 		regular.ErrTooLarge, shard.ErrMoved, manifest.ErrNewer, board.ErrRefused, queue.ErrNoRecord,
+		api.ErrInvalid, api.ErrNotFound, api.ErrRefused, api.ErrNoToken, api.ErrDenied,
 		raster.ErrFormat, raster.ErrTruncated, raster.ErrTooLarge, raster.ErrShape, raster.ErrNotFinite,
 	}
 }

@@ -17,6 +17,7 @@ var withoutCode = map[string]string{
 	"result.ErrIncomplete":       "a warning: the report is written",
 	"board.ErrUnchanged":         "the record is not written",
 	"board.ErrReplaced":          "the verb has had its effect, or is repeated",
+	"api.ErrUnexpected":          "the exit code of an unexpected error",
 	"board.ErrDamaged":           "the archiver answers with it, or skips the record",
 	"index.ErrDeleting":          "the coordinator rejects the campaign",
 	"manifest.ErrResultDigest":   "ddiff verify prints it as a problem",

@@ -5,22 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 func newListCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var asJSON, archived bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -29,59 +25,30 @@ func newListCommand() *cobra.Command {
 			"Every other command finds an archived campaign by its id.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, skipped, err := board.Campaigns(cmd.Context(), b)
+			return flags.with(cmd.Context(), func(b backend) error {
+				all, err := b.Campaigns(cmd.Context(), archived)
 				if err != nil {
 					return err
 				}
-				for _, err := range skipped {
-					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.OneLine(err))
-				}
-				if archived {
-					if all, err = withArchived(cmd.Context(), b, all); err != nil {
-						return err
-					}
-				}
+				printSkipped(cmd, all.Skipped)
 				if asJSON {
-					return writeArray(cmd.OutOrStdout(), all)
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(all.Campaigns)
 				}
-				return writeList(cmd.OutOrStdout(), all)
+				return writeList(cmd.OutOrStdout(), all.Campaigns)
 			})
 		},
 	}
-	nats.add(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// withArchived adds the archived campaigns to those of the board.
-func withArchived(ctx context.Context, b *queue.Board, all []manifest.CampaignStatus) ([]manifest.CampaignStatus, error) {
-	archived, err := archive.List(ctx, b)
-	if err != nil {
-		return nil, err
+// printSkipped names the records that cannot be read.
+func printSkipped(cmd *cobra.Command, skipped []string) {
+	for _, text := range skipped {
+		fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.Printable(text))
 	}
-	onBoard := map[string]bool{}
-	for _, s := range all {
-		onBoard[s.Campaign.ID] = true
-	}
-	for _, s := range archived {
-		if !onBoard[s.Campaign.ID] {
-			all = append(all, s)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int {
-		return a.Campaign.Submitted.Compare(b.Campaign.Submitted)
-	})
-	return all, nil
-}
-
-// writeArray writes a JSON array, also if it is empty.
-func writeArray[T any](out io.Writer, all []T) error {
-	if all == nil {
-		all = []T{}
-	}
-	return json.NewEncoder(out).Encode(all)
 }
 
 func writeList(out io.Writer, all []manifest.CampaignStatus) error {
@@ -96,7 +63,7 @@ func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 }
 
 func newStatusCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var asJSON, follow bool
 	cmd := &cobra.Command{
 		Use:   "status CAMPAIGN",
@@ -105,11 +72,11 @@ func newStatusCommand() *cobra.Command {
 			"remaining time has a 95 % interval.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return nats.withCampaign(cmd.Context(), args[0], func(b *queue.Board) error {
+			return flags.with(cmd.Context(), func(b backend) error {
 				if follow {
 					return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
-				s, err := readStatus(cmd.Context(), b, args[0])
+				s, err := b.Campaign(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -120,16 +87,10 @@ func newStatusCommand() *cobra.Command {
 			})
 		},
 	}
-	nats.add(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVar(&follow, "watch", false, "show the progress until the campaign ends")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --watch, one object for each change")
 	return cmd
-}
-
-// readStatus reads a campaign. An unknown campaign is a usage error.
-func readStatus(ctx context.Context, b *queue.Board, id string) (manifest.CampaignStatus, error) {
-	s, err := board.Status(ctx, b, id)
-	return s, unknownCampaign(id, err)
 }
 
 func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
@@ -184,14 +145,14 @@ func left(s manifest.Status) string {
 }
 
 // watch shows the progress of a campaign until it ends.
-func watch(ctx context.Context, b *queue.Board, id string, asJSON bool, stdout, stderr io.Writer) error {
+func watch(ctx context.Context, b backend, id string, asJSON bool, stdout, stderr io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	bar := cli.TerminalWidth(stderr) > 0 && !asJSON
 	var last manifest.Status
 	var printed time.Time
 	for {
-		s, err := readStatus(ctx, b, id)
+		s, err := b.Campaign(ctx, id)
 		if err != nil {
 			return err
 		}

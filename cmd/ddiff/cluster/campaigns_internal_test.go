@@ -2,14 +2,11 @@ package cluster
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/archive"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // TestStatusOfChangedDataset prints the problem and the warning of a campaign, each in one line.
@@ -53,17 +50,6 @@ func TestFailuresOfWatch(t *testing.T) {
 	}
 	if want := "2 failed, 0 dead; the reasons are in shared/failures/night-12345678 of the store"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the error is %q, want %q at its end", err, want)
-	}
-}
-
-// TestUnknownCampaign: the exit code tells a missing campaign from a missing coordinator.
-func TestUnknownCampaign(t *testing.T) {
-	t.Parallel()
-	for cause, want := range map[error]int{archive.ErrNoLeader: 9, queue.ErrNoRecord: 2} {
-		err := fmt.Errorf("some action: %w", unknownCampaign("night-12345678", cause))
-		if got := cli.ExitCode(err); got != want {
-			t.Errorf("%v: exit code %d, want %d", cause, got, want)
-		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package cluster has the processes of a cluster, coordinator and worker, and the commands that people send to it.
 //
-// The commands speak to the board of the NATS servers; delete and gc also open the cluster's store. ddiff gc collects the
+// The commands speak to the board of the NATS servers, or to the API of a coordinator: see backend.go. delete and gc also open the cluster's store. ddiff gc collects the
 // garbage of local outputs and dead runs of this machine as well, with the same flags and the same table.
 //
 // A command is one file and one name in [Commands], except gc, which root.go lists apart. A verb that reads what only the leader knows asks it with package coordinator/archive, as logs.go does.
@@ -18,5 +18,5 @@ func Commands(c shard.Catalogue) []*cobra.Command {
 		newCoordinatorCommand(c), newWorkerCommand(c), newWorkersCommand(), newSubmitCommand(c), newListCommand(), newStatusCommand(),
 	}
 	commands = append(commands, newControlCommands()...)
-	return append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand())
+	return append(commands, newRetryCommand(), newLogsCommand(), newDeleteCommand(), newTokenCommand())
 }

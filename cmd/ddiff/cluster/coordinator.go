@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"ddiff/cmd/ddiff/lookup"
 	"ddiff/coordinator"
+	"ddiff/coordinator/serve"
+	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/lifecycle"
@@ -43,6 +46,7 @@ type coordinatorOptions struct {
 	sources             cli.SourceFlags
 	process             cli.ProcessFlags
 	listen              listenFlags
+	api                 apiFlags
 }
 
 func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
@@ -65,6 +69,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.sources.Add(f)
 	o.process.Add(f, "info")
 	o.listen.add(f, false)
+	o.api.add(f)
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -96,6 +101,9 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	if o.archive <= 0 {
 		return cli.Usage(fmt.Errorf("--archive-after: %v is not positive", o.archive))
+	}
+	if err := o.api.check(); err != nil {
+		return err
 	}
 	// Workers on this machine open the store by the same address.
 	if o.store, err = storage.Absolute(o.store); err != nil {
@@ -188,6 +196,18 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
+	stopAPI, err := o.serveAPI(ctx, cluster.Config{
+		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
+		Inspect: func(campaign string) (*queue.Queue, error) {
+			return queue.Inspect(nc, queue.Config{Campaign: campaign})
+		},
+		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
+		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer stopAPI()
 	probes.change(nil, func() error {
 		if !nc.IsConnected() {
 			return errors.New("not connected to NATS")
@@ -205,6 +225,41 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			return err
 		}
 	}
+}
+
+// serveAPI serves the HTTP API until stop is called, if a flag asks for it.
+func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (stop func(), err error) {
+	if o.api.address == "" {
+		return func() {}, nil
+	}
+	tasks, err := lookup.Tasks(o.catalogue)
+	if err != nil {
+		return nil, err
+	}
+	methods, err := lookup.Methods(o.catalogue.Methods)
+	if err != nil {
+		return nil, err
+	}
+	c := cluster.New(cfg)
+	server := serve.Config{Backend: c, Controller: c, Kind: "cluster", Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger}
+	if o.api.requireTokens {
+		server.Tokens = c
+	}
+	s, err := serve.New(server)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	l, err := o.api.start(ctx, s)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	if o.api.requireTokens && o.api.tls.Cert == "" {
+		cfg.Logger.Warn("the API is served without encryption: tokens can be read on the network; give --tls-cert, or put a proxy with TLS before it")
+	}
+	cfg.Logger.Info("serving the HTTP API", "address", o.api.address, "tokens", o.api.requireTokens)
+	return func() { l.Stop(); c.Close() }, nil
 }
 
 // deadOutcome is the result event of an item that ended all its workers.

@@ -9,14 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/archive"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 func newLogsCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "logs CAMPAIGN [ITEM]",
@@ -33,28 +31,26 @@ func newLogsCommand() *cobra.Command {
 					return cli.Usage(errors.New("logs: ITEM is empty; give an id or the beginning of an id"))
 				}
 			}
-			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				attempts, more, err := archive.Logs(cmd.Context(), b, args[0], item)
-				if errors.Is(err, archive.ErrNoLeader) {
-					return fmt.Errorf("%w; start one: ddiff coordinator", err)
-				}
+			return flags.with(cmd.Context(), func(b backend) error {
+				logs, err := b.Logs(cmd.Context(), args[0], item)
 				if err != nil {
-					return refused(args[0], err)
+					return err
 				}
+				attempts := logs.Attempts
 				switch {
 				case len(attempts) == 0 && item != "":
 					return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
 						args[0], item))
 				case len(attempts) == 0:
 					fmt.Fprintln(cmd.ErrOrStderr(), "no attempt of the campaign has failed; for the log of a restored item give its id")
-				case more:
+				case logs.More:
 					fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
 				}
 				return writeAttempts(cmd.OutOrStdout(), attempts, asJSON)
 			})
 		},
 	}
-	nats.add(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per attempt")
 	return cmd
 }

@@ -2,20 +2,25 @@ package cluster
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"ddiff/coordinator/board"
-	"ddiff/queue"
 )
 
 // completionDeadline bounds how long a completion waits for the board: a person waits for the shell.
 const completionDeadline = time.Second
 
+// complete completes the CAMPAIGN argument of a command that has one.
+func (f *backendFlags) complete(cmd *cobra.Command) {
+	if words := strings.Fields(cmd.Use); len(words) > 1 && words[1] == "CAMPAIGN" {
+		cmd.ValidArgsFunction = f.completeCampaigns
+	}
+}
+
 // completeCampaigns completes the first argument of a command with the ids on the cluster's board. Without a board, or
 // with a slow one, there is nothing to complete.
-func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (f *backendFlags) completeCampaigns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -25,9 +30,9 @@ func (f *natsFlags) completeCampaigns(cmd *cobra.Command, args []string, _ strin
 	go func() {
 		var ids []string
 		// Without a board there are no ids; the shell shows no errors.
-		_ = f.withBoard(ctx, func(b *queue.Board) error {
-			all, _, err := board.Campaigns(ctx, b)
-			for _, s := range all {
+		_ = f.with(ctx, func(b backend) error {
+			all, err := b.Campaigns(ctx, false)
+			for _, s := range all.Campaigns {
 				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
 			}
 			return err

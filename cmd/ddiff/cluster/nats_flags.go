@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,11 +35,8 @@ type natsFlags struct {
 	role                  string // prefix of the reply inboxes, for commands with a role
 }
 
-// add registers the flags on cmd, and completes the CAMPAIGN argument of a command that has one.
+// add registers the flags on cmd.
 func (f *natsFlags) add(cmd *cobra.Command) {
-	if words := strings.Fields(cmd.Use); len(words) > 1 && words[1] == "CAMPAIGN" {
-		cmd.ValidArgsFunction = f.completeCampaigns
-	}
 	set := cmd.Flags()
 	set.StringVar(&f.url, "nats", "", "`addresses` of NATS servers, nats://host:4222 or tls://host:4222, separated by commas ($"+envNATSURL+")")
 	set.StringVar(&f.creds, "creds", "", "`file` with NATS credentials ($"+envNATSCreds+")")

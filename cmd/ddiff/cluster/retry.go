@@ -10,15 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/archive"
+	"ddiff/api"
 	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 func newRetryCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var failed, dead, missing, list, asJSON bool
 	var where string
 	cmd := &cobra.Command{
@@ -34,44 +33,28 @@ func newRetryCommand() *cobra.Command {
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			campaign, items := args[0], args[1:]
-			command := manifest.Command{Verb: manifest.CommandRetry}
+			selected := api.Retry{Items: items, Missing: missing}
 			switch {
 			case list && (failed || dead || missing || where != ""):
 				return cli.Usage(errors.New("retry: --list lists all dead items, or those of ITEM; leave the other conditions away"))
 			case list:
-				return forDeadLetters(cmd, nats, campaign, items, func(all []queue.DeadLetter) error {
-					if asJSON {
-						return writeLetters(cmd.OutOrStdout(), all)
-					}
-					return listLetters(cmd.OutOrStdout(), all)
-				})
+				return listDead(cmd, flags, campaign, items, asJSON)
 			case asJSON:
 				return cli.Usage(errors.New("retry: --json is for --list"))
 			case missing && (failed || dead || where != "" || len(items) > 0):
 				return cli.Usage(errors.New("retry: --missing publishes all items without a result; leave the other conditions away"))
-			case missing:
-				return order(cmd, &nats, campaign, manifest.Command{Verb: manifest.CommandReconcile})
 			case len(items) > 0 && (failed || where != ""):
 				return cli.Usage(errors.New("retry: ITEM names dead items; leave --failed and --where away"))
 			case len(items) > 0:
-				dead = true
-				err := forDeadLetters(cmd, nats, campaign, items, func(all []queue.DeadLetter) error {
-					for _, d := range all {
-						command.Items = append(command.Items, d.ID)
-					}
-					return nil
-				})
-				if err != nil {
-					return err
-				}
+				dead = false // an ITEM is dead
 			}
 			if failed {
-				command.Outcomes = append(command.Outcomes, manifest.OutcomeFailed)
+				selected.Outcomes = append(selected.Outcomes, manifest.OutcomeFailed)
 			}
 			if dead {
-				command.Outcomes = append(command.Outcomes, manifest.OutcomeDead)
+				selected.Outcomes = append(selected.Outcomes, manifest.OutcomeDead)
 			}
-			if len(command.Outcomes) == 0 {
+			if len(selected.Outcomes) == 0 && len(items) == 0 && !missing {
 				return cli.Usage(errors.New("retry: no items selected; give --failed, --dead or both, --missing, or ITEM"))
 			}
 			if where != "" {
@@ -79,13 +62,20 @@ func newRetryCommand() *cobra.Command {
 				if !ok || field != "reason" || text == "" {
 					return cli.Usage(fmt.Errorf("--where: %q is not of the form reason=TEXT", where))
 				}
-				command.Where = text
+				selected.Where = text
 			}
-			return order(cmd, &nats, campaign, command)
+			return flags.with(cmd.Context(), func(b backend) error {
+				done, err := b.Retry(cmd.Context(), campaign, "", selected)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "published=%d\n", done.Published)
+				return err
+			})
 		},
 	}
 	f := cmd.Flags()
-	nats.add(cmd)
+	flags.add(cmd)
 	f.BoolVar(&failed, "failed", false, "retry items whose input could not be restored")
 	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
 	f.BoolVar(&missing, "missing", false, "publish the items without a result in storage")
@@ -95,103 +85,40 @@ func newRetryCommand() *cobra.Command {
 	return cmd
 }
 
-// forDeadLetters calls use with the dead letters of a campaign whose ids begin with one of items; without items, with all.
-// It reports letters that cannot be read on standard error.
-func forDeadLetters(cmd *cobra.Command, nats natsFlags, campaign string, items []string, use func(all []queue.DeadLetter) error) error {
-	ctx := cmd.Context()
-	return nats.withQueue(ctx, campaign, func(b *queue.Board, q *queue.Queue) error {
-		if err := archive.Recall(ctx, b, campaign); err != nil {
-			return unknownCampaign(campaign, err)
+// listDead prints the dead letters of a campaign whose ids begin with one of items; without items, all. It names letters that cannot be
+// read on standard error.
+func listDead(cmd *cobra.Command, flags backendFlags, campaign string, items []string, asJSON bool) error {
+	return flags.with(cmd.Context(), func(b backend) error {
+		all, err := b.Dead(cmd.Context(), campaign)
+		if err != nil {
+			return err
 		}
-		var all []queue.DeadLetter
-		seen := map[string]bool{}
-		for letter, err := range q.DeadLetters(ctx) {
-			if errors.Is(err, queue.ErrDamaged) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.OneLine(err))
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			key := fmt.Sprint(letter.ID, letter.Round, letter.Buried.UnixNano())
-			if !seen[key] && (len(items) == 0 || named(letter.ID, items)) {
-				seen[key] = true // a coordinator that crashed may have restored the letter twice
-				all = append(all, letter)
-			}
-		}
-		if len(items) > 0 && len(all) == 0 {
+		printSkipped(cmd, all.Skipped)
+		letters := all.Named(items)
+		if len(items) > 0 && len(letters) == 0 {
 			return cli.Usage(fmt.Errorf("campaign %s has no dead item %s; see: ddiff retry %s --list", campaign, strings.Join(items, ", "), campaign))
 		}
-		return use(all)
+		if !asJSON {
+			return listLetters(cmd.OutOrStdout(), letters)
+		}
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		for _, d := range letters {
+			if err := enc.Encode(d); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
-// named reports whether an id begins with one of the texts.
-func named(id string, items []string) bool {
-	for _, prefix := range items {
-		if strings.HasPrefix(id, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // listLetters writes a table of dead letters.
-func listLetters(out io.Writer, all []queue.DeadLetter) error {
+func listLetters(out io.Writer, all []api.DeadLetter) error {
 	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "ITEM\tNAME\tTASK\tATTEMPTS\tWORKER\tBURIED\tREASON")
 	for _, d := range all {
 		var it manifest.Item
-		_ = json.Unmarshal(d.Payload, &it) // an unreadable item has no name
+		_ = json.Unmarshal(d.Item, &it) // an unreadable item has no name
 		fmt.Fprintf(t, "%.12s\t%s\t%s\t%d\t%s\t%s\t%s\n", d.ID, it.Name, it.Task, d.Attempts, d.Worker, d.Buried.Format(time.DateTime), cli.Printable(d.Reason))
 	}
 	return t.Flush()
-}
-
-// writeLetters writes dead letters as JSON lines, with the work item as an object.
-func writeLetters(out io.Writer, all []queue.DeadLetter) error {
-	enc := json.NewEncoder(out)
-	for _, d := range all {
-		entry := struct {
-			queue.Dead
-			Class  string          `json:"class"`
-			Buried time.Time       `json:"buried"`
-			Item   json.RawMessage `json:"item,omitempty"`
-		}{d.Dead, d.Class, d.Buried, nil}
-		if json.Valid(d.Payload) {
-			entry.Item = publicItem(d.Payload)
-		}
-		if err := enc.Encode(entry); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// publicItem removes secrets from the addresses of an item. It preserves fields that this version does not know.
-func publicItem(payload []byte) json.RawMessage {
-	var it manifest.Item
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(payload, &it) != nil || json.Unmarshal(payload, &fields) != nil {
-		return payload
-	}
-	changed := false
-	for name, s := range it.Sources() {
-		if s.Public() == s.Path {
-			continue
-		}
-		data, err := json.Marshal(manifest.Source{Path: s.Public(), SHA256: s.SHA256})
-		if err != nil {
-			return nil
-		}
-		fields[name], changed = data, true
-	}
-	if !changed {
-		return payload
-	}
-	data, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
-	return data
 }

@@ -1,33 +1,29 @@
 package cluster
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/archive"
-	"ddiff/coordinator/board"
+	"ddiff/api"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
 // submitOptions are the flags of submit.
 type submitOptions struct {
-	nats     natsFlags
-	order    board.Order
+	cluster  backendFlags
+	order    api.Order
 	priority string
 	// precision replaces the campaign's.
 	precision manifest.Precision
@@ -71,14 +67,8 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 			}
 			o.order.Priority = manifest.Priority(o.priority)
 			kept := spec.KeepFloat32(own.Operators.Sensitive())
-			return o.nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				if err := recallSubmitted(cmd.Context(), b, spec.ID()); err != nil {
-					return err
-				}
-				c, created, err := board.Submit(cmd.Context(), b, spec, o.order, time.Now())
-				if errors.Is(err, board.ErrRefused) {
-					return cli.Usage(err)
-				}
+			return o.cluster.with(cmd.Context(), func(b backend) error {
+				c, err := b.SubmitSpec(cmd.Context(), spec, o.order)
 				if err != nil {
 					return err
 				}
@@ -90,7 +80,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				case len(kept) > 0:
 					fmt.Fprintln(cmd.ErrOrStderr(), campaign.Float32Tasks("note: precision auto is float32", kept))
 				}
-				if err := printSubmitted(cmd.OutOrStdout(), c, created, o.json); err != nil || !o.watch {
+				if err := printSubmitted(cmd.OutOrStdout(), c, o.json); err != nil || !o.watch {
 					return err
 				}
 				return watch(cmd.Context(), b, c.ID, o.json, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -98,7 +88,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.nats.add(cmd)
+	o.cluster.add(cmd)
 	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store, not campaigns or priors (default: the campaign's id)")
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
@@ -121,37 +111,13 @@ func submittedPrior(path string) (sha string, err error) {
 	return regular.SHA256(data), nil
 }
 
-// recallLimit is how long a submission waits for a coordinator to look into the archive. Without an answer the coordinator that
-// starts the campaign looks.
-const recallLimit = 5 * time.Second
-
-// recallSubmitted returns the campaign to the board if it is in the archive, so that its submission finds it.
-func recallSubmitted(ctx context.Context, b *queue.Board, id string) error {
-	limited, cancel := context.WithTimeout(ctx, recallLimit)
-	defer cancel()
-	err := archive.Recall(limited, b, id)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case errors.Is(err, queue.ErrNoRecord), errors.Is(err, archive.ErrNoLeader), limited.Err() != nil:
-		return nil
-	case errors.Is(err, board.ErrRefused):
-		return cli.Usage(err)
-	}
-	return err
-}
-
-// printSubmitted prints the id of a campaign. Created is false for a second submission.
-func printSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) error {
+// printSubmitted prints the id of a campaign.
+func printSubmitted(out io.Writer, c api.Submitted, asJSON bool) error {
 	if asJSON {
-		object := map[string]any{"id": c.ID, "created": created, "phase": c.Phase, "output": c.Output}
-		if !c.Recalled.IsZero() {
-			object["recalled"] = c.Recalled
-		}
-		return json.NewEncoder(out).Encode(object)
+		return json.NewEncoder(out).Encode(c)
 	}
 	note := ""
-	if !created {
+	if !c.Created {
 		note = "  (submitted before, " + submittedState(c) + ")"
 	}
 	_, err := fmt.Fprintf(out, "%s%s\n", c.ID, note)
@@ -159,7 +125,7 @@ func printSubmitted(out io.Writer, c *manifest.Campaign, created, asJSON bool) e
 }
 
 // submittedState describes a campaign that was submitted before, and the command that continues it.
-func submittedState(c *manifest.Campaign) string {
+func submittedState(c api.Submitted) string {
 	text := "now " + string(c.Phase)
 	if c.Phase.Ended() && !c.Recalled.IsZero() {
 		text += ", back from the archive"

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -9,16 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ddiff/coordinator/board"
 	"ddiff/coordinator/report/table"
-	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // NewWorkersCommand lists the workers of a cluster.
 func newWorkersCommand() *cobra.Command {
-	var nats natsFlags
+	var flags backendFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "workers",
@@ -27,26 +25,20 @@ func newWorkersCommand() *cobra.Command {
 			"campaign, until its environment passes a test.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return nats.withBoard(cmd.Context(), func(b *queue.Board) error {
-				all, skipped, err := board.Workers(cmd.Context(), b)
+			return flags.with(cmd.Context(), func(b backend) error {
+				all, err := b.Workers(cmd.Context())
 				if err != nil {
 					return err
 				}
-				for _, err := range skipped {
-					fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.OneLine(err))
-				}
-				var beats []manifest.Beat
-				for _, key := range slices.Sorted(maps.Keys(all)) {
-					beats = append(beats, all[key])
-				}
+				printSkipped(cmd, all.Skipped)
 				if asJSON {
-					return writeArray(cmd.OutOrStdout(), beats)
+					return json.NewEncoder(cmd.OutOrStdout()).Encode(all.Workers)
 				}
-				return writeWorkers(cmd.OutOrStdout(), beats, time.Now())
+				return writeWorkers(cmd.OutOrStdout(), all.Workers, time.Now())
 			})
 		},
 	}
-	nats.add(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the records as JSON")
 	return cmd
 }

@@ -1,6 +1,7 @@
 package lookup
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -63,8 +64,10 @@ type curveInfo struct {
 	Doc  string `json:"doc"`
 }
 
-func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
-	var infos []methodInfo
+// Methods returns the output of ddiff methods --json.
+func Methods(methods method.Set) (json.RawMessage, error) { return json.Marshal(methodInfos(methods)) }
+
+func methodInfos(methods method.Set) (infos []methodInfo) {
 	for _, m := range methods.Infos() {
 		info := methodInfo{Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps}
 		for _, p := range m.Parameters {
@@ -85,6 +88,11 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 		}
 		infos = append(infos, info)
 	}
+	return infos
+}
+
+func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
+	infos := methodInfos(methods)
 	if asJSON {
 		return printJSON(out, infos)
 	}

@@ -35,10 +35,20 @@ type taskInfo struct {
 	Presets map[string]method.Settings `json:"presets"`
 }
 
-func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
+// Tasks returns the output of ddiff tasks --json.
+func Tasks(c shard.Catalogue) (json.RawMessage, error) {
+	infos, _, err := taskInfos(c)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(infos)
+}
+
+// taskInfos returns the tasks, and the length of the bundled prior's schedule.
+func taskInfos(c shard.Catalogue) ([]taskInfo, int, error) {
 	p, err := prior.Open(prior.Bundled)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	methods := c.Methods
 	first, total := methods.Infos()[0], p.Schedule.Steps()
@@ -46,21 +56,30 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 	for _, t := range c.Operators.Tasks() {
 		params, err := t.Parameters.Complete(nil)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
 		info := taskInfo{t.Name, t.Doc, params, map[string]method.Settings{}}
 		for _, name := range methods.Presets() {
 			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: t.Name}, total)
 			if err != nil {
-				return err
+				return nil, 0, err
 			}
 			info.Presets[name] = s
 		}
 		infos = append(infos, info)
 	}
+	return infos, total, nil
+}
+
+func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
+	infos, total, err := taskInfos(c)
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		return printJSON(out, infos)
 	}
+	methods, first := c.Methods, c.Methods.Infos()[0]
 	w := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(w, "TASK\tPARAMETERS\tWHAT IS MEASURED")
 	for _, t := range infos {

@@ -64,12 +64,12 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Sub
 	if err != nil {
 		return api.Submitted{}, err
 	}
+	spec.KeepFloat32(c.cfg.Catalogue.Operators.Sensitive())
 	return c.SubmitSpec(ctx, spec, o)
 }
 
 // SubmitSpec is Submit of a valid campaign.
 func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error) {
-	spec.KeepFloat32(c.cfg.Catalogue.Operators.Sensitive())
 	limited, cancel := context.WithTimeout(ctx, recallLimit)
 	defer cancel()
 	err := archive.Recall(limited, c.cfg.Board, spec.ID())

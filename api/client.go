@@ -1,0 +1,265 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"ddiff/manifest"
+)
+
+// ClientConfig describes a Client.
+type ClientConfig struct {
+	// URL is the address of a coordinator, as in https://host:8080. Required.
+	URL string
+	// Token is the access token. Empty: none.
+	Token string
+	// CAFile is a PEM file with the authorities of the server's certificate. Empty: those of the system.
+	CAFile string
+}
+
+// Client calls the API of a coordinator. It repeats a request that had no answer: all requests but CreateToken are idempotent. Errors are an
+// [Error] of the server, or wrap [ErrUnavailable]. Its methods may be called concurrently.
+type Client struct {
+	base  *url.URL
+	token string
+	once  *http.Client
+	again *retryablehttp.Client
+}
+
+// NewClient returns a client. It sends no request.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	base, err := url.Parse(cfg.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, NewError(ErrInvalid, fmt.Sprintf("the server %q is no address; give one as in https://host:8080", cfg.URL))
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
+	if cfg.CAFile != "" {
+		pem, err := os.ReadFile(cfg.CAFile)
+		if err != nil {
+			return nil, NewError(ErrInvalid, fmt.Sprintf("read the authorities of the server's certificate: %v", err))
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, NewError(ErrInvalid, cfg.CAFile+" has no certificate")
+		}
+	}
+	c := &Client{base: base, token: cfg.Token, once: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a token belongs to one server
+	}}, again: retryablehttp.NewClient()}
+	c.again.HTTPClient, c.again.Logger, c.again.RetryMax, c.again.RetryWaitMin = c.once, nil, 4, 200*time.Millisecond
+	c.again.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	return c, nil
+}
+
+// request sends a request and returns the body of its answer.
+func (c *Client) request(ctx context.Context, method, at string, query url.Values, header http.Header, body []byte) ([]byte, error) {
+	u := *c.base
+	u.Path, u.RawQuery = path.Join(c.base.Path, "/api/v1", at), query.Encode()
+	r, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	send := c.again.Do
+	if method == http.MethodPost && at == "tokens" {
+		send = func(r *retryablehttp.Request) (*http.Response, error) { return c.once.Do(r.Request) }
+	}
+	answer, err := send(r)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the server does not answer: %w", ErrUnavailable, err)
+	}
+	data, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, fmt.Errorf("%w: read the answer of the server: %w", ErrUnavailable, err)
+	}
+	if answer.StatusCode < 300 {
+		return data, nil
+	}
+	problem := &Error{}
+	if json.Unmarshal(data, problem) != nil || problem.Detail == "" {
+		problem.Detail = fmt.Sprintf("the server answers %s to %s %s; is it a coordinator of ddiff?", answer.Status, method, u.Path)
+	}
+	problem.Status = answer.StatusCode
+	return nil, problem
+}
+
+// call sends a request with a JSON body, which may be nil, and reads the JSON answer.
+func call[T any](ctx context.Context, c *Client, method, at string, query url.Values, in any) (out T, err error) {
+	var body []byte
+	header := http.Header{}
+	if in != nil {
+		if body, err = json.Marshal(in); err != nil {
+			return out, err
+		}
+		header.Set("Content-Type", "application/json")
+	}
+	data, err := c.request(ctx, method, at, query, header, body)
+	return decode[T](data, err)
+}
+
+// decode reads a JSON answer.
+func decode[T any](data []byte, err error) (out T, _ error) {
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(data)).Decode(&out)
+		if err != nil {
+			err = fmt.Errorf("%w: read the answer of the server: %w", ErrUnexpected, err)
+		}
+	}
+	return out, err
+}
+
+func campaignPath(id string, rest ...string) string {
+	return path.Join(append([]string{"campaigns", url.PathEscape(id)}, rest...)...)
+}
+
+// Campaigns lists the campaigns.
+func (c *Client) Campaigns(ctx context.Context, archived bool) (Campaigns, error) {
+	return call[Campaigns](ctx, c, http.MethodGet, "campaigns", url.Values{"archived": {strconv.FormatBool(archived)}}, nil)
+}
+
+// Campaign returns a campaign and its status.
+func (c *Client) Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error) {
+	return call[manifest.CampaignStatus](ctx, c, http.MethodGet, campaignPath(id), nil, nil)
+}
+
+// Submit submits a campaign file, YAML or JSON.
+func (c *Client) Submit(ctx context.Context, file []byte, o Order) (Submitted, error) {
+	return decode[Submitted](c.submit(ctx, file, o, false))
+}
+
+// Check checks a campaign file and counts its items.
+func (c *Client) Check(ctx context.Context, file []byte, o Order) (Checked, error) {
+	return decode[Checked](c.submit(ctx, file, o, true))
+}
+
+// SubmitSpec is Submit of a campaign whose paths are absolute.
+func (c *Client) SubmitSpec(ctx context.Context, spec *manifest.Spec, o Order) (Submitted, error) {
+	file, err := spec.YAML("")
+	if err != nil {
+		return Submitted{}, err
+	}
+	return c.Submit(ctx, file, o)
+}
+
+func (c *Client) submit(ctx context.Context, file []byte, o Order, dry bool) ([]byte, error) {
+	query := url.Values{
+		"priority": {string(cmp.Or(o.Priority, manifest.PriorityNormal))}, "weight": {strconv.Itoa(cmp.Or(o.Weight, 1))},
+		"canary": {strconv.Itoa(o.Canary)}, "dry_run": {strconv.FormatBool(dry)},
+	}
+	for name, value := range map[string]string{"output": o.Output, "prior_sha256": o.PriorSHA256} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	for _, f := range o.Operators {
+		query.Add("operator", f.SHA256+"="+f.Path)
+	}
+	return c.request(ctx, http.MethodPost, "campaigns", query, http.Header{"Content-Type": {"application/yaml"}}, file)
+}
+
+// Want sets the wanted state of a campaign.
+func (c *Client) Want(ctx context.Context, id string, w manifest.Wanted) (Controlled, error) {
+	verb, query := map[manifest.Wanted]string{
+		manifest.WantPause: "pause", manifest.WantRun: "resume", manifest.WantCancel: "cancel", manifest.WantCancelNow: "cancel",
+	}[w], url.Values{}
+	if w == manifest.WantCancelNow {
+		query.Set("now", "true")
+	}
+	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, verb), query, nil)
+}
+
+// Retry publishes items again, and waits for the coordinator's answer until ctx ends. Requests with the same key have one effect; without
+// one it makes one up.
+func (c *Client) Retry(ctx context.Context, id, key string, r Retry) (Retried, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return Retried{}, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {cmp.Or(key, rand.Text())}}
+	for {
+		out, err := decode[Retried](c.request(ctx, http.MethodPost, campaignPath(id, "retry"), nil, header, body))
+		var problem *Error
+		if !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable || ctx.Err() != nil {
+			return out, err
+		}
+		// The command waits on the board for a coordinator.
+		if !strings.Contains(problem.Detail, "wait for a coordinator") {
+			return out, err
+		}
+	}
+}
+
+// Dead lists the dead items.
+func (c *Client) Dead(ctx context.Context, id string) (DeadLetters, error) {
+	return call[DeadLetters](ctx, c, http.MethodGet, campaignPath(id, "dead"), nil, nil)
+}
+
+// Logs returns the records of attempts; item is an identity or its beginning, or empty for all.
+func (c *Client) Logs(ctx context.Context, id, item string) (Logs, error) {
+	return call[Logs](ctx, c, http.MethodGet, campaignPath(id, "logs"), url.Values{"item": {item}}, nil)
+}
+
+// Items returns a page of the items of a campaign.
+func (c *Client) Items(ctx context.Context, id string, q ItemQuery) (Items, error) {
+	query := url.Values{"limit": {strconv.Itoa(cmp.Or(q.Limit, 100))}}
+	for name, value := range map[string]string{
+		"state": string(q.State), "task": q.Task, "method": q.Method, "name": q.Name, "warning": q.Warning, "worker": q.Worker, "reason": q.Reason,
+		"sort": q.Sort, "cursor": q.Cursor,
+	} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return call[Items](ctx, c, http.MethodGet, campaignPath(id, "items"), query, nil)
+}
+
+// File returns a file of an item, such as restored.png.
+func (c *Client) File(ctx context.Context, id, item, name string) ([]byte, error) {
+	return c.request(ctx, http.MethodGet, campaignPath(id, "items", item, "files", url.PathEscape(name)), nil, nil, nil)
+}
+
+// Workers lists the workers.
+func (c *Client) Workers(ctx context.Context) (Workers, error) {
+	return call[Workers](ctx, c, http.MethodGet, "workers", nil, nil)
+}
+
+// Tokens lists the access tokens.
+func (c *Client) Tokens(ctx context.Context) (Tokens, error) {
+	return call[Tokens](ctx, c, http.MethodGet, "tokens", nil, nil)
+}
+
+// CreateToken returns a new token with its secret.
+func (c *Client) CreateToken(ctx context.Context, owner string, role Role) (Token, error) {
+	return call[Token](ctx, c, http.MethodPost, "tokens", nil, map[string]any{"owner": owner, "role": role})
+}
+
+// RevokeToken removes a token.
+func (c *Client) RevokeToken(ctx context.Context, id string) error {
+	_, err := call[Tokens](ctx, c, http.MethodDelete, "tokens/"+url.PathEscape(id), nil, nil)
+	return err
+}
