@@ -5,9 +5,7 @@ package page
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"slices"
@@ -45,13 +43,6 @@ func pageScript() (template.JS, error) {
 	}
 	out.WriteString("})();\n")
 	return template.JS(out.String()), nil //nolint:gosec // our own files
-}
-
-// ScriptSource is the source expression of a content security policy that permits the script of a report, and no other.
-func ScriptSource() (string, error) {
-	script, err := pageScript()
-	sum := sha256.Sum256([]byte(script))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'", err
 }
 
 // page is the data of the template.

@@ -14,7 +14,6 @@ import (
 	"strconv"
 
 	"ddiff/coordinator/serve"
-	"ddiff/coordinator/serve/page"
 	"ddiff/internal/cli"
 )
 
@@ -27,12 +26,8 @@ type Page struct {
 
 // Start serves the page over a backend on a port of localhost, or on a free one if port is 0. Nobody can change anything through it.
 func Start(ctx context.Context, backend serve.Backend, port int) (*Page, error) {
-	front, err := page.Handler()
-	if err != nil {
-		return nil, err
-	}
 	server, err := serve.New(serve.Config{
-		Backend: backend, Kind: "output", Page: front, Version: cli.Version(), Logger: slog.New(slog.DiscardHandler),
+		Backend: backend, Kind: "output", Version: cli.Version(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err
