@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strings"
 
 	"ddiff/manifest"
 )
@@ -32,6 +33,12 @@ type ItemQuery struct {
 	Limit int `query:"limit" default:"100" minimum:"1" maximum:"1000"`
 	// Cursor is Items.Next of the answer before.
 	Cursor string `query:"cursor" maxLength:"2000" doc:"The value next of the answer before"`
+}
+
+// NeedsResults reports whether the query sorts or filters by what only a result has.
+func (q ItemQuery) NeedsResults() bool {
+	order := strings.TrimPrefix(q.Sort, "-")
+	return q.Warning != "" || q.Worker != "" || order != "" && order != "index" && order != "name"
 }
 
 // Items is a page of items.

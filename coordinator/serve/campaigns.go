@@ -87,12 +87,14 @@ func (s *Server) addCampaigns() {
 	) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
+	s.addReport()
 	s.addEvents()
 }
 
 // addSubmit adds the route that submits or checks a campaign.
 func (s *Server) addSubmit() {
 	op := s.operation(api.Submitter, http.MethodPost, "/campaigns", "Submit a campaign file", status(http.StatusCreated))
+	op.SkipValidateBody = true // manifest reads it
 	op.RequestBody = &huma.RequestBody{
 		Required: true, Description: "A campaign file. Its paths are absolute, or addresses.",
 		Content: map[string]*huma.MediaType{

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/image/draw"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/page"
 	"ddiff/manifest"
 )
 
@@ -29,8 +28,14 @@ type file struct {
 	Body     []byte
 }
 
-// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
-const sandboxed = "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'"
+const (
+	// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
+	sandboxed = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+	// reportPage is the page of a report, which only coordinators may write. It has its script inline, and pictures of the output. pagePolicy
+	// is its policy.
+	reportPage = "index.html"
+	pagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+)
 
 // itemMaxAge is the time in seconds for which a client keeps the file of an item. Its content follows from the item.
 const itemMaxAge = 86400
@@ -84,11 +89,7 @@ func (s *Server) addItems() {
 }
 
 // addReport adds the route of the files of a report.
-func (s *Server) addReport() error {
-	script, err := page.ScriptSource()
-	if err != nil {
-		return err
-	}
+func (s *Server) addReport() {
 	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
@@ -103,14 +104,12 @@ func (s *Server) addReport() error {
 		if err != nil {
 			return nil, s.failed(ctx, report, err)
 		}
-		answer := &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}
-		if path.Ext(in.Path) == ".html" {
-			// Its pictures need the cookie of this site, so it is in no sandbox; the page's own script alone may run.
-			answer.Security = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src " + script + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		out := &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}
+		if in.Path == reportPage {
+			out.Type, out.Security = "text/html; charset=utf-8", pagePolicy
 		}
-		return answer, nil
+		return out, nil
 	})
-	return nil
 }
 
 // fileOfReport reports whether a key is that of a file that a report may have: a clean key without hidden folders.
@@ -121,7 +120,7 @@ func fileOfReport(key string) bool {
 // mediaType returns the media type of a file by its name.
 func mediaType(name string) string {
 	switch ext := path.Ext(name); ext {
-	case ".html", ".csv", ".json", ".png", ".svg", ".jpg":
+	case ".csv", ".json", ".png", ".svg", ".jpg":
 		return mime.TypeByExtension(ext)
 	case ".md":
 		return "text/markdown; charset=utf-8"

@@ -140,9 +140,6 @@ func (s *Server) register() error {
 
 	s.addCampaigns()
 	s.addItems()
-	s.addReport()
-		return err
-	}
 	s.addCompare()
 	s.addFleet()
 	s.addCallers()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/manifest"
 )
 
@@ -31,8 +32,8 @@ func TestSubmittedBefore(t *testing.T) {
 		{manifest.PhaseRejected, manifest.WantPause, time.Time{}, "now rejected; continue it with: ddiff resume night-12345678"},
 	} {
 		var out bytes.Buffer
-		record := &manifest.Campaign{ID: "night-12345678", Phase: c.phase, Wanted: c.wanted, Recalled: c.recalled}
-		if err := printSubmitted(&out, record, false, false); err != nil {
+		record := api.Submitted{ID: "night-12345678", Phase: c.phase, Wanted: c.wanted, Recalled: c.recalled}
+		if err := printSubmitted(&out, record, false); err != nil {
 			t.Fatal(err)
 		}
 		if want := "night-12345678  (submitted before, " + c.want + ")\n"; out.String() != want {

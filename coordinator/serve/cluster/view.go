@@ -28,6 +28,8 @@ import (
 const (
 	// viewTick is the interval at which a view looks for windows, rounds and parts of the ledger that are new.
 	viewTick = 2 * time.Second
+	// readPatience is how long a page waits for results that were not read yet.
+	readPatience = time.Second
 	// windowReads and resultReads are the numbers of windows and results that are read at once, resultChunk the number of results of a pass.
 	windowReads, resultReads, resultChunk = 4, 16, 512
 )
@@ -341,6 +343,12 @@ func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
 		return api.Items{}, ctx.Err()
 	}
 	page, err := v.table.Query(q)
+	// What sorts or filters by results waits a moment for them.
+	for end := time.Now().Add(readPatience); err == nil && q.NeedsResults() && page.Read < page.Done && time.Now().Before(end); {
+		if err = retry.Sleep(ctx, readPatience/20); err == nil {
+			page, err = v.table.Query(q)
+		}
+	}
 	if err != nil {
 		return page, err
 	}
@@ -359,6 +367,7 @@ func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
 	for i := range page.Items {
 		page.Items[i] = v.table.Item(page.Items[i].Index)
 	}
+	page.Read = min(page.Done, page.Read+len(unread))
 	return page, nil
 }
 
