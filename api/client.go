@@ -39,8 +39,8 @@ type ClientConfig struct {
 type Client struct {
 	base  *url.URL
 	token string
-	once  *http.Client
 	again *retryablehttp.Client
+	once  *retryablehttp.Client // for the request that is not idempotent
 }
 
 // NewClient returns a client. It sends no request.
@@ -60,11 +60,14 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 			return nil, NewError(ErrInvalid, cfg.CAFile+" has no certificate")
 		}
 	}
-	c := &Client{base: base, token: cfg.Token, once: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+	plain := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a token belongs to one server
-	}}, again: retryablehttp.NewClient()}
-	c.again.HTTPClient, c.again.Logger, c.again.RetryMax, c.again.RetryWaitMin = c.once, nil, 4, 200*time.Millisecond
-	c.again.ErrorHandler = retryablehttp.PassthroughErrorHandler
+	}}
+	c := &Client{base: base, token: cfg.Token, again: retryablehttp.NewClient(), once: retryablehttp.NewClient()}
+	for _, r := range []*retryablehttp.Client{c.again, c.once} {
+		r.HTTPClient, r.Logger, r.RetryMax, r.RetryWaitMin, r.ErrorHandler = plain, nil, 4, 200*time.Millisecond, retryablehttp.PassthroughErrorHandler
+	}
+	c.once.RetryMax = 0
 	return c, nil
 }
 
@@ -82,11 +85,11 @@ func (c *Client) request(ctx context.Context, method, at string, query url.Value
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	send := c.again.Do
+	client := c.again
 	if method == http.MethodPost && at == "tokens" {
-		send = func(r *retryablehttp.Request) (*http.Response, error) { return c.once.Do(r.Request) }
+		client = c.once
 	}
-	answer, err := send(r)
+	answer, err := client.Do(r)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -52,6 +52,8 @@ type Items struct {
 	Listed int `json:"listed"`
 	Read   int `json:"read"`
 	Done   int `json:"done"`
+	// Unread are the done items of the page whose results were not read.
+	Unread []string `json:"-"`
 }
 
 // Item is one row of a list of items.

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"reflect"
@@ -119,6 +120,8 @@ type InItem struct {
 // register adds all routes. The table of docs/api.md has the same rows.
 func (s *Server) register() error {
 	outer := http.NewServeMux()
+	// The standard form escapes < and >, unlike huma's.
+	format := huma.Format{Marshal: func(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }, Unmarshal: json.Unmarshal}
 	config := huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0", Info: &huma.Info{Title: "ddiff", Version: s.cfg.Version, Description: "Campaigns, items and workers of a cluster."},
@@ -129,7 +132,7 @@ func (s *Server) register() error {
 				},
 			},
 		},
-		Formats: map[string]huma.Format{"application/json": huma.DefaultJSONFormat, "json": huma.DefaultJSONFormat}, DefaultFormat: "application/json",
+		Formats: map[string]huma.Format{"application/json": format, "json": format}, DefaultFormat: "application/json",
 	}
 	// These types write their JSON themselves.
 	for _, t := range []reflect.Type{reflect.TypeFor[manifest.Spec](), reflect.TypeFor[manifest.Item](), reflect.TypeFor[manifest.Result]()} {

@@ -34,6 +34,8 @@ type Config struct {
 	// Version is that of ddiff.
 	Version string
 	Logger  *slog.Logger
+	// AnswerLimit is the time for an answer, except an event stream. Default: 1 min.
+	AnswerLimit time.Duration
 }
 
 // Validate returns an error that names the first missing field.
@@ -54,8 +56,6 @@ const (
 	maxBody    = 1 << 20
 	maxHeader  = 64 << 10
 	maxStreams = 4096
-	// answerLimit is the time for an answer, except an event stream.
-	answerLimit = time.Minute
 	// sendLimit is the time in which a client of an event stream must take an event.
 	sendLimit = 10 * time.Second
 )
@@ -75,6 +75,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg.AnswerLimit = cmp.Or(cfg.AnswerLimit, time.Minute)
 	s := &Server{cfg: cfg, mux: http.NewServeMux(), hub: newHub(), rates: newRates()}
 	if err := s.register(); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, t TLS) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: answerLimit + 10*time.Second,
+		Handler: s, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: s.cfg.AnswerLimit + 10*time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
@@ -148,7 +149,7 @@ func (s *Server) limited(next http.Handler) http.Handler {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if !strings.HasSuffix(r.URL.Path, "/events") {
-			ctx, cancel := context.WithTimeout(r.Context(), answerLimit)
+			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.AnswerLimit)
 			defer cancel()
 			r = r.WithContext(ctx)
 		}

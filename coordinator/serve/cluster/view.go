@@ -328,6 +328,8 @@ func (v *view) enterResults(ctx context.Context, ids []string) error {
 			var r manifest.Result
 			if err == nil && json.Unmarshal(data, &r) == nil && r.Item.ID == id {
 				v.table.SetResult(&r)
+			} else if known, ok := v.table.Find(id); ok && v.table.Item(known).State == api.StateDone {
+				v.table.SetUnreadable(id)
 			}
 			return nil
 		})
@@ -352,12 +354,7 @@ func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
 	if err != nil {
 		return page, err
 	}
-	var unread []string
-	for _, it := range page.Items {
-		if it.State == api.StateDone && it.Worker == "" {
-			unread = append(unread, it.ID)
-		}
-	}
+	unread := page.Unread
 	if len(unread) == 0 {
 		return page, nil
 	}

@@ -158,6 +158,9 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 	}
 	for _, k := range page.keys {
 		out.Items = append(out.Items, t.item(k.Index))
+		if r := &t.rows[k.Index]; !r.read && states()[r.state] == api.StateDone {
+			out.Unread = append(out.Unread, out.Items[len(out.Items)-1].ID)
+		}
 	}
 	return out, nil
 }

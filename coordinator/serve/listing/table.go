@@ -27,7 +27,7 @@ type row struct {
 	run                          uint16
 	warnings                     uint16 // a bit for each code
 	state                        uint8
-	read                         bool // the result was read
+	read                         bool // the result was read, or cannot be
 	seconds                      float32
 	values                       [columns]float32 // NaN without a value
 }
@@ -196,6 +196,17 @@ func (t *Table) SetResult(res *manifest.Result) {
 				r.values[c] = float32(*v)
 			}
 		}
+		t.count(r, 1)
+	})
+}
+
+// SetUnreadable notes that a done item has no result that can be read. Its row keeps no values.
+func (t *Table) SetUnreadable(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.each(id, func(r *row) {
+		t.count(r, -1)
+		r.read = true
 		t.count(r, 1)
 	})
 }

@@ -1,0 +1,131 @@
+package cluster_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/manifest"
+)
+
+// manyItems and manyStreams are small unless the environment says otherwise: make api-test does.
+func manyItems(t *testing.T) int { return numberOf(t, "DDIFF_API_ITEMS", 10_000) }
+
+func numberOf(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	if text := os.Getenv(name); text != "" {
+		n, err := strconv.Atoi(text)
+		must(t, err)
+		return n
+	}
+	return otherwise
+}
+
+// stream is an open event stream.
+type stream struct {
+	lines  *bufio.Scanner
+	cancel context.CancelFunc
+}
+
+func openStream(t *testing.T, url, lastID string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	must(t, err)
+	if lastID != "" {
+		r.Header.Set("Last-Event-ID", lastID)
+	}
+	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	must(t, err)
+	t.Cleanup(func() { cancel(); _ = a.Body.Close() })
+	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("an event stream: %s %v", a.Status, a.Header)
+	}
+	lines := bufio.NewScanner(a.Body)
+	lines.Buffer(nil, 1<<20)
+	return &stream{lines, cancel}
+}
+
+// next returns the next event of a kind, and its id.
+func (s *stream) next(t *testing.T, kind, part string) (id, data string) {
+	t.Helper()
+	stop := time.AfterFunc(30*time.Second, s.cancel)
+	defer stop.Stop()
+	var event string
+	for s.lines.Scan() {
+		name, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch name {
+		case "id":
+			id = value
+		case "event":
+			event = value
+		case "data":
+			if event == kind && strings.Contains(value, part) {
+				return id, value
+			}
+		}
+	}
+	t.Fatalf("no event %s with %s: %v", kind, part, s.lines.Err())
+	return "", ""
+}
+
+// TestEvents: a change reaches the streams of all and of its campaign; a client resumes on another coordinator with what it has missed.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	one := f.campaign("one", "", func(*manifest.Campaign) {})
+	two := f.campaign("two", "", func(*manifest.Campaign) {})
+	url := f.serve(f.open(), false)
+	all, own := openStream(t, url+"/api/v1/events", ""), openStream(t, url+"/api/v1/campaigns/"+one+"/events", "")
+	all.next(t, "ready", "")
+	own.next(t, "ready", "")
+	_, err := board.Want(t.Context(), f.board, two, manifest.WantPause)
+	must(t, err)
+	last, data := all.next(t, "campaign", two)
+	if !strings.Contains(data, `"wanted":"pause"`) {
+		t.Errorf("event %s", data)
+	}
+	_, err = board.Want(t.Context(), f.board, one, manifest.WantCancel)
+	must(t, err)
+	if _, data := own.next(t, "campaign", ""); !strings.Contains(data, one) {
+		t.Errorf("the stream of %s has %s", one, data)
+	}
+	another := f.serve(f.open(), false)
+	resumed := openStream(t, another+"/api/v1/events", last)
+	if _, data := resumed.next(t, "campaign", ""); !strings.Contains(data, one) || !strings.Contains(data, `"wanted":"cancel"`) {
+		t.Errorf("a resumed stream begins with %s", data)
+	}
+	if a := send(t, http.MethodGet, url+"/api/v1/events", "", "Last-Event-ID: x"); a.status != 422 {
+		t.Errorf("a wrong id: %d %s", a.status, a.body)
+	}
+}
+
+// TestManyStreams: one watch of the board serves all streams. DDIFF_API_STREAMS sets their number.
+func TestManyStreams(t *testing.T) {
+	n := numberOf(t, "DDIFF_API_STREAMS", 100)
+	f := newFixture(t)
+	id := f.campaign("night", "", func(*manifest.Campaign) {})
+	url := f.serve(f.open(), false)
+	streams := make([]*stream, n)
+	for i := range streams {
+		streams[i] = openStream(t, url+"/api/v1/events", "")
+	}
+	begin := time.Now()
+	_, err := board.Want(t.Context(), f.board, id, manifest.WantPause)
+	must(t, err)
+	for _, s := range streams {
+		s.next(t, "campaign", id)
+	}
+	took := time.Since(begin)
+	begin = time.Now()
+	if a := send(t, http.MethodGet, url+"/api/v1/campaigns", ""); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	t.Logf("streams=%d all_have_event=%v list=%v", n, took.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
+}

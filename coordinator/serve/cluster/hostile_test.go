@@ -1,0 +1,130 @@
+package cluster_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/api"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/manifest"
+)
+
+// wantCondition returns the condition of an error of the API.
+func wantCondition(err error) error {
+	var e *api.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return e.Unwrap()
+}
+
+// TestHostileRequests: each request gets an answer below 500 that gives nothing away.
+func TestHostileRequests(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	url := f.serve(c, false)
+	id := f.campaign("night", "", func(c *manifest.Campaign) { c.Items = 2 })
+	outside := f.campaign("outside", "", func(c *manifest.Campaign) { c.Output = "x/../priors" })
+	f.windows(id, 2, 2)
+	must(t, f.store.Put(t.Context(), id+"/index.html", []byte("<script>")))
+	must(t, f.store.Put(t.Context(), "priors/secret", []byte("secret")))
+	base := url + "/api/v1"
+	campaign := base + "/campaigns/" + id
+	file := campaign + "/items/" + boardtest.ID(0) + "/files/"
+	for name, r := range map[string]struct {
+		method, url, body string
+		headers           []string
+		status            int
+	}{
+		"path":               {"GET", campaign + "/report/..%2f..%2fpriors%2fsecret", "", nil, 404},
+		"encoded dots":       {"GET", campaign + "/report/%2e%2e/%2e%2e/priors/secret", "", nil, 404},
+		"absolute path":      {"GET", campaign + "/report/%2fetc%2fpasswd", "", nil, 404},
+		"zero byte":          {"GET", campaign + "/report/index.html%00.png", "", nil, 404},
+		"hidden file":        {"GET", campaign + "/report/.ddiff/lock", "", nil, 404},
+		"name of a file":     {"GET", file + "..%2f..%2f..%2fpriors%2fsecret", "", nil, 422},
+		"id of an item":      {"GET", campaign + "/items/..%2fx/files/a.png", "", nil, 422},
+		"id of a campaign":   {"GET", base + "/campaigns/_request-x", "", nil, 422},
+		"unknown campaign":   {"GET", base + "/campaigns/nobody", "", nil, 503}, // no coordinator can look into the archive
+		"large body":         {"POST", base + "/campaigns", strings.Repeat("#", 2<<20), []string{"Content-Type: application/yaml"}, 413},
+		"no campaign":        {"POST", base + "/campaigns", "{", []string{"Content-Type: application/json"}, 422},
+		"empty body":         {"POST", base + "/campaigns", "", []string{"Content-Type: application/json"}, 400},
+		"relative path":      {"POST", base + "/campaigns", "dataset: {path: photos}\ntasks: [denoise]\n", []string{"Content-Type: application/yaml"}, 422},
+		"output outside":     {"GET", base + "/campaigns/" + outside + "/report/secret", "", nil, 404},
+		"damaged JSON":       {"POST", campaign + "/retry", `{"items":`, []string{"Content-Type: application/json"}, 400},
+		"wrong type":         {"POST", campaign + "/retry", `{"items":7}`, []string{"Content-Type: application/json"}, 422},
+		"unknown field":      {"POST", campaign + "/retry", `{"everything":true}`, []string{"Content-Type: application/json"}, 422},
+		"unknown parameter":  {"GET", base + "/workers?all=1", "", nil, 422},
+		"damaged cursor":     {"GET", campaign + "/items?cursor=AAAA", "", nil, 422},
+		"unknown order":      {"GET", campaign + "/items?sort=password", "", nil, 422},
+		"limit":              {"GET", campaign + "/items?limit=100000", "", nil, 422},
+		"page of a stranger": {"POST", campaign + "/cancel", "", []string{"Sec-Fetch-Site: cross-site", "Origin: https://evil.example"}, 403},
+		"another origin":     {"POST", campaign + "/cancel", "", []string{"Origin: https://evil.example"}, 403},
+		"another host":       {"GET", base + "/campaigns", "", []string{"Host: evil.example"}, 403},
+		"a proxy":            {"GET", base + "/campaigns", "", []string{"X-Forwarded-For: 203.0.113.7"}, 403},
+		"method":             {"PUT", campaign, "", nil, 405},
+	} {
+		a := send(t, r.method, r.url, r.body, r.headers...)
+		if a.status != r.status || a.body == "secret" {
+			t.Errorf("%s: %d %s, want %d", name, a.status, a.body, r.status)
+		}
+		if a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: headers %v", name, a.header)
+		}
+	}
+	if s, err := c.Campaign(t.Context(), id); err != nil || s.Campaign.Wanted != manifest.WantRun {
+		t.Errorf("a stranger has changed the campaign to %q, %v", s.Campaign.Wanted, err)
+	}
+}
+
+// TestHostileNames: names of images and owners are data in JSON, and never markup or headers.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	url := f.serve(f.open(), false)
+	id := f.campaign("night", "<img src=x>\r\nSet-Cookie: a=b", func(c *manifest.Campaign) { c.Items = 2 })
+	f.windows(id, 2, 2)
+	a := send(t, http.MethodGet, url+"/api/v1/campaigns/"+id, "")
+	if a.status != 200 || strings.Contains(a.body, "<img") || a.header.Get("Set-Cookie") != "" || a.header.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %s %v", a.status, a.body, a.header)
+	}
+	must(t, f.store.Put(t.Context(), id+"/"+manifest.ItemKey(boardtest.ID(0), "page.html"), []byte("<script>alert(1)</script>")))
+	a = send(t, http.MethodGet, url+"/api/v1/campaigns/"+id+"/items/"+boardtest.ID(0)+"/files/page.html", "")
+	if a.header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "sandbox;") {
+		t.Errorf("a page of a worker: %v", a.header)
+	}
+}
+
+// TestSlowClients: clients that send or read slowly do not hinder others, and are disconnected.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	url := f.serve(f.open(), false)
+	host := strings.TrimPrefix(url, "http://")
+	var slow []net.Conn
+	for range 200 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+		must(t, err)
+		defer conn.Close() //nolint:errcheck // of a test
+		_, err = fmt.Fprintf(conn, "GET /api/v1/me HTTP/1.1\r\nHost: %s\r\nX-Slow: ", host)
+		must(t, err)
+		slow = append(slow, conn)
+	}
+	begin := time.Now()
+	if a := send(t, http.MethodGet, url+"/api/v1/me", ""); a.status != 200 || time.Since(begin) > 2*time.Second {
+		t.Errorf("beside slow clients: %d after %v", a.status, time.Since(begin))
+	}
+	must(t, slow[0].SetReadDeadline(time.Now().Add(20*time.Second)))
+	if line, _ := bufio.NewReader(slow[0]).ReadString('\n'); line != "" && !strings.Contains(line, "408") {
+		t.Errorf("a slow client got %q", line)
+	}
+	if d := time.Since(begin); d > 10*time.Second {
+		t.Errorf("a slow client was disconnected after %v", d)
+	}
+}

@@ -1,0 +1,151 @@
+package cluster_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"ddiff/api"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/manifest"
+)
+
+// document is the part of the OpenAPI document that the tests read.
+type document struct {
+	Paths map[string]map[string]struct {
+		Role      string         `json:"x-role"`
+		Responses map[string]any `json:"responses"`
+	} `json:"paths"`
+}
+
+func readDocument(t *testing.T, url string) (d document) {
+	t.Helper()
+	must(t, json.Unmarshal([]byte(send(t, http.MethodGet, url+"/openapi.json", "").body), &d))
+	if len(d.Paths) < 20 {
+		t.Fatalf("the document has %d paths", len(d.Paths))
+	}
+	return d
+}
+
+// TestRolesOfRoutes sends every request of the document without a token and with a token of every role: a role below that of the route
+// gets 401 or 403 and no other answer does, and each status is documented.
+func TestRolesOfRoutes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	url := f.serve(c, true)
+	id := f.campaign("night", "another", func(c *manifest.Campaign) { c.Phase = manifest.PhaseFinished })
+	roles := []api.Role{"", api.Viewer, api.Submitter, api.Admin}
+	secrets := map[api.Role]string{"": "ddiff_false"}
+	for _, r := range api.Roles() {
+		secrets[r] = f.token(c, "owner of "+string(r), r)
+	}
+	routes, cases, failures := 0, 0, 0
+	d := readDocument(t, url)
+	for path, methods := range d.Paths {
+		for method, route := range methods {
+			routes++
+			for i, role := range roles {
+				at := strings.NewReplacer("{id}", id, "{item}", boardtest.ID(1), "{name}", "restored.png", "{path}", "index.html", "{token}", "0123456789ab").Replace(path)
+				if strings.HasSuffix(path, "/events") && i >= slices.Index(roles, api.Role(route.Role)) {
+					continue // a stream has no end; TestEvents reads it
+				}
+				cases++
+				body := `{"owner":"x","role":"viewer"}`
+				switch {
+				case strings.HasSuffix(path, "/retry"):
+					body = `{"outcomes":["failed"]}`
+				case path == "/session":
+					body = `{"token":"ddiff_false"}`
+				}
+				a := send(t, strings.ToUpper(method), url+"/api/v1"+at, body,
+					"Authorization: Bearer "+secrets[role], "Content-Type: application/json")
+				_, documented := route.Responses[fmt.Sprint(a.status)]
+				refused := a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
+				wrong := refused != (i < slices.Index(roles, api.Role(route.Role)))
+				if foreign := role == api.Submitter && strings.Contains(path, "{id}/") && method == "post"; foreign || at == "/session" {
+					wrong = !refused && at != "/session" // the campaign of another owner
+				}
+				if wrong || !documented || a.status >= 500 && a.status != http.StatusServiceUnavailable {
+					failures++
+					t.Errorf("%s %s as %q: %d, documented %v: %s", method, path, role, a.status, documented, a.body)
+				}
+			}
+		}
+	}
+	fmt.Printf("routes=%d roles=%d cases=%d failures=%d\n", routes, len(roles), cases, failures)
+	if routes < 25 || cases < 4*routes-10 {
+		t.Errorf("%d routes and %d cases", routes, cases)
+	}
+}
+
+// TestTokens: the board never has a secret; a session works as its token does; a revoked token is refused at once.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	url := f.serve(c, true)
+	admin := client(t, url, f.token(c, "root", api.Admin))
+	made, err := admin.CreateToken(t.Context(), "ann", api.Viewer)
+	must(t, err)
+	if len(made.Secret) < 64 {
+		t.Errorf("the secret has %d characters", len(made.Secret))
+	}
+	for change, err := range f.board.Watch(t.Context(), "") {
+		must(t, err)
+		if strings.Contains(change.Key+string(change.Data), made.Secret) {
+			t.Errorf("the board has the secret in %s", change.Key)
+		}
+		if change.Ready {
+			break
+		}
+	}
+	login := send(t, http.MethodPost, url+"/api/v1/session", `{"token":"`+made.Secret+`"}`, "Content-Type: application/json")
+	cookie := login.header.Get("Set-Cookie")
+	for _, part := range []string{"HttpOnly", "SameSite=Strict", "Path=/api/v1"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("the cookie %q lacks %s", cookie, part)
+		}
+	}
+	session := "Cookie: " + strings.Split(cookie, ";")[0]
+	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != 200 || !strings.Contains(a.body, `"owner":"ann"`) {
+		t.Errorf("a session: %d %s", a.status, a.body)
+	}
+	all, err := admin.Tokens(t.Context())
+	if err != nil || len(all.Tokens) != 2 || all.Tokens[1].Secret != "" || all.Tokens[1].ID != made.ID {
+		t.Errorf("tokens %+v, %v", all, err)
+	}
+	must(t, admin.RevokeToken(t.Context(), made.ID))
+	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != http.StatusUnauthorized {
+		t.Errorf("a revoked session: %d %s", a.status, a.body)
+	}
+}
+
+// TestOwners: a submitter changes only its own campaigns.
+func TestOwners(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	url := f.serve(c, true)
+	ann, bob := client(t, url, f.token(c, "ann", api.Submitter)), client(t, url, f.token(c, "bob", api.Submitter))
+	made, err := ann.Submit(t.Context(), []byte(campaignFile), api.Order{})
+	if err != nil || !made.Created {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if again, err := ann.Submit(t.Context(), []byte(campaignFile), api.Order{}); err != nil || again.Created || again.ID != made.ID {
+		t.Errorf("a second submission: %+v, %v", again, err)
+	}
+	s, err := bob.Campaign(t.Context(), made.ID)
+	if err != nil || s.Campaign.Owner != "ann" {
+		t.Errorf("%+v, %v", s.Campaign, err)
+	}
+	if _, err := bob.Want(t.Context(), made.ID, manifest.WantCancel); wantCondition(err) != api.ErrDenied {
+		t.Errorf("another owner: %v", err)
+	}
+	if got, err := ann.Want(t.Context(), made.ID, manifest.WantPause); err != nil || got.Wanted != manifest.WantPause || got.Stored {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

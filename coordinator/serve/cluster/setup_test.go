@@ -1,0 +1,205 @@
+package cluster_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ddiff/api"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/coordinator/ledger"
+	"ddiff/coordinator/serve"
+	"ddiff/coordinator/serve/cluster"
+	"ddiff/coordinator/shard"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/restore/method"
+	"ddiff/restore/operator"
+	"ddiff/storage"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var must = boardtest.Must
+
+// fixture is a cluster without coordinator and workers: a real queue server and a store with what they would have written.
+type fixture struct {
+	t     *testing.T
+	nc    *queue.Conn
+	board *queue.Board
+	store *storage.Dir
+	dir   string // of the store
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	_, nc, b := boardtest.Start(t)
+	dir := t.TempDir()
+	s, err := storage.NewDir(dir)
+	must(t, err)
+	return &fixture{t, nc, b, s, dir}
+}
+
+// open returns a view of the cluster, as each coordinator has one.
+func (f *fixture) open() *cluster.Cluster {
+	f.t.Helper()
+	c := cluster.New(cluster.Config{
+		Board: f.board, Store: f.store, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows,
+		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
+		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
+		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },
+		Logger:    slog.New(slog.NewTextHandler(f.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	f.t.Cleanup(c.Close)
+	return c
+}
+
+// serve serves the API on localhost until the test ends, and returns its address.
+func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
+	f.t.Helper()
+	cfg := serve.Config{
+		Backend: c, Controller: c, Kind: "cluster", Version: "test", Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
+		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)), AnswerLimit: 8 * time.Second,
+	}
+	if tokens {
+		cfg.Tokens = c
+	}
+	s, err := serve.New(cfg)
+	must(f.t, err)
+	l, err := new(net.ListenConfig).Listen(f.t.Context(), "tcp", "127.0.0.1:0")
+	must(f.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, l, serve.TLS{}) }()
+	f.t.Cleanup(func() { cancel(); <-done })
+	return "http://" + l.Addr().String()
+}
+
+const campaignFile = "name: night\ndataset: {path: /photos}\ntasks: [denoise]\n"
+
+// campaign submits a campaign and returns its id. Change changes the record as a coordinator does.
+func (f *fixture) campaign(name, owner string, change func(c *manifest.Campaign)) string {
+	f.t.Helper()
+	spec, err := manifest.Parse(name, []byte("name: "+name+"\ndataset: {path: /photos}\ntasks: [denoise]\n"), "/")
+	must(f.t, err)
+	c, _, err := board.Submit(f.t.Context(), f.board, spec, board.Order{Owner: owner}, time.Now())
+	must(f.t, err)
+	_, err = board.Update(f.t.Context(), f.board, c.ID, func(c *manifest.Campaign) error { change(c); return nil })
+	must(f.t, err)
+	return c.ID
+}
+
+// windows stores n items in windows of a size, of two tasks, and returns their ids.
+func (f *fixture) windows(campaign string, n, size int) []string {
+	f.t.Helper()
+	var ids []string
+	for begin := 0; begin < n; begin += size {
+		w := &shard.Window{Header: shard.Header{
+			Schema: 1, Campaign: campaign, Number: begin / size, Item: begin, Items: min(size, n-begin), Last: begin+size >= n,
+		}}
+		for i := begin; i < min(begin+size, n); i++ {
+			it := manifest.Item{ID: boardtest.ID(i), Campaign: campaign, Index: i, Name: fmt.Sprintf("image%07d", i/2), Task: []string{"denoise", "hdr"}[i%2], Method: "ddiff", Solver: json.RawMessage(`{}`)}
+			ids = append(ids, it.ID)
+			w.Items = append(w.Items, it)
+		}
+		data, _, err := w.Encode()
+		must(f.t, err)
+		must(f.t, f.store.Put(f.t.Context(), shard.Key(campaign, w.Number), data))
+	}
+	return ids
+}
+
+// fold stores a part of the ledger with items that are done.
+func (f *fixture) fold(campaign string, ids []string) {
+	f.t.Helper()
+	p := ledger.NewParts(ledger.PartsConfig{
+		Store: f.store, Campaign: campaign, Fold: 1, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Purge: func(context.Context, uint64) error { return nil },
+	})
+	for _, id := range ids {
+		p.NoteOutcome(id, 0, ledger.Done, "", false)
+	}
+	must(f.t, p.Fold(f.t.Context(), 0, false))
+}
+
+// result stores the result of item i in an output.
+func (f *fixture) result(output, id string, i int) {
+	f.t.Helper()
+	psnr := float64(i)
+	r := manifest.Result{
+		Schema: 1, Item: manifest.Item{ID: id}, Outcome: manifest.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: manifest.Metrics{PSNR: &psnr},
+	}
+	if i%10 == 0 {
+		r.Warnings = []manifest.Warning{{Code: manifest.WarnWorse, Text: "worse"}}
+	}
+	data, err := manifest.EncodeResult(&r)
+	must(f.t, err)
+	path := filepath.Join(f.dir, output, manifest.ItemKey(id, manifest.FileResult))
+	must(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(f.t, os.WriteFile(path, data, 0o644)) // a store would sync each file
+}
+
+// outcome publishes an outcome, as a worker does.
+func (f *fixture) outcome(campaign, id string, o manifest.Outcome, reason string) {
+	f.t.Helper()
+	q, err := queue.Open(f.t.Context(), f.nc, queue.Config{Campaign: campaign})
+	must(f.t, err)
+	data, err := json.Marshal(manifest.Event{Outcome: o, Reason: reason})
+	must(f.t, err)
+	must(f.t, q.PublishResult(f.t.Context(), id, 0, data))
+}
+
+// answer is an answer of the server.
+type answer struct {
+	status int
+	body   string
+	header http.Header
+}
+
+// send sends a request with headers, given as "Name: value".
+func send(t *testing.T, method, url, body string, headers ...string) answer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	must(t, err)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	a, err := client.Do(r)
+	must(t, err)
+	data, err := io.ReadAll(a.Body)
+	must(t, err)
+	must(t, a.Body.Close())
+	return answer{a.StatusCode, string(data), a.Header}
+}
+
+func (f *fixture) token(c *cluster.Cluster, owner string, role api.Role) string {
+	f.t.Helper()
+	t, err := c.CreateToken(f.t.Context(), owner, role)
+	must(f.t, err)
+	return t.Secret
+}
+
+// client returns a client of the API.
+func client(t *testing.T, url, token string) *api.Client {
+	t.Helper()
+	c, err := api.NewClient(api.ClientConfig{URL: url, Token: token})
+	must(t, err)
+	return c
+}
