@@ -32,13 +32,13 @@ type browser struct {
 }
 
 // openBrowser starts a browser. The test is skipped without one.
-func openBrowser(t *testing.T, root string) *browser {
+func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("no chromium on PATH: the page is not tested; apt-get install chromium")
 	}
-	b := &browser{t: t, axe: axe(t, root), dir: t.TempDir()}
+	b := &browser{t: t, axe: axe(t), dir: t.TempDir()}
 	if dir := os.Getenv("DDIFF_SCREENSHOTS"); dir != "" {
 		b.dir = dir
 	}
@@ -64,7 +64,7 @@ func openBrowser(t *testing.T, root string) *browser {
 }
 
 // axe returns the source of the accessibility checks, which npm installs with the packages of the page.
-func axe(t *testing.T, root string) string {
+func axe(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(root, "coordinator", "serve", "page")
 	source := filepath.Join(dir, "node_modules", "axe-core", "axe.min.js")
@@ -100,6 +100,9 @@ func (b *browser) expectOutage() {
 // action is a step of a person, or a wait for what it brings about.
 type action = chromedp.Action[chromedp.Void]
 
+// stepLimit is the deadline of a step; it may wait for a campaign.
+const stepLimit = 4 * time.Minute
+
 // step runs actions, and ends the test with a screenshot if they fail.
 func (b *browser) step(name string, actions ...action) {
 	b.t.Helper()
@@ -109,7 +112,7 @@ func (b *browser) step(name string, actions ...action) {
 // take is a step with a result.
 func take[T any](b *browser, name string, do func(ctx context.Context) (T, error)) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(b.ctx, stepLimit)
 	defer cancel()
 	out, err := do(ctx)
 	if err != nil {

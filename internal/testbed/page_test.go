@@ -32,19 +32,17 @@ attempts: 1
 //
 // and stores screenshots in DDIFF_SCREENSHOTS, if that is set.
 func TestPage(t *testing.T) {
-	root, err := ModuleRoot(t.Context())
-	must(t, err)
-	b := openBrowser(t, root)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	b := openBrowser(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	c, err := Start(ctx, Options{Dir: dir})
+	c, err := Start(ctx, Options{Dir: dir, Program: program})
 	t.Cleanup(c.Stop)
 	must(t, err)
 	if _, err = prepare(ctx, c, dir); err != nil { // uploads the photographs
 		t.Fatal(err)
 	}
-	local(b, c, root)
+	local(b, c)
 	var listen []string
 	for range 2 {
 		address, err := FreeAddress(ctx)
@@ -96,7 +94,7 @@ func TestPage(t *testing.T) {
 
 // submitted submits a campaign from the form, and returns its id.
 func submitted(b *browser, c *Cluster) string {
-	text := fmt.Sprintf(pageCampaign, c.Images(), 60)
+	text := fmt.Sprintf(pageCampaign, c.Images(), 40)
 	b.step("open the form", press("Submit a campaign"), chromedp.WaitVisible("#spec"))
 	b.step("type a wrong campaign",
 		script(`const spec = document.querySelector("#spec"); spec.focus(); spec.select()`), chromedp.KeyEvent(kb.Delete),
@@ -220,7 +218,7 @@ func forward(t *testing.T, to string) *forwarder {
 var pageAddress = regexp.MustCompile(`page: (http://localhost:\d+/)`)
 
 // local looks at a run in progress, and at its output with ddiff view.
-func local(b *browser, c *Cluster, root string) {
+func local(b *browser, c *Cluster) {
 	out := filepath.Join(b.t.TempDir(), "photographs")
 	serve(b, c, "run", filepath.Join(root, "examples", "images"), "--task", "super_resolution", "--size", "64", "--steps", "40", "--batch", "1", "--out", out, "--open")
 	b.step("open a run", window(1280, 900, "light"), b.open("#/campaigns"), chromedp.Click(".campaigns th a"),
