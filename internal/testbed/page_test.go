@@ -127,13 +127,13 @@ func retried(b *browser) {
 	b.step("filter by a dead item", chromedp.Click(".counts .dead button"), until(`document.querySelectorAll(".row").length === 2`), has("coffee"))
 	b.shot("page-failures")
 	b.step("retry", press("Retry all"), until(doneCount+` === 12`), until(`document.querySelector(".head .phase").innerText === "finished"`))
-	b.step("clear the filter", press("Clear the filters"), until(`document.querySelectorAll(".row").length === 12`))
+	b.step("clear the filter", press("Clear the filters"), until(`document.querySelector(".toolbar output").innerText === "12 items"`))
 }
 
 // viewed opens an image, divides it, zooms, and steps to the next.
 func viewed(b *browser, id string) {
 	b.step("sort by the score", script(`const sort = document.querySelector("[name=sort]"); sort.value = "-psnr"; sort.dispatchEvent(new Event("change", { bubbles: true }))`),
-		until(`location.hash.includes("sort=-psnr") && document.querySelectorAll(".row").length === 12`))
+		until(`location.hash.includes("sort=-psnr") && document.querySelector(".toolbar output").innerText === "12 items"`))
 	b.shot("page-campaign")
 	b.step("open an image", chromedp.Click(".row .open"), chromedp.WaitVisible("dialog.viewer #stage"),
 		until(`document.querySelectorAll("#stage .frame img").length === 3 && [...document.querySelectorAll("#stage img")].every((i) => i.complete && i.naturalWidth > 0)`))

@@ -26,6 +26,7 @@ export function Actions({ campaign, done }) {
   const ask = useRef(null);
   const paused = campaign.wanted === "pause" || campaign.phase === "paused" || campaign.phase === "rejected";
   const over = ended(campaign.phase) && campaign.phase !== "rejected";
+  if (campaign.phase === "finished") return null;
   const cancel = (now) => {
     ask.current.close();
     run("cancel", { query: { now } });

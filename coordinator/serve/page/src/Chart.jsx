@@ -16,7 +16,7 @@ function options({ time, log, series, height, xLabel }, width) {
   return {
     width, height, padding: [8, 12, 0, 0], cursor: { drag: { x: true, y: false }, points: { size: 7 } },
     scales: { x: { time: !!time }, y: { distr: log ? 3 : 1, range: log ? undefined : (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
-    axes: [{ ...axis, size: 34, values: time ? (_, ticks) => ticks.map((t) => clock(t)) : undefined, label: xLabel, labelSize: 16, labelFont: "11px system-ui" }, { ...axis, size: 54, values: finite, grid: { ...axis.grid, filter: (_, ticks) => (log ? ticks.map((v) => (isDecade(v) ? v : null)) : ticks) } }],
+    axes: [{ ...axis, size: 34, space: time ? 90 : 50, values: time ? (_, ticks) => ticks.map((t) => clock(t)) : undefined, label: xLabel, labelSize: 16, labelFont: "11px system-ui" }, { ...axis, size: 54, values: finite, grid: { ...axis.grid, filter: (_, ticks) => (log ? ticks.map((v) => (isDecade(v) ? v : null)) : ticks) } }],
     series: [{ label: xLabel ?? "time", value: (_, v) => (time && v ? clock(v) : short(v)) }, ...series.map((s, i) => ({
       label: s.name, stroke: color(`--c${i % 3}`), width: 1.6, dash: dashes[i % 3], points: { show: false }, value: (_, v) => short(v),
     }))],
