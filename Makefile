@@ -114,6 +114,13 @@ attacks: test-packages build runtime ## Run the attacks that last minutes: broke
 	   DDIFF_ATTACKS=1 go -C internal/testbed test -count=1 -timeout 60m -v -run '^TestAttack.*$(ATTACKS)' .; } | \
 		awk '/^ *--- / || /FAIL/ { print; fflush() } /^--- / { n++ } /^--- PASS/ { held++ } END { print "attacks=" n+0 " held=" held+0; exit n != held }'
 
+.PHONY: api-test
+api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 1,000 streams, generated requests (5 minutes)
+	@{ DDIFF_API_ITEMS=100000 DDIFF_API_STREAMS=1000 go test -count=1 -v ./coordinator/serve/... ./api && \
+	   scripts/api-test.sh; } | \
+		awk '/^ *--- FAIL|^FAIL|^- |curl|items=|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
+			END { print last; exit failed || !passed || last !~ / failures=0$$/ }'
+
 .PHONY: restore-photographs
 restore-photographs: runtime ## Degrade ten photographs, restore the files, compare with the truth and classical methods (3 minutes; PHOTOGRAPHS=--no-bm3d)
 	@scripts/packages.sh photographs

