@@ -48,12 +48,14 @@ function usePages(id, query) {
     return () => reading.current?.abort();
   }, [key]);
   const timer = useRef(null);
+  const latest = useRef(read); // the filters may change before the timer fires
+  latest.current = read;
   useEffect(() => () => clearTimeout(timer.current), []);
   useEvents((event) => {
     if (timer.current !== null || (event.kind !== "again" && !ofCampaign(id)(event))) return;
     timer.current = setTimeout(() => {
       timer.current = null;
-      if (!reading.current) read(undefined, []);
+      if (!reading.current) latest.current(undefined, []);
     }, 1500);
   });
   const more = () => { if (state.next && !reading.current) read(state.next, state.items); };
