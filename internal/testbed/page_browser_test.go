@@ -38,10 +38,7 @@ func openBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skip("no chromium on PATH: the page is not tested; apt-get install chromium")
 	}
-	b := &browser{t: t, axe: axe(t), dir: t.TempDir()}
-	if dir := os.Getenv("DDIFF_SCREENSHOTS"); dir != "" {
-		b.dir = dir
-	}
+	b := &browser{t: t, axe: axe(t), dir: os.Getenv("DDIFF_SCREENSHOTS")}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)

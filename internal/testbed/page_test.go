@@ -30,8 +30,11 @@ attempts: 1
 //
 //	pages=N steps=N console_errors=N violations=N script_kb=N
 //
-// and stores screenshots in DDIFF_SCREENSHOTS, if that is set.
+// and stores screenshots in the directory DDIFF_SCREENSHOTS.
 func TestPage(t *testing.T) {
+	if os.Getenv("DDIFF_SCREENSHOTS") == "" {
+		t.Skip("uses the page in a browser for minutes: make page-test")
+	}
 	b := openBrowser(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Minute)
 	defer cancel()
