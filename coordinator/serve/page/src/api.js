@@ -34,7 +34,7 @@ export async function call(method, path, { query, body, type = "application/json
   const json = /json/.test(answer.headers.get("Content-Type") ?? "");
   const value = json && text !== "" ? JSON.parse(text) : text;
   if (answer.ok) return value;
-  throw new ApiError(answer.status, value?.detail ?? value?.title ?? `the coordinator answered ${answer.status}`, value?.errors ?? []);
+  throw new ApiError(answer.status, value?.detail ?? value?.title ?? `the coordinator answered ${answer.status}`, (value?.errors ?? []).map((e) => ({ field: e.location, message: e.message })));
 }
 
 export const get = (path, query, signal) => call("GET", path, { query, signal });

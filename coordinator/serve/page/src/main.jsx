@@ -14,7 +14,7 @@ import { link, useRoute } from "./route.js";
 import { SignIn, SignOut } from "./SignIn.jsx";
 import { Submit } from "./Submit.jsx";
 
-// mayWrite: viewers only look.
+// The roles that may change campaigns.
 const writers = ["submitter", "admin"];
 
 function Screen({ path, query, may }) {
