@@ -146,7 +146,7 @@ func viewed(b *browser, id string) {
 		chromedp.KeyEvent(strings.Repeat(kb.ArrowLeft, 20)), until(`getComputedStyle(document.querySelector("#stage")).getPropertyValue("--cut") === "30%"`),
 		until(`document.querySelector("#stage .over").complete`))
 	b.shot("page-image")
-	const zoomed = `[...document.querySelectorAll("#stage .inner")].map((i) => getComputedStyle(i).transform)`
+	const zoomed = `[...document.querySelectorAll("#stage .inner")].map((i) => getComputedStyle(i).transform.replace(/-?[\d.]+/g, (v) => Math.round(v * 10)))`
 	b.step("zoom", press("+"), chromedp.Focus("#stage"), chromedp.KeyEvent("+"), has("188 %"),
 		until(zoomed+`.every((m, _, all) => m !== "none" && m === all[0])`), chromedp.KeyEvent("0"), has("100 %"))
 	first := evaluate[string](b, "read the address", `location.hash`)
