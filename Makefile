@@ -263,6 +263,16 @@ test-full: test chart-test telemetry-test deploy-test release-test ## Run every 
 fuzz: ## Run each fuzz target for ten seconds (FUZZTIME=1m: for a minute)
 	@scripts/fuzz.sh $(or $(FUZZTIME),10s)
 
+.PHONY: page
+page: ## Build the page of campaigns from its sources; needs npm
+	cd coordinator/serve/page && npm ci --ignore-scripts && npm run build
+
+.PHONY: page-test
+page-test: test-packages build runtime ## Use the page in a browser over a cluster, check its accessibility, write docs/images (2 minutes)
+	@mkdir -p docs/images
+	@DDIFF_SCREENSHOTS=$(CURDIR)/docs/images go -C internal/testbed test -count=1 -timeout 15m -run '^TestPage$$' -v . | \
+		awk 'match($$0, /pages=.*/) { last = substr($$0, RSTART); next } !/^(===|--- PASS|PASS|ok)/ { print } END { print last; exit last == "" }'
+
 .PHONY: generate
 generate: ## Regenerate code; needs protoc (Debian: protobuf-compiler)
 	go build -o bin/protoc-gen-go google.golang.org/protobuf/cmd/protoc-gen-go

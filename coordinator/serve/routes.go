@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"ddiff/api"
+	"ddiff/coordinator/serve/page"
 	"ddiff/manifest"
 )
 
@@ -142,6 +143,7 @@ func (s *Server) register() error {
 
 	s.addCampaigns()
 	s.addItems()
+	s.addCompare()
 	s.addFleet()
 	s.addCallers()
 
@@ -164,10 +166,9 @@ func (s *Server) register() error {
 	outer.HandleFunc("GET "+prefix+"/openapi.json", openapi)
 	s.mux.Handle("/openapi.json", tagged(outer))
 	s.mux.Handle(prefix+"/", tagged(outer))
-	if s.cfg.Page != nil {
-		s.mux.Handle("/", s.cfg.Page)
-	}
-	return nil
+	front, err := page.Handler()
+	s.mux.Handle("/", front)
+	return err
 }
 
 // schemaName names a schema after the type, with the package of another's.

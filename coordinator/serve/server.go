@@ -31,8 +31,6 @@ type Config struct {
 	Tokens Tokens
 	// Tasks and Methods are the catalogue, as ddiff tasks --json and ddiff methods --json print it.
 	Tasks, Methods json.RawMessage
-	// Page answers all paths outside the API. Nil: none.
-	Page http.Handler
 	// Version is that of ddiff.
 	Version string
 	Logger  *slog.Logger

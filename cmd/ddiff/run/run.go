@@ -2,16 +2,20 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/serve/output"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
+	"ddiff/internal/cli/localpage"
 	"ddiff/internal/cli/resultname"
 	"ddiff/manifest"
 )
@@ -57,6 +61,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	f := cmd.Flags()
 	o.AddMain(f)
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the items to run and those already done; write nothing")
+	f.BoolVar(&o.OpenPage, "open", false, "show the campaign in the browser while it runs, until Ctrl-C")
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per finished item, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the table and the counts")
 	o.AddSettings(f)
@@ -70,5 +75,22 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 
 // runEmbedded runs a campaign with everything in this process.
 func runEmbedded(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
-	return embedded.WithCampaign(ctx, spec, o, stdout, stderr, func(e embedded.Campaign) error { return e.Run(ctx, stdout, o.JSON) })
+	var page *localpage.Page
+	err := embedded.WithCampaign(ctx, spec, o, stdout, stderr, func(e embedded.Campaign) (err error) {
+		if o.OpenPage {
+			live := output.NewLive(spec, result.Output{Address: spec.Output, Store: e.Store})
+			e.Read, e.Settled = live.Entered, live.Settled
+			defer func() { live.Ended(err) }()
+			if page, err = localpage.Start(ctx, live, 0); err != nil {
+				return err
+			}
+			page.Show(ctx, stderr)
+		}
+		return e.Run(ctx, stdout, o.JSON)
+	})
+	if page != nil && ctx.Err() == nil {
+		page.Show(ctx, stderr)
+		return errors.Join(err, page.Wait(ctx))
+	}
+	return err
 }

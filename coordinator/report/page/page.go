@@ -33,12 +33,12 @@ var (
 func pageScript() (template.JS, error) {
 	var out strings.Builder
 	out.WriteString("\"use strict\";\n(() => {\n")
-	for _, name := range []string{"page", "tables", "curves", "cards", "viewer", "start"} {
+	for _, name := range []string{"page", "tables", "curves", "cards", "zoom", "viewer", "start"} {
 		text, err := pageScripts.ReadFile("script/" + name + ".js")
 		if err != nil {
 			return "", fmt.Errorf("read script of the page: %w", err)
 		}
-		out.Write(text)
+		out.Write(bytes.ReplaceAll(text, []byte("\nexport "), []byte("\n")))
 		out.WriteByte('\n')
 	}
 	out.WriteString("})();\n")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ddiff/api"
+	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -148,8 +149,21 @@ const maxOutputs = 10_000
 
 // File returns a file of a campaign's output.
 func (c *Cluster) File(ctx context.Context, id, key string) ([]byte, error) {
+	o, err := c.Output(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	data, err := o.Store.Get(ctx, key)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrBadKey) {
+		return nil, api.NewError(api.ErrNotFound, "there is no file "+key)
+	}
+	return data, err
+}
+
+// Output returns the output of a campaign.
+func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) {
 	if c.cfg.Store == nil {
-		return nil, api.NewError(api.ErrRefused, "this program has no access to the store")
+		return result.Output{}, api.NewError(api.ErrRefused, "this program has no access to the store")
 	}
 	c.mu.Lock()
 	output, known := c.outputs[id]
@@ -157,7 +171,7 @@ func (c *Cluster) File(ctx context.Context, id, key string) ([]byte, error) {
 	if !known {
 		record, err := recordOf(ctx, c.cfg, id)
 		if err != nil {
-			return nil, err
+			return result.Output{}, err
 		}
 		output = record.Output // a campaign keeps it for ever
 		c.mu.Lock()
@@ -169,11 +183,7 @@ func (c *Cluster) File(ctx context.Context, id, key string) ([]byte, error) {
 	}
 	store, err := storage.NewPrefixed(c.cfg.Store, output)
 	if err != nil {
-		return nil, fmt.Errorf("open the output of campaign %s: %w", id, err)
+		return result.Output{}, fmt.Errorf("open the output of campaign %s: %w", id, err)
 	}
-	data, err := store.Get(ctx, key)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrBadKey) {
-		return nil, api.NewError(api.ErrNotFound, "there is no file "+key)
-	}
-	return data, err
+	return result.Output{Address: output, Store: store}, nil
 }

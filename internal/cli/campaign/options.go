@@ -33,6 +33,7 @@ type Options struct {
 	DryRun        bool
 	JSON          bool
 	Quiet         bool
+	OpenPage      bool // in the browser
 	// Simulate is the mean time for which each item is held instead of computed; 0 computes.
 	Simulate time.Duration
 

@@ -243,8 +243,9 @@ type Campaign struct {
 	Machine
 	Spec    *manifest.Spec
 	Rows    shard.Rows
-	Keep    func(it *manifest.Item) bool // nil: all
-	Settled func(res manifest.Result)    // sees each item in its final state; nil: nobody
+	Keep    func(it *manifest.Item) bool   // nil: all
+	Settled func(res manifest.Result)      // sees each item in its final state; nil: nobody
+	Read    func(items int, complete bool) // sees how many items the dataset has so far; nil: nobody
 	queue   *embeddedQueue
 	scratch storage.Store
 	Show    *Progress
@@ -293,7 +294,12 @@ func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error 
 		return true
 	}
 	e.Show.changes = changes
-	run, w, err := e.Parts(e.Show.Entered)
+	run, w, err := e.Parts(func(items, steps int, complete bool) {
+		e.Show.Entered(items, steps, complete)
+		if e.Read != nil {
+			e.Read(items, complete)
+		}
+	})
 	if err != nil {
 		return err
 	}

@@ -8,48 +8,10 @@ function approachesOf(row) {
 }
 
 const maxPanels = 48;
-const maxScale = 32;
 
 const viewer = byId("viewer");
 const stage = byId("stage");
-const view = { row: -1, scale: 1, x: 0, y: 0 };
-
-// place applies the zoom: x and y are the offsets of the enlarged picture in shares of its frame.
-function place() {
-  view.x = Math.min(0, Math.max(1 - view.scale, view.x));
-  view.y = Math.min(0, Math.max(1 - view.scale, view.y));
-  stage.style.setProperty("--scale", view.scale);
-  stage.style.setProperty("--x", `${view.x * 100}%`);
-  stage.style.setProperty("--y", `${view.y * 100}%`);
-  stage.classList.toggle("zoomed", view.scale > 1);
-  byId("zoom-level").textContent = `${Math.round(view.scale * 100)} %`;
-}
-
-// zoomAt enlarges by a factor around a point, given in shares of a frame.
-function zoomAt(factor, px, py) {
-  const scale = Math.min(maxScale, Math.max(1, view.scale * factor));
-  view.x = px - (px - view.x) * scale / view.scale;
-  view.y = py - (py - view.y) * scale / view.scale;
-  view.scale = scale;
-  place();
-}
-
-function pan(dx, dy) {
-  view.x += dx;
-  view.y += dy;
-  place();
-}
-
-function resetZoom() {
-  Object.assign(view, { scale: 1, x: 0, y: 0 });
-  place();
-}
-
-// pointIn returns the position of an event in shares of its frame.
-function pointIn(frame, event) {
-  const box = frame.getBoundingClientRect();
-  return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
-}
+let shownRow = -1;
 
 const chosenLayer = () => viewer.querySelector("[name=layer]:checked").value;
 
@@ -58,65 +20,11 @@ function divide(share) {
   stage.style.setProperty("--cut", `${byId("divider").value}%`);
 }
 
-// connectGestures: the wheel and two fingers zoom, a drag pans; it moves the divider of pictures that are not enlarged.
-function connectGestures() {
-  const fingers = new Map();
-  let spread = 0;
-  const distance = () => {
-    const [a, b] = [...fingers.values()];
-    return fingers.size === 2 ? Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY) : 0;
-  };
-  const frameOf = (event) => event.target.closest(".frame");
-  stage.addEventListener("wheel", (event) => {
-    const frame = frameOf(event);
-    if (!frame) return;
-    event.preventDefault();
-    zoomAt(Math.exp(-Math.max(-60, Math.min(60, event.deltaY)) / 200), ...pointIn(frame, event));
-  }, { passive: false });
-  stage.addEventListener("pointerdown", (event) => {
-    if (!frameOf(event)) return;
-    fingers.set(event.pointerId, event);
-    spread = distance();
-  });
-  const lift = (event) => {
-    fingers.delete(event.pointerId);
-    spread = 0;
-  };
-  stage.addEventListener("pointerup", lift);
-  stage.addEventListener("pointercancel", lift);
-  stage.addEventListener("pointerleave", lift);
-  stage.addEventListener("pointermove", (event) => {
-    const before = fingers.get(event.pointerId);
-    const frame = frameOf(event);
-    if (!before || !frame) return;
-    fingers.set(event.pointerId, event);
-    const box = frame.getBoundingClientRect();
-    if (fingers.size === 2) {
-      const [a, b] = [...fingers.values()];
-      const now = distance();
-      const middle = { clientX: (a.clientX + b.clientX) / 2, clientY: (a.clientY + b.clientY) / 2 };
-      if (spread > 0) zoomAt(now / spread, ...pointIn(frame, middle));
-      spread = now;
-    } else if (view.scale === 1 && chosenLayer().startsWith("divide")) {
-      divide(Math.min(1, Math.max(0, pointIn(frame, event)[0])));
-    } else {
-      pan((event.clientX - before.clientX) / box.width, (event.clientY - before.clientY) / box.height);
-    }
-  });
-  stage.addEventListener("dblclick", resetZoom);
-  viewer.addEventListener("keydown", (event) => {
-    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
-    const step = 0.1;
-    const action = {
-      "+": () => zoomAt(1.25, 0.5, 0.5), "=": () => zoomAt(1.25, 0.5, 0.5), "-": () => zoomAt(0.8, 0.5, 0.5), 0: resetZoom,
-      ArrowLeft: () => pan(step, 0), ArrowRight: () => pan(-step, 0), ArrowUp: () => pan(0, step), ArrowDown: () => pan(0, -step),
-      n: () => stepViewer(1), p: () => stepViewer(-1),
-    }[event.key];
-    if (!action || (event.key.startsWith("Arrow") && view.scale === 1)) return;
-    event.preventDefault();
-    action();
-  });
-}
+const zoom = connectZoom(stage, {
+  show: (text) => { byId("zoom-level").textContent = text; },
+  dividing: () => chosenLayer().startsWith("divide"),
+  divide,
+});
 
 // panel shows one picture; over is a second picture for the error map or the divider.
 function panel(title, path, alt, figures, over) {
@@ -151,8 +59,8 @@ function showLayer() {
   stage.dataset.layer = layer;
   byId("error-scale").hidden = layer !== "error";
   byId("divider-label").hidden = !layer.startsWith("divide");
-  if (view.row < 0) return;
-  const over = pathOf(view.row, layer === "divide-measurement" ? "measurement" : "truth");
+  if (shownRow < 0) return;
+  const over = pathOf(shownRow, layer === "divide-measurement" ? "measurement" : "truth");
   for (const img of stage.querySelectorAll(".over")) {
     if (over !== null && img.getAttribute("src") !== over) img.src = over;
   }
@@ -165,8 +73,8 @@ function showLayer() {
 
 function openViewer(row) {
   const rows = approachesOf(row);
-  const moved = view.row < 0 || items.measurement[view.row] !== items.measurement[row];
-  view.row = row;
+  const moved = shownRow < 0 || items.measurement[shownRow] !== items.measurement[row];
+  shownRow = row;
   const name = nameOf(row);
   const c = cellOf(row);
   byId("viewer-title").textContent = name;
@@ -194,29 +102,35 @@ function openViewer(row) {
   byId("viewer-more").textContent = rows.length > maxPanels ? `The first ${maxPanels} of ${rows.length} restorations are shown.` : "";
   stage.replaceChildren(...panels);
   showLayer();
-  if (moved) resetZoom();
+  if (moved) zoom.reset();
   if (!viewer.open) viewer.showModal();
   rememberState(byId("toolbar"), items.id[row]);
 }
 
 // stepViewer opens the next match with another measurement.
 function stepViewer(by) {
-  const from = matches.indexOf(view.row);
+  const from = matches.indexOf(shownRow);
   for (let i = 1; i <= matches.length; i++) {
     const row = matches[(from + by * i + matches.length * i) % matches.length];
-    if (items.measurement[row] !== items.measurement[view.row]) return openViewer(row);
+    if (items.measurement[row] !== items.measurement[shownRow]) return openViewer(row);
   }
 }
 
 function connectViewer() {
-  connectGestures();
+  viewer.addEventListener("keydown", (event) => {
+    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = { n: 1, p: -1 }[event.key];
+    if (step) stepViewer(step);
+    else if (!zoom.key(event.key)) return;
+    event.preventDefault();
+  });
   const forget = () => rememberState(byId("toolbar"), null);
   viewer.addEventListener("cancel", forget); // the Escape key
   viewer.addEventListener("change", showLayer);
   byId("divider").addEventListener("input", () => divide(byId("divider").value / 100));
   for (const [id, action] of [
     ["viewer-close", () => { viewer.close(); forget(); }], ["viewer-previous", () => stepViewer(-1)], ["viewer-next", () => stepViewer(1)],
-    ["zoom-in", () => zoomAt(1.5, 0.5, 0.5)], ["zoom-out", () => zoomAt(1 / 1.5, 0.5, 0.5)], ["zoom-reset", resetZoom],
+    ["zoom-in", () => zoom.at(1.5)], ["zoom-out", () => zoom.at(1 / 1.5)], ["zoom-reset", zoom.reset],
   ]) byId(id).addEventListener("click", action);
   divide(0.5);
 }

@@ -1,0 +1,223 @@
+package output
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ddiff/api"
+	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/serve/listing"
+	"ddiff/internal/redact"
+	"ddiff/manifest"
+)
+
+// campaign is one output as a campaign.
+type campaign struct {
+	id       string
+	output   result.Output
+	announce func()
+	table    *listing.Table
+	begun    time.Time // of a run in this process
+
+	reading sync.Mutex // held by a search
+
+	mu      sync.Mutex
+	version uint64
+	states  map[string]manifest.Outcome // by the item's id
+	lost    map[string]manifest.Result  // items that failed or are dead
+	counts  manifest.Counts             // Items is that of a run in progress
+	record  manifest.Campaign
+	problem string
+	recent  []time.Time // when the last items settled
+	read    bool        // all items are known
+	live    bool        // a run in this process reports
+}
+
+func newCampaign(id string, o result.Output, announce func()) *campaign {
+	return &campaign{
+		id: id, output: o, announce: announce, table: listing.New(), read: true,
+		states: make(map[string]manifest.Outcome), lost: make(map[string]manifest.Result),
+		record: manifest.Campaign{ID: id, Spec: manifest.Spec{Name: id}, Output: redact.Address(o.Address), Wanted: manifest.WantRun, Phase: manifest.PhaseFinished},
+	}
+}
+
+// refresh looks for results that are not known. A run in this process reports its own.
+func (c *campaign) refresh(ctx context.Context) error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.mu.Lock()
+	live := c.live
+	c.mu.Unlock()
+	if live {
+		return nil
+	}
+	known := func(id string) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.states[id] == manifest.OutcomeDone
+	}
+	var found []manifest.Result
+	for r, err := range result.Results(ctx, []result.Output{{Address: c.output.Address, Store: newResults{c.output.Store, known}}}) {
+		if err != nil {
+			return err
+		}
+		r.Log = nil // it is read again with the item
+		found = append(found, r)
+	}
+	slices.SortFunc(found, func(a, b manifest.Result) int {
+		return cmp.Or(cmp.Compare(a.Item.Index, b.Item.Index), cmp.Compare(a.Item.ID, b.Item.ID))
+	})
+	news := false
+	for _, r := range found {
+		news = c.add(r) || news
+	}
+	c.mu.Lock()
+	news = news || c.problem != ""
+	c.problem = ""
+	c.mu.Unlock()
+	if news {
+		c.moved()
+	}
+	return nil
+}
+
+// add enters a result and reports whether it is new.
+func (c *campaign) add(r manifest.Result) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before, known := c.states[r.Item.ID]
+	if known && (before == r.Outcome || before == manifest.OutcomeDone) { // a list of failures is older than a result
+		return false
+	}
+	if !known {
+		c.table.Add([]manifest.Item{r.Item})
+	} else {
+		c.count(before, -1)
+	}
+	c.count(r.Outcome, 1)
+	c.states[r.Item.ID] = r.Outcome
+	delete(c.lost, r.Item.ID)
+	if r.Outcome == manifest.OutcomeDone {
+		c.table.SetResult(&r)
+	} else {
+		c.table.SetState(r.Item.ID, api.State(r.Outcome), r.Reason)
+		c.lost[r.Item.ID] = r
+	}
+	if t := r.Finished; !c.live && !t.IsZero() {
+		if c.record.Submitted.IsZero() || t.Before(c.record.Submitted) {
+			c.record.Submitted = t
+		}
+		if t.After(c.record.Finished) {
+			c.record.Finished = t
+		}
+	}
+	return true
+}
+
+func (c *campaign) count(o manifest.Outcome, n int) {
+	switch o {
+	case manifest.OutcomeDone:
+		c.counts.Done += n
+	case manifest.OutcomeFailed:
+		c.counts.Failed += n
+	case manifest.OutcomeDead:
+		c.counts.Dead += n
+	}
+}
+
+// moved tells those that watch of a change.
+func (c *campaign) moved() {
+	c.mu.Lock()
+	c.version++
+	c.mu.Unlock()
+	c.announce()
+}
+
+func (c *campaign) changes() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
+func (c *campaign) setProblem(err error) {
+	c.mu.Lock()
+	same := c.problem == err.Error()
+	c.problem = err.Error()
+	c.mu.Unlock()
+	if !same {
+		c.moved()
+	}
+}
+
+// rateOver is the time over which the rate is the mean.
+const rateOver = 30 * time.Second
+
+// status counts the items.
+func (c *campaign) status() manifest.CampaignStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	record := c.record
+	s := manifest.Status{ID: c.id, Phase: record.Phase, At: time.Now().UTC(), Problem: c.problem, Complete: c.read, Reason: record.Reason, Counts: c.counts}
+	settled := c.counts.Done + c.counts.Failed + c.counts.Dead
+	s.Counts.Items = max(c.counts.Items, settled)
+	s.Counts.Pending = s.Counts.Items - settled
+	if record.Phase.Ended() {
+		return manifest.CampaignStatus{Campaign: &record, Status: s}
+	}
+	s.Workers = 1
+	c.recent = slices.DeleteFunc(c.recent, func(t time.Time) bool { return time.Since(t) > rateOver })
+	if len(c.recent) > 0 {
+		s.Rate = float64(len(c.recent)) / min(rateOver, max(time.Second, time.Since(record.Submitted))).Seconds()
+		s.Left = float64(s.Counts.Pending) / s.Rate
+	}
+	return manifest.CampaignStatus{Campaign: &record, Status: s}
+}
+
+// result reads the result of an item. stored is its file, if the item is done.
+func (c *campaign) result(ctx context.Context, id string) (r manifest.Result, row api.Item, stored []byte, err error) {
+	index, ok := c.table.Find(id)
+	if !ok {
+		return r, row, nil, api.NewError(api.ErrNotFound, c.id+" has no item "+id)
+	}
+	row = c.table.Item(index)
+	c.mu.Lock()
+	lost, ok := c.lost[id]
+	c.mu.Unlock()
+	if ok {
+		return lost, row, nil, nil
+	}
+	stored, err = c.output.Store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
+	if err == nil {
+		err = json.Unmarshal(stored, &r)
+	}
+	if err != nil {
+		return r, row, nil, fmt.Errorf("read the result of item %s: %w", id, err)
+	}
+	return r, row, stored, nil
+}
+
+// letters lists the dead items, the oldest first.
+func (c *campaign) letters() (api.DeadLetters, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	letters := api.DeadLetters{Dead: []api.DeadLetter{}}
+	for id, r := range c.lost {
+		if r.Outcome != manifest.OutcomeDead {
+			continue
+		}
+		work, err := json.Marshal(r.Item)
+		if err != nil {
+			return letters, fmt.Errorf("encode item %s: %w", id, err)
+		}
+		letters.Dead = append(letters.Dead, api.DeadLetter{
+			ID: id, Reason: r.Reason, Attempts: r.Attempt, Worker: r.Worker, TraceID: r.TraceID, Log: r.Log, Buried: r.Finished, Item: work,
+		})
+	}
+	slices.SortFunc(letters.Dead, func(a, b api.DeadLetter) int { return cmp.Or(a.Buried.Compare(b.Buried), cmp.Compare(a.ID, b.ID)) })
+	return letters, nil
+}

@@ -1,0 +1,116 @@
+package page
+
+import (
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func get(t *testing.T, path string, header ...string) *http.Response {
+	t.Helper()
+	h, err := Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	plain := get(t, "/")
+	defer plain.Body.Close()
+	if kind := plain.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/html") {
+		t.Errorf("the page has the type %q", kind)
+	}
+	known := get(t, "/", "If-None-Match", plain.Header.Get("ETag"))
+	defer known.Body.Close()
+	missing := get(t, "/dist/app.js")
+	defer missing.Body.Close()
+	if known.StatusCode != http.StatusNotModified || missing.StatusCode != http.StatusNotFound {
+		t.Errorf("statuses %d and %d, want 304 and 404", known.StatusCode, missing.StatusCode)
+	}
+}
+
+// maxScript is the largest size of the page's script for a browser, in bytes.
+const maxScript = 100_000
+
+func TestScriptIsSmall(t *testing.T) {
+	t.Parallel()
+	script := get(t, "/app.js", "Accept-Encoding", "gzip")
+	defer script.Body.Close()
+	sent, err := io.ReadAll(script.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sent) > maxScript || script.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("the script has %d bytes with the encoding %q; want gzip and at most %d", len(sent), script.Header.Get("Content-Encoding"), maxScript)
+	}
+	r, err := gzip.NewReader(strings.NewReader(string(sent)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil || !strings.Contains(string(text), "EventSource") {
+		t.Errorf("the script has %d bytes without an event stream, %v", len(text), err)
+	}
+}
+
+// TestPageIsBuilt builds the page again from the locked packages.
+func TestPageIsBuilt(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Skip("npm is not on PATH: dist is not compared with its sources; install npm")
+	}
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	const here, shared = "coordinator/serve/page", "coordinator/report/page"
+	for _, dir := range []string{here + "/src", shared} {
+		if err := os.CopyFS(filepath.Join(work, dir), os.DirFS(filepath.Join(root, dir))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"package.json", "package-lock.json", ".npmrc", "build.mjs"} {
+		data, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(work, here, name), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	npm := func(args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), "npm", args...)
+		cmd.Dir = filepath.Join(work, here)
+		return cmd.CombinedOutput()
+	}
+	if out, err := npm("ci", "--ignore-scripts"); err != nil {
+		t.Skipf("the packages of the page cannot be installed, so dist is not compared with its sources; check the registry of npm: %v\n%s", err, out)
+	}
+	if out, err := npm("run", "build"); err != nil {
+		t.Fatalf("build the page: %v\n%s", err, out)
+	}
+	for _, name := range []string{"app.js", "style.css", "index.html", "icon.svg"} {
+		want, err := os.ReadFile(filepath.Join(work, here, "dist", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := dist.ReadFile("dist/" + name); err != nil || string(got) != string(want) {
+			t.Errorf("dist/%s is not built from src, %v; run: make page", name, err)
+		}
+	}
+}

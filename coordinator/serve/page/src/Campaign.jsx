@@ -1,0 +1,71 @@
+// Campaign.jsx: one campaign: its state, throughput, failures and items.
+
+import { useState } from "preact/hooks";
+import { Actions, ended } from "./Actions.jsx";
+import { address, name } from "./api.js";
+import { left } from "./Campaigns.jsx";
+import { ofCampaign } from "./events.js";
+import { Failures } from "./Failures.jsx";
+import { count, moment, short } from "./format.js";
+import { Item } from "./Item.jsx";
+import { Items } from "./Items.jsx";
+import { Failure, Loading } from "./Message.jsx";
+import { Phase, Progress } from "./Progress.jsx";
+import { useResource } from "./resource.js";
+import { amend, link } from "./route.js";
+import { Throughput } from "./Throughput.jsx";
+
+const states = ["done", "failed", "dead", "running", "pending", "cancelled"];
+
+function Counts({ counts, state }) {
+  return (
+    <ul class="counts" aria-label="Items by state">
+      {states.filter((s) => counts[s] > 0 || s === "done").map((s) => (
+        <li key={s} class={s}>
+          <button type="button" aria-pressed={state === s} onClick={() => amend({ state: state === s ? "" : s })}><strong>{count(counts[s])}</strong> {s}</button>
+        </li>
+      ))}
+      <li class="total">of {count(counts.items)} items</li>
+    </ul>
+  );
+}
+
+function Facts({ campaign: c, status: s }) {
+  const over = ended(c.phase);
+  const facts = [
+    ["Left", over ? null : left(s)], ["Rate", over ? null : `${short(s.rate)} items/s`], ["Workers", over ? null : count(s.workers)],
+    ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.precision ?? c.spec.precision],
+    ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
+  ];
+  return <dl class="facts">{facts.filter(([, v]) => v && v !== "–").map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;
+}
+
+export function Campaign({ id, query, may }) {
+  const path = `campaigns/${name(id)}`;
+  const { value, error, reload } = useResource(path, undefined, ofCampaign(id));
+  const [listed, setListed] = useState([]);
+  if (!value) return error ? <Failure error={error} retry={reload} /> : <Loading />;
+  const { campaign, status } = value;
+  return (
+    <>
+      <p class="kicker"><a href={link(["campaigns"])}>Campaigns</a> / {campaign.id}</p>
+      <div class="head">
+        <h1>{campaign.spec.name || campaign.id} <Phase campaign={campaign} /></h1>
+        <p class="actions">
+          {ended(campaign.phase) && <a class="button" href={address(`${path}/report/index.html`)}>Report</a>}
+          <a class="button" href={link(["compare"], { a: id })}>Compare…</a>
+          {may && <Actions campaign={campaign} done={reload} />}
+        </p>
+      </div>
+      {error && <Failure error={error} retry={reload} />}
+      {[campaign.reason, status.problem, status.warning].filter(Boolean).map((text) => <p key={text} class="notice" role="status">{text}</p>)}
+      <Progress counts={status.counts} />
+      <Counts counts={status.counts} state={query.state} />
+      <Facts campaign={campaign} status={status} />
+      <Throughput status={status} over={ended(campaign.phase)} />
+      {status.counts.failed + status.counts.dead > 0 && <Failures id={id} counts={status.counts} may={may} done={reload} />}
+      <Items id={id} query={query} status={status} listed={setListed} />
+      {query.item && <Item key={query.item} id={id} item={query.item} listed={listed} may={may} done={reload} />}
+    </>
+  );
+}

@@ -1,0 +1,98 @@
+// Compare.jsx: two campaigns, paired by measurement. The server computes what ddiff compare prints.
+
+import { useMemo } from "preact/hooks";
+import { count, fixed, plural } from "./format.js";
+import { Failure, Loading, Message } from "./Message.jsx";
+import { useResource } from "./resource.js";
+import { amend, link } from "./route.js";
+
+const metrics = ["psnr", "ssim", "haarpsi", "residual"];
+
+// interval is a mean with its 95 % interval.
+function Interval({ of: e, sign }) {
+  if (!e || e.mean === undefined || e.mean === null) return "–";
+  return <>{sign && e.mean >= 0 ? "+" : ""}{fixed(e.mean, 3)}{e.half_width !== undefined && <span class="half">± {fixed(e.half_width, 3)}</span>}</>;
+}
+
+// onlyIn lists the settings of an approach that the other one has not.
+const onlyIn = (x, y) => {
+  const other = new Set((y?.settings ?? "").split(";"));
+  return (x?.settings ?? "").split(";").filter((s) => s !== "" && !other.has(s)).join(", ");
+};
+
+function Rows({ versus }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Comparison by problem">
+      <table>
+        <caption>Mean of A − B over images with its 95 % interval; p by Wilcoxon's signed-rank test, with Holm's correction.</caption>
+        <thead><tr><th scope="col">Problem</th><th scope="col">A</th><th scope="col">B</th><th scope="col" class="num">Mean A</th><th scope="col" class="num">Mean B</th><th scope="col" class="num">A − B</th><th scope="col" class="num">p</th></tr></thead>
+        <tbody>{versus.rows.map((r, i) => (
+          <tr key={i}>
+            <th scope="row">{r.task}<span class="half">σ {String(r.sigma)}</span></th>
+            <td>{r.a.method}<span class="half">{onlyIn(r.a, r.b)}</span></td><td>{r.b.method}<span class="half">{onlyIn(r.b, r.a)}</span></td>
+            <td class="num"><Interval of={r.mean_a} /></td><td class="num"><Interval of={r.mean_b} /></td>
+            <td class={r.difference?.mean < 0 ? "num loss" : "num win"}><Interval of={r.difference} sign /></td>
+            <td class="num">{r.p_holm === undefined ? "–" : r.p_holm.toPrecision(2)}</td>
+          </tr>
+        ))}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function Largest({ images, a, b }) {
+  const shown = images.toSorted((x, y) => Math.abs(y.value_a - y.value_b) - Math.abs(x.value_a - x.value_b)).slice(0, 12);
+  return (
+    <section aria-labelledby="largest">
+      <h2 id="largest">Largest differences</h2>
+      <table class="list">
+        <thead><tr><th scope="col">Image</th><th scope="col" class="num">A</th><th scope="col" class="num">B</th><th scope="col" class="num">A − B</th></tr></thead>
+        <tbody>{shown.map((d) => (
+          <tr key={d.item_a + d.item_b}>
+            <th scope="row">{d.image}<span class="half">{d.task}</span></th>
+            <td class="num" data-label="A"><a href={link(["campaigns", a], { item: d.item_a })}>{fixed(d.value_a, 2)}</a></td>
+            <td class="num" data-label="B"><a href={link(["campaigns", b], { item: d.item_b })}>{fixed(d.value_b, 2)}</a></td>
+            <td class="num" data-label="A − B">{fixed(d.value_a - d.value_b, 2)}</td>
+          </tr>
+        ))}</tbody>
+      </table>
+    </section>
+  );
+}
+
+export function Compare({ query }) {
+  const { a, b, metric } = query;
+  const list = useResource("campaigns");
+  const both = a && b && a !== b;
+  const { value, error, reload } = useResource(both ? "compare" : null, { a, b, metric });
+  const names = useMemo(() => (list.value?.campaigns ?? []).map((c) => c.campaign.id).reverse(), [list.value]);
+  const choice = (side) => (
+    <label>{side.toUpperCase()} <select value={query[side] ?? ""} onChange={(e) => amend({ [side]: e.target.value })}>
+      <option value="">choose</option>{[...new Set([...names, query[side]].filter(Boolean))].map((n) => <option key={n}>{n}</option>)}
+    </select></label>
+  );
+  let body = <Message title="Choose two campaigns">Both must have restored the same measurements: the same images, tasks, noise and seed.</Message>;
+  if (both && error && !value) body = <Failure error={error} retry={reload} />;
+  else if (both && !value) body = <Loading />;
+  else if (both) {
+    body = (
+      <>
+        <p>{plural(value.images.length, "measurement")} in both.
+          {value.only_a && ` ${count(value.only_a.length)} problems in A alone.`}{value.only_b && ` ${count(value.only_b.length)} problems in B alone.`}</p>
+        <Rows versus={value} />
+        {(value.unequal ?? []).map((u) => <p key={u.field} class="notice">{u.field} differs: {(u.a ?? []).join(", ")} in A, {(u.b ?? []).join(", ")} in B.</p>)}
+        <Largest images={value.images} a={a} b={b} />
+      </>
+    );
+  }
+  return (
+    <>
+      <div class="head"><h1>Compare</h1></div>
+      <form class="toolbar" onSubmit={(e) => e.preventDefault()}>
+        {choice("a")}{choice("b")}
+        <label>Metric <select value={metric ?? "psnr"} onChange={(e) => amend({ metric: e.target.value })}>{metrics.map((m) => <option key={m}>{m}</option>)}</select></label>
+      </form>
+      {body}
+    </>
+  );
+}

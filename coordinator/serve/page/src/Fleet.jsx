@@ -1,0 +1,94 @@
+// Fleet.jsx: coordinators, queue, store and workers.
+
+import { ofFleet } from "./events.js";
+import { ago, count, moment, plural, short } from "./format.js";
+import { Failure, Loading, Message } from "./Message.jsx";
+import { useResource } from "./resource.js";
+import { link } from "./route.js";
+
+function stateOf(w) {
+  if (w.hung) return ["hung", w.hung];
+  if (w.draining) return ["draining", ""];
+  if (w.suspended) return ["suspended", w.suspended_campaign ? `from ${w.suspended_campaign}: ${w.suspended}` : w.suspended];
+  const refused = Object.entries(w.refused ?? {});
+  return ["ready", refused.map(([c, reason]) => `leases nothing of ${c}: ${reason}`).join("; ")];
+}
+
+function Worker({ worker: w }) {
+  const [state, why] = stateOf(w);
+  const stale = Date.now() - new Date(w.at) > 60_000;
+  return (
+    <tr>
+      <th scope="row">{w.name}<span class="half">{w.version}</span></th>
+      <td><span class={`badge phase ${stale ? "dead" : state}`}>{stale ? "silent" : state}</span>{why && <span class="half bad">{why}</span>}</td>
+      <td>{w.provider} {w.device}<span class="half">{w.auto || (w.precisions ?? []).join(", ")}</span></td>
+      <td class="wide">{w.campaign ? <a href={link(["campaigns", w.campaign])}>{w.campaign}</a> : "–"}{w.item && <span class="half">{w.item}</span>}</td>
+      <td class="num" data-label="held">{count(w.held)}</td>
+      <td class="num" data-label="settled">{count(w.items)}</td>
+      <td class="num" data-label="steps/s">{w.steps_per_second ? short(w.steps_per_second) : "–"}</td>
+      <td class="num" data-label="beat">{ago(w.at)}</td>
+    </tr>
+  );
+}
+
+function Parts({ cluster: c }) {
+  return (
+    <dl class="facts">
+      <div><dt>Leader</dt><dd>{c.leader ? <>{c.leader.name} <span class="half">since {moment(c.leader.since)}</span></> : <span class="bad">none</span>}</dd></div>
+      {c.coordinators.map((k) => (
+        <div key={k.id}><dt>Coordinator{k.name === c.answered ? ", answers" : ""}</dt><dd>{k.name} <span class="half">beat {ago(k.at)}</span>{k.store && <span class="half bad">{k.store}</span>}</dd></div>
+      ))}
+      <div><dt>NATS</dt><dd>{c.nats || "–"}</dd></div>
+      <div><dt>Store</dt><dd>{c.store || "–"}</dd></div>
+    </dl>
+  );
+}
+
+function Queue({ queues, streams }) {
+  return (
+    <>
+      {queues.length === 0 ? <p class="muted">No item waits.</p> : (
+        <table class="list">
+          <thead><tr><th scope="col">Campaign</th><th scope="col">Priority</th><th scope="col" class="num">Waiting</th><th scope="col" class="num">In flight</th></tr></thead>
+          <tbody>{queues.map((q) => (
+            <tr key={q.campaign}>
+              <th scope="row"><a href={link(["campaigns", q.campaign])}>{q.campaign}</a></th><td>{q.priority}</td>
+              <td class="num" data-label="waiting">{count(q.waiting)}</td><td class="num" data-label="in flight">{count(q.in_flight)}</td>
+            </tr>
+          ))}</tbody>
+        </table>
+      )}
+      <dl class="facts streams">{streams.map((s) => (
+        <div key={s.name}><dt>{s.name}</dt><dd>{count(s.messages)} messages <span class="half">{(s.bytes / 1e6).toFixed(1)} MB{s.max_bytes > 0 ? ` of ${(s.max_bytes / 1e6).toFixed(0)}` : ""}</span></dd></div>
+      ))}</dl>
+    </>
+  );
+}
+
+export function Fleet() {
+  const workers = useResource("workers", undefined, ofFleet);
+  const cluster = useResource("cluster", undefined, ofFleet);
+  const error = workers.error ?? cluster.error;
+  if (!workers.value || !cluster.value) return error ? <Failure error={error} retry={() => { workers.reload(); cluster.reload(); }} /> : <Loading />;
+  const all = workers.value.workers;
+  return (
+    <>
+      <div class="head"><h1>Fleet</h1></div>
+      {error && <Failure error={error} />}
+      <Parts cluster={cluster.value} />
+      <section aria-labelledby="workers">
+        <h2 id="workers">{plural(all.length, "worker")}</h2>
+        {all.length === 0 ? <Message title="No worker runs">Start one on each device: <code>ddiff worker --nats nats://host:4222</code>.</Message> : (
+          <table class="list">
+            <thead><tr>
+              <th scope="col">Worker</th><th scope="col">State</th><th scope="col">Device</th><th scope="col">Last lease</th>
+              <th scope="col" class="num">Held</th><th scope="col" class="num">Settled</th><th scope="col" class="num">Steps/s</th><th scope="col" class="num">Beat</th>
+            </tr></thead>
+            <tbody>{all.map((w) => <Worker key={w.name} worker={w} />)}</tbody>
+          </table>
+        )}
+      </section>
+      <section aria-labelledby="queue"><h2 id="queue">Queue</h2><Queue {...cluster.value} /></section>
+    </>
+  );
+}

@@ -1,0 +1,35 @@
+// SignIn.jsx: a token becomes a session. The page never stores the token.
+
+import { useState } from "preact/hooks";
+import { call, post } from "./api.js";
+
+export function SignIn({ done }) {
+  const [error, setError] = useState(null);
+  const send = async (event) => {
+    event.preventDefault();
+    try {
+      await post("session", { body: { token: new FormData(event.target).get("token").trim() } });
+      done();
+    } catch (e) {
+      setError(e);
+    }
+  };
+  return (
+    <form class="message signin" onSubmit={send}>
+      <h1>Sign in</h1>
+      <p class="muted">An administrator makes a token with <code>ddiff token create</code>.</p>
+      <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus /></label>
+      <button class="primary">Sign in</button>
+      {error && <p role="alert" class="bad">{error.status === 401 ? "This token is unknown or revoked." : error.message}</p>}
+    </form>
+  );
+}
+
+export function SignOut({ me, done }) {
+  if (!me || me.open) return null;
+  const leave = async () => {
+    await call("DELETE", "session");
+    done();
+  };
+  return <span class="who muted">{me.owner} ({me.role}) <button type="button" onClick={leave}>Sign out</button></span>;
+}

@@ -1,0 +1,266 @@
+package testbed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// pageCampaign has six photographs and two tasks.
+const pageCampaign = `name: photographs
+dataset: {path: '%s', size: 64, fit: resize}
+tasks: [super_resolution, inpaint_box]
+steps: %d
+attempts: 1
+`
+
+// TestPage uses the page in a browser, as people do, over a cluster of real processes: it submits a campaign, watches it, pauses it,
+// retries a dead item, opens images, compares two campaigns, and goes on with another coordinator when one dies. It prints
+//
+//	pages=N steps=N console_errors=N violations=N script_kb=N
+//
+// and stores screenshots in the directory DDIFF_SCREENSHOTS.
+func TestPage(t *testing.T) {
+	if os.Getenv("DDIFF_SCREENSHOTS") == "" {
+		t.Skip("uses the page in a browser for minutes: make page-test")
+	}
+	b := openBrowser(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	c, err := Start(ctx, Options{Dir: dir, Program: program})
+	t.Cleanup(c.Stop)
+	must(t, err)
+	if _, err = prepare(ctx, c, dir); err != nil { // uploads the photographs
+		t.Fatal(err)
+	}
+	local(b, c)
+	var listen []string
+	for range 2 {
+		address, err := FreeAddress(ctx)
+		must(t, err)
+		listen = append(listen, address)
+		_, err = c.AddCoordinator(ctx, "--listen", address)
+		must(t, err)
+	}
+	front := forward(t, listen[0])
+	b.base = "http://" + front.address + "/"
+
+	b.step("open the empty list", window(1280, 900, "light"), b.open(""), has("No campaigns yet"))
+	b.audit("empty list")
+	id := submitted(b, c)
+	damage := filepath.Join(c.S3.Root, Dataset, "coffee.png")
+	photograph, err := os.ReadFile(damage)
+	must(t, err)
+	b.step("wait for the items", has("of 12 items"))
+	must(t, os.Remove(damage))
+	_, err = c.AddWorker(ctx, "--batch", "1")
+	must(t, err)
+	followed(b)
+	must(t, os.WriteFile(damage, photograph, 0o644))
+	retried(b)
+	viewed(b, id)
+
+	file := filepath.Join(dir, "other.yaml")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, pageCampaign, c.Images(), 30), 0o644))
+	_, err = c.Output(ctx, "submit", file, "--watch")
+	must(t, err)
+	compared(b)
+	looked(b, id)
+	size := b.scriptBytes()
+
+	b.expectOutage()
+	c.Coordinators[0].Kill()
+	b.step("notice the loss", has("The coordinator does not answer"))
+	front.to.Store(&listen[1])
+	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 2`))
+
+	if len(b.console) > 0 {
+		t.Errorf("the console of the browser shows %q", b.console)
+	}
+	if kb := (size + 999) / 1000; kb == 0 || kb > 100 {
+		t.Errorf("the script has %d kB, want at most 100", kb)
+	}
+	t.Logf("pages=%d steps=%d console_errors=%d violations=%d script_kb=%d", b.pages, b.steps, len(b.console), b.violations, (size+999)/1000)
+}
+
+// submitted submits a campaign from the form, and returns its id.
+func submitted(b *browser, c *Cluster) string {
+	text := fmt.Sprintf(pageCampaign, c.Images(), 40)
+	b.step("open the form", press("Submit a campaign"), chromedp.WaitVisible("#spec"))
+	b.step("type a wrong campaign",
+		script(`const spec = document.querySelector("#spec"); spec.focus(); spec.select()`), chromedp.KeyEvent(kb.Delete),
+		chromedp.SendKeys("#spec", strings.Replace(text, "inpaint_box", "inpaint_bx", 1)), until(`document.querySelector(".problems")?.innerText.includes("inpaint_bx")`),
+		until(`document.querySelector(".submit button.primary").disabled`))
+	b.step("correct it", script(fmt.Sprintf(`const spec = document.querySelector("#spec"); spec.value = %q; spec.dispatchEvent(new InputEvent("input", { bubbles: true }))`, text)),
+		has("This campaign is valid: 12 items of 6 images"))
+	b.audit("form")
+	b.shot("page-submit")
+	b.step("submit it", chromedp.Click(".submit button.primary"), until(`location.hash.startsWith("#/campaigns/photographs-")`))
+	return evaluate[string](b, "read the id", `location.hash.split("/")[2]`)
+}
+
+const doneCount = `Number(document.querySelector(".counts .done strong")?.innerText)`
+
+// followed sees the campaign of the page move, pauses and resumes it, and waits for its end.
+func followed(b *browser) {
+	b.step("watch it move", until(doneCount+` >= 2`))
+	b.step("pause it", press("Pause"), until(`document.querySelector(".head .phase").innerText.startsWith("paused")`))
+	b.audit("paused campaign")
+	b.step("resume it", press("Resume"), until(`document.querySelector(".head .phase").innerText === "running"`))
+	b.step("watch it further", until(doneCount+` >= 5`))
+	b.shot("page-running")
+	b.step("wait for its end", has("2 items without a result"), until(`document.querySelector(".head .phase").innerText === "finished"`))
+	b.audit("campaign with failures")
+}
+
+// retried retries the items whose photograph was missing.
+func retried(b *browser) {
+	b.step("filter by a dead item", chromedp.Click(".counts .dead button"), until(`document.querySelectorAll(".row").length === 2`), has("coffee"))
+	b.shot("page-failures")
+	b.step("retry", press("Retry all"), until(doneCount+` === 12`), until(`document.querySelector(".head .phase").innerText === "finished"`))
+	b.step("clear the filter", press("Clear the filters"), until(`document.querySelector(".toolbar output").innerText === "12 items"`))
+}
+
+// viewed opens an image, divides it, zooms, and steps to the next.
+func viewed(b *browser, id string) {
+	b.step("sort by the score", script(`const sort = document.querySelector("[name=sort]"); sort.value = "-psnr"; sort.dispatchEvent(new Event("change", { bubbles: true }))`),
+		until(`location.hash.includes("sort=-psnr") && document.querySelector(".toolbar output").innerText === "12 items"`))
+	b.shot("page-campaign")
+	b.step("open an image", chromedp.Click(".row .open"), chromedp.WaitVisible("dialog.viewer #stage"),
+		until(`document.querySelectorAll("#stage .frame img").length === 3 && [...document.querySelectorAll("#stage img")].every((i) => i.complete && i.naturalWidth > 0)`))
+	b.step("wait for the curves", chromedp.WaitVisible(".viewer .u-wrap canvas"))
+	b.audit("image")
+	b.step("divide it", chromedp.Click(`[name=layer][value=measurement]`), chromedp.WaitVisible(`.slide input`), chromedp.Focus(`.slide input`),
+		chromedp.KeyEvent(strings.Repeat(kb.ArrowLeft, 20)), until(`getComputedStyle(document.querySelector("#stage")).getPropertyValue("--cut") === "30%"`),
+		until(`document.querySelector("#stage .over").complete`))
+	b.shot("page-image")
+	const zoomed = `[...document.querySelectorAll("#stage .inner")].map((i) => getComputedStyle(i).transform.replace(/-?[\d.]+/g, (v) => Math.round(v * 10)))`
+	b.step("zoom", press("+"), chromedp.Focus("#stage"), chromedp.KeyEvent("+"), has("188 %"),
+		until(zoomed+`.every((m, _, all) => m !== "none" && m === all[0])`), chromedp.KeyEvent("0"), has("100 %"))
+	first := evaluate[string](b, "read the address", `location.hash`)
+	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#item-title")`, first)))
+	b.step("read its attempts", press("Attempts and log"), has("Attempt 1"), press("Settings"), has("super_resolution"))
+	b.step("close it", chromedp.KeyEvent(kb.Escape), until(`!location.hash.includes("item=") && !document.querySelector("dialog.viewer")`))
+	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(`document.documentElement.dataset.ready === "1"`),
+		until(`[...document.images].filter((i) => i.loading !== "lazy").every((i) => i.complete && i.naturalWidth > 0)`))
+}
+
+// compared chooses two campaigns in the list and compares them.
+func compared(b *browser) {
+	b.step("choose two campaigns", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 2`),
+		chromedp.Click(".campaigns tbody tr:nth-child(1) input"), chromedp.Click(".campaigns tbody tr:nth-child(2) input"))
+	b.audit("list")
+	b.shot("page-campaigns")
+	b.step("compare them", press("Compare 2 of 2"), has("12 measurements in both"), has("inpaint_box"))
+	b.audit("comparison")
+	b.shot("page-compare")
+}
+
+// looked looks at the fleet, at a phone's size in the dark, and ends at the list.
+func looked(b *browser, id string) {
+	b.step("open the fleet", b.open("#/fleet"), has("worker-1"), has("coordinator-2"))
+	b.audit("fleet")
+	b.shot("page-fleet")
+	for _, screen := range []string{"#/campaigns", "#/campaigns/" + id, "#/fleet", "#/submit", "#/compare"} {
+		b.step("open "+screen+" on a phone", window(360, 740, "dark"), b.open(screen), until(`document.querySelector("h1")`))
+		b.audit("phone " + screen)
+	}
+	b.step("go back to the list", window(1280, 900, "light"), b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 2`))
+}
+
+// forwarder passes connections to an address that can change, as the address of a service does.
+type forwarder struct {
+	address string
+	to      atomic.Pointer[string]
+}
+
+func forward(t *testing.T, to string) *forwarder {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { l.Close() })
+	f := &forwarder{address: l.Addr().String()}
+	f.to.Store(&to)
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer in.Close()
+				out, err := new(net.Dialer).DialContext(t.Context(), "tcp", *f.to.Load())
+				if err != nil {
+					return
+				}
+				defer out.Close()
+				go func() {
+					defer in.Close()
+					io.Copy(in, out) //nolint:errcheck // either end closes
+				}()
+				io.Copy(out, in) //nolint:errcheck // either end closes
+			}()
+		}
+	}()
+	return f
+}
+
+// pageAddress is the line that ddiff view and ddiff run --open print.
+var pageAddress = regexp.MustCompile(`page: (http://localhost:\d+/)`)
+
+// local looks at a run in progress, and at its output with ddiff view.
+func local(b *browser, c *Cluster) {
+	out := filepath.Join(b.t.TempDir(), "photographs")
+	serve(b, c, "run", filepath.Join(root, "examples", "images"), "--task", "super_resolution", "--size", "64", "--steps", "40", "--batch", "1", "--out", out, "--open")
+	b.step("open a run", window(1280, 900, "light"), b.open("#/campaigns"), chromedp.Click(".campaigns th a"),
+		until(doneCount+` >= 1 && document.querySelector(".head .phase").innerText === "running"`))
+	b.step("watch it end", until(doneCount+` === 6 && document.querySelector(".head .phase").innerText === "finished"`))
+	b.step("open its report", press("Report"), until(`document.documentElement.dataset.ready === "1"`))
+	serve(b, c, "view", out)
+	b.step("view the output", b.open("#/campaigns/photographs"), until(`document.querySelectorAll(".row").length === 6`), until(`!document.body.innerText.includes("Pause")`))
+	b.step("open an image of it", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"))
+	b.audit("output")
+}
+
+// serve starts a program with a page on this machine, and leaves it running.
+func serve(b *browser, c *Cluster, args ...string) {
+	b.t.Helper()
+	cmd := c.Command(b.t.Context(), args...)
+	out, err := os.CreateTemp(b.t.TempDir(), "output")
+	must(b.t, err)
+	cmd.Stdout, cmd.Stderr = out, out
+	must(b.t, cmd.Start())
+	b.t.Cleanup(func() {
+		must(b.t, cmd.Process.Signal(os.Interrupt))
+		_ = cmd.Wait() // its exit code is that of an interrupt
+	})
+	b.step("wait for "+args[0], chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		for {
+			text, err := os.ReadFile(out.Name())
+			if err != nil {
+				return err
+			}
+			if found := pageAddress.FindSubmatch(text); found != nil {
+				b.base = string(found[1])
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("%w: %s", ctx.Err(), text)
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}))
+}
