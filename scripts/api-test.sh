@@ -6,7 +6,7 @@ dir=$(mktemp -d)
 processes=
 trap 'for p in $processes; do kill "$p" 2>/dev/null || true; done; wait; rm -rf "$dir"' EXIT
 python3 -m venv "$dir/python"
-"$dir/python/bin/pip" -q install schemathesis==4.32.5
+"$dir/python/bin/pip" -q install schemathesis==4.32.5 httpx==0.28.1
 port=$("$dir/python/bin/python" -c 'import socket
 pair = [socket.socket() for _ in "ab"]
 for s in pair: s.bind(("127.0.0.1", 0))
@@ -24,6 +24,10 @@ done
 export DDIFF_TOKEN
 printf 'name: api\ndataset: {path: %s/examples/images, size: 64}\ntasks: [denoise]\n' "$PWD" >"$dir/campaign.yaml"
 bin/ddiff submit "$dir/campaign.yaml" --server "$api"
+# The lines of Python in docs/api.md.
+awk '/^```python/ { on = 1; next } /^```/ { on = 0 } on' docs/api.md |
+	sed "s|http://localhost:8080|$api|; s|timeout=60|&, headers={'Authorization': 'Bearer $DDIFF_TOKEN'}|" >"$dir/lines.py"
+(cd "$dir" && python/bin/python lines.py)
 # A campaign that the schema admits may still be wrong: positive_data_acceptance does not apply.
 "$dir/python/bin/schemathesis" run "$api/openapi.json" --url "$api/api/v1" -H "Authorization: Bearer $DDIFF_TOKEN" --exclude-path-regex 'events$' \
 	--phases coverage,fuzzing --max-examples "${EXAMPLES:-30}" --request-timeout 70 --exclude-checks positive_data_acceptance

@@ -43,11 +43,11 @@ func commands(t *testing.T, document string) []string {
 	t.Helper()
 	var out []string
 	for _, block := range fence.FindAllStringSubmatch(read(t, document), -1) {
-		// TestDocumentedCampaigns reads YAML, TestNewMethod Go, make programs-test Python; the others are pictures, formulas and files.
+		// TestDocumentedCampaigns reads YAML, TestNewMethod Go, make programs-test and make api-test Python; the others are pictures, formulas and files.
 		switch language := block[1]; {
 		case language == "sh":
 		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && document == "docs/new-method.md",
-			language == "python" && document == "docs/scripting.md",
+			language == "python" && slices.Contains([]string{"docs/scripting.md", "docs/api.md"}, document),
 			(language == "" || language == "text") && !regexp.MustCompile(`(?m)^(ddiff|make) `).MatchString(block[2]):
 			continue
 		default:
@@ -90,7 +90,7 @@ var how = []commandRow{
 	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
 	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
 	{begin: `ddiff worker`, code: "9", flags: "--device cpu --nats nats://127.0.0.1:1 --nats-wait 0s"},
-	{begin: `ddiff (submit|list|status|workers|logs|pause|resume|cancel|retry|delete|gc)`, code: "9",
+	{begin: `ddiff (submit|list|status|workers|logs|pause|resume|cancel|retry|delete|gc|token)`, code: "9",
 		flags: "--nats nats://127.0.0.1:1 --nats-wait 0s"}, // after the command has accepted its flags
 	{begin: `ddiff run photo.png --operator`, flags: "--size 64 --steps 2"},
 	{begin: `ddiff run`, flags: "--size 32 --steps 2 --limit 1"},

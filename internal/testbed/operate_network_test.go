@@ -44,7 +44,7 @@ func TestOperateProxy(t *testing.T) {
 		defer mu.Unlock()
 		return requests[host]
 	}
-	take(t, []step{
+	takeSteps(t, []step{
 		{"campaign", func(t *testing.T) {
 			begin(t, c.NewCoordinator("--nats-wait", "30s"), "coordinator is ready", env...)
 			begin(t, c.NewWorker("--nats-wait", "30s", "--simulate", "20ms"), "worker is ready", env...)
@@ -76,7 +76,7 @@ func TestOperateIPv6(t *testing.T) {
 	operating(t)
 	c := startCluster(t, Options{SecureS3: true, NATS: NATSOptions{Secure: true, Host: "::1"}})
 	address := strings.Replace(listening(t), "127.0.0.1", "[::1]", 1)
-	take(t, []step{
+	takeSteps(t, []step{
 		{"campaign", func(t *testing.T) {
 			begin(t, c.NewCoordinator("--nats-wait", "30s", "--health-listen", address, "--metrics-listen", address), "coordinator is ready")
 			worker(t, c, "--simulate", "20ms")
@@ -107,7 +107,7 @@ func TestOperateHungStore(t *testing.T) {
 	begin(t, c.NewWorker("--nats-wait", "30s", "--simulate", "200ms", "--health-listen", solve), "worker is ready")
 	compose := composeHealth(t, lead)
 	var id string
-	take(t, []step{
+	takeSteps(t, []step{
 		{"ready", func(t *testing.T) {
 			wantProbe(t, lead, "/readyz", http.StatusOK)
 			wantProbe(t, solve, "/readyz", http.StatusOK)
@@ -191,5 +191,5 @@ func TestOperateCollector(t *testing.T) {
 			}
 		}})
 	}
-	take(t, steps)
+	takeSteps(t, steps)
 }

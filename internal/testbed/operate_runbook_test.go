@@ -91,5 +91,5 @@ func TestOperateRunbook(t *testing.T) {
 			}
 		}})
 	}
-	take(t, steps)
+	takeSteps(t, steps)
 }

@@ -22,8 +22,8 @@ func operating(t *testing.T) {
 	}
 }
 
-// take takes steps in their order. The last line of `make operate-test` counts them.
-func take(t *testing.T, steps []step) {
+// takeSteps takes steps in their order. The last line of `make operate-test` counts them.
+func takeSteps(t *testing.T, steps []step) {
 	t.Helper()
 	for _, s := range steps {
 		t.Run(s.name, s.run)

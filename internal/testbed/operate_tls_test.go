@@ -78,5 +78,5 @@ func TestOperateTLS(t *testing.T) {
 			}
 		}})
 	}
-	take(t, steps)
+	takeSteps(t, steps)
 }

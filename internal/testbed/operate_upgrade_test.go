@@ -72,7 +72,7 @@ func TestOperateUpgrade(t *testing.T) {
 	for _, p := range c.Workers {
 		steps = append(steps, step{p.Name, func(t *testing.T) { replace(t, p, "worker is ready") }})
 	}
-	take(t, append(steps,
+	takeSteps(t, append(steps,
 		step{"versions", func(t *testing.T) {
 			var all []struct{ Version string }
 			out, err := c.Output(t.Context(), "workers", "--json")

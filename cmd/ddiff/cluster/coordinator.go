@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"ddiff/cmd/ddiff/lookup"
 	"ddiff/coordinator"
 	"ddiff/coordinator/serve"
 	"ddiff/coordinator/serve/cluster"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
+	"ddiff/internal/cli/catalogue"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -245,11 +245,15 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 	if o.api.address == "" {
 		return func() {}, nil
 	}
-	tasks, err := lookup.Tasks(o.catalogue)
+	all, _, err := catalogue.Tasks(o.catalogue)
 	if err != nil {
 		return nil, err
 	}
-	methods, err := lookup.Methods(o.catalogue.Methods)
+	tasks, err := json.Marshal(all)
+	if err != nil {
+		return nil, err
+	}
+	methods, err := json.Marshal(catalogue.Methods(o.catalogue.Methods))
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ type listening struct{ lifecycle.Service }
 // start serves at the address of the flags. The error is that of cli.Usage when the address cannot be used.
 func (a apiFlags) start(ctx context.Context, s *serve.Server) (*listening, error) {
 	l := &listening{}
-	return l, l.Start(context.WithoutCancel(ctx), func(ctx context.Context, ready func()) error {
+	err := l.Start(context.WithoutCancel(ctx), func(ctx context.Context, ready func()) error {
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", a.address)
 		if err != nil {
 			return cli.Usage(fmt.Errorf("--listen: %w", err))
@@ -66,4 +66,5 @@ func (a apiFlags) start(ctx context.Context, s *serve.Server) (*listening, error
 		ready()
 		return s.Serve(ctx, listener, a.tls)
 	})
+	return l, err
 }

@@ -12,9 +12,9 @@ import (
 
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
+	"ddiff/internal/cli/catalogue"
 	"ddiff/restore/method"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior"
 )
 
 func newTasksCommand(c shard.Catalogue) *cobra.Command {
@@ -27,52 +27,8 @@ func newTasksCommand(c shard.Catalogue) *cobra.Command {
 	return cmd
 }
 
-// taskInfo is one task with the settings of the first method, DDiff, in every preset.
-type taskInfo struct {
-	Name    string                     `json:"name"`
-	About   string                     `json:"about"`
-	Params  map[string]float64         `json:"params"`
-	Presets map[string]method.Settings `json:"presets"`
-}
-
-// Tasks returns the output of ddiff tasks --json.
-func Tasks(c shard.Catalogue) (json.RawMessage, error) {
-	infos, _, err := taskInfos(c)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(infos)
-}
-
-// taskInfos returns the tasks, and the length of the bundled prior's schedule.
-func taskInfos(c shard.Catalogue) ([]taskInfo, int, error) {
-	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		return nil, 0, err
-	}
-	methods := c.Methods
-	first, total := methods.Infos()[0], p.Schedule.Steps()
-	var infos []taskInfo
-	for _, t := range c.Operators.Tasks() {
-		params, err := t.Parameters.Complete(nil)
-		if err != nil {
-			return nil, 0, err
-		}
-		info := taskInfo{t.Name, t.Doc, params, map[string]method.Settings{}}
-		for _, name := range methods.Presets() {
-			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: t.Name}, total)
-			if err != nil {
-				return nil, 0, err
-			}
-			info.Presets[name] = s
-		}
-		infos = append(infos, info)
-	}
-	return infos, total, nil
-}
-
 func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
-	infos, total, err := taskInfos(c)
+	infos, total, err := catalogue.Tasks(c)
 	if err != nil {
 		return err
 	}

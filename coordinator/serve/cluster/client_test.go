@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"errors"
 	"testing"
 
 	"ddiff/api"
@@ -17,7 +18,7 @@ func TestClientEqualsBoard(t *testing.T) {
 	done := f.campaign("done", "", func(c *manifest.Campaign) { c.Phase = manifest.PhaseFinished })
 	same := func(name string, local, http error) {
 		t.Helper()
-		if local == nil || http == nil || serve.Problem(local).Detail != http.Error() || serve.Problem(local).Unwrap() != wantCondition(http) {
+		if local == nil || http == nil || serve.Problem(local).Detail != http.Error() || !errors.Is(serve.Problem(local).Unwrap(), wantCondition(http)) {
 			t.Errorf("%s: %v, and over HTTP %v", name, local, http)
 		}
 	}

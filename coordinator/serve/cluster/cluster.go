@@ -286,7 +286,8 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 			out.Streams = append(out.Streams, api.Stream(s))
 		}
 	}
-	return out, c.depths(ctx, &out)
+	err = c.depths(ctx, &out)
+	return out, err
 }
 
 // depths adds the queues of the campaigns that may have work.

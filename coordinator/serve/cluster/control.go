@@ -55,7 +55,8 @@ func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	return spec, spec.Validate(c.cfg.Catalogue.Vocabulary())
+	err = spec.Validate(c.cfg.Catalogue.Vocabulary())
+	return spec, err
 }
 
 // Submit submits a campaign file. It is idempotent; an archived campaign returns to the board.

@@ -44,7 +44,7 @@ func openStream(t *testing.T, url, lastID string) *stream {
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	must(t, err)
 	t.Cleanup(func() { cancel(); _ = a.Body.Close() })
-	if a.StatusCode != 200 || a.Header.Get("Content-Type") != "text/event-stream" {
+	if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("an event stream: %s %v", a.Status, a.Header)
 	}
 	lines := bufio.NewScanner(a.Body)

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -142,7 +143,7 @@ func TestOwners(t *testing.T) {
 	if err != nil || s.Campaign.Owner != "ann" {
 		t.Errorf("%+v, %v", s.Campaign, err)
 	}
-	if _, err := bob.Want(t.Context(), made.ID, manifest.WantCancel); wantCondition(err) != api.ErrDenied {
+	if _, err := bob.Want(t.Context(), made.ID, manifest.WantCancel); !errors.Is(err, api.ErrDenied) {
 		t.Errorf("another owner: %v", err)
 	}
 	if got, err := ann.Want(t.Context(), made.ID, manifest.WantPause); err != nil || got.Wanted != manifest.WantPause || got.Stored {

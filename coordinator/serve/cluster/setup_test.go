@@ -83,7 +83,10 @@ func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, l, serve.TLS{}) }()
-	f.t.Cleanup(func() { cancel(); <-done })
+	f.t.Cleanup(func() {
+		cancel()
+		<-done //nolint:errcheck // that of the context
+	})
 	return "http://" + l.Addr().String()
 }
 

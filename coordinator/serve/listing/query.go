@@ -58,14 +58,14 @@ func parseOrder(text string) (order, error) {
 
 func (o order) key(r *row, index int) key {
 	k := key{Order: o.text, Index: index}
-	switch v := float32(0); o.column {
+	switch o.column {
 	case byIndex:
 	case byName:
 		k.Text = r.name
 	case bySeconds:
 		k.Value, k.Missing = float64(r.seconds), !r.read
 	default:
-		v = r.values[o.column]
+		v := r.values[o.column]
 		if k.Missing = math.IsNaN(float64(v)); !k.Missing {
 			k.Value = min(max(float64(v), -math.MaxFloat64), math.MaxFloat64)
 		}

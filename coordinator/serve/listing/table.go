@@ -228,12 +228,12 @@ func (t *Table) Unread(from, n int) (ids []string, next int) {
 func (t *Table) Find(id string) (index int, ok bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	var at int32 = -1
 	k, err := hex.DecodeString(id)
 	if err != nil || len(k) != 32 {
 		return 0, false
 	}
-	for at, ok = t.first[[16]byte(k[:16])]; ok && t.rows[at].next >= 0; {
+	at, ok := t.first[[16]byte(k[:16])]
+	for ok && t.rows[at].next >= 0 {
 		at = t.rows[at].next
 	}
 	return int(at), ok

@@ -1,0 +1,72 @@
+package catalogue
+
+import (
+	"slices"
+
+	"ddiff/restore/method"
+	"ddiff/restore/parameter"
+)
+
+// Method describes one method.
+type Method struct {
+	Name       string          `json:"name"`
+	About      string          `json:"about"`
+	Citation   string          `json:"citation"`
+	Steps      int             `json:"steps"`
+	MaxSteps   int             `json:"max_steps,omitempty"` // 0: the length of the prior's schedule
+	Parameters []parameterInfo `json:"parameters"`
+	Presets    []presetInfo    `json:"presets"`
+	Curves     []curveInfo     `json:"curves"`
+}
+
+type parameterInfo struct {
+	Name    string           `json:"name"`
+	Kind    string           `json:"kind"`
+	Range   string           `json:"range"`
+	Min     *float64         `json:"min,omitempty"`
+	Max     *float64         `json:"max,omitempty"`
+	Words   []string         `json:"words,omitempty"`
+	Unit    string           `json:"unit,omitempty"`
+	Default *parameter.Value `json:"default"` // null: a preset's row or the campaign must state the value
+	Doc     string           `json:"doc"`
+}
+
+// presetInfo holds the values of a preset for a task. The other parameters have their defaults.
+type presetInfo struct {
+	Preset string                     `json:"preset"`
+	Task   string                     `json:"task"`
+	Steps  int                        `json:"steps"`
+	Values map[string]parameter.Value `json:"values"`
+	// ChosenOn has the SHA-256 of the image files with which the values were chosen, if they are known.
+	ChosenOn []string `json:"chosen_on,omitempty"`
+}
+
+type curveInfo struct {
+	Name string `json:"name"`
+	Doc  string `json:"doc"`
+}
+
+// Methods returns the methods with their parameters, preset rows and curves.
+func Methods(set method.Set) (methods []Method) {
+	for _, m := range set.Infos() {
+		info := Method{Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps}
+		for _, p := range m.Parameters {
+			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Doc: p.Doc}
+			if !slices.Contains(m.Required, p.Name) {
+				i.Default = new(p.Start())
+			}
+			if i.Kind == "number" || i.Kind == "integer" {
+				i.Min, i.Max = &p.Min, &p.Max
+			}
+			info.Parameters = append(info.Parameters, i)
+		}
+		for _, r := range m.Rows {
+			info.Presets = append(info.Presets, presetInfo(r))
+		}
+		for _, c := range m.Curves {
+			info.Curves = append(info.Curves, curveInfo{c.Name, c.About})
+		}
+		methods = append(methods, info)
+	}
+	return methods
+}
