@@ -151,7 +151,7 @@ func viewed(b *browser, id string) {
 		until(zoomed+`.every((m, _, all) => m !== "none" && m === all[0])`), chromedp.KeyEvent("0"), has("100 %"))
 	first := evaluate[string](b, "read the address", `location.hash`)
 	b.step("open the next image", chromedp.KeyEvent("n"), until(fmt.Sprintf(`location.hash !== %q && document.querySelector("#item-title")`, first)))
-	b.step("read its attempts", press("Attempts and log"), has("Attempt 1"), press("Settings"), has("super_resolution"))
+	b.step("read its attempts", chromedp.WaitVisible(".viewer .u-wrap canvas"), script(`document.querySelectorAll(".viewer summary").forEach((s) => s.click())`), has("Attempt 1"))
 	b.step("close it", chromedp.KeyEvent(kb.Escape), until(`!location.hash.includes("item=") && !document.querySelector("dialog.viewer")`))
 	b.step("open the report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(`document.documentElement.dataset.ready === "1"`),
 		until(`[...document.images].filter((i) => i.loading !== "lazy").every((i) => i.complete && i.naturalWidth > 0)`))

@@ -32,14 +32,15 @@ export function Chart(props) {
   // A logarithm has no values at and below zero.
   const values = [x, ...series.map((s) => (log ? s.values.map((v) => (v > 0 ? v : null)) : s.values))];
   useEffect(() => {
+    const node = box.current; // it outlives the reference at the end
     const draw = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(options(props, Math.max(200, box.current.clientWidth)), values, box.current);
+      plot.current = new uPlot(options(props, Math.max(200, node.clientWidth)), values, node);
     };
     draw();
     const scheme = matchMedia("(prefers-color-scheme: dark)");
-    const resized = new ResizeObserver(() => plot.current.setSize({ width: Math.max(200, box.current.clientWidth), height }));
-    resized.observe(box.current);
+    const resized = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(200, node.clientWidth), height }));
+    resized.observe(node);
     scheme.addEventListener("change", draw);
     return () => {
       resized.disconnect();
