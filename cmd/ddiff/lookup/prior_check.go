@@ -72,7 +72,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 		}
 		bundle = info.IsDir()
 	}
-	return o.withRuntime(func(rt *onnxruntime.Runtime) error {
+	return o.withRuntime(ctx, func(rt *onnxruntime.Runtime) error {
 		if bundle {
 			return o.checkBundle(ctx, out, rt, path)
 		}
@@ -111,14 +111,23 @@ func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxru
 	return nil
 }
 
-// withRuntime opens ONNX Runtime, calls use and closes it.
-func (o checkOptions) withRuntime(use func(rt *onnxruntime.Runtime) error) (err error) {
-	rt, err := o.run.Open(slog.New(slog.DiscardHandler))
-	if err != nil {
+// withRuntime opens ONNX Runtime, calls use and closes it. At the end of ctx it returns without waiting for use: the library may compile a
+// large model for minutes and cannot be interrupted, and the process ends.
+func (o checkOptions) withRuntime(ctx context.Context, use func(rt *onnxruntime.Runtime) error) error {
+	done := make(chan error, 1)
+	go func() {
+		rt, err := o.run.Open(slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = errors.Join(use(rt), rt.Close())
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	return use(rt)
 }
 
 // print writes the report as JSON, or as text by show.
