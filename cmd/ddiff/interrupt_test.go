@@ -11,9 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"ddiff/restore/onnx"
 )
 
 // TestInterrupt interrupts runs by signals; the same command resumes them.
@@ -160,32 +157,4 @@ func firstSteps(t *testing.T, path string) []int {
 		}
 	}
 	return found
-}
-
-// TestInterruptCheck interrupts the check of an operator of 30,000 nodes, while ONNX Runtime compiles it.
-func TestInterruptCheck(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "long.onnx")
-	writeOperator(t, path, 3, 32, func(g *onnx.Graph, x, gain onnx.Value) onnx.Value {
-		for range 15_000 {
-			x = g.Minus(x, g.Mul(x, x))
-		}
-		return g.Mul(x, gain)
-	})
-	cmd := command(t, "operator", "check", path)
-	must(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	stat := filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "stat")
-	for used := 0; used < 500; time.Sleep(10 * time.Millisecond) { // five seconds of processor time: it compiles
-		line, err := os.ReadFile(stat)
-		must(t, err)
-		used, err = strconv.Atoi(strings.Fields(string(line))[13]) // utime, in hundredths of a second
-		must(t, err)
-	}
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
-	<-ended // the exit code counts
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit code %d", code)
-	}
 }

@@ -111,17 +111,22 @@ func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxru
 	return nil
 }
 
-// withRuntime opens ONNX Runtime, calls use and closes it. At the end of ctx it returns without waiting for use: the library may compile a
-// large model for minutes and cannot be interrupted, and the process ends.
+// withRuntime opens ONNX Runtime, calls use and closes it. At the end of ctx it returns at once, see [leaving].
 func (o checkOptions) withRuntime(ctx context.Context, use func(rt *onnxruntime.Runtime) error) error {
-	done := make(chan error, 1)
-	go func() {
+	return leaving(ctx, func() error {
 		rt, err := o.run.Open(slog.New(slog.DiscardHandler))
-		if err == nil {
-			err = errors.Join(use(rt), rt.Close())
+		if err != nil {
+			return err
 		}
-		done <- err
-	}()
+		return errors.Join(use(rt), rt.Close())
+	})
+}
+
+// leaving calls f, and leaves it behind at the end of ctx, when the process ends: the library may compile a large model for minutes and
+// cannot be interrupted.
+func leaving(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
 	select {
 	case err := <-done:
 		return err
