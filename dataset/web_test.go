@@ -281,7 +281,7 @@ func TestWebAnswers(t *testing.T) {
 	})
 	s := sources(t, func(c *dataset.Config) {
 		allow(c)
-		c.MaxBytes, c.CacheBytes, c.Timeout = 1<<20, -1, 300*time.Millisecond
+		c.MaxBytes, c.CacheBytes, c.Timeout = 1<<20, -1, time.Second
 	})
 	for path, want := range map[string]error{
 		"/status/404": dataset.ErrNotFound, "/status/410": dataset.ErrNotFound,

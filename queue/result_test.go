@@ -106,7 +106,7 @@ func TestFullResultStream(t *testing.T) {
 	if u := usage[1]; u.Name != "DDIFF_RESULT" || u.Fill() != 1 {
 		t.Errorf("%+v", u)
 	}
-	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	mustBe(t, q.PublishResult(short, "3", 0, nil), queue.ErrFull)
 	long, cancel := context.WithTimeout(t.Context(), patience)
