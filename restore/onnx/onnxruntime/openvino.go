@@ -102,10 +102,7 @@ func openVINOSettings(p Precision) map[string]string {
 }
 
 // network is a score network that OpenVINO computes.
-type network struct {
-	compiled *openvino.Network
-	names    []string // of the inputs, then of the outputs
-}
+type network struct{ *openvino.Network }
 
 // compileOpenVINO compiles a score network with fixed dimensions. It returns ErrFallback if only the CPU provider supports the model.
 func (r *Runtime) compileOpenVINO(model []byte, inputs, outputs []string, p Precision) (*Session, error) {
@@ -116,11 +113,11 @@ func (r *Runtime) compileOpenVINO(model []byte, inputs, outputs []string, p Prec
 	settings["INFERENCE_NUM_THREADS"] = strconv.Itoa(r.cfg.Threads)
 	s := &Session{runtime: r, device: r.device}
 	err := s.make(func() (program, error) {
-		compiled, err := openvino.Compile(model, settings)
+		compiled, err := openvino.Compile(model, slices.Concat(inputs, outputs), settings)
 		if err != nil {
 			return nil, r.device.wrapError("make session", err)
 		}
-		return &network{compiled, slices.Concat(inputs, outputs)}, nil
+		return network{compiled}, nil
 	})
 	if err == nil || errors.Is(err, ErrMemory) {
 		return s, err
@@ -133,16 +130,16 @@ func (r *Runtime) compileOpenVINO(model []byte, inputs, outputs []string, p Prec
 }
 
 // run computes an evaluation, which the end of a context does not interrupt.
-func (n *network) run(_ context.Context, inputs, outputs []*Tensor) error {
+func (n network) run(_ context.Context, inputs, outputs []*Tensor) error {
 	var arrays []openvino.Array
-	for i, t := range slices.Concat(inputs, outputs) {
-		arrays = append(arrays, openvino.Array{Name: n.names[i], Dims: t.dims, F32: t.F32, I64: t.I64})
+	for _, t := range slices.Concat(inputs, outputs) {
+		arrays = append(arrays, openvino.Array{Dims: t.dims, F32: t.F32, I64: t.I64})
 	}
-	return n.compiled.Run(arrays)
+	return n.Run(arrays)
 }
 
-func (n *network) close() error {
-	n.compiled.Close()
+func (n network) close() error {
+	n.Close()
 	return nil
 }
 
