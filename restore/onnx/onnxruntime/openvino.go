@@ -25,7 +25,7 @@ func thisProcessor() processor {
 // usable returns an error if OpenVINO cannot compute on the CPU.
 func (p processor) usable() error {
 	if !p.avx2 {
-		return errors.New("this CPU has no AVX2, which OpenVINO needs")
+		return errors.New("this CPU is no x86-64 with AVX2, which OpenVINO needs")
 	}
 	return nil
 }
