@@ -95,12 +95,12 @@ func Compile(model []byte, ports []string, properties map[string]string) (*Netwo
 			C.free(unsafe.Pointer(s.value))
 		}
 	}()
-	n := &Network{C.ddiff_compile((*C.char)(unsafe.Pointer(unsafe.SliceData(model))), C.size_t(len(model)),
-		unsafe.SliceData(settings), C.size_t(len(settings))), ports}
-	if err := failure(n.network.error); err != nil {
-		return nil, err
+	compiled := C.ddiff_compile((*C.char)(unsafe.Pointer(unsafe.SliceData(model))), C.size_t(len(model)),
+		unsafe.SliceData(settings), C.size_t(len(settings)))
+	if compiled.error != nil {
+		return nil, failure(compiled.error)
 	}
-	return n, nil
+	return &Network{compiled, ports}, nil
 }
 
 // Run computes the outputs. The library reads and writes the slices directly, and keeps their addresses until the next call, which
