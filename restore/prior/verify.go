@@ -48,10 +48,21 @@ type Verification struct {
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
 // images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory of a GPU, or
 // 20 s for one call, is used as it is in its file. On the CPU one that exceeds the memory cannot run.
+//
+// It returns onnxruntime.ErrFallback if the runtime or its alternative is OpenVINO, and predicts other values than the CPU provider.
 func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verification, error) {
 	if p.File == Bundled {
 		return Verification{Rewritten: p.rewritten}, nil
 	}
+	v, err := p.verifyForms(ctx, rt)
+	if err != nil {
+		return v, err
+	}
+	return v, p.verifyOpenVINO(ctx, rt)
+}
+
+// verifyForms verifies all but the agreement of OpenVINO with the CPU provider.
+func (p *Prior) verifyForms(ctx context.Context, rt *onnxruntime.Runtime) (Verification, error) {
 	v := Verification{Rewritten: p.rewritten}
 	if p.parts != nil {
 		if err := p.verifyParts(ctx, rt); err != nil && !undecided(err) {
@@ -87,9 +98,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verificati
 		}
 		return v, err
 	}
-	largest := 0.0
 	for _, x := range plain {
-		largest = max(largest, math.Abs(float64(x)))
 		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
 			return v, fmt.Errorf("prior %s: %w: it predicts NaN or infinite values on noise", p.File, ErrGraph)
 		}
@@ -98,11 +107,8 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verificati
 		return v, nil
 	}
 	for _, y := range fast {
-		for i, x := range plain {
-			d := math.Abs(float64(x-y[i])) / max(largest, math.SmallestNonzeroFloat32)
-			if d > v.Difference || math.IsNaN(d) {
-				v.Difference = d
-			}
+		if d := difference(y, plain); d > v.Difference || math.IsNaN(d) {
+			v.Difference = d
 		}
 	}
 	if !(v.Difference <= rewriteTolerance) {
@@ -111,6 +117,48 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verificati
 	}
 	p.model, p.byChannel, p.asFile = model, byChannel, false
 	return v, nil
+}
+
+// difference returns the largest difference of predictions as a share of the largest, or NaN.
+func difference(got, want []float32) float64 {
+	var largest, most float64
+	for i, x := range want {
+		largest = max(largest, math.Abs(float64(x)))
+		most = max(most, math.Abs(float64(x-got[i])))
+	}
+	return most / max(largest, math.SmallestNonzeroFloat32)
+}
+
+// verifyOpenVINO compares the predictions of OpenVINO with those of the file on the CPU provider. A network that one of them cannot run
+// is not compared: verifyForms, the choice of a provider or the solver says so.
+func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) error {
+	other := rt
+	if !rt.Divides() {
+		other = rt.Alternative()
+	}
+	if other == nil {
+		return nil
+	}
+	cpu, err := rt.With(onnxruntime.Config{
+		Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW}, Threads: rt.Threads(),
+	})
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	got, err := p.sample(ctx, other, p.byChannel)
+	if err != nil {
+		return ctx.Err()
+	}
+	want, err := p.sample(ctx, cpu, p.file)
+	if err != nil {
+		return ctx.Err()
+	}
+	if d := difference(got, want); !(d <= rewriteTolerance) {
+		return fmt.Errorf("prior %s: %w: predictions of %s differ by %.2g of the largest from those of the CPU provider; use --device cpu",
+			p.File, onnxruntime.ErrFallback, other.Provider(), d)
+	}
+	return nil
 }
 
 // forms lists the networks that a runtime uses and that are not those of the file. One with images in blocks of channels is rewritten when it

@@ -265,3 +265,27 @@ func TestVerifyRefuses(t *testing.T) {
 		}
 	}
 }
+
+// A network that OpenVINO computes in another way than the CPU provider is refused where OpenVINO would be used: here noise, which the
+// libraries draw from generators of their own.
+func TestVerifyOpenVINODisagrees(t *testing.T) {
+	openVINO := onnxtest.OpenVINO(t)
+	auto, err := onnxtest.Runtime(t).With(onnxruntime.Config{OpenVINO: onnxtest.OpenVINOLibrary(t)})
+	must(t, err)
+	defer auto.Close()
+	g := newNetwork(1)
+	g.node("RandomNormalLike", "z", "x")
+	data := g.prior(t)
+	for name, rt := range map[string]*onnxruntime.Runtime{"openvino": openVINO, "auto": auto} {
+		p, err := prior.Load("noise.onnx", data)
+		must(t, err)
+		if _, err = p.Verify(t.Context(), rt); !errors.Is(err, onnxruntime.ErrFallback) || !strings.HasSuffix(err.Error(), "use --device cpu") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	p, err := prior.Load("noise.onnx", data)
+	must(t, err)
+	if _, err := p.Verify(t.Context(), onnxtest.Runtime(t)); err != nil {
+		t.Errorf("the CPU provider alone: %v", err)
+	}
+}

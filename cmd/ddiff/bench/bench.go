@@ -104,9 +104,9 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 		}
 		defer func() { err = errors.Join(err, torch.close()) }()
 	}
-	r, err := o.measure(ctx, dir, photos, torch, stderr)
-	if err != nil {
-		return err
+	r, failure := o.measure(ctx, dir, photos, torch, stderr)
+	if failure != nil && !r.complete() {
+		return failure
 	}
 	r.printCampaigns(stdout)
 	if torch != nil {
@@ -114,10 +114,10 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 	}
 	line, err := o.summary(r, torch != nil)
 	if err != nil {
-		return err
+		return errors.Join(failure, err)
 	}
 	fmt.Fprintln(stdout, line)
-	return nil
+	return failure
 }
 
 // printCampaigns prints one line per task and batch size.

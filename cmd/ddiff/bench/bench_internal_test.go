@@ -2,6 +2,8 @@ package bench
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -204,6 +206,33 @@ func TestBenchMeasures(t *testing.T) {
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution", "--batch", "1", "--size", "64",
 		"--steps", "2", "--items", "1", "--rounds", "2", "--time", "1ms", "--device", "cpu", "--precision", "fp32"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil || !strings.HasSuffix(out.String(), " rounds=1 of=2\n") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// TestBenchInterrupted: a bench that is interrupted in its second round prints the results of the first, and ends with the error.
+func TestBenchInterrupted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs campaigns")
+	}
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			if found, _ := filepath.Glob(filepath.Join(temporary, "ddiff-bench-*", "1-1")); len(found) > 0 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	var out bytes.Buffer
+	cmd := newBenchCommand()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,hdr", "--batch", "1", "--size", "32",
+		"--steps", "20", "--items", "2", "--rounds", "3", "--device", "cpu", "--precision", "fp32"})
+	if err := cmd.ExecuteContext(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), " rounds=1 of=3\n") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type benchResults struct {
 	torch    map[setting][]float64 // milliseconds per step
 }
 
-// measure runs the rounds, as many as the limit allows. Each round measures every setting once; after the first task of a
+// measure runs the rounds, as many as the limit allows. With an error, the results are those of the complete rounds. Each round measures every setting once; after the first task of a
 // batch size it measures the variants of PyTorch that run has for this size, so that both sides see the same load of the
 // machine.
 func (o benchOptions) measure(ctx context.Context, dir string, photos []string, torch *torchProcess, stderr io.Writer) (benchResults, error) {
@@ -59,29 +60,52 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 			break
 		}
 		begin := time.Now()
-		for i, s := range r.settings {
-			name := filepath.Join(dir, fmt.Sprintf("%d-%d", round, i))
-			compared := s.name == o.tasks[0] && torch != nil
-			t, err := o.timeCampaign(ctx, name, photos, s.name, s.batch, compared, stderr)
-			if err != nil {
-				return r, fmt.Errorf("bench %s with batch %d: %w", s.name, s.batch, err)
-			}
-			r.timings[s] = append(r.timings[s], t)
-			if !compared {
-				continue
-			}
-			for _, variant := range run[s.batch] {
-				ms, err := torch.step(torchRequest{variant, s.name, s.batch, max(o.steps/4, 3)})
-				if err != nil {
-					return r, err
-				}
-				v := setting{variant, s.batch}
-				r.torch[v] = append(r.torch[v], ms)
-			}
+		if err := o.measureRound(ctx, &r, filepath.Join(dir, strconv.Itoa(round)), photos, torch, run, stderr); err != nil {
+			r.keep(round)
+			return r, err
 		}
 		longest = max(longest, time.Since(begin))
 	}
 	return r, nil
+}
+
+// measureRound measures every setting once. name begins the names of its folders.
+func (o benchOptions) measureRound(ctx context.Context, r *benchResults, name string, photos []string, torch *torchProcess, run map[int][]string, stderr io.Writer) error {
+	for i, s := range r.settings {
+		compared := s.name == o.tasks[0] && torch != nil
+		t, err := o.timeCampaign(ctx, fmt.Sprintf("%s-%d", name, i), photos, s.name, s.batch, compared, stderr)
+		if err != nil {
+			return fmt.Errorf("bench %s with batch %d: %w", s.name, s.batch, err)
+		}
+		r.timings[s] = append(r.timings[s], t)
+		if !compared {
+			continue
+		}
+		for _, variant := range run[s.batch] {
+			ms, err := torch.step(torchRequest{variant, s.name, s.batch, max(o.steps/4, 3)})
+			if err != nil {
+				return err
+			}
+			v := setting{variant, s.batch}
+			r.torch[v] = append(r.torch[v], ms)
+		}
+	}
+	return nil
+}
+
+// keep removes the measurements of an incomplete round after some complete ones.
+func (r benchResults) keep(rounds int) {
+	for s, all := range r.timings {
+		r.timings[s] = all[:rounds]
+	}
+	for v, all := range r.torch {
+		r.torch[v] = all[:rounds]
+	}
+}
+
+// complete reports whether a round was.
+func (r benchResults) complete() bool {
+	return len(r.settings) > 0 && len(r.timings[r.settings[0]]) > 0
 }
 
 // over reports whether a round would end after the limit. The first one always runs.

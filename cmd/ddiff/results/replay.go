@@ -215,6 +215,9 @@ func describe(r manifest.Runtime) string {
 	if r.Device != "" {
 		text += " (" + r.Device + ")"
 	}
+	if version := r.Options[onnxruntime.SettingOpenVINO]; version != "" {
+		text += " " + version
+	}
 	if layout := r.Options[onnxruntime.SettingLayout]; layout != "" {
 		text += ", layout=" + layout
 	}

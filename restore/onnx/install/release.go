@@ -97,7 +97,7 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 	case !known:
 		return release{}, fmt.Errorf("%w %q: use %q, %q or %q", ErrEP, ep, CPU, CUDA, OpenVINO)
 	case ep == OpenVINO:
-		return release{}, fmt.Errorf("install OpenVINO on %s/%s: %w: build it and set %s to its path",
+		return release{}, fmt.Errorf("install OpenVINO on %s/%s: %w: on x86-64, build it and set %s to its path",
 			goos, goarch, ErrUnsupported, OpenVINOVar)
 	}
 	return release{}, fmt.Errorf("install ONNX Runtime with %s on %s/%s: %w: build or download it and set %s to its path",

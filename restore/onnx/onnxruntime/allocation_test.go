@@ -46,6 +46,22 @@ func TestRealAllocationFails(t *testing.T) {
 	}
 }
 
+// Activations of 256 TiB, more than an address space has, are ErrMemory when OpenVINO compiles the network, and no fault of the network.
+func TestOpenVINOAllocationFails(t *testing.T) {
+	rt := onnxtest.OpenVINO(t)
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	const side, channels = 1 << 13, 1 << 20
+	x, w := g.Input("x", onnx.Float, 1, 1, side, side), make([]float32, channels)
+	wide := g.Apply("Conv", onnx.Float, []int{1, channels, side, side}, nil, x, g.Const(w, channels, 1, 1, 1))
+	g.Output("y", g.Apply("Conv", onnx.Float, x.Dims, nil, wide, g.Const(w, 1, channels, 1, 1)))
+	model, err := g.Marshal("wide")
+	must(t, err)
+	_, err = rt.NewNetworkSession(model, []string{"x"}, []string{"y"}, onnxruntime.FP32)
+	if !errors.Is(err, onnxruntime.ErrMemory) || !errors.Is(err, onnxruntime.ErrRuntime) || errors.Is(err, onnxruntime.ErrFallback) {
+		t.Errorf("error %v, want ErrMemory", err)
+	}
+}
+
 // limitMemory limits the address space of the process to its present size and more bytes.
 func limitMemory(t *testing.T, more uint64) {
 	t.Helper()

@@ -43,35 +43,52 @@ func (r *Runtime) findBlock() int {
 
 // probeBlocked compares a small network in both layouts.
 func (r *Runtime) probeBlocked(channels int) error {
-	m, err := probeNetwork()
+	want, err := runProbe(r.NewSession, 0)
 	if err != nil {
 		return err
 	}
-	var results [2][]float32
-	data := normals(rand.New(rand.NewPCG(1, 2)), 2*3*8*8, 1) //nolint:gosec // a fixed sample
-	for i, c := range []int{0, channels} {
-		g := onnx.NewGraph(m.Opset())
-		g.Block(c)
-		x := g.Input("x", onnx.Float, 2, 3, 8, 8)
-		out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": x.Dims})
-		if err != nil {
-			return err
-		}
-		g.Output("y", out["y"])
-		y := onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
-		got, err := r.Evaluate(context.Background(), g, []onnx.Value{x}, []onnx.Value{y}, data)
-		if err != nil {
-			return err
-		}
-		results[i] = got[0].F32
+	got, err := runProbe(r.NewSession, channels)
+	if err == nil {
+		err = agree(got, want, blockedTolerance)
 	}
+	if err != nil {
+		return fmt.Errorf("blocks of %d channels: %w", channels, err)
+	}
+	return nil
+}
+
+// runProbe returns the results of the small network on fixed noise, with blocks of some channels.
+func runProbe(compile func(model []byte, inputs, outputs []string) (*Session, error), channels int) ([]float32, error) {
+	m, err := probeNetwork()
+	if err != nil {
+		return nil, err
+	}
+	g := onnx.NewGraph(m.Opset())
+	g.Block(channels)
+	x := g.Input("x", onnx.Float, 2, 3, 8, 8)
+	out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": x.Dims})
+	if err != nil {
+		return nil, err
+	}
+	g.Output("y", out["y"])
+	y := onnx.Value{Name: "y", DType: onnx.Float, Dims: x.Dims}
+	data := normals(rand.New(rand.NewPCG(1, 2)), x.Size(), 1) //nolint:gosec // a fixed sample
+	got, err := evaluate(context.Background(), compile, g, []onnx.Value{x}, []onnx.Value{y}, data)
+	if err != nil {
+		return nil, err
+	}
+	return got[0].F32, nil
+}
+
+// agree returns an error if results differ by more than a share of the largest.
+func agree(got, want []float32, tolerance float64) error {
 	var largest, difference float64
-	for i, v := range results[0] {
+	for i, v := range want {
 		largest = max(largest, math.Abs(float64(v)))
-		difference = max(difference, math.Abs(float64(v-results[1][i])))
+		difference = max(difference, math.Abs(float64(v-got[i])))
 	}
-	if !(difference <= blockedTolerance*largest) {
-		return fmt.Errorf("blocks of %d channels: results differ by %.2g of at most %.2g", channels, difference, largest)
+	if !(difference <= tolerance*largest) {
+		return fmt.Errorf("results differ by %.2g of at most %.2g", difference, largest)
 	}
 	return nil
 }

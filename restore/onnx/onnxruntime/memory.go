@@ -35,6 +35,7 @@ var memoryMessages = []string{
 	"[Invalid Buffer",                                // WebGPU continues after it failed to create a buffer
 	"Too many storage buffers in shader",             // WebGPU: a tensor of more pieces than a kernel can access
 	"Requested allocation size",                      // TensorRT
+	"bytes of memory",                                // OpenVINO: Failed to allocate N bytes of memory
 }
 
 var lostMessages = []string{

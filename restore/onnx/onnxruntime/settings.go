@@ -86,6 +86,9 @@ func webGPUSettings(o Options) map[string]string {
 // SettingLayout is the name of the layout of a network's images on the CPU provider in Settings.
 const SettingLayout = "cpu.layout"
 
+// SettingOpenVINO is the name of OpenVINO's version in Settings. Results that ONNX Runtime's plugin for OpenVINO computed have none.
+const SettingOpenVINO = "openvino.version"
+
 // Settings returns the session's configuration and the provider's options in the form of the library, without paths and
 // the number of threads. Results with equal settings, precision, library and device were computed in the same way: a
 // provider that divides models also has the hint of the precision, see NetworkSettings.
@@ -121,8 +124,8 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
-		settings["version"] = r.openVINO
 		add("openvino.", settings)
+		out[SettingOpenVINO] = r.openVINO
 	}
 	if len(o.AllowFallback) > 0 {
 		out["allow_fallback"] = strings.Join(o.AllowFallback, ",")

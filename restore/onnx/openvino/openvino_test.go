@@ -37,33 +37,48 @@ func scaled(t *testing.T) []byte {
 	return model
 }
 
+// ports are those of scaled.
+var ports = []string{"x", "t", "y"}
+
 func TestNetwork(t *testing.T) {
 	library(t)
-	net, err := openvino.Compile(scaled(t), map[string]string{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"})
+	net, err := openvino.Compile(scaled(t), ports, map[string]string{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer net.Close()
-	for i := range 3 { // each call with arrays of its own
-		x, y := make([]float32, 6), make([]float32, 6)
-		var want []float32
+	arrays := func(factor int) []openvino.Array {
+		x := make([]float32, 6)
 		for k := range x {
 			x[k] = float32(k)
+		}
+		return []openvino.Array{{Dims: []int{2, 3}, F32: x}, {Dims: []int{1}, I64: []int64{int64(factor)}}, {Dims: []int{2, 3}, F32: make([]float32, 6)}}
+	}
+	for i := range 3 { // each call with arrays of its own
+		a := arrays(i)
+		var want []float32
+		for k := range 6 {
 			want = append(want, float32(k*i))
 		}
-		err := net.Run([]openvino.Array{
-			{Name: "x", Dims: []int{2, 3}, F32: x}, {Name: "t", Dims: []int{1}, I64: []int64{int64(i)}}, {Name: "y", Dims: []int{2, 3}, F32: y},
-		})
-		if err != nil || !slices.Equal(y, want) {
-			t.Errorf("call %d: %v, want %v, error %v", i, y, want, err)
+		if err := net.Run(a); err != nil || !slices.Equal(a[2].F32, want) {
+			t.Errorf("call %d: %v, want %v, error %v", i, a[2].F32, want, err)
 		}
 	}
-	for name, a := range map[string]openvino.Array{
-		"bind x: ": {Name: "x", Dims: []int{3}, F32: make([]float32, 3)}, "bind z: ": {Name: "z", Dims: []int{1}, F32: make([]float32, 1)},
+	// The library would access memory outside of the slices, or of an earlier call.
+	for name, change := range map[string]func(a []openvino.Array) []openvino.Array{
+		"2 arrays for 3 ": func(a []openvino.Array) []openvino.Array { return a[:2] },
+		"4 arrays for 3 ": func(a []openvino.Array) []openvino.Array { return append(a, a[0]) },
+		"bind x: 5 float": func(a []openvino.Array) []openvino.Array { a[0].F32 = a[0].F32[:5]; return a },
+		"bind t: 0 float": func(a []openvino.Array) []openvino.Array { a[1].I64 = nil; return a },
+		"bind x: Except":  func(a []openvino.Array) []openvino.Array { a[0].Dims = []int{3, 2}; return a },
 	} {
-		if err := net.Run([]openvino.Array{a}); err == nil || !strings.HasPrefix(err.Error(), name) {
-			t.Errorf("a wrong array: %v", err)
+		if err := net.Run(change(arrays(1))); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
 		}
+	}
+	net.Close()
+	if err := net.Run(arrays(1)); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("after Close: %v", err)
 	}
 }
 
@@ -73,10 +88,13 @@ func TestErrors(t *testing.T) {
 	if _, err := openvino.Load("/none.so"); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a second library: %v", err)
 	}
-	if _, err := openvino.Compile([]byte("no model"), nil); err == nil {
+	if _, err := openvino.Compile([]byte("no model"), ports, nil); err == nil {
 		t.Error("compiled a file that is no model")
 	}
-	if _, err := openvino.Compile(scaled(t), map[string]string{"NONE": "1"}); err == nil || !strings.Contains(err.Error(), "NONE") {
+	if _, err := openvino.Compile(nil, ports, nil); err == nil || !strings.Contains(err.Error(), "empty") {
+		t.Errorf("an empty model: %v", err)
+	}
+	if _, err := openvino.Compile(scaled(t), ports, map[string]string{"NONE": "1"}); err == nil || !strings.Contains(err.Error(), "NONE") {
 		t.Errorf("an unknown property: %v", err)
 	}
 }

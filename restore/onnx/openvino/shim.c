@@ -78,6 +78,10 @@ char *ddiff_version(void) {
 ddiff_network ddiff_compile(const char *model, size_t size, const ddiff_property *properties, size_t n) {
 	ddiff_network net = {0};
 	void *read = NULL;
+	if (!core) {
+		net.error = strdup("no library is loaded");
+		return net;
+	}
 	if (ov.read_model(core, model, size, NULL, &read)) {
 		net.error = failure();
 		return net;
