@@ -128,3 +128,23 @@ func TestSlowClients(t *testing.T) {
 		t.Errorf("a slow client was disconnected after %v", d)
 	}
 }
+
+// TestSecretsInAddresses: no answer and no event has the secret part of an address of a campaign.
+func TestSecretsInAddresses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	url := f.serve(f.open(), false)
+	f.campaign("night", "", func(c *manifest.Campaign) {
+		c.Spec.Dataset.Path = "https://example.org/list.csv?key=secret"
+		c.Spec.Tasks = append(c.Spec.Tasks, manifest.TaskSpec{Name: "own", Operator: "https://example.org/op.onnx?key=secret"},
+			manifest.TaskSpec{Name: "denoise", Mask: "https://example.org/m.png?key=secret", Kernel: "https://example.org/k.png?key=secret"})
+		c.Operators = []manifest.OperatorFile{{Path: "https://example.org/op.onnx?key=secret", SHA256: strings.Repeat("0", 64)}}
+		c.Spec.Notify = "https://hooks.example.org/services/secret?key=secret"
+	})
+	if a := send(t, http.MethodGet, url+"/api/v1/campaigns", ""); strings.Contains(a.body, "secret") || !strings.Contains(a.body, "https://hooks.example.org") {
+		t.Errorf("the list has %s", a.body)
+	}
+	if _, data := openStream(t, url+"/api/v1/events", "1").next(t, "campaign", ""); strings.Contains(data, "secret") {
+		t.Errorf("an event has %s", data)
+	}
+}
