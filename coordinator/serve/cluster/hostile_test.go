@@ -34,6 +34,7 @@ func TestHostileRequests(t *testing.T) {
 	outside := f.campaign("outside", "", func(c *manifest.Campaign) { c.Output = "x/../priors" })
 	f.windows(id, 2, 2)
 	must(t, f.store.Put(t.Context(), id+"/index.html", []byte("<script>")))
+	records := f.campaign("records", "", func(c *manifest.Campaign) { c.Output = "priors" })
 	must(t, f.store.Put(t.Context(), "priors/secret", []byte("secret")))
 	base := url + "/api/v1"
 	campaign := base + "/campaigns/" + id
@@ -57,6 +58,7 @@ func TestHostileRequests(t *testing.T) {
 		"empty body":         {"POST", base + "/campaigns", "", []string{"Content-Type: application/json"}, 400},
 		"relative path":      {"POST", base + "/campaigns", "dataset: {path: photos}\ntasks: [denoise]\n", []string{"Content-Type: application/yaml"}, 422},
 		"output outside":     {"GET", base + "/campaigns/" + outside + "/report/secret", "", nil, 404},
+		"output of records":  {"GET", base + "/campaigns/" + records + "/report/secret", "", nil, 404},
 		"damaged JSON":       {"POST", campaign + "/retry", `{"items":`, []string{"Content-Type: application/json"}, 400},
 		"wrong type":         {"POST", campaign + "/retry", `{"items":7}`, []string{"Content-Type: application/json"}, 422},
 		"unknown field":      {"POST", campaign + "/retry", `{"everything":true}`, []string{"Content-Type: application/json"}, 422},

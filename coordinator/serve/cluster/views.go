@@ -173,6 +173,9 @@ func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) 
 		if err != nil {
 			return result.Output{}, err
 		}
+		if err := record.CheckOutput(); err != nil { // the coordinator rejects such a campaign, but its record remains
+			return result.Output{}, api.NewError(api.ErrNotFound, "campaign "+id+" has no files: "+err.Error())
+		}
 		output = record.Output // a campaign keeps it for ever
 		c.mu.Lock()
 		if len(c.outputs) >= maxOutputs {
