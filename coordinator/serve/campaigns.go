@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,7 +16,7 @@ import (
 // order has the settings of a submission as query parameters, and the campaign file.
 type order struct {
 	DryRun      bool              `query:"dry_run" doc:"Only check the campaign, and count its items"`
-	Output      string            `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store"`
+	Output      string            `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store; without the role admin it begins with the owner and a slash"`
 	Priority    manifest.Priority `query:"priority" enum:"high,normal,low" default:"normal"`
 	Weight      int               `query:"weight" minimum:"1" maximum:"1000" default:"1"`
 	Canary      int               `query:"canary" minimum:"0" maximum:"1000000" default:"2" doc:"Number of items to run before the others"`
@@ -130,9 +131,12 @@ func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
 	if s.cfg.Controller == nil {
 		return nil, errReadOnly()
 	}
+	caller := identityOf(ctx).token
+	if in.Output != "" && caller.Role != api.Admin && !strings.HasPrefix(in.Output, caller.Owner+"/") {
+		return nil, api.NewError(api.ErrDenied, "output: "+in.Output+" may belong to another owner; choose a folder below "+caller.Owner+"/, or leave it out")
+	}
 	o := api.Order{
-		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256,
-		Owner: identityOf(ctx).token.Owner,
+		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256, Owner: caller.Owner,
 	}
 	for _, text := range in.Operators {
 		const digits = 2 * sha256.Size
