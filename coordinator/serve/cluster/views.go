@@ -147,19 +147,6 @@ func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail
 // maxOutputs is the number of campaigns whose outputs are in memory.
 const maxOutputs = 10_000
 
-// File returns a file of a campaign's output.
-func (c *Cluster) File(ctx context.Context, id, key string) ([]byte, error) {
-	o, err := c.Output(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	data, err := o.Store.Get(ctx, key)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrBadKey) {
-		return nil, api.NewError(api.ErrNotFound, "there is no file "+key)
-	}
-	return data, err
-}
-
 // Output returns the output of a campaign.
 func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) {
 	if c.cfg.Store == nil {
