@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -63,16 +64,16 @@ func (h *hub) follow(ctx context.Context, b Backend, log *slog.Logger) {
 func (h *hub) enter(e api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.last = max(h.last, e.ID)
 	if e.Kind == api.EventReady {
 		if !h.isReady() {
 			close(h.ready)
 		}
 		return
 	}
+	h.last = e.ID
 	k := [2]string{e.Kind, e.Key}
-	if h.newest[k].ID >= e.ID {
-		return // a second watch begins with known states
+	if known := h.newest[k]; known.ID == e.ID && bytes.Equal(known.Data, e.Data) {
+		return // a second watch begins with known states; those of a board that was lost and restored have lower ids
 	}
 	if h.newest[k] = e; len(e.Data) == 0 && len(h.newest) > 10_000 { // removed records would stay forever
 		delete(h.newest, k)
@@ -112,6 +113,9 @@ func (h *hub) open(campaign string, after uint64) (missed []api.Event, last uint
 		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
 	}
 	if after > 0 {
+		if after > h.last {
+			after = 0 // an id of a board that was lost: everything may have changed
+		}
 		for e := range maps.Values(h.newest) {
 			if e.ID > after && concerns(e, campaign) {
 				missed = append(missed, e)

@@ -343,7 +343,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			e := api.Event{ID: change.Revision, Data: change.Data}
 			campaign, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)
 			status, isStatus := strings.CutPrefix(change.Key, manifest.KeyStatusPrefix)
-			_, isWorker := strings.CutPrefix(change.Key, manifest.KeyWorkerPrefix)
+			worker, isWorker := strings.CutPrefix(change.Key, manifest.KeyWorkerPrefix)
 			switch {
 			case change.Ready:
 				e.Kind = api.EventReady
@@ -359,10 +359,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			case isStatus:
 				e.Kind, e.Key = api.EventStatus, status
 			case isWorker:
-				var beat manifest.Beat
-				if e.Kind, e.Key = api.EventWorker, change.Key; json.Unmarshal(change.Data, &beat) == nil {
-					e.Key = beat.Name
-				}
+				e.Kind, e.Key = api.EventWorker, worker
 			case change.Key == queue.KeyLeader:
 				var next queue.Leader
 				if json.Unmarshal(change.Data, &next) == nil && next.ID == leader.ID && !change.Deleted {
