@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,7 +25,7 @@ import (
 const (
 	// heartbeat is the interval of comments in a stream without events.
 	heartbeat = 15 * time.Second
-	// streamAge is the age at which a stream ends, so that its client shows its token again.
+	// streamAge is the age at which a stream ends, so that clients spread over coordinators that have started since.
 	streamAge = 15 * time.Minute
 	// streamBuffer is the number of events that a slow client may be behind. Then its stream ends, and it resumes with the newest states.
 	streamBuffer = 256
@@ -134,6 +135,15 @@ func (h *hub) close(stream chan api.Event) {
 	delete(h.streams, stream)
 }
 
+// valid reports whether the token of an open stream is not revoked, as far as the board answers.
+func (s *Server) valid(ctx context.Context) bool {
+	if s.cfg.Tokens == nil {
+		return true
+	}
+	_, err := s.cfg.Tokens.Token(ctx, identityOf(ctx).secret)
+	return !errors.Is(err, api.ErrNoToken)
+}
+
 // events sends the events of a campaign, or of all, as server-sent events until the client leaves.
 func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.StreamResponse, error) {
 	var after uint64
@@ -189,7 +199,7 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 			case <-r.Context().Done():
 				return
 			case <-tick.C:
-				ok = send(api.Event{})
+				ok = s.valid(r.Context()) && send(api.Event{})
 			case e, open := <-stream:
 				ok = open && send(e)
 			}

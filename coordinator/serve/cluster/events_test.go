@@ -35,13 +35,17 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-func openStream(t *testing.T, url, lastID string) *stream {
+func openStream(t *testing.T, url, lastID string, headers ...string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	must(t, err)
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
 	}
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	must(t, err)
