@@ -85,6 +85,9 @@ func (s *Server) addCampaigns() {
 		return s.cfg.Controller.Retry(ctx, in.ID, key, in.Body)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/dead", "List the dead items", func(ctx context.Context, in *InCampaign) (api.DeadLetters, error) {
+		if err := s.reserve(ctx, largeBytes); err != nil {
+			return api.DeadLetters{}, err
+		}
 		return b.Dead(ctx, in.ID)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
@@ -132,7 +135,7 @@ func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
 		return nil, errReadOnly()
 	}
 	caller := identityOf(ctx).token
-	if in.Output != "" && caller.Role != api.Admin && !strings.HasPrefix(in.Output, caller.Owner+"/") {
+	if folder, _, below := strings.Cut(in.Output, "/"); in.Output != "" && caller.Role != api.Admin && (folder != caller.Owner || !below) {
 		return nil, api.NewError(api.ErrDenied, "output: "+in.Output+" may belong to another owner; choose a folder below "+caller.Owner+"/, or leave it out")
 	}
 	o := api.Order{

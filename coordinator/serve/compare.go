@@ -30,7 +30,7 @@ func (s *Server) addCompare() {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.reserve(ctx, comparisonBytes); err != nil {
+		if err := s.reserve(ctx, largeBytes); err != nil {
 			return nil, err
 		}
 		versus, err := comparison.Compare(result.Results(ctx, []result.Output{a}), result.Results(ctx, []result.Output{b}), nil, selection.First, in.Metric)

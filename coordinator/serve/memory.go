@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// maxMemory is the number of bytes for the files of all answers and for comparisons.
+	// maxMemory is the number of bytes for large answers, of all requests together.
 	maxMemory = 1 << 30
-	// comparisonBytes is the share of a comparison, which has some hundred bytes for each measurement.
-	comparisonBytes = maxMemory / 4
+	// largeBytes is the share of an answer of unknown size: a comparison, or dead letters.
+	largeBytes = maxMemory / 4
 )
 
 // reservedKey is the key of the number of bytes that a request has reserved.

@@ -40,13 +40,13 @@ func TestMemoryOfFiles(t *testing.T) {
 	})
 	reporttest.Must(t, err)
 	status := func(path string) int {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+prefix+"/campaigns/one/"+path, nil)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+prefix+path, nil)
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		return w.Code
 	}
-	file := "items/" + item + "/files/restored.png"
-	for _, path := range []string{"report/index.html", file, file + "?width=16"} {
+	file := "/campaigns/one/items/" + item + "/files/restored.png"
+	for _, path := range []string{"/campaigns/one/report/index.html", file, file + "?width=16"} {
 		if got := status(path); got != http.StatusOK || !s.memory.TryAcquire(maxMemory) {
 			t.Fatalf("%s: %d; or it keeps memory", path, got)
 		}
@@ -55,6 +55,13 @@ func TestMemoryOfFiles(t *testing.T) {
 		}
 		s.memory.Release(maxMemory)
 	}
+	reporttest.Must(t, s.memory.Acquire(t.Context(), maxMemory))
+	for _, path := range []string{"/campaigns/one/dead", "/compare?a=one&b=one"} {
+		if got := status(path); got != http.StatusServiceUnavailable {
+			t.Errorf("%s without memory: %d", path, got)
+		}
+	}
+	s.memory.Release(maxMemory)
 	if !s.pixels.TryAcquire(maxThumbnail) || status(file) != http.StatusOK || status(file+"?width=16") != http.StatusServiceUnavailable {
 		t.Error("a thumbnail beside many pixels, or a file")
 	}

@@ -157,7 +157,7 @@ func TestOwners(t *testing.T) {
 	if again, err := ann.Submit(t.Context(), []byte(campaignFile), api.Order{}); err != nil || again.Created || again.ID != made.ID {
 		t.Errorf("a second submission: %+v, %v", again, err)
 	}
-	for output, allowed := range map[string]bool{made.ID: false, "bob": false, "bobby/x": false, "bob/x": true} {
+	for output, allowed := range map[string]bool{made.ID: false, "bob": false, "bobby/x": false, "eve/x": false, "bob/x": true} {
 		_, err := bob.Submit(t.Context(), []byte(strings.Replace(campaignFile, "night", "thief", 1)), api.Order{Output: output})
 		if (err == nil) != allowed || !allowed && !errors.Is(err, api.ErrDenied) {
 			t.Errorf("bob's campaign with the output %s: %v", output, err)
