@@ -40,7 +40,7 @@ func newOperatorCommand() *cobra.Command {
 }
 
 func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptions, tolerance float64) error {
-	return o.withRuntime(func(rt *onnxruntime.Runtime) error {
+	return o.withRuntime(ctx, func(rt *onnxruntime.Runtime) error {
 		r, err := check.Operator(ctx, rt, path, check.OperatorOptions{Size: o.size, Tolerance: tolerance})
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w %s: no such file; name an ONNX file", cli.ErrOperator, redact.Address(path))

@@ -72,7 +72,7 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 		}
 		bundle = info.IsDir()
 	}
-	return o.withRuntime(func(rt *onnxruntime.Runtime) error {
+	return o.withRuntime(ctx, func(rt *onnxruntime.Runtime) error {
 		if bundle {
 			return o.checkBundle(ctx, out, rt, path)
 		}
@@ -111,14 +111,28 @@ func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxru
 	return nil
 }
 
-// withRuntime opens ONNX Runtime, calls use and closes it.
-func (o checkOptions) withRuntime(use func(rt *onnxruntime.Runtime) error) (err error) {
-	rt, err := o.run.Open(slog.New(slog.DiscardHandler))
-	if err != nil {
+// withRuntime opens ONNX Runtime, calls use and closes it. At the end of ctx it returns at once, see [leaving].
+func (o checkOptions) withRuntime(ctx context.Context, use func(rt *onnxruntime.Runtime) error) error {
+	return leaving(ctx, func() error {
+		rt, err := o.run.Open(slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(rt), rt.Close())
+	})
+}
+
+// leaving calls f, and leaves it behind at the end of ctx, when the process ends: the library may compile a large model for minutes and
+// cannot be interrupted.
+func leaving(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	return use(rt)
 }
 
 // print writes the report as JSON, or as text by show.
