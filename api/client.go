@@ -34,13 +34,13 @@ type ClientConfig struct {
 	CAFile string
 }
 
-// Client calls the API of a coordinator. It repeats a request that had no answer: all requests but CreateToken are idempotent. Errors are an
+// Client calls the API of a coordinator. It repeats a request that had no answer: all requests but CreateToken and Notify are idempotent. Errors are an
 // [Error] of the server, or wrap [ErrUnavailable]. Its methods may be called concurrently.
 type Client struct {
 	base  *url.URL
 	token string
 	again *retryablehttp.Client
-	once  *retryablehttp.Client // for the request that is not idempotent
+	once  *retryablehttp.Client // for requests that are not idempotent
 }
 
 // NewClient returns a client. It sends no request.
@@ -86,7 +86,7 @@ func (c *Client) request(ctx context.Context, method, at string, query url.Value
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	client := c.again
-	if method == http.MethodPost && at == "tokens" {
+	if method == http.MethodPost && (at == "tokens" || path.Base(at) == "notify") {
 		client = c.once
 	}
 	answer, err := client.Do(r)

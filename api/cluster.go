@@ -55,7 +55,7 @@ type Queue struct {
 type Event struct {
 	// ID increases with every change, on all coordinators alike.
 	ID uint64 `json:"-"`
-	// Kind is one of the Event constants, Key the campaign or the worker.
+	// Kind is one of the Event constants, Key the campaign, or the worker as a token: bytes but letters, digits, - and _ are = with two digits.
 	Kind string `json:"kind"`
 	Key  string `json:"key"`
 	// Data is the new record; empty if it was removed.

@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	attempts     = 9 // with pauses of 1 s, doubled up to 5 minutes: about 9 minutes
-	firstPause   = time.Second
-	longestPause = 5 * time.Minute
-	answerLimit  = 15 * time.Second // of one attempt
-	parallel     = 16               // campaigns whose messages are sent beside each other
+	attempts    = 9 // with pauses of 1 s, doubled up to 5 minutes: about 9 minutes
+	firstPause  = time.Second
+	longest     = 300              // of the first pause: 5 minutes
+	answerLimit = 15 * time.Second // of one attempt
+	parallel    = 16               // campaigns whose messages are sent to one receiver beside each other
 )
 
 // Config describes a [Notifier]. Fields without a stated default are required.
@@ -85,12 +85,22 @@ func (n *Notifier) Check(address string) error {
 	if err != nil {
 		return errors.New("notify: the address cannot be read") // it may be a secret
 	}
-	for _, host := range n.cfg.Hosts {
-		if strings.EqualFold(host, u.Host) {
-			return nil
-		}
+	if n.receiver(address) != "" {
+		return nil
 	}
 	return fmt.Errorf("notify: the coordinators send nothing to %s; permit it there: --notify-host %s", u.Host, u.Host)
+}
+
+// receiver returns the permitted server of an address, or nothing: one that does not answer delays only its own messages.
+func (n *Notifier) receiver(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		for _, host := range n.cfg.Hosts {
+			if strings.EqualFold(host, u.Host) {
+				return host
+			}
+		}
+	}
+	return ""
 }
 
 // notified reports whether people wait for a phase.
@@ -99,7 +109,7 @@ func notified(p manifest.Phase) bool { return p == manifest.PhasePaused || p.End
 // Run sends messages until ctx ends, whose error it returns.
 func (n *Notifier) Run(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
-	slots := make(chan struct{}, parallel)
+	slots := map[string]chan struct{}{}
 	group.Go(func() error {
 		for change, err := range n.cfg.Board.Watch(inner, manifest.KeyCampaignPrefix) {
 			if err != nil {
@@ -112,15 +122,20 @@ func (n *Notifier) Run(ctx context.Context) error {
 			if err != nil || c.Request != nil || c.Spec.Notify == "" || !notified(c.Phase) || !n.take(c) {
 				continue
 			}
+			receiver := n.receiver(c.Spec.Notify)
+			if slots[receiver] == nil {
+				slots[receiver] = make(chan struct{}, parallel)
+			}
+			slot := slots[receiver]
 			group.Go(func() error {
 				for ; c != nil; c = n.next(c.ID) {
 					select {
-					case slots <- struct{}{}:
+					case slot <- struct{}{}:
 					case <-inner.Done():
 						return inner.Err()
 					}
 					n.notify(inner, c)
-					<-slots
+					<-slot
 				}
 				return nil
 			})
@@ -172,7 +187,7 @@ func Key(campaign, id string) string {
 // the next change of the campaign's record sends it.
 func (n *Notifier) notify(ctx context.Context, c *manifest.Campaign) {
 	log := n.cfg.Logger.With("campaign", c.ID, "phase", c.Phase)
-	for delays := retry.NewBackOff(n.cfg.Pause, longestPause); ; {
+	for delays := retry.NewBackOff(n.cfg.Pause, longest*n.cfg.Pause); ; {
 		err := n.notifyOnce(ctx, c)
 		if ctx.Err() != nil || err == nil {
 			return
@@ -238,8 +253,11 @@ func (n *Notifier) send(ctx context.Context, address string, m message) (status 
 	}
 	m.sign(request.Header, n.cfg.Secret, n.cfg.Now())
 	client := retryablehttp.Client{
-		HTTPClient: n.client, RetryWaitMin: n.cfg.Pause, RetryWaitMax: longestPause, RetryMax: attempts - 1,
-		Backoff: retryablehttp.DefaultBackoff, CheckRetry: retryablehttp.DefaultRetryPolicy, ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		HTTPClient: n.client, RetryWaitMin: n.cfg.Pause, RetryWaitMax: longest * n.cfg.Pause, RetryMax: attempts - 1,
+		Backoff: func(least, most time.Duration, attempt int, answer *http.Response) time.Duration {
+			return min(most, retryablehttp.DefaultBackoff(least, most, attempt, answer)) // the receiver may ask for a year
+		},
+		CheckRetry: retryablehttp.DefaultRetryPolicy, ErrorHandler: retryablehttp.PassthroughErrorHandler,
 		PrepareRetry: func(r *http.Request) error { // each attempt has its time
 			m.sign(r.Header, n.cfg.Secret, n.cfg.Now())
 			return nil

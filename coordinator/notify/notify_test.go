@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -268,5 +269,29 @@ func TestCheck(t *testing.T) {
 	}
 	if err := (*notify.Notifier)(nil).Check("https://hooks.example.org/"); err == nil {
 		t.Error("a coordinator without notifications permits one")
+	}
+}
+
+// A receiver that asks for a long pause gets the longest one of the notifier; one that does not answer delays no other receiver.
+func TestSlowReceivers(t *testing.T) {
+	c := newCluster(t)
+	block := make(chan struct{})
+	dead := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-block }))
+	t.Cleanup(dead.Close)
+	t.Cleanup(func() { close(block) })
+	busy, requests := receiver(t, func(n int, w http.ResponseWriter) {
+		if n == 0 {
+			w.Header().Set("Retry-After", "31536000")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	c.lead(t, busy, host(t, dead), host(t, busy))
+	for i := range 20 {
+		c.enter(t, c.submit(t, "dead"+strconv.Itoa(i), dead.URL), manifest.PhaseFinished)
+	}
+	id := c.submit(t, "night", busy.URL)
+	c.enter(t, id, manifest.PhaseFinished)
+	if d := c.delivery(t, id, "1.0"); d.Error != "" || len(requests) != 2 {
+		t.Errorf("recorded %+v after %d requests", d, len(requests))
 	}
 }

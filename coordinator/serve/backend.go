@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"ddiff/api"
+	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 )
 
@@ -19,8 +20,8 @@ type Backend interface {
 	Items(ctx context.Context, id string, q api.ItemQuery) (api.Items, error)
 	// Item returns an item with its result and the list of its files.
 	Item(ctx context.Context, id, item string) (api.ItemDetail, error)
-	// File returns a file of the campaign's output by its key below the output, as in items/ID/restored.png or index.html.
-	File(ctx context.Context, id, key string) ([]byte, error)
+	// Output returns the output of a campaign, with its files.
+	Output(ctx context.Context, id string) (result.Output, error)
 	// Logs returns the records of attempts, of all items if item is empty.
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	// Dead returns the dead items.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,7 +16,7 @@ import (
 // order has the settings of a submission as query parameters, and the campaign file.
 type order struct {
 	DryRun      bool              `query:"dry_run" doc:"Only check the campaign, and count its items"`
-	Output      string            `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store"`
+	Output      string            `query:"output" maxLength:"500" doc:"Folder for the results below the cluster's store; without the role admin it begins with the owner and a slash"`
 	Priority    manifest.Priority `query:"priority" enum:"high,normal,low" default:"normal"`
 	Weight      int               `query:"weight" minimum:"1" maximum:"1000" default:"1"`
 	Canary      int               `query:"canary" minimum:"0" maximum:"1000000" default:"2" doc:"Number of items to run before the others"`
@@ -84,6 +85,9 @@ func (s *Server) addCampaigns() {
 		return s.cfg.Controller.Retry(ctx, in.ID, key, in.Body)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/dead", "List the dead items", func(ctx context.Context, in *InCampaign) (api.DeadLetters, error) {
+		if err := s.reserve(ctx, largeBytes); err != nil {
+			return api.DeadLetters{}, err
+		}
 		return b.Dead(ctx, in.ID)
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
@@ -130,9 +134,12 @@ func (s *Server) submit(ctx context.Context, in *order) (*submitted, error) {
 	if s.cfg.Controller == nil {
 		return nil, errReadOnly()
 	}
+	caller := identityOf(ctx).token
+	if folder, _, below := strings.Cut(in.Output, "/"); in.Output != "" && caller.Role != api.Admin && (folder != caller.Owner || !below) {
+		return nil, api.NewError(api.ErrDenied, "output: "+in.Output+" may belong to another owner; choose a folder below "+caller.Owner+"/, or leave it out")
+	}
 	o := api.Order{
-		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256,
-		Owner: identityOf(ctx).token.Owner,
+		Output: in.Output, Priority: in.Priority, Weight: in.Weight, Canary: in.Canary, PriorSHA256: in.PriorSHA256, Owner: caller.Owner,
 	}
 	for _, text := range in.Operators {
 		const digits = 2 * sha256.Size

@@ -14,30 +14,23 @@ import (
 	"ddiff/coordinator/report/selection"
 )
 
-// Outputs is implemented by backends whose campaigns can be compared.
-type Outputs interface {
-	// Output returns the output of a campaign.
-	Output(ctx context.Context, id string) (result.Output, error)
-}
-
 // addCompare adds the route of comparisons.
 func (s *Server) addCompare() {
-	outputs, ok := s.cfg.Backend.(Outputs)
-	if !ok {
-		return
-	}
 	add(s, api.Viewer, http.MethodGet, "/compare", "Compare two campaigns, paired by measurement, as ddiff compare --json", func(ctx context.Context, in *struct {
 		A      string `query:"a" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of a campaign"`
 		B      string `query:"b" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of the other campaign"`
 		Metric string `query:"metric" default:"psnr" enum:"psnr,ssim,psnr_y,haarpsi,residual"`
 	},
 	) (json.RawMessage, error) {
-		a, err := outputs.Output(ctx, in.A)
+		a, err := s.cfg.Backend.Output(ctx, in.A)
 		if err != nil {
 			return nil, err
 		}
-		b, err := outputs.Output(ctx, in.B)
+		b, err := s.cfg.Backend.Output(ctx, in.B)
 		if err != nil {
+			return nil, err
+		}
+		if err := s.reserve(ctx, largeBytes); err != nil {
 			return nil, err
 		}
 		versus, err := comparison.Compare(result.Results(ctx, []result.Output{a}), result.Results(ctx, []result.Output{b}), nil, selection.First, in.Metric)

@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -23,7 +25,7 @@ import (
 const (
 	// heartbeat is the interval of comments in a stream without events.
 	heartbeat = 15 * time.Second
-	// streamAge is the age at which a stream ends, so that its client shows its token again.
+	// streamAge is the age at which a stream ends, so that clients spread over coordinators that have started since.
 	streamAge = 15 * time.Minute
 	// streamBuffer is the number of events that a slow client may be behind. Then its stream ends, and it resumes with the newest states.
 	streamBuffer = 256
@@ -63,16 +65,16 @@ func (h *hub) follow(ctx context.Context, b Backend, log *slog.Logger) {
 func (h *hub) enter(e api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.last = max(h.last, e.ID)
 	if e.Kind == api.EventReady {
 		if !h.isReady() {
 			close(h.ready)
 		}
 		return
 	}
+	h.last = e.ID
 	k := [2]string{e.Kind, e.Key}
-	if h.newest[k].ID >= e.ID {
-		return // a second watch begins with known states
+	if known := h.newest[k]; known.ID == e.ID && bytes.Equal(known.Data, e.Data) {
+		return // a second watch begins with known states; those of a board that was lost and restored have lower ids
 	}
 	if h.newest[k] = e; len(e.Data) == 0 && len(h.newest) > 10_000 { // removed records would stay forever
 		delete(h.newest, k)
@@ -112,6 +114,9 @@ func (h *hub) open(campaign string, after uint64) (missed []api.Event, last uint
 		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
 	}
 	if after > 0 {
+		if after > h.last {
+			after = 0 // an id of a board that was lost: everything may have changed
+		}
 		for e := range maps.Values(h.newest) {
 			if e.ID > after && concerns(e, campaign) {
 				missed = append(missed, e)
@@ -128,6 +133,15 @@ func (h *hub) close(stream chan api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.streams, stream)
+}
+
+// valid reports whether the token of an open stream is not revoked, as far as the board answers.
+func (s *Server) valid(ctx context.Context) bool {
+	if s.cfg.Tokens == nil {
+		return true
+	}
+	_, err := s.cfg.Tokens.Token(ctx, identityOf(ctx).secret)
+	return !errors.Is(err, api.ErrNoToken)
 }
 
 // events sends the events of a campaign, or of all, as server-sent events until the client leaves.
@@ -185,7 +199,7 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 			case <-r.Context().Done():
 				return
 			case <-tick.C:
-				ok = send(api.Event{})
+				ok = s.valid(r.Context()) && send(api.Event{})
 			case e, open := <-stream:
 				ok = open && send(e)
 			}

@@ -16,10 +16,12 @@ const sessionCookie = "ddiff_session"
 
 // identity is who sends a request.
 type identity struct {
-	token api.Token
+	token  api.Token
+	secret string
 	// refused is why the request has no token; nil if it has one.
 	refused *api.Error
-	secure  bool
+	// secure: the client, or a proxy in its name, came with TLS.
+	secure bool
 }
 
 type identityKey struct{}
@@ -62,7 +64,7 @@ func (s *Server) identified(next http.Handler) http.Handler {
 }
 
 func (s *Server) identify(r *http.Request) (identity, *api.Error) {
-	i := identity{secure: r.TLS != nil}
+	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
 	if s.cfg.Tokens == nil {
 		// Without tokens the browser of this machine has all rights: no other name may lead here, and no proxy.
 		if !local(r.Host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
@@ -77,6 +79,7 @@ func (s *Server) identify(r *http.Request) (identity, *api.Error) {
 			secret = c.Value
 		}
 	}
+	i.secret = secret
 	if secret == "" || !strings.HasPrefix(r.URL.Path, prefix) {
 		i.refused = api.NewError(api.ErrNoToken, "the request needs an access token; an administrator creates one: ddiff token create")
 		return i, nil

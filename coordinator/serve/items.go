@@ -60,7 +60,7 @@ func (s *Server) addItems() {
 	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}/trace", "Get the solver's curves", func(ctx context.Context, in *InItem) (manifest.Trace, error) {
 		var t manifest.Trace
-		data, err := b.File(ctx, in.ID, manifest.ItemKey(in.Item, manifest.FileTrace))
+		data, err := s.read(ctx, in.ID, manifest.ItemKey(in.Item, manifest.FileTrace))
 		if err != nil {
 			return t, err
 		}
@@ -77,9 +77,9 @@ func (s *Server) addItems() {
 		Width int    `query:"width" minimum:"8" maximum:"4096" doc:"Width of a thumbnail in pixels; no picture is enlarged"`
 	},
 	) (*file, error) {
-		data, err := b.File(ctx, in.ID, manifest.ItemKey(in.Item, in.Name))
+		data, err := s.read(ctx, in.ID, manifest.ItemKey(in.Item, in.Name))
 		if err == nil && in.Width > 0 {
-			data, err = thumbnail(data, in.Width)
+			data, err = s.thumbnail(ctx, data, in.Width)
 		}
 		if err != nil {
 			return nil, s.failed(ctx, files, err)
@@ -100,7 +100,7 @@ func (s *Server) addReport() {
 		if !fileOfReport(in.Path) {
 			return nil, api.NewError(api.ErrNotFound, "the report has no such file")
 		}
-		data, err := s.cfg.Backend.File(ctx, in.ID, in.Path)
+		data, err := s.read(ctx, in.ID, in.Path)
 		if err != nil {
 			return nil, s.failed(ctx, report, err)
 		}
@@ -131,8 +131,8 @@ func mediaType(name string) string {
 // maxThumbnail is the largest number of pixels of a picture that the server decodes.
 const maxThumbnail = 64 << 20
 
-// thumbnail scales a PNG down to a width.
-func thumbnail(data []byte, width int) ([]byte, error) {
+// thumbnail scales a PNG down to a width. All requests together decode up to maxThumbnail pixels at once.
+func (s *Server) thumbnail(ctx context.Context, data []byte, width int) ([]byte, error) {
 	header, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil || header.Width*header.Height > maxThumbnail {
 		return nil, api.NewError(api.ErrInvalid, "width: the file is no picture that can be scaled")
@@ -140,6 +140,11 @@ func thumbnail(data []byte, width int) ([]byte, error) {
 	if header.Width <= width {
 		return data, nil
 	}
+	pixels := int64(header.Width) * int64(header.Height)
+	if err := s.pixels.Acquire(ctx, pixels); err != nil {
+		return nil, err
+	}
+	defer s.pixels.Release(pixels)
 	src, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("scale a picture: %w", err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/semaphore"
 
 	"ddiff/api"
 )
@@ -67,6 +68,8 @@ type Server struct {
 	api     huma.API
 	hub     *hub
 	rates   *rates
+	memory  *semaphore.Weighted // in bytes
+	pixels  *semaphore.Weighted // of pictures that are scaled
 	handler http.Handler
 }
 
@@ -76,7 +79,10 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg.AnswerLimit = cmp.Or(cfg.AnswerLimit, time.Minute)
-	s := &Server{cfg: cfg, mux: http.NewServeMux(), hub: newHub(), rates: newRates()}
+	s := &Server{
+		cfg: cfg, mux: http.NewServeMux(), hub: newHub(), rates: newRates(),
+		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail),
+	}
 	if err := s.register(); err != nil {
 		return nil, err
 	}
@@ -84,7 +90,7 @@ func New(cfg Config) (*Server, error) {
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, api.NewError(api.ErrDenied, "the request comes from a page of another site"))
 	}))
-	s.handler = secured(s.limited(origin.Handler(s.identified(s.mux))))
+	s.handler = secured(s.limited(origin.Handler(s.identified(s.reserving(s.mux)))))
 	return s, nil
 }
 

@@ -146,7 +146,7 @@ func (m *Memory) Put(ctx context.Context, key string, data []byte) error {
 func (m *Memory) List(_ context.Context, prefix string) iter.Seq2[storage.Info, error] {
 	return func(yield func(storage.Info, error) bool) {
 		for _, key := range Keys(m, prefix) {
-			if !yield(storage.Info{Key: key}, nil) {
+			if !yield(storage.Info{Key: key, Size: int64(len(m.Files[key]))}, nil) {
 				return
 			}
 		}

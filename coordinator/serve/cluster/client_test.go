@@ -2,6 +2,9 @@ package cluster_test
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"ddiff/api"
@@ -63,5 +66,19 @@ func TestETag(t *testing.T) {
 	f.campaign("night", "", func(*manifest.Campaign) {})
 	if a := send(t, "GET", url, "", "If-None-Match: "+first.header.Get("ETag")); a.status != 200 {
 		t.Errorf("%d after a change", a.status)
+	}
+}
+
+// TestNotifyOnce: a request whose answer may be lost is not repeated if it would send another notification.
+func TestNotifyOnce(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	t.Cleanup(server.Close)
+	if _, err := client(t, server.URL, "").Notify(t.Context(), "night"); err == nil || calls.Load() != 1 {
+		t.Errorf("%d requests, %v", calls.Load(), err)
 	}
 }

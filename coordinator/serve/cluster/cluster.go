@@ -14,6 +14,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -116,11 +117,22 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 	return api.Campaigns{Campaigns: notNil(all), Skipped: lines(skipped)}, nil
 }
 
-// public removes secrets from the addresses of a campaign.
+// public removes secrets from the addresses of a campaign. That of notify is its host only: the path may be a secret too.
 func public(c *manifest.Campaign) {
 	d := &c.Spec.Dataset
-	for _, text := range []*string{&d.Path, &d.Mask, &d.Kernel, &c.Spec.Prior, &c.Spec.Notify} {
+	all := []*string{&d.Path, &d.Mask, &d.Kernel, &c.Spec.Prior}
+	for i := range c.Spec.Tasks {
+		t := &c.Spec.Tasks[i]
+		all = append(all, &t.Operator, &t.Mask, &t.Kernel)
+	}
+	for i := range c.Operators {
+		all = append(all, &c.Operators[i].Path)
+	}
+	for _, text := range all {
 		*text = redact.Address(*text)
+	}
+	if u, err := url.Parse(c.Spec.Notify); err == nil && u.Host != "" {
+		c.Spec.Notify = u.Scheme + "://" + u.Host
 	}
 }
 
@@ -331,7 +343,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			e := api.Event{ID: change.Revision, Data: change.Data}
 			campaign, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)
 			status, isStatus := strings.CutPrefix(change.Key, manifest.KeyStatusPrefix)
-			_, isWorker := strings.CutPrefix(change.Key, manifest.KeyWorkerPrefix)
+			worker, isWorker := strings.CutPrefix(change.Key, manifest.KeyWorkerPrefix)
 			switch {
 			case change.Ready:
 				e.Kind = api.EventReady
@@ -347,10 +359,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			case isStatus:
 				e.Kind, e.Key = api.EventStatus, status
 			case isWorker:
-				var beat manifest.Beat
-				if e.Kind, e.Key = api.EventWorker, change.Key; json.Unmarshal(change.Data, &beat) == nil {
-					e.Key = beat.Name
-				}
+				e.Kind, e.Key = api.EventWorker, worker
 			case change.Key == queue.KeyLeader:
 				var next queue.Leader
 				if json.Unmarshal(change.Data, &next) == nil && next.ID == leader.ID && !change.Deleted {

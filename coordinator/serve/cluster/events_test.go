@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // manyItems and manyStreams are small unless the environment says otherwise: make api-test does.
@@ -33,13 +35,17 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-func openStream(t *testing.T, url, lastID string) *stream {
+func openStream(t *testing.T, url, lastID string, headers ...string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	must(t, err)
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
 	}
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	must(t, err)
@@ -103,6 +109,29 @@ func TestEvents(t *testing.T) {
 	}
 	if a := send(t, http.MethodGet, url+"/api/v1/events", "", "Last-Event-ID: x"); a.status != 422 {
 		t.Errorf("a wrong id: %d %s", a.status, a.body)
+	}
+}
+
+// TestWorkerEvents: the end of a worker is an event of its key, so that no server keeps workers that are gone.
+func TestWorkerEvents(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	key := manifest.KeyWorkerPrefix + queue.Token("gpu.1")
+	must(t, f.board.Put(t.Context(), key, []byte(`{"name":"gpu.1"}`)))
+	var begun string
+	for e, err := range f.open().Watch(t.Context()) {
+		must(t, err)
+		switch {
+		case e.Kind == api.EventReady:
+			must(t, f.board.Delete(t.Context(), key))
+		case e.Kind == api.EventWorker && len(e.Data) > 0:
+			begun = e.Key
+		case e.Kind == api.EventWorker:
+			if e.Key != begun {
+				t.Errorf("%q begins and %q ends", begun, e.Key)
+			}
+			return
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ func TestHostileRequests(t *testing.T) {
 	outside := f.campaign("outside", "", func(c *manifest.Campaign) { c.Output = "x/../priors" })
 	f.windows(id, 2, 2)
 	must(t, f.store.Put(t.Context(), id+"/index.html", []byte("<script>")))
+	records := f.campaign("records", "", func(c *manifest.Campaign) { c.Output = "priors" })
 	must(t, f.store.Put(t.Context(), "priors/secret", []byte("secret")))
 	base := url + "/api/v1"
 	campaign := base + "/campaigns/" + id
@@ -57,6 +58,7 @@ func TestHostileRequests(t *testing.T) {
 		"empty body":         {"POST", base + "/campaigns", "", []string{"Content-Type: application/json"}, 400},
 		"relative path":      {"POST", base + "/campaigns", "dataset: {path: photos}\ntasks: [denoise]\n", []string{"Content-Type: application/yaml"}, 422},
 		"output outside":     {"GET", base + "/campaigns/" + outside + "/report/secret", "", nil, 404},
+		"output of records":  {"GET", base + "/campaigns/" + records + "/report/secret", "", nil, 404},
 		"damaged JSON":       {"POST", campaign + "/retry", `{"items":`, []string{"Content-Type: application/json"}, 400},
 		"wrong type":         {"POST", campaign + "/retry", `{"items":7}`, []string{"Content-Type: application/json"}, 422},
 		"unknown field":      {"POST", campaign + "/retry", `{"everything":true}`, []string{"Content-Type: application/json"}, 422},
@@ -126,5 +128,25 @@ func TestSlowClients(t *testing.T) {
 	}
 	if d := time.Since(begin); d > time.Minute {
 		t.Errorf("a slow client was disconnected after %v", d)
+	}
+}
+
+// TestSecretsInAddresses: no answer and no event has the secret part of an address of a campaign.
+func TestSecretsInAddresses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	url := f.serve(f.open(), false)
+	f.campaign("night", "", func(c *manifest.Campaign) {
+		c.Spec.Dataset.Path = "https://example.org/list.csv?key=secret"
+		c.Spec.Tasks = append(c.Spec.Tasks, manifest.TaskSpec{Name: "own", Operator: "https://example.org/op.onnx?key=secret"},
+			manifest.TaskSpec{Name: "denoise", Mask: "https://example.org/m.png?key=secret", Kernel: "https://example.org/k.png?key=secret"})
+		c.Operators = []manifest.OperatorFile{{Path: "https://example.org/op.onnx?key=secret", SHA256: strings.Repeat("0", 64)}}
+		c.Spec.Notify = "https://hooks.example.org/services/secret?key=secret"
+	})
+	if a := send(t, http.MethodGet, url+"/api/v1/campaigns", ""); strings.Contains(a.body, "secret") || !strings.Contains(a.body, "https://hooks.example.org") {
+		t.Errorf("the list has %s", a.body)
+	}
+	if _, data := openStream(t, url+"/api/v1/events", "1").next(t, "campaign", ""); strings.Contains(data, "secret") {
+		t.Errorf("an event has %s", data)
 	}
 }

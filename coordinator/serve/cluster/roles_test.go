@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/api"
 	"ddiff/coordinator/board/boardtest"
@@ -115,6 +117,15 @@ func TestTokens(t *testing.T) {
 	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != 200 || !strings.Contains(a.body, `"owner":"ann"`) {
 		t.Errorf("a session: %d %s", a.status, a.body)
 	}
+	if strings.Contains(cookie, "Secure") {
+		t.Errorf("the cookie %q works without TLS only", cookie)
+	}
+	proxied := send(t, http.MethodPost, url+"/api/v1/session", `{"token":"`+made.Secret+`"}`, "Content-Type: application/json", "X-Forwarded-Proto: https")
+	if cookie := proxied.header.Get("Set-Cookie"); !strings.Contains(cookie, "Secure") {
+		t.Errorf("the cookie %q behind a proxy with TLS", cookie)
+	}
+	events := openStream(t, url+"/api/v1/events", "", session)
+	events.next(t, "ready", "")
 	all, err := admin.Tokens(t.Context())
 	if err != nil || len(all.Tokens) != 2 || all.Tokens[1].Secret != "" || all.Tokens[1].ID != made.ID {
 		t.Errorf("tokens %+v, %v", all, err)
@@ -122,6 +133,13 @@ func TestTokens(t *testing.T) {
 	must(t, admin.RevokeToken(t.Context(), made.ID))
 	if a := send(t, http.MethodGet, url+"/api/v1/me", "", session); a.status != http.StatusUnauthorized {
 		t.Errorf("a revoked session: %d %s", a.status, a.body)
+	}
+	stop := time.AfterFunc(time.Minute, events.cancel)
+	defer stop.Stop()
+	for events.lines.Scan() { // until the next heartbeat
+	}
+	if err := events.lines.Err(); errors.Is(err, context.Canceled) {
+		t.Error("the stream of a revoked session goes on")
 	}
 }
 
@@ -138,6 +156,12 @@ func TestOwners(t *testing.T) {
 	}
 	if again, err := ann.Submit(t.Context(), []byte(campaignFile), api.Order{}); err != nil || again.Created || again.ID != made.ID {
 		t.Errorf("a second submission: %+v, %v", again, err)
+	}
+	for output, allowed := range map[string]bool{made.ID: false, "bob": false, "bobby/x": false, "eve/x": false, "bob/x": true} {
+		_, err := bob.Submit(t.Context(), []byte(strings.Replace(campaignFile, "night", "thief", 1)), api.Order{Output: output})
+		if (err == nil) != allowed || !allowed && !errors.Is(err, api.ErrDenied) {
+			t.Errorf("bob's campaign with the output %s: %v", output, err)
+		}
 	}
 	s, err := bob.Campaign(t.Context(), made.ID)
 	if err != nil || s.Campaign.Owner != "ann" {

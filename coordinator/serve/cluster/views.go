@@ -147,19 +147,6 @@ func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail
 // maxOutputs is the number of campaigns whose outputs are in memory.
 const maxOutputs = 10_000
 
-// File returns a file of a campaign's output.
-func (c *Cluster) File(ctx context.Context, id, key string) ([]byte, error) {
-	o, err := c.Output(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	data, err := o.Store.Get(ctx, key)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrBadKey) {
-		return nil, api.NewError(api.ErrNotFound, "there is no file "+key)
-	}
-	return data, err
-}
-
 // Output returns the output of a campaign.
 func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) {
 	if c.cfg.Store == nil {
@@ -172,6 +159,9 @@ func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) 
 		record, err := recordOf(ctx, c.cfg, id)
 		if err != nil {
 			return result.Output{}, err
+		}
+		if err := record.CheckOutput(); err != nil { // the coordinator rejects such a campaign, but its record remains
+			return result.Output{}, api.NewError(api.ErrNotFound, "campaign "+id+" has no files: "+err.Error())
 		}
 		output = record.Output // a campaign keeps it for ever
 		c.mu.Lock()

@@ -138,15 +138,6 @@ func (b *Backend) Item(ctx context.Context, id, item string) (api.ItemDetail, er
 	return detail, nil
 }
 
-// File returns a file of an output.
-func (b *Backend) File(ctx context.Context, id, key string) ([]byte, error) {
-	c, err := b.campaign(id)
-	if err != nil {
-		return nil, err
-	}
-	return c.output.Store.Get(ctx, key)
-}
-
 // Logs returns the last attempts, as far as the results have their lines.
 func (b *Backend) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	c, err := b.campaign(id)
