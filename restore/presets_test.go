@@ -27,7 +27,7 @@ func TestOtherTasks(t *testing.T) {
 		{operator.Denoise, nil, 0.2, 4.5, pair},
 		{operator.JPEG, map[string]float64{"quality": 10}, 0, 1.3, pair},
 		{operator.SuperResolutionArea, nil, 0.05, 0.3, []string{"chelsea", "rocket"}}, // they notice a large gamma0
-		{operator.Colorize, nil, 0.02, 0.15, pair}, // begins with the grey image: little gain, and no loss on dark pictures
+		{operator.Colorize, nil, 0.02, 0.15, pair},                                    // begins with the grey image: little gain, and no loss on dark pictures
 		{operator.Demosaic, nil, 0.02, 5, pair},
 		{operator.Inpaint, nil, 0.02, 7.8, pair},
 	} {
