@@ -109,6 +109,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err := o.api.check(); err != nil {
 		return err
 	}
+	key, err := o.notify.key()
+	if err != nil {
+		return err
+	}
 	for _, pool := range o.pools {
 		if err := manifest.CheckPool(pool); err != nil {
 			return cli.Usage(fmt.Errorf("--pools: %w", err))
@@ -178,10 +182,6 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	sources.Transfer = transfer
 	// Spans for each object would be as many as a campaign has items.
 	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
-	notifier, err := o.notify.open(board, metered, tel.Logger)
-	if err != nil {
-		return err
-	}
 	service, err := coordinator.New(coordinator.Config{
 		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
@@ -191,7 +191,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive, Pools: o.pools, Notifier: notifier,
+		ArchiveAfter: o.archive, Pools: o.pools, Notifier: o.notify.open(board, metered, key, tel.Logger),
 		Inspect: func(campaign string) (*queue.Queue, error) {
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},

@@ -26,13 +26,13 @@ func (n *notifyFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&n.secret, "notify-secret", "", "`file` with the key that signs notifications, at least 24 bytes")
 }
 
-// open returns the notifier, nil without a server.
-func (n *notifyFlags) open(b *queue.Board, s storage.Store, logger *slog.Logger) (*notify.Notifier, error) {
+// key reads the key, nil without a server.
+func (n *notifyFlags) key() ([]byte, error) {
 	if len(n.hosts) == 0 {
 		if n.secret != "" {
 			return nil, cli.Usage(errors.New("--notify-secret: nothing may be sent; give --notify-host too"))
 		}
-		return nil, nil //nolint:nilnil // a coordinator without notifications
+		return nil, nil
 	}
 	if n.secret == "" {
 		return nil, cli.Usage(errors.New("--notify-host needs a key; give --notify-secret FILE"))
@@ -44,5 +44,13 @@ func (n *notifyFlags) open(b *queue.Board, s storage.Store, logger *slog.Logger)
 	if secret = bytes.TrimSpace(secret); len(secret) < 24 {
 		return nil, cli.Usage(fmt.Errorf("--notify-secret: %s has %d bytes, at least 24 are needed", n.secret, len(secret)))
 	}
-	return notify.New(notify.Config{Board: b, Store: s, Hosts: n.hosts, Secret: secret, Logger: logger}), nil
+	return secret, nil
+}
+
+// open returns the notifier with a key, nil without one.
+func (n *notifyFlags) open(b *queue.Board, s storage.Store, key []byte, logger *slog.Logger) *notify.Notifier {
+	if key == nil {
+		return nil
+	}
+	return notify.New(notify.Config{Board: b, Store: s, Hosts: n.hosts, Secret: key, Logger: logger})
 }
