@@ -169,7 +169,7 @@ func runCommands(t *testing.T, program string, lines []string) {
 		documentFiles(t, dir)
 		env = append(env, "DDIFF_ONNXRUNTIME="+strings.TrimSpace(run(t, program, "runtime", "where")))
 	}
-	rewrite := strings.NewReplacer(" --nats ...", "", " ...", "", "bin/ddiff", "ddiff", "items/ID", "items/*", "/etc/bash_completion.d/", "")
+	rewrite := strings.NewReplacer(" --nats ...", "", " ...", "", "bin/ddiff", "ddiff", "items/ID", "items/*", "/etc/bash_completion.d/", "", "/etc/ddiff/notify.key", "notify.key")
 	for _, line := range lines {
 		row := how[rowOf(line)]
 		if testing.Short() {
@@ -210,6 +210,7 @@ func documentFiles(t *testing.T, dir string) {
 	const header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 32, 32), }"
 	write("frames.npy", fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n%s", header, strings.Repeat("@", 3*32*32)), nil)
 	write("campaign.yaml", []byte("dataset: {path: photos, size: 64}\ntasks: [hdr]\nunclipped: true\n"), nil)
+	write("notify.key", []byte(strings.Repeat("k", 32)), nil)
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	write("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), nil)
