@@ -1,6 +1,7 @@
 package gpuworker_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -198,7 +199,8 @@ func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
 	return r.recorder.Create(ctx, key, data)
 }
 
-// TestPreflightBesideBatch: the preflight of a campaign is answered between two chunks of an item that the worker solves.
+// TestPreflightBesideBatch: the preflight of a campaign with the same prior is answered between two chunks of an item that the worker solves, and
+// the item gets the image that it gets alone.
 func TestPreflightBesideBatch(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -207,32 +209,45 @@ func TestPreflightBesideBatch(t *testing.T) {
 		s.Steps = 50
 		return s
 	})
-	publish(t, c.open("long", queue.Config{}), long)
-	c.submit("long", func(r *manifest.Campaign) { r.Prior = tiny })
 	check := c.open("check", queue.Config{})
 	cfg := config(t, nil, nil)
 	store := &probed{recorder: c.store}
 	cfg.Work = c.fleet(func(f *fleet.Config) { f.Engines, f.Store = c.engines(), store })
 	var w atomic.Pointer[gpuworker.Worker]
 	cfg.Steps = func(int) {
-		if store.steps.Add(1) > 1 {
+		if w.Load() == nil || store.steps.Add(1) > 1 {
 			return
 		}
 		preflight(t, check, "check", with(t, long, func(it *manifest.Item) { it.Prior = tiny.SHA256 }))
 		c.submit("check", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
-		for w.Load() == nil || w.Load().Held() < 2 && t.Context().Err() == nil { // until the worker has leased the preflight
+		for w.Load().Held() < 2 && t.Context().Err() == nil { // until the worker has leased the preflight
 			time.Sleep(time.Millisecond)
 		}
 	}
 	worker, run := begin(t, cfg)
+	restored := func(campaign string) []byte {
+		q := c.open(campaign, queue.Config{})
+		publish(t, q, long)
+		c.submit(campaign, func(r *manifest.Campaign) { r.Prior = tiny })
+		if r := results(t, q, 1)["long"]; r.Outcome != manifest.OutcomeDone {
+			t.Fatalf("%s: %s: %s", campaign, r.Outcome, r.Reason)
+		}
+		data, err := c.store.Get(t.Context(), "out/"+campaign+"/"+manifest.ItemKey(long.ID, manifest.FileRestored))
+		must(t, err)
+		return data
+	}
+	alone := restored("alone")
 	w.Store(worker)
+	beside := restored("beside")
 	if got := checked(t, check); got.Failed != "" {
 		t.Errorf("%+v", got)
 	}
-	run.drain()
-	run.wait(t)
+	run.stop(t)
 	if n := store.probed.Load(); n == 0 || n >= 50 {
 		t.Errorf("the preflight was answered after %d of 50 steps", n)
+	}
+	if !bytes.Equal(alone, beside) {
+		t.Error("the item differs from the item without a preflight")
 	}
 }
 

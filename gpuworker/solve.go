@@ -135,13 +135,26 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	p.cost, p.campaign = cost, first.Item.Campaign
 	e.cfg.Instruments.SolverTime.Add(p.campaign, 0) // a counter begins at 0
 	done := states[0].Step                          // from a checkpoint
-	err = s.Resume(ctx, problems, states, curves, func(step int) error {
-		if p.update(step); step == s.Steps() {
+	for {
+		err = s.Resume(ctx, problems, states, curves, func(step int) error {
+			p.update(step)
+			switch {
+			case step == s.Steps():
+				return nil
+			case drain.Err() != nil:
+				return drain.Err()
+			case e.checks.Load() > 0:
+				return errYield
+			}
 			return nil
+		})
+		if !errors.Is(err, errYield) {
+			break
 		}
-		p.yield()
-		return drain.Err()
-	})
+		if s, err = p.yield(first); err != nil {
+			break
+		}
+	}
 	err = a.Wrap(err)
 	endStage(err, outcomeOf(drain, first, err).kind.String())
 	e.traceOthers(ctx, tasks[1:], p.began, err)
@@ -254,13 +267,24 @@ func (p *progress) update(step int) {
 	p.step, p.since = step, p.cfg.Now()
 }
 
-// yield lets a waiting preflight use the device. The watchdog limits the preflight.
-func (p *progress) yield() {
+// errYield stops a batch between two chunks, for a preflight that waits.
+var errYield = errors.New("a preflight waits for the device")
+
+// yield lets a waiting preflight use the device, and returns the solver for the rest of the batch: the preflight may have used or closed the
+// former one, which belongs to the engine. The watchdog limits the preflight.
+func (p *progress) yield(t *task) (*solver.Solver, error) {
 	p.activity.Next("wait for a preflight", math.MaxInt64, false)
 	<-p.device
 	p.device <- struct{}{}
+	p.activity.Next(stageCompile, p.cfg.Limits.Compile, false)
+	s, err := t.assigned.Engine.Solver(t.Plan, p.n)
+	if err != nil {
+		return nil, err
+	}
+	p.solver, p.longest = s, 0 // the next chunk is a first one
 	p.activity.Next(stageSolve, p.limit(p.step), true)
 	p.since = p.cfg.Now()
+	return s, nil
 }
 
 // countEvaluations counts the evaluations of the network in the chunk up to a step. The steps of a run need not have equal

@@ -39,6 +39,7 @@ type core struct {
 	watchdog *guard.Watchdog[*task]
 	network  networkTimer
 	device   chan struct{} // holds an element while the device solves a chunk or checks a preflight
+	checks   atomic.Int32  // preflights that wait for the device or use it
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.
