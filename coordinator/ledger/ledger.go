@@ -154,9 +154,12 @@ func (l *Ledger) settle(e *entry, round int, to State, reason string) int {
 	return int(e.copies)
 }
 
+// maxSeconds is the largest number of device-seconds of an outcome that counts; no worker states more.
+const maxSeconds = 1e8
+
 // Spend counts the device-seconds of an outcome that Settle is about to enter: those of the first outcome of an identity in each round.
 func (l *Ledger) Spend(id string, round int, seconds float64) {
-	if e := l.find(id); e != nil && (e.state == Pending || round < int(e.round)) && seconds > 0 {
+	if e := l.find(id); e != nil && (e.state == Pending || round < int(e.round)) && seconds > 0 && seconds <= maxSeconds {
 		l.seconds += seconds
 	}
 }

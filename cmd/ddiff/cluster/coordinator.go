@@ -270,6 +270,10 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 	if o.api.requireTokens {
 		server.Tokens = c
 	}
+	if err := o.api.oidc.accept(&server); err != nil {
+		c.Close()
+		return nil, err
+	}
 	s, err := serve.New(server)
 	if err != nil {
 		c.Close()
