@@ -97,7 +97,6 @@ func (s *Server) addCampaigns() {
 	) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
-	s.addReport()
 	s.addEvents()
 }
 
