@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -153,7 +152,7 @@ func signedIn(b *browser, c *Cluster, id string) {
 	b.step("open the page without a token", b.open("#/campaigns/"+id), has("Sign in"))
 	b.audit("sign in")
 	b.step("sign in with a false token", signIn("ddiff_false"), has("This token is unknown or revoked"))
-	b.step("sign in as a viewer", script(`document.querySelector("[name=token]").value = ""`), signIn(c.token(b, "viewer")), has("vera (viewer)"),
+	b.step("sign in as a viewer", script(`document.querySelector("[name=token]").value = ""`), signIn(c.token(b.ctx, b.t, "viewer")), has("vera (viewer)"),
 		until(`document.querySelector(".head .phase").innerText.startsWith("paused") && document.querySelectorAll(".row").length > 0`))
 	if shown := evaluate[string](b, "look for verbs", verbs); shown != "" {
 		b.t.Errorf("a viewer sees %s", shown)
@@ -161,24 +160,12 @@ func signedIn(b *browser, c *Cluster, id string) {
 	b.audit("campaign of a viewer")
 	b.step("open the list as a viewer", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 1`), until(verbs+` === ""`))
 	b.step("sign out", press("Sign out"), chromedp.WaitVisible("[name=token]"))
-	b.step("sign in as an administrator", signIn(c.token(b, "admin")), has("vera (admin)"), until(verbs+`.includes("Submit")`))
+	b.step("sign in as an administrator", signIn(c.token(b.ctx, b.t, "admin")), has("vera (admin)"), until(verbs+`.includes("Submit")`))
 	b.step("open the campaign as an administrator", b.open("#/campaigns/"+id), until(verbs+`.includes("Cancel")`))
 	b.step("resume it", press("Resume"), until(`document.querySelector(".head .phase").innerText === "running"`))
 	b.step("open its item", chromedp.Click(".row .open"), chromedp.WaitVisible("#item-title"))
 	b.step("sign out again", b.open("#/campaigns"), press("Sign out"), chromedp.WaitVisible("[name=token]"))
 	b.expect("")
-}
-
-// token returns the secret of a new token of vera.
-func (c *Cluster) token(b *browser, role string) string {
-	b.t.Helper()
-	cmd := exec.CommandContext(b.ctx, program, "token", "create", "--owner", "vera", "--role", role)
-	cmd.Env = append(Environment(), c.Environment(RoleCoordinator, c.Cache("command"))...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		b.t.Fatalf("create a token: %v %s", err, out)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // hostileName is markup that would rename the page if a browser took it for an element.
