@@ -162,6 +162,10 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		a.End()
 		if drain.Err() != nil && !first.assigned.cancelled() {
 			e.storeCheckpoints(drain, tasks, states, curves, share())
+			return err
+		}
+		for _, t := range tasks {
+			t.seconds = t.spent() + share() // of a failed or dead item
 		}
 		return err
 	}
