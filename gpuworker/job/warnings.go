@@ -25,6 +25,8 @@ const (
 	flatContrast = 0.02
 	// largestExcess is the largest stated noise level of a picture over the estimated one. Denoising with 2.5 times the noise loses details.
 	largestExcess = 2
+	// smallSigma is a noise level of 2.5 of 255 levels, with which a picture without noise loses little.
+	smallSigma = 0.02
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
@@ -77,7 +79,7 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 		if j.Item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"
 		}
-		if j.estimable() && !j.Item.SigmaEstimated {
+		if j.estimable() {
 			cause += "; give a smaller sigma, or auto"
 		}
 	default:
@@ -89,14 +91,14 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 	}
 }
 
-// estimable reports whether the noise of the measurement is white and in a picture, so that its level can be estimated.
+// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture.
 func (j *Job) estimable() bool {
-	return j.Item.Measurement != nil && j.Item.Photons == 0 && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
+	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
 }
 
 // warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning.
 func (j *Job) warnSigma() *manifest.Warning {
-	if !j.estimable() || j.Item.SigmaEstimated {
+	if !j.estimable() {
 		return nil
 	}
 	dims := j.Op.Measurement
@@ -111,7 +113,7 @@ func (j *Job) warnSigma() *manifest.Warning {
 		y = y.Mosaic()
 	}
 	found, err := noiselevel.Estimate(y)
-	if err != nil || j.Item.Sigma <= largestExcess*found {
+	if err != nil || j.Item.Sigma <= max(largestExcess*found, smallSigma) {
 		return nil
 	}
 	return &manifest.Warning{

@@ -200,6 +200,7 @@ func TestSigmaAboveNoise(t *testing.T) {
 		"half":        {operator.Denoise, level / 2, nil, false},
 		"doubtful":    {operator.Denoise, 1.7 * level, nil, false},
 		"too large":   {operator.Denoise, 2.5 * level, nil, true},
+		"small":       {operator.Denoise, level, func(j *Job) { clear(j.Problem.Y) }, false},
 		"mosaic":      {operator.Demosaic, 2.5 * level, nil, true},
 		"estimated":   {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.SigmaEstimated = true }, false},
 		"simulated":   {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Measurement = nil }, false},
