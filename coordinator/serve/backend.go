@@ -40,6 +40,8 @@ type Controller interface {
 	Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error)
 	// Want sets the wanted state. It is idempotent.
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
+	// SetBudget replaces the budget of a campaign. It is idempotent.
+	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	// Notify sends the last notification of a campaign again.
 	Notify(ctx context.Context, id string) (api.Controlled, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.

@@ -21,7 +21,7 @@ type order struct {
 	Weight      int               `query:"weight" minimum:"1" maximum:"1000" default:"1"`
 	Canary      int               `query:"canary" minimum:"0" maximum:"1000000" default:"2" doc:"Number of items to run before the others"`
 	PriorSHA256 string            `query:"prior_sha256" pattern:"^([0-9a-f]{64})?$" doc:"Digest that the prior must have"`
-	Operators   []string          `query:"operator,explode" maxItems:"100" doc:"SHA256=PATH of an operator file; another file at the path then rejects the campaign"`
+	Operators   []string          `query:"operator,explode" doc:"SHA256=PATH of an operator file; another file at the path then rejects the campaign"`
 	Content     string            `header:"Content-Type"`
 	RawBody     []byte            `contentType:"application/yaml"`
 }
@@ -62,6 +62,16 @@ func (s *Server) addCampaigns() {
 		}
 		return s.want(ctx, in.ID, manifest.WantCancel)
 	})
+	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/budget", "Replace the limits of a campaign; missing ones are removed", func(ctx context.Context, in *struct {
+		InCampaign
+		Body manifest.Budget
+	},
+	) (manifest.Budget, error) {
+		if err := s.mayChange(ctx, in.ID); err != nil {
+			return manifest.Budget{}, err
+		}
+		return s.cfg.Controller.SetBudget(ctx, in.ID, in.Body)
+	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/notify", "Send the last notification again", func(ctx context.Context, in *InCampaign) (api.Controlled, error) {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Controlled{}, err
@@ -97,7 +107,6 @@ func (s *Server) addCampaigns() {
 	) (api.Logs, error) {
 		return b.Logs(ctx, in.ID, in.Item)
 	})
-	s.addReport()
 	s.addEvents()
 }
 
@@ -108,7 +117,7 @@ func (s *Server) addSubmit() {
 	op.RequestBody = &huma.RequestBody{
 		Required: true, Description: "A campaign file. Its paths are absolute, or addresses.",
 		Content: map[string]*huma.MediaType{
-			"application/yaml": {Schema: &huma.Schema{Type: huma.TypeString}}, "application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
+			"application/yaml": {Schema: &huma.Schema{Type: huma.TypeString}}, "application/json": {Schema: &huma.Schema{}}, // any: a check says what is wrong
 		},
 	}
 	registry := s.api.OpenAPI().Components.Schemas

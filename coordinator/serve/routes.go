@@ -143,9 +143,13 @@ func (s *Server) register() error {
 
 	s.addCampaigns()
 	s.addItems()
+	if err := s.addReport(); err != nil {
+		return err
+	}
 	s.addCompare()
 	s.addFleet()
 	s.addCallers()
+	s.addLogin()
 
 	document := s.api.OpenAPI()
 	for path := range maps.Clone(document.Paths) {

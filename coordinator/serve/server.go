@@ -30,6 +30,8 @@ type Config struct {
 	Controller Controller
 	// Tokens has the access tokens. Nil: every request has the role admin, and must name localhost as its host.
 	Tokens Tokens
+	// Login signs browsers in by an identity provider. Nil: they need a token.
+	Login Login
 	// Tasks and Methods are the catalogue, as ddiff tasks --json and ddiff methods --json print it.
 	Tasks, Methods json.RawMessage
 	// Version is that of ddiff.
@@ -57,6 +59,8 @@ const (
 	maxBody    = 1 << 20
 	maxHeader  = 64 << 10
 	maxStreams = 4096
+	// ownStreams is the number of event streams of one token, or of one address where no tokens are required.
+	ownStreams = maxStreams / 4
 	// sendLimit is the time in which a client of an event stream must take an event.
 	sendLimit = 10 * time.Second
 )
