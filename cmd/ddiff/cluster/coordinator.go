@@ -223,7 +223,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},
 		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
-		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
+		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
 	})
 	if err != nil {
 		return err

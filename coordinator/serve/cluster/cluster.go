@@ -43,6 +43,8 @@ type Config struct {
 	Store storage.Store
 	// Rows reads datasets to count their items. Default: nothing is counted.
 	Rows shard.Rows
+	// Price is the price of a device-second, for estimates of the cost. Default: 0, unknown.
+	Price float64
 	// Usage returns the sizes of the queue's streams, Server the address of the NATS server. Default: unknown.
 	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
 	Server func() string
@@ -58,6 +60,7 @@ type Config struct {
 type Cluster struct {
 	cfg   Config
 	views *views
+	pilot pilot
 
 	mu      sync.Mutex
 	outputs map[string]string // of campaigns
@@ -69,7 +72,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, outputs: map[string]string{}}
+	c := &Cluster{cfg: cfg, outputs: map[string]string{}, pilot: pilot{known: map[manifest.Plan]measured{}}}
 	c.views = newViews(cfg)
 	return c
 }

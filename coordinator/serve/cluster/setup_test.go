@@ -56,7 +56,7 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) open() *cluster.Cluster {
 	f.t.Helper()
 	c := cluster.New(cluster.Config{
-		Board: f.board, Store: f.store, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows,
+		Board: f.board, Store: f.store, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows, Price: 0.5,
 		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
 		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },
