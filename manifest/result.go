@@ -60,7 +60,7 @@ type Runtime struct {
 	// number of steps per call.
 	Form string `json:"form,omitempty"`
 	K    int    `json:"k,omitempty"`
-	// Streams is the largest number of parts of a batch that were computed beside each other, with a share of the threads each.
+	// Streams is the largest permitted number of parts of a batch that are computed beside each other, with a share of the threads each.
 	Streams int `json:"streams,omitempty"`
 	// Version is the ddiff version.
 	Version string `json:"version"`

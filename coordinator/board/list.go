@@ -119,10 +119,16 @@ func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Bea
 	if err != nil {
 		return nil, nil, fmt.Errorf("list workers: %w", err)
 	}
+	beats, skipped = Beats(found)
+	return beats, skipped, nil
+}
+
+// Beats reads the records of workers, as Workers.
+func Beats(records map[string]queue.Change) (beats map[string]manifest.Beat, skipped []error) {
 	beats = map[string]manifest.Beat{}
-	for _, key := range slices.Sorted(maps.Keys(found)) {
+	for _, key := range slices.Sorted(maps.Keys(records)) {
 		var beat manifest.Beat
-		err := json.Unmarshal(found[key].Data, &beat)
+		err := json.Unmarshal(records[key].Data, &beat)
 		if err == nil && beat.Name == "" {
 			err = errors.New("it has no name")
 		}
@@ -132,7 +138,7 @@ func Workers(ctx context.Context, b *queue.Board) (beats map[string]manifest.Bea
 		}
 		beats[key] = beat
 	}
-	return beats, skipped, nil
+	return beats, skipped
 }
 
 // Records reads all records with a prefix in one pass.

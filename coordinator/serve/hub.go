@@ -37,12 +37,15 @@ type hub struct {
 	mu      sync.Mutex
 	newest  map[[2]string]api.Event // by kind and key
 	last    uint64
-	ready   chan struct{}             // closed when newest is complete
-	streams map[chan api.Event]string // the campaign of each stream, empty for all
+	ready   chan struct{}            // closed when newest is complete
+	streams map[chan []byte]listener // of frames, which all streams share
 }
 
+// listener is the client of a stream: the campaign that it follows, empty for all, and who it is.
+type listener struct{ campaign, who string }
+
 func newHub() *hub {
-	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan api.Event]string{}}
+	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan []byte]listener{}}
 }
 
 // follow enters the events of a backend until ctx ends.
@@ -79,17 +82,27 @@ func (h *hub) enter(e api.Event) {
 	if h.newest[k] = e; len(e.Data) == 0 && len(h.newest) > 10_000 { // removed records would stay forever
 		delete(h.newest, k)
 	}
-	for s, campaign := range h.streams {
-		if !concerns(e, campaign) {
+	text := frame(e)
+	for s, l := range h.streams {
+		if !concerns(e, l.campaign) {
 			continue
 		}
 		select {
-		case s <- e:
+		case s <- text:
 		default:
 			delete(h.streams, s)
 			close(s)
 		}
 	}
+}
+
+// frame returns an event as it is sent; an event without an id is a comment that keeps a stream open.
+func frame(e api.Event) []byte {
+	data, err := json.Marshal(e)
+	if e.ID == 0 || err != nil { // its data is valid JSON, see Backend
+		return []byte(": still here\n\n")
+	}
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
 }
 
 func (h *hub) isReady() bool {
@@ -107,29 +120,38 @@ func concerns(e api.Event, campaign string) bool {
 }
 
 // open opens a stream after the event with an id, 0 for none before. It returns the missed events and the newest id.
-func (h *hub) open(campaign string, after uint64) (missed []api.Event, last uint64, stream chan api.Event, err error) {
+func (h *hub) open(l listener, after uint64) (missed []api.Event, last uint64, stream chan []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.streams) >= maxStreams {
 		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
+	}
+	own := 0
+	for other := range maps.Values(h.streams) {
+		if other.who == l.who {
+			own++
+		}
+	}
+	if own >= ownStreams {
+		return nil, 0, nil, api.NewError(api.ErrTooMany, fmt.Sprintf("%d event streams of this caller are open; close some", ownStreams))
 	}
 	if after > 0 {
 		if after > h.last {
 			after = 0 // an id of a board that was lost: everything may have changed
 		}
 		for e := range maps.Values(h.newest) {
-			if e.ID > after && concerns(e, campaign) {
+			if e.ID > after && concerns(e, l.campaign) {
 				missed = append(missed, e)
 			}
 		}
 		slices.SortFunc(missed, func(a, b api.Event) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	stream = make(chan api.Event, streamBuffer)
-	h.streams[stream] = campaign
+	stream = make(chan []byte, streamBuffer)
+	h.streams[stream] = l
 	return missed, h.last, stream, nil
 }
 
-func (h *hub) close(stream chan api.Event) {
+func (h *hub) close(stream chan []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.streams, stream)
@@ -160,7 +182,7 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 	case <-time.After(sendLimit):
 		return nil, api.NewError(api.ErrUnavailable, "the coordinator cannot read the board yet")
 	}
-	missed, last, stream, err := s.hub.open(campaign, after)
+	missed, last, stream, err := s.hub.open(listener{campaign, identityOf(ctx).who}, after)
 	if err != nil {
 		return nil, err
 	}
@@ -171,22 +193,21 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Accel-Buffering", "no")
 		out := http.NewResponseController(w)
-		send := func(e api.Event) bool {
+		// send sends a frame, and those that wait behind it.
+		send := func(text []byte) bool {
 			_ = out.SetWriteDeadline(time.Now().Add(sendLimit)) // not in tests without a connection
-			data, err := json.Marshal(e)
-			if e.ID > 0 && err == nil {
-				_, err = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
-			} else if err == nil {
-				_, err = fmt.Fprint(w, ": still here\n\n")
+			_, err := w.Write(text)
+			for n := len(stream); n > 0 && err == nil; n-- {
+				_, err = w.Write(<-stream) // nil if the stream was closed meanwhile
 			}
 			return err == nil && out.Flush() == nil
 		}
 		for _, e := range missed {
-			if !send(e) {
+			if _, err := w.Write(frame(e)); err != nil {
 				return
 			}
 		}
-		if !send(api.Event{ID: max(last, 1), Kind: api.EventReady}) {
+		if !send(frame(api.Event{ID: max(last, 1), Kind: api.EventReady})) {
 			return
 		}
 		tick := time.NewTicker(heartbeat)
@@ -199,9 +220,9 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 			case <-r.Context().Done():
 				return
 			case <-tick.C:
-				ok = s.valid(r.Context()) && send(api.Event{})
-			case e, open := <-stream:
-				ok = open && send(e)
+				ok = s.valid(r.Context()) && send(frame(api.Event{}))
+			case text, open := <-stream:
+				ok = open && send(text)
 			}
 		}
 	}}, nil

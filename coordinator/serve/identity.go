@@ -18,6 +18,8 @@ const sessionCookie = "ddiff_session"
 type identity struct {
 	token  api.Token
 	secret string
+	// who shares a limit: the id of the token, or the address of a caller without one.
+	who string
 	// refused is why the request has no token; nil if it has one.
 	refused *api.Error
 	// secure: the client, or a proxy in its name, came with TLS.
@@ -64,7 +66,7 @@ func (s *Server) identified(next http.Handler) http.Handler {
 }
 
 func (s *Server) identify(r *http.Request) (identity, *api.Error) {
-	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
+	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", who: addressOf(r)}
 	if s.cfg.Tokens == nil {
 		// Without tokens the browser of this machine has all rights: no other name may lead here, and no proxy.
 		if !Local(r.Host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
@@ -89,7 +91,9 @@ func (s *Server) identify(r *http.Request) (identity, *api.Error) {
 		if i.refused = Problem(err); i.refused.Status != http.StatusUnauthorized && i.refused.Status != http.StatusForbidden {
 			return i, i.refused
 		}
+		return i, nil
 	}
+	i.who = i.token.ID
 	return i, nil
 }
 

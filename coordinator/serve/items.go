@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"ddiff/api"
+	"ddiff/coordinator/report/page"
 	"ddiff/manifest"
 )
 
@@ -31,10 +32,8 @@ type file struct {
 const (
 	// sandboxed is the policy of a file from the store: it has no access to this site, whatever it is.
 	sandboxed = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
-	// reportPage is the page of a report, which only coordinators may write. It has its script inline, and pictures of the output. pagePolicy
-	// is its policy.
-	reportPage = "index.html"
-	pagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+	// pagePolicy and the source of the script are the policy of a report's page. It is not sandboxed: without an origin it could not read its pictures.
+	pagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
 )
 
 // itemMaxAge is the time in seconds for which a client keeps the file of an item. Its content follows from the item.
@@ -89,7 +88,11 @@ func (s *Server) addItems() {
 }
 
 // addReport adds the route of the files of a report.
-func (s *Server) addReport() {
+func (s *Server) addReport() error {
+	script, err := page.ScriptSource()
+	if err != nil {
+		return err
+	}
 	report := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/report/{path...}", "Get a file of the report, such as index.html or results.csv",
 		content("text/html", "text/csv", "text/markdown", "image/png", "image/svg+xml", "application/json", "application/octet-stream"))
 	huma.Register(s.api, report, func(ctx context.Context, in *struct {
@@ -105,11 +108,12 @@ func (s *Server) addReport() {
 			return nil, s.failed(ctx, report, err)
 		}
 		out := &file{Type: mediaType(in.Path), Security: sandboxed, Body: data}
-		if in.Path == reportPage {
-			out.Type, out.Security = "text/html; charset=utf-8", pagePolicy
+		if in.Path == page.Key {
+			out.Type, out.Security = "text/html; charset=utf-8", pagePolicy+script
 		}
 		return out, nil
 	})
+	return nil
 }
 
 // fileOfReport reports whether a key is that of a file that a report may have: a clean key without hidden folders.

@@ -23,12 +23,18 @@ type rates struct {
 
 func newRates() *rates { return &rates{byAddress: map[string]*rate.Limiter{}} }
 
-// allow reports whether the address of a request may send it now.
-func (l *rates) allow(r *http.Request) bool {
+// addressOf returns the address of the sender of a request, without its port.
+func addressOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
-		host = r.RemoteAddr
+		return r.RemoteAddr
 	}
+	return host
+}
+
+// allow reports whether the address of a request may send it now.
+func (l *rates) allow(r *http.Request) bool {
+	host := addressOf(r)
 	l.mu.Lock()
 	limiter := l.byAddress[host]
 	if limiter == nil {

@@ -143,6 +143,9 @@ func (s *Server) register() error {
 
 	s.addCampaigns()
 	s.addItems()
+	if err := s.addReport(); err != nil {
+		return err
+	}
 	s.addCompare()
 	s.addFleet()
 	s.addCallers()

@@ -59,6 +59,8 @@ const (
 	maxBody    = 1 << 20
 	maxHeader  = 64 << 10
 	maxStreams = 4096
+	// ownStreams is the number of event streams of one token, or of one address where no tokens are required.
+	ownStreams = maxStreams / 4
 	// sendLimit is the time in which a client of an event stream must take an event.
 	sendLimit = 10 * time.Second
 )

@@ -20,7 +20,7 @@ import (
 type browser struct {
 	t    *testing.T
 	ctx  context.Context
-	axe  string // source of axe-core
+	axe  string // source of axe-core, of the first audit
 	dir  string // for screenshots
 	base string // address of the page
 
@@ -28,7 +28,7 @@ type browser struct {
 
 	mu      sync.Mutex
 	console []string
-	outage  bool // refused connections are no errors
+	allowed string // a part of messages that are no errors
 }
 
 // openBrowser starts a browser. The test is skipped without one.
@@ -38,7 +38,7 @@ func openBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Skip("no chromium on PATH: the page is not tested; apt-get install chromium")
 	}
-	b := &browser{t: t, axe: axe(t), dir: os.Getenv("DDIFF_SCREENSHOTS")}
+	b := &browser{t: t, dir: os.Getenv("DDIFF_SCREENSHOTS")}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
@@ -82,16 +82,16 @@ func axe(t *testing.T) string {
 func (b *browser) complain(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.outage || !strings.Contains(text, "net::ERR_") {
+	if b.allowed == "" || !strings.Contains(text, b.allowed) {
 		b.console = append(b.console, text)
 	}
 }
 
-// expectOutage permits refused connections from now on.
-func (b *browser) expectOutage() {
+// expect permits messages of the console with a part, which is that of the browser for a refused connection or a refused request.
+func (b *browser) expect(part string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.outage = true
+	b.allowed = part
 }
 
 // action is a step of a person, or a wait for what it brings about.
@@ -181,6 +181,9 @@ func window(width, height int64, scheme string) action {
 // audit checks the accessibility of the screen, and that nothing is wider than the window.
 func (b *browser) audit(screen string) {
 	b.t.Helper()
+	if b.axe == "" {
+		b.axe = axe(b.t)
+	}
 	b.step("load axe-core", script(b.axe))
 	found := evaluate[[]string](b, "audit "+screen, `axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }).then((r) =>
 		r.violations.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 200)).join(" ")))`)

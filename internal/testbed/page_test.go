@@ -25,8 +25,9 @@ steps: %d
 attempts: 1
 `
 
-// TestPage uses the page in a browser, as people do, over a cluster of real processes: it submits a campaign, watches it, pauses it,
-// retries a dead item, opens images, compares two campaigns, and goes on with another coordinator when one dies. It prints
+// TestPage uses the page in a browser, as people do, over a cluster of real processes: it submits a campaign, watches it, pauses it, resumes it
+// with the token of an administrator, retries a dead item, opens images, compares two campaigns, looks at hostile names, and goes on with another
+// coordinator when one dies. It prints
 //
 //	pages=N steps=N console_errors=N violations=N script_kb=N
 //
@@ -54,6 +55,10 @@ func TestPage(t *testing.T) {
 		_, err = c.AddCoordinator(ctx, "--listen", address)
 		must(t, err)
 	}
+	withTokens, err := FreeAddress(ctx)
+	must(t, err)
+	_, err = c.AddCoordinator(ctx, "--listen", withTokens, "--require-tokens")
+	must(t, err)
 	front := forward(t, listen[0])
 	b.base = "http://" + front.address + "/"
 
@@ -67,7 +72,7 @@ func TestPage(t *testing.T) {
 	must(t, os.Remove(damage))
 	_, err = c.AddWorker(ctx, "--batch", "1")
 	must(t, err)
-	followed(b)
+	followed(b, c, "http://"+withTokens+"/", id)
 	must(t, os.WriteFile(damage, photograph, 0o644))
 	retried(b)
 	viewed(b, id)
@@ -79,12 +84,13 @@ func TestPage(t *testing.T) {
 	compared(b)
 	looked(b, id)
 	size := b.scriptBytes()
+	hostile(b, c)
 
-	b.expectOutage()
+	b.expect("net::ERR_")
 	c.Coordinators[0].Kill()
 	b.step("notice the loss", has("The coordinator does not answer"))
 	front.to.Store(&listen[1])
-	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 2`))
+	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))
 
 	if len(b.console) > 0 {
 		t.Errorf("the console of the browser shows %q", b.console)
@@ -113,16 +119,87 @@ func submitted(b *browser, c *Cluster) string {
 
 const doneCount = `Number(document.querySelector(".counts .done strong")?.innerText)`
 
-// followed sees the campaign of the page move, pauses and resumes it, and waits for its end.
-func followed(b *browser) {
+// followed sees the campaign of the page move, pauses and resumes it, and waits for its end. withTokens is the address of a coordinator that requires
+// tokens.
+func followed(b *browser, c *Cluster, withTokens, id string) {
+	b.t.Helper()
 	b.step("watch it move", until(doneCount+` >= 2`))
 	b.step("pause it", press("Pause"), until(`document.querySelector(".head .phase").innerText.startsWith("paused")`))
 	b.audit("paused campaign")
-	b.step("resume it", press("Resume"), until(`document.querySelector(".head .phase").innerText === "running"`))
+	base := b.base
+	b.base = withTokens
+	signedIn(b, c, id)
+	b.base = base
+	b.step("open it without a token", b.open("#/campaigns/"+id), until(`document.querySelector(".head .phase").innerText === "running"`))
 	b.step("watch it further", until(doneCount+` >= 5`))
 	b.shot("page-running")
 	b.step("wait for its end", has("2 items without a result"), until(`document.querySelector(".head .phase").innerText === "finished"`))
 	b.audit("campaign with failures")
+}
+
+// verbs are the texts of the buttons and links that change something.
+const verbs = `[...document.querySelectorAll("button, a.button")].map((e) => e.innerText).filter((t) => /Submit|Pause|Resume|Cancel|Retry/.test(t)).join()`
+
+// signedIn signs in as a viewer, who cannot change the paused campaign, and as an administrator, who resumes it.
+func signedIn(b *browser, c *Cluster, id string) {
+	b.t.Helper()
+	b.expect("status of 401")
+	signIn := func(secret string) action {
+		return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+			return chromedp.Do(ctx, chromedp.WaitVisible("[name=token]"), chromedp.SendKeys("[name=token]", secret+kb.Enter))
+		})
+	}
+	b.step("open the page without a token", b.open("#/campaigns/"+id), has("Sign in"))
+	b.audit("sign in")
+	b.step("sign in with a false token", signIn("ddiff_false"), has("This token is unknown or revoked"))
+	b.step("sign in as a viewer", script(`document.querySelector("[name=token]").value = ""`), signIn(c.token(b.ctx, b.t, "viewer")), has("vera (viewer)"),
+		until(`document.querySelector(".head .phase").innerText.startsWith("paused") && document.querySelectorAll(".row").length > 0`))
+	if shown := evaluate[string](b, "look for verbs", verbs); shown != "" {
+		b.t.Errorf("a viewer sees %s", shown)
+	}
+	b.audit("campaign of a viewer")
+	b.step("open the list as a viewer", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 1`), until(verbs+` === ""`))
+	b.step("sign out", press("Sign out"), chromedp.WaitVisible("[name=token]"))
+	b.step("sign in as an administrator", signIn(c.token(b.ctx, b.t, "admin")), has("vera (admin)"), until(verbs+`.includes("Submit")`))
+	b.step("open the campaign as an administrator", b.open("#/campaigns/"+id), until(verbs+`.includes("Cancel")`))
+	b.step("resume it", press("Resume"), until(`document.querySelector(".head .phase").innerText === "running"`))
+	b.step("open its item", chromedp.Click(".row .open"), chromedp.WaitVisible("#item-title"))
+	b.step("sign out again", b.open("#/campaigns"), press("Sign out"), chromedp.WaitVisible("[name=token]"))
+	b.expect("")
+}
+
+// hostileName is markup that would rename the page if a browser took it for an element.
+const hostileName = `<img src=x onerror="document.title='broken'">`
+
+// hostile looks at a campaign whose name and whose image's name are markup.
+func hostile(b *browser, c *Cluster) {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	photograph, err := os.ReadFile(filepath.Join(root, "examples", "images", "coffee.png"))
+	must(b.t, err)
+	images := filepath.Join(dir, "images")
+	must(b.t, os.Mkdir(images, 0o755))
+	must(b.t, os.WriteFile(filepath.Join(images, hostileName+".png"), photograph, 0o644))
+	file := filepath.Join(dir, "hostile.yaml")
+	must(b.t, os.WriteFile(file, fmt.Appendf(nil, "name: %q\ndataset: {path: %q, size: 64, fit: resize}\ntasks: [denoise]\nsteps: 10\n", hostileName, images), 0o644))
+	out, err := c.Output(b.ctx, "submit", file)
+	must(b.t, err)
+	id := strings.TrimSpace(out)
+	_, err = c.Output(b.ctx, "status", id, "--watch")
+	must(b.t, err)
+	clean := func(where string) {
+		if evaluate[bool](b, "look for markup", `document.title === "broken" || document.querySelector("[onerror]") !== null`) {
+			b.t.Errorf("%s takes a name for markup", where)
+		}
+	}
+	b.step("open a campaign with a hostile name", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 1`), has(hostileName))
+	b.step("open its image", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"),
+		until(fmt.Sprintf(`document.querySelector("#item-title").innerText.includes(%q)`, hostileName)))
+	clean("an item")
+	b.step("open its report", b.open("api/v1/campaigns/"+id+"/report/index.html"), until(`document.documentElement.dataset.ready === "1"`), has(hostileName))
+	clean("the report")
+	b.step("see its name in the list", b.open("#/campaigns"), has(hostileName), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))
+	clean("the list")
 }
 
 // retried retries the items whose photograph was missing.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"time"
@@ -102,6 +103,13 @@ func processName(given string) string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
+// logEnd logs the end of a process without an error. The caller of the command reports an error.
+func logEnd(log *slog.Logger, err error) {
+	if err == nil {
+		log.Info("ended", "exit_code", cli.ExitDone)
+	}
+}
+
 // runCoordinator wires a coordinator and runs it until ctx ends.
 func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
 	if o.store == "" {
@@ -138,7 +146,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer func() {
+		stop()
+		logEnd(tel.Logger, err)
+	}()
 	name := processName(o.name)
 	tel.Logger = tel.Logger.With("coordinator", name)
 	probes := newProbes("opening the store")
@@ -223,6 +234,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},
 		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
+		Depths: func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, nc) },
 		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
 	})
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"ddiff/api"
 	"ddiff/coordinator/archive"
@@ -45,8 +46,9 @@ type Config struct {
 	Rows shard.Rows
 	// Price is the price of a device-second, for estimates of the cost. Default: 0, unknown.
 	Price float64
-	// Usage returns the sizes of the queue's streams, Server the address of the NATS server. Default: unknown.
+	// Usage returns the sizes of the queue's streams, Depths those of the queues of campaigns, Server the address of the NATS server. Default: unknown.
 	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
+	Depths func(ctx context.Context) (map[string]queue.Depth, error)
 	Server func() string
 	// Name is this coordinator, Version that of ddiff, StoreAddress the address of Store. Default: unknown.
 	Name, Version, StoreAddress string
@@ -58,9 +60,12 @@ type Config struct {
 
 // Cluster reads and changes a cluster. Its methods may be called concurrently.
 type Cluster struct {
-	cfg   Config
-	views *views
-	pilot pilot
+	cfg    Config
+	views  *views
+	pilot  pilot
+	counts *semaphore.Weighted // of datasets
+
+	mirror atomic.Pointer[mirror] // while Watch runs
 
 	mu      sync.Mutex
 	outputs map[string]string // of campaigns
@@ -72,7 +77,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, outputs: map[string]string{}, pilot: pilot{known: map[manifest.Plan]measured{}}}
+	c := &Cluster{cfg: cfg, outputs: map[string]string{}, counts: semaphore.NewWeighted(countParallel), pilot: pilot{known: map[manifest.Plan]measured{}}}
 	c.views = newViews(cfg)
 	return c
 }
@@ -93,12 +98,30 @@ func unknown(id string, err error) error {
 
 // recall returns an archived campaign to the board.
 func (c *Cluster) recall(ctx context.Context, id string) error {
+	if err := c.find(ctx, id); err != nil {
+		return err
+	}
 	return unknown(id, archive.Recall(ctx, c.cfg.Board, id))
+}
+
+// find returns an error unless board or store has something of a campaign: a question to the leader about each id that never was would write to
+// the board. Without a store only the leader knows.
+func (c *Cluster) find(ctx context.Context, id string) error {
+	if c.cfg.Store == nil {
+		return nil
+	}
+	if _, _, err := c.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
+		return unknown(id, err)
+	}
+	for _, err := range c.cfg.Store.List(ctx, "campaigns/"+id+"/") {
+		return err
+	}
+	return unknown(id, queue.ErrNoRecord)
 }
 
 // Campaigns lists the campaigns in the order of their submission.
 func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, error) {
-	all, skipped, err := board.Campaigns(ctx, c.cfg.Board)
+	all, skipped, err := c.campaigns(ctx)
 	if err != nil {
 		return api.Campaigns{}, err
 	}
@@ -111,13 +134,28 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 		if err != nil {
 			return api.Campaigns{}, err
 		}
-		all = append(all, slices.DeleteFunc(old, func(s manifest.CampaignStatus) bool { return onBoard[s.Campaign.ID] })...)
+		for _, s := range old {
+			if !onBoard[s.Campaign.ID] {
+				public(s.Campaign)
+				all = append(all, s)
+			}
+		}
 		slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
 	}
+	return api.Campaigns{Campaigns: notNil(all), Skipped: lines(skipped)}, nil
+}
+
+// campaigns lists the campaigns of the board without secrets. Callers do not change them: others have them too.
+func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
+	if m := c.mirror.Load(); m != nil {
+		all, skipped = m.list()
+		return all, skipped, nil
+	}
+	all, skipped, err = board.Campaigns(ctx, c.cfg.Board)
 	for _, s := range all {
 		public(s.Campaign)
 	}
-	return api.Campaigns{Campaigns: notNil(all), Skipped: lines(skipped)}, nil
+	return all, skipped, err
 }
 
 // public removes secrets from the addresses of a campaign. That of notify is its host only: the path may be a secret too.
@@ -175,10 +213,11 @@ func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignSta
 
 // Workers returns the last heartbeats of the workers.
 func (c *Cluster) Workers(ctx context.Context) (api.Workers, error) {
-	all, skipped, err := board.Workers(ctx, c.cfg.Board)
+	found, err := c.records(ctx, manifest.KeyWorkerPrefix)
 	if err != nil {
-		return api.Workers{}, err
+		return api.Workers{}, fmt.Errorf("list workers: %w", err)
 	}
+	all, skipped := board.Beats(found)
 	out := api.Workers{Workers: []manifest.Beat{}, Skipped: lines(skipped)}
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		out.Workers = append(out.Workers, all[key])
@@ -188,6 +227,9 @@ func (c *Cluster) Workers(ctx context.Context) (api.Workers, error) {
 
 // Logs returns the records of attempts; item is an identity or its beginning, or empty for all.
 func (c *Cluster) Logs(ctx context.Context, id, item string) (api.Logs, error) {
+	if err := c.find(ctx, id); err != nil {
+		return api.Logs{}, err
+	}
 	attempts, more, err := archive.Logs(ctx, c.cfg.Board, id, item)
 	if errors.Is(err, archive.ErrNoLeader) {
 		return api.Logs{}, fmt.Errorf("%w; start one: ddiff coordinator", err)
@@ -261,9 +303,6 @@ func publicItem(payload []byte) json.RawMessage {
 	return data
 }
 
-// depthParallel is the number of queues whose depth is read at once.
-const depthParallel = 16
-
 // Cluster describes coordinators, streams and queues.
 func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 	out := api.Cluster{
@@ -282,7 +321,7 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 	case json.Unmarshal(data, &leader) == nil:
 		out.Leader = &api.Leader{Name: leader.Name, Since: leader.Since}
 	}
-	beats, err := board.Records(ctx, c.cfg.Board, manifest.KeyCoordinatorPrefix)
+	beats, err := c.records(ctx, manifest.KeyCoordinatorPrefix)
 	if err != nil {
 		return out, err
 	}
@@ -301,47 +340,35 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 			out.Streams = append(out.Streams, api.Stream(s))
 		}
 	}
-	err = c.depths(ctx, &out)
-	return out, err
-}
-
-// depths adds the queues of the campaigns that may have work.
-func (c *Cluster) depths(ctx context.Context, out *api.Cluster) error {
-	all, _, err := board.Campaigns(ctx, c.cfg.Board)
+	if c.cfg.Depths == nil {
+		return out, nil
+	}
+	all, _, err := c.campaigns(ctx)
 	if err != nil {
-		return err
+		return out, err
 	}
-	all = slices.DeleteFunc(all, func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
-	queues := make([]api.Queue, len(all))
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(depthParallel)
-	for i, s := range all {
-		group.Go(func() error {
-			queues[i] = api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority}
-			q, err := c.cfg.Inspect(s.Campaign.ID)
-			if err != nil {
-				return err
-			}
-			queues[i].Waiting, queues[i].InFlight, err = q.Depth(inner)
-			if errors.Is(err, queue.ErrNotReady) {
-				return nil // no coordinator has opened it yet
-			}
-			return err
-		})
+	depths, err := c.cfg.Depths(ctx)
+	for _, s := range all {
+		if d := depths[s.Campaign.ID]; !s.Campaign.Phase.Ended() { // zero until a coordinator opens the queue
+			out.Queues = append(out.Queues, api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority, Waiting: d.Pending, InFlight: d.InFlight})
+		}
 	}
-	err = group.Wait()
-	out.Queues = append(out.Queues, queues...)
-	return err
+	return out, err
 }
 
 // Watch yields the newest records of campaigns, statuses, workers and the leader, then an event of kind ready, and then the changes.
 func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		var leader queue.Leader
+		m := newMirror()
+		defer c.mirror.CompareAndSwap(m, nil)
 		for change, err := range c.cfg.Board.Watch(ctx, "") {
 			if err != nil {
 				yield(api.Event{}, err)
 				return
+			}
+			if m.enter(change); change.Ready {
+				c.mirror.Store(m)
 			}
 			e := api.Event{ID: change.Revision, Data: change.Data}
 			campaign, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)

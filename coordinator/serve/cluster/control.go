@@ -87,6 +87,7 @@ func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Ord
 	if err != nil {
 		return api.Submitted{}, err
 	}
+	c.wrote(ctx, record.ID)
 	return api.Submitted{
 		ID: record.ID, Created: created, Phase: record.Phase, Wanted: record.Wanted, Output: record.Output, Recalled: record.Recalled,
 	}, nil
@@ -96,6 +97,8 @@ const (
 	// countLimit and countRows limit the time and the rows of a dataset that a check counts.
 	countLimit = 5 * time.Second
 	countRows  = 100_000
+	// countParallel is the number of datasets that are counted at once.
+	countParallel = 4
 )
 
 // Check reports what is wrong with a campaign file; it counts the rows and items of a right one, and estimates their time.
@@ -120,6 +123,11 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	}
 	limited, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
+	if c.counts.Acquire(limited, 1) != nil { // others count for longer
+		out.More = true
+		return out, ctx.Err()
+	}
+	defer c.counts.Release(1)
 	rows, items := 0, 0
 	byTask, others := map[string]int{}, 0 // rows without and with parameters of their own
 	for row, err := range c.cfg.Rows(limited, spec.Dataset, func(string) {}) {
@@ -158,6 +166,7 @@ func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.C
 	limited, cancel := context.WithTimeout(ctx, StoreLimit)
 	defer cancel()
 	record, err = board.AwaitStored(limited, c.cfg.Board, record)
+	c.wrote(ctx, id)
 	out := api.Controlled{ID: id, Phase: record.Phase, Wanted: record.Wanted, Stored: err == nil}
 	if limited.Err() != nil && ctx.Err() == nil {
 		return out, nil
@@ -174,6 +183,7 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 	if err != nil {
 		return manifest.Budget{}, unknown(id, err)
 	}
+	c.wrote(ctx, id)
 	return record.Spec.Budget, nil
 }
 
@@ -219,5 +229,6 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 		return api.Retried{}, err
 	}
 	a, err := board.Command(ctx, c.cfg.Board, id, command)
+	c.wrote(ctx, id)
 	return api.Retried{Published: a.Items}, unknown(id, err)
 }

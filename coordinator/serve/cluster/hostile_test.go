@@ -52,7 +52,7 @@ func TestHostileRequests(t *testing.T) {
 		"name of a file":     {"GET", file + "..%2f..%2f..%2fpriors%2fsecret", "", nil, 422},
 		"id of an item":      {"GET", campaign + "/items/..%2fx/files/a.png", "", nil, 422},
 		"id of a campaign":   {"GET", base + "/campaigns/_request-x", "", nil, 422},
-		"unknown campaign":   {"GET", base + "/campaigns/nobody", "", nil, 503}, // no coordinator can look into the archive
+		"unknown campaign":   {"GET", base + "/campaigns/nobody", "", nil, 404},
 		"large body":         {"POST", base + "/campaigns", strings.Repeat("#", 2<<20), []string{"Content-Type: application/yaml"}, 413},
 		"no campaign":        {"POST", base + "/campaigns", "{", []string{"Content-Type: application/json"}, 422},
 		"empty body":         {"POST", base + "/campaigns", "", []string{"Content-Type: application/json"}, 400},

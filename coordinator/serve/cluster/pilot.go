@@ -83,8 +83,8 @@ func (c *Cluster) estimate(ctx context.Context, spec *manifest.Spec, rows map[st
 		cost := seconds * c.cfg.Price
 		out.Cost = &cost
 	}
-	beats, _, err := board.Workers(ctx, c.cfg.Board)
-	for _, b := range beats {
+	all, err := c.Workers(ctx)
+	for _, b := range all.Workers {
 		pool := cmp.Or(b.Pool, manifest.DefaultPool)
 		if c.cfg.Now().Sub(b.At) < beatAge && !b.Draining && (spec.Pool == "" || spec.Pool == pool) {
 			out.Workers++
@@ -116,7 +116,11 @@ func (c *Cluster) measure(ctx context.Context, plans []manifest.Plan) (map[manif
 			c.pilot.known[p] = measured{at: now}
 		}
 	}
-	return c.pilot.known, nil
+	out := map[manifest.Plan]measured{}
+	for _, p := range plans {
+		out[p] = c.pilot.known[p]
+	}
+	return out, nil
 }
 
 // search looks for results of plans, and removes those from open that it finds.

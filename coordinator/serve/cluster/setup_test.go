@@ -53,13 +53,16 @@ func newFixture(t *testing.T) *fixture {
 }
 
 // open returns a view of the cluster, as each coordinator has one.
-func (f *fixture) open() *cluster.Cluster {
+func (f *fixture) open() *cluster.Cluster { return f.openOver(f.store) }
+
+func (f *fixture) openOver(s storage.Store) *cluster.Cluster {
 	f.t.Helper()
 	c := cluster.New(cluster.Config{
-		Board: f.board, Store: f.store, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows, Price: 0.5,
+		Board: f.board, Store: s, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows, Price: 0.5,
 		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
 		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },
+		Depths:    func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, f.nc) },
 		Logger:    slog.New(slog.NewTextHandler(f.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	f.t.Cleanup(c.Close)
@@ -140,6 +143,14 @@ func (f *fixture) fold(campaign string, ids []string) {
 // result stores the result of item i in an output.
 func (f *fixture) result(output, id string, i int) {
 	f.t.Helper()
+	path := filepath.Join(f.dir, output, manifest.ItemKey(id, manifest.FileResult))
+	must(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(f.t, os.WriteFile(path, encoded(f.t, id, i), 0o644)) // a store would sync each file
+}
+
+// encoded is the result of item i.
+func encoded(t *testing.T, id string, i int) []byte {
+	t.Helper()
 	psnr := float64(i)
 	r := manifest.Result{
 		Schema: 1, Item: manifest.Item{ID: id}, Outcome: manifest.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: manifest.Metrics{PSNR: &psnr},
@@ -148,10 +159,8 @@ func (f *fixture) result(output, id string, i int) {
 		r.Warnings = []manifest.Warning{{Code: manifest.WarnWorse, Text: "worse"}}
 	}
 	data, err := manifest.EncodeResult(&r)
-	must(f.t, err)
-	path := filepath.Join(f.dir, output, manifest.ItemKey(id, manifest.FileResult))
-	must(f.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(f.t, os.WriteFile(path, data, 0o644)) // a store would sync each file
+	must(t, err)
+	return data
 }
 
 // outcome publishes an outcome, as a worker does.

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// viewTick is the interval at which a view looks for windows, rounds and parts of the ledger that are new.
-	viewTick = 2 * time.Second
+	// viewTick is the interval at which a view looks for windows, rounds and parts of the ledger that are new, resultTick that for results.
+	viewTick, resultTick = 2 * time.Second, 100 * time.Millisecond
 	// readPatience is how long a page waits for results that were not read yet.
 	readPatience = time.Second
 	// windowReads and resultReads are the numbers of windows and results that are read at once, resultChunk the number of results of a pass.
@@ -302,10 +302,13 @@ func (v *view) readResults(ctx context.Context) error {
 		ids, next := v.table.Unread(from, resultChunk)
 		if err := v.enterResults(ctx, ids); err != nil && ctx.Err() == nil {
 			v.log.Warn("cannot read results for the list of items, will retry", "reason", err)
+			if err := retry.Sleep(ctx, viewTick); err != nil {
+				return err
+			}
 		}
 		if from = next; from >= v.table.Len() {
 			from = 0
-			if err := retry.Sleep(ctx, viewTick); err != nil {
+			if err := retry.Sleep(ctx, resultTick); err != nil {
 				return err
 			}
 		}
@@ -345,9 +348,9 @@ func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
 		return api.Items{}, ctx.Err()
 	}
 	page, err := v.table.Query(q)
-	// What sorts or filters by results waits a moment for them.
-	for end := time.Now().Add(readPatience); err == nil && q.NeedsResults() && page.Read < page.Done && time.Now().Before(end); {
-		if err = retry.Sleep(ctx, readPatience/20); err == nil {
+	// What sorts or filters by results waits a moment for them, unless they are few beside the others.
+	for end := time.Now().Add(readPatience); err == nil && q.NeedsResults() && page.Done-page.Read > page.Done/50 && time.Now().Before(end); {
+		if err = retry.Sleep(ctx, readPatience/50); err == nil {
 			page, err = v.table.Query(q)
 		}
 	}

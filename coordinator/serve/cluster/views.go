@@ -55,16 +55,27 @@ func (vs *views) get(ctx context.Context, id string) (*view, error) {
 	if vs.cfg.Store == nil {
 		return nil, api.NewError(api.ErrRefused, "this program has no access to the store")
 	}
+	if v, err := vs.use(id, nil); v != nil || err != nil {
+		return v, err
+	}
+	c, err := recordOf(ctx, vs.cfg, id) // without the lock: board and store may be slow
+	if err != nil {
+		return nil, err
+	}
+	if c.Items > maxRows {
+		return nil, errTooMany(id, c.Items)
+	}
+	return vs.use(id, c)
+}
+
+// use returns the view of a campaign, or begins one of the record c, if it is not nil.
+func (vs *views) use(id string, c *manifest.Campaign) (v *view, err error) {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	v, now := vs.byID[id], vs.cfg.Now()
-	if v == nil {
-		c, err := recordOf(ctx, vs.cfg, id)
-		if err != nil {
-			return nil, err
-		}
-		if c.Items > maxRows {
-			return nil, errTooMany(id, c.Items)
+	now := vs.cfg.Now()
+	if v = vs.byID[id]; v == nil {
+		if c == nil {
+			return nil, nil
 		}
 		if v, err = newView(vs.ctx, vs.cfg, c); err != nil {
 			return nil, err

@@ -128,12 +128,15 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 	page := &best{order: o}
 	matches := t.filter(q)
 	for i := range t.rows {
+		if o.down { // datasets are mostly in the order of their names: the page is complete early in both directions
+			i = len(t.rows) - 1 - i
+		}
 		r := &t.rows[i]
 		if !matches(r) {
 			continue
 		}
 		out.Total++
-		if o.column == byIndex && !o.down && len(page.keys) > limit {
+		if o.column == byIndex && len(page.keys) > limit {
 			continue // the page is complete
 		}
 		k := o.key(r, i)

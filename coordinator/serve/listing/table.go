@@ -215,6 +215,9 @@ func (t *Table) SetUnreadable(id string) {
 func (t *Table) Unread(from, n int) (ids []string, next int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if t.done == t.reads {
+		return nil, len(t.rows)
+	}
 	done := uint8(slices.Index(states(), api.StateDone))
 	for next = from; next < len(t.rows) && len(ids) < n; next++ {
 		if r := &t.rows[next]; r.state == done && !r.read {

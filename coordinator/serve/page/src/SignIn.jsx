@@ -29,11 +29,11 @@ export function SignIn({ refused, done }) {
   );
 }
 
-export function SignOut({ me, done }) {
+export function SignOut({ me }) {
   if (!me || me.open) return null;
   const leave = async () => {
     await call("DELETE", "session");
-    done();
+    location.reload(); // so that nothing of the session stays, such as the stream of events
   };
   return <span class="who muted">{me.owner} ({me.role}) <button type="button" onClick={leave}>Sign out</button></span>;
 }

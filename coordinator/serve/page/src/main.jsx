@@ -55,7 +55,7 @@ function App() {
             <Tab to="compare" at={at}>Compare</Tab>
             {me.value?.backend === "cluster" && <Tab to="fleet" at={at}>Fleet</Tab>}
           </nav>
-          <SignOut me={me.value} done={me.reload} />
+          <SignOut me={me.value} />
         </div>
       </header>
       {me.value && <Connection cluster={me.value.backend === "cluster"} />}
