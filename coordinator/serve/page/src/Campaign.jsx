@@ -12,6 +12,7 @@ import { Item } from "./Item.jsx";
 import { Items } from "./Items.jsx";
 import { Failure, Loading } from "./Message.jsx";
 import { Phase, Progress } from "./Progress.jsx";
+import { Quality } from "./Quality.jsx";
 import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
 import { Throughput } from "./Throughput.jsx";
@@ -67,6 +68,7 @@ export function Campaign({ id, query, may }) {
       <Facts campaign={campaign} status={status} />
       <Throughput status={status} over={ended(campaign.phase)} />
       {status.counts.failed + status.counts.dead > 0 && <Failures id={id} counts={status.counts} may={may} done={reload} />}
+      {ended(campaign.phase) && status.counts.done > 0 && <Quality path={path} />}
       <Items id={id} query={query} status={status} listed={setListed} />
       {query.item && <Item key={query.item} id={id} item={query.item} listed={listed} may={may} done={reload} />}
     </>
