@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.js";
-import { duration, fixed, hours, plural } from "./format.js";
+import { duration, fixed, plural } from "./format.js";
 import { useResource } from "./resource.js";
 import { go } from "./route.js";
 
@@ -65,7 +65,7 @@ function Verdict({ check }) {
 function Estimate({ of: e, more }) {
   if (e.device_seconds === undefined) return <p class="muted">Their time is unknown: no earlier campaign here has restored {e.unknown.join(", ")} with these settings.</p>;
   return (
-    <p>{more ? "At least" : "About"} <strong>{hours(e.device_seconds)}</strong> of device time{e.cost !== undefined && <>, a cost of <strong>{fixed(e.cost, 2)}</strong></>}
+    <p>{more ? "At least" : "About"} <strong>{duration(e.device_seconds)}</strong> of device time{e.cost !== undefined && <>, a cost of <strong>{fixed(e.cost, 2)}</strong></>}
       {e.workers > 0 && `, ${duration(e.device_seconds / e.workers)} on ${plural(e.workers, "worker")}`}.
       {" "}<span class="muted">By {plural(e.samples, "result")} of {e.campaigns.join(", ")}.</span></p>
   );
