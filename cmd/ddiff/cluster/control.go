@@ -63,9 +63,6 @@ func newControlCommands() []*cobra.Command {
 
 // changeBudget changes the limits of a campaign that a flag names.
 func changeBudget(ctx context.Context, b backend, id, flag string) error {
-	if err := new(manifest.Budget).Set(flag); err != nil {
-		return cli.Usage(fmt.Errorf("--budget: %w", err))
-	}
 	s, err := b.Campaign(ctx, id)
 	if err != nil {
 		return err

@@ -235,7 +235,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		},
 		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
 		Depths: func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, nc) },
-		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
+		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
 	})
 	if err != nil {
 		return err
