@@ -138,7 +138,7 @@ func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Tok
 	if err != nil {
 		return nil, api.Token{}, err
 	}
-	id, err := p.VerifierContext(i.ctx, &oidc.Config{ClientID: i.cfg.ClientID, Now: i.cfg.Now}).Verify(ctx, raw)
+	id, err := p.Verifier(&oidc.Config{ClientID: i.cfg.ClientID, Now: i.cfg.Now}).Verify(ctx, raw)
 	if err != nil {
 		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
 	}
@@ -183,10 +183,14 @@ func (i *Issuer) permitted(id *oidc.IDToken, claims map[string]any) (api.Token, 
 func rank(r api.Role) int { return slices.Index(api.Roles(), r) }
 
 func (i *Issuer) oauth(p *oidc.Provider, callback string) *oauth2.Config {
-	return &oauth2.Config{
-		ClientID: i.cfg.ClientID, ClientSecret: i.cfg.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: callback,
-		Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"},
+	scopes := []string{oidc.ScopeOpenID, "profile", "email"}
+	var offered struct {
+		Scopes []string `json:"scopes_supported"`
 	}
+	if p.Claims(&offered) == nil && slices.Contains(offered.Scopes, "groups") { // other issuers refuse it, and may have the claim all the same
+		scopes = append(scopes, "groups")
+	}
+	return &oauth2.Config{ClientID: i.cfg.ClientID, ClientSecret: i.cfg.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: callback, Scopes: scopes}
 }
 
 // Begin returns the address of the issuer that signs a browser in and then sends it to callback. The browser keeps memo until then.
