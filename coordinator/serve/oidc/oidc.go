@@ -36,8 +36,6 @@ type Config struct {
 	GroupsClaim string
 	// Roles maps groups to roles; the highest one counts, and AnyGroup is every user of the client.
 	Roles map[string]api.Role
-	// Tokens has the other access tokens.
-	Tokens serve.Tokens
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -55,8 +53,6 @@ func (c Config) Validate() error {
 		return errors.New("ClientID is missing")
 	case len(c.Roles) == 0:
 		return errors.New("Roles is empty: nobody could sign in")
-	case c.Tokens == nil:
-		return errors.New("Tokens is missing")
 	}
 	for group, role := range c.Roles {
 		if !slices.Contains(api.Roles(), role) {
@@ -72,10 +68,9 @@ const (
 	pause   = time.Second
 )
 
-// tokens are those of Config.Tokens.
 type tokens interface{ serve.Tokens }
 
-// Issuer accepts ID tokens beside the tokens of Config.Tokens. Its methods may be called concurrently.
+// Issuer accepts ID tokens beside other access tokens. Its methods may be called concurrently.
 type Issuer struct {
 	tokens
 	cfg Config
@@ -87,8 +82,8 @@ type Issuer struct {
 	again    time.Time      // before it, failed is the answer
 }
 
-// New checks the configuration. The issuer is asked when it is first needed, so that it may start later.
-func New(cfg Config) (*Issuer, error) {
+// New checks the configuration. The other tokens are those of others. The issuer is asked when it is first needed, so that it may start later.
+func New(cfg Config, others serve.Tokens) (*Issuer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure OpenID Connect: %w", err)
 	}
@@ -98,7 +93,7 @@ func New(cfg Config) (*Issuer, error) {
 	if cfg.GroupsClaim == "" {
 		cfg.GroupsClaim = "groups"
 	}
-	return &Issuer{tokens: cfg.Tokens, cfg: cfg, ctx: oidc.ClientContext(context.Background(), &http.Client{Timeout: timeout})}, nil
+	return &Issuer{tokens: others, cfg: cfg, ctx: oidc.ClientContext(context.Background(), &http.Client{Timeout: timeout})}, nil
 }
 
 // open returns the issuer's configuration.

@@ -62,12 +62,12 @@ func (f *fixture) serve(issuer string, change func(c *oidc.Config)) {
 	f.cluster = cluster.New(cluster.Config{Board: b, Inspect: func(id string) (*queue.Queue, error) { return queue.Inspect(nc, queue.Config{Campaign: id}) }})
 	f.t.Cleanup(f.cluster.Close)
 	cfg := oidc.Config{
-		Issuer: issuer, ClientID: f.issuer.ClientID, ClientSecret: f.issuer.ClientSecret, OwnerClaim: "email", Roles: roles, Tokens: f.cluster,
+		Issuer: issuer, ClientID: f.issuer.ClientID, ClientSecret: f.issuer.ClientSecret, OwnerClaim: "email", Roles: roles,
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	users, err := oidc.New(cfg)
+	users, err := oidc.New(cfg, f.cluster)
 	must(f.t, err)
 	s, err := serve.New(serve.Config{
 		Backend: f.cluster, Controller: f.cluster, Kind: "cluster", Tokens: users, Login: users, Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
@@ -335,7 +335,7 @@ func TestScopes(t *testing.T) {
 		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"issuer": "`+server.URL+`", "authorization_endpoint": "`+server.URL+`/auth", "scopes_supported": `+offered+`}`)
 		})
-		users, err := oidc.New(oidc.Config{Issuer: server.URL, ClientID: "ddiff", Roles: roles, Tokens: (*cluster.Cluster)(nil)})
+		users, err := oidc.New(oidc.Config{Issuer: server.URL, ClientID: "ddiff", Roles: roles}, nil)
 		must(t, err)
 		address, _, err := users.Begin("http://localhost/callback")
 		must(t, err)
@@ -349,13 +349,12 @@ func TestScopes(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	good := oidc.Config{Issuer: "https://id.example.org", ClientID: "ddiff", Roles: roles, Tokens: (*cluster.Cluster)(nil)}
+	good := oidc.Config{Issuer: "https://id.example.org", ClientID: "ddiff", Roles: roles}
 	must(t, good.Validate())
 	for want, change := range map[string]func(c *oidc.Config){
 		"Issuer":   func(c *oidc.Config) { c.Issuer = "http://id.example.org" },
 		"ClientID": func(c *oidc.Config) { c.ClientID = "" },
 		"Roles":    func(c *oidc.Config) { c.Roles = map[string]api.Role{"a": "owner"} },
-		"Tokens":   func(c *oidc.Config) { c.Tokens = nil },
 	} {
 		c := good
 		change(&c)
