@@ -62,7 +62,7 @@ export function Campaign({ id, query, may }) {
       <Progress counts={status.counts} />
       <Counts counts={status.counts} state={query.state} />
       <Facts campaign={campaign} status={status} />
-      <Throughput status={status} over={ended(campaign.phase)} />
+      <Throughput id={id} over={ended(campaign.phase)} />
       {status.counts.failed + status.counts.dead > 0 && <Failures id={id} counts={status.counts} may={may} done={reload} />}
       <Items id={id} query={query} status={status} listed={setListed} />
       {query.item && <Item key={query.item} id={id} item={query.item} listed={listed} may={may} done={reload} />}
