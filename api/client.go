@@ -196,6 +196,11 @@ func (c *Client) Want(ctx context.Context, id string, w manifest.Wanted) (Contro
 	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, verb), query, nil)
 }
 
+// SetBudget replaces the budget of a campaign.
+func (c *Client) SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error) {
+	return call[manifest.Budget](ctx, c, http.MethodPost, campaignPath(id, "budget"), nil, b)
+}
+
 // Notify sends the last notification of a campaign again.
 func (c *Client) Notify(ctx context.Context, id string) (Controlled, error) {
 	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, "notify"), nil, nil)

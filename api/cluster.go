@@ -77,6 +77,8 @@ type Me struct {
 	Role  Role   `json:"role"`
 	// Open: the server requires no tokens. Secure: the connection is encrypted.
 	Open bool `json:"open"`
+	// Login: GET /session/login signs a browser in by an identity provider.
+	Login bool `json:"login,omitempty"`
 	// Backend is cluster, or output for finished outputs, which have no workers and cannot be changed.
 	Backend string `json:"backend" enum:"cluster,output"`
 }

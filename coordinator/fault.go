@@ -73,11 +73,6 @@ func (r *runner) pauseAfterFault(ctx context.Context) error {
 	if f == nil || r.rec.Wanted != manifest.WantRun {
 		return nil
 	}
-	return r.save(ctx, func(c *manifest.Campaign) {
-		if c.Wanted == manifest.WantRun {
-			c.Wanted = manifest.WantPause
-			c.Reason = fmt.Sprintf("no item was finished for %v, and the environment of worker %s fails: %s; mend it and resume",
-				limit(*f).Round(time.Second), f.Worker, f.Reason)
-		}
-	})
+	return r.pauseBecause(ctx, fmt.Sprintf("no item was finished for %v, and the environment of worker %s fails: %s; mend it and resume",
+		limit(*f).Round(time.Second), f.Worker, f.Reason))
 }

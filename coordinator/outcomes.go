@@ -107,6 +107,7 @@ func (r *runner) settleEvent(e queue.Result) {
 		return
 	}
 	res.Item.ID = e.ID // an unreadable message has its identity in the header only
+	r.ledger.Spend(e.ID, e.Round, res.Seconds)
 	r.parts.NoteOutcome(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason, false)
 	n := r.ledger.Settle(e.ID, e.Round, ledger.StateOf(res.Outcome), res.Reason)
 	if n == 0 {
@@ -130,6 +131,6 @@ func (r *runner) decodeOutcome(payload []byte, res *manifest.Result) error {
 	}
 	var outcome manifest.Event
 	err := json.Unmarshal(payload, &outcome)
-	res.Outcome, res.Reason, res.Finished = outcome.Outcome, outcome.Reason, outcome.Finished
+	res.Outcome, res.Reason, res.Finished, res.Seconds = outcome.Outcome, outcome.Reason, outcome.Finished, outcome.Seconds
 	return err
 }

@@ -69,7 +69,7 @@ func (r *runner) applyWanted(ctx context.Context) error {
 		}
 		return errEnded
 	}
-	if err := r.pauseAfterFault(ctx); err != nil {
+	if err := errors.Join(r.pauseAfterFault(ctx), r.pauseOverBudget(ctx)); err != nil {
 		return err
 	}
 	switch r.rec.Wanted {

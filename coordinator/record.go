@@ -86,6 +86,7 @@ func (r *record) applyOffered() {
 	if c := r.offered; c != nil {
 		r.offered = nil
 		r.rec.Wanted, r.rec.Commands, r.rec.Weight, r.rec.Priority = c.Wanted, c.Commands, c.Weight, c.Priority
+		r.rec.Spec.Budget = c.Spec.Budget
 	}
 }
 

@@ -107,12 +107,7 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 	if err != nil || !repeated {
 		return err
 	}
-	return r.save(ctx, func(c *manifest.Campaign) {
-		if c.Wanted == manifest.WantRun {
-			c.Wanted = manifest.WantPause
-			c.Reason = missing.Error() + ", although their items were restored twice; check the store of the workers, then resume"
-		}
-	})
+	return r.pauseBecause(ctx, missing.Error()+", although their items were restored twice; check the store of the workers, then resume")
 }
 
 // maxCounted bounds the number of keys that otherResults lists.

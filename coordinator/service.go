@@ -12,6 +12,7 @@ import (
 
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/budget"
 	"ddiff/coordinator/health"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -27,6 +28,7 @@ type Service struct {
 	health  *health.Checker
 	streams health.Streams
 	gauges  gauges
+	owners  budget.Owners
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
@@ -103,6 +105,11 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	group.Go(func() error { return s.health.Guard(inner, all.ids) })
 	if s.cfg.Usage != nil {
 		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
+	}
+	if len(s.cfg.Quotas) > 0 {
+		group.Go(func() error {
+			return s.owners.Watch(inner, s.cfg.Board, s.cfg.Store, ownerTicks*s.cfg.Tick, s.cfg.Logger)
+		})
 	}
 	if s.cfg.Notifier != nil {
 		group.Go(func() error { return s.cfg.Notifier.Run(inner) })

@@ -59,6 +59,7 @@ type testCluster struct {
 	mu      sync.Mutex
 	outcome func(it manifest.Item, attempt int) error // nil: done
 	check   manifest.Checked
+	seconds float64        // device-seconds of an item
 	started map[string]int // how often workers started each item
 	empty   int            // pulls of all workers that returned no item
 }
@@ -243,7 +244,7 @@ func (tc *testCluster) pull(ctx context.Context, q *queue.Queue, campaign string
 func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign string) error {
 	tc.mu.Lock()
 	tc.started[l.ID()]++
-	outcome, check := tc.outcome, tc.check
+	outcome, check, seconds := tc.outcome, tc.check, tc.seconds
 	tc.mu.Unlock()
 	if l.ID() == manifest.IDPreflight {
 		data, _ := json.Marshal(check)
@@ -253,7 +254,7 @@ func (tc *testCluster) restore(ctx context.Context, l *queue.Lease, campaign str
 	if err := json.Unmarshal(l.Payload(), &it); err != nil {
 		return err
 	}
-	res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone, Finished: time.Now().UTC()}
+	res := manifest.Result{Schema: manifest.SchemaVersion, Item: it, Outcome: manifest.OutcomeDone, Seconds: seconds, Finished: time.Now().UTC()}
 	var err error
 	if outcome != nil {
 		err = outcome(it, l.Attempt())

@@ -28,6 +28,8 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		Counts:  r.ledger.Total(leased, c.Phase == manifest.PhaseCancelled),
 		Workers: r.s.workers.Live(r.rec.Spec.Pool), At: now.UTC(),
 	}
+	u := r.used()
+	s.Seconds, s.Cost = u.Seconds, u.Cost
 	switch {
 	case r.opening:
 		r.keepCounts(ctx, &s)
@@ -35,6 +37,9 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
+		if _, near := r.compareBudgets(); near != "" {
+			s.Warning = strings.Trim(s.Warning+"; "+near, "; ")
+		}
 		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
@@ -67,7 +72,7 @@ func (r *runner) keepOutcomes(ctx context.Context, s *manifest.Status) {
 		r.outcomes.caught = true
 		return
 	}
-	s.Counts = endedCounts(last.Counts, s.Phase)
+	s.Counts, s.Seconds, s.Cost = endedCounts(last.Counts, s.Phase), last.Seconds, last.Cost
 }
 
 // keepCounts replaces the counts of a status, which is published before the ledger is complete, by those of the last status. A new
@@ -75,6 +80,7 @@ func (r *runner) keepOutcomes(ctx context.Context, s *manifest.Status) {
 func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
 	if last, ok := r.lastStatus(ctx); ok {
 		s.Counts, s.Complete, s.Warning = endedCounts(last.Counts, s.Phase), last.Complete, last.Warning
+		s.Seconds, s.Cost = last.Seconds, last.Cost
 	}
 }
 

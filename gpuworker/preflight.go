@@ -79,10 +79,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 // check implements checker. It runs between two chunks of the batch on the device.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
-	e.checks.Add(1)
-	defer e.checks.Add(-1)
-	e.device <- struct{}{}
-	defer func() { <-e.device }()
+	defer e.interrupt()()
 	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items, attempt: t.lease.Attempt()}
 	for _, check := range []struct {
 		name string

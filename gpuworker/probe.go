@@ -88,6 +88,7 @@ func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.
 	if err := t.assigned.loader.Plan(&t.Job); err != nil {
 		return nil //nolint:nilerr // the item is at fault
 	}
+	defer e.interrupt()()
 	err := t.assigned.loader.SolveChunk(ctx, &t.Job)
 	if good == nil && errors.Is(err, solver.ErrDiverged) {
 		return nil

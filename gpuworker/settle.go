@@ -278,7 +278,7 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 
 // publishResult publishes the result event and counts it.
 func (w *Worker) publishResult(ctx context.Context, t *task, res *manifest.Result) error {
-	var event any = res.Event()
+	var event any = res.Event(t.seconds)
 	if w.cfg.WholeResults {
 		event = res
 	}

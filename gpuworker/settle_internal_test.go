@@ -177,15 +177,25 @@ func TestDropOfCancelledItem(t *testing.T) {
 	}
 }
 
-// Only a computed result counts as a success of the environment.
+// Only a computed result counts as a success of the environment, and costs device-seconds.
 func TestFoundResultIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	q := queueOf(t)
 	for batch, id := range []string{"found", "computed"} {
 		w, dir := workerOf(t)
 		tk := &task{lease: at(t, q, id, 1, queue.Marks{}), assigned: newAssigned(Assignment{Campaign: "test", Store: dir}, 1, nil, 0), ctx: t.Context(), batch: batch}
-		tk.Item = manifest.Item{ID: id, Campaign: "test"}
-		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.Item}))
+		tk.Item, tk.seconds = manifest.Item{ID: id, Campaign: "test"}, 1.5*float64(batch)
+		before := uint64(events(t, q))
+		must(t, w.report(t.Context(), tk, outcome{kind: done}, &manifest.Result{Item: tk.Item, Seconds: 1.5}))
+		for event, err := range q.Results(t.Context(), before) {
+			must(t, err)
+			var e manifest.Event
+			must(t, json.Unmarshal(event.Payload, &e))
+			if e.Seconds != tk.seconds {
+				t.Errorf("%s: %g device-seconds", id, e.Seconds)
+			}
+			break
+		}
 		if good := w.breaker.LastGood("test"); (good != nil) != (batch > 0) {
 			t.Errorf("%s: the last good item is %v", id, good)
 		}

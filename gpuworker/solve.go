@@ -162,6 +162,10 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		a.End()
 		if drain.Err() != nil && !first.assigned.cancelled() {
 			e.storeCheckpoints(drain, tasks, states, curves, share())
+			return err
+		}
+		for _, t := range tasks {
+			t.seconds = t.spent() + share() // of a failed or dead item
 		}
 		return err
 	}
@@ -267,13 +271,23 @@ func (p *progress) update(step int) {
 	p.step, p.since = step, p.cfg.Now()
 }
 
-// errYield stops a batch between two chunks, for a preflight that waits.
-var errYield = errors.New("a preflight waits for the device")
+// errYield stops a batch between two chunks, for a preflight or a probe that waits.
+var errYield = errors.New("a preflight or a probe waits for the device")
 
-// yield lets a waiting preflight use the device, and returns the solver for the rest of the batch: the preflight may have used or closed the
-// former one, which belongs to the engine. The watchdog limits the preflight.
+// interrupt takes the device between two chunks of a batch, and returns the function that gives it back.
+func (c *core) interrupt() func() {
+	c.checks.Add(1)
+	c.device <- struct{}{}
+	return func() {
+		<-c.device
+		c.checks.Add(-1)
+	}
+}
+
+// yield lets the one that waits use the device, and returns the solver for the rest of the batch: the other may have used or closed the
+// former one, which belongs to the engine. The watchdog limits the other.
 func (p *progress) yield(t *task) (*solver.Solver, error) {
-	p.activity.Next("wait for a preflight", math.MaxInt64, false)
+	p.activity.Next("wait for a preflight or a probe", math.MaxInt64, false)
 	<-p.device
 	p.device <- struct{}{}
 	p.activity.Next(stageCompile, p.cfg.Limits.Compile, false)

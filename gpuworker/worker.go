@@ -38,8 +38,8 @@ type core struct {
 	leases   *leaseSet
 	watchdog *guard.Watchdog[*task]
 	network  networkTimer
-	device   chan struct{} // holds an element while the device solves a chunk or checks a preflight
-	checks   atomic.Int32  // preflights that wait for the device or use it
+	device   chan struct{} // holds an element while a batch, a preflight or a probe uses the device and the engines' solvers
+	checks   atomic.Int32  // preflights and probes that wait for the device or use it
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.

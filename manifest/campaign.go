@@ -94,7 +94,7 @@ const (
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
-// write Wanted, Weight, Priority, Commands and Notices; the coordinator writes the rest.
+// write Wanted, Weight, Priority, Commands, Notices and Spec.Budget; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
@@ -265,6 +265,10 @@ type Status struct {
 	LeftHigh float64 `json:"left_high_s,omitempty"`
 	// Workers is the number of live workers of the campaign's pool.
 	Workers int `json:"workers"`
+	// Seconds is the number of device-seconds that the outcomes took, see [Event.Seconds], and Cost what they cost at the coordinator's
+	// price; 0 without a price.
+	Seconds float64 `json:"device_seconds,omitempty"`
+	Cost    float64 `json:"cost,omitempty"`
 	// Problem is what delays the campaign at the moment, such as an outage of the store or of the dataset; empty if nothing does.
 	Problem string `json:"problem,omitempty"`
 	// Complete: the manifest is read to its end. Before, Items still grows.

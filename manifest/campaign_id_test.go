@@ -37,6 +37,7 @@ func TestCampaignID(t *testing.T) {
 		"attempts": func(s *Spec) { s.Attempts = 9 },
 		"pool":     func(s *Spec) { s.Pool = "gpu" },
 		"notify":   func(s *Spec) { s.Notify = "https://hooks.example.org" },
+		"budget":   func(s *Spec) { s.Budget.Seconds = 60 },
 		"file":     func(s *Spec) { s.file, s.lines = "", nil },
 	} {
 		s := base()

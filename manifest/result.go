@@ -60,7 +60,7 @@ type Runtime struct {
 	// number of steps per call.
 	Form string `json:"form,omitempty"`
 	K    int    `json:"k,omitempty"`
-	// Streams is the largest number of parts of a batch that were computed beside each other, with a share of the threads each.
+	// Streams is the largest permitted number of parts of a batch that are computed beside each other, with a share of the threads each.
 	Streams int `json:"streams,omitempty"`
 	// Version is the ddiff version.
 	Version string `json:"version"`
@@ -111,11 +111,14 @@ type Event struct {
 	// Reason explains an Outcome other than done.
 	Reason   string    `json:"reason,omitempty"`
 	Finished time.Time `json:"finished"`
+	// Seconds is the item's share of the solver time of the batches that led to the outcome, in device-seconds: 0 for a result that was
+	// found. The time of attempts that were retried or interrupted without a checkpoint is not in it.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// Event returns the result event of r. Its time has a precision of a millisecond.
-func (r *Result) Event() Event {
-	return Event{Outcome: r.Outcome, Reason: r.Reason, Finished: r.Finished.Truncate(time.Millisecond)}
+// Event returns the result event of r, which took so many device-seconds. Its time has a precision of a millisecond.
+func (r *Result) Event(seconds float64) Event {
+	return Event{Outcome: r.Outcome, Reason: r.Reason, Finished: r.Finished.Truncate(time.Millisecond), Seconds: seconds}
 }
 
 // The files of an item. Their keys are ItemKey(id, name).

@@ -104,6 +104,8 @@ type Spec struct {
 	// Notify is the https address to which the coordinator of a cluster sends a signed message when the campaign pauses or ends; http is
 	// for this machine only. Default: empty, none.
 	Notify string `json:"notify,omitempty"`
+	// Budget pauses the campaign on a cluster when it is used. Default: no limits.
+	Budget Budget `json:"budget,omitzero"`
 
 	file  string         // name of the parsed file in errors
 	lines map[string]int // field path -> line in file
@@ -279,13 +281,13 @@ func resolvePath(base, path string) string {
 // ID names the campaign in queues, stores and reports: its name as a token of [a-z0-9-] and eight hex
 // digits of a digest of the spec, as in "night-photos-5f0c11d2".
 //
-// The digest leaves out Output, Batch, Attempts, Notify and Pool, which change no result: an interrupted campaign
+// The digest leaves out Output, Batch, Attempts, Notify, Budget and Pool, which change no result: an interrupted campaign
 // may resume with another batch or more attempts. It includes the absolute path of the dataset: a
 // moved dataset is another campaign with the same items. ID is defined for specs that
 // [Spec.Validate] accepts; for infinite numbers and NaN the digits are "invalid".
 func (s *Spec) ID() string {
 	c := *s
-	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool = "", 0, 0, "", ""
+	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool, c.Budget = "", 0, 0, "", "", Budget{}
 	key, err := digest(struct {
 		Schema int  `json:"schema"`
 		Spec   Spec `json:"spec"`

@@ -335,6 +335,8 @@ func (c *checker) ranges() {
 		c.add("pool", CheckPool(s.Pool))
 	}
 	c.add("notify", checkNotify(s.Notify))
+	field, err := s.Budget.Check()
+	c.add("budget."+field, err)
 	if s.Split != nil {
 		field, err := s.Split.Check()
 		c.add("split."+field, err)

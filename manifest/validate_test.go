@@ -104,6 +104,8 @@ func TestValidateLimits(t *testing.T) {
 		"name: " + strings.Repeat("x", 100):   "",
 		"notify: https://hooks.example.org/a": "", "notify: http://127.0.0.1:8080/a": "",
 		"notify: http://hooks.example.org/a": "notify: is not an https address", "notify: hooks.example.org": "notify: is not an https address",
+		"budget: {items: 5, seconds: 1.5, cost: 2, soft: 1}": "", "budget: {seconds: -1}": "budget.seconds: -1 is outside",
+		"budget: {soft: 1.1}": "budget.soft: 1.1 is outside", "budget: {items: 1.5}": "budget.items: want an integer", "budget: {hours: 1}": "budget: unknown field",
 		"notify: https://user:word@hooks.example.org": "notify: the address contains credentials",
 	} {
 		if !strings.Contains(text, "dataset") {

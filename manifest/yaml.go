@@ -253,6 +253,7 @@ func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
 		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
 		"pool":      func(n *yaml.Node, path string) { d.text(n, path, &s.Pool) },
 		"notify":    func(n *yaml.Node, path string) { d.text(n, path, &s.Notify) },
+		"budget":    func(n *yaml.Node, path string) { d.budget(n, path, &s.Budget) },
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -118,9 +120,16 @@ func TestPriorCard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "my prior.onnx")
 	write(t, path, bare(t, whole))
 
+	keys, more := prior.Keys()
+	help := ddiff(t, "prior", "card", "--help").stdout
+	for _, k := range slices.Concat(keys, more) {
+		if !regexp.MustCompile(`\b` + k + `\b`).MatchString(help) {
+			t.Errorf("the help lacks the key %s\n%s", k, help)
+		}
+	}
 	e := ddiff(t, "prior", "inspect", path)
 	wantCode(t, e, 7)
-	wantMessage(t, e, path, "lacks "+strings.Join(prior.Keys(), ", "))
+	wantMessage(t, e, path, "lacks "+strings.Join(keys, ", "))
 	_, pasted, found := strings.Cut(strings.TrimSpace(e.stderr), "add it with: ")
 	if !found {
 		t.Fatalf("no command is proposed\n%v", e)

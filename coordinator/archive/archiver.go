@@ -251,6 +251,7 @@ func (a *Archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 		return a.x.Add(ctx, index.Entry{ID: c.ID, Number: number, State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
 			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
 			Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
+			Seconds: file.Status.Seconds, Cost: file.Status.Cost, Owner: index.OwnerDigest(c.Owner),
 		}})
 	}
 }

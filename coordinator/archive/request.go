@@ -62,7 +62,7 @@ func List(ctx context.Context, b *queue.Board) ([]manifest.CampaignStatus, error
 					Schema: manifest.RecordSchema, ID: r.ID, Priority: r.Priority, Weight: r.Weight, Submitted: r.Submitted,
 					Phase: r.Phase, Finished: r.Finished,
 				},
-				Status:   manifest.Status{ID: r.ID, Phase: r.Phase, Counts: r.Counts, At: r.Finished},
+				Status:   manifest.Status{ID: r.ID, Phase: r.Phase, Counts: r.Counts, At: r.Finished, Seconds: r.Seconds, Cost: r.Cost},
 				Archived: r.Archived,
 			})
 			request.After = r.ID

@@ -79,7 +79,7 @@ func NewRecord(spec *manifest.Spec, o Order, now time.Time) *manifest.Campaign {
 // sameItems reports whether two specs have the same items. Fields that change no item may differ.
 func sameItems(a, b manifest.Spec) bool {
 	for _, s := range []*manifest.Spec{&a, &b} {
-		s.Output, s.Batch, s.Attempts, s.Notify, s.Pool = "", 0, 0, "", ""
+		s.Output, s.Batch, s.Attempts, s.Notify, s.Pool, s.Budget = "", 0, 0, "", "", manifest.Budget{}
 	}
 	x, err := json.Marshal(a)
 	y, err2 := json.Marshal(b)
@@ -134,9 +134,26 @@ func Want(ctx context.Context, b *queue.Board, id string, w manifest.Wanted) (*m
 	})
 }
 
+// SetBudget replaces the budget of a campaign that has not finished. It is idempotent.
+func SetBudget(ctx context.Context, b *queue.Board, id string, limits manifest.Budget) (*manifest.Campaign, error) {
+	if field, err := limits.Check(); err != nil {
+		return nil, fmt.Errorf("change the budget of campaign %s: %w: %s: %w", id, ErrRefused, field, err)
+	}
+	return Update(ctx, b, id, func(c *manifest.Campaign) error {
+		switch {
+		case c.Phase == manifest.PhaseFinished:
+			return fmt.Errorf("%w: the campaign has finished", ErrRefused)
+		case c.Spec.Budget == limits:
+			return ErrUnchanged
+		}
+		c.Spec.Budget = limits
+		return nil
+	})
+}
+
 // AwaitStored waits until a coordinator has stored the wanted state of a record that Want has returned: the state then survives
 // the loss of the board. It returns the newest record, at once if no coordinator has to act on it. The errors are that of ctx at its
-// end, and ErrReplaced.
+// end, ErrReplaced, and ErrRefused if the coordinator has paused the campaign at once, with its reason.
 func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*manifest.Campaign, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -152,6 +169,9 @@ func AwaitStored(ctx context.Context, b *queue.Board, c *manifest.Campaign) (*ma
 			return c, err
 		}
 		if c = next; c.Wanted != wanted && !c.Phase.Ended() {
+			if c.Reason != "" {
+				return c, fmt.Errorf("%s campaign %s: %w: %s", wanted, c.ID, ErrRefused, c.Reason)
+			}
 			return c, fmt.Errorf("%s campaign %s: %w; compare ddiff status %s and repeat the command", wanted, c.ID, ErrReplaced, c.ID)
 		}
 	}

@@ -1,12 +1,14 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,6 +57,19 @@ type Row struct {
 	Submitted time.Time         `json:"submitted"`
 	Finished  time.Time         `json:"finished"`
 	Archived  time.Time         `json:"archived"`
+	// Seconds and Cost are those of the status, in steps of a second and a thousandth. Owner is the digest of the campaign's owner, see
+	// OwnerDigest. Entries of earlier versions have none of them.
+	Seconds float64 `json:"device_seconds,omitempty"`
+	Cost    float64 `json:"cost,omitempty"`
+	Owner   string  `json:"owner,omitempty"`
+}
+
+// OwnerDigest shortens an owner to a token; that of no owner is empty.
+func OwnerDigest(owner string) string {
+	if owner == "" {
+		return ""
+	}
+	return OutputDigest(owner)
 }
 
 // OutputDigest shortens an output to a token. Two outputs may share it.
@@ -73,8 +88,9 @@ func (e Entry) Key() string {
 		return key
 	}
 	n := e.Row.Counts
-	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
-		n.Items, n.Done, n.Failed, n.Dead, n.Cancelled, e.Row.Submitted.Unix(), e.Row.Finished.Unix(), e.Row.Archived.Unix())
+	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d.%.0f.%.0f.%s", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
+		n.Items, n.Done, n.Failed, n.Dead, n.Cancelled, e.Row.Submitted.Unix(), e.Row.Finished.Unix(), e.Row.Archived.Unix(),
+		math.Ceil(e.Row.Seconds), math.Ceil(1000*e.Row.Cost), cmp.Or(e.Row.Owner, "-"))
 }
 
 // ParseKey reads an entry from its key. It returns false for other keys, such as those of later versions.
@@ -111,6 +127,14 @@ func ParseKey(key string) (Entry, bool) {
 		Pending: int(max(0, numbers[1]-numbers[2]-numbers[3]-numbers[4]-numbers[5])), // of a rejected campaign
 	}
 	e.Row.Submitted, e.Row.Finished, e.Row.Archived = instant(6), instant(7), instant(8)
+	if len(parts) >= 18 {
+		seconds, err := strconv.ParseInt(parts[15], 10, 64)
+		thousandths, err2 := strconv.ParseInt(parts[16], 10, 64)
+		if err != nil || err2 != nil {
+			return Entry{}, false
+		}
+		e.Row.Seconds, e.Row.Cost, e.Row.Owner = float64(seconds), float64(thousandths)/1000, strings.TrimPrefix(parts[17], "-")
+	}
 	return e, true
 }
 

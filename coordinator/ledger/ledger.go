@@ -71,6 +71,7 @@ type Ledger struct {
 	items       int
 	counts      [Dead + 1]int // items of the manifest, by state
 	open        int           // number of pending identities
+	seconds     float64       // device-seconds of all outcomes
 }
 
 // maxReason is the maximum length of a reason in bytes, maxReasons the maximum number of distinct reasons. Further
@@ -152,6 +153,19 @@ func (l *Ledger) settle(e *entry, round int, to State, reason string) int {
 	e.reason = l.intern(reason)
 	return int(e.copies)
 }
+
+// maxSeconds is the largest number of device-seconds of an outcome that counts; no worker states more.
+const maxSeconds = 1e8
+
+// Spend counts the device-seconds of an outcome that Settle is about to enter: those of the first outcome of an identity in each round.
+func (l *Ledger) Spend(id string, round int, seconds float64) {
+	if e := l.find(id); e != nil && (e.state == Pending || round < int(e.round)) && seconds > 0 && seconds <= maxSeconds {
+		l.seconds += seconds
+	}
+}
+
+// Seconds returns the device-seconds of all outcomes.
+func (l *Ledger) Seconds() float64 { return l.seconds }
 
 // Reopen makes a failed or dead identity pending; from then on only outcomes of the given round and later ones count.
 // It reports whether the identity was failed or dead.

@@ -40,6 +40,7 @@ type PartsConfig struct {
 // A nil *Parts stores nothing. One goroutine at a time may use it.
 type Parts struct {
 	cfg      PartsConfig
+	ledger   *Ledger // that Enter has filled
 	outcomes []partEntry
 	since    time.Time // when the first of outcomes was added
 	found    bool      // outcomes has results found in storage, which the result stream does not have
@@ -105,7 +106,7 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	if len(p.outcomes) == 0 {
 		return nil
 	}
-	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen}, entries: p.outcomes}).encode()
+	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Seconds: p.seconds()}, entries: p.outcomes}).encode()
 	if err != nil {
 		return fmt.Errorf("encode ledger: %w", err)
 	}
@@ -123,6 +124,13 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	previous := p.stored
 	p.next, p.stored, p.outcomes, p.found = p.next+1, seen, nil, false
 	return p.purge(ctx, previous)
+}
+
+func (p *Parts) seconds() float64 {
+	if p.ledger == nil {
+		return 0
+	}
+	return p.ledger.seconds
 }
 
 // FoldAll stores all outcomes, reads the part again, and removes all stored outcomes from the result stream.
@@ -185,9 +193,10 @@ func (p *Parts) Follow(stream int64, last, seen uint64) (after uint64) {
 	return 0
 }
 
-// Enter enters the outcomes of all parts into a ledger. It returns the sequence number of the last of them in the result
+// Enter enters the outcomes of all parts into a ledger, whose device-seconds later parts have. It returns the sequence number of the last of them in the result
 // stream, 0 without a part. It reads several parts at a time and skips damaged ones.
 func (p *Parts) Enter(ctx context.Context, l *Ledger) (seen uint64, err error) {
+	p.ledger = l
 	var keys []string
 	for info, err := range p.cfg.Store.List(ctx, partPrefix(p.cfg.Campaign)) {
 		if err != nil {
@@ -240,6 +249,7 @@ func (p *Parts) enter(l *Ledger, key string, old *part) {
 	for _, e := range old.entries {
 		l.settle(l.findIdentity(e.id), e.round, e.state, e.reason)
 	}
+	l.seconds = max(l.seconds, old.Seconds)
 	if old.Seq >= p.stored || old.Stream != p.stream {
 		p.stored, p.stream = old.Seq, old.Stream
 	}

@@ -188,6 +188,44 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// The next leader has the device-seconds of all outcomes, also if two leaders have stored parts, and those of retried items.
+func TestSecondsOfParts(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	p, _ := testParts(t, &now, &strings.Builder{})
+	rival := NewParts(p.cfg)
+	open := func(p *Parts) *Ledger {
+		t.Helper()
+		l := New()
+		for i := range 6 {
+			l.Add(id(i))
+		}
+		_, err := p.Enter(t.Context(), l)
+		must(t, err)
+		return l
+	}
+	settle := func(p *Parts, l *Ledger, i, round int, to State) {
+		l.Spend(id(i), round, 2)
+		l.Settle(id(i), round, to, "")
+		p.NoteOutcome(id(i), round, to, "", false)
+	}
+	l, other := open(p), open(rival)
+	for i := range 4 {
+		settle(p, l, i, 0, Failed)
+	}
+	settle(p, l, 0, 0, Failed) // a repeated outcome
+	settle(rival, other, 0, 0, Failed)
+	must(t, p.Fold(t.Context(), 4, false))
+	must(t, rival.FoldAll(t.Context(), 1))
+	l.Reopen(id(0), 1)
+	settle(p, l, 0, 1, Done)
+	settle(p, l, 4, 0, Done)
+	must(t, p.FoldAll(t.Context(), 6))
+	if next := open(NewParts(p.cfg)); l.Seconds() != 12 || next.Seconds() != 12 {
+		t.Errorf("%g device-seconds, the next leader has %g; want 12", l.Seconds(), next.Seconds())
+	}
+}
+
 // TestEnterOutcomes enters the outcomes of parts of two leaders. The numbers are those of the part that is the newest of
 // its stream.
 func TestEnterOutcomes(t *testing.T) {

@@ -42,6 +42,8 @@ type Controller interface {
 	Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error)
 	// Want sets the wanted state. It is idempotent.
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
+	// SetBudget replaces the budget of a campaign. It is idempotent.
+	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	// Notify sends the last notification of a campaign again.
 	Notify(ctx context.Context, id string) (api.Controlled, error)
 	// Deliveries lists the notifications of a campaign.

@@ -42,9 +42,12 @@ func (s *Server) addCallers() {
 		}
 		return &session{cookie(identityOf(ctx), in.Body.Token, int(sessionAge.Seconds())), s.me(t)}, nil
 	})
+	add(s, anyone, http.MethodGet, "/session", "Get how a browser signs in, and its owner and role if it has", func(ctx context.Context, _ *none) (api.Me, error) {
+		return s.me(identityOf(ctx).token), nil
+	})
 	logout := s.operation(anyone, http.MethodDelete, "/session", "Remove the cookie of a browser")
 	huma.Register(s.api, logout, func(ctx context.Context, _ *none) (*session, error) {
-		return &session{cookie(identityOf(ctx), "", -1), api.Me{Open: s.cfg.Tokens == nil, Backend: s.cfg.Kind}}, nil
+		return &session{cookie(identityOf(ctx), "", -1), s.me(api.Token{})}, nil
 	})
 
 	tokens := func() (Tokens, error) {
@@ -90,7 +93,7 @@ func (s *Server) addCallers() {
 }
 
 func (s *Server) me(t api.Token) api.Me {
-	return api.Me{Owner: t.Owner, Role: t.Role, Open: s.cfg.Tokens == nil, Backend: s.cfg.Kind}
+	return api.Me{Owner: t.Owner, Role: t.Role, Open: s.cfg.Tokens == nil, Login: s.cfg.Login != nil, Backend: s.cfg.Kind}
 }
 
 func cookie(i identity, secret string, age int) http.Cookie {

@@ -62,6 +62,16 @@ func (s *Server) addCampaigns() {
 		}
 		return s.want(ctx, in.ID, manifest.WantCancel)
 	})
+	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/budget", "Replace the limits of a campaign; missing ones are removed", func(ctx context.Context, in *struct {
+		InCampaign
+		Body manifest.Budget
+	},
+	) (manifest.Budget, error) {
+		if err := s.mayChange(ctx, in.ID); err != nil {
+			return manifest.Budget{}, err
+		}
+		return s.cfg.Controller.SetBudget(ctx, in.ID, in.Body)
+	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/notify", "Send the last notification again", func(ctx context.Context, in *InCampaign) (api.Controlled, error) {
 		if err := s.mayChange(ctx, in.ID); err != nil {
 			return api.Controlled{}, err

@@ -69,7 +69,7 @@ func (s *Server) identify(r *http.Request) (identity, *api.Error) {
 	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", who: addressOf(r)}
 	if s.cfg.Tokens == nil {
 		// Without tokens the browser of this machine has all rights: no other name may lead here, and no proxy.
-		if !local(r.Host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
+		if !Local(r.Host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
 			return i, api.NewError(api.ErrDenied, "without tokens the server answers localhost only, and no proxy; require tokens")
 		}
 		i.token.Role = api.Admin
@@ -88,7 +88,7 @@ func (s *Server) identify(r *http.Request) (identity, *api.Error) {
 	}
 	var err error
 	if i.token, err = s.cfg.Tokens.Token(r.Context(), secret); err != nil {
-		if i.refused = Problem(err); i.refused.Status != http.StatusUnauthorized {
+		if i.refused = Problem(err); i.refused.Status != http.StatusUnauthorized && i.refused.Status != http.StatusForbidden {
 			return i, i.refused
 		}
 		return i, nil
@@ -97,8 +97,8 @@ func (s *Server) identify(r *http.Request) (identity, *api.Error) {
 	return i, nil
 }
 
-// local reports whether the host of a request is this machine.
-func local(hostPort string) bool {
+// Local reports whether a host, with or without a port, is this machine.
+func Local(hostPort string) bool {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
 		host = strings.Trim(hostPort, "[]")

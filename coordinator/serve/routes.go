@@ -149,6 +149,7 @@ func (s *Server) register() error {
 	s.addCompare()
 	s.addFleet()
 	s.addCallers()
+	s.addLogin()
 
 	document := s.api.OpenAPI()
 	for path := range maps.Clone(document.Paths) {

@@ -30,6 +30,8 @@ type Config struct {
 	Controller Controller
 	// Tokens has the access tokens. Nil: every request has the role admin, and must name localhost as its host.
 	Tokens Tokens
+	// Login signs browsers in by an identity provider. Nil: they need a token.
+	Login Login
 	// Tasks and Methods are the catalogue, as ddiff tasks --json and ddiff methods --json print it.
 	Tasks, Methods json.RawMessage
 	// Version is that of ddiff.

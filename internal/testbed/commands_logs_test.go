@@ -20,6 +20,7 @@ type logLine struct {
 	Task, Reason                            string
 	TraceID, SpanID                         string
 	Attempt                                 int
+	ExitCode                                *int
 }
 
 // parseLog reads every line of a process's log.
@@ -30,7 +31,7 @@ func parseLog(t *testing.T, p *Process) (lines []logLine) {
 		if err := json.Unmarshal([]byte(text), &fields); err != nil {
 			t.Fatalf("%s: %v: %s", p.Name, err, text)
 		}
-		for key, name := range map[string]string{"trace_id": "TraceID", "span_id": "SpanID"} {
+		for key, name := range map[string]string{"trace_id": "TraceID", "span_id": "SpanID", "exit_code": "ExitCode"} {
 			if value, ok := fields[key]; ok {
 				fields[name] = value
 			}
@@ -98,7 +99,11 @@ func TestClusterLogs(t *testing.T) {
 	}
 	items := map[string][]string{} // messages by identity
 	failed := ""
-	for _, line := range parseLog(t, w) {
+	logged := parseLog(t, w)
+	if last := logged[len(logged)-1]; last.Msg != "ended" || last.ExitCode == nil || *last.ExitCode != 0 {
+		t.Errorf("the last line of a stopped worker: %+v", last)
+	}
+	for _, line := range logged {
 		if line.Worker != w.Name {
 			t.Errorf("a line of the worker without its name: %+v", line)
 		}

@@ -66,13 +66,12 @@ var required = []struct{ key, example string }{
 	{"license", "CC-BY-4.0"},
 }
 
-// Keys returns the required keys without their prefix.
-func Keys() []string {
-	var out []string
+// Keys returns the keys of a card without their prefix, those that it must have and the others.
+func Keys() (must, may []string) {
 	for _, r := range required {
-		out = append(out, r.key)
+		must = append(must, r.key)
 	}
-	return out
+	return must, []string{"timestep", "training", "size"}
 }
 
 // ParseCard parses the card in a model's metadata. ErrCard lists all missing keys with the command that adds them, or
@@ -140,7 +139,7 @@ func shellQuote(name string) string {
 
 // Entries converts KEY=VALUE settings to metadata entries. ErrCard: a setting has another form or an unknown key.
 func Entries(settings []string) (map[string]string, error) {
-	known := append(Keys(), "timestep", "training", "size")
+	known := slices.Concat(Keys())
 	out := map[string]string{}
 	for _, s := range settings {
 		k, v, ok := strings.Cut(s, "=")

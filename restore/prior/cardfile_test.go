@@ -69,11 +69,12 @@ func TestSetCard(t *testing.T) {
 func TestSetCardIncrementally(t *testing.T) {
 	t.Parallel()
 	empty := map[string]string{}
-	for _, k := range prior.Keys() {
+	must, _ := prior.Keys()
+	for _, k := range must {
 		empty[k] = ""
 	}
 	path := write(t, model(t, 1, 2, onnx.Float, empty))
-	for _, k := range prior.Keys() {
+	for _, k := range must {
 		value := map[string]string{"channels": "1", "learned_variance": "true"}[k]
 		if value == "" {
 			value = card["ddiff."+k]

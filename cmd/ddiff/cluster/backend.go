@@ -21,6 +21,7 @@ type backend interface {
 	Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error)
 	SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Order) (api.Submitted, error)
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
+	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 	Notify(ctx context.Context, id string) (api.Controlled, error)
 	Deliveries(ctx context.Context, id string) (api.Deliveries, error)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,13 +54,21 @@ func printSkipped(cmd *cobra.Command, skipped []string) {
 
 func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 	t := table.NewWriter(out, table.Texts)
-	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tLEFT\tSUBMITTED")
+	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-H\tCOST\tLEFT\tSUBMITTED")
 	for _, s := range all {
 		n := s.Status.Counts
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
-			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
+			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, s.Status.Seconds/3600, cost(s.Status), left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
 	}
 	return t.Flush()
+}
+
+// cost formats the cost of a campaign.
+func cost(s manifest.Status) string {
+	if s.Cost == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(s.Cost, 'f', 2, 64)
 }
 
 func newStatusCommand() *cobra.Command {
@@ -125,6 +134,10 @@ func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 	}
 	if !c.Phase.Ended() {
 		fmt.Fprintf(b, "workers\t%d\nrate\t%.3g items/s\nleft\t%s\n", st.Workers, st.Rate, left(st))
+	}
+	fmt.Fprintf(b, "device-h\t%.2f\n", st.Seconds/3600)
+	if st.Cost > 0 {
+		fmt.Fprintf(b, "cost\t%s\n", cost(st))
 	}
 	fmt.Fprintf(b, "output\t%s\n", c.Output)
 	return b.Flush()
@@ -208,8 +221,10 @@ func watchLine(s manifest.Status) string {
 	n := s.Counts
 	line := fmt.Sprintf("%s  %d/%d items  running %d  failed %d  dead %d  workers %d  %.3g items/s  left %s",
 		s.Phase, n.Done+n.Failed+n.Dead, n.Items, n.Running, n.Failed, n.Dead, s.Workers, s.Rate, left(s))
-	if s.Problem != "" {
-		line += "  " + s.Problem
+	for _, text := range []string{s.Problem, s.Reason} {
+		if text != "" {
+			line += "  " + text
+		}
 	}
 	return line
 }

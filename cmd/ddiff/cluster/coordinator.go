@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"time"
@@ -45,6 +46,8 @@ type coordinatorOptions struct {
 	archive             time.Duration
 	pools               []string
 	notify              notifyFlags
+	price               float64
+	quotas              []string
 	sources             cli.SourceFlags
 	process             cli.ProcessFlags
 	listen              listenFlags
@@ -73,6 +76,8 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.listen.add(f, false)
 	o.api.add(f)
 	o.notify.add(f)
+	f.Float64Var(&o.price, "price", 0, "price of a device-second, in your currency, for the cost of campaigns (default: none)")
+	f.StringArrayVar(&o.quotas, "quota", nil, "`OWNER:LIMITS` of all campaigns of an owner, as in ann:items=100000,seconds=36000,cost=50; * is any other owner")
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -98,6 +103,13 @@ func processName(given string) string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
+// logEnd logs the end of a process without an error. The caller of the command reports an error.
+func logEnd(log *slog.Logger, err error) {
+	if err == nil {
+		log.Info("ended", "exit_code", cli.ExitDone)
+	}
+}
+
 // runCoordinator wires a coordinator and runs it until ctx ends.
 func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer) (err error) {
 	if o.store == "" {
@@ -112,6 +124,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	key, err := o.notify.key()
 	if err != nil {
 		return err
+	}
+	quotas, err := parseQuotas(o.quotas, o.price)
+	if err != nil {
+		return cli.Usage(err)
 	}
 	for _, pool := range o.pools {
 		if err := manifest.CheckPool(pool); err != nil {
@@ -130,7 +146,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer func() {
+		stop()
+		logEnd(tel.Logger, err)
+	}()
 	name := processName(o.name)
 	tel.Logger = tel.Logger.With("coordinator", name)
 	probes := newProbes("opening the store")
@@ -191,7 +210,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive, Pools: o.pools, Notifier: o.notify.open(board, metered, key, tel.Logger),
+		ArchiveAfter: o.archive, Pools: o.pools, Price: o.price, Quotas: quotas, Notifier: o.notify.open(board, metered, key, tel.Logger),
 		Inspect: func(campaign string) (*queue.Queue, error) {
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},
@@ -262,6 +281,10 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 	server := serve.Config{Backend: c, Controller: c, Kind: "cluster", Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger}
 	if o.api.requireTokens {
 		server.Tokens = c
+	}
+	if err := o.api.oidc.accept(&server); err != nil {
+		c.Close()
+		return nil, err
 	}
 	s, err := serve.New(server)
 	if err != nil {

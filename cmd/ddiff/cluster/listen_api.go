@@ -19,6 +19,7 @@ type apiFlags struct {
 	address       string
 	tls           serve.TLS
 	requireTokens bool
+	oidc          oidcFlags
 }
 
 func (a *apiFlags) add(f *pflag.FlagSet) {
@@ -26,13 +27,19 @@ func (a *apiFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&a.tls.Cert, "tls-cert", "", "PEM `file` with the certificate of --listen")
 	f.StringVar(&a.tls.Key, "tls-key", "", "PEM `file` with the key of --tls-cert")
 	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens on localhost too; other addresses always require them")
+	a.oidc.add(f)
 }
 
 // check completes and checks the flags.
 func (a *apiFlags) check() error {
+	_, issuer, err := a.oidc.config()
+	if err != nil {
+		return err
+	}
+	a.requireTokens = a.requireTokens || issuer
 	if a.address == "" {
 		if a.tls != (serve.TLS{}) || a.requireTokens {
-			return cli.Usage(errors.New("--tls-cert, --tls-key and --require-tokens are for --listen; give it"))
+			return cli.Usage(errors.New("--tls-cert, --tls-key, --require-tokens and --oidc-issuer are for --listen; give it"))
 		}
 		return nil
 	}

@@ -167,6 +167,7 @@ func runWorker(ctx context.Context, o workerOptions, stdout, stderr io.Writer) (
 		}
 	}
 	stop()
+	logEnd(p.log, err)
 	return err
 }
 

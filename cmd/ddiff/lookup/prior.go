@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func newPriorCommand() *cobra.Command {
 		},
 	}
 	card.Flags().StringArrayVar(&settings, "set", nil, "`KEY=VALUE`, repeatable; keys: "+
-		strings.Join(append(prior.Keys(), "timestep", "training"), ", "))
+		strings.Join(slices.Concat(prior.Keys()), ", "))
 	card.Flags().StringVarP(&target, "out", "o", "", "write to this file instead of replacing FILE")
 	cmd.AddCommand(inspect, card, newPriorCheckCommand())
 	return cmd

@@ -165,6 +165,18 @@ func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.C
 	return out, err
 }
 
+// SetBudget replaces the budget of a campaign.
+func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error) {
+	if err := c.recall(ctx, id); err != nil {
+		return manifest.Budget{}, err
+	}
+	record, err := board.SetBudget(ctx, c.cfg.Board, id, b)
+	if err != nil {
+		return manifest.Budget{}, unknown(id, err)
+	}
+	return record.Spec.Budget, nil
+}
+
 // Notify asks the leader to send the last notification of a campaign again.
 func (c *Cluster) Notify(ctx context.Context, id string) (api.Controlled, error) {
 	if err := c.recall(ctx, id); err != nil {

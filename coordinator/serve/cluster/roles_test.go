@@ -61,6 +61,8 @@ func TestRolesOfRoutes(t *testing.T) {
 				switch {
 				case strings.HasSuffix(path, "/retry"):
 					body = `{"outcomes":["failed"]}`
+				case strings.HasSuffix(path, "/budget"):
+					body = `{"seconds":5}`
 				case path == "/session":
 					body = `{"token":"ddiff_false"}`
 				}

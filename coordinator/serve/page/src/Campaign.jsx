@@ -3,10 +3,11 @@
 import { useState } from "preact/hooks";
 import { Actions, ended } from "./Actions.jsx";
 import { address, name } from "./api.js";
+import { Budget, limits } from "./Budget.jsx";
 import { left } from "./Campaigns.jsx";
 import { ofCampaign } from "./events.js";
 import { Failures } from "./Failures.jsx";
-import { count, moment, short } from "./format.js";
+import { count, fixed, hours, moment, short } from "./format.js";
 import { Item } from "./Item.jsx";
 import { Items } from "./Items.jsx";
 import { Failure, Loading } from "./Message.jsx";
@@ -34,6 +35,7 @@ function Facts({ campaign: c, status: s }) {
   const over = ended(c.phase);
   const facts = [
     ["Left", over ? null : left(s)], ["Rate", over ? null : `${short(s.rate)} items/s`], ["Workers", over ? null : count(s.workers)],
+    ["Device time", s.device_seconds > 0 && hours(s.device_seconds)], ["Cost", s.cost > 0 && fixed(s.cost, 2)], ["Budget", limits(c.spec.budget)],
     ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.precision ?? c.spec.precision],
     ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
   ];
@@ -59,6 +61,7 @@ export function Campaign({ id, query, may }) {
       </div>
       {error && <Failure error={error} retry={reload} />}
       {[campaign.reason, status.problem, status.warning].filter(Boolean).map((text) => <p key={text} class="notice" role="status">{text}</p>)}
+      {may && campaign.phase !== "finished" && campaign.spec.budget && <Budget campaign={campaign} done={reload} />}
       <Progress counts={status.counts} />
       <Counts counts={status.counts} state={query.state} />
       <Facts campaign={campaign} status={status} />

@@ -1,9 +1,11 @@
 // SignIn.jsx: a token becomes a session. The page never stores the token.
 
 import { useState } from "preact/hooks";
-import { call, post } from "./api.js";
+import { address, call, post } from "./api.js";
+import { useResource } from "./resource.js";
 
-export function SignIn({ done }) {
+export function SignIn({ refused, done }) {
+  const how = useResource("session");
   const [error, setError] = useState(null);
   const send = async (event) => {
     event.preventDefault();
@@ -17,6 +19,8 @@ export function SignIn({ done }) {
   return (
     <form class="message signin" onSubmit={send}>
       <h1>Sign in</h1>
+      {refused && <p role="alert" class="bad">{refused}</p>}
+      {how.value?.login && <p><a class="button primary" href={address("session/login")}>Sign in with your identity provider</a></p>}
       <p class="muted">An administrator makes a token with <code>ddiff token create</code>.</p>
       <label>Token <input name="token" type="password" autocomplete="current-password" required autofocus /></label>
       <button class="primary">Sign in</button>

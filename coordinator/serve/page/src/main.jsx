@@ -41,7 +41,7 @@ function App() {
   useEffect(() => { document.title = title; }, [title]);
   useEffect(() => { if (me.value) connect(); }, [me.value]);
   let body = <Screen path={path} query={query} may={me.value?.backend === "cluster" && writers.includes(me.value.role)} />;
-  if (me.error?.status === 401) body = <SignIn done={me.reload} />;
+  if ([401, 403].includes(me.error?.status)) body = <SignIn refused={me.error.status === 403 && me.error.message} done={me.reload} />;
   else if (me.error && !me.value) body = <Failure error={me.error} retry={me.reload} />;
   else if (!me.value) body = <Loading />;
   return (

@@ -1,0 +1,155 @@
+package coordinator_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/coordinator"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/budget"
+	"ddiff/manifest"
+)
+
+// submitWith submits a campaign with a budget.
+func (tc *testCluster) submitWith(name, owner string, limits manifest.Budget) string {
+	tc.t.Helper()
+	spec := tc.spec(name)
+	spec.Budget = limits
+	c, _, err := board.Submit(tc.t.Context(), tc.board, spec, board.Order{Owner: owner}, time.Now())
+	must(tc.t, err)
+	return c.ID
+}
+
+func (tc *testCluster) awaitReason(id, text string) {
+	tc.t.Helper()
+	tc.await(id, "a pause because of "+text, func(s manifest.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhasePaused && strings.Contains(s.Status.Reason, text)
+	})
+}
+
+// A campaign warns, pauses when its device-seconds are used, also after a takeover, and continues after its budget is raised.
+func TestBudgetOfSeconds(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 3)
+	tc.seconds = 4
+	gate := tc.gated()
+	lead := func() func() {
+		return tc.leadWith(func(c *coordinator.Config) { c.Price, c.Fold = 0.5, 1 })
+	}
+	id := tc.submitWith("seconds", "", manifest.Budget{Seconds: 10, Soft: 0.5})
+	stop := lead()
+	tc.work(id)
+	permit(gate, 2)
+	used := func(seconds float64) func(s manifest.CampaignStatus) bool {
+		return func(s manifest.CampaignStatus) bool { return s.Status.Seconds == seconds && s.Status.Cost == seconds/2 }
+	}
+	tc.await(id, "a warning", func(s manifest.CampaignStatus) bool {
+		return used(8)(s) && strings.Contains(s.Status.Warning, "nearly used: 8 of 10 device-seconds")
+	})
+	stop()
+	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id)) // the next leader knows the ledger only
+	lead()
+	tc.await(id, "the same use", used(8))
+	permit(gate, 1)
+	tc.awaitReason(id, "12 of 10 device-seconds")
+	if _, err := board.Want(t.Context(), tc.board, id, manifest.WantRun); err != nil {
+		t.Fatal(err)
+	}
+	tc.await(id, "another pause", func(s manifest.CampaignStatus) bool {
+		return s.Campaign.Wanted == manifest.WantPause && s.Campaign.Phase == manifest.PhasePaused && s.Campaign.Reason != ""
+	})
+	_, err := board.SetBudget(t.Context(), tc.board, id, manifest.Budget{Seconds: 100})
+	must(t, err)
+	close(gate)
+	tc.want(id, manifest.WantRun)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+	s := tc.await(id, "all seconds", used(24))
+	if s.Status.Counts.Done != 6 || s.Status.Warning != "" || s.Campaign.Reason != "" {
+		t.Errorf("%+v, reason %q", s.Status, s.Campaign.Reason)
+	}
+}
+
+// A retry costs time too; a campaign whose last items have used the budget finishes.
+func TestBudgetCountsRetries(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.seconds = 4
+	tc.set(func(manifest.Item, int) error { return errDead })
+	id := tc.submitWith("retries", "", manifest.Budget{Seconds: 8})
+	stop := tc.lead()
+	tc.work(id)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+	tc.set(nil)
+	_, err := board.SetBudget(t.Context(), tc.board, id, manifest.Budget{Seconds: 20})
+	if err == nil || !strings.Contains(err.Error(), "has finished") {
+		t.Errorf("the budget of a finished campaign was changed: %v", err)
+	}
+	_, err = board.Command(t.Context(), tc.board, id, manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeDead}})
+	must(t, err)
+	tc.awaitReason(id, "8 of 8 device-seconds")
+	_, err = board.SetBudget(t.Context(), tc.board, id, manifest.Budget{Seconds: 16})
+	must(t, err)
+	tc.want(id, manifest.WantRun)
+	done := func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 2 && s.Status.Seconds == 16 }
+	tc.await(id, "two items of four attempts", done)
+	stop()
+	must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+	tc.lead()
+	tc.await(id, "the same after a takeover", done)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+}
+
+// The number of items is known before most of them run.
+func TestBudgetOfItems(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	id := tc.submitWith("items", "", manifest.Budget{Items: 3})
+	tc.lead()
+	tc.work(id)
+	tc.awaitReason(id, "4 of 3 items")
+	_, err := board.SetBudget(t.Context(), tc.board, id, manifest.Budget{Items: 4})
+	must(t, err)
+	tc.want(id, manifest.WantRun)
+	tc.awaitPhase(id, manifest.PhaseFinished)
+}
+
+// A cost needs a price.
+func TestBudgetOfCostWithoutPrice(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	id := tc.submitWith("cost", "", manifest.Budget{Cost: 3})
+	tc.lead()
+	s := tc.awaitPhase(id, manifest.PhaseRejected)
+	if !strings.Contains(s.Campaign.Reason, "--price") {
+		t.Errorf("the reason is %q", s.Campaign.Reason)
+	}
+}
+
+// All campaigns of an owner count, archived ones too; other owners are free.
+func TestQuotaOfOwner(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.seconds = 4
+	tc.leadWith(func(c *coordinator.Config) {
+		c.Quotas, c.ArchiveAfter = budget.Quotas{"ann": {Seconds: 7}, budget.AnyOwner: {Items: 2}}, time.Millisecond
+	})
+	run := func(name, owner string) string {
+		t.Helper()
+		id := tc.submitWith(name, owner, manifest.Budget{})
+		tc.work(id)
+		return id
+	}
+	gone := func(id string) {
+		t.Helper()
+		wait(t, patience, "the archive", func() bool {
+			_, err := board.Read(t.Context(), tc.board, id)
+			return err != nil
+		})
+	}
+	gone(run("first", "ann"))
+	gone(run("free", "")) // no owner, no quota
+	gone(run("other", "bob"))
+	tc.awaitReason(run("second", "ann"), "the quota of ann is used: 8 of 7 device-seconds")
+	tc.awaitReason(run("third", "bob"), "the quota of bob is used: 4 of 2 items")
+}

@@ -1,0 +1,98 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ddiff/api"
+)
+
+// Login signs browsers in with the authorization code flow of an identity provider. Errors are those of package api.
+type Login interface {
+	// Begin returns the address of the provider, which sends the browser to callback. The browser keeps memo until then.
+	Begin(callback string) (address, memo string, err error)
+	// Finish returns the secret of the session that Tokens knows, and the time of its end.
+	Finish(ctx context.Context, callback, memo, state, code string) (secret string, ends time.Time, err error)
+}
+
+const (
+	// loginCookie has the memo of a sign-in, for at most loginAge.
+	loginCookie = "ddiff_login"
+	loginAge    = 10 * time.Minute
+	loginPath   = prefix + "/session"
+	// maxCookie is the largest secret that browsers accept in a cookie beside its name and attributes.
+	maxCookie = 3900
+)
+
+// redirect sends a browser to another address and changes its cookies.
+type redirect struct {
+	Status   int
+	Location string        `header:"Location"`
+	Cookies  []http.Cookie `header:"Set-Cookie"`
+}
+
+// inLogin has the parts of a request from which the address of the callback follows.
+type inLogin struct{ callback string }
+
+// Resolve implements huma.Resolver.
+func (in *inLogin) Resolve(ctx huma.Context) []error {
+	scheme := "http"
+	if identityOf(ctx.Context()).secure {
+		scheme = "https"
+	}
+	in.callback = scheme + "://" + ctx.Host() + loginPath + "/callback"
+	return nil
+}
+
+// addLogin adds the routes of the sign-in by an identity provider.
+func (s *Server) addLogin() {
+	if s.cfg.Login == nil {
+		return
+	}
+	found := func(op *huma.Operation) {
+		op.DefaultStatus, op.RejectUnknownQueryParameters = http.StatusFound, false // providers add parameters
+		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	begin := s.operation(anyone, http.MethodGet, "/session/login", "Send a browser to the identity provider", found)
+	huma.Register(s.api, begin, func(ctx context.Context, in *inLogin) (*redirect, error) {
+		address, memo, err := s.cfg.Login.Begin(in.callback)
+		if err != nil {
+			return nil, s.failed(ctx, begin, err)
+		}
+		return &redirect{http.StatusFound, address, []http.Cookie{memory(ctx, memo, int(loginAge.Seconds()))}}, nil
+	})
+	end := s.operation(anyone, http.MethodGet, "/session/callback", "Complete a sign-in by the identity provider", found)
+	huma.Register(s.api, end, func(ctx context.Context, in *struct {
+		inLogin
+		Memo  http.Cookie `cookie:"ddiff_login"`
+		State string      `query:"state" maxLength:"100"`
+		Code  string      `query:"code" maxLength:"4000"`
+		Error string      `query:"error" maxLength:"200" doc:"Reason of the provider"`
+	},
+	) (*redirect, error) {
+		if in.Error != "" || in.Code == "" {
+			return nil, s.failed(ctx, end, api.NewError(api.ErrNoToken, "the identity provider refuses the sign-in: "+cmp.Or(in.Error, "it gives no code")))
+		}
+		secret, ends, err := s.cfg.Login.Finish(ctx, in.callback, in.Memo.Value, in.State, in.Code)
+		if err == nil && len(secret) > maxCookie {
+			err = api.NewError(api.ErrDenied, "the ID token is too large for a cookie; let the identity provider include fewer groups")
+		}
+		if err != nil {
+			return nil, s.failed(ctx, end, err)
+		}
+		age := int(time.Until(ends).Seconds())
+		// The page is at the root; the address has no secret of the sign-in any more.
+		return &redirect{http.StatusFound, "/", []http.Cookie{cookie(identityOf(ctx), secret, age), memory(ctx, "", -1)}}, nil
+	})
+}
+
+// memory is the cookie of a sign-in. Browsers send it with the navigation from the provider.
+func memory(ctx context.Context, memo string, age int) http.Cookie {
+	return http.Cookie{
+		Name: loginCookie, Value: memo, Path: loginPath, MaxAge: age, HttpOnly: true, Secure: identityOf(ctx).secure, SameSite: http.SameSiteLaxMode,
+	}
+}

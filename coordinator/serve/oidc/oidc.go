@@ -1,0 +1,232 @@
+// Package oidc accepts the ID tokens of an OpenID Connect issuer as access tokens of the API, and signs browsers in with the authorization
+// code flow and PKCE.
+package oidc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"ddiff/api"
+	"ddiff/coordinator/serve"
+)
+
+// Config describes an issuer. Fields without a stated default are required.
+type Config struct {
+	// Issuer is the address below which the issuer serves its configuration, https except on this machine.
+	Issuer string
+	// ClientID is the client that ID tokens must be for. ClientSecret is its secret; empty for a public client.
+	ClientID, ClientSecret string
+	// OwnerClaim is the claim with the owner. Default: sub. An email counts only if email_verified is true.
+	OwnerClaim string
+	// GroupsClaim is the claim with the groups, a list or one text. Default: groups.
+	GroupsClaim string
+	// Roles maps groups to roles; the highest one counts, and AnyGroup is every user of the client.
+	Roles map[string]api.Role
+	// Tokens has the other access tokens.
+	Tokens serve.Tokens
+	// Now is the clock. Default: time.Now.
+	Now func() time.Time
+}
+
+// AnyGroup is the key of the role of users without a group in Config.Roles.
+const AnyGroup = "*"
+
+// Validate returns an error that names the first wrong field.
+func (c Config) Validate() error {
+	u, err := url.Parse(c.Issuer)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !serve.Local(u.Host)):
+		return fmt.Errorf("Issuer: %q is no https address", c.Issuer)
+	case c.ClientID == "":
+		return errors.New("ClientID is missing")
+	case len(c.Roles) == 0:
+		return errors.New("Roles is empty: nobody could sign in")
+	case c.Tokens == nil:
+		return errors.New("Tokens is missing")
+	}
+	for group, role := range c.Roles {
+		if !slices.Contains(api.Roles(), role) {
+			return fmt.Errorf("Roles: group %s has the role %q; want viewer, submitter or admin", group, role)
+		}
+	}
+	return nil
+}
+
+const (
+	// timeout is the limit of a request to the issuer, pause the time between two attempts to read its configuration.
+	timeout = 10 * time.Second
+	pause   = time.Second
+)
+
+// tokens are those of Config.Tokens.
+type tokens interface{ serve.Tokens }
+
+// Issuer accepts ID tokens beside the tokens of Config.Tokens. Its methods may be called concurrently.
+type Issuer struct {
+	tokens
+	cfg Config
+	ctx context.Context // for requests to the issuer, with a client of their own
+
+	mu       sync.Mutex
+	provider *oidc.Provider // nil until the issuer has answered
+	failed   error          // of the last attempt
+	again    time.Time      // before it, failed is the answer
+}
+
+// New checks the configuration. The issuer is asked when it is first needed, so that it may start later.
+func New(cfg Config) (*Issuer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure OpenID Connect: %w", err)
+	}
+	if cfg.OwnerClaim == "" {
+		cfg.OwnerClaim = "sub"
+	}
+	if cfg.GroupsClaim == "" {
+		cfg.GroupsClaim = "groups"
+	}
+	return &Issuer{tokens: cfg.Tokens, cfg: cfg, ctx: oidc.ClientContext(context.Background(), &http.Client{Timeout: timeout})}, nil
+}
+
+// open returns the issuer's configuration.
+func (i *Issuer) open() (*oidc.Provider, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.provider != nil:
+		return i.provider, nil
+	case time.Now().Before(i.again): // requests that have waited for an attempt share its answer
+		return nil, i.failed
+	}
+	p, err := oidc.NewProvider(i.ctx, i.cfg.Issuer)
+	if err != nil {
+		i.failed = api.NewError(api.ErrUnavailable, "read the configuration of the OpenID Connect issuer: "+oneLine(err))
+		i.again = time.Now().Add(pause)
+		return nil, i.failed
+	}
+	i.provider = p
+	return p, nil
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// Token returns the token with a secret, which may be an ID token: three parts in base64, separated by dots.
+func (i *Issuer) Token(ctx context.Context, secret string) (api.Token, error) {
+	if strings.Count(secret, ".") != 2 {
+		return i.tokens.Token(ctx, secret)
+	}
+	_, t, err := i.verify(ctx, secret)
+	return t, err
+}
+
+// verify checks an ID token and returns what it permits.
+func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Token, error) {
+	p, err := i.open()
+	if err != nil {
+		return nil, api.Token{}, err
+	}
+	id, err := p.VerifierContext(i.ctx, &oidc.Config{ClientID: i.cfg.ClientID, Now: i.cfg.Now}).Verify(ctx, raw)
+	if err != nil {
+		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
+	}
+	var claims map[string]any
+	if err := id.Claims(&claims); err != nil {
+		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
+	}
+	t, err := i.permitted(id, claims)
+	return id, t, err
+}
+
+// maxOwner is the largest length of an owner in bytes.
+const maxOwner = 100
+
+// permitted returns the owner and the role of a user.
+func (i *Issuer) permitted(id *oidc.IDToken, claims map[string]any) (api.Token, error) {
+	owner, _ := claims[i.cfg.OwnerClaim].(string)
+	verified, _ := claims["email_verified"].(bool)
+	switch {
+	case owner == "" || len(owner) > maxOwner || strings.ContainsFunc(owner, unicode.IsControl):
+		return api.Token{}, api.NewError(api.ErrDenied, fmt.Sprintf("the claim %s of the ID token is no text of at most %d bytes", i.cfg.OwnerClaim, maxOwner))
+	case i.cfg.OwnerClaim == "email" && !verified:
+		return api.Token{}, api.NewError(api.ErrDenied, "the issuer has not verified the email of the ID token")
+	}
+	role := i.cfg.Roles[AnyGroup]
+	groups, isList := claims[i.cfg.GroupsClaim].([]any)
+	if !isList {
+		groups = []any{claims[i.cfg.GroupsClaim]}
+	}
+	for _, g := range groups {
+		if name, isText := g.(string); isText && rank(i.cfg.Roles[name]) > rank(role) {
+			role = i.cfg.Roles[name]
+		}
+	}
+	if role == "" {
+		return api.Token{}, api.NewError(api.ErrDenied, "no group of "+owner+" has a role here; an administrator maps groups with --oidc-role")
+	}
+	sum := sha256.Sum256([]byte(id.Issuer + "\n" + id.Subject))
+	return api.Token{ID: hex.EncodeToString(sum[:6]), Owner: owner, Role: role, Created: id.IssuedAt.UTC()}, nil
+}
+
+func rank(r api.Role) int { return slices.Index(api.Roles(), r) }
+
+func (i *Issuer) oauth(p *oidc.Provider, callback string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: i.cfg.ClientID, ClientSecret: i.cfg.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: callback,
+		Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"},
+	}
+}
+
+// Begin returns the address of the issuer that signs a browser in and then sends it to callback. The browser keeps memo until then.
+func (i *Issuer) Begin(callback string) (address, memo string, err error) {
+	p, err := i.open()
+	if err != nil {
+		return "", "", err
+	}
+	state, nonce, verifier := rand.Text(), rand.Text(), oauth2.GenerateVerifier()
+	address = i.oauth(p, callback).AuthCodeURL(state, oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier))
+	return address, strings.Join([]string{state, nonce, verifier}, "."), nil
+}
+
+// Finish exchanges the code that the issuer gave to a browser for an ID token, and returns it with the time of its end.
+func (i *Issuer) Finish(ctx context.Context, callback, memo, state, code string) (secret string, ends time.Time, err error) {
+	parts := strings.Split(memo, ".")
+	if len(parts) != 3 || state != parts[0] {
+		return "", ends, api.NewError(api.ErrDenied, "this sign-in was not begun by this browser, or too long ago; begin again")
+	}
+	p, err := i.open()
+	if err != nil {
+		return "", ends, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, i.ctx.Value(oauth2.HTTPClient)), timeout)
+	defer cancel()
+	answer, err := i.oauth(p, callback).Exchange(ctx, code, oauth2.VerifierOption(parts[2]))
+	var refused *oauth2.RetrieveError
+	switch {
+	case errors.As(err, &refused):
+		return "", ends, api.NewError(api.ErrNoToken, "the issuer refuses the code of the sign-in: "+refused.ErrorCode)
+	case err != nil:
+		return "", ends, api.NewError(api.ErrUnavailable, "exchange the code of the sign-in: "+oneLine(err))
+	}
+	secret, _ = answer.Extra("id_token").(string)
+	id, _, err := i.verify(ctx, secret)
+	switch {
+	case err != nil:
+		return "", ends, err
+	case id.Nonce != parts[1]:
+		return "", ends, api.NewError(api.ErrNoToken, "the ID token belongs to another sign-in")
+	}
+	return secret, id.Expiry, nil
+}

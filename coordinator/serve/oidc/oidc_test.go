@@ -1,0 +1,330 @@
+package oidc_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/oauth2-proxy/mockoidc"
+
+	"ddiff/api"
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/board/boardtest"
+	"ddiff/coordinator/serve"
+	"ddiff/coordinator/serve/cluster"
+	"ddiff/coordinator/serve/oidc"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+var must = boardtest.Must
+
+// fixture is an API server that accepts the users of an issuer.
+type fixture struct {
+	t       *testing.T
+	issuer  *mockoidc.MockOIDC
+	board   *queue.Board
+	cluster *cluster.Cluster
+	url     string
+}
+
+var roles = map[string]api.Role{"research": api.Submitter, "operators": api.Admin, "engineering": api.Viewer}
+
+func newFixture(t *testing.T, change func(c *oidc.Config)) *fixture {
+	t.Helper()
+	f := &fixture{t: t}
+	var err error
+	f.issuer, err = mockoidc.Run()
+	must(t, err)
+	t.Cleanup(func() { must(t, f.issuer.Shutdown()) })
+	f.serve(f.issuer.Issuer(), change)
+	return f
+}
+
+// serve serves the API for the users of an issuer.
+func (f *fixture) serve(issuer string, change func(c *oidc.Config)) {
+	f.t.Helper()
+	_, nc, b := boardtest.Start(f.t)
+	f.board = b
+	f.cluster = cluster.New(cluster.Config{Board: b, Inspect: func(id string) (*queue.Queue, error) { return queue.Inspect(nc, queue.Config{Campaign: id}) }})
+	f.t.Cleanup(f.cluster.Close)
+	cfg := oidc.Config{
+		Issuer: issuer, ClientID: f.issuer.ClientID, ClientSecret: f.issuer.ClientSecret, OwnerClaim: "email", Roles: roles, Tokens: f.cluster,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	users, err := oidc.New(cfg)
+	must(f.t, err)
+	s, err := serve.New(serve.Config{
+		Backend: f.cluster, Controller: f.cluster, Kind: "cluster", Tokens: users, Login: users, Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
+		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)),
+	})
+	must(f.t, err)
+	server := httptest.NewServer(s)
+	f.t.Cleanup(server.Close)
+	f.url = server.URL
+}
+
+// idToken is an ID token of the issuer for a user, with changed claims.
+func (f *fixture) idToken(groups []string, change jwt.MapClaims) string {
+	f.t.Helper()
+	now := time.Now()
+	claims := jwt.MapClaims{
+		"iss": f.issuer.Issuer(), "aud": f.issuer.ClientID, "sub": "17", "exp": now.Add(time.Minute).Unix(), "iat": now.Unix(),
+		"email": "ann@example.org", "email_verified": true, "groups": groups,
+	}
+	for name, value := range change {
+		claims[name] = value
+	}
+	text, err := f.issuer.Keypair.SignJWT(claims)
+	must(f.t, err)
+	return text
+}
+
+// send sends a request and returns the status and the body of the answer.
+func (f *fixture) send(c *http.Client, method, path, token string) (int, string) {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), method, f.url+"/api/v1/"+path, nil)
+	must(f.t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := c.Do(r)
+	must(f.t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	must(f.t, err)
+	return answer.StatusCode, string(body)
+}
+
+// An ID token permits what the groups of its user permit. One that is wrong in any part permits nothing.
+func TestIDTokens(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	another, err := rsa.GenerateKey(rand.Reader, 2048)
+	must(t, err)
+	forged, err := mockoidc.NewKeypair(another)
+	must(t, err)
+	signed, err := forged.SignJWT(jwt.MapClaims{"iss": f.issuer.Issuer(), "aud": f.issuer.ClientID, "sub": "17", "exp": time.Now().Add(time.Minute).Unix()})
+	must(t, err)
+	unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.MapClaims{
+		"iss": f.issuer.Issuer(), "aud": f.issuer.ClientID, "sub": "17", "exp": time.Now().Add(time.Minute).Unix(),
+	}).SignedString(jwt.UnsafeAllowNoneSignatureType)
+	must(t, err)
+	both := []string{"engineering", "research"}
+	for name, tt := range map[string]struct {
+		token  string
+		status int
+		want   string
+	}{
+		"highest role":     {f.idToken(both, nil), 200, `"owner":"ann@example.org","role":"submitter"`},
+		"one group":        {f.idToken(nil, jwt.MapClaims{"groups": "operators"}), 200, `"role":"admin"`},
+		"no group":         {f.idToken([]string{"guests"}, nil), 403, "no group of ann@example.org has a role"},
+		"no groups":        {f.idToken(nil, nil), 403, "has a role"},
+		"unverified email": {f.idToken(both, jwt.MapClaims{"email_verified": false}), 403, "not verified the email"},
+		"no owner":         {f.idToken(both, jwt.MapClaims{"email": nil}), 403, "the claim email"},
+		"long owner":       {f.idToken(both, jwt.MapClaims{"email": strings.Repeat("x", 101)}), 403, "the claim email"},
+		"control in owner": {f.idToken(both, jwt.MapClaims{"email": "ann\n"}), 403, "the claim email"},
+		"expired":          {f.idToken(both, jwt.MapClaims{"exp": time.Now().Add(-time.Minute).Unix()}), 401, "expired"},
+		"another client":   {f.idToken(both, jwt.MapClaims{"aud": "another"}), 401, "audience"},
+		"another issuer":   {f.idToken(both, jwt.MapClaims{"iss": "https://example.org"}), 401, "issued by a different provider"},
+		"another key":      {signed, 401, "verify"},
+		"no signature":     {unsigned, 401, "not valid"},
+		"no token":         {"a.b.c", 401, "not valid"},
+		"unknown token":    {"ddiff_false", 401, "unknown or was revoked"},
+	} {
+		if status, body := f.send(http.DefaultClient, http.MethodGet, "me", tt.token); status != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: %d %s, want %d with %q", name, status, body, tt.status, tt.want)
+		}
+	}
+	made, err := f.cluster.CreateToken(t.Context(), "robot", api.Viewer)
+	must(t, err)
+	if status, body := f.send(http.DefaultClient, http.MethodGet, "me", made.Secret); status != 200 || !strings.Contains(body, `"owner":"robot"`) {
+		t.Errorf("a token beside the issuer: %d %s", status, body)
+	}
+}
+
+// The owner of a campaign is the user; another user cannot change it. The client of Go programs takes ID tokens.
+func TestOwnersOfIDTokens(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(c *oidc.Config) { c.Roles = map[string]api.Role{oidc.AnyGroup: api.Submitter} })
+	user := func(email string) *api.Client {
+		c, err := api.NewClient(api.ClientConfig{URL: f.url, Token: f.idToken(nil, jwt.MapClaims{"email": email})})
+		must(t, err)
+		return c
+	}
+	spec, err := manifest.Parse("night", []byte("dataset: {path: /photos}\ntasks: [denoise]\n"), "/")
+	must(t, err)
+	c, _, err := board.Submit(t.Context(), f.board, spec, board.Order{Owner: "ann@example.org"}, time.Now())
+	must(t, err)
+	if _, err := user("bob@example.org").SetBudget(t.Context(), c.ID, manifest.Budget{Items: 3}); !errors.Is(err, api.ErrDenied) {
+		t.Errorf("another user: %v", err)
+	}
+	if _, err := user("ann@example.org").SetBudget(t.Context(), c.ID, manifest.Budget{Items: 3}); err != nil {
+		t.Errorf("the owner: %v", err)
+	}
+}
+
+// browser is a client with cookies that follows redirects only below the API's server and the issuer.
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	must(t, err)
+	return &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Path == "/" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+}
+
+// A browser signs in by the authorization code flow, keeps a session, and signs out.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	b := browser(t)
+	if status, body := f.send(b, http.MethodGet, "session", ""); status != 200 || !strings.Contains(body, `"login":true`) {
+		t.Errorf("before: %d %s", status, body)
+	}
+	f.issuer.QueueUser(&mockoidc.MockUser{Subject: "17", Email: "ann@example.org", EmailVerified: true, Groups: []string{"research"}})
+	if status, body := f.send(b, http.MethodGet, "session/login", ""); status != http.StatusFound {
+		t.Fatalf("sign in: %d %s", status, body)
+	}
+	root, err := url.Parse(f.url + "/api/v1/session")
+	must(t, err)
+	if all := b.Jar.Cookies(root); len(all) != 1 || all[0].Name != "ddiff_session" {
+		t.Errorf("the browser has the cookies %v", all)
+	}
+	if status, body := f.send(b, http.MethodGet, "me", ""); status != 200 || !strings.Contains(body, `"owner":"ann@example.org","role":"submitter"`) {
+		t.Errorf("signed in: %d %s", status, body)
+	}
+	if status, _ := f.send(b, http.MethodDelete, "session", ""); status != 200 {
+		t.Errorf("sign out: %d", status)
+	}
+	if status, _ := f.send(b, http.MethodGet, "me", ""); status != 401 {
+		t.Errorf("signed out: %d", status)
+	}
+}
+
+// A sign-in that this browser did not begin, or that the issuer refuses, gives no session.
+func TestRefusedSignIns(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	begin := func() (b *http.Client, authorize *url.URL) {
+		b = browser(t)
+		follow := b.CheckRedirect
+		b.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+			authorize = r.URL
+			return http.ErrUseLastResponse
+		}
+		if status, body := f.send(b, http.MethodGet, "session/login", ""); status != http.StatusFound {
+			t.Fatalf("begin: %d %s", status, body)
+		}
+		b.CheckRedirect = follow
+		return b, authorize
+	}
+	refused := func(name string, b *http.Client, path string, want int) {
+		t.Helper()
+		if status, body := f.send(b, http.MethodGet, path, ""); status != want {
+			t.Errorf("%s: %d %s, want %d", name, status, body, want)
+		}
+		if status, _ := f.send(b, http.MethodGet, "me", ""); status != 401 {
+			t.Errorf("%s: then %d", name, status)
+		}
+	}
+	b, authorize := begin()
+	q := authorize.Query()
+	if q.Get("code_challenge_method") != "S256" || q.Get("nonce") == "" || q.Get("redirect_uri") != f.url+"/api/v1/session/callback" {
+		t.Errorf("the address of the issuer is %s", authorize)
+	}
+	state := q.Get("state")
+	refused("an unknown code", b, "session/callback?code=x&state="+state, 401)
+	refused("a false state", b, "session/callback?code=x&state=y", 403)
+	refused("another browser", browser(t), "session/callback?code=x&state="+state, 403)
+	refused("no state", browser(t), "session/callback?code=x", 403)
+	refused("a refusal", b, "session/callback?error=access_denied&session_state=1&state="+state, 401)
+	// The code of one sign-in with the memory of another one: the proof of the first is missing.
+	var code string
+	b, authorize = begin()
+	stop := browser(t)
+	stop.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
+		code = r.URL.Query().Get("code")
+		return http.ErrUseLastResponse
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, authorize.String(), nil)
+	must(t, err)
+	answer, err := stop.Do(r)
+	must(t, err)
+	must(t, answer.Body.Close())
+	victim, other := begin()
+	refused("a code of another sign-in", victim, "session/callback?code="+code+"&state="+other.Query().Get("state"), 401)
+	f.issuer.QueueUser(&mockoidc.MockUser{Subject: "18", Email: "eve@example.org", EmailVerified: true, Groups: []string{"guests"}})
+	refused("a user without a role", b, "session/login", 403)
+}
+
+// The issuer may start after the coordinator.
+func TestIssuerStartsLater(t *testing.T) {
+	t.Parallel()
+	f := &fixture{t: t}
+	var err error
+	f.issuer, err = mockoidc.NewServer(nil)
+	must(t, err)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	address := listener.Addr().String()
+	must(t, listener.Close())
+	f.serve("http://"+address+mockoidc.IssuerBase, nil)
+	if status, body := f.send(http.DefaultClient, http.MethodGet, "me", "a.b.c"); status != 503 {
+		t.Errorf("without the issuer: %d %s", status, body)
+	}
+	if status, body := f.send(browser(t), http.MethodGet, "session/login", ""); status != 503 {
+		t.Errorf("without the issuer: %d %s", status, body)
+	}
+	listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	must(t, err)
+	must(t, f.issuer.Start(listener, nil))
+	t.Cleanup(func() { must(t, f.issuer.Shutdown()) })
+	deadline := time.Now().Add(time.Minute)
+	for {
+		status, body := f.send(http.DefaultClient, http.MethodGet, "me", f.idToken([]string{"research"}, nil))
+		if status == 200 {
+			return
+		}
+		if status != 503 || time.Now().After(deadline) {
+			t.Fatalf("with the issuer: %d %s", status, body)
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	good := oidc.Config{Issuer: "https://id.example.org", ClientID: "ddiff", Roles: roles, Tokens: (*cluster.Cluster)(nil)}
+	must(t, good.Validate())
+	for want, change := range map[string]func(c *oidc.Config){
+		"Issuer":   func(c *oidc.Config) { c.Issuer = "http://id.example.org" },
+		"ClientID": func(c *oidc.Config) { c.ClientID = "" },
+		"Roles":    func(c *oidc.Config) { c.Roles = map[string]api.Role{"a": "owner"} },
+		"Tokens":   func(c *oidc.Config) { c.Tokens = nil },
+	} {
+		c := good
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
