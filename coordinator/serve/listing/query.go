@@ -88,6 +88,28 @@ func (o order) compare(a, b key) int {
 	return c
 }
 
+// behind reports whether a row comes after a key of a row that was scanned before: in the direction of the order, a row with an equal value does. It
+// spares the many rows that are not on a page their keys.
+func (o order) behind(r *row, k *key) bool {
+	var v float64
+	missing := false
+	switch o.column {
+	case byIndex:
+		return true
+	case byName:
+		return o.down && r.name <= k.Text || !o.down && r.name >= k.Text
+	case bySeconds:
+		v, missing = float64(r.seconds), !r.read
+	default:
+		v = float64(r.values[o.column])
+		missing = math.IsNaN(v)
+	}
+	if missing || k.Missing {
+		return missing
+	}
+	return o.down && v <= k.Value || !o.down && v >= k.Value
+}
+
 // best keeps the first keys of an order: a heap with the last of them on top.
 type best struct {
 	order
@@ -133,8 +155,8 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 			continue
 		}
 		out.Total++
-		if o.column == byIndex && len(page.keys) > limit {
-			continue // the page is complete
+		if len(page.keys) > limit && o.behind(r, &page.keys[0]) {
+			continue
 		}
 		k := o.key(r, i)
 		if after != nil && o.compare(k, *after) <= 0 {
