@@ -92,7 +92,7 @@ func (o order) compare(a, b key) int {
 // spares the many rows that are not on a page their keys.
 func (o order) behind(r *row, k *key) bool {
 	var v float64
-	missing := false
+	var missing bool
 	switch o.column {
 	case byIndex:
 		return true
