@@ -145,7 +145,7 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 
 // campaigns lists the campaigns of the board without secrets. Callers do not change them: others have them too.
 func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
-	if m := c.mirror.Load(); m != nil {
+	if m := c.current(); m != nil {
 		all, skipped = m.list()
 		return all, skipped, nil
 	}
@@ -369,7 +369,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 				yield(api.Event{}, err)
 				return
 			}
-			if m.enter(change); change.Ready {
+			if m.enter(change, c.cfg.Now()); change.Ready {
 				c.mirror.Store(m)
 			}
 			e := api.Event{ID: change.Revision, Data: change.Data}

@@ -174,6 +174,7 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 	if err != nil {
 		return manifest.Budget{}, unknown(id, err)
 	}
+	c.wrote(ctx, id)
 	return record.Spec.Budget, nil
 }
 
