@@ -16,6 +16,8 @@ import (
 type Assignment struct {
 	// Campaign is the campaign's id.
 	Campaign string
+	// Owner is the owner of the campaign, to whom the solver's time is counted; empty: none.
+	Owner string
 	// Store holds the campaign's results.
 	Store store
 	// Sources reads the campaign's files.

@@ -71,7 +71,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	if limit := p.limit(1); limit != 2*time.Minute {
 		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
-	p.cost, p.campaign = method.Cost{Network: 12, NetworkBackward: 7}, "c"
+	p.cost, p.campaign, p.owner = method.Cost{Network: 12, NetworkBackward: 7}, "c", "ann"
 	now.time = now.time.Add(4 * time.Second)
 	p.update(3)
 	if limit := p.limit(3); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
@@ -79,7 +79,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	}
 	got := sums(t, reader)
 	want := map[string]float64{
-		"ddiff.steps": 4, "ddiff.step.duration": 2, "ddiff.solver.time campaign=c": 4,
+		"ddiff.steps": 4, "ddiff.step.duration": 2, "ddiff.solver.time campaign=c,owner=ann": 4,
 		// Of five steps, 12·3/5 − 12·1/5 and 7·3/5 − 7·1/5 evaluations, for two images.
 		"ddiff.network.evaluations pass=backward": 6, "ddiff.network.evaluations pass=forward": 10,
 	}

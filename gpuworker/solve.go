@@ -132,9 +132,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
 	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step)
-	p.cost, p.campaign = cost, first.Item.Campaign
-	e.cfg.Instruments.SolverTime.Add(p.campaign, 0) // a counter begins at 0
-	done := states[0].Step                          // from a checkpoint
+	p.cost, p.campaign, p.owner = cost, first.Item.Campaign, first.assigned.Owner
+	e.cfg.Instruments.SolverTime.Add(p.campaign, p.owner, 0) // a counter begins at 0
+	done := states[0].Step                                   // from a checkpoint
 	for {
 		err = s.Resume(ctx, problems, states, curves, func(step int) error {
 			p.update(step)
@@ -215,6 +215,7 @@ type progress struct {
 	n        int // images
 	cost     method.Cost
 	campaign string
+	owner    string
 	step     int // last step of the previous chunk
 	since    time.Time
 	began    time.Time
@@ -260,7 +261,7 @@ func (p *progress) update(step int) {
 	span.End(trace.WithTimestamp(now))
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
-	p.cfg.Instruments.SolverTime.Add(p.campaign, took)
+	p.cfg.Instruments.SolverTime.Add(p.campaign, p.owner, took)
 	p.countEvaluations(step)
 	p.cfg.Steps(steps * p.n)
 	if p.chunks == 1 { // the first chunk of a batch is slower

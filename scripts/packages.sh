@@ -7,6 +7,7 @@
 #   packages.sh report  also for `make prior-report`
 #   packages.sh photographs  also for `make restore-photographs`
 #   packages.sh release also for `make release`
+#   packages.sh emulation also for the archive for arm64 in `make release-test`
 #   packages.sh deploy  also for `make deploy-test`
 #
 # The script checks for programs, libraries and modules, not for packages: other ways to install
@@ -30,9 +31,9 @@ module() { # module NAME PACKAGE
 }
 
 case ${1:-} in
-build | test | report | photographs | release | deploy) ;;
+build | test | report | photographs | release | emulation | deploy) ;;
 *)
-	echo "usage: packages.sh build|test|report|photographs|release|deploy" >&2
+	echo "usage: packages.sh build|test|report|photographs|release|emulation|deploy" >&2
 	exit 2
 	;;
 esac
@@ -75,6 +76,9 @@ if [[ $1 == release ]]; then
 	x86_64) program aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross ;;
 	aarch64) program x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu libc6-dev-amd64-cross ;;
 	esac
+fi
+if [[ $1 == emulation && $(uname -m) == x86_64 ]]; then
+	program qemu-aarch64 qemu-user
 fi
 
 if ((${#missing[@]} == 0)); then

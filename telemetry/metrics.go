@@ -20,6 +20,8 @@ const (
 	DirectionKey = attribute.Key("direction")
 	// CampaignKey is the id of a campaign.
 	CampaignKey = attribute.Key("campaign")
+	// OwnerKey is the owner of a campaign.
+	OwnerKey = attribute.Key("owner")
 	// StateKey is the state of items or workers.
 	StateKey = attribute.Key("state")
 	// PhaseKey is the phase of a campaign.
@@ -45,6 +47,7 @@ func Labels() []Label {
 		{ErrorKey, "empty for a success; `unavailable`, `space`, `permission`, `cancelled`, `other`. An object that is missing, or exists already, is no error"},
 		{DirectionKey, "`read`, `write`"},
 		{CampaignKey, "ids of campaigns, at most 500: from the leader active ones, in the order of their ids, and those that ended within 15 minutes; from a worker the last ones that it worked for"},
+		{OwnerKey, "owner of the API token that submitted the campaign; empty without a token. A campaign has one"},
 		{StateKey, "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
 		{PhaseKey, "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
 		{PoolKey, "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
@@ -67,7 +70,7 @@ func Metrics() []Metric {
 			"Time of one stage of an item; restore and its steps are stages of a batch.", longSeconds()},
 		{"ddiff.steps", KindCounter, "{step}", nil, FromWorker, "Solver steps, one for each image and step.", nil},
 		{"ddiff.step.duration", KindHistogram, "s", nil, FromWorker, "Time of one solver step of a batch.", shortSeconds()},
-		{"ddiff.solver.time", KindCounter, "s", []attribute.Key{CampaignKey}, FromWorker,
+		{"ddiff.solver.time", KindCounter, "s", []attribute.Key{CampaignKey, OwnerKey}, FromWorker,
 			"Time in the solver's calls of the runtime, until an hour after the campaign's last batch. Its rate, added up, is the share of time in which the device solves.", nil},
 		{"ddiff.network.evaluations", KindCounter, "{evaluation}", []attribute.Key{PassKey}, FromWorker,
 			"Evaluations of the score network, one for each image; a backward pass counts as one.", nil},

@@ -33,7 +33,7 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	in.StageDuration.Record(ctx, 1, metric.WithAttributes(StageKey.String(StageFetch)))
 	in.Steps.Add(ctx, 100)
 	in.StepDuration.Record(ctx, 0.004)
-	in.SolverTime.Add("demo", 400*time.Millisecond)
+	in.SolverTime.Add("demo", "ann", 400*time.Millisecond)
 	in.NetworkEvaluations.Add(ctx, 100, metric.WithAttributes(PassKey.String("forward")))
 	in.NetworkTime.Add(ctx, 0.3)
 	in.BatchFill.Record(ctx, 0.5)

@@ -12,7 +12,7 @@ import (
 // value and the number of series has a limit.
 const keepSeries = time.Hour
 
-// SolverTime counts the time in the solver by campaign. It may be used concurrently.
+// SolverTime counts the time in the solver by campaign and its owner. It may be used concurrently.
 type SolverTime struct {
 	now func() time.Time
 
@@ -22,6 +22,7 @@ type SolverTime struct {
 
 // spentTime is the time of one campaign, and the end of its last batch.
 type spentTime struct {
+	owner string
 	total time.Duration
 	last  time.Time
 }
@@ -34,7 +35,7 @@ func newSolverTime(meter metric.Meter, counter metric.Float64ObservableCounter) 
 		defer s.mu.Unlock()
 		s.forget(keepSeries)
 		for campaign, t := range s.spent {
-			o.ObserveFloat64(counter, t.total.Seconds(), metric.WithAttributes(CampaignKey.String(campaign)))
+			o.ObserveFloat64(counter, t.total.Seconds(), metric.WithAttributes(CampaignKey.String(campaign), OwnerKey.String(t.owner)))
 		}
 		return nil
 	}, counter)
@@ -42,7 +43,7 @@ func newSolverTime(meter metric.Meter, counter metric.Float64ObservableCounter) 
 }
 
 // Add adds the time of a chunk of steps. A time of 0 lets the counter of a campaign begin: Prometheus sees an increase only from an earlier value.
-func (s *SolverTime) Add(campaign string, took time.Duration) {
+func (s *SolverTime) Add(campaign, owner string, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.spent[campaign]
@@ -50,7 +51,7 @@ func (s *SolverTime) Add(campaign string, took time.Duration) {
 		for age := keepSeries; len(s.spent) >= maxCampaigns; age /= 2 {
 			s.forget(age)
 		}
-		t = &spentTime{}
+		t = &spentTime{owner: owner}
 		s.spent[campaign] = t
 	}
 	t.total, t.last = t.total+took, s.now()

@@ -642,7 +642,9 @@ func TestFetchBeforeLease(t *testing.T) {
 		"unusable operator of a former": {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhasePreflight, true, enginecache.ErrOperatorFile, 0, 1},
 	} {
 		f, now, _ := fleetOf(t, func(c *Config) { c.Engines, c.Operators = &tt.cache, &tt.cache })
-		c := f.add(t, "a", func(r *manifest.Campaign) { r.Phase, r.Operators = tt.phase, make([]manifest.OperatorFile, 2) })
+		c := f.add(t, "a", func(r *manifest.Campaign) {
+			r.Phase, r.Owner, r.Operators = tt.phase, "ann", make([]manifest.OperatorFile, 2)
+		})
 		c.retryAt = now.now
 		ready, unusable := f.fetch(c, f.snapshotOf(c))
 		if ready != tt.ready || !errors.Is(unusable, tt.unusable) || c.retryAt.Sub(now.now) != tt.pause || tt.cache.calls != tt.calls {
@@ -652,7 +654,7 @@ func TestFetchBeforeLease(t *testing.T) {
 			continue
 		}
 		a, err := f.assign(t.Context(), f.snapshotOf(c), unusable)
-		if err != nil || !errors.Is(a.EngineError, tt.unusable) || (tt.cache.opened > 0) != (unusable == nil) || a.Batch != gpuworker.DefaultBatch || a.Campaign != "a" {
+		if err != nil || !errors.Is(a.EngineError, tt.unusable) || (tt.cache.opened > 0) != (unusable == nil) || a.Batch != gpuworker.DefaultBatch || a.Campaign != "a" || a.Owner != "ann" {
 			t.Errorf("%s: assignment %+v, %v", name, a, err)
 		}
 		if want := 2; (tt.cache.read == want) != (unusable == nil) {

@@ -169,7 +169,7 @@ func (f *Fleet) leaseSize(s snapshot) int {
 // assign creates the assignment of a campaign's items.
 func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (gpuworker.Assignment, error) {
 	a := gpuworker.Assignment{
-		Campaign: s.ID, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
+		Campaign: s.ID, Owner: s.Owner, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
 	if f.cfg.Engines == nil || unusable != nil {
 		return a, nil //nolint:nilerr // the assignment has the error, so that the items are rejected with it
