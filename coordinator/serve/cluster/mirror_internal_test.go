@@ -22,19 +22,20 @@ func TestMirrorHasNewest(t *testing.T) {
 		boardtest.Must(t, err)
 		return queue.Change{Key: manifest.KeyCampaignPrefix + spec.ID(), Data: data, Revision: revision}
 	}
+	enter := func(c queue.Change) { m.enter(c, time.Now()) }
 	wrote := func(c queue.Change) { m.wrote(spec.ID(), c) }
 	for i, step := range []struct {
 		enter func(queue.Change)
 		queue.Change
 		want int
 	}{
-		{m.enter, change(5, 5), 5},
+		{enter, change(5, 5), 5},
 		{wrote, change(7, 7), 7},
-		{m.enter, change(6, 6), 7},
-		{m.enter, change(8, 8), 8},
+		{enter, change(6, 6), 7},
+		{enter, change(8, 8), 8},
 		{wrote, change(7, 7), 8}, // read before the watch brought the next
-		{m.enter, change(9, 9), 9},
-		{m.enter, change(2, 2), 2}, // of a board that was restored from a copy
+		{enter, change(9, 9), 9},
+		{enter, change(2, 2), 2}, // of a board that was restored from a copy
 	} {
 		step.enter(step.Change)
 		if all, skipped := m.list(); len(all) != 1 || len(skipped) != 0 || all[0].Campaign.Weight != step.want {
