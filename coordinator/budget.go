@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,6 +11,9 @@ import (
 
 // ownerTicks is the interval between two counts of what owners have used, in ticks.
 const ownerTicks = 10
+
+// limitReached begins the reason of a pause that users have asked for by a limit. Other reasons wait for an operator.
+const limitReached = "limit reached: "
 
 // used returns what the campaign has used.
 func (r *runner) used() budget.Used {
@@ -25,13 +27,16 @@ func (r *runner) compareBudgets() (over, near string) {
 		return "", ""
 	}
 	c := r.rec
+	if c.Spec.Budget.Cost > 0 && r.s.cfg.Price == 0 {
+		return fmt.Sprintf("budget.cost: the coordinator has no price of a device-second; start it with --price, or: ddiff resume %s --budget cost=0", r.id), ""
+	}
 	ownOver, ownNear := budget.Compare(c.Spec.Budget, r.used())
 	if ownOver != "" {
-		return fmt.Sprintf("the budget is used: %s; to continue: ddiff resume %s --budget LIMITS", ownOver, r.id), ""
+		return fmt.Sprintf("%s%s of the budget; to continue: ddiff resume %s --budget LIMITS", limitReached, ownOver, r.id), ""
 	}
 	allOver, allNear := budget.Compare(r.s.cfg.Quotas.Of(c.Owner), r.s.owners.Others(c.Owner, r.id).Add(r.used()))
 	if allOver != "" {
-		return fmt.Sprintf("the quota of %s is used: %s by all campaigns; an administrator can raise it or delete campaigns, then resume", c.Owner, allOver), ""
+		return fmt.Sprintf("%s%s of all campaigns of %s; an administrator can raise the quota or delete campaigns, then resume", limitReached, allOver, c.Owner), ""
 	}
 	var warnings []string
 	if ownNear != "" {
@@ -43,7 +48,7 @@ func (r *runner) compareBudgets() (over, near string) {
 	return "", strings.Join(warnings, "; ")
 }
 
-// pauseOverBudget pauses a campaign with open items whose budget, or the quota of whose owner, is used.
+// pauseOverBudget pauses a campaign with open items whose budget, or the quota of whose owner, is used or cannot be compared.
 func (r *runner) pauseOverBudget(ctx context.Context) error {
 	if r.rec.Wanted != manifest.WantRun || r.windows.complete && r.ledger.Open() == 0 {
 		return nil
@@ -62,12 +67,4 @@ func (r *runner) pauseBecause(ctx context.Context, reason string) error {
 			c.Wanted, c.Reason = manifest.WantPause, reason
 		}
 	})
-}
-
-// checkBudget rejects a limit that this coordinator cannot enforce.
-func (r *runner) checkBudget() error {
-	if r.rec.Spec.Budget.Cost > 0 && r.s.cfg.Price == 0 && r.s.cfg.run == nil {
-		return rejection{errors.New("budget.cost: the coordinator has no price of a device-second; start it with --price, or limit seconds")}
-	}
-	return nil
 }

@@ -114,16 +114,24 @@ func TestBudgetOfItems(t *testing.T) {
 	tc.awaitPhase(id, manifest.PhaseFinished)
 }
 
-// A cost needs a price.
+// A cost needs a price, also after a change of the leader or of the budget.
 func TestBudgetOfCostWithoutPrice(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
+	gate := tc.gated()
 	id := tc.submitWith("cost", "", manifest.Budget{Cost: 3})
+	stop := tc.leadWith(func(c *coordinator.Config) { c.Price = 0.5 })
+	tc.work(id)
+	permit(gate, 1)
+	tc.await(id, "an item", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done == 1 })
+	stop()
 	tc.lead()
-	s := tc.awaitPhase(id, manifest.PhaseRejected)
-	if !strings.Contains(s.Campaign.Reason, "--price") {
-		t.Errorf("the reason is %q", s.Campaign.Reason)
-	}
+	tc.awaitReason(id, "--price")
+	_, err := board.SetBudget(t.Context(), tc.board, id, manifest.Budget{})
+	must(t, err)
+	tc.want(id, manifest.WantRun)
+	close(gate)
+	tc.awaitPhase(id, manifest.PhaseFinished)
 }
 
 // All campaigns of an owner count, archived ones too; other owners are free.
@@ -131,6 +139,7 @@ func TestQuotaOfOwner(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	tc.seconds = 4
+	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"damaged-00000000", []byte("{")))
 	tc.leadWith(func(c *coordinator.Config) {
 		c.Quotas, c.ArchiveAfter = budget.Quotas{"ann": {Seconds: 7}, budget.AnyOwner: {Items: 2}}, time.Millisecond
 	})
@@ -150,6 +159,6 @@ func TestQuotaOfOwner(t *testing.T) {
 	gone(run("first", "ann"))
 	gone(run("free", "")) // no owner, no quota
 	gone(run("other", "bob"))
-	tc.awaitReason(run("second", "ann"), "the quota of ann is used: 8 of 7 device-seconds")
-	tc.awaitReason(run("third", "bob"), "the quota of bob is used: 4 of 2 items")
+	tc.awaitReason(run("second", "ann"), "limit reached: 8 of 7 device-seconds of all campaigns of ann")
+	tc.awaitReason(run("third", "bob"), "limit reached: 4 of 2 items of all campaigns of bob")
 }

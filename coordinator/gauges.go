@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,8 +166,9 @@ func (r *runner) report(waiting, leased int) {
 	now := r.s.cfg.Now()
 	needs, _ := r.rec.Needs()
 	c := campaignGauges{
-		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: needs, blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "",
-		paused: r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
+		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: needs,
+		blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "" && !strings.HasPrefix(r.rec.Reason, limitReached),
+		paused:  r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
 		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
 		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}

@@ -143,9 +143,6 @@ func (r *runner) checkSpec(context.Context) error {
 	if err := r.models.catalogue.Check(&r.rec.Spec, r.models.prior); err != nil {
 		return rejection{err}
 	}
-	if err := r.checkBudget(); err != nil {
-		return err
-	}
 	if address := r.rec.Spec.Notify; address != "" && r.local == nil {
 		if err := r.s.cfg.Notifier.Check(address); err != nil {
 			return rejection{err}

@@ -37,7 +37,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
-		if _, near := r.compareBudgets(); near != "" {
+		if _, near := r.compareBudgets(); near != "" && !r.opening { // keepCounts has kept it
 			s.Warning = strings.Trim(s.Warning+"; "+near, "; ")
 		}
 		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))

@@ -39,7 +39,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{file: writePEM(t, "CERTIFICATE", der), key: key, certificate: certificate}
 }
 
-// issue returns the files of a certificate for the address and of its key.
+// issue returns the files of a certificate of a server or client at the address and of its key.
 func (a *authority) issue(t *testing.T, address string, until time.Time) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -47,7 +47,7 @@ func (a *authority) issue(t *testing.T, address string, until time.Time) (certFi
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "test server"},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: until,
-		IPAddresses: []net.IP{net.ParseIP(address)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.ParseIP(address)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
 	must(t, err)

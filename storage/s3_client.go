@@ -35,6 +35,12 @@ func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transpo
 	if err != nil {
 		return nil, nil, err
 	}
+	if config.CertFile != "" || config.KeyFile != "" {
+		if _, err := config.certificate(nil); err != nil {
+			return nil, nil, err
+		}
+		transport.TLSClientConfig.GetClientCertificate = config.certificate
+	}
 	if config.Control != nil {
 		transport.Proxy = nil
 		transport.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive, Control: config.Control}).DialContext
@@ -78,6 +84,21 @@ func newTransport(caFile string) (*http.Transport, error) {
 	}
 	transport.TLSClientConfig.RootCAs = pool
 	return transport, nil
+}
+
+// certificate reads the client certificate.
+func (c S3Config) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	cert, certErr := regular.Read(c.CertFile, regular.MaxConfigBytes)
+	key, keyErr := regular.Read(c.KeyFile, regular.MaxConfigBytes)
+	err := errors.Join(certErr, keyErr)
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(cert, key)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fields CertFile and KeyFile: %w", err)
+	}
+	return &pair, nil
 }
 
 const maxAuthorities = 16 << 20

@@ -56,6 +56,10 @@ type S3Config struct {
 	// CAFile is a PEM file of authorities that are trusted besides the authorities of the system. Empty means
 	// $AWS_CA_BUNDLE, if set.
 	CAFile string
+	// CertFile and KeyFile are PEM files of a client certificate, for servers that require one. They are read for each
+	// connection. Empty means $DDIFF_S3_CERT and $DDIFF_S3_KEY, if set.
+	CertFile string
+	KeyFile  string
 	// AccessKey requires SecretKey. Without them the credentials are the first of: $AWS_ACCESS_KEY_ID and
 	// $AWS_SECRET_ACCESS_KEY, $MINIO_ACCESS_KEY and $MINIO_SECRET_KEY, the shared credentials file with
 	// $AWS_PROFILE, the role of the pod, container or machine.
@@ -109,6 +113,9 @@ func (c S3Config) Validate() error {
 	if c.Timeout < 0 {
 		return fmt.Errorf("field Timeout: %v is negative", c.Timeout)
 	}
+	if (c.CertFile == "") != (c.KeyFile == "") {
+		return errors.New("field KeyFile: set CertFile and KeyFile, or neither ($DDIFF_S3_CERT and $DDIFF_S3_KEY)")
+	}
 	if (c.AccessKey == "") != (c.SecretKey == "") {
 		return errors.New("field SecretKey: set AccessKey and SecretKey, or neither")
 	}
@@ -120,6 +127,7 @@ func (c S3Config) withDefaults() S3Config {
 	c.Endpoint = cmp.Or(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), DefaultS3Endpoint)
 	c.Region = cmp.Or(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	c.CAFile = cmp.Or(c.CAFile, os.Getenv("AWS_CA_BUNDLE"))
+	c.CertFile, c.KeyFile = cmp.Or(c.CertFile, os.Getenv("DDIFF_S3_CERT")), cmp.Or(c.KeyFile, os.Getenv("DDIFF_S3_KEY"))
 	if c.Skipped == nil {
 		c.Skipped = func(string) {}
 	}

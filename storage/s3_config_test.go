@@ -29,6 +29,7 @@ func TestS3ConfigValidateNamesTheField(t *testing.T) {
 		{"negative size", "MaxBytes", func(c *storage.S3Config) { c.MaxBytes = -1 }},
 		{"more than one PUT", "MaxBytes", func(c *storage.S3Config) { c.MaxBytes = storage.MaxS3Bytes + 1 }},
 		{"timeout", "Timeout", func(c *storage.S3Config) { c.Timeout = -1 }},
+		{"no key of the certificate", "KeyFile", func(c *storage.S3Config) { c.CertFile = "cert.pem" }},
 		{"no secret key", "SecretKey", func(c *storage.S3Config) { c.AccessKey = "a" }},
 		{"no access key", "SecretKey", func(c *storage.S3Config) { c.SecretKey = "hunter2" }},
 	} {

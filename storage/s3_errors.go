@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -63,6 +64,8 @@ func s3Error(err error, write bool) error {
 		return fmt.Errorf("%w: %w; set CAFile to the certificate of its authority", ErrCertificate, err)
 	case errors.As(err, &certificate):
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	case strings.Contains(err.Error(), "remote error: tls: certificate required"), strings.Contains(err.Error(), "remote error: tls: bad certificate"):
+		return fmt.Errorf("%w: %w; set CertFile and KeyFile ($DDIFF_S3_CERT and $DDIFF_S3_KEY) to a client certificate of the server's authority", ErrAccess, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		// The context of the caller is active, so the time limit of the request has passed.
 		return fmt.Errorf("%w: request timed out", ErrUnavailable)

@@ -40,7 +40,15 @@ func Compare(b manifest.Budget, u Used) (over, near string) {
 		}
 	}
 	note(float64(u.Items), float64(b.Items), u.Items > b.Items, fmt.Sprintf("%d of %d items", u.Items, b.Items))
-	note(u.Seconds, b.Seconds, u.Seconds >= b.Seconds, fmt.Sprintf("%.0f of %.0f device-seconds", u.Seconds, b.Seconds))
-	note(u.Cost, b.Cost, u.Cost >= b.Cost, fmt.Sprintf("a cost of %.2f of %.2f", u.Cost, b.Cost))
+	note(u.Seconds, b.Seconds, u.Seconds >= b.Seconds, amount(u.Seconds)+" of "+amount(b.Seconds)+" device-seconds")
+	note(u.Cost, b.Cost, u.Cost >= b.Cost, "a cost of "+amount(u.Cost)+" of "+amount(b.Cost))
 	return strings.Join(hard, " and "), strings.Join(warn, " and ")
+}
+
+// amount formats a number with three digits or more.
+func amount(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprintf("%.0f", v)
 }

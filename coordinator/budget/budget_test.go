@@ -20,7 +20,9 @@ func TestCompare(t *testing.T) {
 		{manifest.Budget{Seconds: 10}, Used{Seconds: 8}, "", "8 of 10 device-seconds"},
 		{manifest.Budget{Seconds: 10, Soft: 0.5}, Used{Seconds: 5}, "", "5 of 10 device-seconds"},
 		{manifest.Budget{Seconds: 10}, Used{Seconds: 10}, "10 of 10 device-seconds", ""},
-		{manifest.Budget{Seconds: 10, Cost: 2.5}, Used{Seconds: 9, Cost: 2.75}, "a cost of 2.75 of 2.50", "9 of 10 device-seconds"},
+		{manifest.Budget{Seconds: 0.5}, Used{Seconds: 2.3456}, "2.35 of 0.5 device-seconds", ""},
+		{manifest.Budget{Seconds: 36000}, Used{Seconds: 30000.4}, "", "30000 of 36000 device-seconds"},
+		{manifest.Budget{Seconds: 10, Cost: 2.5}, Used{Seconds: 9, Cost: 2.75}, "a cost of 2.75 of 2.5", "9 of 10 device-seconds"},
 	} {
 		if over, near := Compare(tt.limits, tt.used); over != tt.over || near != tt.near {
 			t.Errorf("%+v of %+v: %q, %q", tt.used, tt.limits, over, near)

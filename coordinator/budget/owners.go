@@ -53,13 +53,13 @@ func (o *Owners) Others(owner, except string) Used {
 	return last.owners[index.OwnerDigest(owner)].Add(Used{-own.Items, -own.Seconds, -own.Cost})
 }
 
-// Watch counts at every interval until ctx ends. It logs errors; the last count then remains.
+// Watch counts at every interval until ctx ends. It logs errors, and counts the records that it can read.
 func (o *Owners) Watch(ctx context.Context, b *queue.Board, s storage.Store, interval time.Duration, logger *slog.Logger) error {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		if err := o.count(ctx, b, s); err != nil && ctx.Err() == nil {
-			logger.Warn("could not count what owners have used", "reason", err)
+			logger.Warn("could not count all that owners have used", "reason", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -71,7 +71,7 @@ func (o *Owners) Watch(ctx context.Context, b *queue.Board, s storage.Store, int
 
 func (o *Owners) count(ctx context.Context, b *queue.Board, s storage.Store) error {
 	all, skipped, err := board.Campaigns(ctx, b)
-	if err := errors.Join(append(skipped, err)...); err != nil {
+	if err != nil {
 		return err
 	}
 	archived, err := index.New(s).All(ctx)
@@ -92,5 +92,5 @@ func (o *Owners) count(ctx context.Context, b *queue.Board, s storage.Store) err
 		}
 	}
 	o.last.Store(n)
-	return nil
+	return errors.Join(skipped...)
 }

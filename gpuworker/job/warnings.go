@@ -7,6 +7,8 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/metric"
+	"ddiff/restore/noiselevel"
+	"ddiff/restore/operator"
 )
 
 // The bounds of warnings. docs/restore.md states them, and their rate on the demo.
@@ -21,13 +23,17 @@ const (
 	// whose measurement is no picture. The contrast is the standard deviation of the pixels about the mean of their channel.
 	flatShare    = 0.2
 	flatContrast = 0.02
+	// largestExcess is the largest stated noise level of a picture over the estimated one. Denoising with 2.5 times the noise loses details.
+	largestExcess = 2
+	// smallSigma is a noise level of 2.5 of 255 levels, with which a picture without noise loses little.
+	smallSigma = 0.02
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
 
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
-	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnFlat()} {
+	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnSigma(), j.warnFlat()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -73,12 +79,46 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 		if j.Item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"
 		}
+		if j.estimable() {
+			cause += "; give a smaller sigma, or auto"
+		}
 	default:
 		return nil
 	}
 	return &manifest.Warning{
 		Code: manifest.WarnResidual,
 		Text: fmt.Sprintf("the mean square residual is %.3g times %s, 1 ± %.2g is expected for the true image over %.0f entries: %s", ratio, name, spread, entries, cause),
+	}
+}
+
+// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture.
+func (j *Job) estimable() bool {
+	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
+}
+
+// warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning.
+func (j *Job) warnSigma() *manifest.Warning {
+	if !j.estimable() {
+		return nil
+	}
+	dims := j.Op.Measurement
+	y := noiselevel.Picture{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
+	if p := j.Item.Picture; p != nil {
+		y.Step = 2 / (math.Exp2(float64(p.Bits)) - 1)
+	}
+	if j.Op.Masked() {
+		y.Observed = j.draw.Data
+	}
+	if j.Op.Task == operator.Demosaic {
+		y = y.Mosaic()
+	}
+	found, err := noiselevel.Estimate(y)
+	if err != nil || j.Item.Sigma <= max(largestExcess*found, smallSigma) {
+		return nil
+	}
+	return &manifest.Warning{
+		Code: manifest.WarnSigma,
+		Text: fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", j.Item.Sigma, found),
 	}
 }
 

@@ -185,3 +185,53 @@ func TestIndependentEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestSigmaAboveNoise: a stated noise level of more than twice that of a stored picture is doubted, where the level can be estimated.
+func TestSigmaAboveNoise(t *testing.T) {
+	t.Parallel()
+	const side, level = 64, 0.02
+	for name, c := range map[string]struct {
+		task   string
+		sigma  float64
+		change func(j *Job)
+		want   bool
+	}{
+		"true":        {operator.Denoise, level, nil, false},
+		"half":        {operator.Denoise, level / 2, nil, false},
+		"doubtful":    {operator.Denoise, 1.7 * level, nil, false},
+		"too large":   {operator.Denoise, 2.5 * level, nil, true},
+		"small":       {operator.Denoise, level, func(j *Job) { clear(j.Problem.Y) }, false},
+		"mosaic":      {operator.Demosaic, 2.5 * level, nil, true},
+		"estimated":   {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.SigmaEstimated = true }, false},
+		"simulated":   {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Measurement = nil }, false},
+		"with counts": {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Photons = 100 }, false},
+		"no picture":  {operator.PhaseRetrieval, 2.5 * level, nil, false},
+		"rounded":     {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Picture = &manifest.Picture{Width: side, Height: side, Bits: 4} }, false},
+		"lost pixels": {"inpaint", 2.5 * level, func(j *Job) {
+			j.draw = &operator.Draw{Name: "mask", Dims: []int{side, side}, Data: make([]float32, side*side)}
+			for i := range j.draw.Data {
+				j.draw.Data[i] = 1
+				if i%side < side/2 {
+					j.draw.Data[i], j.Problem.Y[i] = 0, 0
+				}
+			}
+		}, true},
+	} {
+		tk := shaped(t, c.task, side, side)
+		tk.Item.Sigma, tk.Problem.Y = c.sigma, make([]float32, tk.Op.MeasurementSize())
+		noise.Normal(tk.Problem.Y, noise.Key{3}, noise.Operator, 0, level)
+		if c.change != nil {
+			c.change(tk)
+		}
+		w := tk.warnSigma()
+		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, "sigma is 0.05, the noise of the picture is about 0.0")) {
+			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
+		}
+	}
+	tk := shaped(t, operator.Denoise, side, side)
+	tk.Item.Sigma, tk.Problem.Y = level, make([]float32, tk.Op.MeasurementSize())
+	residual := -0.95 * level * level
+	if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w == nil || !strings.HasSuffix(w.Text, "or sigma is too large; give a smaller sigma, or auto") {
+		t.Errorf("residual of a stored picture: %+v", w)
+	}
+}

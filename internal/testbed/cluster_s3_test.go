@@ -25,6 +25,8 @@ type S3 struct {
 	Root string
 	// Authority signs the server's certificate; nil without TLS.
 	Authority *Authority
+	// Client is the certificate of the programs, for a proxy that requires one.
+	Client Pair
 	// Admin has every permission.
 	Admin Keys
 }

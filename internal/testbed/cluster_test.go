@@ -156,7 +156,7 @@ func (c *Cluster) Environment(role Role, cache string) []string {
 	if c.S3 != nil {
 		env = append(env, c.keys[role].Environment()...)
 		if c.S3.Authority != nil {
-			env = append(env, "AWS_CA_BUNDLE="+c.S3.Authority.File)
+			env = append(env, "AWS_CA_BUNDLE="+c.S3.Authority.File, "DDIFF_S3_CERT="+c.S3.Client.Cert, "DDIFF_S3_KEY="+c.S3.Client.Key)
 		}
 	}
 	return env

@@ -1,18 +1,48 @@
 package testbed
 
 import (
+	"crypto/tls"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"ddiff/storage"
 )
 
-// TestOperateTLS runs a cluster whose NATS servers and store use certificates of own authorities, and whose NATS servers require those of
-// clients. Every command works with the authorities, and ends with one line and its code without them.
+// requireCertificates makes programs reach the store through a server that requires certificates of clients, as versitygw cannot.
+func requireCertificates(t *testing.T, c *Cluster) {
+	t.Helper()
+	own, err := c.S3.Authority.Issue("front", time.Now().Add(time.Hour))
+	must(t, err)
+	pair, err := tls.LoadX509KeyPair(own.Cert, own.Key)
+	must(t, err)
+	clients, err := storage.Authorities(c.S3.Authority.File)
+	must(t, err)
+	transport, err := c.S3.transport()
+	must(t, err)
+	front := httptest.NewUnstartedServer(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "https", Host: c.S3.Address})
+		r.Out.Host, r.Out.URL.Path = r.In.Host, r.In.URL.Path // parts of the signature
+	}})
+	front.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	front.StartTLS()
+	t.Cleanup(front.Close)
+	c.S3.Client, err = c.S3.Authority.Issue("client", time.Now().Add(time.Hour))
+	must(t, err)
+	c.Through(front.Listener.Addr().String())
+}
+
+// TestOperateTLS runs a cluster whose NATS servers and store use certificates of own authorities, and require those of clients. Every command works with the authorities, and ends with one line and its code without them.
 func TestOperateTLS(t *testing.T) {
 	t.Parallel()
 	operating(t)
 	c := startCluster(t, Options{SecureS3: true, NATS: NATSOptions{Secure: true, Mutual: true}})
+	requireCertificates(t, c)
 	must(t, c.PutImages(t.Context(), map[string][]byte{"a.png": read(t, photograph("chelsea"))}))
 	file := filepath.Join(t.TempDir(), "tls.yaml")
 	write(t, file, []byte("name: tls\ndataset: {path: \""+c.Images()+"\", size: 64}\ntasks: [hdr]\nsteps: 2\n"))
@@ -36,7 +66,7 @@ func TestOperateTLS(t *testing.T) {
 	} {
 		name, _, _ := strings.Cut(v.args, " ")
 		steps = append(steps, step{name, func(t *testing.T) {
-			output := strings.Replace(c.S3.Store(Bucket, ""), "?", "/"+id+"?", 1)
+			output := strings.Replace(c.Store(), "?", "/"+id+"?", 1)
 			args := strings.Fields(v.args)
 			for i := range args {
 				args[i] = strings.NewReplacer("ID", id, "FILE", file, "OUTPUT", output, "COPY", copied).Replace(args[i])
@@ -56,12 +86,15 @@ func TestOperateTLS(t *testing.T) {
 		}})
 	}
 	steps = append(steps, step{"no certificate of the client", func(t *testing.T) {
-		cmd := c.Command(t.Context(), "list")
-		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
-			return strings.HasPrefix(v, "DDIFF_NATS_CERT=") || strings.HasPrefix(v, "DDIFF_NATS_KEY=")
-		})
-		if e := end(t, cmd); e.code != nats || !strings.Contains(e.stderr, "certificate") {
-			t.Errorf("want exit code %d and a line about the certificate: %v", nats, e)
+		for code, args := range map[int][]string{nats: {"list"}, store: {"verify", c.Store()}} {
+			cmd := c.Command(t.Context(), args...)
+			cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
+				name, _, _ := strings.Cut(v, "=")
+				return strings.HasSuffix(name, "_CERT") || strings.HasSuffix(name, "_KEY") && strings.HasPrefix(name, "DDIFF_")
+			})
+			if e := end(t, cmd); e.code != code || !strings.Contains(e.stderr, "certificate") {
+				t.Errorf("want exit code %d and a line about the certificate: %v", code, e)
+			}
 		}
 	}})
 	for _, role := range []string{"coordinator", "worker"} {

@@ -133,7 +133,7 @@ func followed(b *browser, c *Cluster, withTokens, id string) {
 	b.step("open it without a token", b.open("#/campaigns/"+id), until(`document.querySelector(".head .phase").innerText === "running"`))
 	b.step("watch it further", until(doneCount+` >= 5`))
 	b.shot("page-running")
-	b.step("wait for its end", has("2 items without a result"), until(`document.querySelector(".head .phase").innerText === "finished"`))
+	b.step("wait for its end", has("2 items without a result"), until(`document.querySelector(".head .phase").innerText === "finished"`), has("Device time"))
 	b.audit("campaign with failures")
 }
 
@@ -181,7 +181,7 @@ func hostile(b *browser, c *Cluster) {
 	must(b.t, os.Mkdir(images, 0o755))
 	must(b.t, os.WriteFile(filepath.Join(images, hostileName+".png"), photograph, 0o644))
 	file := filepath.Join(dir, "hostile.yaml")
-	must(b.t, os.WriteFile(file, fmt.Appendf(nil, "name: %q\ndataset: {path: %q, size: 64, fit: resize}\ntasks: [denoise]\nsteps: 10\n", hostileName, images), 0o644))
+	must(b.t, os.WriteFile(file, fmt.Appendf(nil, "name: %q\ndataset: {path: %q, size: 64, fit: resize}\ntasks: [denoise]\nsteps: 10\nmethods: [ddiff, ddiff_hqs]\n", hostileName, images), 0o644))
 	out, err := c.Output(b.ctx, "submit", file)
 	must(b.t, err)
 	id := strings.TrimSpace(out)
@@ -192,7 +192,9 @@ func hostile(b *browser, c *Cluster) {
 			b.t.Errorf("%s takes a name for markup", where)
 		}
 	}
-	b.step("open a campaign with a hostile name", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 1`), has(hostileName))
+	b.step("open a campaign with a hostile name", b.open("#/campaigns/"+id), until(`document.querySelectorAll(".row").length === 2`), has(hostileName))
+	b.step("compare quality and cost", press("Quality per cost"), until(`document.querySelector(".figures img")?.naturalWidth > 0`))
+	b.audit("quality per cost")
 	b.step("open its image", chromedp.Click(".row .open"), chromedp.WaitVisible(".viewer .u-wrap canvas"),
 		until(fmt.Sprintf(`document.querySelector("#item-title").innerText.includes(%q)`, hostileName)))
 	clean("an item")

@@ -24,7 +24,7 @@ const (
 //
 // 16-bit samples keep their precision. Grey is replicated to the three channels. Alpha is composited over white, on the
 // stored values. The EXIF orientation of a JPEG is applied. Of a TIFF with several pages the first is decoded. Animated
-// WebP and BigTIFF are not supported, nor are TIFF files with floating-point samples, JPEG compression or separate planes.
+// WebP and BigTIFF are not supported, nor are TIFF files with floating-point samples, JPEG or fax compression, or separate planes.
 //
 // Errors are [ErrFormat], [ErrTruncated] and, above [MaxPixels], [MaxBytes] or [MaxExtraBytes], [ErrTooLarge]. ErrTooLarge
 // depends on the header only and precedes the allocation of pixels.
@@ -70,8 +70,10 @@ func header(data []byte) (c codec, width, height int, err error) {
 	if err != nil {
 		return codec{}, 0, 0, err
 	}
-	if c.name == "tiff" && separatePlanes(data) {
-		return codec{}, 0, 0, fmt.Errorf("tiff: the channels are in separate planes; save it with interleaved channels: %w", ErrFormat)
+	if c.name == "tiff" {
+		if text := misread(data); text != "" {
+			return codec{}, 0, 0, fmt.Errorf("tiff: %s: %w", text, ErrFormat)
+		}
 	}
 	if cfg.Width < 1 || cfg.Height < 1 {
 		return codec{}, 0, 0, fmt.Errorf("%s: the header has the size %dx%d pixels: %w", c.name, cfg.Width, cfg.Height, ErrFormat)

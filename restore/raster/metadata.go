@@ -139,17 +139,24 @@ func tiffProfile(data []byte) []byte {
 	return nil
 }
 
-// separatePlanes reports whether a TIFF file stores its channels one after the other, which the decoder does not notice.
-func separatePlanes(data []byte) bool {
-	const tagBitsPerSample, tagPlanar, separate = 258, 284, 2
-	channels, planar := uint32(1), false
+// misread returns what the decoder misreads in a TIFF file without noticing, and the remedy, or "".
+func misread(data []byte) string {
+	const (
+		tagBitsPerSample, tagCompression, tagPhotometric, tagPlanar = 258, 259, 262, 284
+		huffman, group4, blackIsZero, separate                      = 2, 4, 1, 2
+	)
+	channels, values := uint32(1), map[uint16]uint16{}
 	for e := range tiffEntries(data) {
-		switch e.tag {
-		case tagBitsPerSample:
+		values[e.tag] = e.order.Uint16(e.value)
+		if e.tag == tagBitsPerSample {
 			channels = e.count
-		case tagPlanar:
-			planar = e.order.Uint16(e.value) == separate
 		}
 	}
-	return planar && channels > 1
+	switch c := values[tagCompression]; {
+	case values[tagPlanar] == separate && channels > 1:
+		return "the channels are in separate planes; save it with interleaved channels"
+	case c >= huffman && c <= group4 && values[tagPhotometric] == blackIsZero: // the decoder exchanges black and white
+		return "it has the compression of fax; save it with another one, such as LZW"
+	}
+	return ""
 }

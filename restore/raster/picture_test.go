@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"image"
@@ -147,11 +148,17 @@ func TestRefusedPictures(t *testing.T) {
 	planes := encodeTIFF(t, colours())
 	at := bytes.Index(planes, []byte("\x1b\x01\x05\x00\x01")) // the vertical resolution, which becomes the tag of planes
 	copy(planes[at:], "\x1c\x01\x03\x00\x01\x00\x00\x00\x02\x00\x00\x00")
+	// Three black columns and five white ones, by Pillow with the compression group4.
+	fax, err := hex.DecodeString("49492a001000000026b7ffffe002002009000001030001000000080000000101030001000000080000000201030001000000" +
+		"0100000003010300010000000400000006010300010000000100000011010400010000000800000016010300010000000800" +
+		"00001701040001000000080000001c010300010000000100000000000000")
+	must(t, err)
 	for name, c := range map[string]struct {
 		data []byte
 		want error
 		text string
 	}{
+		"fax":       {fax, ErrFormat, "compression of fax; save it with another one"},
 		"BigTIFF":   {[]byte("II+\x00\x08\x00\x00\x00"), ErrFormat, "BigTIFF; save it as a classic TIFF"},
 		"planes":    {planes, ErrFormat, "separate planes; save it with interleaved channels"},
 		"animation": {animation, ErrFormat, "animation"},

@@ -54,11 +54,11 @@ func printSkipped(cmd *cobra.Command, skipped []string) {
 
 func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 	t := table.NewWriter(out, table.Texts)
-	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-H\tCOST\tLEFT\tSUBMITTED")
+	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-S\tCOST\tLEFT\tSUBMITTED")
 	for _, s := range all {
 		n := s.Status.Counts
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.2f\t%s\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
-			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, s.Status.Seconds/3600, cost(s.Status), left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.0f\t%s\t%s\t%s\n", s.Campaign.ID, s.Campaign.Phase, s.Campaign.Priority,
+			s.Campaign.Weight, n.Items, n.Done, n.Failed, n.Dead, s.Status.Seconds, cost(s.Status), left(s.Status), s.Campaign.Submitted.Format(time.DateTime))
 	}
 	return t.Flush()
 }
@@ -135,7 +135,7 @@ func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 	if !c.Phase.Ended() {
 		fmt.Fprintf(b, "workers\t%d\nrate\t%.3g items/s\nleft\t%s\n", st.Workers, st.Rate, left(st))
 	}
-	fmt.Fprintf(b, "device-h\t%.2f\n", st.Seconds/3600)
+	fmt.Fprintf(b, "device-s\t%.0f\n", st.Seconds)
 	if st.Cost > 0 {
 		fmt.Fprintf(b, "cost\t%s\n", cost(st))
 	}

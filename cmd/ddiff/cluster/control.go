@@ -54,7 +54,10 @@ func newControlCommands() []*cobra.Command {
 	cancel.Flags().BoolVar(&now, "now", false, "also stop items in flight at their next solver steps")
 	resume := verb("resume", "Resume a paused, cancelled or rejected campaign",
 		"Continue a paused or cancelled campaign, or start a rejected campaign again.", always(manifest.WantRun))
-	resume.Flags().StringVar(&budget, "budget", "", "first change these `limits` of the campaign's budget, as in seconds=7200,cost=10; 0 removes one")
+	resume.Flags().Func("budget", "first change these `limits` of the campaign's budget, as in seconds=7200,cost=10; 0 removes one", func(limits string) error {
+		budget = limits
+		return new(manifest.Budget).Set(limits)
+	})
 	return []*cobra.Command{
 		verb("pause", "Pause a campaign", "Stop publishing the items of a campaign. Items in flight finish.", always(manifest.WantPause)),
 		resume, cancel,
@@ -63,9 +66,6 @@ func newControlCommands() []*cobra.Command {
 
 // changeBudget changes the limits of a campaign that a flag names.
 func changeBudget(ctx context.Context, b backend, id, flag string) error {
-	if err := new(manifest.Budget).Set(flag); err != nil {
-		return cli.Usage(fmt.Errorf("--budget: %w", err))
-	}
 	s, err := b.Campaign(ctx, id)
 	if err != nil {
 		return err

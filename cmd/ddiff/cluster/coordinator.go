@@ -77,7 +77,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.api.add(f)
 	o.notify.add(f)
 	f.Float64Var(&o.price, "price", 0, "price of a device-second, in your currency, for the cost of campaigns (default: none)")
-	f.StringArrayVar(&o.quotas, "quota", nil, "`OWNER:LIMITS` of all campaigns of an owner, as in ann:items=100000,seconds=36000,cost=50; * is any other owner")
+	f.StringArrayVar(&o.quotas, "quota", nil, "`OWNER:LIMITS` of all campaigns of an owner, as in ann:items=100000,seconds=36000,cost=50; * is any other owner, 0 no limit")
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -235,7 +235,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		},
 		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
 		Depths: func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, nc) },
-		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
+		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
 	})
 	if err != nil {
 		return err

@@ -32,11 +32,10 @@ func (a *apiFlags) add(f *pflag.FlagSet) {
 
 // check completes and checks the flags.
 func (a *apiFlags) check() error {
-	_, issuer, err := a.oidc.config()
-	if err != nil {
-		return err
+	if err := a.oidc.check(); err != nil {
+		return cli.Usage(err)
 	}
-	a.requireTokens = a.requireTokens || issuer
+	a.requireTokens = a.requireTokens || a.oidc.config != nil
 	if a.address == "" {
 		if a.tls != (serve.TLS{}) || a.requireTokens {
 			return cli.Usage(errors.New("--tls-cert, --tls-key, --require-tokens and --oidc-issuer are for --listen; give it"))

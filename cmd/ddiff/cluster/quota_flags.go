@@ -8,10 +8,12 @@ import (
 	"ddiff/manifest"
 )
 
+const maxPrice = 1e9
+
 // parseQuotas reads the flags --quota, and checks --price.
 func parseQuotas(flags []string, price float64) (budget.Quotas, error) {
-	if !(price >= 0) {
-		return nil, fmt.Errorf("--price: %g is negative", price)
+	if !(price >= 0 && price <= maxPrice) {
+		return nil, fmt.Errorf("--price: %g is outside 0..%g", price, maxPrice)
 	}
 	quotas := budget.Quotas{}
 	for _, text := range flags {

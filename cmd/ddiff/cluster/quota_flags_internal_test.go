@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,8 @@ func TestParseQuotas(t *testing.T) {
 		want  string
 	}{
 		{nil, -1, "--price"},
+		{nil, math.Inf(1), "--price"},
+		{nil, math.NaN(), "--price"},
 		{[]string{"items=5"}, 1, "has no owner"},
 		{[]string{":items=5"}, 1, "has no owner"},
 		{[]string{"ann:hours=5"}, 1, "--quota ann"},

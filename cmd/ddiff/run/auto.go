@@ -29,6 +29,7 @@ type region struct {
 	param                            string // empty: any parameters
 	low, high, sigmaLow, sigmaHigh   float64
 	method, settings, runs, measured string
+	caution                          string
 }
 
 // regions reads autoTable. Its test reads every row.
@@ -39,7 +40,7 @@ func regions() ([]region, error) {
 	}
 	var out []region
 	for _, r := range records[1:] {
-		a := region{task: r[0], param: r[1], method: r[6], settings: r[7], runs: r[8], measured: r[9]}
+		a := region{task: r[0], param: r[1], method: r[6], settings: r[7], runs: r[8], measured: r[9], caution: r[10]}
 		for i, v := range []*float64{&a.low, &a.high, &a.sigmaLow, &a.sigmaHigh} {
 			if *v, err = strconv.ParseFloat(r[2+i], 64); err != nil {
 				return nil, fmt.Errorf("read auto.csv: %w", err)
@@ -116,6 +117,9 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 	t.Methods, t.Choice = []string{found.method}, fmt.Sprintf("%s, as measured in %s", found.method, found.measured)
 	if !covered {
 		t.Choice = fmt.Sprintf("%s; no measurement covers these parameters and this sigma", found.method)
+	}
+	if found.caution != "" {
+		t.Choice += "; " + found.caution
 	}
 	settings := found.settings
 	if whole.Runs > 1 && found.runs == "noise" {

@@ -210,6 +210,9 @@ func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *st
 			}
 			p.Series = append(p.Series, line)
 		}
+		if axis.name == "seconds" && !s.Rule.Oracle() {
+			p.Series = append(p.Series, front(of, axis))
+		}
 		hidden += max(0, len(of)-maxLines)
 		p.X.Log = logarithmic(xs, 8)
 		if axis.given {
@@ -222,6 +225,9 @@ func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *st
 		runsNote(s.Rule))
 	if axis.name == "seconds" {
 		f.notes = append(f.notes, "The time is a mean over measurements, on the machines of the campaign.")
+		if !s.Rule.Oracle() {
+			f.notes = append(f.notes, "Pareto front: the points without another one that takes no more time and has a PSNR as high.")
+		}
 	}
 	if failed > 0 {
 		f.notes = append(f.notes, plural(failed, "item")+" failed and not in the means.")
@@ -250,6 +256,27 @@ func (l *sweepLine) points(axis sweepAxis) []chart.Point {
 		out = append(out, interval(axis.value(r), r.PSNR))
 	}
 	slices.SortStableFunc(out, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
+	return out
+}
+
+// front is the line of the points that no other point beats: none takes at most their time and has at least their PSNR.
+func front(lines []*sweepLine, axis sweepAxis) chart.Series {
+	var all []chart.Point
+	for _, l := range lines {
+		for _, p := range l.points(axis) {
+			if statistic.Defined(p.Y) {
+				all = append(all, chart.At(p.X, p.Y))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b chart.Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(b.Y, a.Y)) })
+	out := chart.Series{Label: "Pareto front", Kind: chart.Markers}
+	best := math.Inf(-1)
+	for _, p := range all {
+		if p.Y > best {
+			out.Points, best = append(out.Points, p), p.Y
+		}
+	}
 	return out
 }
 

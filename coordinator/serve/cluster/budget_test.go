@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"ddiff/api"
@@ -18,9 +19,16 @@ func TestSetBudget(t *testing.T) {
 	id := f.campaign("night", "ann", func(*manifest.Campaign) {})
 	finished := f.campaign("day", "ann", func(c *manifest.Campaign) { c.Phase = manifest.PhaseFinished })
 	ann := client(t, url, f.token(c, "ann", api.Submitter))
+	_, err := ann.SetBudget(t.Context(), id, manifest.Budget{Items: 4})
+	must(t, err)
 	want := manifest.Budget{Items: 5, Cost: 2.5}
 	got, err := ann.SetBudget(t.Context(), id, want)
 	must(t, err)
+	list, err := ann.Campaigns(t.Context(), false)
+	must(t, err)
+	if !slices.ContainsFunc(list.Campaigns, func(s manifest.CampaignStatus) bool { return s.Campaign.Spec.Budget == want }) {
+		t.Errorf("the list has %+v", list.Campaigns)
+	}
 	record, err := board.Read(t.Context(), f.board, id)
 	must(t, err)
 	if got != want || record.Spec.Budget != want {

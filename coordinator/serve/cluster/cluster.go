@@ -45,6 +45,8 @@ type Config struct {
 	Store storage.Store
 	// Rows reads datasets to count their items. Default: nothing is counted.
 	Rows shard.Rows
+	// Price is the price of a device-second, for estimates of the cost. Default: 0, unknown.
+	Price float64
 	// Usage returns the sizes of the queue's streams, Depths those of the queues of campaigns, Server the address of the NATS server. Default: unknown.
 	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
 	Depths func(ctx context.Context) (map[string]queue.Depth, error)
@@ -61,6 +63,7 @@ type Config struct {
 type Cluster struct {
 	cfg    Config
 	views  *views
+	pilot  pilot
 	counts *semaphore.Weighted // of datasets
 
 	mirror atomic.Pointer[mirror] // while Watch runs
@@ -75,7 +78,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, outputs: map[string]string{}, counts: semaphore.NewWeighted(countParallel)}
+	c := &Cluster{cfg: cfg, outputs: map[string]string{}, counts: semaphore.NewWeighted(countParallel), pilot: pilot{known: map[manifest.Plan]measured{}}}
 	c.views = newViews(cfg)
 	return c
 }

@@ -27,6 +27,7 @@ type mirror struct {
 // entry is a campaign with its status.
 type entry struct {
 	record, status []byte
+	revision       uint64 // of record
 	// parsed is nil if the record cannot be read or is a request; skipped is why.
 	parsed  *manifest.CampaignStatus
 	skipped error
@@ -54,10 +55,13 @@ func (m *mirror) enter(change queue.Change, now time.Time) {
 	m.set(change)
 }
 
-// wrote enters a record that this coordinator has just written.
-func (m *mirror) wrote(change queue.Change) {
+// wrote enters the record of a campaign that this coordinator has just written, unless the watch was faster.
+func (m *mirror) wrote(id string, change queue.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if e := m.campaigns[id]; e != nil && e.revision >= change.Revision {
+		return
+	}
 	m.ahead[change.Key] = change.Revision
 	m.set(change)
 }
@@ -78,7 +82,7 @@ func (m *mirror) set(change queue.Change) {
 		if e.stale = true; isStatus {
 			e.status = change.Data
 		} else {
-			e.record = change.Data
+			e.record, e.revision = change.Data, change.Revision
 		}
 		if e.record == nil && e.status == nil {
 			delete(m.campaigns, id)
@@ -166,6 +170,6 @@ func (c *Cluster) wrote(ctx context.Context, id string) {
 	}
 	key := manifest.KeyCampaignPrefix + id
 	if data, revision, err := c.cfg.Board.Get(ctx, key); err == nil { // else the watch brings it
-		m.wrote(queue.Change{Key: key, Data: data, Revision: revision})
+		m.wrote(id, queue.Change{Key: key, Data: data, Revision: revision})
 	}
 }

@@ -36,8 +36,6 @@ type Config struct {
 	GroupsClaim string
 	// Roles maps groups to roles; the highest one counts, and AnyGroup is every user of the client.
 	Roles map[string]api.Role
-	// Tokens has the other access tokens.
-	Tokens serve.Tokens
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
 }
@@ -55,8 +53,6 @@ func (c Config) Validate() error {
 		return errors.New("ClientID is missing")
 	case len(c.Roles) == 0:
 		return errors.New("Roles is empty: nobody could sign in")
-	case c.Tokens == nil:
-		return errors.New("Tokens is missing")
 	}
 	for group, role := range c.Roles {
 		if !slices.Contains(api.Roles(), role) {
@@ -72,10 +68,9 @@ const (
 	pause   = time.Second
 )
 
-// tokens are those of Config.Tokens.
 type tokens interface{ serve.Tokens }
 
-// Issuer accepts ID tokens beside the tokens of Config.Tokens. Its methods may be called concurrently.
+// Issuer accepts ID tokens beside other access tokens. Its methods may be called concurrently.
 type Issuer struct {
 	tokens
 	cfg Config
@@ -87,8 +82,8 @@ type Issuer struct {
 	again    time.Time      // before it, failed is the answer
 }
 
-// New checks the configuration. The issuer is asked when it is first needed, so that it may start later.
-func New(cfg Config) (*Issuer, error) {
+// New checks the configuration. The other tokens are those of others. The issuer is asked when it is first needed, so that it may start later.
+func New(cfg Config, others serve.Tokens) (*Issuer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure OpenID Connect: %w", err)
 	}
@@ -98,7 +93,7 @@ func New(cfg Config) (*Issuer, error) {
 	if cfg.GroupsClaim == "" {
 		cfg.GroupsClaim = "groups"
 	}
-	return &Issuer{tokens: cfg.Tokens, cfg: cfg, ctx: oidc.ClientContext(context.Background(), &http.Client{Timeout: timeout})}, nil
+	return &Issuer{tokens: others, cfg: cfg, ctx: oidc.ClientContext(context.Background(), &http.Client{Timeout: timeout})}, nil
 }
 
 // open returns the issuer's configuration.
@@ -138,7 +133,7 @@ func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Tok
 	if err != nil {
 		return nil, api.Token{}, err
 	}
-	id, err := p.VerifierContext(i.ctx, &oidc.Config{ClientID: i.cfg.ClientID, Now: i.cfg.Now}).Verify(ctx, raw)
+	id, err := p.Verifier(&oidc.Config{ClientID: i.cfg.ClientID, Now: i.cfg.Now}).Verify(ctx, raw)
 	if err != nil {
 		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
 	}
@@ -183,10 +178,14 @@ func (i *Issuer) permitted(id *oidc.IDToken, claims map[string]any) (api.Token, 
 func rank(r api.Role) int { return slices.Index(api.Roles(), r) }
 
 func (i *Issuer) oauth(p *oidc.Provider, callback string) *oauth2.Config {
-	return &oauth2.Config{
-		ClientID: i.cfg.ClientID, ClientSecret: i.cfg.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: callback,
-		Scopes: []string{oidc.ScopeOpenID, "profile", "email", "groups"},
+	scopes := []string{oidc.ScopeOpenID, "profile", "email"}
+	var offered struct {
+		Scopes []string `json:"scopes_supported"`
 	}
+	if p.Claims(&offered) == nil && slices.Contains(offered.Scopes, "groups") { // other issuers refuse it, and may have the claim all the same
+		scopes = append(scopes, "groups")
+	}
+	return &oauth2.Config{ClientID: i.cfg.ClientID, ClientSecret: i.cfg.ClientSecret, Endpoint: p.Endpoint(), RedirectURL: callback, Scopes: scopes}
 }
 
 // Begin returns the address of the issuer that signs a browser in and then sends it to callback. The browser keeps memo until then.

@@ -62,12 +62,12 @@ func (f *fixture) serve(issuer string, change func(c *oidc.Config)) {
 	f.cluster = cluster.New(cluster.Config{Board: b, Inspect: func(id string) (*queue.Queue, error) { return queue.Inspect(nc, queue.Config{Campaign: id}) }})
 	f.t.Cleanup(f.cluster.Close)
 	cfg := oidc.Config{
-		Issuer: issuer, ClientID: f.issuer.ClientID, ClientSecret: f.issuer.ClientSecret, OwnerClaim: "email", Roles: roles, Tokens: f.cluster,
+		Issuer: issuer, ClientID: f.issuer.ClientID, ClientSecret: f.issuer.ClientSecret, OwnerClaim: "email", Roles: roles,
 	}
 	if change != nil {
 		change(&cfg)
 	}
-	users, err := oidc.New(cfg)
+	users, err := oidc.New(cfg, f.cluster)
 	must(f.t, err)
 	s, err := serve.New(serve.Config{
 		Backend: f.cluster, Controller: f.cluster, Kind: "cluster", Tokens: users, Login: users, Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
@@ -311,15 +311,50 @@ func TestIssuerStartsLater(t *testing.T) {
 	}
 }
 
+// The keys of the issuer are read once: sessions survive its outage.
+func TestIssuerOutage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil)
+	token := f.idToken([]string{"research"}, nil)
+	for _, name := range []string{"before", "in an outage"} {
+		if status, body := f.send(http.DefaultClient, http.MethodGet, "me", token); status != 200 {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+		must(t, f.issuer.Shutdown())
+	}
+}
+
+// Issuers refuse scopes that they do not have, and many have no scope for groups.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	for offered, want := range map[string]string{
+		`["openid", "email", "profile"]`: "openid profile email", `["openid", "groups"]`: "openid profile email groups", `null`: "openid profile email",
+	} {
+		server := httptest.NewServer(nil)
+		t.Cleanup(server.Close)
+		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"issuer": "`+server.URL+`", "authorization_endpoint": "`+server.URL+`/auth", "scopes_supported": `+offered+`}`)
+		})
+		users, err := oidc.New(oidc.Config{Issuer: server.URL, ClientID: "ddiff", Roles: roles}, nil)
+		must(t, err)
+		address, _, err := users.Begin("http://localhost/callback")
+		must(t, err)
+		u, err := url.Parse(address)
+		must(t, err)
+		if got := u.Query().Get("scope"); got != want {
+			t.Errorf("%s: %q, want %q", offered, got, want)
+		}
+	}
+}
+
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	good := oidc.Config{Issuer: "https://id.example.org", ClientID: "ddiff", Roles: roles, Tokens: (*cluster.Cluster)(nil)}
+	good := oidc.Config{Issuer: "https://id.example.org", ClientID: "ddiff", Roles: roles}
 	must(t, good.Validate())
 	for want, change := range map[string]func(c *oidc.Config){
 		"Issuer":   func(c *oidc.Config) { c.Issuer = "http://id.example.org" },
 		"ClientID": func(c *oidc.Config) { c.ClientID = "" },
 		"Roles":    func(c *oidc.Config) { c.Roles = map[string]api.Role{"a": "owner"} },
-		"Tokens":   func(c *oidc.Config) { c.Tokens = nil },
 	} {
 		c := good
 		change(&c)

@@ -7,11 +7,12 @@ import { Budget, limits } from "./Budget.jsx";
 import { left } from "./Campaigns.jsx";
 import { ofCampaign } from "./events.js";
 import { Failures } from "./Failures.jsx";
-import { count, fixed, hours, moment, short } from "./format.js";
+import { count, duration, fixed, moment, short } from "./format.js";
 import { Item } from "./Item.jsx";
 import { Items } from "./Items.jsx";
 import { Failure, Loading } from "./Message.jsx";
 import { Phase, Progress } from "./Progress.jsx";
+import { Quality } from "./Quality.jsx";
 import { useResource } from "./resource.js";
 import { amend, link } from "./route.js";
 import { Throughput } from "./Throughput.jsx";
@@ -35,7 +36,7 @@ function Facts({ campaign: c, status: s }) {
   const over = ended(c.phase);
   const facts = [
     ["Left", over ? null : left(s)], ["Rate", over ? null : `${short(s.rate)} items/s`], ["Workers", over ? null : count(s.workers)],
-    ["Device time", s.device_seconds > 0 && hours(s.device_seconds)], ["Cost", s.cost > 0 && fixed(s.cost, 2)], ["Budget", limits(c.spec.budget)],
+    ["Device time", s.device_seconds > 0 && duration(s.device_seconds)], ["Cost", s.cost > 0 && fixed(s.cost, 2)], ["Budget", limits(c.spec.budget)],
     ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.precision ?? c.spec.precision],
     ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
   ];
@@ -67,6 +68,7 @@ export function Campaign({ id, query, may }) {
       <Facts campaign={campaign} status={status} />
       <Throughput id={id} over={ended(campaign.phase)} />
       {status.counts.failed + status.counts.dead > 0 && <Failures id={id} counts={status.counts} may={may} done={reload} />}
+      {ended(campaign.phase) && status.counts.done > 0 && <Quality path={path} />}
       <Items id={id} query={query} status={status} listed={setListed} />
       {query.item && <Item key={query.item} id={id} item={query.item} listed={listed} may={may} done={reload} />}
     </>

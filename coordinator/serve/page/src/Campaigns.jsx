@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { Actions, ended } from "./Actions.jsx";
 import { ofCampaign } from "./events.js";
-import { count, duration, fixed, hours, moment } from "./format.js";
+import { count, duration, fixed, moment } from "./format.js";
 import { Failure, Loading, Message } from "./Message.jsx";
 import { Phase, Progress } from "./Progress.jsx";
 import { useResource } from "./resource.js";
@@ -28,7 +28,7 @@ function Row({ campaign, status, may, chosen, choose, reload }) {
       <td class="wide"><Progress counts={n} /><span class="half">{count(n.done)} of {count(n.items)}{status.complete || ended(campaign.phase) ? "" : " so far"}</span></td>
       <td class={n.failed ? "num bad" : "num"} data-label="failed">{count(n.failed)}</td>
       <td class={n.dead ? "num bad" : "num"} data-label="dead">{count(n.dead)}</td>
-      <td class="num" data-label="device time">{hours(status.device_seconds)}{status.cost > 0 && <span class="half">cost {fixed(status.cost, 2)}</span>}</td>
+      <td class="num" data-label="device time">{duration(status.device_seconds ?? 0)}{status.cost > 0 && <span class="half">cost {fixed(status.cost, 2)}</span>}</td>
       <td class="num" data-label="left">{left(status)}</td>
       <td class="num" data-label="submitted">{moment(campaign.submitted)}</td>
       {may && <td><Actions campaign={campaign} done={reload} /></td>}

@@ -17,8 +17,6 @@ export function duration(seconds) {
   return h < 48 ? `${h} h ${Math.floor(s % 3600 / 60)} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
-export const hours = (seconds) => `${((seconds ?? 0) / 3600).toFixed(2)} h`;
-
 // moment is a time of day today, else a date.
 export function moment(text) {
   const t = new Date(text);
