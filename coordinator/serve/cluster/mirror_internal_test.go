@@ -15,6 +15,7 @@ import (
 func TestMirrorHasNewest(t *testing.T) {
 	t.Parallel()
 	m := newMirror()
+	enter := func(change queue.Change) { m.enter(change, time.Now()) }
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "night", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	change := func(revision uint64, weight int) queue.Change {
