@@ -23,7 +23,6 @@ func TestMirrorHasNewest(t *testing.T) {
 		boardtest.Must(t, err)
 		return queue.Change{Key: manifest.KeyCampaignPrefix + spec.ID(), Data: data, Revision: revision}
 	}
-	enter := func(c queue.Change) { m.enter(c, time.Now()) }
 	wrote := func(c queue.Change) { m.wrote(spec.ID(), c) }
 	for i, step := range []struct {
 		enter func(queue.Change)
