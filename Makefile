@@ -116,10 +116,10 @@ attacks: test-packages build runtime ## Run the attacks that last minutes: broke
 		awk '/^ *--- / || /FAIL/ { print; fflush() } /^--- / { n++ } /^--- PASS/ { held++ } END { print "attacks=" n+0 " held=" held+0; exit n != held }'
 
 .PHONY: api-test
-api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 1,000 streams, generated requests (5 minutes)
+api-test: build ## Test the HTTP API: every route by every role, 100,000 items, 300 campaigns, 200 simulated workers, 1,000 streams, S3, generated requests (5 minutes; REQUEST_SECONDS=600)
 	@{ DDIFF_API_ITEMS=100000 DDIFF_API_STREAMS=1000 go test -count=1 -v ./coordinator/serve/... ./api && \
-	   scripts/api-test.sh; } | \
-		awk '/^ *--- FAIL|^FAIL|^- |curl|items=|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
+	   DDIFF_API_SCALE=1 go -C internal/testbed test -count=1 -timeout 15m -v -run '^Test(API|Listen)' . && scripts/api-test.sh; } | \
+		awk '/^ *--- FAIL|^FAIL|_test.go:|curl|^api |items=|streams=|schemathesis:/ { print; fflush() } /^FAIL/ { failed = 1 } /^schemathesis: passed/ { passed = 1 } /^routes=/ { last = $$0 } \
 			END { print last; exit failed || !passed || last !~ / failures=0$$/ }'
 
 .PHONY: operate-test

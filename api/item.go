@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"ddiff/manifest"
 )
@@ -54,6 +55,18 @@ type Items struct {
 	Done   int `json:"done"`
 	// Unread are the done items of the page whose results were not read.
 	Unread []string `json:"-"`
+}
+
+// Throughput counts the results of a campaign over time.
+type Throughput struct {
+	// From is the begin of the first interval, Seconds the length of each. Items has the number of results that were finished in each; the last
+	// interval may not be over.
+	From    time.Time `json:"from"`
+	Seconds int       `json:"seconds"`
+	Items   []int     `json:"items"`
+	// Read of Done results were read, as in Items.
+	Read int `json:"read"`
+	Done int `json:"done"`
 }
 
 // Item is one row of a list of items.

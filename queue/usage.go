@@ -71,6 +71,9 @@ func Depths(ctx context.Context, nc *nats.Conn) (map[string]Depth, error) {
 	err = l.withRetry(ctx, "", func(ctx context.Context) error {
 		clear(all)
 		stream, err := l.js.Stream(ctx, workStream)
+		if notFound(err) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}

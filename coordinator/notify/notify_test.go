@@ -13,12 +13,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/notify"
@@ -116,19 +118,17 @@ func (c *cluster) enter(t *testing.T, id string, p manifest.Phase) {
 }
 
 // delivery waits for the record of a message.
-func (c *cluster) delivery(t *testing.T, campaign, number string) (d notify.Delivery) {
+func (c *cluster) delivery(t *testing.T, campaign, number string) (d api.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		data, err := c.store.Get(ctx, notify.Key(campaign, campaign+"."+number))
-		if errors.Is(err, storage.ErrNotFound) {
-			time.Sleep(time.Millisecond)
-			continue
-		}
+		all, err := notify.Deliveries(ctx, c.store, campaign)
 		boardtest.Must(t, err)
-		boardtest.Must(t, json.Unmarshal(data, &d))
-		return d
+		if i := slices.IndexFunc(all, func(d api.Delivery) bool { return d.ID == campaign+"."+number }); i >= 0 {
+			return all[i]
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -206,8 +206,8 @@ func TestNextLeader(t *testing.T) {
 	<-requests
 	stop() // while the receiver has not answered
 	close(block)
-	if _, err := c.store.Stat(t.Context(), notify.Key(id, id+".1.0")); !errors.Is(err, storage.ErrNotFound) {
-		t.Fatalf("an interrupted message has a record: %v", err)
+	if all, err := notify.Deliveries(t.Context(), c.store, id); err != nil || len(all) > 0 {
+		t.Fatalf("an interrupted message has the record %+v, %v", all, err)
 	}
 	c.lead(t, server)
 	if d := c.delivery(t, id, "1.0"); d.Error != "" {

@@ -18,6 +18,8 @@ type Backend interface {
 	Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error)
 	// Items returns a page of the items of a campaign. A wrong order or cursor wraps api.ErrInvalid.
 	Items(ctx context.Context, id string, q api.ItemQuery) (api.Items, error)
+	// Throughput counts the results of a campaign over time.
+	Throughput(ctx context.Context, id string) (api.Throughput, error)
 	// Item returns an item with its result and the list of its files.
 	Item(ctx context.Context, id, item string) (api.ItemDetail, error)
 	// Output returns the output of a campaign, with its files.
@@ -44,6 +46,8 @@ type Controller interface {
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	// Notify sends the last notification of a campaign again.
 	Notify(ctx context.Context, id string) (api.Controlled, error)
+	// Deliveries lists the notifications of a campaign.
+	Deliveries(ctx context.Context, id string) (api.Deliveries, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 }

@@ -45,3 +45,30 @@ func TestOwnStreams(t *testing.T) {
 	}
 	h.close(stream)
 }
+
+// TestSlowStream: a stream whose client takes nothing ends when its buffer is full; others go on.
+func TestSlowStream(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	_, _, slow, err := h.open(listener{who: "ann"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, quick, err := h.open(listener{who: "bob"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(streamBuffer + 2) {
+		h.enter(api.Event{ID: i + 1, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
+		if _, open := <-quick; !open {
+			t.Fatal("the other stream has ended")
+		}
+	}
+	n := 0
+	for range slow { // until it is closed
+		n++
+	}
+	if n != streamBuffer || len(h.streams) != 1 {
+		t.Errorf("the slow stream had %d events, %d streams are left", n, len(h.streams))
+	}
+}

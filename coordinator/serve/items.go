@@ -51,6 +51,9 @@ func (s *Server) addItems() {
 	) (api.Items, error) {
 		return b.Items(ctx, in.ID, in.ItemQuery)
 	})
+	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/throughput", "Count the results over time", func(ctx context.Context, in *InCampaign) (api.Throughput, error) {
+		return b.Throughput(ctx, in.ID)
+	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items/{item}", "Get an item, its result and its files", func(ctx context.Context, in *InItem) (api.ItemDetail, error) {
 		return b.Item(ctx, in.ID, in.Item)
 	})

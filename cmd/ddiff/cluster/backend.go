@@ -24,6 +24,7 @@ type backend interface {
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 	Notify(ctx context.Context, id string) (api.Controlled, error)
+	Deliveries(ctx context.Context, id string) (api.Deliveries, error)
 	Dead(ctx context.Context, id string) (api.DeadLetters, error)
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)

@@ -27,7 +27,8 @@ func newRetryCommand() *cobra.Command {
 			"Dataset rows that could not be read are read again. The command waits for the coordinator's answer.\n" +
 			"--missing compares the manifest with the results in storage, and replaces the queue by the items without a result.\n" +
 			"The coordinator does this automatically if the queue has lost items.\n" +
-			"--notification sends the last notification of the campaign again. --list retries nothing. It lists the dead items; with --json it prints each with its reason, log and work item.",
+			"--notification sends the last notification of the campaign again; with --list and --server, it lists those that were sent or given up.\n" +
+			"--list retries nothing. It lists the dead items; with --json it prints each with its reason, log and work item.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'\n" +
 			"  ddiff retry night-photos-5f0c11d2 --list",
 		Args: cobra.MinimumNArgs(1),
@@ -35,14 +36,16 @@ func newRetryCommand() *cobra.Command {
 			campaign, items := args[0], args[1:]
 			selected := api.Retry{Items: items, Missing: missing}
 			switch {
+			case notification && (failed || dead || missing || where != "" || len(items) > 0):
+				return cli.Usage(errors.New("retry: --notification retries no items; leave the other conditions away"))
+			case list && notification:
+				return listDeliveries(cmd, flags, campaign, asJSON)
 			case list && (failed || dead || missing || where != ""):
 				return cli.Usage(errors.New("retry: --list lists all dead items, or those of ITEM; leave the other conditions away"))
 			case list:
 				return listDead(cmd, flags, campaign, items, asJSON)
 			case asJSON:
 				return cli.Usage(errors.New("retry: --json is for --list"))
-			case notification && (failed || dead || missing || where != "" || len(items) > 0):
-				return cli.Usage(errors.New("retry: --notification retries no items; leave the other conditions away"))
 			case notification:
 				return flags.with(cmd.Context(), func(b backend) error {
 					c, err := b.Notify(cmd.Context(), campaign)
@@ -120,6 +123,31 @@ func listDead(cmd *cobra.Command, flags backendFlags, campaign string, items []s
 			}
 		}
 		return nil
+	})
+}
+
+// listDeliveries prints the notifications of a campaign.
+func listDeliveries(cmd *cobra.Command, flags backendFlags, campaign string, asJSON bool) error {
+	return flags.with(cmd.Context(), func(b backend) error {
+		all, err := b.Deliveries(cmd.Context(), campaign)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			enc := json.NewEncoder(cmd.OutOrStdout())
+			for _, d := range all.Deliveries {
+				if err := enc.Encode(d); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		t := table.NewWriter(cmd.OutOrStdout(), table.Texts)
+		fmt.Fprintln(t, "ID\tPHASE\tAT\tSTATUS\tERROR")
+		for _, d := range all.Deliveries {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", d.ID, d.Phase, d.At.Format(time.DateTime), d.Status, cli.Printable(d.Error))
+		}
+		return t.Flush()
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"ddiff/api"
@@ -147,7 +148,7 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 
 // campaigns lists the campaigns of the board without secrets. Callers do not change them: others have them too.
 func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
-	if m := c.mirror.Load(); m != nil {
+	if m := c.current(); m != nil {
 		all, skipped = m.list()
 		return all, skipped, nil
 	}
@@ -331,23 +332,27 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 			out.Coordinators = append(out.Coordinators, beat)
 		}
 	}
+	group, inner := errgroup.WithContext(ctx)
 	if c.cfg.Usage != nil {
-		streams, err := c.cfg.Usage(ctx)
-		if err != nil {
-			return out, err
-		}
-		for _, s := range streams {
-			out.Streams = append(out.Streams, api.Stream(s))
-		}
+		group.Go(func() error {
+			streams, err := c.cfg.Usage(inner)
+			for _, s := range streams {
+				out.Streams = append(out.Streams, api.Stream(s))
+			}
+			return err
+		})
 	}
-	if c.cfg.Depths == nil {
-		return out, nil
+	var all []manifest.CampaignStatus
+	var depths map[string]queue.Depth
+	if c.cfg.Depths != nil {
+		group.Go(func() (err error) {
+			if all, _, err = c.campaigns(inner); err == nil {
+				depths, err = c.cfg.Depths(inner)
+			}
+			return err
+		})
 	}
-	all, _, err := c.campaigns(ctx)
-	if err != nil {
-		return out, err
-	}
-	depths, err := c.cfg.Depths(ctx)
+	err = group.Wait()
 	for _, s := range all {
 		if d := depths[s.Campaign.ID]; !s.Campaign.Phase.Ended() { // zero until a coordinator opens the queue
 			out.Queues = append(out.Queues, api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority, Waiting: d.Pending, InFlight: d.InFlight})
@@ -367,7 +372,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 				yield(api.Event{}, err)
 				return
 			}
-			if m.enter(change); change.Ready {
+			if m.enter(change, c.cfg.Now()); change.Ready {
 				c.mirror.Store(m)
 			}
 			e := api.Event{ID: change.Revision, Data: change.Data}

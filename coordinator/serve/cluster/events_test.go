@@ -158,3 +158,46 @@ func TestManyStreams(t *testing.T) {
 	}
 	t.Logf("streams=%d all_have_event=%v list=%v", n, took.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond))
 }
+
+// TestListsFollow: lists that are answered from memory have the writes of this coordinator at once and those of others soon, and fail without the
+// board.
+func TestListsFollow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.open()
+	url := f.serve(c, false)
+	remote := client(t, url, "")
+	openStream(t, url+"/api/v1/events", "").next(t, "ready", "") // the memory is complete
+	phases := func() map[string]manifest.Wanted {
+		t.Helper()
+		all, err := remote.Campaigns(t.Context(), false)
+		must(t, err)
+		found := map[string]manifest.Wanted{}
+		for _, s := range all.Campaigns {
+			found[s.Campaign.ID] = s.Campaign.Wanted
+		}
+		return found
+	}
+	made, err := remote.Submit(t.Context(), []byte(campaignFile), api.Order{})
+	must(t, err)
+	if got := phases(); got[made.ID] != manifest.WantRun {
+		t.Errorf("after a submission here: %v", got)
+	}
+	_, err = remote.Want(t.Context(), made.ID, manifest.WantPause)
+	must(t, err)
+	if got := phases(); got[made.ID] != manifest.WantPause {
+		t.Errorf("after a pause here: %v", got)
+	}
+	_, err = board.Want(t.Context(), f.board, made.ID, manifest.WantCancel)
+	must(t, err)
+	until(t, "the cancellation of another program", func() bool { return phases()[made.ID] == manifest.WantCancel })
+	other := f.campaign("other", "", func(*manifest.Campaign) {})
+	until(t, "the campaign of another program", func() bool { return len(phases()) == 2 })
+	must(t, f.board.Delete(t.Context(), manifest.KeyCampaignPrefix+other))
+	until(t, "its removal", func() bool { return len(phases()) == 1 })
+	f.nc.Close()
+	until(t, "an error without the board", func() bool {
+		_, err := c.Campaigns(t.Context(), false)
+		return err != nil
+	})
+}

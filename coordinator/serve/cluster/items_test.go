@@ -66,7 +66,7 @@ func TestItems(t *testing.T) {
 				break
 			}
 		}
-		if order == "-psnr" && (seen[0] != ids[29] || seen[29] != ids[0] || seen[30] != ids[30]) {
+		if order == "-psnr" && (seen[0] != ids[29] || seen[29] != ids[0] || seen[30] != ids[49]) {
 			t.Errorf("order %s begins with %s", order, seen[0])
 		}
 		slices.Sort(seen)

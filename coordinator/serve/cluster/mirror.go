@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
@@ -17,6 +18,7 @@ import (
 // event streams keeps it current to about two seconds; this coordinator's own writes are in it at once.
 type mirror struct {
 	mu        sync.Mutex
+	seen      time.Time // of the last change
 	campaigns map[string]*entry
 	others    map[string]queue.Change
 	ahead     map[string]uint64 // revisions of own writes that the watch has not seen
@@ -32,14 +34,18 @@ type entry struct {
 	stale   bool
 }
 
+// mirrorAge is the time without a change after which a mirror is not used: the leader renews its record more often, so the board may be out of reach.
+const mirrorAge = 15 * time.Second
+
 func newMirror() *mirror {
 	return &mirror{campaigns: map[string]*entry{}, others: map[string]queue.Change{}, ahead: map[string]uint64{}}
 }
 
 // enter enters a change of the board.
-func (m *mirror) enter(change queue.Change) {
+func (m *mirror) enter(change queue.Change, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.seen = now
 	if ahead, known := m.ahead[change.Key]; known {
 		if change.Revision < ahead && !change.Deleted {
 			return
@@ -129,9 +135,23 @@ func (e *entry) parse(id string) {
 	e.parsed = &s
 }
 
-// records returns the records with a prefix, of the mirror if there is one.
-func (c *Cluster) records(ctx context.Context, prefix string) (map[string]queue.Change, error) {
+// current returns the mirror, or nil if there is none that is current.
+func (c *Cluster) current() *mirror {
 	m := c.mirror.Load()
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.cfg.Now().Sub(m.seen) > mirrorAge {
+		return nil
+	}
+	return m
+}
+
+// records returns the records with a prefix, of the mirror if it is current.
+func (c *Cluster) records(ctx context.Context, prefix string) (map[string]queue.Change, error) {
+	m := c.current()
 	if m == nil {
 		return board.Records(ctx, c.cfg.Board, prefix)
 	}

@@ -340,12 +340,20 @@ func (v *view) enterResults(ctx context.Context, ids []string) error {
 	return group.Wait()
 }
 
-// query returns a page. It reads the results of the page's items that were not read yet.
-func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
+// await waits until the view is ready.
+func (v *view) await(ctx context.Context) error {
 	select {
 	case <-v.ready:
+		return nil
 	case <-ctx.Done():
-		return api.Items{}, ctx.Err()
+		return ctx.Err()
+	}
+}
+
+// query returns a page. It reads the results of the page's items that were not read yet.
+func (v *view) query(ctx context.Context, q api.ItemQuery) (api.Items, error) {
+	if err := v.await(ctx); err != nil {
+		return api.Items{}, err
 	}
 	page, err := v.table.Query(q)
 	// What sorts or filters by results waits a moment for them, unless they are few beside the others.

@@ -124,13 +124,25 @@ func (c *Cluster) Items(ctx context.Context, id string, q api.ItemQuery) (api.It
 	return v.query(ctx, q)
 }
 
+// Throughput counts the results of a campaign over time.
+func (c *Cluster) Throughput(ctx context.Context, id string) (api.Throughput, error) {
+	v, err := c.views.get(ctx, id)
+	if err != nil {
+		return api.Throughput{}, err
+	}
+	if err := v.await(ctx); err != nil {
+		return api.Throughput{}, err
+	}
+	return v.table.Throughput(), nil
+}
+
 // Item returns an item with its result and its files.
 func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail, err error) {
 	v, err := c.views.get(ctx, id)
 	if err != nil {
 		return out, err
 	}
-	if _, err := v.query(ctx, api.ItemQuery{Limit: 1}); err != nil { // until the view is ready
+	if err := v.await(ctx); err != nil {
 		return out, err
 	}
 	if err := v.enterResults(ctx, []string{item}); err != nil {

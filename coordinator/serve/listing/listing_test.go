@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ddiff/api"
 	"ddiff/coordinator/board/boardtest"
@@ -89,13 +90,13 @@ func TestOrders(t *testing.T) {
 	for order, of := range value {
 		for _, minus := range []string{"", "-"} {
 			want := slices.Clone(all)
-			slices.SortStableFunc(want, func(a, b api.Item) int {
+			slices.SortFunc(want, func(a, b api.Item) int {
 				va, ta, ma := of(a)
 				vb, tb, mb := of(b)
 				if ma != mb {
-					return map[bool]int{true: 1, false: -1}[ma]
+					return map[bool]int{true: 1, false: -1}[ma] // whatever the direction
 				}
-				c := cmp.Or(cmp.Compare(va, vb), strings.Compare(ta, tb))
+				c := cmp.Or(cmp.Compare(va, vb), strings.Compare(ta, tb), cmp.Compare(a.Index, b.Index))
 				if minus != "" {
 					c = -c
 				}
@@ -198,5 +199,41 @@ func TestWrongQueries(t *testing.T) {
 		if _, err := table.Query(q); !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%+v: %v", q, err)
 		}
+	}
+}
+
+// TestThroughput: intervals grow with the time that they cover, and have each result once.
+func TestThroughput(t *testing.T) {
+	t.Parallel()
+	table := listing.New()
+	if got := table.Throughput(); len(got.Items) != 0 {
+		t.Errorf("without results: %+v", got)
+	}
+	var items []manifest.Item
+	for i := range 101 {
+		items = append(items, manifest.Item{ID: boardtest.ID(i), Name: "a"})
+	}
+	table.Add(items)
+	begin := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
+	for i := range 100 {
+		r := result(boardtest.ID(i), 30)
+		r.Finished = begin.Add(time.Duration(i) * time.Minute / 20)
+		table.SetResult(r)
+	}
+	table.SetState(boardtest.ID(100), api.StateFailed, "truncated file")
+	got := table.Throughput()
+	if got.From != begin || got.Seconds != 5 || len(got.Items) != 60 || got.Items[0] != 2 || got.Items[59] != 1 || got.Read != 100 || got.Done != 100 {
+		t.Errorf("five minutes: %+v", got)
+	}
+	late := result(boardtest.ID(100), 30)
+	late.Finished = begin.Add(48 * time.Hour)
+	table.SetResult(late)
+	got = table.Throughput()
+	sum := 0
+	for _, n := range got.Items {
+		sum += n
+	}
+	if got.Seconds != 1280 || len(got.Items) > 240 || sum != 101 || got.From.After(begin) {
+		t.Errorf("two days: %d intervals of %d s from %v with %d results", len(got.Items), got.Seconds, got.From, sum)
 	}
 }

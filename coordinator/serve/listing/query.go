@@ -73,7 +73,7 @@ func (o order) key(r *row, index int) key {
 	return k
 }
 
-// compare orders two keys. Rows without a value are last in both directions.
+// compare orders two keys. Rows without a value are last in both directions; of equal values, the order is that of the rows, or its reverse.
 func (o order) compare(a, b key) int {
 	if a.Missing != b.Missing {
 		if a.Missing {
@@ -81,14 +81,33 @@ func (o order) compare(a, b key) int {
 		}
 		return -1
 	}
-	c := cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Text, b.Text))
-	if o.column == byIndex {
-		c = cmp.Compare(a.Index, b.Index)
-	}
+	c := cmp.Or(cmp.Compare(a.Value, b.Value), strings.Compare(a.Text, b.Text), cmp.Compare(a.Index, b.Index))
 	if o.down {
-		c = -c
+		return -c
 	}
-	return cmp.Or(c, cmp.Compare(a.Index, b.Index))
+	return c
+}
+
+// behind reports whether a row comes after a key of a row that was scanned before: in the direction of the order, a row with an equal value does. It
+// spares the many rows that are not on a page their keys.
+func (o order) behind(r *row, k *key) bool {
+	var v float64
+	var missing bool
+	switch o.column {
+	case byIndex:
+		return true
+	case byName:
+		return o.down && r.name <= k.Text || !o.down && r.name >= k.Text
+	case bySeconds:
+		v, missing = float64(r.seconds), !r.read
+	default:
+		v = float64(r.values[o.column])
+		missing = math.IsNaN(v)
+	}
+	if missing || k.Missing {
+		return missing
+	}
+	return o.down && v <= k.Value || !o.down && v >= k.Value
 }
 
 // best keeps the first keys of an order: a heap with the last of them on top.
@@ -128,7 +147,7 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 	page := &best{order: o}
 	matches := t.filter(q)
 	for i := range t.rows {
-		if o.down { // datasets are mostly in the order of their names: the page is complete early in both directions
+		if o.down { // rows are mostly in the order of their names, and of equal values: the page is complete early in both directions
 			i = len(t.rows) - 1 - i
 		}
 		r := &t.rows[i]
@@ -136,8 +155,8 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 			continue
 		}
 		out.Total++
-		if o.column == byIndex && len(page.keys) > limit {
-			continue // the page is complete
+		if len(page.keys) > limit && o.behind(r, &page.keys[0]) {
+			continue
 		}
 		k := o.key(r, i)
 		if after != nil && o.compare(k, *after) <= 0 {

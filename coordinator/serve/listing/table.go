@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"ddiff/api"
 	"ddiff/manifest"
@@ -29,6 +30,7 @@ type row struct {
 	state                        uint8
 	read                         bool // the result was read, or cannot be
 	seconds                      float32
+	finished                     uint32           // seconds since 1970, 0 if unknown
 	values                       [columns]float32 // NaN without a value
 }
 
@@ -187,10 +189,14 @@ func (t *Table) SetResult(res *manifest.Result) {
 			warnings |= 1 << i
 		}
 	}
-	worker, m := t.intern(res.Worker), &res.Metrics
+	worker, m, finished := t.intern(res.Worker), &res.Metrics, uint32(0)
+	if at := res.Finished.Unix(); at > 0 && at <= math.MaxUint32 {
+		finished = uint32(at)
+	}
 	t.each(res.Item.ID, func(r *row) {
 		t.count(r, -1)
-		r.state, r.read, r.reason, r.worker, r.warnings, r.seconds = uint8(slices.Index(states(), api.StateDone)), true, 0, worker, warnings, float32(res.Seconds)
+		r.state, r.read, r.reason, r.worker, r.warnings = uint8(slices.Index(states(), api.StateDone)), true, 0, worker, warnings
+		r.seconds, r.finished = float32(res.Seconds), finished
 		for c, v := range []*float64{m.PSNR, m.SSIM, m.PSNRLuma, m.HaarPSI, m.Residual, m.BaselinePSNR, m.BaselineSSIM} {
 			if r.values[c] = float32(math.NaN()); v != nil {
 				r.values[c] = float32(*v)
@@ -225,6 +231,37 @@ func (t *Table) Unread(from, n int) (ids []string, next int) {
 		}
 	}
 	return ids, next
+}
+
+// maxIntervals is the number of intervals of a throughput, shortest the least length of one in seconds.
+const maxIntervals, shortest = 240, 5
+
+// Throughput counts the results that were read over the time from the first to the last.
+func (t *Table) Throughput() api.Throughput {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := api.Throughput{Seconds: shortest, Items: []int{}, Read: t.reads, Done: t.done}
+	first, last := uint32(math.MaxUint32), uint32(0)
+	counted := func(r *row) bool { return r.read && r.finished > 0 && states()[r.state] == api.StateDone }
+	for i := range t.rows {
+		if r := &t.rows[i]; counted(r) {
+			first, last = min(first, r.finished), max(last, r.finished)
+		}
+	}
+	if last == 0 {
+		return out
+	}
+	for int(last-first)/out.Seconds >= maxIntervals {
+		out.Seconds *= 2
+	}
+	begin := int(first) / out.Seconds
+	out.From, out.Items = time.Unix(int64(begin*out.Seconds), 0).UTC(), make([]int, int(last)/out.Seconds-begin+1)
+	for i := range t.rows {
+		if r := &t.rows[i]; counted(r) {
+			out.Items[int(r.finished)/out.Seconds-begin]++
+		}
+	}
+	return out
 }
 
 // Find returns the position of an item with an id.

@@ -117,6 +117,15 @@ func (b *Backend) Items(_ context.Context, id string, q api.ItemQuery) (api.Item
 	return c.table.Query(q)
 }
 
+// Throughput counts the results of an output over time.
+func (b *Backend) Throughput(_ context.Context, id string) (api.Throughput, error) {
+	c, err := b.campaign(id)
+	if err != nil {
+		return api.Throughput{}, err
+	}
+	return c.table.Throughput(), nil
+}
+
 // Item returns an item with its result and its files.
 func (b *Backend) Item(ctx context.Context, id, item string) (api.ItemDetail, error) {
 	c, err := b.campaign(id)

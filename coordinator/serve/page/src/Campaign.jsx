@@ -66,7 +66,7 @@ export function Campaign({ id, query, may }) {
       <Progress counts={status.counts} />
       <Counts counts={status.counts} state={query.state} />
       <Facts campaign={campaign} status={status} />
-      <Throughput status={status} over={ended(campaign.phase)} />
+      <Throughput id={id} over={ended(campaign.phase)} />
       {status.counts.failed + status.counts.dead > 0 && <Failures id={id} counts={status.counts} may={may} done={reload} />}
       {ended(campaign.phase) && status.counts.done > 0 && <Quality path={path} />}
       <Items id={id} query={query} status={status} listed={setListed} />

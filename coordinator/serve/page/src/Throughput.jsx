@@ -1,28 +1,22 @@
-// Throughput.jsx: settled items per second since the page was opened, from the states that the coordinator reports.
+// Throughput.jsx: the items that were finished per minute, from the first result on.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { name } from "./api.js";
 import { Chart } from "./Chart.jsx";
+import { ofCampaign } from "./events.js";
 import { short } from "./format.js";
+import { useResource } from "./resource.js";
 
-const most = 600;
-
-export function Throughput({ status, over }) {
-  const points = useRef([]);
-  const [, redraw] = useState(0);
-  useEffect(() => {
-    const at = new Date(status.at).getTime() / 1000;
-    const last = points.current.at(-1);
-    if (!(at > 0) || (last && at <= last[0])) return;
-    points.current = [...points.current.slice(1 - most), [at, status.rate]];
-    redraw(at);
-  }, [status]);
-  if (points.current.length < 3 || (over && points.current.every((p) => p[1] === 0))) return null;
-  const column = (i) => points.current.map((p) => p[i]);
+export function Throughput({ id, over }) {
+  const { value } = useResource(`campaigns/${name(id)}/throughput`, undefined, ofCampaign(id));
+  const items = over ? value?.items ?? [] : (value?.items ?? []).slice(0, -1); // the last interval is not over
+  if (items.length < 2) return null;
+  const from = new Date(value.from).getTime() / 1000;
+  const rates = items.map((n) => n * 60 / value.seconds);
   return (
     <section class="panel-box" aria-labelledby="throughput">
       <h2 id="throughput">Throughput</h2>
-      <Chart height={150} time x={column(0)} series={[{ name: "items/s", values: column(1) }]}
-        label={`Items per second since this page was opened: now ${short(status.rate)}`} />
+      <Chart height={150} time x={items.map((_, i) => from + i * value.seconds)} series={[{ name: "items/min", values: rates }]}
+        label={`Items per minute, from intervals of ${value.seconds} s: last ${short(rates.at(-1))}`} />
     </section>
   );
 }
