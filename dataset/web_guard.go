@@ -40,7 +40,7 @@ var special = []netip.Prefix{
 func (g guard) checkURL(u *url.URL) error {
 	switch {
 	case u.Scheme == schemeHTTP && !g.http:
-		return fmt.Errorf("%w: http:// is not encrypted; use https:// or allow http", ErrRefused)
+		return fmt.Errorf("%w: http:// is not encrypted; use https://, or --allow-http", ErrRefused)
 	case u.Scheme != schemeHTTPS && u.Scheme != schemeHTTP:
 		return fmt.Errorf("%w: scheme %q", ErrRefused, u.Scheme)
 	case u.User != nil:
@@ -80,7 +80,7 @@ func (g guard) checkIP(ip netip.Addr) error {
 		public = public && !network.Contains(ip)
 	}
 	if !public {
-		return fmt.Errorf("%w: %s is not a public address; allow its network", ErrRefused, ip)
+		return fmt.Errorf("%w: %s is not a public address; allow its network with --allow-network", ErrRefused, ip)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/job"
@@ -76,10 +77,11 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 	return nil
 }
 
-// check implements checker. It runs between two chunks of the batch on the device.
+// check implements checker. Its solves run between two chunks of the batch on the device.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
-	defer e.interrupt()()
+	giveBack := sync.OnceFunc(e.interrupt())
+	defer giveBack()
 	p := &preflight{assigned: t.assigned, tuner: e.cfg.Tuner, sample: t.preflight.Items, attempt: t.lease.Attempt()}
 	for _, check := range []struct {
 		name string
@@ -88,6 +90,9 @@ func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, e
 		{CheckPrior, p.prior}, {CheckGradient, p.gradient}, {CheckShapes, p.shapes},
 		{CheckMemory, p.memory}, {CheckSources, p.sources}, {CheckStore, p.store},
 	} {
+		if check.name == CheckSources { // this check and the next need no device
+			giveBack()
+		}
 		limit := e.cfg.Limits.Compile + e.cfg.Limits.Solve
 		a := e.watchdog.Begin(ctx, "preflight", limit, t)
 		a.Next("preflight: "+check.name, limit, check.name == CheckMemory)

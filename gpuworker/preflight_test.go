@@ -206,7 +206,7 @@ func TestPreflightBesideBatch(t *testing.T) {
 	c := newCluster(t)
 	tiny := c.prior(workertest.Share(t, 0.1))
 	long := item(t, "long", image(t, 0), nil, func(s method.Settings) method.Settings {
-		s.Steps = 50
+		s.Steps = 1000
 		return s
 	})
 	check := c.open("check", queue.Config{})
@@ -243,8 +243,8 @@ func TestPreflightBesideBatch(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	run.stop(t)
-	if n := store.probed.Load(); n == 0 || n >= 50 {
-		t.Errorf("the preflight was answered after %d of 50 steps", n)
+	if n := store.probed.Load(); n == 0 || n >= 1000 {
+		t.Errorf("the preflight was answered after %d of 1000 steps", n)
 	}
 	if !bytes.Equal(alone, beside) {
 		t.Error("the item differs from the item without a preflight")

@@ -24,6 +24,7 @@ const (
 
 // test tests the environment of a failed item: store, with sources the files of the dataset, and a solve of one chunk.
 func (w *Worker) test(ctx context.Context, t *task, sources bool) error {
+	defer w.interrupt()()
 	a := w.watchdog.Begin(ctx, "probe", w.cfg.Limits.Compile)
 	defer a.End()
 	if err := testStore(a.Ctx, t.assigned.Store, t.written); err != nil {
@@ -86,9 +87,8 @@ func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.
 		return nil
 	}
 	if err := t.assigned.loader.Plan(&t.Job); err != nil {
-		return nil //nolint:nilerr // the item is at fault
+		return nil // the item is at fault
 	}
-	defer e.interrupt()()
 	err := t.assigned.loader.SolveChunk(ctx, &t.Job)
 	if good == nil && errors.Is(err, solver.ErrDiverged) {
 		return nil

@@ -15,6 +15,7 @@ import (
 func TestMirrorHasNewest(t *testing.T) {
 	t.Parallel()
 	m := newMirror()
+	enter := func(change queue.Change) { m.enter(change, time.Now()) }
 	spec := manifest.Default()
 	spec.Name, spec.Dataset.Path, spec.Tasks = "night", "/data", []manifest.TaskSpec{{Name: "hdr"}}
 	change := func(revision uint64, weight int) queue.Change {
@@ -28,13 +29,13 @@ func TestMirrorHasNewest(t *testing.T) {
 		queue.Change
 		want int
 	}{
-		{m.enter, change(5, 5), 5},
+		{enter, change(5, 5), 5},
 		{wrote, change(7, 7), 7},
-		{m.enter, change(6, 6), 7},
-		{m.enter, change(8, 8), 8},
+		{enter, change(6, 6), 7},
+		{enter, change(8, 8), 8},
 		{wrote, change(7, 7), 8}, // read before the watch brought the next
-		{m.enter, change(9, 9), 9},
-		{m.enter, change(2, 2), 2}, // of a board that was restored from a copy
+		{enter, change(9, 9), 9},
+		{enter, change(2, 2), 2}, // of a board that was restored from a copy
 	} {
 		step.enter(step.Change)
 		if all, skipped := m.list(); len(all) != 1 || len(skipped) != 0 || all[0].Campaign.Weight != step.want {

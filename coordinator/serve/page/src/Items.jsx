@@ -11,7 +11,7 @@ import { amend } from "./route.js";
 const page = 100;
 // The orders and codes of the API.
 const states = ["done", "failed", "dead", "pending"];
-const warnings = ["any", "residual", "worse", "flat", "steps"];
+const warnings = ["any", "residual", "sigma", "worse", "flat", "steps"];
 const orders = [["", "order of the dataset"], ["name", "name"], ["psnr", "worst PSNR"], ["-psnr", "best PSNR"], ["-seconds", "slowest"], ["-residual", "largest residual"]];
 const filters = ["task", "method", "state", "warning", "name", "sort"];
 
