@@ -3,6 +3,8 @@ package serve
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"html"
 	"net/http"
 	"time"
 
@@ -28,11 +30,22 @@ const (
 	maxCookie = 3900
 )
 
-// redirect sends a browser to another address and changes its cookies.
+// redirect sends a browser to another address and changes its cookies, or tells its user why not.
 type redirect struct {
 	Status   int
 	Location string        `header:"Location"`
 	Cookies  []http.Cookie `header:"Set-Cookie"`
+	Type     string        `header:"Content-Type"`
+	Body     []byte
+}
+
+// refusal is a page with the reason.
+func (s *Server) refusal(ctx context.Context, op huma.Operation, err error) *redirect {
+	p := Problem(s.failed(ctx, op, err))
+	return &redirect{
+		Status: p.Status, Type: "text/html; charset=utf-8",
+		Body: fmt.Appendf(nil, "<!doctype html><title>ddiff</title><p>%s</p><p><a href=\"/\">Sign in</a></p>\n", html.EscapeString(p.Detail)),
+	}
 }
 
 // inLogin has the parts of a request from which the address of the callback follows.
@@ -61,9 +74,9 @@ func (s *Server) addLogin() {
 	huma.Register(s.api, begin, func(ctx context.Context, in *inLogin) (*redirect, error) {
 		address, memo, err := s.cfg.Login.Begin(in.callback)
 		if err != nil {
-			return nil, s.failed(ctx, begin, err)
+			return s.refusal(ctx, begin, err), nil
 		}
-		return &redirect{http.StatusFound, address, []http.Cookie{memory(ctx, memo, int(loginAge.Seconds()))}}, nil
+		return &redirect{Status: http.StatusFound, Location: address, Cookies: []http.Cookie{memory(ctx, memo, int(loginAge.Seconds()))}}, nil
 	})
 	end := s.operation(anyone, http.MethodGet, "/session/callback", "Complete a sign-in by the identity provider", found)
 	huma.Register(s.api, end, func(ctx context.Context, in *struct {
@@ -75,18 +88,18 @@ func (s *Server) addLogin() {
 	},
 	) (*redirect, error) {
 		if in.Error != "" || in.Code == "" {
-			return nil, s.failed(ctx, end, api.NewError(api.ErrNoToken, "the identity provider refuses the sign-in: "+cmp.Or(in.Error, "it gives no code")))
+			return s.refusal(ctx, end, api.NewError(api.ErrNoToken, "the identity provider refuses the sign-in: "+cmp.Or(in.Error, "it gives no code"))), nil
 		}
 		secret, ends, err := s.cfg.Login.Finish(ctx, in.callback, in.Memo.Value, in.State, in.Code)
 		if err == nil && len(secret) > maxCookie {
 			err = api.NewError(api.ErrDenied, "the ID token is too large for a cookie; let the identity provider include fewer groups")
 		}
 		if err != nil {
-			return nil, s.failed(ctx, end, err)
+			return s.refusal(ctx, end, err), nil
 		}
 		age := int(time.Until(ends).Seconds())
 		// The page is at the root; the address has no secret of the sign-in any more.
-		return &redirect{http.StatusFound, "/", []http.Cookie{cookie(identityOf(ctx), secret, age), memory(ctx, "", -1)}}, nil
+		return &redirect{Status: http.StatusFound, Location: "/", Cookies: []http.Cookie{cookie(identityOf(ctx), secret, age), memory(ctx, "", -1)}}, nil
 	})
 }
 

@@ -239,8 +239,8 @@ func TestRefusedSignIns(t *testing.T) {
 	}
 	refused := func(name string, b *http.Client, path string, want int) {
 		t.Helper()
-		if status, body := f.send(b, http.MethodGet, path, ""); status != want {
-			t.Errorf("%s: %d %s, want %d", name, status, body, want)
+		if status, body := f.send(b, http.MethodGet, path, ""); status != want || !strings.Contains(body, `<a href="/">`) {
+			t.Errorf("%s: %d %s, want a page with %d", name, status, body, want)
 		}
 		if status, _ := f.send(b, http.MethodGet, "me", ""); status != 401 {
 			t.Errorf("%s: then %d", name, status)
@@ -256,6 +256,9 @@ func TestRefusedSignIns(t *testing.T) {
 	refused("a false state", b, "session/callback?code=x&state=y", 403)
 	refused("another browser", browser(t), "session/callback?code=x&state="+state, 403)
 	refused("no state", browser(t), "session/callback?code=x", 403)
+	if _, body := f.send(b, http.MethodGet, "session/callback?error=<script>", ""); strings.Contains(body, "<script>") {
+		t.Errorf("a page has the text of its address: %s", body)
+	}
 	refused("a refusal", b, "session/callback?error=access_denied&session_state=1&state="+state, 401)
 	// The code of one sign-in with the memory of another one: the proof of the first is missing.
 	var code string
