@@ -87,7 +87,7 @@ func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.
 		return nil
 	}
 	if err := t.assigned.loader.Plan(&t.Job); err != nil {
-		return nil // the item is at fault
+		return nil //nolint:nilerr // the item is at fault
 	}
 	err := t.assigned.loader.SolveChunk(ctx, &t.Job)
 	if good == nil && errors.Is(err, solver.ErrDiverged) {
