@@ -118,7 +118,9 @@ func writeUsage(cmd *cobra.Command, width int, s cli.Style) error {
 	for i, set := range sets {
 		if set.HasAvailableFlags() {
 			heading(titles[i] + ":")
-			fmt.Fprint(b, set.FlagUsagesWrapped(width))
+			// pflag shows that a switch may have a value, which nobody needs.
+			const value = "[=true|false]"
+			fmt.Fprint(b, strings.ReplaceAll(set.FlagUsagesWrapped(width), value, strings.Repeat(" ", len(value))))
 		}
 	}
 	if cmd.HasParent() {
