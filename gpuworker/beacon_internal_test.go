@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/solver"
 )
 
 // memoryBoard records the calls of a beacon, and fails on request.
@@ -122,5 +124,32 @@ func TestBeaconOfHungWorker(t *testing.T) {
 	b.finish(t.Context(), "workers/tester")
 	if strings.Count(log.String(), "could not finish the worker's record") != 1 {
 		t.Errorf("log %s", log)
+	}
+}
+
+// The curve of a long run has at most maxPoints values at equal distances, and only the first items of a large batch are named.
+func TestSolvingOf(t *testing.T) {
+	t.Parallel()
+	const steps = 70
+	var tasks []*task
+	var curves []solver.Curves
+	norms := make([]float64, steps)
+	for i := range norms {
+		norms[i] = float64(i + 1)
+	}
+	for i := range maxSolving + 1 {
+		tasks = append(tasks, &task{Job: job.Job{Item: manifest.Item{ID: string(rune('a' + i))}}, assigned: newAssigned(Assignment{Campaign: "c"}, 1, nil, 0)})
+		curves = append(curves, solver.Curves{Curves: []solver.Curve{{Name: "gamma"}, {Name: "data_norm", Values: norms}}})
+	}
+	got := solvingOf(tasks, curves, steps, 100, 250*time.Millisecond)
+	if got.Campaign != "c" || got.Step != steps || got.Steps != 100 || got.Rate != 4 || len(got.Items) != maxSolving {
+		t.Errorf("%+v", got)
+	}
+	it := got.Items[1]
+	if it.ID != "b" || it.Stride != 3 || len(it.DataNorm) != 23 || it.DataNorm[0] != 3 || it.DataNorm[22] != 69 {
+		t.Errorf("%+v", it)
+	}
+	if got := solvingOf(tasks[:1], make([]solver.Curves, 1), 0, 100, 0); got.Rate != 0 || got.Items[0].DataNorm != nil {
+		t.Errorf("before the first chunk: %+v", got)
 	}
 }

@@ -218,6 +218,9 @@ func TestPreflightBesideBatch(t *testing.T) {
 		if w.Load() == nil || store.steps.Add(1) > 1 {
 			return
 		}
+		if s := w.Load().Beat().Solving; s == nil || s.Campaign != "beside" || s.Steps != 1000 || len(s.Items) != 1 || s.Items[0].ID != long.ID {
+			t.Errorf("the heartbeat has %+v", s)
+		}
 		preflight(t, check, "check", with(t, long, func(it *manifest.Item) { it.Prior = tiny.SHA256 }))
 		c.submit("check", func(r *manifest.Campaign) { r.Prior, r.Phase = tiny, manifest.PhasePreflight })
 		for w.Load().Held() < 2 && t.Context().Err() == nil { // until the worker has leased the preflight
@@ -243,6 +246,9 @@ func TestPreflightBesideBatch(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	run.stop(t)
+	if s := worker.Beat().Solving; s != nil {
+		t.Errorf("after the last item the heartbeat has %+v", s)
+	}
 	if n := store.probed.Load(); n == 0 || n >= 1000 {
 		t.Errorf("the preflight was answered after %d of 1000 steps", n)
 	}

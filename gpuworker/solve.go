@@ -135,9 +135,12 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	p.cost, p.campaign, p.owner = cost, first.Item.Campaign, first.assigned.Owner
 	e.cfg.Instruments.SolverTime.Add(p.campaign, p.owner, 0) // a counter begins at 0
 	done := states[0].Step                                   // from a checkpoint
+	e.solving.Store(solvingOf(tasks, curves, done, s.Steps(), 0))
+	defer e.solving.Store(nil)
 	for {
 		err = s.Resume(ctx, problems, states, curves, func(step int) error {
 			p.update(step)
+			e.solving.Store(solvingOf(tasks, curves, step, s.Steps(), p.stepPerImage()))
 			switch {
 			case step == s.Steps():
 				return nil

@@ -40,6 +40,7 @@ type core struct {
 	network  networkTimer
 	device   chan struct{} // holds an element while a batch, a preflight or a probe uses the device and the engines' solvers
 	checks   atomic.Int32  // preflights and probes that wait for the device or use it
+	solving  atomic.Pointer[manifest.Solving]
 }
 
 // restorer carries out the stages of items: engineRestorer with an engine, simulator by waiting.

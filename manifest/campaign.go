@@ -310,8 +310,10 @@ type Beat struct {
 	Campaign   string      `json:"campaign,omitempty"` // of the last lease
 	Items      int         `json:"items"`              // settled since its start
 	Held       int         `json:"held,omitempty"`     // leased and not settled
-	Draining   bool        `json:"draining,omitempty"`
-	Hung       string      `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
+	// Solving is the batch on the device; nil for none.
+	Solving  *Solving `json:"solving,omitempty"`
+	Draining bool     `json:"draining,omitempty"`
+	Hung     string   `json:"hung,omitempty"` // the stage that exceeded its limit; the worker ends
 	// Suspended is the reason why the worker leases nothing, or nothing of SuspendedCampaign, until its environment
 	// passes a test; empty otherwise.
 	Suspended         string `json:"suspended,omitempty"`
@@ -319,6 +321,27 @@ type Beat struct {
 	// Refused maps the ids of open campaigns that the worker cannot process to the reasons.
 	Refused map[string]string `json:"refused,omitempty"`
 	At      time.Time         `json:"at"`
+}
+
+// Solving is the progress of a batch after its last chunk.
+type Solving struct {
+	Campaign string `json:"campaign"`
+	Step     int    `json:"step"` // made, of Steps
+	Steps    int    `json:"steps"`
+	// Rate is the number of steps in a second, of all images of the batch together; 0 before the second chunk.
+	Rate float64 `json:"rate,omitempty"`
+	// Items are the first ones of the batch.
+	Items []SolvingItem `json:"items"`
+}
+
+// SolvingItem is an item of a batch on the device.
+type SolvingItem struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// DataNorm has the method's curve of that name, the distance to the measurement, at the steps Stride, 2·Stride and so on. It is empty
+	// for a method without the curve.
+	DataNorm []float32 `json:"data_norm,omitempty"`
+	Stride   int       `json:"stride,omitempty"`
 }
 
 // CoordinatorBeat is the heartbeat of a coordinator, every few seconds.

@@ -85,12 +85,13 @@ func TestPage(t *testing.T) {
 	looked(b, id)
 	size := b.scriptBytes()
 	hostile(b, c)
+	solved(b, c)
 
 	b.expect("net::ERR_")
 	c.Coordinators[0].Kill()
 	b.step("notice the loss", has("The coordinator does not answer"))
 	front.to.Store(&listen[1])
-	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))
+	b.step("go on with the other coordinator", has("coordinator-2 answers now"), until(`document.querySelectorAll(".campaigns tbody tr").length === 4`))
 
 	if len(b.console) > 0 {
 		t.Errorf("the console of the browser shows %q", b.console)
@@ -202,6 +203,25 @@ func hostile(b *browser, c *Cluster) {
 	clean("the report")
 	b.step("see its name in the list", b.open("#/campaigns"), has(hostileName), until(`document.querySelectorAll(".campaigns tbody tr").length === 3`))
 	clean("the list")
+}
+
+// solved looks at an item while a worker solves it, and ends at the list.
+func solved(b *browser, c *Cluster) {
+	b.t.Helper()
+	dir := b.t.TempDir()
+	photograph, err := os.ReadFile(filepath.Join(root, "examples", "images", "coffee.png"))
+	must(b.t, err)
+	must(b.t, os.WriteFile(filepath.Join(dir, "coffee.png"), photograph, 0o644))
+	file := filepath.Join(b.t.TempDir(), "slow.yaml")
+	must(b.t, os.WriteFile(file, fmt.Appendf(nil, "name: slow\ndataset: {path: %q, size: 128}\ntasks: [hdr]\nsteps: 900\n", dir), 0o644))
+	out, err := c.Output(b.ctx, "submit", file)
+	must(b.t, err)
+	b.step("open a campaign that runs", b.open("#/campaigns/"+strings.TrimSpace(out)), until(`document.querySelectorAll(".row").length === 1`))
+	b.step("open its item while a worker solves it", chromedp.Click(".row .open"),
+		until(`/^Step [1-9]\d* of 900 on worker-/.test(document.querySelector(".viewer .chart h3")?.innerText)`), chromedp.WaitVisible(".viewer .u-wrap canvas"))
+	b.audit("running item")
+	b.step("see it in the fleet", b.open("#/fleet"), until(`/coffee, step \d+ of 900/.test(document.querySelector("table.list").innerText)`))
+	b.step("end at the list", b.open("#/campaigns"), until(`document.querySelectorAll(".campaigns tbody tr").length === 4`))
 }
 
 // retried retries the items whose photograph was missing.

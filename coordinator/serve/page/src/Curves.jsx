@@ -1,6 +1,7 @@
-// Curves.jsx: the solver's curves of an item, at most three in a chart with a logarithmic axis.
+// Curves.jsx: the solver's curves of an item, at most three in a chart with a logarithmic axis, and that of an item on a device.
 
 import { Chart } from "./Chart.jsx";
+import { ofFleet } from "./events.js";
 import { short } from "./format.js";
 import { useResource } from "./resource.js";
 
@@ -25,5 +26,21 @@ export function Curves({ path }) {
           label={`${title} over ${steps.length} steps: ${members.map((m) => `${label(m)} from ${short(value[m][0])} to ${short(value[m].at(-1))}`).join("; ")}`} />
       </div>
     ))}</div>
+  );
+}
+
+// Running shows the progress of an item that a worker solves, from its heartbeat.
+export function Running({ item }) {
+  const { value } = useResource("workers", undefined, ofFleet);
+  const worker = value?.workers.find((w) => w.solving?.items.some((i) => i.id === item));
+  if (!worker) return null;
+  const { step, steps, items } = worker.solving;
+  const { data_norm: norms = [], stride } = items.find((i) => i.id === item);
+  return (
+    <div class="charts"><div class="chart">
+      <h3>Step {step} of {steps} on {worker.name}</h3>
+      {norms.length > 1 && <Chart log height={200} xLabel="step" x={norms.map((_, i) => (i + 1) * stride)} series={[{ name: labels.data_norm, values: norms }]}
+        label={`${labels.data_norm} over ${step} steps: from ${short(norms[0])} to ${short(norms.at(-1))}`} />}
+    </div></div>
   );
 }

@@ -1,7 +1,7 @@
 // Fleet.jsx: coordinators, queue, store and workers.
 
 import { ofFleet } from "./events.js";
-import { ago, count, moment, plural } from "./format.js";
+import { ago, count, moment, plural, short } from "./format.js";
 import { Failure, Loading, Message } from "./Message.jsx";
 import { useResource } from "./resource.js";
 import { link } from "./route.js";
@@ -22,9 +22,10 @@ function Worker({ worker: w }) {
       <th scope="row">{w.name}<span class="half">{w.version}</span></th>
       <td><span class={`badge phase ${stale ? "dead" : state}`}>{stale ? "silent" : state}</span>{why && <span class="half bad">{why}</span>}</td>
       <td>{w.provider} {w.device}<span class="half">{w.auto || (w.precisions ?? []).join(", ")}</span></td>
-      <td class="wide">{w.campaign ? <a href={link(["campaigns", w.campaign])}>{w.campaign}</a> : "–"}</td>
+      <td class="wide">{w.campaign ? <a href={link(["campaigns", w.campaign])}>{w.campaign}</a> : "–"}{w.solving && <span class="half">{w.solving.items[0].name}, step {w.solving.step} of {w.solving.steps}</span>}</td>
       <td class="num" data-label="held">{count(w.held)}</td>
       <td class="num" data-label="settled">{count(w.items)}</td>
+      <td class="num" data-label="steps/s">{w.solving?.rate ? short(w.solving.rate) : "–"}</td>
       <td class="num" data-label="beat">{ago(w.at)}</td>
     </tr>
   );
@@ -81,7 +82,7 @@ export function Fleet() {
           <table class="list">
             <thead><tr>
               <th scope="col">Worker</th><th scope="col">State</th><th scope="col">Device</th><th scope="col">Last lease</th>
-              <th scope="col" class="num">Held</th><th scope="col" class="num">Settled</th><th scope="col" class="num">Beat</th>
+              <th scope="col" class="num">Held</th><th scope="col" class="num">Settled</th><th scope="col" class="num">Steps/s</th><th scope="col" class="num">Beat</th>
             </tr></thead>
             <tbody>{all.map((w) => <Worker key={w.name} worker={w} />)}</tbody>
           </table>

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { useVerb } from "./Actions.jsx";
 import { address, name } from "./api.js";
-import { Curves } from "./Curves.jsx";
+import { Curves, Running } from "./Curves.jsx";
 import { ofCampaign } from "./events.js";
 import { fixed, moment, short } from "./format.js";
 import { Failure, Loading } from "./Message.jsx";
@@ -85,6 +85,7 @@ export function Item({ id, item, listed, may, done }) {
           {it.state === "done" && <Viewer id={id} item={it} />}
           <Figures metrics={it.metrics} seconds={it.seconds} />
           {it.state === "done" && <Curves path={path} />}
+          {it.state === "pending" && <Running item={it.id} />}
           <details><summary>Settings</summary><Settings values={value.settings ?? {}} /></details>
           <details><summary>Attempts and log</summary><Attempts path={path} /></details>
           {(value.files ?? []).length > 0 && <p class="links"><span>Files</span>{value.files.map((f) => <a key={f.name} href={address(`${path}/files/${name(f.name)}`)}>{f.name}</a>)}</p>}
