@@ -241,7 +241,7 @@ func TestCompactResultEvents(t *testing.T) {
 		must(t, err)
 		var r manifest.Result
 		must(t, json.Unmarshal(event.Payload, &r))
-		if r.Outcome != manifest.OutcomeDone || time.Since(r.Finished) > patience || len(event.Payload) > 64 {
+		if r.Outcome != manifest.OutcomeDone || time.Since(r.Finished) > patience || len(event.Payload) > 80 {
 			t.Errorf("%d bytes: %s", len(event.Payload), event.Payload)
 		}
 		if n++; n == 3 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -116,9 +117,9 @@ type Event struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// Event returns the result event of r, which took so many device-seconds. Its time has a precision of a millisecond.
+// Event returns the result event of r, which took so many device-seconds. The time has a precision of a millisecond, the seconds of a microsecond.
 func (r *Result) Event(seconds float64) Event {
-	return Event{Outcome: r.Outcome, Reason: r.Reason, Finished: r.Finished.Truncate(time.Millisecond), Seconds: seconds}
+	return Event{Outcome: r.Outcome, Reason: r.Reason, Finished: r.Finished.Truncate(time.Millisecond), Seconds: math.Round(seconds*1e6) / 1e6}
 }
 
 // The files of an item. Their keys are ItemKey(id, name).
