@@ -271,7 +271,7 @@ func TestOpenMetrics(t *testing.T) {
 	w := httptest.NewRecorder()
 	tel.Metrics().ServeHTTP(w, request)
 	for _, want := range []string{
-		`# {trace_id="` + span.SpanContext().TraceID().String(), "\ngo_goroutines ", "\nprocess_resident_memory_bytes ", "\nprocess_cpu_seconds_total ", "\n# EOF",
+		`trace_id="` + span.SpanContext().TraceID().String() + `"`, "\ngo_goroutines ", "\nprocess_resident_memory_bytes ", "\nprocess_cpu_seconds_total ", "\n# EOF",
 	} {
 		if !strings.Contains(w.Body.String(), want) {
 			t.Errorf("the answer lacks %q:\n%s", want, w.Body)
