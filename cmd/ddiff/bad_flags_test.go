@@ -23,8 +23,8 @@ func badFlags() []badInput {
 	for _, command := range []string{"verify", "replay", "pull", "compare", "status", "pause", "cancel", "delete", "retry"} {
 		add(2, "0 arguments; usage: ddiff "+command, command)
 	}
-	for _, limits := range []string{"", "second=3", "seconds=x"} {
-		add(2, "is no limit", "resume", "x", "--nats", "nats://127.0.0.1:1", "--budget", limits)
+	for limits, want := range map[string]string{"": "--budget is empty", "second=3": "is no limit", "seconds=x": "is no limit"} {
+		add(2, want, "resume", "x", "--nats", "nats://127.0.0.1:1", "--budget", limits)
 	}
 	for _, word := range []string{"rum", "RUN", "x", "run2", "", " ", "a\x1b[2Jb", "a\nb", "\u202e", strings.Repeat("x", 100_000), "prior nope", "dead nope", "operator nope", "runtime nope", "help nope"} {
 		add(2, "unknown command", strings.Split(word, " ")...)

@@ -19,6 +19,11 @@ func newControlCommands() []*cobra.Command {
 		cmd := &cobra.Command{
 			Use: use + " CAMPAIGN", Short: short, Long: long, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
+				if budget != "" {
+					if err := new(manifest.Budget).Set(budget); err != nil { // before anything is opened
+						return cli.Usage(fmt.Errorf("--budget: %w", err))
+					}
+				}
 				return flags.with(cmd.Context(), func(b backend) error {
 					if budget != "" {
 						if err := changeBudget(cmd.Context(), b, args[0], budget); err != nil {
@@ -54,10 +59,7 @@ func newControlCommands() []*cobra.Command {
 	cancel.Flags().BoolVar(&now, "now", false, "also stop items in flight at their next solver steps")
 	resume := verb("resume", "Resume a paused, cancelled or rejected campaign",
 		"Continue a paused or cancelled campaign, or start a rejected campaign again.", always(manifest.WantRun))
-	resume.Flags().Func("budget", "first change these `limits` of the campaign's budget, as in seconds=7200,cost=10; 0 removes one", func(limits string) error {
-		budget = limits
-		return new(manifest.Budget).Set(limits)
-	})
+	resume.Flags().StringVar(&budget, "budget", "", "first change these `limits` of the campaign's budget, as in seconds=7200,cost=10; 0 removes one")
 	return []*cobra.Command{
 		verb("pause", "Pause a campaign", "Stop publishing the items of a campaign. Items in flight finish.", always(manifest.WantPause)),
 		resume, cancel,
