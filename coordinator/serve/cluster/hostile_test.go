@@ -143,7 +143,11 @@ func TestSecretsInAddresses(t *testing.T) {
 		c.Operators = []manifest.OperatorFile{{Path: "https://example.org/op.onnx?key=secret", SHA256: strings.Repeat("0", 64)}}
 		c.Spec.Notify = "https://hooks.example.org/services/secret?key=secret"
 	})
-	if a := send(t, http.MethodGet, url+"/api/v1/campaigns", ""); strings.Contains(a.body, "secret") || !strings.Contains(a.body, "https://hooks.example.org") {
+	var a answer
+	for begin := time.Now(); !strings.Contains(a.body, "https://hooks.example.org") && time.Since(begin) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		a = send(t, http.MethodGet, url+"/api/v1/campaigns", "") // the list may be older than the record
+	}
+	if strings.Contains(a.body, "secret") || !strings.Contains(a.body, "https://hooks.example.org") {
 		t.Errorf("the list has %s", a.body)
 	}
 	if _, data := openStream(t, url+"/api/v1/events", "1").next(t, "campaign", ""); strings.Contains(data, "secret") {
