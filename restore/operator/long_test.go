@@ -12,9 +12,8 @@ import (
 )
 
 // TestLongOperators: operators of long images have the gradient of finite differences and the adjoint, and contain no constant that
-// grows with the square of the side. Nor does the memory of a baseline.
+// grows with the square of the side. Nor does the memory of a baseline, so no other test may run beside it.
 func TestLongOperators(t *testing.T) {
-	t.Parallel()
 	rt := onnxtest.Runtime(t)
 	for _, task := range []string{GaussianDeblur, SuperResolution, MotionDeblur, NonlinearDeblur} {
 		shape := Shape{Channels: 1, Height: 16, Width: 1056}
