@@ -217,20 +217,14 @@ func (c ConnectConfig) tls() (*tls.Config, error) {
 }
 
 func (c ConnectConfig) certificate() (*tls.Certificate, error) {
-	cert, certErr := regular.Read(c.CertFile, regular.MaxConfigBytes)
-	key, keyErr := regular.Read(c.KeyFile, regular.MaxConfigBytes)
-	err := errors.Join(certErr, keyErr)
-	var pair tls.Certificate
-	if err == nil {
-		pair, err = tls.X509KeyPair(cert, key)
-	}
+	pair, err := regular.KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read CertFile and KeyFile: %w", ErrConfig, err)
 	}
 	if end := pair.Leaf.NotAfter; time.Now().After(end) {
 		return nil, fmt.Errorf("%w: the certificate in %s expired on %s", ErrCertificate, c.CertFile, end.UTC().Format(time.DateTime))
 	}
-	return &pair, nil
+	return pair, nil
 }
 
 // addresses splits and checks the addresses. Its errors do not quote them: a malformed address may contain a password.

@@ -88,17 +88,11 @@ func newTransport(caFile string) (*http.Transport, error) {
 
 // certificate reads the client certificate.
 func (c S3Config) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	cert, certErr := regular.Read(c.CertFile, regular.MaxConfigBytes)
-	key, keyErr := regular.Read(c.KeyFile, regular.MaxConfigBytes)
-	err := errors.Join(certErr, keyErr)
-	var pair tls.Certificate
-	if err == nil {
-		pair, err = tls.X509KeyPair(cert, key)
-	}
+	pair, err := regular.KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("fields CertFile and KeyFile: %w", err)
 	}
-	return &pair, nil
+	return pair, nil
 }
 
 const maxAuthorities = 16 << 20
