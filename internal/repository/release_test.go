@@ -24,9 +24,17 @@ func TestChangelogHasVersion(t *testing.T) {
 	}
 }
 
-// Every entry of .ci/may-skip names an existing test.
+// Every entry of .ci/may-skip names an existing test, and every test that only a make target runs has an entry.
 func TestMaySkipIsCurrent(t *testing.T) {
 	t.Parallel()
+	gated := regexp.MustCompile(`\nfunc (Test\w+)\(t \*testing\.T\) \{\n(?:\tt\.Parallel\(\)\n)?\tonlyBy\(t, `)
+	for _, name := range tracked(t, "internal/testbed/*_test.go") {
+		for _, m := range gated.FindAllStringSubmatch(read(t, name), -1) {
+			if !strings.Contains(read(t, ".ci/may-skip"), "ddiff/internal/testbed."+m[1]+" ") {
+				t.Errorf(".ci/may-skip lacks %s, which only a make target runs", m[1])
+			}
+		}
+	}
 	for line := range strings.SplitSeq(read(t, ".ci/may-skip"), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {

@@ -45,9 +45,7 @@ const (
 //
 // paint_ms is the first paint, items_ms the time until the first items are shown, and others the share of the processors that other programs took.
 func TestAPIScale(t *testing.T) {
-	if os.Getenv("DDIFF_API_SCALE") == "" {
-		t.Skip("takes minutes: make api-test")
-	}
+	onlyBy(t, "make api-test", "DDIFF_API_SCALE")
 	ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 	defer cancel()
 	dir := t.TempDir()

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,9 +15,7 @@ import (
 // TestAttackBusyWorkers opens 300 campaigns of one row at once on 400 simulated workers whose items take a day. No preflight may
 // wait behind an item.
 func TestAttackBusyWorkers(t *testing.T) {
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	const campaigns = 300
 	c, ids := attackCampaigns(t, campaigns, "--simulate", "24h", "--simulate-workers", "400")
 	took := attackPhase(t, c, ids, func(s manifest.CampaignStatus) bool { return s.Campaign.Released })
@@ -40,9 +37,7 @@ func TestAttackBusyWorkers(t *testing.T) {
 
 // TestAttackTinyCampaigns submits a thousand campaigns of one row, as a script does. All finish and reach the archive.
 func TestAttackTinyCampaigns(t *testing.T) {
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	const campaigns = 1000
 	c, ids := attackCampaigns(t, campaigns, "--simulate", "1ms", "--simulate-workers", "20")
 	took := attackPhase(t, c, ids, func(s manifest.CampaignStatus) bool {

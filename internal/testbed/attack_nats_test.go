@@ -15,9 +15,7 @@ import (
 // TestAttackNATSDiskFull fills the disk of the NATS server, or of the leader of the work stream of three, while a campaign runs. The
 // server does not recover when there is space again: it is restarted, as docs/operations.md says.
 func TestAttackNATSDiskFull(t *testing.T) {
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	for _, servers := range []int{1, 3} {
 		t.Run(fmt.Sprint("servers=", servers), func(t *testing.T) {
 			c := startCluster(t, Options{Directory: true, NATS: NATSOptions{Servers: servers}})
@@ -69,9 +67,7 @@ func TestAttackNATSDiskFull(t *testing.T) {
 
 // TestAttackClocks moves the clock of one process after the other by an hour while a campaign runs.
 func TestAttackClocks(t *testing.T) {
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	c := startCluster(t, Options{Directory: true})
 	for range 2 {
 		coordinator(t, c)
@@ -98,9 +94,7 @@ func TestAttackClocks(t *testing.T) {
 // TestAttackOlderNATS restores the streams of a copy while the programs run on, or before they start. Since the copy one campaign
 // has ended, one has gone on, and one was submitted.
 func TestAttackOlderNATS(t *testing.T) {
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprint("restart=", restart), func(t *testing.T) {
 			d := startDisaster(t, Options{Directory: true})
@@ -176,9 +170,7 @@ func (p paths) each(i int, f func(*toxiproxy.Proxy)) {
 // TestAttackPartition separates a server with a coordinator and a worker from the other two servers while a campaign runs: first that
 // of the leading coordinator, then that of the leader of the work stream.
 func TestAttackPartition(t *testing.T) {
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	c := startCluster(t, Options{Directory: true, NATS: NATSOptions{Servers: 3}})
 	all := newPaths(t, c)
 	for i := range 2 {

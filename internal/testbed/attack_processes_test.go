@@ -16,9 +16,7 @@ import (
 // neither count nor replace the others, also if the campaign has been deleted meanwhile.
 func TestAttackSuspendedWorker(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	const items, leaseTime = 6, 3 * time.Second
 	c := startCluster(t, Options{Directory: true, Lease: leaseTime})
 	coordinator(t, c)
@@ -74,9 +72,7 @@ func TestAttackSuspendedWorker(t *testing.T) {
 // lost or dead.
 func TestAttackKillAll(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	const items, rounds = 120, 10
 	c := startCluster(t, Options{Lease: 2 * time.Second})
 	coordinator(t, c)

@@ -82,9 +82,7 @@ var noneFailed = regexp.MustCompile(`(?m)^failed +0$`)
 // bodies, while the leader is killed; and pulls the results all the time. Every item is done once, and every result verifies.
 func TestAttackStore(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	c := startCluster(t, Options{})
 	x := &wrongStore{}
 	toxic, address, err := startToxic(t.Context(), "slow", x.serve(t, c.S3.Address))

@@ -151,9 +151,7 @@ func (x *cutter) run(t *testing.T, c *Cluster, n int, after bool, args ...string
 // and no item is lost.
 func TestAttackVerbs(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("DDIFF_ATTACKS") == "" {
-		t.Skip("takes minutes: run make attacks")
-	}
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
 	c := startCluster(t, Options{})
 	coordinator(t, c)
 	simulated(t, c, 80*time.Millisecond)

@@ -17,7 +17,7 @@ import (
 // names of the servers.
 func TestOperateProxy(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	c := startCluster(t, Options{})
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body) //nolint:errcheck // the client may have gone
@@ -73,7 +73,7 @@ func TestOperateProxy(t *testing.T) {
 // TestOperateIPv6 runs a cluster without an IPv4 address.
 func TestOperateIPv6(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	c := startCluster(t, Options{SecureS3: true, NATS: NATSOptions{Secure: true, Host: "::1"}})
 	address := strings.Replace(listening(t), "127.0.0.1", "[::1]", 1)
 	takeSteps(t, []step{
@@ -96,7 +96,7 @@ func TestOperateIPv6(t *testing.T) {
 // /livez succeeds. Then the campaign goes on.
 func TestOperateHungStore(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	c := startCluster(t, Options{})
 	toxic, through, err := startToxic(t.Context(), "store", c.S3.Address)
 	must(t, err)
@@ -157,7 +157,7 @@ func hole(t *testing.T) string {
 // ends.
 func TestOperateCollector(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	answers := func(status int, after time.Duration) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			sleep(r.Context(), after)

@@ -14,7 +14,7 @@ import (
 // none by both, and one whose pool has no worker waits for it. The solver's time counts to the owner of the API token.
 func TestOperatePools(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	c := startCluster(t, Options{})
 	must(t, c.PutImages(t.Context(), map[string][]byte{"a.png": read(t, photograph("chelsea")), "b.png": read(t, photograph("coffee"))}))
 	api, lead := listening(t), listening(t)

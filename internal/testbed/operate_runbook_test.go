@@ -27,7 +27,7 @@ func composeHealth(t *testing.T, address string) func() *exec.Cmd {
 // item, and checks the restored copy of its output.
 func TestOperateRunbook(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	page := string(read(t, filepath.Join(root, "docs", "operations.md")))
 	_, section, _ := strings.Cut(page, "\n## Diagnosis\n")
 	_, block, _ := strings.Cut(section, "```sh\n")

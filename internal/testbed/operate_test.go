@@ -14,11 +14,11 @@ type step struct {
 	run  func(t *testing.T)
 }
 
-// operating skips a test of `make operate-test`.
-func operating(t *testing.T) {
+// onlyBy skips a test that takes minutes unless a make target, which sets the variable, runs it. .ci/may-skip names each such test.
+func onlyBy(t *testing.T, target, variable string) {
 	t.Helper()
-	if os.Getenv("DDIFF_OPERATE") == "" {
-		t.Skip("takes minutes: run make operate-test")
+	if os.Getenv(variable) == "" {
+		t.Skip("takes minutes: run " + target)
 	}
 }
 

@@ -40,7 +40,7 @@ func requireCertificates(t *testing.T, c *Cluster) {
 // TestOperateTLS runs a cluster whose NATS servers and store use certificates of own authorities, and require those of clients. Every command works with the authorities, and ends with one line and its code without them.
 func TestOperateTLS(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	c := startCluster(t, Options{SecureS3: true, NATS: NATSOptions{Secure: true, Mutual: true}})
 	requireCertificates(t, c)
 	must(t, c.PutImages(t.Context(), map[string][]byte{"a.png": read(t, photograph("chelsea"))}))

@@ -13,7 +13,7 @@ import (
 // docs/operations.md says: standbys, the leader, workers. Each ends within its grace period, and every item is done once.
 func TestOperateUpgrade(t *testing.T) {
 	t.Parallel()
-	operating(t)
+	onlyBy(t, "make operate-test", "DDIFF_OPERATE")
 	const items, workers = 1500, 4
 	const grace = 20 * time.Second
 	earlier := earlierProgram(t)

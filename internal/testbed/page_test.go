@@ -33,9 +33,7 @@ attempts: 1
 //
 // and stores screenshots in the directory DDIFF_SCREENSHOTS.
 func TestPage(t *testing.T) {
-	if os.Getenv("DDIFF_SCREENSHOTS") == "" {
-		t.Skip("uses the page in a browser for minutes: make page-test")
-	}
+	onlyBy(t, "make page-test", "DDIFF_SCREENSHOTS")
 	b := openBrowser(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 14*time.Minute)
 	defer cancel()
