@@ -12,9 +12,7 @@ import (
 func TestCampaignIDGolden(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A change here orphans every interrupted campaign: it must be meant.
 	if got, want := s.ID(), "night-photos-be8d7e61"; got != want {
 		t.Errorf("ID = %s, want %s", got, want)
@@ -25,9 +23,7 @@ func TestCampaignID(t *testing.T) {
 	t.Parallel()
 	base := func() *Spec {
 		s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	want := base().ID()

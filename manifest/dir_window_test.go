@@ -20,9 +20,7 @@ func TestWindows(t *testing.T) {
 		after, windows := "", 0
 		for {
 			w, err := readWindow(root, after, most)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			windows++
 			for _, e := range w.entries {
 				names = append(names, e.Name())
@@ -37,9 +35,7 @@ func TestWindows(t *testing.T) {
 		}
 		var want []string
 		entries, err := os.ReadDir(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range entries {
 			want = append(want, e.Name())
 		}
@@ -69,9 +65,7 @@ func TestDirectoriesOfSeveralWindows(t *testing.T) {
 			out = append(out, r)
 			return true
 		}
-		if err := s.dataset(d); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.dataset(d))
 		return out, skipped
 	}
 	for _, d := range []Dataset{{Path: root, Recursive: true}, {Path: root + "/big/*"}, {Path: root + "/*/*.png"}} {
@@ -122,8 +116,6 @@ func TestNamesBeyondMemoryLimitAreUnique(t *testing.T) {
 			}
 			return true
 		}
-		if err := s.add(Row{Name: given}, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.add(Row{Name: given}, true))
 	}
 }

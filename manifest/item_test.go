@@ -25,13 +25,9 @@ func testItem() Item {
 // keys returns the four digests of an item in hex.
 func keys(t *testing.T, it Item) (id, measurement, operator, run string) {
 	t.Helper()
-	if err := it.Identify(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, it.Identify())
 	encode := func(key [32]byte, err error) string {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return hex.EncodeToString(key[:])
 	}
 	return it.ID, encode(it.MeasurementKey()), encode(it.OperatorKey()), encode(it.RunKey())
@@ -169,13 +165,9 @@ func TestMessagesOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	it := testItem()
 	it.Mask = &Source{Path: "m.png", SHA256: "1"}
-	if err := it.Identify(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, it.Identify())
 	data, err := json.Marshal(it)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, payload := range map[string][]byte{
 		"this version": EncodeItem(data), "earlier version": data,
 		"optional field": append([]byte(`{"note":{"a":1},`), data[1:]...),

@@ -47,9 +47,7 @@ func TestColumns(t *testing.T) {
 func TestColumnsInTheCampaign(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("c.yaml", []byte("dataset: {path: l.csv, columns: {image: file, param.factor: \"2x\", seed: \"\"}}\ntasks: [a]\n"), "/base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := fmt.Sprint(s.Dataset.Columns); got != "map[image:file param.factor:2x seed:]" {
 		t.Errorf("columns %s", got)
 	}
@@ -123,9 +121,7 @@ func TestHints(t *testing.T) {
 		"a.png,,,5,", ",y.npy," + digest + ",,",
 	}, "\n"))
 	rows, _, err := collect(t, Dataset{Path: list})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r := rows[0]; r.Err != nil || r.ImageSHA256 != digest || r.Width != 640 || r.Height != 480 {
 		t.Errorf("%+v", r)
 	}

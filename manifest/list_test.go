@@ -107,9 +107,7 @@ func TestListRowErrors(t *testing.T) {
 			}
 			_, list := writeList(t, tc.list, text)
 			rows, _, err := collect(t, Dataset{Path: list})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(rows) != 3 || rows[0].Err != nil || rows[2].Err != nil {
 				t.Fatalf("rows %+v", rows)
 			}
@@ -160,9 +158,7 @@ func TestListMemory(t *testing.T) { // not parallel: it measures the heap
 	root := plant(t, map[string]string{"a.png": "x"})
 	list := filepath.Join(root, "long.csv")
 	f, err := os.Create(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var text strings.Builder
 	text.WriteString("image,name,sigma,seed,param.factor\n")
 	for i := range rows {
@@ -173,9 +169,7 @@ func TestListMemory(t *testing.T) { // not parallel: it measures the heap
 	}
 	size := text.Len()
 	text.Reset()
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 
 	heap := func() int64 {
 		var m runtime.MemStats

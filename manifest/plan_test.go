@@ -8,9 +8,7 @@ func TestPlans(t *testing.T) {
 	parse := func(text string) *Spec {
 		t.Helper()
 		s, err := Parse("c.yaml", []byte(text), "/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	const base = "dataset: {path: /a, size: 64}\ntasks: [hdr, {name: super_resolution, params: {factor: 4}}]\nmethods: [ddiff, dps]\n"

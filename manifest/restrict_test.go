@@ -73,20 +73,12 @@ func TestRowsOfTasksThatAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("c.yaml", []byte("dataset: {path: x}\nmethods: [ddiff, dps]\n"+
 		"tasks: [{name: inpaint_box, methods: [ddiff], params: {side: 8}}, {name: hdr, methods: [ddiff]}, {name: hdr, methods: [dps]}]\n"), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.RestrictMethods([]string{"dps"}, restrictable()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.RestrictMethods([]string{"dps"}, restrictable()))
 	stored, err := s.YAML("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := Parse("again.yaml", stored, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range []*Spec{s, again} {
 		for task, want := range map[string]int{"": 1, "hdr": 1, "inpaint_box": 0, "denoise": 1} {
 			row := Row{Name: "a", Overrides: Overrides{Task: task}, Err: errors.New("unreadable")}
@@ -176,9 +168,7 @@ func TestLeftOutTaskIsNoTask(t *testing.T) {
 func TestRowsOfTasksThatAreNotChosen(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, "dataset: {path: x}\ntasks: [hdr, inpaint_box]\nleft_out: [denoise, colorize]\n")
-	if err := s.ChooseTasks([]TaskSpec{{Name: "hdr"}, {Name: "denoise"}}, "--task"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.ChooseTasks([]TaskSpec{{Name: "hdr"}, {Name: "denoise"}}, "--task"))
 	if want := []string{"colorize", "inpaint_box"}; !slices.Equal(s.LeftOut, want) {
 		t.Errorf("left out %q, want %q", s.LeftOut, want)
 	}

@@ -19,9 +19,7 @@ func plant(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		var err error
 		if target, ok := strings.CutPrefix(content, "-> "); ok {
 			err = os.Symlink(target, path)
@@ -30,9 +28,7 @@ func plant(t *testing.T, files map[string]string) string {
 		} else {
 			err = os.WriteFile(path, []byte(content), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	return root
 }
@@ -121,9 +117,7 @@ func TestDirectories(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			rows, skipped, err := collect(t, tc.dataset)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := describe(root, rows); got != tc.want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, tc.want)
 			}
@@ -208,9 +202,7 @@ func TestPermissions(t *testing.T) {
 	root := plant(t, map[string]string{"a.png": "x", "sub/b.png": "x", "list.csv": "image\na.png\n"})
 	for _, name := range []string{"a.png", "sub", "list.csv"} {
 		path := filepath.Join(root, name)
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, 0))
 		t.Cleanup(func() { os.Chmod(path, 0o700) }) //nolint:errcheck // TempDir reports what it cannot remove
 	}
 	rows, _, err := collect(t, Dataset{Path: root, Recursive: true})
@@ -230,9 +222,7 @@ func TestRowsCanStop(t *testing.T) {
 	root := plant(t, map[string]string{"a.png": "x", "b.png": "x", "c.png": "x"})
 	n := 0
 	for _, err := range Rows(t.Context(), Dataset{Path: root}, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n++; n == 2 {
 			break
 		}
@@ -261,9 +251,7 @@ func TestRowsRepeat(t *testing.T) {
 	for range 2 {
 		var names []string
 		for row, err := range seq {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			names = append(names, row.Name)
 		}
 		if want := []string{"a", "a-2", "a-3"}; !slices.Equal(names, want) {

@@ -13,9 +13,7 @@ import (
 func autoSpec(t *testing.T) *Spec {
 	t.Helper()
 	s, err := Parse("c.yaml", []byte("dataset: {path: list.csv}\nsigma: auto\nruns: 2\ntasks: [hdr, {name: denoise, sigma: 0.1}, {name: super_resolution, sigma: auto}]\n"), "/data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 

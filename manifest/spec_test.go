@@ -47,15 +47,21 @@ output: results
 attempts: 5
 `
 
+// must ends the test with an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func ptr[T any](x T) *T { return &x }
 
 // parsed returns the campaign of a file in the folder "/".
 func parsed(t *testing.T, text string) *Spec {
 	t.Helper()
 	s, err := Parse("c.yaml", []byte(text), "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -71,9 +77,7 @@ func validated(text string, v Vocabulary) (*Spec, error) {
 func TestParseFull(t *testing.T) {
 	t.Parallel()
 	got, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &Spec{
 		Name:    "Night photos",
 		Dataset: Dataset{Path: "/data/campaigns/photos", Size: 128, Fit: FitResize, Limit: 10, Recursive: true},
@@ -101,9 +105,7 @@ func TestParseFull(t *testing.T) {
 func TestParseDefaults(t *testing.T) {
 	t.Parallel()
 	got, err := Parse("dir/my demo.yaml", []byte("dataset: {path: /x}\ntasks: [a]\n"), "/base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := Default()
 	want.Name, want.Dataset.Path, want.Tasks = "my demo", "/x", []TaskSpec{{Name: "a"}}
 	want.file, want.lines = got.file, got.lines
@@ -116,17 +118,11 @@ func TestParseDefaults(t *testing.T) {
 func TestParseOwnJSON(t *testing.T) {
 	t.Parallel()
 	first, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := json.Marshal(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, err := Parse("stored.json", b, "/elsewhere")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if first.ID() != second.ID() || second.Output != "results" || second.Batch != 4 || second.Attempts != 5 {
 		t.Errorf("%s became %s: %+v", first.ID(), second.ID(), second)
 	}
@@ -233,9 +229,7 @@ func TestParseRefusesLargeFiles(t *testing.T) {
 func TestOverride(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("c.yaml", []byte("dataset: {path: x}\ntasks: [hdr]\nsteps: 9\nsigma: 0.1\nsolver: {a: 1}\n"), "/base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Override("steps", "--steps")
 	s.Override("methods", "--method")
 	s.Steps, s.Sigma, s.Methods = 1, 2, []string{"hqs", "ddif"}
@@ -274,13 +268,9 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "demo.yaml")
-	if err := os.WriteFile(path, []byte("dataset: {path: images}\nprior: p.onnx\ntasks: [a]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("dataset: {path: images}\nprior: p.onnx\ntasks: [a]\n"), 0o600))
 	s, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.Name != "demo" || s.Dataset.Path != filepath.Join(dir, "images") || s.Prior != filepath.Join(dir, "p.onnx") {
 		t.Errorf("name %q, dataset %q, prior %q", s.Name, s.Dataset.Path, s.Prior)
 	}

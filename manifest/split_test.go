@@ -60,13 +60,9 @@ seed: 18446744073709551615
 `
 	text = strings.Replace(text, "/data/{a,b}", `"/data/{a,b}"`, 1)
 	first, err := Parse("c.yaml", []byte(text), "/base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := first.YAML("first line\nsecond line")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	second, err := Parse("d.yaml", data, "/elsewhere")
 	if err != nil || second.ID() != first.ID() || second.Output != first.Output || second.Seed != first.Seed {
 		t.Errorf("error %v; the written campaign is another one:\n%s", err, data)

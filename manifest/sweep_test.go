@@ -20,9 +20,7 @@ func cellsOf(t *testing.T, text string) ([]string, error) {
 		line := fmt.Sprintf("%s %v σ=%v steps=%d", e.Name, e.Params, *e.Sigma, e.Steps)
 		if len(e.Solver) > 0 {
 			data, err := e.Solver.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			line += " " + string(data)
 		}
 		out = append(out, line)

@@ -21,12 +21,8 @@ func taskFileVocabulary() Vocabulary {
 func TestTaskFiles(t *testing.T) {
 	t.Parallel()
 	s, err := Parse("c.yaml", []byte("dataset: {path: photos}\ntasks: [hdr, {name: hole, mask: m.png}, {name: lens, kernel: 's3://bucket/k.npy'}]\n"), "/base")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Validate(taskFileVocabulary()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Validate(taskFileVocabulary()))
 	row := Row{Name: "a", Image: "/photos/a.png"}
 	files := []string{"/base/m.png", "s3://bucket/k.npy"}
 	if got := TaskFiles(row, s); !slices.Equal(got, files) {
@@ -89,9 +85,7 @@ func TestUnclippedKeepsIdentities(t *testing.T) {
 	marked := plain
 	marked.Unclipped, marked.FromTask = true, true
 	for _, it := range []*Item{&plain, &marked} {
-		if err := it.Identify(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, it.Identify())
 	}
 	if plain.ID != marked.ID {
 		t.Error("unclipped or from_task changes the identity")

@@ -53,9 +53,7 @@ func TestTiles(t *testing.T) {
 		{"tile: 128\noverlap: 72", 256, 8, 0, 0, "overlap: 72 is out of range, want 0 to 64, half of the tile"},
 	} {
 		s, err := tiledSpec(t, c.lines)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tile, overlap, err := s.Tiles(c.auto, c.multiple)
 		if tile != c.tile || overlap != c.overlap || (c.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q: %d, %d, %v; want %d, %d, %q", c.lines, tile, overlap, err, c.tile, c.overlap, c.err)
@@ -68,9 +66,7 @@ func TestTiles(t *testing.T) {
 func TestTileIdentity(t *testing.T) {
 	t.Parallel()
 	s, err := tiledSpec(t, "tile: auto")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resolve := func(TaskSpec, bool, string, int, int) (json.RawMessage, map[string]float64, error) {
 		return json.RawMessage(`{}`), nil, nil
 	}
@@ -108,9 +104,7 @@ func TestTileIdentity(t *testing.T) {
 func key(t *testing.T, of func() ([32]byte, error)) [32]byte {
 	t.Helper()
 	k, err := of()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return k
 }
 
@@ -125,9 +119,7 @@ func TestUntiledMethods(t *testing.T) {
 		"methods: [dps]\ntile: 128":  true, "methods: [ddiff, dps]\ntile: 128": true,
 	} {
 		s, err := tiledSpec(t, lines)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := s.Validate(v); (err != nil) != refused || refused && !strings.Contains(err.Error(), string(reason)) {
 			t.Errorf("%q: %v", lines, err)
 		}
@@ -136,9 +128,7 @@ func TestUntiledMethods(t *testing.T) {
 		}
 	}
 	s, err := tiledSpec(t, "tile: 100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := s.Validate(v); err == nil || !strings.Contains(err.Error(), "tile: 100 is not a multiple of 8") {
 		t.Errorf("a tile that the prior refuses: %v", err)
 	}

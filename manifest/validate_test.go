@@ -57,9 +57,7 @@ func TestValidate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Parse("c.yaml", []byte(tc.yaml), "/base")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := ""
 			if err := s.Validate(testVocabulary()); err != nil {
 				got = err.Error()

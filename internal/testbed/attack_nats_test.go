@@ -80,9 +80,7 @@ func TestAttackClocks(t *testing.T) {
 		for _, by := range []time.Duration{time.Hour, -time.Hour, 0} {
 			settled(t, c, id, n)
 			n += each
-			if err := p.MoveClock(by); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.MoveClock(by))
 		}
 	}
 	wantFinished(t, c, id, items)

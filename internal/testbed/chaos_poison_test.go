@@ -179,9 +179,7 @@ func runBeside(t *testing.T, run func(ctx context.Context, o chaosOptions, dir s
 	t.Helper()
 	o := short(chaosOptions{seed: fixedSeed, program: program, out: io.Discard})
 	f, err := run(t.Context(), o, filepath.Join(t.TempDir(), "c"), t.Logf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f.lost+f.duplicates+f.innocent > 0 {
 		t.Errorf("%+v", f)
 	}

@@ -25,32 +25,22 @@ func tellTheTime() {
 func TestMoveClock(t *testing.T) {
 	t.Parallel()
 	p := NewProcess(t.TempDir(), "clock", nil, os.Args[0], "tell-the-time")
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	defer p.Kill()
 	last := func() (wall time.Time, monotonic time.Duration) {
-		if err := p.waitLog(t.Context(), "\n", strings.Count(p.Log(), "\n")+2); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.waitLog(t.Context(), "\n", strings.Count(p.Log(), "\n")+2))
 		lines := strings.Split(strings.TrimSpace(p.Log()), "\n")
 		seconds, ms, _ := strings.Cut(lines[len(lines)-2], " ") // the last line may be incomplete
 		s, err := strconv.ParseInt(seconds, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := strconv.Atoi(ms)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return time.Unix(s, 0), time.Duration(m) * time.Millisecond
 	}
 	_, before := last()
 	begin := time.Now()
 	for _, by := range []time.Duration{time.Hour, -20 * time.Minute, 0} {
-		if err := p.MoveClock(by); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.MoveClock(by))
 		wall, monotonic := last()
 		if off := wall.Sub(time.Now().Add(by)).Abs(); off > 5*time.Second {
 			t.Errorf("moved by %v: the process is off by %v", by, off)

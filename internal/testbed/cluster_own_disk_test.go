@@ -14,20 +14,14 @@ func TestOwnDisk(t *testing.T) {
 	if err := p.OwnDisk(dir, 16<<20); err != nil {
 		t.Skipf("no mounts here: run it as root, or where user namespaces are allowed: %v", err)
 	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	defer p.Kill()
 	for _, step := range []struct {
 		do   func() error
 		want string
 	}{{func() error { return nil }, "written"}, {p.FillDisk, "full"}, {p.FreeDisk, "written"}} {
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.waitLog(t.Context(), step.want, strings.Count(p.Log(), step.want)+3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, step.do())
+		must(t, p.waitLog(t.Context(), step.want, strings.Count(p.Log(), step.want)+3))
 	}
 }
 
@@ -35,19 +29,13 @@ func TestLimitedFiles(t *testing.T) {
 	t.Parallel()
 	const script = `while :; do if head -c 5000000 /dev/zero >"$0"/file 2>/dev/null; then echo written; else echo full; fi; sleep 0.02; done`
 	p := NewProcess(t.TempDir(), "limit", nil, "/bin/sh", "-c", script, t.TempDir())
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	defer p.Kill()
 	for _, step := range []struct {
 		do   func() error
 		want string
 	}{{func() error { return nil }, "written"}, {p.FillDisk, "full"}, {p.FreeDisk, "written"}} {
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.waitLog(t.Context(), step.want, strings.Count(p.Log(), step.want)+3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, step.do())
+		must(t, p.waitLog(t.Context(), step.want, strings.Count(p.Log(), step.want)+3))
 	}
 }

@@ -13,35 +13,21 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 	c, err := Start(t.Context(), Options{Dir: t.TempDir(), Program: "/bin/true", NATS: NATSOptions{Servers: 3, Secure: true}})
 	defer c.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	nc, err := c.NATS.connect(t.Context(), RoleCoordinator)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer nc.Close()
-	if err := queue.Setup(t.Context(), nc, queue.SetupConfig{Replicas: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{Replicas: 3}))
 	leader, err := c.NATS.StreamLeader(t.Context(), StreamWork)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := c.NATS.Servers[leader]
 	server.Kill()
 	if server.Running() {
 		t.Errorf("%s still runs after Kill", server.Name)
 	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.NATS.Ready(t.Context(), leader); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.NATS.DeleteStream(t.Context(), StreamWork); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start())
+	must(t, c.NATS.Ready(t.Context(), leader))
+	must(t, c.NATS.DeleteStream(t.Context(), StreamWork))
 	// A server that answers may learn of the deletion a little later than the one that made it.
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		all, err := c.NATS.Streams(t.Context())

@@ -18,28 +18,20 @@ func item(t *testing.T, output, id, name string, data byte, grey uint8) {
 	t.Helper()
 	r := manifest.Result{Item: manifest.Item{ID: id, Name: name, Task: "hdr", Method: "ddiff"}, Outcome: manifest.OutcomeDone}
 	result, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img := image.NewNRGBA(image.Rect(0, 0, 4, 4))
 	for i := range img.Pix {
 		img.Pix[i] = 255
 	}
 	img.SetNRGBA(2, 1, color.NRGBA{grey, 100, 100, 255})
 	var picture bytes.Buffer
-	if err := png.Encode(&picture, img); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&picture, img))
 	for file, content := range map[string][]byte{
 		manifest.FileResult: result, manifest.FileData: {data}, manifest.FileRestored: picture.Bytes(),
 	} {
 		path := filepath.Join(output, manifest.ItemKey(id, file))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, content, 0o644))
 	}
 }
 

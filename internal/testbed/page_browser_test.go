@@ -73,9 +73,7 @@ func axe(t *testing.T) string {
 		}
 	}
 	text, err := os.ReadFile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

@@ -8,9 +8,7 @@ import (
 // TestScaleModel runs twenty campaigns with a hundred simulated workers.
 func TestScaleModel(t *testing.T) {
 	var out bytes.Buffer
-	if err := runModel(t.Context(), small(modelOptions{program: program, keep: t.TempDir(), out: &out})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runModel(t.Context(), small(modelOptions{program: program, keep: t.TempDir(), out: &out})))
 	t.Logf("\n%s", out.String())
 	last := lastLine(out.String())
 	for name, want := range map[string]int{"campaigns": 20, "items": 2000, "workers": 100} {

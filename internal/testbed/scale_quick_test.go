@@ -14,9 +14,7 @@ import (
 // the measured figures: they detect defects, not slow machines.
 func TestScale(t *testing.T) {
 	var out bytes.Buffer
-	if err := runScale(t.Context(), quick(scaleOptions{keep: t.TempDir(), out: &out})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runScale(t.Context(), quick(scaleOptions{keep: t.TempDir(), out: &out})))
 	t.Logf("\n%s", out.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	m := regexp.MustCompile(`^items=(\d+) items_per_s=(\d+) rss_mib=(\d+) busy=(\d\.\d\d) p50_ms=(\d+) p99_ms=(\d+) idle_ratio=(\d\.\d\d) campaign_mib=(-?\d+\.\d) takeover_s=(\d+\.\d)$`).
@@ -39,9 +37,7 @@ func TestUsage(t *testing.T) {
 		t.Errorf("peak memory %d, error %v", peak, err)
 	}
 	before, err := processorTime(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for begin := time.Now(); time.Since(begin) < 10*time.Second; {
 		if after, err := processorTime(os.Getpid()); err != nil || after > before {
 			return

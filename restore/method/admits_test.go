@@ -19,9 +19,7 @@ func TestAdmits(t *testing.T) {
 			Method: "latent_ddiff", Preset: "ffhq", Task: "gaussian_deblur",
 			Values: map[string]parameter.Value{"mode": parameter.Word(mode), "gamma0": parameter.Number(8)},
 		}, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = method.LatentDDiff().Info().Admits(s, card)
 		if errors.Is(err, method.ErrSetting) != refused || refused && !strings.Contains(err.Error(), "ldm") {
 			t.Errorf("%s: %v", mode, err)

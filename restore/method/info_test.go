@@ -71,9 +71,7 @@ func wantDistinct(t *testing.T, names []string) {
 func TestDDiffNoise(t *testing.T) {
 	t.Parallel()
 	schedule, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const steps = 20
 	for rule, std := range map[string]func(l method.Level) float64{
 		"full": func(l method.Level) float64 { return 1 - l.Next },
@@ -82,13 +80,9 @@ func TestDDiffNoise(t *testing.T) {
 		s := resolve(t, method.Request{Method: "ddiff", Preset: "gradient", Task: operator.HDR, Steps: steps,
 			Values: map[string]parameter.Value{"sigma_rule": parameter.Word(rule), "t0": parameter.Number(300)}})
 		plan, err := method.DDiff().Plan(s, schedule, operator.Shape{Channels: 3, Height: 256, Width: 256})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		levels, err := method.Levels(schedule, steps)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, st := range plan {
 			want := 0.0
 			if levels[i].Time > 300 {

@@ -17,14 +17,10 @@ import (
 func plan(t *testing.T, m method.Method, steps int, values map[string]parameter.Value) ([]method.Step, []float64) {
 	t.Helper()
 	schedule, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := resolve(t, method.Request{Method: m.Info().Name, Preset: "natural", Task: operator.InpaintBox, Steps: steps, Values: values})
 	out, err := m.Plan(s, schedule, operator.Shape{Channels: 3, Height: 128, Width: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out, schedule.AlphaBar
 }
 

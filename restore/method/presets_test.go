@@ -24,16 +24,12 @@ func TestNaturalNamesItsPhotographs(t *testing.T) {
 	var want []string
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sum := sha256.Sum256(data)
 		want = append(want, hex.EncodeToString(sum[:]))
 	}
 	script, err := os.ReadFile("../../scripts/tuning-photographs.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var others []string
 	for _, line := range regexp.MustCompile(`(?m)^\s*([0-9a-f]{64})  \S+/\S+\.jpg$`).FindAllSubmatch(script, -1) {
 		others = append(others, string(line[1]))

@@ -12,17 +12,21 @@ import (
 	"ddiff/restore/prior"
 )
 
+// must ends the test with an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // published lays out the steps of a built-in method for 32×32 images and the linear schedule.
 func published(t *testing.T, name string, steps int, values map[string]parameter.Value) ([]method.Step, error) {
 	t.Helper()
 	m, err := method.Builtin().Find(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	schedule, err := prior.ParseSchedule("linear:1e-4:0.02:1000")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := resolve(t, method.Request{Method: name, Preset: "natural", Task: "toy", Steps: steps, Values: values})
 	return m.Plan(s, schedule, operator.Shape{Channels: 3, Height: 32, Width: 32})
 }
@@ -31,13 +35,9 @@ func published(t *testing.T, name string, steps int, values map[string]parameter
 func TestDPSPlan(t *testing.T) {
 	t.Parallel()
 	small, err := published(t, "dps", 10, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	large, err := published(t, "dps", 10, map[string]parameter.Value{"variance": parameter.Word("beta")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, st := range small {
 		if got := st.Scalars["scale"]; math.Abs(got-0.3*32/256) > 1e-12 {
 			t.Errorf("step %d: scale %g, want that of 256×256 images times 32/256", i+1, got)
@@ -59,9 +59,7 @@ func TestDAPSPlan(t *testing.T) {
 	t.Parallel()
 	const steps = 200
 	got, err := published(t, "daps", steps, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, st := range got {
 		levels := st.Lists["level"]
 		end := levels[len(levels)-1] * st.Lists["kept"][len(levels)-1]
@@ -100,9 +98,7 @@ func TestDAPSPlan(t *testing.T) {
 func TestDMPlugPlan(t *testing.T) {
 	t.Parallel()
 	got, err := published(t, "dmplug", 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(got) != 5000 {
 		t.Fatalf("%d steps, want 5000", len(got))
 	}

@@ -17,14 +17,10 @@ import (
 func TestPublishedPresets(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open("testdata/published.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	lines, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := []string{"method", "preset", "task", "parameter", "value", "source"}; !slices.Equal(lines[0], want) {
 		t.Fatalf("columns %v, want %v", lines[0], want)
 	}

@@ -20,9 +20,7 @@ const total = 1000
 func resolve(t *testing.T, r method.Request) method.Settings {
 	t.Helper()
 	s, err := method.Builtin().Resolve(r, total)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -96,9 +94,7 @@ func TestSettingsJSON(t *testing.T) {
 		`{"method":"ddiff","steps":2,"zeta":0.25,"a":1e-7}`,
 	} {
 		var s method.Settings
-		if err := json.Unmarshal([]byte(text), &s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &s))
 		if got, err := json.Marshal(s); err != nil || string(got) != text {
 			t.Errorf("%s, %v; want %s", got, err, text)
 		}

@@ -34,9 +34,7 @@ func TestDrawsNeverChange(t *testing.T) {
 		op := operator.Build(t, c.task, c.params, operator.Shape{Channels: 3, Height: 256, Width: 256})
 		h := sha256.New()
 		for i := range uint32(20) {
-			if err := binary.Write(h, binary.LittleEndian, op.Draw(noise.Key{i, 2, 3}).Data); err != nil {
-				t.Fatal(err)
-			}
+			must(t, binary.Write(h, binary.LittleEndian, op.Draw(noise.Key{i, 2, 3}).Data))
 		}
 		if got := hex.EncodeToString(h.Sum(nil))[:16]; got != c.want {
 			t.Errorf("%s %v: digest %s, want %s: the meaning of seeds has changed", c.task, c.params, got, c.want)

@@ -26,9 +26,7 @@ var small = operator.Shape{Channels: 1, Height: 8, Width: 8}
 func TestKernelOfEachImage(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Set{shifted(t).Definition("shift")}.New("shift", nil, small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const n = 3
 	x, k, seed := normal(n*64, 1, 1), normal(n*8, 2, 1), normal(n*64, 3, 1)
 	y, gradient, _ := evaluate(t, op, n, x, seed, seed, k)
@@ -63,13 +61,9 @@ func TestFileWithGradient(t *testing.T) {
 	t.Parallel()
 	f := shifted(t)
 	data, err := f.WithGradient(small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m, err := modelfile.ReadModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, p := range append(m.Inputs(), m.Outputs()...) {
 		names = append(names, p.Name)
@@ -86,9 +80,7 @@ func TestFileWithGradient(t *testing.T) {
 func TestForwardSizes(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Set{shifted(t).Definition("shift")}.New("shift", nil, small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := operator.Forwards(t, op)
 	for want, c := range map[string][2]int{
 		"input 1 has 63 elements, want 64": {63, 8}, "input 2 has 9 elements, want 8": {64, 9}, "": {64, 8},

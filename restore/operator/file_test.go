@@ -21,24 +21,28 @@ import (
 	"ddiff/restore/parameter"
 )
 
+// must ends the test with an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // fileOf returns the bytes of an operator file. build adds the outputs for the images x.
 func fileOf(t *testing.T, opset int, x []int, card map[string]string, build func(g *onnx.Graph, x onnx.Value)) []byte {
 	t.Helper()
 	g := onnx.NewGraph(opset)
 	build(g, g.Input("x", onnx.Float, x...))
 	data, err := g.Marshal("own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return onnxtest.WithMetadata(t, data, card)
 }
 
 func load(t *testing.T, data []byte) *operator.File {
 	t.Helper()
 	f, err := operator.Load("own.onnx", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -77,23 +81,17 @@ func TestFile(t *testing.T) {
 	set := append(operator.Builtin(), f.Definition("halves"))
 	shape := operator.Shape{Channels: 3, Height: 16, Width: 16}
 	op, err := set.New("halves", map[string]float64{"gain": 1.5}, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(op.Measurement, []int{3, 16, 8}) || op.Own != f || op.Baseline(make([]float32, 384)) != nil {
 		t.Errorf("measurement %v, own %v", op.Measurement, op.Own)
 	}
 	rt := onnxtest.Runtime(t)
 	fw, err := operator.NewForward(rt, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer fw.Close()
 	x := normal(shape.Size(), 3, 0.4)
 	y, err := fw.Apply(t.Context(), x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, v := range y {
 		if want := 1.5 * math.Exp(float64(x[i/8*16+i%8])); !(math.Abs(float64(v)-want) <= 1e-5*want) {
 			t.Fatalf("y[%d] is %v, want %v", i, v, want)
@@ -147,9 +145,7 @@ func TestFileOutline(t *testing.T) {
 func bkse(t *testing.T) *operator.File {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "bkse.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return load(t, data)
 }
 
@@ -157,14 +153,10 @@ func bkse(t *testing.T) *operator.File {
 func TestExportedBlur(t *testing.T) {
 	t.Parallel()
 	f, rt := bkse(t), onnxtest.Runtime(t)
-	if err := f.Verify(t.Context(), rt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Verify(t.Context(), rt))
 	set := operator.Set{f.Definition("blur")}
 	op, err := set.New("blur", nil, operator.Shape{Channels: 3, Height: 128, Width: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if dims := op.ParameterDims(5); !slices.Equal(dims, []int{5, 4, 1, 2}) {
 		t.Errorf("draws %v", dims)
 	}
@@ -203,9 +195,7 @@ func TestBlurWithoutGradient(t *testing.T) {
 	t.Parallel()
 	whole, rt := bkse(t), onnxtest.Runtime(t)
 	data, err := os.ReadFile(filepath.Join("testdata", "bkse.onnx"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plain := load(t, withoutGradient(t, data))
 	if plain.Differentiates || !whole.Differentiates || plain.SHA256 == whole.SHA256 {
 		t.Fatalf("%v, %v", plain.Differentiates, whole.Differentiates)
@@ -213,9 +203,7 @@ func TestBlurWithoutGradient(t *testing.T) {
 	var gradients [2][]float32
 	for i, f := range []*operator.File{whole, plain} {
 		op, err := operator.Set{f.Definition("blur")}.New("blur", nil, operator.Shape{Channels: 3, Height: 128, Width: 128})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 2e-3) {
 			t.Errorf("gradient %+v, %v", r, err)
 		}
@@ -231,9 +219,7 @@ func TestBlurWithoutGradient(t *testing.T) {
 func withoutGradient(t *testing.T, data []byte) []byte {
 	t.Helper()
 	m := &onnxpb.ModelProto{}
-	if err := proto.Unmarshal(data, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, proto.Unmarshal(data, m))
 	back := map[string]bool{"w": true}
 	m.Graph.Node = slices.DeleteFunc(m.Graph.Node, func(n *onnxpb.NodeProto) bool { // the nodes are in order
 		depends := slices.ContainsFunc(n.Input, func(in string) bool { return back[in] })
@@ -245,18 +231,14 @@ func withoutGradient(t *testing.T, data []byte) []byte {
 	drop := func(v *onnxpb.ValueInfoProto) bool { return v.Name == "w" || v.Name == "gx" }
 	m.Graph.Input, m.Graph.Output = slices.DeleteFunc(m.Graph.Input, drop), slices.DeleteFunc(m.Graph.Output, drop)
 	data, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
 func TestKernelDeviation(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Set{bkse(t).Definition("blur")}.New("blur", nil, operator.Shape{Channels: 3, Height: 1024, Width: 1024})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := 0.0
 	all := op.Draw(noise.Key{1}).Data
 	for _, v := range all {
@@ -367,9 +349,7 @@ func TestWrongGradient(t *testing.T) {
 		g.Output("gx", g.Neg(g.Add(w, w)))
 	}))
 	op, err := operator.Set{f.Definition("wrong")}.New("wrong", nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t)); !errors.Is(err, operator.ErrGradient) || !(r.Error >= 1) {
 		t.Errorf("%+v, %v", r, err)
 	}

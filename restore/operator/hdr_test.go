@@ -39,17 +39,13 @@ func TestHDRRecover(t *testing.T) {
 	}{"gradient": {gradient, 0}, "recover": {recovered, limit}} {
 		got := evaluateGraph(t, both, []int{2, 1, 8, 8}, func(g *onnx.Graph, v onnx.Value) onnx.Value {
 			applied, err := op.Apply(g, g.Slice(v, 0, 0, 1), onnx.Value{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r := g.Minus(g.Slice(v, 0, 1, 2), applied.Y)
 			out, err := applied.Gradient(r)
 			if c.limit > 0 {
 				out, err = applied.Recover(r, r, c.limit)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return out
 		})
 		for i, want := range c.want {
@@ -68,13 +64,9 @@ func TestRecoverWithoutSaturation(t *testing.T) {
 	x[0] = 3
 	got := evaluateGraph(t, x, op.Image.Dims(1), func(g *onnx.Graph, v onnx.Value) onnx.Value {
 		applied, err := op.Apply(g, v, onnx.Value{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out, err := applied.Recover(v, v, 0.2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return out
 	})
 	if !slices.Equal(got, x) {

@@ -21,13 +21,9 @@ import (
 func decodeFile(t *testing.T, path string) *raster.Image {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	img, err := raster.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return img
 }
 
@@ -41,14 +37,10 @@ func jpegOperator(t *testing.T, shape operator.Shape, quality, subsampling int) 
 func compress(t *testing.T, x *raster.Image, quality, subsampling int) []float32 {
 	t.Helper()
 	f, err := operator.NewForward(onnxtest.Runtime(t), jpegOperator(t, operator.Shape{Channels: x.Channels, Height: x.Height, Width: x.Width}, quality, subsampling))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	y, err := f.Apply(t.Context(), x.Pix, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return y
 }
 
@@ -111,13 +103,9 @@ func TestJPEGAgainstGo(t *testing.T) {
 		for _, quality := range []int{1, 10, 50, 90, 100} {
 			for _, source := range []image.Image{colour, grey} {
 				var file bytes.Buffer
-				if err := jpeg.Encode(&file, source, &jpeg.Options{Quality: quality}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, jpeg.Encode(&file, source, &jpeg.Options{Quality: quality}))
 				want, err := raster.Decode(file.Bytes())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				x, n := raster.New(3, size.Y, size.X), size.X*size.Y
 				for i := range n {
 					r, g, b, _ := source.At(i%size.X, i/size.X).RGBA()
@@ -228,9 +216,7 @@ func TestStatedByJPEG(t *testing.T) {
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := read(data)
 		if text := fmt.Sprintf("_%g_%g.jpg", got.Params["quality"], got.Params["subsampling"]); err != nil || got.Inexact != "" || !strings.HasSuffix(file, text) {
 			t.Errorf("%s: %+v, %v", file, got, err)
@@ -239,9 +225,7 @@ func TestStatedByJPEG(t *testing.T) {
 	for quality := 1; quality <= 100; quality++ {
 		var colour, grey bytes.Buffer
 		for buf, img := range map[*bytes.Buffer]image.Image{&colour: image.NewRGBA(image.Rect(0, 0, 8, 8)), &grey: image.NewGray(image.Rect(0, 0, 8, 8))} {
-			if err := jpeg.Encode(buf, img, &jpeg.Options{Quality: quality}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, jpeg.Encode(buf, img, &jpeg.Options{Quality: quality}))
 			got, err := read(buf.Bytes())
 			if err != nil || got.Inexact != "" || got.Params["quality"] != float64(quality) {
 				t.Errorf("quality %d: %+v, %v", quality, got, err)

@@ -16,9 +16,7 @@ import (
 func given(t *testing.T) operator.Set {
 	t.Helper()
 	d, err := operator.Builtin().Definition(operator.GaussianDeblur, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return operator.Set{d}
 }
 
@@ -80,20 +78,14 @@ func TestGivenKernel(t *testing.T) {
 		t.Run(fmt.Sprint(c.shape, c.size), func(t *testing.T) {
 			t.Parallel()
 			op, err := given(t).New(operator.GaussianDeblur, nil, c.shape)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			k := lopsided(c.size)
 			draw, err := op.Encode(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			f := operator.Forwards(t, op)
 			x := normal(c.shape.Size(), 3, 1)
 			y, err := f.Apply(t.Context(), x, draw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			worst, n := 0.0, 0
 			correlated(x, c.shape, k, func(visit func(c, i, j int, y float64)) {
 				for i := 0; i < len(y); i += c.every {
@@ -123,24 +115,16 @@ func TestKernelOrientation(t *testing.T) {
 	for name, set := range map[string]operator.Set{operator.GaussianDeblur: given(t), operator.MotionDeblur: nil, operator.NonlinearDeblur: nil} {
 		for _, shape := range []operator.Shape{shape, {Channels: 1, Height: 1026, Width: 32}} {
 			op, err := set.New(name, nil, shape)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			draw, err := op.Encode(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			x := slices.Repeat([]float32{-1}, shape.Size()) // black
 			f := operator.Forwards(t, op)
 			dark, err := f.Apply(t.Context(), x, draw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			x[at*shape.Width+at] = 0
 			y, err := f.Apply(t.Context(), x, draw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var lit []int
 			for i := range y {
 				if y[i]-dark[i] > 0.02 {
@@ -179,16 +163,12 @@ func TestGivenDefinition(t *testing.T) {
 		t.Errorf("the standard deviation of a given kernel: error %v", err)
 	}
 	plain, err := all.New(operator.GaussianDeblur, nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := plain.Encode(lopsided(3)); !errors.Is(err, operator.ErrParam) || plain.ParameterDims(1) != nil {
 		t.Errorf("a kernel for the Gaussian operator: error %v", err)
 	}
 	own, err := set.New(operator.GaussianDeblur, nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := own.SVD(); !errors.Is(err, operator.ErrNoSVD) {
 		t.Errorf("decomposition: error %v", err)
 	}

@@ -73,9 +73,7 @@ func TestScaleMaskRefusals(t *testing.T) {
 	}
 	// The only observed row of a larger mask lies between the centres.
 	thin, err := op.ScaleMask(maskOf(64, 32, func(row, _ int) bool { return row == 0 }), 16, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := op.Encode(thin); !errors.Is(err, operator.ErrParam) || !strings.Contains(err.Error(), "no pixel is observed") {
 		t.Errorf("without an observed pixel: %v", err)
 	}

@@ -126,9 +126,7 @@ func TestMeasureWithPhotons(t *testing.T) {
 	op := operator.Build(t, "denoise", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	f := operator.Forwards(t, op)
 	y, err := f.Measure(context.Background(), make([]float32, 3*16*16), nil, operator.Noise{Photons: 8}, noise.Key{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, v := range y {
 		if c := (v + 1) * 4; c != float32(math.Trunc(float64(c))) || c < 0 {
 			t.Fatalf("entry %d is %v, no count of photons", i, v)

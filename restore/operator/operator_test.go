@@ -34,22 +34,16 @@ func evaluate(t *testing.T, op *operator.Operator, n int, v, seed, y, draws []fl
 		data = append(data, draws)
 	}
 	applied, err := op.Apply(g, in[0], p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := applied.Y
 	j, err := applied.Gradient(in[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := op.Weighted(g, g.Minus(in[2], a), p)
 	norm := g.Norm(r)
 	shape := append([]int{n}, 1, 1, 1)
 	unit := g.Neg(g.Div(op.Weighted(g, r, p), g.Max(g.Reshape(norm, shape...), g.Scalar(1e-12))))
 	d, err := applied.Gradient(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	res := onnxtest.Compute(t, g, in, []onnx.Value{a, j, d}, data...)
 	return res[0], res[1], res[2]
 }
@@ -60,13 +54,9 @@ func readNPY(t *testing.T, dir, name string) *raster.Array {
 	if os.IsNotExist(err) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := raster.DecodeNPY(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -91,16 +81,12 @@ func TestAgainstTorch(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			raw, err := os.ReadFile(filepath.Join(dir, "case.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var c struct {
 				Task   string
 				Params map[string]float64
 			}
-			if err := json.Unmarshal(raw, &c); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(raw, &c))
 			v := readNPY(t, dir, "v")
 			n, shape := v.Shape[0], operator.Shape{Channels: v.Shape[1], Height: v.Shape[2], Width: v.Shape[3]}
 			if c.Task == "inpaint" {
@@ -122,9 +108,7 @@ func TestAgainstTorch(t *testing.T) {
 				h, w := a.Shape[2], a.Shape[3]
 				for i := range n {
 					p, err := op.Encode(&operator.Draw{Name: name, Dims: []int{h, w}, Data: a.Data[i*h*w : (i+1)*h*w]})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					draws = append(draws, p...)
 				}
 			}
@@ -187,9 +171,7 @@ func encoded(t *testing.T, op *operator.Operator, n int) []float32 {
 	var out []float32
 	for i := range n {
 		p, err := op.Encode(op.Draw(noise.Key{uint32(i + 1)}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, p...)
 	}
 	return out
@@ -313,9 +295,7 @@ func TestForwardMatchesBatch(t *testing.T) {
 				draw = p[len(p)/2:]
 			}
 			got, err := f.Measure(context.Background(), x[shape.Size():], draw, operator.Noise{Sigma: 0.05}, noise.Key{1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			e := make([]float32, len(got))
 			noise.Normal(e, noise.Key{1}, noise.Measurement, 0, 0.05)
 			for i := range got {

@@ -22,9 +22,7 @@ func greyPNG(t *testing.T, levels [2][3]uint8) []byte {
 		}
 	}
 	var out bytes.Buffer
-	if err := png.Encode(&out, img); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&out, img))
 	return out.Bytes()
 }
 
@@ -33,9 +31,7 @@ func TestReadDraw(t *testing.T) {
 	t.Parallel()
 	array := func(shape ...int) []byte {
 		data, err := raster.EncodeNPY(shape, []float32{0.25, 2, 0, 1, 0.5, -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	values := []float32{0.25, 2, 0, 1, 0.5, -1}

@@ -14,14 +14,10 @@ import (
 // of a single thread bit by bit. At this size the runtime divides the operations among its threads.
 func TestMeasurementIsReproducible(t *testing.T) {
 	single, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer single.Close()
 	several, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer several.Close()
 	shape := operator.Shape{Channels: 3, Height: 128, Width: 128}
 	var key noise.Key
@@ -30,21 +26,15 @@ func TestMeasurementIsReproducible(t *testing.T) {
 	for _, d := range operator.Builtin() {
 		op := operator.Build(t, d.Name, nil, shape)
 		draw, err := op.Encode(op.Draw(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		measure := func(rt *onnxruntime.Runtime, times int) [][]float32 {
 			f, err := operator.NewForward(rt, op)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer f.Close()
 			var out [][]float32
 			for range times {
 				y, err := f.Measure(t.Context(), x, draw, operator.Noise{Sigma: 0.05}, key)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				out = append(out, slices.Clone(y))
 			}
 			return out

@@ -18,9 +18,7 @@ func TestImageShape(t *testing.T) {
 		for _, image := range append(shapes, operator.Shape{Channels: 3, Height: 256, Width: 272}) {
 			image = suited(name, image)
 			op, err := set.New(name, nil, image)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got, err := set.ImageShape(name, nil, op.Measurement); err != nil || got != image {
 				t.Errorf("%s: image %v of a measurement %v, want %v, error %v", name, got, op.Measurement, image, err)
 			}

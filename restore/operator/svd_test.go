@@ -39,9 +39,7 @@ func checkSVD(t *testing.T, op *operator.Operator) {
 	t.Helper()
 	const n = 2
 	d, err := op.SVD()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shape := op.Image
 	x, y, draws := normal(n*shape.Size(), 1, 1), normal(n*op.MeasurementSize(), 2, 1), encoded(t, op, n)
 	g := onnx.NewGraph(onnx.DefaultOpset)
@@ -53,9 +51,7 @@ func checkSVD(t *testing.T, op *operator.Operator) {
 		in, data = append(in, p), append(data, draws)
 	}
 	a, err := op.Apply(g, in[0], p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	spectrum, values := d.Vt(g, in[0]), d.Values(g, p, 0)
 	left := d.Ut(g, in[1])
 	got := outputs(t, g, in, data, map[string]onnx.Value{
@@ -97,9 +93,7 @@ func TestSVDLimit(t *testing.T) {
 	shape := operator.Shape{Channels: 1, Height: 64, Width: 64}
 	op := operator.Build(t, operator.GaussianDeblur, map[string]float64{"std": 12}, shape)
 	d, err := op.SVD()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const least = 0.03
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	one := g.Input("one", onnx.Float, 1, 1, 1, 1)
@@ -126,9 +120,7 @@ func TestSVDPairs(t *testing.T) {
 	t.Parallel()
 	op := operator.Build(t, operator.SuperResolution, nil, operator.Shape{Channels: 1, Height: 16, Width: 24})
 	d, err := op.SVD()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	one := g.Input("one", onnx.Float, 1, 1, 1, 1)
 	pairs := 0

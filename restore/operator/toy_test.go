@@ -66,30 +66,22 @@ func TestOperatorOutsideThePackage(t *testing.T) {
 		t.Error("exposure 3 is out of range")
 	}
 	op, err := set.New("colour_filter", nil, shape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rt, key := onnxtest.Runtime(t), noise.Key{5}
 	if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 1e-3) {
 		t.Errorf("gradient %+v, %v", r, err)
 	}
 	draw, err := op.Encode(op.Draw(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := operator.NewForward(rt, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	x := make([]float32, shape.Size())
 	for i := range x {
 		x[i] = float32(i%shape.Width)/16 - 1
 	}
 	y, err := f.Measure(t.Context(), x, draw, operator.Noise{Sigma: 0.01}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if b := op.Baseline(y); b == nil || len(b.Pix) != shape.Size() {
 		t.Errorf("baseline %v", b)
 	}
@@ -98,31 +90,19 @@ func TestOperatorOutsideThePackage(t *testing.T) {
 	}
 
 	p, err := prior.Open(prior.Bundled)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request := method.Request{Method: "ddiff", Preset: "natural", Task: operator.SuperResolution, Steps: 20}
 	settings, err := method.Builtin().Resolve(request, p.Schedule.Steps())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run, err := method.NewRun(method.DDiff(), settings, p, op)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := solver.New(rt, run, 1, solver.Build{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.Close()
 	answers, err := s.Solve(t.Context(), []solver.Problem{{Y: y, Draw: draw, Key: key}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := f.Apply(t.Context(), answers[0].X, draw)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if e := relative(again, y); !(e <= 0.3) {
 		t.Errorf("A of the restored image differs from y by %.2g", e)
 	}

@@ -27,20 +27,14 @@ func TestAgainstTorch(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, data []byte, err error) {
 		t.Helper()
-		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, name), data, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.WriteFile(filepath.Join(dir, name), data, 0o644)))
 	}
 	net, err := load(t, cfg).Compile(onnxtest.Runtime(t), 1, cfg.Size, cfg.Size, onnxruntime.FP32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer net.Close()
 	noise.Normal(net.X.F32, noise.Key{1}, noise.Start, 0, 1)
 	net.T.I64[0] = 250
-	if err := net.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, net.Run(t.Context()))
 	for name, tensor := range map[string]*onnxruntime.Tensor{"x.npy": net.X, "y.npy": net.Y} {
 		data, err := raster.EncodeNPY(tensor.Dims(), tensor.F32)
 		write(name, data, err)
@@ -51,16 +45,10 @@ func TestAgainstTorch(t *testing.T) {
 	})
 	write("network.json", data, err)
 	n, err := randomnet.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	weights, err := os.Create(filepath.Join(dir, "weights.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(n.WriteSafetensors(weights), weights.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(n.WriteSafetensors(weights), weights.Close()))
 	cmd := exec.CommandContext(t.Context(), cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3"), "-m", "ddiff_torch.unet_bench", "--network", dir,
 		"--device", device, "--batches", "1,4,8,16", "--seconds", "0")
 	cmd.Dir, cmd.Stderr = filepath.Join("..", "..", "..", "tools"), os.Stderr
@@ -68,9 +56,7 @@ func TestAgainstTorch(t *testing.T) {
 	var got struct {
 		MaxAbs float64 `json:"max_abs"`
 	}
-	if err := errors.Join(err, json.Unmarshal(out, &got)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, json.Unmarshal(out, &got)))
 	t.Logf("%s", out)
 	if !(got.MaxAbs > 0 && got.MaxAbs < 1e-3) {
 		t.Errorf("the outputs differ by %g", got.MaxAbs)
