@@ -34,15 +34,9 @@ func (toyMethod) Plan(s method.Settings, schedule prior.Schedule, _ operator.Sha
 	return out, err
 }
 
-func (toyMethod) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
-	z, err := b.Clean(b.State("image"))
-	if err != nil {
-		return method.Next{}, err
-	}
-	pull, norm, err := b.Pull(z, b.Planned("rate"), method.GradientSquared)
-	if err != nil {
-		return method.Next{}, err
-	}
+func (toyMethod) Step(b *method.Builder, _ method.Settings) method.Next {
+	z := b.Clean(b.State("image"))
+	pull, norm := b.Pull(z, b.Planned("rate"), method.GradientSquared)
 	next := b.Add(b.Mul(b.Add(z, pull), b.Planned("of_clean")), b.Mul(b.State("image"), b.Planned("of_image")))
-	return method.Next{State: map[string]onnx.Value{"image": next}, Curves: map[string]onnx.Value{"toy_norm": norm}}, nil
+	return method.Next{State: map[string]onnx.Value{"image": next}, Curves: map[string]onnx.Value{"toy_norm": norm}}
 }

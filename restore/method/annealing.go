@@ -91,25 +91,19 @@ func (a annealed) step() Step {
 }
 
 // flow solves the probability-flow ODE from v by Euler's method in sub steps, through the levels of an annealed step.
-func (b *Builder) flow(v onnx.Value, sub int) (onnx.Value, error) {
+func (b *Builder) flow(v onnx.Value, sub int) onnx.Value {
 	for k := range sub {
 		i := b.Index(k)
-		clean, err := denoise(b, v, b.Moment("ode", i), b.Listed("level", i), b.Listed("input", i))
-		if err != nil {
-			return onnx.Value{}, err
-		}
+		clean := denoise(b, v, b.Moment("ode", i), b.Listed("level", i), b.Listed("input", i))
 		v = b.Add(clean, b.Mul(b.Minus(v, clean), b.Listed("kept", i)))
 	}
-	return v, nil
+	return v
 }
 
 // denoise returns the prior's clean image or latent of v = x + level·ε, not clipped. input is 1/√(1+level²), which brings v to the scale
 // of x_t; the time is the schedule's nearest to the level.
-func denoise(b *Builder, v onnx.Value, at Moment, level, input onnx.Value) (onnx.Value, error) {
+func denoise(b *Builder, v onnx.Value, at Moment, level, input onnx.Value) onnx.Value {
 	scaled := b.Mul(v, input)
-	clean, err := b.unclipped(scaled, at)
-	if err != nil {
-		return onnx.Value{}, err
-	}
-	return b.Minus(v, b.Mul(b.NoiseOf(scaled, clean, at), level)), nil
+	clean := b.unclipped(scaled, at)
+	return b.Minus(v, b.Mul(b.NoiseOf(scaled, clean, at), level))
 }

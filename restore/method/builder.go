@@ -9,7 +9,8 @@ import (
 )
 
 // Builder builds the graph of one step for a batch of N images. It embeds the graph, so a step uses all its
-// operations beside the parts that methods share.
+// operations beside the parts that methods share. An operation of a Builder that fails, such as a gradient without a rule, ends
+// the building of the step, and [Run.Build] returns the error.
 type Builder struct {
 	*onnx.Graph
 	run *Run
@@ -18,6 +19,22 @@ type Builder struct {
 	tally *tally
 	times int    // how often the graph runs in a step
 	flag  string // of the steps that compute it, see [Builder.When]; empty: all
+}
+
+// failure is the panic by which an error ends the building of a step.
+type failure struct{ error }
+
+// built returns v, unless the error ends the building of the step.
+func built[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// fail ends the building of the step.
+func (b *Builder) fail(format string, args ...any) {
+	panic(failure{fmt.Errorf("method %s: %s", b.run.Info.Name, fmt.Sprintf(format, args...))})
 }
 
 // Inputs are the graph values that a step reads.
@@ -93,37 +110,35 @@ func (b *Builder) drawIndex(name string) int {
 }
 
 // Decode returns the images of latents.
-func (b *Builder) Decode(z onnx.Value) (onnx.Value, error) {
+func (b *Builder) Decode(z onnx.Value) onnx.Value {
 	return b.autoencode(z, b.run.Prior.Space().Decode)
 }
 
 // Encode returns the latents of images.
-func (b *Builder) Encode(x onnx.Value) (onnx.Value, error) {
+func (b *Builder) Encode(x onnx.Value) onnx.Value {
 	return b.autoencode(x, b.run.Prior.Space().Encode)
 }
 
-func (b *Builder) autoencode(in onnx.Value, stage func(*onnx.Graph, onnx.Value) (onnx.Value, error)) (onnx.Value, error) {
-	out, err := stage(b.Graph, in)
-	if err == nil && b.run.Prior.Space().Latent() {
+func (b *Builder) autoencode(in onnx.Value, stage func(*onnx.Graph, onnx.Value) (onnx.Value, error)) onnx.Value {
+	out := built(stage(b.Graph, in))
+	if b.run.Prior.Space().Latent() {
 		b.pass(in, out, Cost{Autoencoder: 1}, Cost{AutoencoderBackward: 1})
 	}
-	return out, err
+	return out
 }
 
 // Residual returns y − A(x) of images x over the observed entries, in the shape of y.
-func (b *Builder) Residual(x onnx.Value) (onnx.Value, error) {
-	_, r, err := b.residual(x)
-	return r, err
+func (b *Builder) Residual(x onnx.Value) onnx.Value {
+	_, r := b.residual(x)
+	return r
 }
 
 // residual returns A(x) and the residual.
-func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value, err error) {
+func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value) {
 	op := b.run.Operator
-	if a, err = op.Apply(b.Graph, x, b.in.Mask); err != nil {
-		return a, r, err
-	}
+	a = built(op.Apply(b.Graph, x, b.in.Mask))
 	b.applied(x, a.Y)
-	return a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask), nil
+	return a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask)
 }
 
 // The gradients of the data term.
@@ -135,17 +150,14 @@ const (
 
 // Pull returns a gradient step of the data term, −γ·∇ at the images v, and ‖y − A(v)‖ per image, shape [N]. The gradient
 // is GradientNorm, GradientSquared or GradientUnit, per image over the observed entries. At a zero residual it is zero.
-func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
+func (b *Builder) Pull(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value) {
 	return b.PullBack(v, gamma, gradient, 0)
 }
 
 // PullBack is Pull with a gradient that also passes at saturated entries of A(v), see [operator.Applied.Recover]. With a limit of 0
 // it is Pull.
-func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) (pull, norm onnx.Value, err error) {
-	a, r, err := b.residual(v)
-	if err != nil {
-		return pull, norm, err
-	}
+func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) (pull, norm onnx.Value) {
+	a, r := b.residual(v)
 	norm = b.Norm(r)
 	// −∇ is Jᵀ·W·r over the norm, or twice Jᵀ·W·r. A unit gradient has the direction of both.
 	var factor onnx.Value
@@ -159,15 +171,15 @@ func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) 
 	}
 	seed := b.run.Operator.Weighted(b.Graph, b.perImage(r, factor), b.in.Mask)
 	if limit > 0 {
-		pull, err = a.Recover(seed, r, float32(limit))
+		pull = built(a.Recover(seed, r, float32(limit)))
 	} else {
-		pull, err = a.Gradient(seed)
+		pull = built(a.Gradient(seed))
 	}
 	b.spend(Cost{Operator: 1})
-	if gradient == GradientUnit && err == nil {
+	if gradient == GradientUnit {
 		pull = b.unit(pull, gamma)
 	}
-	return pull, norm, err
+	return pull, norm
 }
 
 // tiny bounds a norm below, where a quotient divides by it: a zero vector over its norm is zero.
@@ -189,18 +201,13 @@ func asItems(b *Builder, v onnx.Value, rank int) onnx.Value {
 }
 
 // PullLatent is Pull at the latents v, for ‖y − A(D(v))‖ with the prior's decoder D.
-func (b *Builder) PullLatent(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value, err error) {
-	images, err := b.Decode(v)
-	if err != nil {
-		return pull, norm, err
-	}
-	if pull, norm, err = b.Pull(images, gamma, gradient); err != nil {
-		return pull, norm, err
-	}
-	if pull, err = b.Gradient(images, v, pull); err == nil && gradient == GradientUnit {
+func (b *Builder) PullLatent(v, gamma onnx.Value, gradient string) (pull, norm onnx.Value) {
+	images := b.Decode(v)
+	pull, norm = b.Pull(images, gamma, gradient)
+	if pull = b.Gradient(images, v, pull); gradient == GradientUnit {
 		pull = b.unit(pull, gamma) // of the gradient by the latent
 	}
-	return pull, norm, err
+	return pull, norm
 }
 
 // Zeros returns a zero for each image, shape [N].

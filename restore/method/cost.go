@@ -58,14 +58,14 @@ func (b *Builder) spend(c Cost) { b.tally.costs[b.flag] = b.tally.costs[b.flag].
 
 // Gradient adds the vector-Jacobian product Jᵀ·seed of the expression from x to y, see [onnx.Graph.Gradient], and counts the
 // backward passes through network, operator and autoencoder.
-func (b *Builder) Gradient(y, x, seed onnx.Value) (onnx.Value, error) {
+func (b *Builder) Gradient(y, x, seed onnx.Value) onnx.Value {
 	for _, p := range b.tally.passes {
 		// The operator of denoise returns its input: no gradient passes through a call of it.
 		if p.in.Name != p.out.Name && b.Depends(p.in, x) && b.Depends(y, p.out) {
 			b.spend(p.backward)
 		}
 	}
-	return b.Graph.Gradient(y, x, seed)
+	return built(b.Graph.Gradient(y, x, seed))
 }
 
 // Cost returns the cost of the steps of one image, and of decoding its answer. It counts what the graph of a step computes, with

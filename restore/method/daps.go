@@ -93,73 +93,55 @@ func (daps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]S
 	return out, err
 }
 
-func (daps) Step(b *Builder, s Settings) (Next, error) {
-	clean, err := b.flow(b.Mul(b.State("x"), b.Planned("start")), int(s.Number("ode_steps")))
-	if err != nil {
-		return Next{}, err
-	}
+func (daps) Step(b *Builder, s Settings) Next {
+	clean := b.flow(b.Mul(b.State("x"), b.Planned("start")), int(s.Number("ode_steps")))
 	run := gradientChain
 	if s.Word("chain") == chainMH {
 		run = metropolis
 	}
-	w, norm, err := run(b, s, clean)
-	if err != nil {
-		return Next{}, err
-	}
+	w, norm := run(b, s, clean)
 	return Next{
 		State:  map[string]onnx.Value{"x": b.Add(w, b.Draw("noise"))},
 		Curves: map[string]onnx.Value{"data_norm": norm, "primal_norm": b.Norm(b.Minus(w, clean))},
-	}, nil
+	}
 }
 
 // gradientChain runs Langevin dynamics or Hamiltonian Monte Carlo from the clean image. It returns the last image and the data
 // norm of the one before.
-func gradientChain(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, err error) {
+func gradientChain(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value) {
 	hamiltonian := s.Word("chain") == chainHMC
 	m := b.Scalar(float32(s.Number("momentum")))
 	state := []onnx.Value{clean, b.Zeros()}
 	if hamiltonian {
 		state = append(state, b.Draw("velocity"))
 	}
-	last, err := b.Repeat(int(s.Number("chain_steps")), "chain", state, func(b *Builder, _, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+	last := b.Repeat(int(s.Number("chain_steps")), "chain", state, func(b *Builder, _, noise onnx.Value, state []onnx.Value) []onnx.Value {
 		w := state[0]
-		pull, norm, err := b.Pull(w, b.Planned("data"), GradientSquared)
-		if err != nil {
-			return nil, err
-		}
+		pull, norm := b.Pull(w, b.Planned("data"), GradientSquared)
 		change := b.Add(b.Add(pull, b.Mul(b.Minus(clean, w), b.Planned("tether"))), noise)
 		if !hamiltonian {
-			return []onnx.Value{b.Add(w, change), norm}, nil
+			return []onnx.Value{b.Add(w, change), norm}
 		}
 		change = b.Add(b.Mul(state[2], m), change)
-		return []onnx.Value{b.Add(w, change), norm, change}, nil
+		return []onnx.Value{b.Add(w, change), norm, change}
 	})
-	if err != nil {
-		return w, norm, err
-	}
-	return last[0], last[1], nil
+	return last[0], last[1]
 }
 
 // metropolis runs Metropolis-Hastings from the clean image. It returns the last image and its data norm. Float32 rounds the
 // energy of a large image by more than 1, which would decide on proposals; ‖a‖² − ‖b‖² = ⟨a − b, a + b⟩ gives their change.
-func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, err error) {
+func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value) {
 	n := clean.Dims[0]
 	// The normal distribution function makes uniform numbers of normal ones.
 	z := b.Transpose(b.Reshape(b.Draw("acceptance"), n, b.run.Operator.Image.Size()), 1, 0)
 	half := b.Scalar(0.5)
 	uniform := b.Add(b.Mul(b.Apply("Erf", onnx.Float, z.Dims, nil, b.Mul(z, b.Scalar(math.Sqrt2/2))), half), half)
-	r, err := b.Residual(clean)
-	if err != nil {
-		return w, norm, err
-	}
-	last, err := b.Repeat(int(s.Number("chain_steps")), "chain", []onnx.Value{clean, r},
-		func(b *Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+	r := b.Residual(clean)
+	last := b.Repeat(int(s.Number("chain_steps")), "chain", []onnx.Value{clean, r},
+		func(b *Builder, i, noise onnx.Value, state []onnx.Value) []onnx.Value {
 			w, r := state[0], state[1]
 			proposed := b.Add(w, noise)
-			residual, err := b.Residual(proposed)
-			if err != nil {
-				return nil, err
-			}
+			residual := b.Residual(proposed)
 			product := func(a, c onnx.Value) onnx.Value {
 				p := b.Mul(a, c)
 				return b.Reshape(b.ReduceSum(b.Reshape(p, n, p.Size()/n), 1), n)
@@ -173,12 +155,9 @@ func metropolis(b *Builder, s Settings, clean onnx.Value) (w, norm onnx.Value, e
 			choose := func(old, proposed onnx.Value) onnx.Value {
 				return b.Add(old, b.perImage(b.Minus(proposed, old), accept))
 			}
-			return []onnx.Value{choose(w, proposed), choose(r, residual)}, nil
+			return []onnx.Value{choose(w, proposed), choose(r, residual)}
 		})
-	if err != nil {
-		return w, norm, err
-	}
-	return last[0], b.Norm(last[1]), nil
+	return last[0], b.Norm(last[1])
 }
 
 const dapsCitation = "B. Zhang, W. Chu, J. Berner, C. Meng, A. Anandkumar, Y. Song: Improving Diffusion Inverse Problem Solving with " +

@@ -110,47 +110,32 @@ func ddimTimes(steps, n int) []int {
 	return out
 }
 
-func (dcdp) Step(b *Builder, s Settings) (Next, error) {
+func (dcdp) Step(b *Builder, s Settings) Next {
 	before := b.State("x")
 	still := b.Mul(before, b.Scalar(0))
 	rate := b.Scalar(float32(1 / float64(b.run.Operator.MeasurementSize())))
-	descended, err := b.Repeat(int(s.Number("csgm_num_iterations")), "", []onnx.Value{before, still},
-		func(b *Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			pull, _, err := b.Pull(state[0], b.Reshape(rate, 1), GradientSquared)
-			if err != nil {
-				return nil, err
-			}
+	descended := b.Repeat(int(s.Number("csgm_num_iterations")), "", []onnx.Value{before, still},
+		func(b *Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+			pull, _ := b.Pull(state[0], b.Reshape(rate, 1), GradientSquared)
 			velocity := b.Add(b.Mul(state[1], b.Planned("momentum")), pull)
-			return []onnx.Value{b.Add(state[0], b.Mul(velocity, b.Planned("lr"))), velocity}, nil
+			return []onnx.Value{b.Add(state[0], b.Mul(velocity, b.Planned("lr"))), velocity}
 		})
-	if err != nil {
-		return Next{}, err
-	}
 	consistent := descended[0]
-	r, err := b.Residual(consistent)
-	if err != nil {
-		return Next{}, err
-	}
+	r := b.Residual(consistent)
 	now := b.Now()
 	noisy := b.Add(b.Mul(consistent, now.Alpha), b.Mul(b.Draw("noise"), now.Sigma))
-	purified, err := b.Repeat(int(s.Number("ddim_num_iterations")), "", []onnx.Value{noisy},
-		func(b *Builder, i, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+	purified := b.Repeat(int(s.Number("ddim_num_iterations")), "", []onnx.Value{noisy},
+		func(b *Builder, i, _ onnx.Value, state []onnx.Value) []onnx.Value {
 			at := b.Moment("ddim", i)
-			z, err := b.CleanAt(state[0], at)
-			if err != nil {
-				return nil, err
-			}
+			z := b.CleanAt(state[0], at)
 			noise := b.NoiseOf(state[0], z, at)
-			return []onnx.Value{b.Add(b.Mul(z, b.Listed("next_alpha", i)), b.Mul(noise, b.Listed("next_sigma", i)))}, nil
+			return []onnx.Value{b.Add(b.Mul(z, b.Listed("next_alpha", i)), b.Mul(noise, b.Listed("next_sigma", i)))}
 		})
-	if err != nil {
-		return Next{}, err
-	}
 	return Next{
 		State: map[string]onnx.Value{"x": purified[0]},
 		Curves: map[string]onnx.Value{
 			"data_norm": b.Norm(r), "delta_consistency": b.Norm(b.Minus(consistent, before)),
 			"delta_purification": b.Norm(b.Minus(purified[0], consistent)),
 		},
-	}, nil
+	}
 }

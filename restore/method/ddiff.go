@@ -240,7 +240,7 @@ func proximalWeight(lambda, sigma float64, l Level) float64 {
 	return max(lambda*sigma*sigma/4*l.Alpha/(1-l.Alpha), 1e-30)
 }
 
-func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
+func (m ddiff) Step(b *Builder, s Settings) Next {
 	proximal := s.Word("data_step") == dataProximal
 	dual := m.dual && (!proximal || s.Number("dual") > 0) // else u is 0
 	x0 := b.State("x")                                    // x_t
@@ -249,20 +249,14 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 		if s.Word("start") == startFilled {
 			begin = b.Filled
 		}
-		rough, err := begin()
-		if err != nil {
-			return Next{}, err
-		}
+		rough := begin()
 		x0 = b.Add(b.Mul(x0, b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
 	}
 	xt := x0
 	if dual && !m.noisy {
 		xt = b.Add(x0, b.State("u"))
 	}
-	z, err := b.Clean(xt)
-	if err != nil {
-		return Next{}, err
-	}
+	z := b.Clean(xt)
 	v := z
 	if dual {
 		v = b.Minus(z, b.State("u"))
@@ -273,21 +267,14 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	}
 	var pull, dataNorm onnx.Value
 	if proximal {
-		pull, dataNorm, err = b.Proximal(v, b.Planned("rho"), int(s.Number("cg_steps")), limit)
+		pull, dataNorm = b.Proximal(v, b.Planned("rho"), int(s.Number("cg_steps")), limit)
 	} else {
-		pull, dataNorm, err = b.PullBack(v, b.Planned("gamma"), s.Word("gradient"), limit)
-	}
-	if err != nil {
-		return Next{}, err
+		pull, dataNorm = b.PullBack(v, b.Planned("gamma"), s.Word("gradient"), limit)
 	}
 	x := b.Add(v, pull)
 	if dual {
 		// The curve is that of z; without a dual variable v is z.
-		r, err := b.Residual(z)
-		if err != nil {
-			return Next{}, err
-		}
-		dataNorm = b.Norm(r)
+		dataNorm = b.Norm(b.Residual(z))
 	}
 
 	next := x
@@ -320,5 +307,5 @@ func (m ddiff) Step(b *Builder, s Settings) (Next, error) {
 	case m.dual:
 		out.State["u"] = b.State("u")
 	}
-	return out, nil
+	return out
 }

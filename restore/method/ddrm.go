@@ -80,11 +80,8 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	return out, nil
 }
 
-func (ddrm) Step(b *Builder, s Settings) (Next, error) {
-	d, err := b.SVD()
-	if err != nil {
-		return Next{}, err
-	}
+func (ddrm) Step(b *Builder, s Settings) Next {
+	d := b.SVD()
 	q := &spectral{
 		Builder: b, d: d, values: d.Values(s.Number("zero")), paired: d.Paired(), measured: d.Ut(b.in.Measurement),
 	}
@@ -92,20 +89,14 @@ func (ddrm) Step(b *Builder, s Settings) (Next, error) {
 
 	x := b.State("x")
 	xt := b.Add(x, b.Mul(b.Minus(q.start(x), x), b.Planned("first")))
-	z, noise, err := b.UnclippedAt(xt, b.Now())
-	if err != nil {
-		return Next{}, err
-	}
-	r, err := b.Residual(z)
-	if err != nil {
-		return Next{}, err
-	}
+	z, noise := b.UnclippedAt(xt, b.Now())
+	r := b.Residual(z)
 	return Next{
 		State: map[string]onnx.Value{"x": q.next(z, noise, s.Number("eta"), s.Number("eta_b")), "z_before": z},
 		Curves: map[string]onnx.Value{
 			"data_norm": b.Norm(r), "delta_z": b.Norm(b.Minus(z, b.State("z_before"))),
 		},
-	}, nil
+	}
 }
 
 // spectral is a step of DDRM: the singular values with their reciprocals, the coefficients on which y depends, and ỹ.

@@ -131,23 +131,14 @@ func quadraticLevels(s prior.Schedule, n int) ([]Level, error) {
 	return levelsAt(s, times), nil
 }
 
-func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
-	rough, err := b.Rough()
-	if err != nil {
-		return Next{}, err
-	}
+func (diffPIR) Step(b *Builder, s Settings) Next {
+	rough := b.Rough()
 	if op := b.run.Operator; op.Task == operator.InpaintBox || op.Task == operator.InpaintRandom {
 		rough = b.Add(rough, b.Minus(b.in.Mask, b.Scalar(1))) // unobserved pixels start black
 	}
 	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
-	z, err := b.Clean(xt)
-	if err != nil {
-		return Next{}, err
-	}
-	change, dataNorm, err := diffPIRChange(b, z, s.Word("data_step"))
-	if err != nil {
-		return Next{}, err
-	}
+	z := b.Clean(xt)
+	change, dataNorm := diffPIRChange(b, z, s.Word("data_step"))
 	x := b.Add(z, change)
 	next := b.Add(b.Add(b.Mul(x, b.Planned("next_of_x")), b.Mul(xt, b.Planned("next_of_xt"))), b.Draw("noise"))
 	return Next{
@@ -156,17 +147,18 @@ func (diffPIR) Step(b *Builder, s Settings) (Next, error) {
 			"data_norm": dataNorm, "primal_norm": b.Norm(change),
 			"delta_x": b.Norm(b.Minus(x, b.State("x_before"))), "delta_z": b.Norm(b.Minus(z, b.State("z_before"))),
 		},
-	}, nil
+	}
 }
 
 // diffPIRChange returns x − z of the data term, and ‖y − A(z)‖.
-func diffPIRChange(b *Builder, z onnx.Value, dataStep string) (change, norm onnx.Value, err error) {
+func diffPIRChange(b *Builder, z onnx.Value, dataStep string) (change, norm onnx.Value) {
 	if dataStep == dataAnalytic {
-		if change, norm, err = b.ProximalSVD(z, b.Planned("rho")); err == nil {
-			return change, norm, nil
-		}
-		if !errors.Is(err, operator.ErrNoSVD) {
-			return change, norm, fmt.Errorf("%w; set data_step: gradient", err)
+		d, err := b.run.Operator.SVD()
+		switch {
+		case err == nil:
+			return SVD{b, d}.Proximal(z, b.Planned("rho"))
+		case !errors.Is(err, operator.ErrNoSVD):
+			panic(failure{fmt.Errorf("%w; set data_step: gradient", err)})
 		}
 	}
 	return b.Pull(z, b.Planned("gamma"), GradientSquared)

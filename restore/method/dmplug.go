@@ -62,15 +62,12 @@ func (dmplug) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Ste
 	return out, nil
 }
 
-func (dmplug) Step(b *Builder, s Settings) (Next, error) {
+func (dmplug) Step(b *Builder, s Settings) Next {
 	seed, k := b.State("seed"), int(s.Number("ddim_steps"))
 	v := seed
 	for i := range k {
 		at := b.Moment("ddim", b.Index(i))
-		z, err := b.CleanAt(v, at)
-		if err != nil {
-			return Next{}, err
-		}
+		z := b.CleanAt(v, at)
 		if i == k-1 {
 			v = z
 			break
@@ -78,14 +75,8 @@ func (dmplug) Step(b *Builder, s Settings) (Next, error) {
 		next := b.Moment("ddim", b.Index(i+1))
 		v = b.Add(b.Mul(z, next.Alpha), b.Mul(b.NoiseOf(v, z, at), next.Sigma))
 	}
-	pull, norm, err := b.Pull(v, b.Scalar(1/float32(b.run.Operator.MeasurementSize())), GradientSquared)
-	if err != nil {
-		return Next{}, err
-	}
-	descent, err := b.Gradient(v, seed, pull)
-	if err != nil {
-		return Next{}, err
-	}
+	pull, norm := b.Pull(v, b.Scalar(1/float32(b.run.Operator.MeasurementSize())), GradientSquared)
+	descent := b.Gradient(v, seed, pull)
 	// The mean has the sign of the descent, not of the gradient.
 	mean := b.average(b.State("mean"), descent, adamBeta1, 1-adamBeta1)
 	square := b.average(b.State("square"), b.Mul(descent, descent), adamBeta2, 1-adamBeta2)
@@ -95,5 +86,5 @@ func (dmplug) Step(b *Builder, s Settings) (Next, error) {
 			"x": v, "seed": b.Add(seed, b.Mul(b.Div(mean, root), b.Planned("rate"))), "mean": mean, "square": square,
 		},
 		Curves: map[string]onnx.Value{"data_norm": norm, "gradient_norm": b.Norm(descent)},
-	}, nil
+	}
 }

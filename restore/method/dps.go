@@ -77,23 +77,14 @@ func (dps) Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]St
 	return out, err
 }
 
-func (dps) Step(b *Builder, _ Settings) (Next, error) {
+func (dps) Step(b *Builder, _ Settings) Next {
 	xt := b.State("x")
-	z, err := b.Clean(xt)
-	if err != nil {
-		return Next{}, err
-	}
-	pull, norm, err := b.Pull(z, b.Planned("scale"), GradientNorm)
-	if err != nil {
-		return Next{}, err
-	}
-	guidance, err := b.Gradient(z, xt, pull)
-	if err != nil {
-		return Next{}, err
-	}
+	z := b.Clean(xt)
+	pull, norm := b.Pull(z, b.Planned("scale"), GradientNorm)
+	guidance := b.Gradient(z, xt, pull)
 	mean := b.Add(b.Mul(z, b.Planned("mean_z")), b.Mul(xt, b.Planned("mean_xt")))
 	return Next{
 		State:  map[string]onnx.Value{"x": b.Add(b.Add(mean, b.Draw("noise")), guidance)},
 		Curves: map[string]onnx.Value{"data_norm": norm, "guidance_norm": b.Norm(guidance)},
-	}, nil
+	}
 }

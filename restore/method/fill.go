@@ -11,15 +11,15 @@ import (
 //
 // It is the method of push and pull: means of 2×2 observed pixels make an image of half the size, whose own gaps are filled in the same way, and
 // its enlargement fills the gaps of the larger one. Smoothing rounds of the filled pixels remove the edges of the enlargement.
-func (b *Builder) Filled() (onnx.Value, error) {
+func (b *Builder) Filled() onnx.Value {
 	if b.run.Operator.Task == operator.Colorize {
-		return b.Expand(b.in.Measurement, b.run.Operator.Image.Dims(b.in.Measurement.Dims[0])...), nil
+		return b.Expand(b.in.Measurement, b.run.Operator.Image.Dims(b.in.Measurement.Dims[0])...)
 	}
-	rough, err := b.Rough()
-	if err != nil || !b.run.Operator.Masked() {
-		return rough, err
+	rough := b.Rough()
+	if !b.run.Operator.Masked() {
+		return rough
 	}
-	return b.fill(rough, b.in.Mask), nil
+	return b.fill(rough, b.in.Mask)
 }
 
 // fillRounds is the number of smoothing rounds at each size.

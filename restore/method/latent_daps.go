@@ -66,29 +66,20 @@ func (latentDAPS) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([
 	return out, err
 }
 
-func (latentDAPS) Step(b *Builder, s Settings) (Next, error) {
-	v, err := b.flow(b.Mul(b.State("z"), b.Planned("start")), int(s.Number("ode_steps")))
-	if err != nil {
-		return Next{}, err
-	}
+func (latentDAPS) Step(b *Builder, s Settings) Next {
+	v := b.flow(b.Mul(b.State("z"), b.Planned("start")), int(s.Number("ode_steps")))
 	zeros := b.Zeros()
 	weight, m := b.Scalar(float32(1/(s.Number("tau")*s.Number("tau")))), b.Scalar(float32(s.Number("momentum")))
-	chain, err := b.Repeat(int(s.Number("chain_steps")), "chain", []onnx.Value{v, b.Draw("velocity"), zeros},
-		func(b *Builder, _, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+	chain := b.Repeat(int(s.Number("chain_steps")), "chain", []onnx.Value{v, b.Draw("velocity"), zeros},
+		func(b *Builder, _, noise onnx.Value, state []onnx.Value) []onnx.Value {
 			w, p := state[0], state[1]
-			pull, norm, err := b.PullLatent(w, b.Scalar(1), GradientSquared)
-			if err != nil {
-				return nil, err
-			}
+			pull, norm := b.PullLatent(w, b.Scalar(1), GradientSquared)
 			force := b.Add(b.Mul(b.Clip(pull, -1, 1), weight), b.Mul(b.Minus(v, w), b.Planned("precision")))
 			p = b.Add(b.Add(b.Mul(p, m), b.Mul(force, b.Planned("root"))), noise)
-			return []onnx.Value{b.Add(w, b.Mul(p, b.Planned("root"))), p, norm}, nil
+			return []onnx.Value{b.Add(w, b.Mul(p, b.Planned("root"))), p, norm}
 		})
-	if err != nil {
-		return Next{}, err
-	}
 	return Next{
 		State:  map[string]onnx.Value{"z": b.Add(chain[0], b.Draw("noise"))},
 		Curves: map[string]onnx.Value{"data_norm": chain[2], "primal_norm": b.Norm(b.Minus(chain[0], v))},
-	}, nil
+	}
 }

@@ -101,12 +101,9 @@ type moved struct {
 	norm   onnx.Value // of the data term
 }
 
-func (latentDDiff) Step(b *Builder, s Settings) (Next, error) {
+func (latentDDiff) Step(b *Builder, s Settings) Next {
 	zt := b.State("z")
-	z, err := b.Clean(zt)
-	if err != nil {
-		return Next{}, err
-	}
+	z := b.Clean(zt)
 	measure := latentStep
 	switch {
 	case pixelDual(s):
@@ -114,10 +111,7 @@ func (latentDDiff) Step(b *Builder, s Settings) (Next, error) {
 	case s.Word("mode") == modePixelDC:
 		measure = pixelStep
 	}
-	m, err := measure(b, s, z)
-	if err != nil {
-		return Next{}, err
-	}
+	m := measure(b, s, z)
 	next := b.Add(b.Mul(m.clean, b.Planned("next_of_clean")), b.Mul(m.x, b.Planned("next_of_noise")))
 	next = b.Add(b.Add(next, b.Mul(zt, b.Planned("next_of_xt"))), b.Draw("noise"))
 	primal := b.Norm(m.growth)
@@ -131,56 +125,33 @@ func (latentDDiff) Step(b *Builder, s Settings) (Next, error) {
 			"delta_z":     b.Norm(b.Minus(z, b.State("z_before"))),
 			"delta_u":     primal,
 		},
-	}, nil
+	}
 }
 
 // latentStep is the measurement step of latent_dc.
-func latentStep(b *Builder, s Settings, z onnx.Value) (moved, error) {
+func latentStep(b *Builder, s Settings, z onnx.Value) moved {
 	u := b.State("u")
 	v := b.Minus(z, u)
-	pull, norm, err := b.PullLatent(v, b.Planned("gamma"), s.Word("gradient"))
-	if err != nil {
-		return moved{}, err
-	}
+	pull, norm := b.PullLatent(v, b.Planned("gamma"), s.Word("gradient"))
 	x := b.Add(v, pull)
 	if s.Word("reencode") == reencodeAlways {
-		image, err := b.Decode(x)
-		if err != nil {
-			return moved{}, err
-		}
-		if x, err = b.Encode(image); err != nil {
-			return moved{}, err
-		}
+		x = b.Encode(b.Decode(x))
 	}
-	return latentDualUpdate(b, z, x, norm), nil
+	return latentDualUpdate(b, z, x, norm)
 }
 
 // pixelStep is the measurement step of pixel_dc with a latent dual variable.
-func pixelStep(b *Builder, s Settings, z onnx.Value) (moved, error) {
+func pixelStep(b *Builder, s Settings, z onnx.Value) moved {
 	u := b.State("u")
 	var v onnx.Value
-	var err error
 	if s.Word("dual") == dualTangent {
-		var at, ahead onnx.Value
-		if at, err = b.Decode(z); err != nil {
-			return moved{}, err
-		}
-		if ahead, err = b.Decode(b.Add(z, u)); err != nil {
-			return moved{}, err
-		}
-		v = b.Minus(at, b.Minus(ahead, at))
-	} else if v, err = b.Decode(b.Minus(z, u)); err != nil {
-		return moved{}, err
+		at := b.Decode(z)
+		v = b.Minus(at, b.Minus(b.Decode(b.Add(z, u)), at))
+	} else {
+		v = b.Decode(b.Minus(z, u))
 	}
-	pull, norm, err := b.Pull(v, b.Planned("gamma"), s.Word("gradient"))
-	if err != nil {
-		return moved{}, err
-	}
-	x, err := b.Encode(b.Add(v, pull))
-	if err != nil {
-		return moved{}, err
-	}
-	return latentDualUpdate(b, z, x, norm), nil
+	pull, norm := b.Pull(v, b.Planned("gamma"), s.Word("gradient"))
+	return latentDualUpdate(b, z, b.Encode(b.Add(v, pull)), norm)
 }
 
 // latentDualUpdate adds x − z̃ to a latent dual variable.
@@ -191,26 +162,13 @@ func latentDualUpdate(b *Builder, z, x, norm onnx.Value) moved {
 }
 
 // pixelDualStep is the measurement step of pixel_dc with an image as dual variable.
-func pixelDualStep(b *Builder, s Settings, z onnx.Value) (moved, error) {
+func pixelDualStep(b *Builder, s Settings, z onnx.Value) moved {
 	u := b.State("u")
-	image, err := b.Decode(z)
-	if err != nil {
-		return moved{}, err
-	}
+	image := b.Decode(z)
 	v := b.Minus(image, u)
-	pull, norm, err := b.Pull(v, b.Planned("gamma"), s.Word("gradient"))
-	if err != nil {
-		return moved{}, err
-	}
+	pull, norm := b.Pull(v, b.Planned("gamma"), s.Word("gradient"))
 	corrected := b.Add(v, pull)
-	x, err := b.Encode(corrected)
-	if err != nil {
-		return moved{}, err
-	}
-	clean, err := b.Encode(b.Add(corrected, u))
-	if err != nil {
-		return moved{}, err
-	}
+	x, clean := b.Encode(corrected), b.Encode(b.Add(corrected, u))
 	// u + x̂ − D(z̃) = x̂ − v
-	return moved{x: x, clean: clean, dual: pull, growth: b.Minus(corrected, image), norm: norm}, nil
+	return moved{x: x, clean: clean, dual: pull, growth: b.Minus(corrected, image), norm: norm}
 }

@@ -1,7 +1,6 @@
 package method
 
 import (
-	"fmt"
 	"slices"
 
 	"ddiff/restore/onnx"
@@ -21,51 +20,43 @@ func (b *Builder) Index(i int) onnx.Value { return b.Reshape(b.Ints(i)) }
 // computed, take gradients, and repeat.
 //
 // After Repeat, only the returned state can be used, and no gradient passes through the iterations: [Builder.Gradient]
-// returns [onnx.ErrNoGradient] if they are a loop. To differentiate a sequence of evaluations, build one after the other in Go.
+// fails with [onnx.ErrNoGradient] if they are a loop. To differentiate a sequence of evaluations, build one after the other in Go.
 //
 // The iterations are a loop of the runtime, or follow one another in the graph if the provider has no loop. A cancellation
 // ends the loop between two operations.
-func (b *Builder) Repeat(count int, draw string, state []onnx.Value,
-	body func(b *Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error)) ([]onnx.Value, error) {
+func (b *Builder) Repeat(count int, draw string, state []onnx.Value, body func(b *Builder, i, noise onnx.Value, state []onnx.Value) []onnx.Value) []onnx.Value {
 	if count < 1 || len(state) == 0 {
-		return nil, fmt.Errorf("method %s: repeat %d times with %d state tensors, want at least one of both", b.run.Info.Name, count, len(state))
+		b.fail("repeat %d times with %d state tensors, want at least one of both", count, len(state))
 	}
 	if draw != "" {
 		if c := b.run.counts[b.drawIndex(draw)]; c != count {
-			return nil, fmt.Errorf("method %s: repeat %d times with draw %q, which has a count of %d", b.run.Info.Name, count, draw, c)
+			b.fail("repeat %d times with draw %q, which has a count of %d", count, draw, c)
 		}
 	}
-	iterate := func(b *Builder, i onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+	iterate := func(b *Builder, i onnx.Value, state []onnx.Value) []onnx.Value {
 		var noise onnx.Value
 		if draw != "" {
 			noise = b.DrawAt(draw, i)
 		}
-		next, err := body(b, i, noise, state)
-		if err != nil {
-			return nil, err
-		}
-		return next, b.run.wantSame(state, next)
+		return b.same(state, body(b, i, noise, state))
 	}
 	if count <= b.in.Unroll {
-		var err error
 		for i := range count {
-			if state, err = iterate(b, b.Index(i), state); err != nil {
-				return nil, err
-			}
+			state = iterate(b, b.Index(i), state)
 		}
-		return state, nil
+		return state
 	}
-	var inner error
+	return b.loop(b.Ints(count), b.times*count, b.flag, state, iterate)
+}
+
+// loop builds a loop of the runtime. times and flag are those of the Builder of an iteration.
+func (b *Builder) loop(trips onnx.Value, times int, flag string, state []onnx.Value, iterate func(b *Builder, i onnx.Value, state []onnx.Value) []onnx.Value) []onnx.Value {
 	known := len(b.tally.passes)
-	final, _ := b.Loop(b.Ints(count), state, func(g *onnx.Graph, i onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
-		next, inner = iterate(&Builder{Graph: g, run: b.run, in: b.in, tally: b.tally, times: b.times * count, flag: b.flag}, i, state)
-		if inner != nil {
-			return state, nil
-		}
-		return next, nil
+	final, _ := b.Loop(trips, state, func(g *onnx.Graph, i onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
+		return iterate(&Builder{Graph: g, run: b.run, in: b.in, tally: b.tally, times: times, flag: flag}, i, state), nil
 	})
 	b.tally.passes = b.tally.passes[:known] // their values are not visible here
-	return final, inner
+	return final
 }
 
 // When builds a part of the step that only some steps compute: those whose planned scalar flag is 1. In the others, where it
@@ -74,36 +65,24 @@ func (b *Builder) Repeat(count int, draw string, state []onnx.Value,
 // contain another When.
 //
 // The part is a loop of the runtime with one iteration or none, also where [Builder.Repeat] does without a loop.
-func (b *Builder) When(flag string, state []onnx.Value, body func(b *Builder, state []onnx.Value) ([]onnx.Value, error)) ([]onnx.Value, error) {
+func (b *Builder) When(flag string, state []onnx.Value, body func(b *Builder, state []onnx.Value) []onnx.Value) []onnx.Value {
 	if b.flag != "" {
-		return nil, fmt.Errorf("method %s: when %q inside when %q", b.run.Info.Name, flag, b.flag)
+		b.fail("when %q inside when %q", flag, b.flag)
 	}
-	var inner error
-	known := len(b.tally.passes)
-	final, _ := b.Loop(b.Cast(b.Planned(flag), onnx.Int64), state, func(g *onnx.Graph, _ onnx.Value, state []onnx.Value) (next, collect []onnx.Value) {
-		part := &Builder{Graph: g, run: b.run, in: b.in, tally: b.tally, times: b.times, flag: flag}
-		if next, inner = body(part, state); inner == nil {
-			inner = b.run.wantSame(state, next)
-		}
-		if inner != nil {
-			return state, nil
-		}
-		return next, nil
+	return b.loop(b.Cast(b.Planned(flag), onnx.Int64), b.times, flag, state, func(b *Builder, _ onnx.Value, state []onnx.Value) []onnx.Value {
+		return b.same(state, body(b, state))
 	})
-	b.tally.passes = b.tally.passes[:known] // their values are not visible here
-	return final, inner
 }
 
-// wantSame returns an error unless the values after an iteration have the types and shapes of those before it.
-func (r *Run) wantSame(before, after []onnx.Value) error {
+// same returns the values after an iteration, which must have the types and shapes of those before it.
+func (b *Builder) same(before, after []onnx.Value) []onnx.Value {
 	if len(after) != len(before) {
-		return fmt.Errorf("method %s: repeat: %d state tensors after an iteration, want %d", r.Info.Name, len(after), len(before))
+		b.fail("repeat: %d state tensors after an iteration, want %d", len(after), len(before))
 	}
 	for k, v := range after {
 		if v.DType != before[k].DType || !slices.Equal(v.Dims, before[k].Dims) {
-			return fmt.Errorf("method %s: repeat: state tensor %d has shape %v after an iteration, want %v",
-				r.Info.Name, k+1, v.Dims, before[k].Dims)
+			b.fail("repeat: state tensor %d has shape %v after an iteration, want %v", k+1, v.Dims, before[k].Dims)
 		}
 	}
-	return nil
+	return after
 }

@@ -17,8 +17,8 @@ type Method interface {
 	Info() Info
 	// Plan lays out the steps of a run. The settings are complete and valid.
 	Plan(s Settings, schedule prior.Schedule, image operator.Shape) ([]Step, error)
-	// Step builds one step: the next state and the curves.
-	Step(b *Builder, s Settings) (Next, error)
+	// Step builds one step: the next state and the curves. An operation of the Builder that fails ends it.
+	Step(b *Builder, s Settings) Next
 }
 
 // Info declares a method.

@@ -38,43 +38,36 @@ func (b *Builder) moment(times string, i onnx.Value) Moment {
 
 // Predict returns the prediction of the network for x_t at a time, in the shape of x_t: noise, clean image or velocity, as the
 // card of the prior declares. Clean and Noise do not depend on the kind of the prediction.
-func (b *Builder) Predict(xt onnx.Value, at Moment) (onnx.Value, error) {
-	predicted, err := b.run.Prior.Predict(b.Graph, xt, at.time)
-	if err == nil {
-		b.pass(xt, predicted, Cost{Network: 1}, Cost{NetworkBackward: 1})
-	}
-	return predicted, err
+func (b *Builder) Predict(xt onnx.Value, at Moment) onnx.Value {
+	predicted := built(b.run.Prior.Predict(b.Graph, xt, at.time))
+	b.pass(xt, predicted, Cost{Network: 1}, Cost{NetworkBackward: 1})
+	return predicted
 }
 
 // CleanAt returns the prior's prediction of the clean image from x_t at a time, clipped to [−1, 1], or of the clean latent,
 // which has no range.
-func (b *Builder) CleanAt(xt onnx.Value, at Moment) (onnx.Value, error) {
-	clean, err := b.unclipped(xt, at)
-	if err != nil || b.run.Info.Latent {
-		return clean, err
+func (b *Builder) CleanAt(xt onnx.Value, at Moment) onnx.Value {
+	clean := b.unclipped(xt, at)
+	if b.run.Info.Latent {
+		return clean
 	}
-	return b.Clip(clean, -1, 1), nil
+	return b.Clip(clean, -1, 1)
 }
 
 // unclipped is CleanAt without the clip.
-func (b *Builder) unclipped(xt onnx.Value, at Moment) (onnx.Value, error) {
-	predicted, err := b.Predict(xt, at)
-	if err != nil {
-		return onnx.Value{}, err
-	}
-	return b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction)), nil
+func (b *Builder) unclipped(xt onnx.Value, at Moment) onnx.Value {
+	predicted := b.Predict(xt, at)
+	return b.Add(b.Mul(xt, at.clean), b.Mul(predicted, at.prediction))
 }
 
 // UnclippedAt returns the prior's clean image of x_t at a time without its clip, and the noise that the network predicts.
-func (b *Builder) UnclippedAt(xt onnx.Value, at Moment) (clean, noise onnx.Value, err error) {
-	if clean, err = b.unclipped(xt, at); err != nil {
-		return clean, noise, err
-	}
-	return clean, b.NoiseOf(xt, clean, at), nil
+func (b *Builder) UnclippedAt(xt onnx.Value, at Moment) (clean, noise onnx.Value) {
+	clean = b.unclipped(xt, at)
+	return clean, b.NoiseOf(xt, clean, at)
 }
 
 // Clean is CleanAt at the time of the step.
-func (b *Builder) Clean(xt onnx.Value) (onnx.Value, error) { return b.CleanAt(xt, b.Now()) }
+func (b *Builder) Clean(xt onnx.Value) onnx.Value { return b.CleanAt(xt, b.Now()) }
 
 // NoiseOf returns the noise of x_t for a clean image, (x_t − √ᾱ_t·clean)/√(1−ᾱ_t).
 func (b *Builder) NoiseOf(xt, clean onnx.Value, at Moment) onnx.Value {

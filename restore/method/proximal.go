@@ -1,7 +1,6 @@
 package method
 
 import (
-	"errors"
 	"math"
 
 	"ddiff/restore/onnx"
@@ -12,65 +11,41 @@ import (
 //
 //	x = argmin_x ‖y − A(x)‖² + ρ·‖x − v‖²
 //
-// at the images v over the observed entries, and ‖y − A(v)‖ per image, shape [N]. It is that of [Builder.ProximalSVD] for an operator with a
+// at the images v over the observed entries, and ‖y − A(v)‖ per image, shape [N]. It is that of [SVD.Proximal] for an operator with a
 // decomposition. For others d solves
 //
 //	(JᵀJ + ρ)·d = Jᵀ·(y − A(v))
 //
 // by iterations of conjugate gradients that begin with d = 0. J is the Jacobian of A at v: A itself if it is linear, else this is a step of
 // Gauss and Newton. limit is that of [Builder.PullBack].
-func (b *Builder) Proximal(v, rho onnx.Value, iterations int, limit float64) (d, norm onnx.Value, err error) {
-	if d, norm, err = b.ProximalSVD(v, rho); errors.Is(err, operator.ErrNoSVD) {
-		return b.conjugateGradients(v, rho, iterations, float32(limit))
+func (b *Builder) Proximal(v, rho onnx.Value, iterations int, limit float64) (d, norm onnx.Value) {
+	if svd, ok := b.decomposed(); ok {
+		return svd.Proximal(v, rho)
 	}
-	return d, norm, err
+	return b.conjugateGradients(v, rho, iterations, float32(limit))
 }
 
-// ProximalSVD is Proximal by the singular value decomposition A = U·S·Vᵀ, which is exact:
+// Proximal is [Builder.Proximal] by the singular value decomposition A = U·S·Vᵀ, which is exact:
 //
 //	d = V·S/(S² + ρ)·Uᵀ·(y − A(v))
-//
-// It returns the errors of [Builder.SVD].
-func (b *Builder) ProximalSVD(v, rho onnx.Value) (d, norm onnx.Value, err error) {
-	svd, err := b.SVD()
-	if err != nil {
-		return d, norm, err
-	}
-	r, err := b.Residual(v)
-	if err != nil {
-		return d, norm, err
-	}
-	values := svd.Values(0)
-	factor := b.Div(values, b.Add(b.Mul(values, values), rho))
-	return svd.V(b.Mul(svd.Ut(r), factor)), b.Norm(r), nil
+func (s SVD) Proximal(v, rho onnx.Value) (d, norm onnx.Value) {
+	r, values := s.b.Residual(v), s.Values(0)
+	factor := s.b.Div(values, s.b.Add(s.b.Mul(values, values), rho))
+	return s.V(s.b.Mul(s.Ut(r), factor)), s.b.Norm(r)
 }
 
 // probe is the root mean square change of the images with which [jacobian.along] differentiates: large beside the rounding of float32,
 // small beside the range of images.
 const probe = 0.01
 
-func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit float32) (d, norm onnx.Value, err error) {
-	at, r, err := b.residual(v)
-	if err != nil {
-		return d, norm, err
-	}
+func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit float32) (d, norm onnx.Value) {
+	at, r := b.residual(v)
 	j := jacobian{b: b, v: v, at: at, r: r, limit: limit}
-	g, err := j.back(r)
-	if err != nil {
-		return d, norm, err
-	}
+	g := j.back(r)
 	d = b.Mul(v, b.Scalar(0))
 	p, square := g, b.dot(g, g)
 	for range iterations {
-		jp, err := j.along(p)
-		if err != nil {
-			return d, norm, err
-		}
-		curved, err := j.back(jp)
-		if err != nil {
-			return d, norm, err
-		}
-		curved = b.Add(curved, b.Mul(p, rho))
+		curved := b.Add(j.back(j.along(p)), b.Mul(p, rho))
 		length := b.Div(square, b.Max(b.dot(p, curved), b.Scalar(tiny)))
 		d = b.Add(d, b.perImage(p, length))
 		g = b.Minus(g, b.perImage(curved, length))
@@ -78,7 +53,7 @@ func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit fl
 		p = b.Add(g, b.perImage(p, b.Div(next, b.Max(square, b.Scalar(tiny)))))
 		square = next
 	}
-	return d, b.Norm(r), nil
+	return d, b.Norm(r)
 }
 
 // jacobian is the Jacobian J of A at v over the observed entries, where y − A(v) is r.
@@ -91,34 +66,31 @@ type jacobian struct {
 }
 
 // back returns Jᵀ·w of weights in the shape of y.
-func (j jacobian) back(w onnx.Value) (onnx.Value, error) {
+func (j jacobian) back(w onnx.Value) onnx.Value {
 	j.b.spend(Cost{Operator: 1})
 	seed := j.b.run.Operator.Weighted(j.b.Graph, w, j.b.in.Mask)
 	if j.limit > 0 {
-		return j.at.Recover(seed, j.r, j.limit)
+		return built(j.at.Recover(seed, j.r, j.limit))
 	}
-	return j.at.Gradient(seed)
+	return built(j.at.Gradient(seed))
 }
 
 // along returns J·p of images p, for a nonlinear operator by a difference of length [probe].
-func (j jacobian) along(p onnx.Value) (onnx.Value, error) {
+func (j jacobian) along(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	b.spend(Cost{Operator: 1})
 	switch {
 	case op.Definition().Linear:
-		a, err := op.Apply(b.Graph, p, b.in.Mask)
-		return op.Weighted(b.Graph, a.Y, b.in.Mask), err
+		a := built(op.Apply(b.Graph, p, b.in.Mask))
+		return op.Weighted(b.Graph, a.Y, b.in.Mask)
 	case j.limit > 0 && op.Saturates():
-		return j.at.Recover(p, j.r, j.limit) // J is diagonal
+		return built(j.at.Recover(p, j.r, j.limit)) // J is diagonal
 	}
 	length := b.Max(b.Norm(p), b.Scalar(tiny))
 	step := b.Scalar(float32(probe * math.Sqrt(float64(op.Image.Size()))))
-	moved, err := op.Apply(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.Mask)
-	if err != nil {
-		return p, err
-	}
+	moved := built(op.Apply(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.Mask))
 	change := op.Weighted(b.Graph, b.Minus(moved.Y, j.at.Y), b.in.Mask)
-	return b.perImage(change, b.Div(length, step)), nil
+	return b.perImage(change, b.Div(length, step))
 }
 
 // dot returns the inner product per image, shape [N].

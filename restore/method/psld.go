@@ -83,92 +83,56 @@ func (psld) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 	return out, err
 }
 
-func (psld) Step(b *Builder, s Settings) (Next, error) {
+func (psld) Step(b *Builder, s Settings) Next {
 	zt := b.State("z")
-	z, err := b.Clean(zt)
-	if err != nil {
-		return Next{}, err
-	}
+	z := b.Clean(zt)
 	next := b.Add(b.Mul(z, b.Planned("next_of_clean")), b.Mul(b.NoiseOf(zt, z, b.Now()), b.Planned("next_of_noise")))
 	next = b.Add(next, b.Draw("noise"))
-	pull, curves, err := psldPull(b, s, z)
-	if err != nil {
-		return Next{}, err
-	}
-	if pull, err = b.Gradient(z, zt, pull); err != nil {
-		return Next{}, err
-	}
+	pull, curves := psldPull(b, s, z)
+	pull = b.Gradient(z, zt, pull)
 	curves["step_norm"] = b.Norm(pull)
-	return Next{State: map[string]onnx.Value{"z": b.Add(next, pull)}, Curves: curves}, nil
+	return Next{State: map[string]onnx.Value{"z": b.Add(next, pull)}, Curves: curves}
 }
 
 // psldPull returns −∇_z of the two terms at the clean latent z, and their norms as curves.
-func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map[string]onnx.Value, err error) {
-	image, err := b.Decode(z)
-	if err != nil {
-		return pull, nil, err
-	}
-	a, r, err := b.residual(image)
-	if err != nil {
-		return pull, nil, err
-	}
+func psldPull(b *Builder, s Settings, z onnx.Value) (pull onnx.Value, curves map[string]onnx.Value) {
+	image := b.Decode(z)
+	a, r := b.residual(image)
 	back := resizeBack(b)
 	if op := b.run.Operator; s.Word("back") == backAdjoint || op.Measurement[0] != op.Image.Channels {
 		back = adjointBack(b, a)
 	}
-	brought, err := back.apply(r)
-	if err != nil {
-		return pull, nil, err
-	}
-	glued := b.Add(image, brought)
-	encoded, err := b.Encode(glued)
-	if err != nil {
-		return pull, nil, err
-	}
+	glued := b.Add(image, back.apply(r))
+	encoded := b.Encode(glued)
 	gap := b.Minus(encoded, z)
 	dataNorm, glueNorm := b.Norm(r), b.Norm(gap)
 	// q and d are the gradients of the terms by the gap and by A(x̃), where they enter with a minus.
 	q := b.perImage(gap, b.Div(b.Scalar(float32(s.Number("gamma"))), b.Max(glueNorm, b.Scalar(tiny))))
 	d := b.perImage(r, b.Div(b.Scalar(float32(s.Number("omega"))), b.Max(dataNorm, b.Scalar(tiny))))
-	h, err := b.Gradient(encoded, glued, q)
-	if err != nil {
-		return pull, nil, err
-	}
-	returned, err := back.transposed(h)
-	if err != nil {
-		return pull, nil, err
-	}
-	seed := b.run.Operator.Weighted(b.Graph, b.Add(returned, d), b.in.Mask)
+	h := b.Gradient(encoded, glued, q)
+	seed := b.run.Operator.Weighted(b.Graph, b.Add(back.transposed(h), d), b.in.Mask)
 	b.spend(Cost{Operator: 1})
-	byImage, err := a.Gradient(seed)
-	if err != nil {
-		return pull, nil, err
-	}
-	if pull, err = b.Gradient(image, z, b.Minus(byImage, h)); err != nil {
-		return pull, nil, err
-	}
-	return b.Add(pull, q), map[string]onnx.Value{"data_norm": dataNorm, "glue_norm": glueNorm}, nil
+	pull = b.Gradient(image, z, b.Minus(built(a.Gradient(seed)), h))
+	return b.Add(pull, q), map[string]onnx.Value{"data_norm": dataNorm, "glue_norm": glueNorm}
 }
 
 // linearBack is a linear map from measurements to images, and its transpose.
 type linearBack struct {
-	apply, transposed func(onnx.Value) (onnx.Value, error)
+	apply, transposed func(onnx.Value) onnx.Value
 }
 
 // resizeBack repeats the rows and columns of a measurement up to the sides of the image.
 func resizeBack(b *Builder) linearBack {
 	from, to := b.run.Operator.Measurement, b.run.Operator.Image
 	if from[1] == to.Height && from[2] == to.Width {
-		same := func(v onnx.Value) (onnx.Value, error) { return v, nil }
+		same := func(v onnx.Value) onnx.Value { return v }
 		return linearBack{same, same}
 	}
 	rows, columns := b.Const(nearest(to.Height, from[1]), to.Height, from[1]), b.Const(nearest(to.Width, from[2]), to.Width, from[2])
 	flip := func(m onnx.Value) onnx.Value { return b.Transpose(m, 1, 0) }
 	return linearBack{
-		apply: func(v onnx.Value) (onnx.Value, error) { return b.MatMul(b.MatMul(rows, v), flip(columns)), nil },
-		transposed: func(v onnx.Value) (onnx.Value, error) {
-			return b.MatMul(b.MatMul(flip(rows), v), columns), nil
-		},
+		apply:      func(v onnx.Value) onnx.Value { return b.MatMul(b.MatMul(rows, v), flip(columns)) },
+		transposed: func(v onnx.Value) onnx.Value { return b.MatMul(b.MatMul(flip(rows), v), columns) },
 	}
 }
 
@@ -184,14 +148,14 @@ func nearest(m, n int) []float32 {
 // adjointBack is Aᵀ of a linear A, which has been applied.
 func adjointBack(b *Builder, a operator.Applied) linearBack {
 	return linearBack{
-		apply: func(v onnx.Value) (onnx.Value, error) {
+		apply: func(v onnx.Value) onnx.Value {
 			b.spend(Cost{Operator: 1})
-			return a.Gradient(v)
+			return built(a.Gradient(v))
 		},
-		transposed: func(v onnx.Value) (onnx.Value, error) {
-			applied, err := b.run.Operator.Apply(b.Graph, v, b.in.Mask)
+		transposed: func(v onnx.Value) onnx.Value {
+			applied := built(b.run.Operator.Apply(b.Graph, v, b.in.Mask))
 			b.applied(v, applied.Y)
-			return applied.Y, err
+			return applied.Y
 		},
 	}
 }

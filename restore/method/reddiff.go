@@ -123,24 +123,15 @@ func termWeight(name string, sigma float64) (float64, error) {
 	return 0, fmt.Errorf("%w denoise_term_weight: %q is unknown", ErrSetting, name)
 }
 
-func (redDiff) Step(b *Builder, s Settings) (Next, error) {
-	start, err := redDiffStart(b, s.Word("start"))
-	if err != nil {
-		return Next{}, err
-	}
+func (redDiff) Step(b *Builder, s Settings) Next {
+	start := redDiffStart(b, s.Word("start"))
 	x := b.Add(b.State("x"), b.Mul(start, b.Planned("first"))) // μ, which is zero before the first step
 	noise, now := b.Draw("noise"), b.Now()
 	xt := b.Add(b.Mul(x, now.Alpha), b.Mul(noise, now.Sigma))
-	_, predicted, err := b.UnclippedAt(xt, now)
-	if err != nil {
-		return Next{}, err
-	}
+	_, predicted := b.UnclippedAt(xt, now)
 	op := b.run.Operator
 	gamma := b.Mul(b.Planned("obs_weight"), b.Scalar(float32(0.5/float64(op.MeasurementSize()))))
-	pull, dataNorm, err := b.Pull(x, gamma, GradientSquared)
-	if err != nil {
-		return Next{}, err
-	}
+	pull, dataNorm := b.Pull(x, gamma, GradientSquared)
 	wrong := b.Minus(predicted, noise)
 	weight := b.Mul(b.Planned("weight"), b.Scalar(float32(1/float64(op.Image.Size()))))
 	gradient := b.Minus(b.Mul(wrong, weight), pull)
@@ -155,18 +146,18 @@ func (redDiff) Step(b *Builder, s Settings) (Next, error) {
 		Curves: map[string]onnx.Value{
 			"data_norm": dataNorm, "prior_norm": b.Norm(wrong), "delta_x": b.Norm(change),
 		},
-	}, nil
+	}
 }
 
 // redDiffStart returns the first μ.
-func redDiffStart(b *Builder, start string) (onnx.Value, error) {
+func redDiffStart(b *Builder, start string) onnx.Value {
 	op := b.run.Operator
 	if start == startPseudoInverse && op.Own == nil {
 		if op.Definition().SVD != nil {
-			return b.PseudoInverse(smallFactor)
+			return b.SVD().PseudoInverse(smallFactor)
 		}
 		if op.Task == operator.HDR {
-			return b.Div(b.in.Measurement, b.Scalar(float32(op.Params["scale"]))), nil
+			return b.Div(b.in.Measurement, b.Scalar(float32(op.Params["scale"])))
 		}
 	}
 	return b.Rough()

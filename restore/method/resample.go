@@ -158,35 +158,24 @@ func travelLists(st *Step, s Settings, levels []Level, i, travel int) {
 	}
 }
 
-func (resample) Step(b *Builder, s Settings) (Next, error) {
+func (resample) Step(b *Builder, s Settings) Next {
 	zt := b.State("z")
-	clean, err := b.Clean(zt)
-	if err != nil {
-		return Next{}, err
-	}
+	clean := b.Clean(zt)
 	noise := b.NoiseOf(zt, clean, b.Now())
 	e := b.Add(b.Mul(zt, b.Planned("estimate_of_xt")), b.Mul(noise, b.Planned("estimate_of_noise")))
-	pull, norm, err := b.PullLatent(e, b.Planned("pull"), GradientNorm)
-	if err != nil {
-		return Next{}, err
-	}
-	if pull, err = b.Gradient(e, zt, pull); err != nil {
-		return Next{}, err
-	}
+	pull, norm := b.PullLatent(e, b.Planned("pull"), GradientNorm)
+	pull = b.Gradient(e, zt, pull)
 	next := b.Add(b.Add(b.Mul(clean, b.Planned("next_of_clean")), b.Mul(noise, b.Planned("next_of_noise"))), pull)
 	// start is ê at steps that optimise, and ideal is ẑ; both are z' at the others.
 	var start onnx.Value
 	ideal := next
 	for _, part := range []struct {
 		flag  string
-		build func(*Builder, Settings, onnx.Value) ([]onnx.Value, error)
+		build func(*Builder, Settings, onnx.Value) []onnx.Value
 	}{{doTravel, travelStep}, {doPixel, pixelOptimum}, {doLatent, latentOptimum}} {
-		changed, err := b.When(part.flag, []onnx.Value{ideal}, func(b *Builder, state []onnx.Value) ([]onnx.Value, error) {
+		changed := b.When(part.flag, []onnx.Value{ideal}, func(b *Builder, state []onnx.Value) []onnx.Value {
 			return part.build(b, s, state[0])
 		})
-		if err != nil {
-			return Next{}, err
-		}
 		if ideal = changed[0]; part.flag == doTravel {
 			start = ideal
 		}
@@ -197,26 +186,20 @@ func (resample) Step(b *Builder, s Settings) (Next, error) {
 		Curves: map[string]onnx.Value{
 			"data_norm": norm, "step_norm": b.Norm(pull), "primal_norm": b.Norm(b.Minus(ideal, start)),
 		},
-	}, nil
+	}
 }
 
 // travelStep returns the latent e after the planned steps of DDIM from z.
-func travelStep(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
-	final, err := b.Repeat(travelSteps(s), "", []onnx.Value{z, z},
-		func(b *Builder, i, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+func travelStep(b *Builder, s Settings, z onnx.Value) []onnx.Value {
+	final := b.Repeat(travelSteps(s), "", []onnx.Value{z, z},
+		func(b *Builder, i, _ onnx.Value, state []onnx.Value) []onnx.Value {
 			z, at := state[0], b.Moment("travel", i)
-			clean, err := b.CleanAt(z, at)
-			if err != nil {
-				return nil, err
-			}
+			clean := b.CleanAt(z, at)
 			noise := b.NoiseOf(z, clean, at)
 			next := b.Add(b.Mul(z, b.Listed("travel_of_xt", i)), b.Mul(noise, b.Listed("travel_of_noise", i)))
-			return []onnx.Value{next, b.Add(b.Mul(z, b.Listed("estimate_of_xt", i)), b.Mul(noise, b.Listed("estimate_of_noise", i)))}, nil
+			return []onnx.Value{next, b.Add(b.Mul(z, b.Listed("estimate_of_xt", i)), b.Mul(noise, b.Listed("estimate_of_noise", i)))}
 		})
-	if err != nil {
-		return nil, err
-	}
-	return final[1:], nil
+	return final[1:]
 }
 
 // window is the number of iterations after which an optimisation of the latent must have lowered its loss, from the authors'
@@ -224,61 +207,43 @@ func travelStep(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
 const window = 200
 
 // pixelOptimum returns E(x) for the image x with a small ‖y − A(x)‖², from x = D(z).
-func pixelOptimum(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
-	x, err := b.Decode(z)
-	if err != nil {
-		return nil, err
-	}
+func pixelOptimum(b *Builder, s Settings, z onnx.Value) []onnx.Value {
+	x := b.Decode(z)
 	o := adam{float32(s.Number("pixel_lr")), float32(s.Number("weight_decay"))}
 	state := append(o.start(b, x), ones(b))
-	final, err := b.Repeat(int(s.Number("pixel_steps")), "", state, func(b *Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-		pull, loss, err := meanLoss(b, state[0], b.Pull)
-		if err != nil {
-			return nil, err
-		}
+	final := b.Repeat(int(s.Number("pixel_steps")), "", state, func(b *Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+		pull, loss := meanLoss(b, state[0], b.Pull)
 		next := o.step(b, state, b.Neg(pull), asItems(b, state[5], 4))
-		return append(next, b.Mul(state[5], b.larger(loss, b.tolerance(s)))), nil
+		return append(next, b.Mul(state[5], b.larger(loss, b.tolerance(s))))
 	})
-	if err != nil {
-		return nil, err
-	}
-	z, err = b.Encode(final[0])
-	return []onnx.Value{z}, err
+	z = b.Encode(final[0])
+	return []onnx.Value{z}
 }
 
 // latentOptimum returns the latent z with a small ‖y − A(D(z))‖². It ends for an image whose loss is not below that of
 // 200 iterations before.
-func latentOptimum(b *Builder, s Settings, z onnx.Value) ([]onnx.Value, error) {
+func latentOptimum(b *Builder, s Settings, z onnx.Value) []onnx.Value {
 	o := adam{float32(s.Number("latent_lr")), float32(s.Number("weight_decay"))}
 	n := z.Dims[0]
 	past := b.Expand(b.Scalar(3e38), n, window)
 	state := append(o.start(b, z), ones(b), past)
-	final, err := b.Repeat(int(s.Number("latent_steps")), "", state, func(b *Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-		pull, loss, err := meanLoss(b, state[0], b.PullLatent)
-		if err != nil {
-			return nil, err
-		}
+	final := b.Repeat(int(s.Number("latent_steps")), "", state, func(b *Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+		pull, loss := meanLoss(b, state[0], b.PullLatent)
 		next := o.step(b, state, b.Neg(pull), asItems(b, state[5], 4))
 		// 1 − larger(loss, old) is 1 if loss ≤ old.
 		falls := b.Minus(b.Scalar(1), b.larger(loss, b.Reshape(b.Slice(state[6], 1, 0, 1), n)))
 		active := b.Mul(state[5], b.Mul(falls, b.larger(loss, b.tolerance(s))))
 		recorded := b.Concat(1, b.Slice(state[6], 1, 1, window), b.Reshape(loss, n, 1))
-		return append(next, active, recorded), nil
+		return append(next, active, recorded)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return final[:1], nil
+	return final[:1]
 }
 
 // meanLoss returns the step −∇ of the mean square residual and its value per image, [N].
-func meanLoss(b *Builder, v onnx.Value, pull func(v, gamma onnx.Value, gradient string) (onnx.Value, onnx.Value, error)) (step, loss onnx.Value, err error) {
+func meanLoss(b *Builder, v onnx.Value, pull func(v, gamma onnx.Value, gradient string) (onnx.Value, onnx.Value)) (step, loss onnx.Value) {
 	share := b.Scalar(1 / float32(b.run.Operator.MeasurementSize()))
-	step, norm, err := pull(v, share, GradientSquared)
-	if err != nil {
-		return step, loss, err
-	}
-	return step, b.Mul(b.Mul(norm, norm), share), nil
+	step, norm := pull(v, share, GradientSquared)
+	return step, b.Mul(b.Mul(norm, norm), share)
 }
 
 // tolerance is the loss at which an optimisation ends.

@@ -128,38 +128,36 @@ func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err e
 
 // buildStep is Build, and returns the costs of the step by the flags of [Builder.When].
 func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, costs map[string]Cost, err error) {
+	defer func() {
+		switch fault := recover().(type) {
+		case nil:
+		case failure:
+			state, curves, costs, err = nil, nil, nil, fault.error
+		default:
+			panic(fault)
+		}
+	}()
 	b := &Builder{Graph: g, run: r, in: in, tally: &tally{costs: map[string]Cost{}}, times: 1}
-	next, err := r.method.Step(b, r.Settings)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	next := r.method.Step(b, r.Settings)
 	// named returns a value of the step by its name.
-	named := func(kind, name string, from map[string]onnx.Value, dims []int) (onnx.Value, error) {
+	named := func(kind, name string, from map[string]onnx.Value, dims []int) onnx.Value {
 		v, ok := from[name]
 		switch {
 		case !ok:
-			return v, fmt.Errorf("method %s: the step leaves out %s %q", r.Info.Name, kind, name)
+			b.fail("the step leaves out %s %q", kind, name)
 		case v.DType != onnx.Float || !slices.Equal(v.Dims, dims):
-			return v, fmt.Errorf("method %s: %s %q has shape %v after the step, want float32 of shape %v", r.Info.Name, kind, name, v.Dims, dims)
+			b.fail("%s %q has shape %v after the step, want float32 of shape %v", kind, name, v.Dims, dims)
 		}
-		return v, nil
+		return v
 	}
 	for i, t := range r.Info.State {
-		v, err := named("state tensor", t.Name, next.State, in.State[i].Dims)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		state = append(state, v)
+		state = append(state, named("state tensor", t.Name, next.State, in.State[i].Dims))
 	}
 	for _, name := range r.Computed() {
-		v, err := named("curve", name, next.Curves, in.State[0].Dims[:1])
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		curves = append(curves, v)
+		curves = append(curves, named("curve", name, next.Curves, in.State[0].Dims[:1]))
 	}
 	if len(next.State) != len(state) || len(next.Curves) != len(curves) {
-		return nil, nil, nil, fmt.Errorf("method %s: the step returns undeclared tensors or curves", r.Info.Name)
+		b.fail("the step returns undeclared tensors or curves")
 	}
 	return state, curves, b.tally.costs, nil
 }

@@ -15,10 +15,16 @@ type SVD struct {
 	d *operator.SVD
 }
 
-// SVD returns the decomposition. It returns [operator.ErrNoSVD] for a task without one, and [operator.ErrShape].
-func (b *Builder) SVD() (SVD, error) {
-	d, err := b.run.Operator.SVD()
-	return SVD{b, d}, err
+// SVD returns the decomposition. For a task without one, the building of the step ends with [operator.ErrNoSVD].
+func (b *Builder) SVD() SVD { return SVD{b, built(b.run.Operator.SVD())} }
+
+// decomposed returns the decomposition, if the task has one.
+func (b *Builder) decomposed() (d SVD, ok bool) {
+	of, err := b.run.Operator.SVD()
+	if errors.Is(err, operator.ErrNoSVD) {
+		return d, false
+	}
+	return SVD{b, built(of, err)}, true
 }
 
 // Vt returns the spectrum Vᵀ·x of images.
@@ -57,29 +63,23 @@ func (b *Builder) larger(a, c onnx.Value) onnx.Value {
 	return b.Cast(b.Apply("Greater", onnx.Bool, dims, nil, a, c), onnx.Float)
 }
 
-// PseudoInverse returns A⁺·y, in which singular values with a factor below least along an axis count as zero. It returns the
-// errors of SVD.
-func (b *Builder) PseudoInverse(least float64) (onnx.Value, error) {
-	d, err := b.SVD()
-	if err != nil {
-		return onnx.Value{}, err
-	}
-	return d.V(b.Mul(d.Ut(b.in.Measurement), d.Inverse(d.Values(least)))), nil
+// PseudoInverse returns A⁺·y, in which singular values with a factor below least along an axis count as zero.
+func (s SVD) PseudoInverse(least float64) onnx.Value {
+	return s.V(s.b.Mul(s.Ut(s.b.in.Measurement), s.Inverse(s.Values(least))))
 }
 
 // Rough returns an image made from y without the prior: y itself where it has the shape of images, with zeros at unobserved
 // pixels; else A⁺·y, or zeros for an operator without a decomposition.
-func (b *Builder) Rough() (onnx.Value, error) {
+func (b *Builder) Rough() onnx.Value {
 	op := b.run.Operator
 	dims := op.Image.Dims(b.in.Measurement.Dims[0])
 	if slices.Equal(b.in.Measurement.Dims, dims) {
-		return op.Weighted(b.Graph, b.in.Measurement, b.in.Mask), nil
+		return op.Weighted(b.Graph, b.in.Measurement, b.in.Mask)
 	}
-	x, err := b.PseudoInverse(0)
-	if errors.Is(err, operator.ErrNoSVD) {
-		return b.Const(make([]float32, op.Image.Size()), op.Image.Dims(1)...), nil
+	if d, ok := b.decomposed(); ok {
+		return d.PseudoInverse(0)
 	}
-	return x, err
+	return b.Const(make([]float32, op.Image.Size()), op.Image.Dims(1)...)
 }
 
 // wantsSVD is an [Info.Refuses] of methods that need the decomposition.

@@ -248,11 +248,8 @@ func (twoDraws) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shap
 	return out, err
 }
 
-func (twoDraws) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
-	z, err := b.Clean(b.State("x"))
-	if err != nil {
-		return method.Next{}, err
-	}
+func (twoDraws) Step(b *method.Builder, _ method.Settings) method.Next {
+	z := b.Clean(b.State("x"))
 	x := b.Add(b.Mul(b.Add(z, b.State("y")), b.Planned("half")), b.Draw("first"))
-	return method.Next{State: map[string]onnx.Value{"x": x, "y": b.Add(z, b.Draw("second"))}}, nil
+	return method.Next{State: map[string]onnx.Value{"x": x, "y": b.Add(z, b.Draw("second"))}}
 }

@@ -37,12 +37,12 @@ func (f faulty) Plan(s method.Settings, schedule prior.Schedule, image operator.
 	return steps, err
 }
 
-func (f faulty) Step(b *method.Builder, s method.Settings) (method.Next, error) {
-	next, err := f.twoDraws.Step(b, s)
-	if err == nil && f.step != nil {
+func (f faulty) Step(b *method.Builder, s method.Settings) method.Next {
+	next := f.twoDraws.Step(b, s)
+	if f.step != nil {
 		f.step(b, &next)
 	}
-	return next, err
+	return next
 }
 
 // A method with a fault is refused with an error that names the fault.

@@ -97,31 +97,20 @@ func (evaluated) Plan(s method.Settings, schedule prior.Schedule, _ operator.Sha
 	return out, err
 }
 
-func (m evaluated) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+func (m evaluated) Step(b *method.Builder, _ method.Settings) method.Next {
 	x := b.State("x")
-	z, err := b.Clean(x)
-	if err != nil {
-		return method.Next{}, err
-	}
+	z := b.Clean(x)
 	switch m.way {
 	case twice:
-		z, err = b.Clean(b.Mul(b.Add(x, z), b.Scalar(0.5)))
+		z = b.Clean(b.Mul(b.Add(x, z), b.Scalar(0.5)))
 	case differentiated:
-		z, err = b.Gradient(z, x, z)
+		z = b.Gradient(z, x, z)
 	case inLoop:
-		var out []onnx.Value
-		out, err = b.Repeat(3, "", []onnx.Value{z}, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			z, err := b.Clean(state[0])
-			return []onnx.Value{z}, err
-		})
-		if err == nil {
-			z = out[0]
-		}
+		z = b.Repeat(3, "", []onnx.Value{z}, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+			return []onnx.Value{b.Clean(state[0])}
+		})[0]
 	}
-	if err != nil {
-		return method.Next{}, err
-	}
-	return method.Next{State: map[string]onnx.Value{"x": b.Mul(b.Add(x, z), b.Scalar(0.5))}}, nil
+	return method.Next{State: map[string]onnx.Value{"x": b.Mul(b.Add(x, z), b.Scalar(0.5))}}
 }
 
 // A step may evaluate the network several times. One that differentiates the network, or has it in a loop, cannot be divided:

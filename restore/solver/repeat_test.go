@@ -49,45 +49,23 @@ func (inner) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shape) 
 	return out, err
 }
 
-func (inner) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+func (inner) Step(b *method.Builder, _ method.Settings) method.Next {
 	xt := b.State("x")
-	z, err := b.Clean(xt)
-	if err != nil {
-		return method.Next{}, err
-	}
-	r, err := b.Residual(z)
-	if err != nil {
-		return method.Next{}, err
-	}
-	norm := b.Norm(r)
-	slope, err := b.Gradient(norm, xt, b.Expand(b.Scalar(1), norm.Dims...))
-	if err != nil {
-		return method.Next{}, err
-	}
-	ode, err := b.Repeat(odeSteps, "", []onnx.Value{xt, z}, func(b *method.Builder, i, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+	z := b.Clean(xt)
+	norm := b.Norm(b.Residual(z))
+	slope := b.Gradient(norm, xt, b.Expand(b.Scalar(1), norm.Dims...))
+	ode := b.Repeat(odeSteps, "", []onnx.Value{xt, z}, func(b *method.Builder, i, _ onnx.Value, state []onnx.Value) []onnx.Value {
 		at := b.Moment("ode", i)
-		z, err := b.CleanAt(state[0], at)
-		if err != nil {
-			return nil, err
-		}
+		z := b.CleanAt(state[0], at)
 		// Halfway to the clean image.
-		return []onnx.Value{b.Mul(b.Add(state[0], b.Mul(z, at.Alpha)), b.Scalar(0.5)), z}, nil
+		return []onnx.Value{b.Mul(b.Add(state[0], b.Mul(z, at.Alpha)), b.Scalar(0.5)), z}
 	})
-	if err != nil {
-		return method.Next{}, err
-	}
-	x, err := b.Repeat(langevinSteps, "langevin", ode[1:], func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-		pull, _, err := b.Pull(state[0], b.Listed("rate", i), method.GradientSquared)
-		if err != nil {
-			return nil, err
-		}
-		return []onnx.Value{b.Add(b.Add(state[0], pull), noise)}, nil
+	x := b.Repeat(langevinSteps, "langevin", ode[1:], func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) []onnx.Value {
+		pull, _ := b.Pull(state[0], b.Listed("rate", i), method.GradientSquared)
+		return []onnx.Value{b.Add(b.Add(state[0], pull), noise)}
 	})
-	if err != nil {
-		return method.Next{}, err
-	}
 	next := b.Add(b.Mul(x[0], b.Planned("next")), b.Draw("noise"))
-	return method.Next{State: map[string]onnx.Value{"x": next}, Curves: map[string]onnx.Value{"slope": b.Norm(slope)}}, nil
+	return method.Next{State: map[string]onnx.Value{"x": next}, Curves: map[string]onnx.Value{"slope": b.Norm(slope)}}
 }
 
 // newInner plans a run of inner.
@@ -163,7 +141,7 @@ func TestDeclaredEvaluations(t *testing.T) {
 // clean image at another time.
 type iterated struct {
 	count int
-	body  func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error)
+	body  func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) []onnx.Value
 }
 
 func (iterated) weight(i int) float64 { return 1 / float64(i+1) }
@@ -187,20 +165,17 @@ func (m iterated) Plan(s method.Settings, _ prior.Schedule, _ operator.Shape) (o
 	return out, nil
 }
 
-func (m iterated) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
+func (m iterated) Step(b *method.Builder, _ method.Settings) method.Next {
 	x := b.State("x")
 	body := m.body
 	if body == nil {
-		body = func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			return []onnx.Value{b.Add(state[0], b.Mul(noise, b.Listed("weight", i)))}, nil
+		body = func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) []onnx.Value {
+			return []onnx.Value{b.Add(state[0], b.Mul(noise, b.Listed("weight", i)))}
 		}
 	}
-	sum, err := b.Repeat(m.count, "noise", []onnx.Value{b.State("sum")}, body)
-	if err != nil {
-		return method.Next{}, err
-	}
-	clean, err := b.CleanAt(x, b.Moment("others", b.Index(1)))
-	return method.Next{State: map[string]onnx.Value{"x": x, "sum": sum[0], "clean": clean}}, err
+	sum := b.Repeat(m.count, "noise", []onnx.Value{b.State("sum")}, body)
+	clean := b.CleanAt(x, b.Moment("others", b.Index(1)))
+	return method.Next{State: map[string]onnx.Value{"x": x, "sum": sum[0], "clean": clean}}
 }
 
 // iteratedRun plans two steps with a Gaussian prior of known answer.
@@ -268,15 +243,12 @@ func TestCancelWithinStep(t *testing.T) {
 // endless is inner with a step of a billion iterations.
 type endless struct{ inner }
 
-func (endless) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
-	x, err := b.Repeat(1_000_000_000, "", []onnx.Value{b.State("x")},
-		func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			return []onnx.Value{b.Mul(state[0], b.Scalar(0.5))}, nil
+func (endless) Step(b *method.Builder, _ method.Settings) method.Next {
+	x := b.Repeat(1_000_000_000, "", []onnx.Value{b.State("x")},
+		func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+			return []onnx.Value{b.Mul(state[0], b.Scalar(0.5))}
 		})
-	if err != nil {
-		return method.Next{}, err
-	}
-	return method.Next{State: map[string]onnx.Value{"x": x[0]}, Curves: map[string]onnx.Value{"slope": b.Zeros()}}, nil
+	return method.Next{State: map[string]onnx.Value{"x": x[0]}, Curves: map[string]onnx.Value{"slope": b.Zeros()}}
 }
 
 // A call makes fewer steps if their inner iterations have noise, and the estimate of the noise's memory is that of the
@@ -302,28 +274,24 @@ func TestInnerNoise(t *testing.T) {
 // A fault of a repetition is an error that names it.
 func TestFaultyRepeats(t *testing.T) {
 	t.Parallel()
-	same := func(_ *method.Builder, _, noise onnx.Value, _ []onnx.Value) ([]onnx.Value, error) {
-		return []onnx.Value{noise}, nil
+	same := func(_ *method.Builder, _, noise onnx.Value, _ []onnx.Value) []onnx.Value {
+		return []onnx.Value{noise}
 	}
-	for want, body := range map[string]func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error){
-		"0 state tensors after an iteration, want 1": func(*method.Builder, onnx.Value, onnx.Value, []onnx.Value) ([]onnx.Value, error) {
-			return nil, nil
+	for want, body := range map[string]func(b *method.Builder, i, noise onnx.Value, state []onnx.Value) []onnx.Value{
+		"0 state tensors after an iteration, want 1": func(*method.Builder, onnx.Value, onnx.Value, []onnx.Value) []onnx.Value {
+			return nil
 		},
-		"state tensor 1 has shape [1 3 32 15] after an iteration": func(b *method.Builder, _, noise onnx.Value, _ []onnx.Value) ([]onnx.Value, error) {
-			return []onnx.Value{b.Slice(noise, 3, 0, 15)}, nil
+		"state tensor 1 has shape [1 3 32 15] after an iteration": func(b *method.Builder, _, noise onnx.Value, _ []onnx.Value) []onnx.Value {
+			return []onnx.Value{b.Slice(noise, 3, 0, 15)}
 		},
-		`repeat 4 times with draw "noise", which has a count of 9`: func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
+		`repeat 4 times with draw "noise", which has a count of 9`: func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
 			return b.Repeat(4, "noise", state, same)
 		},
-		"operation has no gradient rule": func(b *method.Builder, _, noise onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			out, err := b.Repeat(9, "", state, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-				return []onnx.Value{b.Mul(state[0], b.Scalar(2))}, nil
+		"operation has no gradient rule": func(b *method.Builder, _, noise onnx.Value, state []onnx.Value) []onnx.Value {
+			out := b.Repeat(9, "", state, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+				return []onnx.Value{b.Mul(state[0], b.Scalar(2))}
 			})
-			if err != nil {
-				return nil, err
-			}
-			slope, err := b.Gradient(out[0], state[0], noise)
-			return []onnx.Value{slope}, err
+			return []onnx.Value{b.Gradient(out[0], state[0], noise)}
 		},
 	} {
 		for _, form := range Forms() {

@@ -30,20 +30,17 @@ func (sometimes) Plan(s method.Settings, schedule prior.Schedule, _ operator.Sha
 	return out, err
 }
 
-func (m sometimes) Step(b *method.Builder, _ method.Settings) (method.Next, error) {
-	x, err := b.When("third", []onnx.Value{b.Add(b.State("x"), b.Scalar(1))}, func(b *method.Builder, state []onnx.Value) ([]onnx.Value, error) {
+func (m sometimes) Step(b *method.Builder, _ method.Settings) method.Next {
+	x := b.When("third", []onnx.Value{b.Add(b.State("x"), b.Scalar(1))}, func(b *method.Builder, state []onnx.Value) []onnx.Value {
 		if m.nested {
-			return b.When("third", state, func(_ *method.Builder, state []onnx.Value) ([]onnx.Value, error) { return state, nil })
+			return b.When("third", state, func(_ *method.Builder, state []onnx.Value) []onnx.Value { return state })
 		}
-		return b.Repeat(5, "", state, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) ([]onnx.Value, error) {
-			z, err := b.Clean(state[0])
-			return []onnx.Value{b.Add(b.Add(state[0], b.Scalar(2)), b.Mul(z, b.Scalar(0)))}, err
+		return b.Repeat(5, "", state, func(b *method.Builder, _, _ onnx.Value, state []onnx.Value) []onnx.Value {
+			z := b.Clean(state[0])
+			return []onnx.Value{b.Add(b.Add(state[0], b.Scalar(2)), b.Mul(z, b.Scalar(0)))}
 		})
 	})
-	if err != nil {
-		return method.Next{}, err
-	}
-	return method.Next{State: map[string]onnx.Value{"x": x[0]}}, nil
+	return method.Next{State: map[string]onnx.Value{"x": x[0]}}
 }
 
 // A part of the step runs, and counts, in the steps of its flag.
