@@ -53,20 +53,11 @@ func TestExportFolders(t *testing.T) {
 func TestExportRefuses(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "3")
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
+	wantRefusals(t, []string{"export", out}, []refusal{
 		{[]string{"--out", "s3://bucket/x"}, 2, "is an address"},
 		{[]string{"--out", out}, 2, "is not empty"},
 		{[]string{"--out", filepath.Join(out, "summary.json")}, 2, "not a directory"},
 		{[]string{"--out", filepath.Join(out, "none", "x")}, 6, "write report"},
 		{[]string{"--out", filepath.Join(t.TempDir(), "x"), "--where", "task=inpaint_box"}, 2, "no result matches"},
-	} {
-		e := ddiff(t, append([]string{"export", out}, tt.args...)...)
-		if e.code != tt.code || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, want %d and one line with %q\n%v", tt.args, e.code, tt.code, tt.want, e)
-		}
-	}
+	})
 }

@@ -151,7 +151,7 @@ func checkpointSteps(t *testing.T, log string) []int {
 func firstSteps(t *testing.T, path string) []int {
 	t.Helper()
 	var found []int
-	for _, s := range readSpans(t, path) {
+	for _, s := range readSpans[span](t, path) {
 		if s.Name == "steps" {
 			found = append(found, s.number(t, "ddiff.step.first"))
 		}

@@ -81,7 +81,7 @@ func TestLatentCampaign(t *testing.T) {
 	e := ddiff(t, "submit", file, "--nats", n.url, "--canary", "0")
 	wantCode(t, e, 0)
 	id := strings.TrimSpace(e.stdout)
-	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 
 	first := beginWorker(t, "--nats", n.url, "--name", "first", "--chunk", "10", "--batch", "1")
@@ -141,7 +141,7 @@ func TestExchangedPart(t *testing.T) {
 	wantCode(t, e, 0)
 	id := strings.TrimSpace(e.stdout)
 	copyFile(t, filepath.Join(dir, "encoder.onnx"), filepath.Join(dir, "decoder.onnx"))
-	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
 	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
 	wantCode(t, e, 3)
 	wantMessage(t, e, "decoder.onnx was altered", "export the bundle again")

@@ -85,7 +85,7 @@ func TestLearnedBlur(t *testing.T) {
 
 	// On a cluster.
 	store, n := t.TempDir(), startNATS(t, "")
-	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store, "--log-level", "info")
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--log-level", "info")
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 	e = ddiff(t, "submit", campaign, "--nats", n.url, "--output", "blurs")
 	wantCode(t, e, 0)

@@ -83,7 +83,7 @@ func TestListen(t *testing.T) {
 		t.Errorf("/readyz of a worker without a coordinator answers %d: %s", code, text)
 	}
 	leader := freeAddress(t)
-	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store, "--health-listen", leader, "--metrics-listen", leader)
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--health-listen", leader, "--metrics-listen", leader)
 	for _, address := range []string{of, leader} {
 		for _, path := range []string{"/startupz", "/readyz", "/livez"} {
 			awaitAnswer(t, address, path, http.StatusOK)
@@ -127,7 +127,7 @@ func TestListenRefuses(t *testing.T) {
 		wantCode(t, e, 2)
 		wantMessage(t, e, flag+": ")
 	}
-	e := startProcess(t, "coordinator", "--nats", n.url, "--store", t.TempDir(), "--metrics-listen", taken.Addr().String()).end()
+	e := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", t.TempDir(), "--metrics-listen", taken.Addr().String()).end()
 	wantCode(t, e, 2)
 	wantMessage(t, e, "--metrics-listen: ")
 	free := freeAddress(t)

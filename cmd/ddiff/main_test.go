@@ -186,6 +186,28 @@ func wantMessage(t *testing.T, e ended, parts ...string) {
 	}
 }
 
+// refusal is a command that ends with an exit code and one line on stderr, which has the text.
+type refusal struct {
+	args []string
+	code int
+	text string
+}
+
+// wantRefusals runs commands that begin with the same words.
+func wantRefusals(t *testing.T, words []string, refusals []refusal) {
+	t.Helper()
+	for _, c := range refusals {
+		wantRefusal(t, ddiff(t, slices.Concat(words, c.args)...), c.code, c.text)
+	}
+}
+
+func wantRefusal(t *testing.T, e ended, code int, text string) {
+	t.Helper()
+	if e.code != code || !strings.HasPrefix(e.stderr, "ddiff: ") || !strings.Contains(e.stderr, text) || strings.Count(e.stderr, "\n") != 1 {
+		t.Errorf("want exit code %d and one line with %q\n%v", code, text, e)
+	}
+}
+
 // wantLine checks that one line of stdout contains all parts.
 func wantLine(t *testing.T, e ended, parts ...string) {
 	t.Helper()

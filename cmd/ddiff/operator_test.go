@@ -106,7 +106,7 @@ func TestClusterFetchesOperator(t *testing.T) {
 		write(t, path, fmt.Appendf(nil, "name: %s\ndataset: {path: coffee.png, size: 128}\nsteps: 3\ntasks: [{operator: blur.onnx}]\n", name))
 		return ddiff(t, "submit", path, "--nats", n.url, "--output", name)
 	}
-	c := startProcess(t, "coordinator", "--nats", n.url, "--store", store)
+	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store)
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 	wantCode(t, submit("good"), 0)
 	sha := regular.SHA256(read(t, learnedBlur))
@@ -130,7 +130,7 @@ func TestClusterFetchesOperator(t *testing.T) {
 	id := strings.TrimSpace(e.stdout)
 	writeDim(t, file)
 	wantCode(t, submit("exchanged"), 2) // another campaign
-	c = startProcess(t, "coordinator", "--nats", n.url, "--store", store)
+	c = startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store)
 	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
 	wantCode(t, e, 3)
 	wantMessage(t, e, file, "the campaign was submitted with "+sha[:12], "submit the campaign again under another name")

@@ -163,21 +163,13 @@ func TestLatentSettings(t *testing.T) {
 	image, latent := operator.Shape{Channels: 3, Height: 32, Width: 32}, operator.Shape{Channels: 3, Height: 8, Width: 8}
 	must(t, linear.New(image, latent, 1).Write(bundle, slices.Repeat([]float32{0.2}, latent.Size())))
 	common := []string{"run", "--images", photographs(t, "coffee"), "--prior", bundle, "--size", "32", "--steps", "2", "--threads", "1", "--out", out}
-	for _, tt := range []struct {
-		want string
-		args []string
-	}{
-		{"methods[0]: method ddiff works on pixels, but the prior linear on latents; use latent_ddiff", []string{"--task", "hdr"}},
-		{"gamma0: preset natural has no value for method latent_ddiff and task hdr: set it under solver, or choose a preset that has one: ffhq, imagenet",
-			[]string{"--task", "hdr", "--method", "latent_ddiff"}},
-		{"gamma0: preset ffhq has no value for method latent_ddiff and task phase_retrieval: no preset has one; set it under solver",
-			[]string{"--task", "phase_retrieval", "--method", "latent_ddiff", "--preset", "ffhq"}},
-	} {
-		e := ddiff(t, append(slices.Clone(common), tt.args...)...)
-		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, want 2 and one line with %q\n%v", tt.args, e.code, tt.want, e)
-		}
-	}
+	wantRefusals(t, common, []refusal{
+		{[]string{"--task", "hdr"}, 2, "methods[0]: method ddiff works on pixels, but the prior linear on latents; use latent_ddiff"},
+		{[]string{"--task", "hdr", "--method", "latent_ddiff"}, 2,
+			"gamma0: preset natural has no value for method latent_ddiff and task hdr: set it under solver, or choose a preset that has one: ffhq, imagenet"},
+		{[]string{"--task", "phase_retrieval", "--method", "latent_ddiff", "--preset", "ffhq"}, 2,
+			"gamma0: preset ffhq has no value for method latent_ddiff and task phase_retrieval: no preset has one; set it under solver"},
+	})
 	for _, mode := range []string{"latent_dc", "pixel_dc"} {
 		args := append(slices.Clone(common), "--task", "phase_retrieval", "--method", "latent_ddiff", "--set", "gamma0=20", "--set", "mode="+mode)
 		wantCounts(t, ddiff(t, args...), 1, 0, 0, out)
@@ -195,14 +187,8 @@ func TestPublishedRefuses(t *testing.T) {
 		{broken, "parquet", "--format parquet has the results alone"},
 		{dir, "text", "not a regular file but a directory"},
 	} {
-		e := ddiff(t, "report", dir, "--published", tt.file, "--format", tt.format, "--out", filepath.Join(dir, "table"))
-		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%s as %s: exit code %d, want 2 and one line with %q\n%v", tt.file, tt.format, e.code, tt.want, e)
-		}
+		wantRefusal(t, ddiff(t, "report", dir, "--published", tt.file, "--format", tt.format, "--out", filepath.Join(dir, "table")), 2, tt.want)
 	}
 	// Images replace those of a campaign file, and an error about them names the flag.
-	e := ddiff(t, "run", filepath.Join("..", "..", "examples", "demo.yaml"), "--images", filepath.Join(dir, "nowhere"), "--dry-run")
-	if e.code != 2 || !strings.Contains(e.stderr, "nowhere") || strings.Count(e.stderr, "\n") != 1 {
-		t.Errorf("missing images: %v", e)
-	}
+	wantRefusal(t, ddiff(t, "run", filepath.Join("..", "..", "examples", "demo.yaml"), "--images", filepath.Join(dir, "nowhere"), "--dry-run"), 2, "nowhere")
 }

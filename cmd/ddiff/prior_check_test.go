@@ -182,22 +182,14 @@ func TestCheckBundledPrior(t *testing.T) {
 // TestCheckMissingFiles passes missing files and empty folders.
 func TestCheckMissingFiles(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		args    []string
-		code    int
-		message string
-	}{
+	wantRefusals(t, nil, []refusal{
 		{[]string{"prior", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: no such file"},
 		{[]string{"operator", "check", "/nonexistent.onnx"}, 7, "/nonexistent.onnx: no such file"},
 		{[]string{"prior", "check", t.TempDir()}, 7, "bundle.json: no such file"},
 		{[]string{"prior", "check", "bundled", "--images", "/nonexistent"}, 2, "--images: "},
 		{[]string{"prior", "check", "bundled", "--images", t.TempDir()}, 2, "contains no photographs"},
 		{[]string{"prior", "check"}, 2, "prior check: 0 arguments; usage: ddiff prior check FILE|DIR|bundled; see: "},
-	} {
-		e := ddiff(t, c.args...)
-		wantCode(t, e, c.code)
-		wantMessage(t, e, "ddiff: ", c.message)
-	}
+	})
 }
 
 // TestCardContradictsGraph sets entries that contradict the graph; the file must not change.

@@ -3,7 +3,6 @@ package main_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -29,17 +28,23 @@ func begin(t *testing.T, args ...string) *process {
 // beginWith is begin with additional environment variables.
 func beginWith(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: command(t, append(small(args...), "--log-level", "info")...), done: make(chan struct{})}
+	return startProcess(t, env, append(small(args...), "--log-level", "info")...)
+}
+
+// startProcess starts the program with a trace of its spans.
+func startProcess(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: command(t, args...), done: make(chan struct{})}
 	p.stdout.changed, p.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
 	p.cmd.Env = append(append(p.cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=10"), env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
 	must(t, p.cmd.Start())
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // the exit code is looked at by end
+		_ = p.cmd.Wait() // end checks the exit code
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it has ended, unless the test failed
+		_ = p.cmd.Process.Kill() // fails unless the test has failed
 		<-p.done
 	})
 	return p
@@ -128,16 +133,14 @@ func (s span) number(t *testing.T, key string) int {
 	return 0
 }
 
-// readSpans reads a trace file of OTLP/JSON lines.
-func readSpans(t *testing.T, path string) []span {
+// readSpans reads a trace file of OTLP/JSON lines. S has the fields of a span that the caller uses.
+func readSpans[S any](t *testing.T, path string) []S {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	must(t, err)
-	var all []span
-	for line := range bytes.Lines(data) {
+	var all []S
+	for line := range bytes.Lines(read(t, path)) {
 		var traces struct {
 			ResourceSpans []struct {
-				ScopeSpans []struct{ Spans []span }
+				ScopeSpans []struct{ Spans []S }
 			}
 		}
 		must(t, json.Unmarshal(line, &traces))

@@ -129,11 +129,7 @@ func TestReplayFromBucket(t *testing.T) {
 func TestPullRefuses(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
+	wantRefusals(t, nil, []refusal{
 		{[]string{"pull", "s3://bucket"}, 2, "pull: 1 argument; usage: ddiff pull SOURCE DIR; see: ddiff pull --help"},
 		{[]string{"pull", empty, "s3://bucket"}, 2, "DIR s3://bucket is an address"},
 		{[]string{"pull", empty, t.TempDir()}, 2, "has no items; check the address"},
@@ -142,11 +138,7 @@ func TestPullRefuses(t *testing.T) {
 		{[]string{"verify", empty}, 2, "neither that of an item nor an output"},
 		{[]string{"verify", "ftp://host/x"}, 2, "ftp"},
 		{[]string{"verify"}, 2, "verify: 0 arguments; usage: ddiff verify OUTPUT...; see: "},
-	} {
-		e := ddiff(t, c.args...)
-		wantCode(t, e, c.code)
-		wantMessage(t, e, "ddiff: ", c.want)
-	}
+	})
 }
 
 // TestPullOversizedResult reports a result that exceeds the size limit of the store, and does not stop at it.

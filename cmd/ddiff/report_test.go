@@ -84,11 +84,7 @@ func TestReportOfTwoCampaigns(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	t.Parallel()
 	out := tiny(t, "--images", photograph("coffee"), "--task", "hdr", "--steps", "4")
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
+	wantRefusals(t, nil, []refusal{
 		{[]string{"report", out, "--format", "word"}, 2, `--format "word" is none of html, text, csv, parquet, md, latex`},
 		{[]string{"report", out, "--format", "parquet"}, 2, "give --out FILE"},
 		{[]string{"report", out, "--where", "task"}, 2, "want NAME=VALUE"},
@@ -103,12 +99,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"compare", out, out, "--select", "best_psnr"}, 2, "would rank an oracle"},
 		{[]string{"compare", out, out, "--where-a", "task=hdr", "--where-b", "seed=1"}, 2, "no result matches"},
 		{[]string{"compare", out}, 2, "usage: ddiff compare A B"},
-	} {
-		e := ddiff(t, tt.args...)
-		if e.code != tt.code || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, want %d and one line with %q\n%v", tt.args, e.code, tt.code, tt.want, e)
-		}
-	}
+	})
 }
 
 func TestCompareOutputs(t *testing.T) {

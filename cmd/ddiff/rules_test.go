@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -56,19 +55,11 @@ func TestRules(t *testing.T) {
 	}
 	wantLine(t, ddiff(t, "rules", out, "--of", "2", "--rotated"), fmt.Sprintf("rotated by 180°: %d of 6 runs", counts.Rotated))
 
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{out}, "not comparable: no measurement has 4 finished runs with a PSNR; run more, or choose among fewer"},
-		{[]string{out, "--of", "0"}, "--of 0 is below 1"},
-		{[]string{out, "--within", "-1"}, "--within -1 is not a finite number from 0"},
-		{[]string{out, "--where", "gama0=3"}, "no result has this property"},
-		{[]string{filepath.Join(out, "none")}, "no such directory"},
-	} {
-		e := ddiff(t, append([]string{"rules"}, tt.args...)...)
-		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%v: want exit code 2 and one line with %q\n%v", tt.args, tt.want, e)
-		}
-	}
+	wantRefusals(t, []string{"rules"}, []refusal{
+		{[]string{out}, 2, "not comparable: no measurement has 4 finished runs with a PSNR; run more, or choose among fewer"},
+		{[]string{out, "--of", "0"}, 2, "--of 0 is below 1"},
+		{[]string{out, "--within", "-1"}, 2, "--within -1 is not a finite number from 0"},
+		{[]string{out, "--where", "gama0=3"}, 2, "no result has this property"},
+		{[]string{filepath.Join(out, "none")}, 2, "no such directory"},
+	})
 }

@@ -184,7 +184,7 @@ func TestTraceFile(t *testing.T) {
 	e := restore(t, "--images", photographs(t, "coffee"), "--task", "hdr", "--steps", "20", "--out", filepath.Join(t.TempDir(), "out"), "--trace-file", spans)
 	wantCode(t, e, 0)
 	seen := map[string]int{}
-	for _, s := range readSpans(t, spans) {
+	for _, s := range readSpans[span](t, spans) {
 		seen[s.Name]++
 	}
 	for name, n := range map[string]int{"shard": 1, "publish": 1, "process item": 1, "fetch": 1, "measure": 1, "restore": 1, "steps": 2, "score": 1, "write": 1, "settle": 1} {

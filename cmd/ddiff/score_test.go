@@ -44,24 +44,16 @@ func TestScore(t *testing.T) {
 	e = ddiff(t, "compare", out, b, "--metric", "haarpsi")
 	wantCode(t, e, 0)
 	wantLine(t, e, "problem ")
-	for _, tt := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"score", out, "--metric", "fid"}, `--metric "fid" is none of psnr, ssim, psnr_y, haarpsi`},
-		{[]string{"score", filepath.Join(out, "missing")}, "no such directory"},
-		{[]string{"score", t.TempDir()}, "no result matches"},
-		{[]string{"score", out, "--where", "gama0=3"}, "gama0: no result has this property"},
-		{[]string{"report", out, "--metric-version", "psnr@7"}, "no result has a score of psnr@7"},
-		{[]string{"report", out, "--metric-version", "psnr"}, "is no id such as psnr@1"},
-		{[]string{"compare", out, b, "--metric", "haarpsi@1:png"}, "no result has a score of haarpsi@1:png"},
-		{[]string{"compare", out, b, "--metric", "lpips_vgg"}, "no result has a score of lpips_vgg"},
-	} {
-		e := ddiff(t, tt.args...)
-		if e.code != 2 || !strings.Contains(e.stderr, tt.want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, want 2 and one line with %q\n%v", tt.args, e.code, tt.want, e)
-		}
-	}
+	wantRefusals(t, nil, []refusal{
+		{[]string{"score", out, "--metric", "fid"}, 2, `--metric "fid" is none of psnr, ssim, psnr_y, haarpsi`},
+		{[]string{"score", filepath.Join(out, "missing")}, 2, "no such directory"},
+		{[]string{"score", t.TempDir()}, 2, "no result matches"},
+		{[]string{"score", out, "--where", "gama0=3"}, 2, "gama0: no result has this property"},
+		{[]string{"report", out, "--metric-version", "psnr@7"}, 2, "no result has a score of psnr@7"},
+		{[]string{"report", out, "--metric-version", "psnr"}, 2, "is no id such as psnr@1"},
+		{[]string{"compare", out, b, "--metric", "haarpsi@1:png"}, 2, "no result has a score of haarpsi@1:png"},
+		{[]string{"compare", out, b, "--metric", "lpips_vgg"}, 2, "no result has a score of lpips_vgg"},
+	})
 
 	// A network is a metric of its own; another file is another version.
 	lpips := filepath.Join("..", "..", "restore", "metric", "testdata", "lpips_alex.onnx")
@@ -83,24 +75,15 @@ func TestScore(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.onnx")
 	must(t, os.WriteFile(other, onnxtest.WithMetadata(t, read(t, lpips), map[string]string{"ddiff.note": "other weights"}), 0o644))
 	wantCode(t, ddiff(t, "score", out, "--metric", "lpips:"+other), 0)
-	for _, tt := range []struct {
-		args []string
-		code int
-		want string
-	}{
+	wantCode(t, ddiff(t, "report", out, "--metric-version", count.Metric), 0)
+	wantCode(t, ddiff(t, "compare", out, b, "--metric", count.Metric), 0)
+	wantCode(t, ddiff(t, "compare", out, b), 0) // PSNR has one version
+	wantRefusals(t, nil, []refusal{
 		{[]string{"report", out}, 2, "metric versions of lpips_alex: "},
-		{[]string{"report", out, "--metric-version", count.Metric}, 0, ""},
 		{[]string{"compare", out, b, "--metric", "lpips_alex"}, 2, "metric versions of lpips_alex: "},
-		{[]string{"compare", out, b, "--metric", count.Metric}, 0, ""},
-		{[]string{"compare", out, b}, 0, ""}, // PSNR has one version
 		{[]string{"score", out, "--metric", "lpips:missing.onnx"}, 2, "lpips:missing.onnx: no such file"},
 		{[]string{"score", out, "--metric", "lpips:" + photograph("coffee")}, 7, "coffee.png: unusable ONNX model: not an ONNX file"},
-	} {
-		e := ddiff(t, tt.args...)
-		if e.code != tt.code || !strings.Contains(e.stderr, tt.want) || tt.code != 0 && strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, want %d and one line with %q\n%v", tt.args, e.code, tt.code, tt.want, e)
-		}
-	}
+	})
 	wantCode(t, restore(t, "--images", dir, "--task", "hdr", "--steps", "4", "--size", "32", "--out", out), 0) // its report is without the network
 
 	damaged, err := filepath.Glob(filepath.Join(b, "items", "*", "truth.png"))

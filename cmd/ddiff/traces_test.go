@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -19,26 +18,6 @@ type tracedSpan struct {
 	}
 }
 
-// readTraces reads a trace file of OTLP/JSON lines.
-func readTraces(t *testing.T, path string) []tracedSpan {
-	t.Helper()
-	var all []tracedSpan
-	for line := range bytes.Lines(read(t, path)) {
-		var traces struct {
-			ResourceSpans []struct {
-				ScopeSpans []struct{ Spans []tracedSpan }
-			}
-		}
-		must(t, json.Unmarshal(line, &traces))
-		for _, r := range traces.ResourceSpans {
-			for _, s := range r.ScopeSpans {
-				all = append(all, s.Spans...)
-			}
-		}
-	}
-	return all
-}
-
 // TestTraces: a run has one trace for the campaign, with one root, and one for each attempt, linked to the campaign's; every
 // parent is exported; every span of an attempt names its campaign, item, attempt, worker and device.
 func TestTraces(t *testing.T) {
@@ -46,7 +25,7 @@ func TestTraces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	out := filepath.Join(t.TempDir(), "out")
 	wantCode(t, restore(t, "--images", photographs(t, "coffee", "rocket"), "--task", "hdr", "--steps", "12", "--batch", "2", "--out", out, "--trace-file", path), 0)
-	spans, ids, campaigns := readTraces(t, path), map[string]bool{}, map[string]bool{}
+	spans, ids, campaigns := readSpans[tracedSpan](t, path), map[string]bool{}, map[string]bool{}
 	for _, s := range spans {
 		if ids[s.SpanID] {
 			t.Errorf("two spans have the id %s", s.SpanID)

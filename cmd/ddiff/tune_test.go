@@ -285,10 +285,7 @@ func TestTuneRefuses(t *testing.T) {
 		"makes 60 network evaluations, reddiff with": {two, "--task", "hdr", "--method", "reddiff,dcdp", "--steps", "3", "--set", "lr=0.1,0.2",
 			"--equal-cost", "--test-images", "coffee"},
 	} {
-		e := tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...)
-		if e.code != 2 || !strings.Contains(e.stderr, want) || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("want %q and exit code 2\n%v", want, e)
-		}
+		wantRefusal(t, tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...), 2, want)
 	}
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a refused command has made its output")

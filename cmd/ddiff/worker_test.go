@@ -87,26 +87,7 @@ func (n *natsServer) workers(t *testing.T) []string {
 // beginWorker starts a worker that writes its spans to stdout, as begin does.
 func beginWorker(t *testing.T, args ...string) *process {
 	t.Helper()
-	return startProcess(t, append([]string{"worker", "--threads", "1", "--device", "cpu"}, args...)...)
-}
-
-// startProcess starts the program with a trace of its spans.
-func startProcess(t *testing.T, args ...string) *process {
-	t.Helper()
-	p := &process{cmd: command(t, args...), done: make(chan struct{})}
-	p.stdout.changed, p.stderr.changed = make(chan struct{}, 1), make(chan struct{}, 1)
-	p.cmd.Env = append(p.cmd.Env, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=10")
-	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	must(t, p.cmd.Start())
-	go func() {
-		defer close(p.done)
-		_ = p.cmd.Wait() // end checks the exit code
-	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // fails unless the test has failed
-		<-p.done
-	})
-	return p
+	return startProcess(t, nil, append([]string{"worker", "--threads", "1", "--device", "cpu"}, args...)...)
 }
 
 // longItem returns an item with many steps, from the result of a run.
