@@ -137,9 +137,6 @@ func (t *Telemetry) Metrics() http.Handler {
 	})
 }
 
-// Flush exports the ended spans. It returns when they are exported, or with an error when ctx ends.
-func (t *Telemetry) Flush(ctx context.Context) error { return t.traces.ForceFlush(ctx) }
-
 // EndSpans ends the spans that are open, with an error. It is for a process that exits while operations still run; Shutdown
 // does the same without a reason.
 func (t *Telemetry) EndSpans(reason string) { t.open.end(reason) }

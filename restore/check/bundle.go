@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
@@ -232,7 +233,7 @@ func (b *bundle) runNoise(ctx context.Context, rt *onnxruntime.Runtime, p *prior
 	}
 	defer c.one.Close()
 	for _, f := range []float64{0, 0.1, 0.5, 0.9, 1} {
-		row, err := c.noiseRow(ctx, product(r.Latent), int(f*float64(p.Schedule.Steps()-1)))
+		row, err := c.noiseRow(ctx, infer.Size(r.Latent), int(f*float64(p.Schedule.Steps()-1)))
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
@@ -225,7 +226,7 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnxruntime.Runtime, r
 		switch p.Name {
 		case "x":
 		case "w":
-			c.in["w"] = &raster.Array{Shape: shape, Data: c.noise(product(shape), 1, 1)}
+			c.in["w"] = &raster.Array{Shape: shape, Data: c.noise(infer.Size(shape), 1, 1)}
 		default:
 			dims, err := p.Shape(lengths)
 			if err != nil {
@@ -235,7 +236,7 @@ func (c *operatorCheck) operator(ctx context.Context, rt *onnxruntime.Runtime, r
 			if s, err := strconv.ParseFloat(n.meta["ddiff.parameter_std"], 64); err == nil && s > 0 {
 				std = s
 			}
-			c.in[p.Name] = &raster.Array{Shape: dims, Data: c.noise(product(dims), 2, std)}
+			c.in[p.Name] = &raster.Array{Shape: dims, Data: c.noise(infer.Size(dims), 2, std)}
 		}
 	}
 	run, err := n.open(rt, c.in, []string{"y", "gx"}, nil)

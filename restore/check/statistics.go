@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"ddiff/restore/onnx/infer"
 )
 
 // moments returns the mean and the standard deviation.
@@ -75,17 +77,9 @@ func imageSize(size, multiple int) int {
 	return (size + multiple - 1) / multiple * multiple
 }
 
-func product(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
 // smooth returns a batch of images of slow waves in [−1, 1], different in each channel.
 func smooth(shape []int) []float32 {
-	out := make([]float32, 0, product(shape))
+	out := make([]float32, 0, infer.Size(shape))
 	h, w := float64(shape[2]), float64(shape[3])
 	for i := range shape[0] * shape[1] {
 		for y := range shape[2] {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 )
@@ -51,7 +52,7 @@ func (f *fuzzer) ints(data ...int) onnx.Value { return f.graph.Ints(data...) }
 
 // floats adds a float constant.
 func (f *fuzzer) floats(dims []int, value func(i int) float64) onnx.Value {
-	data := make([]float32, product(dims))
+	data := make([]float32, infer.Size(dims))
 	for i := range data {
 		data[i] = float32(value(i))
 	}

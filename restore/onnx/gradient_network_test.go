@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxtest"
 )
 
@@ -53,7 +54,7 @@ func apart(dims ...int) operand {
 }
 
 func drawn(data func(n int, seed uint32) []float32, dims []int) operand {
-	value := func(g *onnx.Graph, seed uint32) onnx.Value { return g.Const(data(product(dims), seed), dims...) }
+	value := func(g *onnx.Graph, seed uint32) onnx.Value { return g.Const(data(infer.Size(dims), seed), dims...) }
 	return operand{dims, value, data}
 }
 
@@ -87,14 +88,6 @@ func (l layer) by(k int) layer {
 func (l layer) at(opset int) layer {
 	l.opset = opset
 	return l
-}
-
-func product(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
 }
 
 func ints(x ...int) []int { return x }

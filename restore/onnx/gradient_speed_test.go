@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxtest"
 )
@@ -52,7 +53,7 @@ func TestGradientSpeed(t *testing.T) {
 		return newSerialEvaluation(t, g, []onnx.Value{z, w}, x, onnx.Value{Name: "dz", DType: onnx.Float, Dims: dz.Dims})
 	}
 	forward, gradient := build(false), build(true)
-	z, w := onnxtest.Random(3*side*side, 1), onnxtest.Random(product(image), 2)
+	z, w := onnxtest.Random(3*side*side, 1), onnxtest.Random(infer.Size(image), 2)
 	passes := []func() float64{
 		func() float64 { return milliseconds(t, func() { forward.run(z) }) },
 		func() float64 { return milliseconds(t, func() { gradient.run(z, w) }) },

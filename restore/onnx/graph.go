@@ -152,10 +152,11 @@ func (g *Graph) Apply(op string, t DType, dims []int, attrs map[string]any, inpu
 // record appends an operation and records it for reverse mode.
 func (g *Graph) record(op string, attrs map[string]any, inputs, outputs []Value) {
 	g.facts.Record(&infer.Node{Op: op, Name: outputs[0].Name, Inputs: inputs, Outputs: outputs, Attrs: attrs})
-	g.emit(op, names(inputs), names(outputs), infer.EncodeAttributes(attrs)...)
+	g.emit(op, Names(inputs), Names(outputs), infer.EncodeAttributes(attrs)...)
 }
 
-func names(values []Value) []string {
+// Names returns the names of values.
+func Names(values []Value) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
 		out[i] = v.Name

@@ -31,8 +31,8 @@ func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, sta
 	for _, v := range collect {
 		collected = append(collected, g.declare(g.fresh("collected"), v.DType, append([]int{-1}, v.Dims...)))
 	}
-	inputs := append([]string{trip.Name, ""}, names(state)...)
-	g.emit("Loop", inputs, names(slices.Concat(final, collected)), &onnxpb.AttributeProto{
+	inputs := append([]string{trip.Name, ""}, Names(state)...)
+	g.emit("Loop", inputs, Names(slices.Concat(final, collected)), &onnxpb.AttributeProto{
 		Name: "body", Type: onnxpb.AttributeProto_GRAPH, G: b.proto("body"),
 	})
 	return final, collected

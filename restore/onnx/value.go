@@ -15,5 +15,4 @@ const (
 	Int64   = infer.Int64
 	Bool    = infer.Bool
 	Double  = infer.Double // only inside models
-	Int32   = infer.Int32  // only inside models
 )

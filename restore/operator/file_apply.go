@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
 )
 
@@ -81,7 +82,7 @@ func (f *File) variable(dims []int) *Variable {
 	return &Variable{
 		Dims: dims,
 		Draw: func(r *noise.Stream) *Draw {
-			d := &Draw{Name: "kernel", Dims: dims, Data: make([]float32, elements(dims))}
+			d := &Draw{Name: "kernel", Dims: dims, Data: make([]float32, infer.Size(dims))}
 			r.Normal(d.Data, f.std)
 			return d
 		},
@@ -100,14 +101,6 @@ func significant(dims []int) []int {
 		dims = dims[1:]
 	}
 	return dims
-}
-
-func elements(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
 }
 
 // apply builds A(x). A file for one image at a time is copied for each image.
@@ -314,7 +307,7 @@ func (f *File) count(s Shape) (sum float64) {
 		delete(types, p.Name)
 	}
 	for _, v := range types {
-		sum += float64(elements(v.Dims))
+		sum += float64(infer.Size(v.Dims))
 	}
 	return sum
 }

@@ -38,19 +38,11 @@ func newForward(rt *onnxruntime.Runtime, op *Operator, n int, gradient bool) (*F
 		f.Close()
 		return nil, err
 	}
-	if f.session, err = rt.NewSerialSession(model, names(in), names(out)); err != nil {
+	if f.session, err = rt.NewSerialSession(model, onnx.Names(in), onnx.Names(out)); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("compile operator %s: %w", op.Task, err)
 	}
 	return f, nil
-}
-
-func names(values []onnx.Value) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = v.Name
-	}
-	return out
 }
 
 // model returns the file of a model for a batch of n images: its inputs are x, draw for an operator with draws, and w for a

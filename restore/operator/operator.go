@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/raster"
 )
 
@@ -34,7 +35,7 @@ type Operator struct {
 func (o *Operator) Definition() Definition { return o.definition }
 
 // MeasurementSize is the number of entries of y for one item.
-func (o *Operator) MeasurementSize() int { return elements(o.Measurement) }
+func (o *Operator) MeasurementSize() int { return infer.Size(o.Measurement) }
 
 // MeasurementDims is the shape of y for n items.
 func (o *Operator) MeasurementDims(n int) []int { return append([]int{n}, o.Measurement...) }

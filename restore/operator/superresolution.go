@@ -6,6 +6,7 @@ import (
 
 	"ddiff/restore/operator/axis"
 	"ddiff/restore/parameter"
+	"ddiff/restore/raster"
 )
 
 // SuperResolution is the task of enlarging an image.
@@ -72,18 +73,6 @@ func enlarge(y []float32, s Shape, f int) []float32 {
 	return out
 }
 
-// cubic is the interpolation kernel of Keys with a = −1/2.
-func cubic(x float64) float64 {
-	x = math.Abs(x)
-	switch {
-	case x <= 1:
-		return (1.5*x-2.5)*x*x + 1
-	case x < 2:
-		return ((-0.5*x+2.5)*x-4)*x + 2
-	}
-	return 0
-}
-
 // bicubicDown is R: the cubic stretched by the factor (support 4·factor pixels), aligned at
 // pixel centres, normalised per output pixel, the border mirrored with its edge repeated.
 func bicubicDown(n, factor int) *axis.Band {
@@ -103,10 +92,10 @@ func interpolate(add func(int, float32), n int, centre, stretch float64) {
 	lo, hi := int(math.Floor(centre-2*stretch)), int(math.Ceil(centre+2*stretch))
 	sum := 0.0
 	for j := lo; j <= hi; j++ {
-		sum += cubic((float64(j) - centre) / stretch)
+		sum += raster.Cubic((float64(j) - centre) / stretch)
 	}
 	for j := lo; j <= hi; j++ {
-		add(mirrorRepeat(j, n), float32(cubic((float64(j)-centre)/stretch)/sum))
+		add(mirrorRepeat(j, n), float32(raster.Cubic((float64(j)-centre)/stretch)/sum))
 	}
 }
 

@@ -30,7 +30,7 @@ func (a axis) taps() []taps {
 		weight := make([]float64, end-first)
 		sum := 0.0
 		for k := range weight {
-			weight[k] = cubic((float64(first+k) + 0.5 - centre) / width)
+			weight[k] = Cubic((float64(first+k) + 0.5 - centre) / width)
 			sum += weight[k]
 		}
 		for k := range weight {
@@ -41,8 +41,8 @@ func (a axis) taps() []taps {
 	return all
 }
 
-// cubic is the cubic convolution kernel with a = -0.5 (Catmull-Rom).
-func cubic(x float64) float64 {
+// Cubic is the cubic convolution kernel of Keys with a = −1/2 (Catmull-Rom).
+func Cubic(x float64) float64 {
 	x = math.Abs(x)
 	switch {
 	case x < 1:

@@ -5,6 +5,7 @@ import (
 
 	"ddiff/internal/lifecycle"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/infer"
 )
 
 // ahead draws the noise of the next chunk while the device works on the present one.
@@ -19,7 +20,7 @@ func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *
 	var buffers [2][][]float32
 	for i := range buffers {
 		for d := range s.run.Info.Draws {
-			buffers[i] = append(buffers[i], make([]float32, s.k*elements(s.run.DrawDims(d, s.n))))
+			buffers[i] = append(buffers[i], make([]float32, s.k*infer.Size(s.run.DrawDims(d, s.n))))
 		}
 	}
 	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
@@ -51,7 +52,7 @@ const drawShift = 20
 // drawChunk fills [K, N, draw], or [K, count, N, draw] for a draw with a count, with the scaled noise of one draw, and with zeros
 // where a step adds none.
 func (s *Solver) drawChunk(buf []float32, draw int, problems []Problem, at int) {
-	name, size := s.run.Info.Draws[draw].Name, elements(s.run.SpaceDims(1))
+	name, size := s.run.Info.Draws[draw].Name, infer.Size(s.run.SpaceDims(1))
 	iterations := len(buf) / (s.k * s.n * size)
 	for j := range min(s.k, len(s.run.Steps)-at) * iterations {
 		st, iteration := s.run.Steps[at+j/iterations], j%iterations

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ddiff/restore/method"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
 )
@@ -186,5 +187,5 @@ func unrolled(provider string, form Form) int {
 func (b Build) NoiseBytes(m method.Info, s method.Settings, dims []int, n int) (int64, error) {
 	inner, err := m.InnerDraws(s)
 	steps := b.steps(m, s)
-	return 4 * int64(3*steps+1) * int64(inner) * int64(n) * int64(elements(dims)), err
+	return 4 * int64(3*steps+1) * int64(inner) * int64(n) * int64(infer.Size(dims)), err
 }

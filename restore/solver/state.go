@@ -5,6 +5,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/infer"
 )
 
 // Tensor is one named part of a state, of one image.
@@ -75,7 +76,7 @@ func (s *Solver) Start(key noise.Key) State {
 	var st State
 	dims := s.run.StateDims(1)
 	for i, t := range s.run.Info.State {
-		data := make([]float32, elements(dims[i]))
+		data := make([]float32, infer.Size(dims[i]))
 		if t.Noise {
 			noise.Normal(data, key, noise.Start, uint32(i), 1)
 		}
@@ -89,19 +90,10 @@ func Fits(run *method.Run, st State, c Curves) bool {
 	dims := run.StateDims(1)
 	sameTensors := len(st.Tensors) == len(dims)
 	for i, t := range st.Tensors[:min(len(st.Tensors), len(dims))] {
-		sameTensors = sameTensors && t.Name == run.Info.State[i].Name && len(t.Data) == elements(dims[i])
+		sameTensors = sameTensors && t.Name == run.Info.State[i].Name && len(t.Data) == infer.Size(dims[i])
 	}
 	sameCurves := st.Step == 0 || slices.EqualFunc(c.Curves, run.Info.Curves, func(v Curve, want method.Curve) bool {
 		return v.Name == want.Name && len(v.Values) == st.Step
 	})
 	return sameTensors && sameCurves && len(c.Time) == st.Step && st.Step >= 0 && st.Step < len(run.Steps)
-}
-
-// elements is the number of elements of a tensor.
-func elements(dims []int) int {
-	n := 1
-	for _, d := range dims {
-		n *= d
-	}
-	return n
 }

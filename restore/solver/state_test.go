@@ -7,6 +7,7 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
+	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
@@ -133,7 +134,7 @@ func TestUnusedPlaces(t *testing.T) {
 			t.Errorf("place %d does not have its measurement", i+1)
 		}
 	}
-	size := elements(run.SpaceDims(1))
+	size := infer.Size(run.SpaceDims(1))
 	buf := slices.Repeat([]float32{7}, s.k*3*size)
 	s.drawChunk(buf, 0, probs, 0)
 	name, noisy := s.run.Info.Draws[0].Name, 0
