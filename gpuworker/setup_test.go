@@ -64,12 +64,7 @@ func engineIn(t *testing.T, p onnxruntime.Precision) *restore.Engine {
 }
 
 // store is the store of a worker; tests wrap storage.Dir.
-type store interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Put(ctx context.Context, key string, data []byte) error
-	Create(ctx context.Context, key string, data []byte) error
-	Delete(ctx context.Context, key string) error
-}
+type store = storage.Store
 
 // config configures a worker with batches of up to four items.
 func config(t *testing.T, q *queue.Queue, s store) gpuworker.Config {

@@ -162,7 +162,7 @@ func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	p := c.prior(workertest.Share(t, 0.1))
 	bad, good := itemsFor(t, p, 6), itemsFor(t, p, 6)
 	dir := moveFiles(t, bad)
-	denied, unwritable := new(atomic.Bool), &unwritable{Store: c.store}
+	denied, unwritable := new(atomic.Bool), &refusing{store: c.store}
 	unwritable.denied.Store(true)
 	cfg, e := config(t, nil, nil), c.engines()
 	cfg.Work = c.fleet(func(f *fleet.Config) {
@@ -183,26 +183,6 @@ func TestLostFilesOfOneCampaignKeepNoWorkerSuspended(t *testing.T) {
 	denied.Store(false)
 	wantDone(t, results(t, queues["bad"], 6))
 	r.stop(t)
-}
-
-// unwritable is a store of a cluster that refuses writes while denied is set.
-type unwritable struct {
-	storage.Store
-	denied atomic.Bool
-}
-
-func (u *unwritable) Put(ctx context.Context, key string, data []byte) error {
-	if u.denied.Load() {
-		return fmt.Errorf("put %s: %w", key, storage.ErrReadOnly)
-	}
-	return u.Store.Put(ctx, key, data)
-}
-
-func (u *unwritable) Create(ctx context.Context, key string, data []byte) error {
-	if u.denied.Load() {
-		return fmt.Errorf("create %s: %w", key, storage.ErrReadOnly)
-	}
-	return u.Store.Create(ctx, key, data)
 }
 
 // hangingSource refuses files until it hangs.

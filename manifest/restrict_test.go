@@ -22,6 +22,19 @@ func restrictable() Vocabulary {
 	return v
 }
 
+// wantTasks checks the remaining tasks, or the one line of an error that begins with a text.
+func wantTasks(t *testing.T, about string, got []string, err error, want []string, text string) {
+	t.Helper()
+	switch {
+	case text != "":
+		if err == nil || !strings.HasPrefix(err.Error(), text) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%serror %v, want %s", about, err, text)
+		}
+	case err != nil || !slices.Equal(got, want):
+		t.Errorf("%serror %v, tasks %q, want %q", about, err, got, want)
+	}
+}
+
 // Methods from the command line are a choice among those of the tasks.
 func TestRestrictMethods(t *testing.T) {
 	t.Parallel()
@@ -57,14 +70,7 @@ func TestRestrictMethods(t *testing.T) {
 			data, _ := s.Effective(task).Solver.MarshalJSON()
 			got = append(got, task.Name+" "+strings.Join(task.Methods, ",")+" "+string(data))
 		}
-		switch {
-		case c.err != "":
-			if err == nil || !strings.HasPrefix(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s of\n%serror %v, want %s", c.methods, c.text, err, c.err)
-			}
-		case err != nil || !slices.Equal(got, c.want):
-			t.Errorf("%s of\n%serror %v, tasks %q, want %q", c.methods, c.text, err, got, c.want)
-		}
+		wantTasks(t, c.methods+" of\n"+c.text, got, err, c.want, c.err)
 	}
 }
 
@@ -130,14 +136,7 @@ func TestChooseTasks(t *testing.T) {
 			data, _ := e.Solver.MarshalJSON()
 			got = append(got, fmt.Sprint(task.Name, " ", float64(*e.Sigma), " ", strings.Join(task.Methods, ","), " ", string(data)))
 		}
-		switch {
-		case c.err != "":
-			if err == nil || !strings.HasPrefix(err.Error(), c.err) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s of\n%serror %v, want %s", c.tasks, c.text, err, c.err)
-			}
-		case err != nil || !slices.Equal(got, c.want):
-			t.Errorf("%s of\n%serror %v, tasks %q, want %q", c.tasks, c.text, err, got, c.want)
-		}
+		wantTasks(t, c.tasks+" of\n"+c.text, got, err, c.want, c.err)
 	}
 }
 

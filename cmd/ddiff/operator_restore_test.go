@@ -1,10 +1,10 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"image/png"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,10 +67,7 @@ func TestRestoreOperatorFile(t *testing.T) {
 	if o := p.Item.Operator; o == nil || o.SHA256 != regular.SHA256(read(t, own)) || p.Item.Params["gain"] != 0.5 || p.Item.Task != "half" {
 		t.Errorf("the passport has %+v", p.Item)
 	}
-	f, err := os.Open(target)
-	must(t, err)
-	config, err := png.DecodeConfig(f)
-	must(t, f.Close())
+	config, err := png.DecodeConfig(bytes.NewReader(read(t, target)))
 	if err != nil || config.Width != 30 || config.Height != 30 {
 		t.Errorf("the restored picture has %d×%d pixels, %v", config.Width, config.Height, err)
 	}

@@ -1,9 +1,9 @@
 package main_test
 
 import (
+	"bytes"
 	"image/color"
 	"image/png"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,10 +28,7 @@ func TestRestoreGrey(t *testing.T) {
 		e := ddiff(t, append([]string{"restore", small, "--task", task, "--steps", "3", "--threads", "1", "--out", into}, c.args...)...)
 		wantCode(t, e, 0)
 		target := filepath.Join(into, "small.restored.png")
-		f, err := os.Open(target)
-		must(t, err)
-		config, err := png.DecodeConfig(f)
-		must(t, f.Close())
+		config, err := png.DecodeConfig(bytes.NewReader(read(t, target)))
 		if err != nil || config.Width != 18 || config.Height != 12 || config.ColorModel != c.model {
 			t.Errorf("%s: the restored picture has %d×%d pixels of %v, %v", task, config.Width, config.Height, config.ColorModel, err)
 		}

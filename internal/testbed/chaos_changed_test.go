@@ -35,72 +35,44 @@ var allTasks = []string{
 // runChanged kills the leader after the first window of a dataset in S3, and deletes an image of this window. The next
 // leader lists the dataset again. No row is lost or doubled.
 func runChanged(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (f figures, err error) {
+	defer caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, changedLimit)
 	defer cancel()
 	c, err := Start(ctx, Options{Dir: dir, Program: o.program, Lease: lease, Election: term, Stall: stall})
 	defer c.Stop()
-	if err != nil {
-		return f, err
-	}
-	network, err := newNetwork(ctx, c.S3.Address)
-	if err != nil {
-		return f, err
-	}
+	check(err)
+	network := try(newNetwork(ctx, c.S3.Address))
 	defer network.close()
 	files := map[string][]byte{}
 	for i := range changedImages {
-		if files[fmt.Sprintf("changed/img-%04d.png", i)], err = pixel(i); err != nil {
-			return f, err
-		}
+		files[fmt.Sprintf("changed/img-%04d.png", i)] = try(pixel(i))
 	}
-	if err := c.PutImages(ctx, files); err != nil {
-		return f, err
-	}
+	check(c.PutImages(ctx, files))
 	c.Through(network.address)
 	for range 2 {
-		if _, err := c.AddCoordinator(ctx); err != nil {
-			return f, err
-		}
+		try(c.AddCoordinator(ctx))
 	}
 	// The worker answers the preflight and holds its first item to the end.
-	if _, err := c.AddWorker(ctx, "--simulate", "24h"); err != nil {
-		return f, err
-	}
+	try(c.AddWorker(ctx, "--simulate", "24h"))
 	reached, release := network.hold(Dataset, "changed/", changedHold)
 	defer release()
 	p := plan{name: "changed", images: files, tasks: allTasks, size: 256, steps: 20, prior: "bundled"}
 	file := filepath.Join(dir, p.name+".yaml")
 	base, query, _ := strings.Cut(c.Images(), "?")
-	if err := p.write(file, base+"/changed/?"+query); err != nil {
-		return f, err
-	}
-	id, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return f, err
-	}
+	check(p.write(file, base+"/changed/?"+query))
+	id := try(submitCampaign(ctx, c, file))
 	select {
 	case <-reached:
 	case <-ctx.Done():
 		return f, fmt.Errorf("campaign %s: the coordinator did not read %d images: %w", id, changedHold, ctx.Err())
 	}
-	rec, err := awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Shards >= 1 })
-	if err != nil {
-		return f, err
-	}
-	leader, err := c.Leader(ctx)
-	if err != nil {
-		return f, err
-	}
+	rec := try(awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Shards >= 1 }))
+	leader := try(c.Leader(ctx))
 	leader.Kill()
-	if err := os.Remove(filepath.Join(c.S3.Root, Dataset, "changed", changedGone)); err != nil {
-		return f, err
-	}
+	check(os.Remove(filepath.Join(c.S3.Root, Dataset, "changed", changedGone)))
 	release()
 	say("killed %s after %d rows of %d and deleted %s", leader.Name, rec.Rows, changedImages, changedGone)
-	rec, err = awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Complete || r.Phase.Ended() })
-	if err != nil {
-		return f, err
-	}
+	rec = try(awaitRecord(ctx, c, id, func(r manifest.Campaign) bool { return r.Complete || r.Phase.Ended() }))
 	say("%s: items=%d rows=%d phase=%s reason=%q", id, rec.Items, rec.Rows, rec.Phase, rec.Reason)
 	// The items are published, not solved: only losses count.
 	f.lost, f.duplicates, err = countRows(filepath.Join(c.path("s3"), "buckets", Bucket, filepath.FromSlash(shard.Prefix(id))), p)

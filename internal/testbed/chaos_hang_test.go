@@ -56,20 +56,13 @@ func hangingPrior() ([]byte, error) {
 
 // runHang runs a campaign whose prior hangs beside a sound one. Exactly the items of the first are dead.
 func runHang(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (f figures, err error) {
+	defer caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, hangLimit)
 	defer cancel()
-	plans, err := drawPlans(ctx, o)
-	if err != nil {
-		return f, err
-	}
+	plans := try(drawPlans(ctx, o))
 	file := filepath.Join(dir, "hanging.onnx")
-	data, err := hangingPrior()
-	if err != nil {
-		return f, err
-	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, data, 0o644)); err != nil {
-		return f, err
-	}
+	data := try(hangingPrior())
+	check(errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, data, 0o644)))
 	hanging := plan{name: "hanging", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: file}
 	innocent := plan{name: "innocent", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: plans.sound.prior}
 	for i := range hangInnocent {
@@ -81,15 +74,10 @@ func runHang(ctx context.Context, o chaosOptions, dir string, say func(format st
 	}
 	c, fleet, stop, err := startPoison(ctx, o, dir, say, "--batch", strconv.Itoa(poisonBatch), "--stage-timeout", "solve="+hangTimeout.String())
 	defer stop()
-	if err != nil {
-		return f, err
-	}
+	check(err)
 	ids := map[string]plan{}
 	for _, p := range []plan{hanging, innocent} {
-		id, err := submitPlan(ctx, c, p, dir)
-		if err != nil {
-			return f, err
-		}
+		id := try(submitPlan(ctx, c, p, dir))
 		ids[id] = p
 	}
 	var problems []error

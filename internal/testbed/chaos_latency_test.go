@@ -19,54 +19,31 @@ const (
 
 // runLatency runs simulated work on a worker with a slow network to NATS. No lease expires: no item is solved twice.
 func runLatency(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (f figures, err error) {
+	defer caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, latencyLimit)
 	defer cancel()
 	c, err := Start(ctx, Options{Dir: dir, Program: o.program, Directory: true, Lease: lease, Election: term, Stall: stall})
 	defer c.Stop()
-	if err != nil {
-		return f, err
-	}
+	check(err)
 	toxic, address, err := startToxic(ctx, "nats", strings.TrimPrefix(c.NATS.URL(""), "nats://"))
-	if err != nil {
-		return f, err
-	}
+	check(err)
 	defer toxic.Stop()
 	for _, stream := range []string{"upstream", "downstream"} {
-		if err := addToxic(toxic, "latency", stream, fmt.Sprintf(`{"latency": %d}`, latencyEach)); err != nil {
-			return f, err
-		}
+		check(addToxic(toxic, "latency", stream, fmt.Sprintf(`{"latency": %d}`, latencyEach)))
 	}
-	if _, err := c.AddCoordinator(ctx); err != nil {
-		return f, err
-	}
+	try(c.AddCoordinator(ctx))
 	p := c.NewWorker("--simulate", latencyItem.String(), "--batch", fmt.Sprint(latencyBatch), "--log-format", "json")
 	p.env = append(p.env, "DDIFF_NATS_URL=nats://"+address)
-	if err := p.Start(); err != nil {
-		return f, err
-	}
-	if err := p.WaitLog(ctx, "worker is ready"); err != nil {
-		return f, err
-	}
-	file, err := writeCampaign(dir, "latency", latencyItems)
-	if err != nil {
-		return f, err
-	}
-	id, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return f, err
-	}
+	check(p.Start())
+	check(p.WaitLog(ctx, "worker is ready"))
+	file := try(writeCampaign(dir, "latency", latencyItems))
+	id := try(submitCampaign(ctx, c, file))
 	out, err := c.Output(ctx, "status", "--watch", id)
 	if err != nil && !strings.HasPrefix(lastLine(out), "done=") {
 		return f, fmt.Errorf("watch campaign %s: %w", id, err)
 	}
-	st, err := c.Status(ctx, id)
-	if err != nil {
-		return f, err
-	}
-	logs, err := readLogs(c.Workers)
-	if err != nil {
-		return f, err
-	}
+	st := try(c.Status(ctx, id))
+	logs := try(readLogs(c.Workers))
 	say("%s: %s; redelivered=%d solved_again=%d", id, lastLine(out), logs.redelivered, logs.again)
 	n := st.Counts
 	f = figures{items: latencyItems, done: n.Done, dead: n.Dead, lost: latencyItems - n.Done - n.Dead, redelivered: logs.redelivered}

@@ -30,12 +30,10 @@ const (
 // runPoison runs a campaign with an image that kills the worker that decodes it, with default attempts, and then retries
 // the dead item while the leader is killed. Exactly the poison is dead, before and after.
 func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (f figures, err error) {
+	defer caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, poisonLimit)
 	defer cancel()
-	plans, err := drawPlans(ctx, o)
-	if err != nil {
-		return f, err
-	}
+	plans := try(drawPlans(ctx, o))
 	p := plan{name: "poison", images: map[string][]byte{}, tasks: tasks[3:], steps: 20, prior: plans.sound.prior, canary: 2}
 	for name, data := range plans.sharding.images {
 		if name < fmt.Sprintf("shard-%04d.png", poisonSound) {
@@ -43,26 +41,17 @@ func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format 
 		}
 	}
 	for i := range poisonImages {
-		if p.images[fmt.Sprintf("poison-%d.png", i)], err = hugeImage(poisonSide, 100+i); err != nil {
-			return f, err
-		}
+		p.images[fmt.Sprintf("poison-%d.png", i)] = try(hugeImage(poisonSide, 100+i))
 	}
 	c, fleet, stop, err := startPoison(ctx, o, dir, say, "--batch", fmt.Sprint(poisonBatch), "--source-cache", "-1")
 	defer stop()
-	if err != nil {
-		return f, err
-	}
-	id, err := submitPlan(ctx, c, p, dir)
-	if err != nil {
-		return f, err
-	}
+	check(err)
+	id := try(submitPlan(ctx, c, p, dir))
 	if f, err = poisonDead(ctx, c, id, p, say); err != nil {
 		return f, err
 	}
 	leader, _, err := fleet.reserveLeader(ctx, false)
-	if err != nil {
-		return f, err
-	}
+	check(err)
 	fleet.damaged = id
 	answered := make(chan error, 1)
 	go func() { answered <- fleet.do(ctx, "retry", "--dead", id) }()
@@ -70,9 +59,7 @@ func runPoison(ctx context.Context, o chaosOptions, dir string, say func(format 
 	leader.Kill()
 	err = leader.Start()
 	fleet.give(leader)
-	if err := errors.Join(err, <-answered); err != nil {
-		return f, err
-	}
+	check(errors.Join(err, <-answered))
 	say("dead retry, with %s killed", leader.Name)
 	f, err = poisonDead(ctx, c, id, p, say)
 	say("worker processes restarted: %d", fleet.revivals)

@@ -15,15 +15,11 @@ import (
 func runChaos(ctx context.Context, o chaosOptions) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
-	dir := o.keep
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ddiff-chaos-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+	dir, remove, err := directory(o.keep, "ddiff-chaos-")
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
 	if o.program == "" {
 		if o.program, err = BuildProgram(ctx, dir); err != nil {
 			return err

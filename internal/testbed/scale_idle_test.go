@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -19,82 +18,46 @@ const idleItem = 15 * time.Millisecond
 // idleRatio measures the share of time in which one worker holds an item beside o.idle open campaigns without work,
 // divided by the share when its campaign is the only one. Each idle campaign has one message, its item or its preflight,
 // which a killed worker has leased for longer than the measurement.
-func idleRatio(ctx context.Context, o scaleOptions, dir string) (ratio float64, err error) {
+func idleRatio(ctx context.Context, o scaleOptions, dir string) (ratio float64) {
 	dir = filepath.Join(dir, "idle")
 	c, err := Start(ctx, Options{
 		Dir: dir, Program: o.program, Directory: true, Lease: time.Hour, Election: 10 * time.Second, Stall: 15 * time.Second,
 		NATS: NATSOptions{Servers: o.servers, SyncAlways: o.sync, MaxFile: 16 << 30},
 	})
-	defer func() {
-		c.Stop()
-		if o.keep == "" {
-			os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
-		}
-	}()
-	if err != nil {
-		return 0, err
-	}
-	if _, err := c.AddCoordinator(ctx); err != nil {
-		return 0, err
-	}
-	alone, err := busyShare(ctx, c, o, "alone")
-	if err != nil {
-		return 0, err
-	}
-	if err := openIdle(ctx, c, o, dir); err != nil {
-		return 0, err
-	}
-	beside, err := busyShare(ctx, c, o, "beside")
-	if err != nil {
-		return 0, err
-	}
+	defer o.discard(c, dir)
+	check(err)
+	try(c.AddCoordinator(ctx))
+	alone := busyShare(ctx, c, o, "alone")
+	openIdle(ctx, c, o, dir)
+	beside := busyShare(ctx, c, o, "beside")
 	fmt.Fprintf(o.out, "1 worker: busy %.3f with one campaign, %.3f beside %d idle campaigns\n", alone, beside, o.idle)
-	return beside / alone, nil
+	return beside / alone
 }
 
 // openIdle opens campaigns of one item each, which a worker leases before it is killed.
-func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) error {
-	nc, err := c.NATS.connect(ctx, RoleCommand)
-	if err != nil {
-		return err
-	}
+func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) {
+	nc := try(c.NATS.connect(ctx, RoleCommand))
 	defer nc.Close()
-	kv, err := queue.OpenBoard(ctx, nc)
-	if err != nil {
-		return err
-	}
-	holders, err := c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", fmt.Sprint(o.idle))
-	if err != nil {
-		return err
-	}
-	if _, err := writeCampaign(dir, "idle", 1); err != nil {
-		return err
-	}
+	kv := try(queue.OpenBoard(ctx, nc))
+	holders := try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", fmt.Sprint(o.idle)))
+	try(writeCampaign(dir, "idle", 1))
 	var ids []string
 	for i := range o.idle {
 		spec := manifest.Default()
 		spec.Name, spec.Dataset.Path = fmt.Sprintf("idle-%04d", i), filepath.Join(dir, "idle.csv")
 		spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
 		rec, _, err := board.Submit(ctx, kv, spec, board.Order{}, time.Now())
-		if err != nil {
-			return err
-		}
+		check(err)
 		ids = append(ids, rec.ID)
 	}
 	for idle := 0; idle < 2; idle++ { // an item may be published between two checks
-		all, err := allLeased(ctx, nc, ids)
-		if err != nil {
-			return err
-		}
-		if !all {
+		if !try(allLeased(ctx, nc, ids)) {
 			idle = -1
 		}
-		if sleep(ctx, time.Second); ctx.Err() != nil {
-			return ctx.Err()
-		}
+		sleep(ctx, time.Second)
+		check(ctx.Err())
 	}
 	holders.Kill()
-	return nil
 }
 
 // allLeased reports whether every campaign has nothing but one leased message: its item or its preflight.
@@ -116,40 +79,20 @@ func allLeased(ctx context.Context, nc *queue.Conn, ids []string) (bool, error) 
 }
 
 // busyShare runs one worker on a campaign for a while and returns the share of time in which it held an item.
-func busyShare(ctx context.Context, c *Cluster, o scaleOptions, name string) (float64, error) {
+func busyShare(ctx context.Context, c *Cluster, o scaleOptions, name string) float64 {
 	rows := 2 * int(o.besideIdle/idleItem)
-	file, err := writeCampaign(c.o.Dir, name, rows)
-	if err != nil {
-		return 0, err
-	}
-	p, err := c.AddWorker(ctx, "--simulate", idleItem.String())
-	if err != nil {
-		return 0, err
-	}
-	id, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return 0, err
-	}
-	if err := awaitComplete(ctx, c, id, rows); err != nil {
-		return 0, err
-	}
-	if sleep(ctx, o.besideIdle); ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	st, err := c.Status(ctx, id)
-	if err != nil {
-		return 0, err
-	}
+	file := try(writeCampaign(c.o.Dir, name, rows))
+	p := try(c.AddWorker(ctx, "--simulate", idleItem.String()))
+	id := try(submitCampaign(ctx, c, file))
+	check(awaitComplete(ctx, c, id, rows))
+	sleep(ctx, o.besideIdle)
+	check(ctx.Err())
+	st := try(c.Status(ctx, id))
 	if st.Counts.Pending == 0 || st.Counts.Failed+st.Counts.Dead > 0 {
-		return 0, fmt.Errorf("the worker ran out of work or lost items: %+v", st.Counts)
+		check(fmt.Errorf("the worker ran out of work or lost items: %+v", st.Counts))
 	}
-	if _, err := p.Stop(drainWithin); err != nil {
-		return 0, err
-	}
-	w, err := readReport(p.Log())
-	if err != nil {
-		return 0, err
-	}
-	_, err = c.Output(ctx, "cancel", id, "--now")
-	return w.busy, err
+	try(p.Stop(drainWithin))
+	w := try(readReport(p.Log()))
+	try(c.Output(ctx, "cancel", id, "--now"))
+	return w.busy
 }

@@ -66,47 +66,25 @@ func scaleModel(ctx context.Context, args []string) error {
 
 // runModel measures and prints.
 func runModel(ctx context.Context, o modelOptions) (err error) {
-	dir := o.keep
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ddiff-model-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	}
-	c, err := start(ctx, scaleOptions{servers: 1, program: o.program}, filepath.Join(dir, "cluster"))
-	if err != nil {
-		return err
-	}
+	defer caught(&err)
+	dir, remove, err := directory(o.keep, "ddiff-model-")
+	check(err)
+	defer func() { err = errors.Join(err, remove()) }()
+	c := try(start(ctx, scaleOptions{servers: 1, program: o.program}, filepath.Join(dir, "cluster")))
 	defer c.Stop()
 	for range o.processes {
-		if _, err := c.AddWorker(ctx, "--simulate", o.item.String(), "--simulate-workers", fmt.Sprint(o.workers/o.processes)); err != nil {
-			return err
-		}
+		try(c.AddWorker(ctx, "--simulate", o.item.String(), "--simulate-workers", fmt.Sprint(o.workers/o.processes)))
 	}
-	nc, err := c.NATS.connect(ctx, RoleCommand)
-	if err != nil {
-		return err
-	}
+	nc := try(c.NATS.connect(ctx, RoleCommand))
 	defer nc.Close()
-	kv, err := queue.OpenBoard(ctx, nc)
-	if err != nil {
-		return err
-	}
+	kv := try(queue.OpenBoard(ctx, nc))
 	begin := time.Now()
-	ids, err := submitAll(ctx, kv, o, dir)
-	if err != nil {
-		return err
-	}
+	ids := try(submitAll(ctx, kv, o, dir))
 	fmt.Fprintf(o.out, "%d campaigns submitted in %.1f s\n", len(ids), time.Since(begin).Seconds())
-	if err := awaitPublished(ctx, kv, ids, o); err != nil {
-		return err
-	}
+	check(awaitPublished(ctx, kv, ids, o))
 	published, items := time.Since(begin), o.campaigns*o.rows
 	fmt.Fprintf(o.out, "%d items published after %.1f s, %.0f items/s\n", items, published.Seconds(), float64(items)/published.Seconds())
-	m, err := measureWork(ctx, c, o)
-	if err != nil {
-		return err
-	}
+	m := measureWork(ctx, c, o)
 	fmt.Fprintf(o.out, "campaigns=%d items=%d published_s=%.0f workers=%d items_per_s=%.1f busy=%.2f p50_ms=%.0f p99_ms=%.0f rss_mib=%d server_mib=%d\n",
 		o.campaigns, items, published.Seconds(), m.workers, m.rate, m.busy, m.p50, m.p99, m.coordinator>>20, m.server>>20)
 	return nil
@@ -160,15 +138,12 @@ type modelled struct {
 }
 
 // measureWork measures the cluster at work for a while and stops the workers.
-func measureWork(ctx context.Context, c *Cluster, o modelOptions) (m modelled, err error) {
+func measureWork(ctx context.Context, c *Cluster, o modelOptions) (m modelled) {
 	pids := []int{c.Coordinators[0].PID(), c.NATS.Servers[0].PID()}
 	for _, p := range c.Workers {
 		pids = append(pids, p.PID())
 	}
-	before, err := times(pids...)
-	if err != nil {
-		return m, err
-	}
+	before := try(times(pids...))
 	results := func() (n uint64, err error) {
 		all, err := c.NATS.Streams(ctx)
 		for _, s := range all {
@@ -178,23 +153,13 @@ func measureWork(ctx context.Context, c *Cluster, o modelOptions) (m modelled, e
 		}
 		return n, err
 	}
-	first, err := results()
-	if err != nil {
-		return m, err
-	}
+	first := try(results())
 	begin := time.Now()
-	if sleep(ctx, o.during); ctx.Err() != nil {
-		return m, ctx.Err()
-	}
-	last, err := results()
-	if err != nil {
-		return m, err
-	}
+	sleep(ctx, o.during)
+	check(ctx.Err())
+	last := try(results())
 	took, n := time.Since(begin), float64(last-first)
-	after, err := times(pids...)
-	if err != nil {
-		return m, err
-	}
+	after := try(times(pids...))
 	m.rate = n / took.Seconds()
 	var ofWorkers time.Duration
 	for i := range pids[2:] {
@@ -203,31 +168,19 @@ func measureWork(ctx context.Context, c *Cluster, o modelOptions) (m modelled, e
 	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / n }
 	fmt.Fprintf(o.out, "%.0f outcomes in %.0f s; processor time per outcome: coordinator %.0f µs, NATS %.0f µs, simulated workers %.0f µs\n",
 		n, took.Seconds(), each(after[0]-before[0]), each(after[1]-before[1]), each(ofWorkers))
-	if m.coordinator, err = residentMemory(pids[0]); err != nil {
-		return m, err
-	}
-	if m.server, err = residentMemory(pids[1]); err != nil {
-		return m, err
-	}
-	streams, err := c.NATS.Streams(ctx)
-	if err != nil {
-		return m, err
-	}
+	m.coordinator = try(residentMemory(pids[0]))
+	m.server = try(residentMemory(pids[1]))
+	streams := try(c.NATS.Streams(ctx))
 	for _, s := range streams {
 		fmt.Fprintf(o.out, "stream %s: %d messages, %d bytes\n", s.Name, s.Messages, s.Bytes)
 	}
 	for _, p := range c.Workers {
-		if _, err := p.Stop(drainWithin); err != nil {
-			return m, err
-		}
-		w, err := readReport(p.Log())
-		if err != nil {
-			return m, err
-		}
+		try(p.Stop(drainWithin))
+		w := try(readReport(p.Log()))
 		m.workers += w.workers
 		m.busy += w.busy * float64(w.workers)
 		m.p50, m.p99 = max(m.p50, w.p50), max(m.p99, w.p99)
 	}
 	m.busy /= float64(max(m.workers, 1))
-	return m, nil
+	return m
 }

@@ -46,49 +46,33 @@ func start(ctx context.Context, o scaleOptions, dir string) (*Cluster, error) {
 	return c, nil
 }
 
+// discard stops a cluster and removes its directory, unless it is kept.
+func (o scaleOptions) discard(c *Cluster, dir string) {
+	c.Stop()
+	if o.keep == "" {
+		os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
+	}
+}
+
 // publish measures the publication of a manifest.
-func publish(ctx context.Context, o scaleOptions, dir string, rows int) (published, error) {
+func publish(ctx context.Context, o scaleOptions, dir string, rows int) published {
 	dir = filepath.Join(dir, fmt.Sprintf("rows-%d", rows))
-	c, err := start(ctx, o, dir)
-	if err != nil {
-		return published{}, err
-	}
-	defer func() {
-		c.Stop()
-		if o.keep == "" {
-			os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
-		}
-	}()
-	file, err := writeCampaign(dir, fmt.Sprintf("rows-%d", rows), rows)
-	if err != nil {
-		return published{}, err
-	}
+	c := try(start(ctx, o, dir))
+	defer o.discard(c, dir)
+	file := try(writeCampaign(dir, fmt.Sprintf("rows-%d", rows), rows))
 	// The worker answers the preflight and holds its first item to the end.
-	if _, err := c.AddWorker(ctx, "--simulate", "24h"); err != nil {
-		return published{}, err
-	}
+	try(c.AddWorker(ctx, "--simulate", "24h"))
 	coordinator, server := c.Coordinators[0].PID(), c.NATS.Servers[0].PID()
 	p := published{items: rows}
-	before, err := times(coordinator, server)
-	if err != nil {
-		return p, err
-	}
+	before := try(times(coordinator, server))
 	begin := time.Now()
-	id, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return p, err
-	}
-	if err := awaitComplete(ctx, c, id, rows); err != nil {
-		return p, err
-	}
+	id := try(submitCampaign(ctx, c, file))
+	check(awaitComplete(ctx, c, id, rows))
 	p.took = time.Since(begin)
-	after, err := times(coordinator, server)
-	if err != nil {
-		return p, err
-	}
+	after := try(times(coordinator, server))
 	p.coordinator, p.server = after[0]-before[0], after[1]-before[1]
-	p.peak, err = peakMemory(coordinator)
-	return p, err
+	p.peak = try(peakMemory(coordinator))
+	return p
 }
 
 // times returns the processor times of processes.

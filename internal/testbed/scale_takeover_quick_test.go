@@ -10,10 +10,13 @@ import (
 func TestLeaderTakeover(t *testing.T) {
 	o := quick(scaleOptions{keep: t.TempDir(), out: io.Discard, servers: 1})
 	var err error
-	if o.program, err = BuildProgram(t.Context(), o.keep); err != nil {
-		t.Fatal(err)
-	}
-	took, err := leaderTakeover(t.Context(), o, o.keep)
+	o.program, err = BuildProgram(t.Context(), o.keep)
+	must(t, err)
+	var took time.Duration
+	func() {
+		defer caught(&err)
+		took = leaderTakeover(t.Context(), o, o.keep)
+	}()
 	if err != nil || took > time.Minute {
 		t.Errorf("took %v: %v", took, err)
 	}

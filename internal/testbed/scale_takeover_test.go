@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -30,88 +29,35 @@ const (
 // time is from the begin of the new leader's term until its status of the old campaign has all outcomes, and a worker
 // has leased and answered the preflight of the new campaign. The outcomes are published by this process; workers,
 // coordinators, JetStream and store are real.
-func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.Duration, err error) {
+func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.Duration) {
 	dir = filepath.Join(dir, "takeover")
-	c, err := start(ctx, o, dir)
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		c.Stop()
-		if o.keep == "" {
-			os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
-		}
-	}()
-	if _, err := c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"); err != nil {
-		return 0, err
-	}
-	file, err := writeCampaign(dir, "history", o.rows)
-	if err != nil {
-		return 0, err
-	}
-	id, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return 0, err
-	}
-	if err := awaitComplete(ctx, c, id, o.rows); err != nil {
-		return 0, err
-	}
-	nc, err := c.NATS.connect(ctx, RoleCoordinator)
-	if err != nil {
-		return 0, err
-	}
+	c := try(start(ctx, o, dir))
+	defer o.discard(c, dir)
+	try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"))
+	file := try(writeCampaign(dir, "history", o.rows))
+	id := try(submitCampaign(ctx, c, file))
+	check(awaitComplete(ctx, c, id, o.rows))
+	nc := try(c.NATS.connect(ctx, RoleCoordinator))
 	defer nc.Close()
-	settled, err := publishOutcomes(ctx, c, nc, id, max(o.rows-unsettledItems, 1))
-	if err != nil {
-		return 0, err
-	}
-	board, err := queue.OpenBoard(ctx, nc)
-	if err != nil {
-		return 0, err
-	}
+	settled := try(publishOutcomes(ctx, c, nc, id, max(o.rows-unsettledItems, 1)))
+	board := try(queue.OpenBoard(ctx, nc))
 	var st manifest.Status
-	if err := awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled }); err != nil {
-		return 0, err
-	}
-	leader, err := c.Leader(ctx)
-	if err != nil {
-		return 0, err
-	}
+	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled }))
+	leader := try(c.Leader(ctx))
 	// The workers hold an item each. Others wait for the next campaign.
-	if _, err := c.Output(ctx, "pause", id); err != nil {
-		return 0, err
-	}
+	try(c.Output(ctx, "pause", id))
 	var rec manifest.Campaign
-	if err := awaitBoard(ctx, board, manifest.KeyCampaignPrefix+id, &rec, func() bool { return rec.Phase == manifest.PhasePaused }); err != nil {
-		return 0, err
-	}
-	if _, err := c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"); err != nil {
-		return 0, err
-	}
-	if _, err := c.AddCoordinator(ctx); err != nil {
-		return 0, err
-	}
-	if file, err = writeCampaign(dir, "next", 4); err != nil {
-		return 0, err
-	}
+	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+id, &rec, func() bool { return rec.Phase == manifest.PhasePaused }))
+	try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", "2"))
+	try(c.AddCoordinator(ctx))
+	file = try(writeCampaign(dir, "next", 4))
 	leader.Kill()
-	next, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return 0, err
-	}
+	next := try(submitCampaign(ctx, c, file))
 	var l queue.Leader
-	if err := awaitBoard(ctx, board, queue.KeyLeaderPrefix+"coordinator", &l, func() bool { return l.Name != leader.Name }); err != nil {
-		return 0, err
-	}
-	if err := awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool {
-		return st.Counts.Done == settled && st.At.After(l.Since)
-	}); err != nil {
-		return 0, err
-	}
-	if err := awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }); err != nil {
-		return 0, err
-	}
-	return time.Since(l.Since), nil
+	check(awaitBoard(ctx, board, queue.KeyLeaderPrefix+"coordinator", &l, func() bool { return l.Name != leader.Name }))
+	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled && st.At.After(l.Since) }))
+	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }))
+	return time.Since(l.Since)
 }
 
 // publishOutcomes publishes outcomes of n items of a campaign, and returns their number.

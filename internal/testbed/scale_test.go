@@ -91,48 +91,27 @@ func scale(ctx context.Context, args []string) error {
 
 // runScale measures and prints.
 func runScale(ctx context.Context, o scaleOptions) (err error) {
-	dir := o.keep
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ddiff-scale-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
+	defer caught(&err)
+	dir, remove, err := directory(o.keep, "ddiff-scale-")
+	check(err)
+	defer func() { err = errors.Join(err, remove()) }()
 	if o.program == "" {
-		if o.program, err = BuildProgram(ctx, dir); err != nil {
-			return err
-		}
+		o.program = try(BuildProgram(ctx, dir))
 	}
 	var largest published
 	for rows := min(o.least, o.rows); ; rows = min(10*rows, o.rows) {
-		if largest, err = publish(ctx, o, dir, rows); err != nil {
-			return err
-		}
+		largest = publish(ctx, o, dir, rows)
 		fmt.Fprintln(o.out, largest)
 		if rows == o.rows {
 			break
 		}
 	}
-	worked, err := work(ctx, o, dir)
-	if err != nil {
-		return err
-	}
+	worked := work(ctx, o, dir)
 	fmt.Fprintln(o.out, worked)
-	each, err := waiting(ctx, o, dir)
-	if err != nil {
-		return err
-	}
+	each := waiting(ctx, o, dir)
 	fmt.Fprintf(o.out, "%d waiting campaigns: %.1f MiB of the leader each\n", o.campaigns, each)
-	ratio, err := idleRatio(ctx, o, dir)
-	if err != nil {
-		return err
-	}
-	took, err := leaderTakeover(ctx, o, dir)
-	if err != nil {
-		return err
-	}
+	ratio := idleRatio(ctx, o, dir)
+	took := leaderTakeover(ctx, o, dir)
 	fmt.Fprintf(o.out, "takeover after %d outcomes: %.1f s\n", o.rows, took.Seconds())
 	fmt.Fprintf(o.out, "items=%d items_per_s=%.0f rss_mib=%d busy=%.2f p50_ms=%.0f p99_ms=%.0f idle_ratio=%.2f campaign_mib=%.1f takeover_s=%.1f\n",
 		largest.items, largest.rate(), largest.peak>>20, worked.busy, worked.p50, worked.p99, ratio, each, took.Seconds())

@@ -3,10 +3,8 @@ package testbed
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
-	"time"
 )
 
 // worked holds the measurements of simulated workers.
@@ -21,54 +19,25 @@ func (w worked) String() string {
 }
 
 // work runs simulated workers on a campaign with more items than they can finish.
-func work(ctx context.Context, o scaleOptions, dir string) (worked, error) {
+func work(ctx context.Context, o scaleOptions, dir string) worked {
 	dir = filepath.Join(dir, "workers")
-	c, err := start(ctx, o, dir)
-	if err != nil {
-		return worked{}, err
-	}
-	defer func() {
-		c.Stop()
-		if o.keep == "" {
-			os.RemoveAll(dir) //nolint:errcheck // it lies in a temporary directory
-		}
-	}()
+	c := try(start(ctx, o, dir))
+	defer o.discard(c, dir)
 	rows := 2*int(float64(o.workers)*o.during.Seconds()/o.item.Seconds()) + o.workers
-	file, err := writeCampaign(dir, "workers", rows)
-	if err != nil {
-		return worked{}, err
-	}
-	p, err := c.AddWorker(ctx, "--simulate", o.item.String(), "--simulate-workers", fmt.Sprint(o.workers))
-	if err != nil {
-		return worked{}, err
-	}
-	id, err := submitCampaign(ctx, c, file)
-	if err != nil {
-		return worked{}, err
-	}
-	if err := awaitComplete(ctx, c, id, rows); err != nil {
-		return worked{}, err
-	}
-	end := time.NewTimer(o.during)
-	defer end.Stop()
-	select {
-	case <-end.C:
-	case <-ctx.Done():
-		return worked{}, ctx.Err()
-	}
-	st, err := c.Status(ctx, id)
-	if err != nil {
-		return worked{}, err
-	}
+	file := try(writeCampaign(dir, "workers", rows))
+	p := try(c.AddWorker(ctx, "--simulate", o.item.String(), "--simulate-workers", fmt.Sprint(o.workers)))
+	id := try(submitCampaign(ctx, c, file))
+	check(awaitComplete(ctx, c, id, rows))
+	sleep(ctx, o.during)
+	check(ctx.Err())
+	st := try(c.Status(ctx, id))
 	if st.Counts.Pending == 0 || st.Counts.Failed+st.Counts.Dead > 0 {
-		return worked{}, fmt.Errorf("the workers ran out of work or lost items: %+v", st.Counts)
+		check(fmt.Errorf("the workers ran out of work or lost items: %+v", st.Counts))
 	}
-	if code, err := p.Stop(drainWithin); err != nil {
-		return worked{}, err
-	} else if code != 0 {
-		return worked{}, fmt.Errorf("the workers ended with code %d", code)
+	if code := try(p.Stop(drainWithin)); code != 0 {
+		check(fmt.Errorf("the workers ended with code %d", code))
 	}
-	return readReport(p.Log())
+	return try(readReport(p.Log()))
 }
 
 var reportLine = regexp.MustCompile(`(?m)^workers=(\d+) items=(\d+) busy=([\d.]+) p50_ms=([\d.]+) p99_ms=([\d.]+)$`)
