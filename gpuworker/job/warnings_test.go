@@ -245,10 +245,12 @@ func TestOperatorTooWide(t *testing.T) {
 		change func(j *Job)
 		want   bool
 	}{
-		"noise":     {operator.GaussianDeblur, nil, false},
-		"details":   {operator.GaussianDeblur, checker, true},
-		"more":      {operator.GaussianDeblur, func(j *Job) { j.Item.Sigma = level / 1.2 }, true},
-		"rounded":   {operator.GaussianDeblur, func(j *Job) { j.Item.Sigma, j.Item.Picture = level/1.2, &manifest.Picture{Width: side, Height: side, Bits: 5} }, false},
+		"noise":   {operator.GaussianDeblur, nil, false},
+		"details": {operator.GaussianDeblur, checker, true},
+		"more":    {operator.GaussianDeblur, func(j *Job) { j.Item.Sigma = level / 1.2 }, true},
+		"rounded": {operator.GaussianDeblur, func(j *Job) {
+			j.Item.Sigma, j.Item.Picture = level/1.2, &manifest.Picture{Width: side, Height: side, Bits: 5}
+		}, false},
 		"simulated": {operator.GaussianDeblur, func(j *Job) { checker(j); j.Item.Measurement = nil }, false},
 		"no blur":   {operator.Denoise, checker, false},
 		"enlarged":  {"super_resolution", checker, false},
