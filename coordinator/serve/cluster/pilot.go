@@ -95,7 +95,7 @@ func (c *Cluster) estimate(ctx context.Context, spec *manifest.Spec, rows map[st
 
 // measure returns what items of plans have taken in earlier campaigns.
 func (c *Cluster) measure(ctx context.Context, plans []manifest.Plan) (map[manifest.Plan]measured, error) {
-	found, open := c.pilot.recall(plans, c.cfg.Now())
+	found, open := c.pilot.lookup(plans, c.cfg.Now())
 	if len(open) == 0 {
 		return found, nil
 	}
@@ -114,8 +114,8 @@ func (c *Cluster) measure(ctx context.Context, plans []manifest.Plan) (map[manif
 	return found, nil
 }
 
-// recall returns the known answers to plans, and the plans without one.
-func (p *pilot) recall(plans []manifest.Plan, now time.Time) (found map[manifest.Plan]measured, open map[manifest.Plan]bool) {
+// lookup returns the known answers to plans, and the plans without one.
+func (p *pilot) lookup(plans []manifest.Plan, now time.Time) (found map[manifest.Plan]measured, open map[manifest.Plan]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.known, func(_ manifest.Plan, m measured) bool { return now.Sub(m.at) > pilotAge })
