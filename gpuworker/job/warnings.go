@@ -96,13 +96,20 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 	}
 }
 
-// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture.
+// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture, not compressed as JPEG.
 func (j *Job) estimable() bool {
-	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
+	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.jpeg && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
 }
 
-// warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning.
+// warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning. The
+// estimate in a JPEG file is too low.
 func (j *Job) warnSigma() *manifest.Warning {
+	if j.jpeg && j.Item.SigmaEstimated {
+		return &manifest.Warning{
+			Code: manifest.WarnSigma,
+			Text: fmt.Sprintf("sigma %.3g was estimated in a JPEG file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg", j.Item.Sigma),
+		}
+	}
 	if !j.estimable() {
 		return nil
 	}

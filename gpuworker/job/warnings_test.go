@@ -1,6 +1,8 @@
 package job
 
 import (
+	"bytes"
+	"image/png"
 	"math"
 	"slices"
 	"strings"
@@ -274,5 +276,32 @@ func checker(j *Job) {
 	width := j.Op.Measurement[len(j.Op.Measurement)-1]
 	for i := range j.Problem.Y {
 		j.Problem.Y[i] += 0.1 * float32((i+i/width)%2)
+	}
+}
+
+// TestSigmaOfJPEG: a noise level that was estimated in a JPEG file has a warning, and a stated one is not compared with an estimate.
+func TestSigmaOfJPEG(t *testing.T) {
+	t.Parallel()
+	picture := wave(64, 64)
+	jpeg := orientedJPEG(t, picture, 90, 1)
+	var lossless bytes.Buffer
+	must(t, png.Encode(&lossless, picture))
+	for _, c := range []struct {
+		name      string
+		data      []byte
+		estimated bool
+		want      string
+	}{
+		{"estimated", jpeg, true, "sigma 0.1 was estimated in a JPEG file"},
+		{"stated", jpeg, false, ""},
+		{"estimated in a PNG file", lossless.Bytes(), true, ""},
+		{"stated for a PNG file", lossless.Bytes(), false, "give a smaller sigma, or auto"},
+	} {
+		u := shaped(t, operator.Denoise, 64, 64)
+		u.Item.Sigma, u.Item.SigmaEstimated = 0.1, c.estimated
+		must(t, u.readPicture("a", c.data))
+		if w := u.warnSigma(); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, c.want)) {
+			t.Errorf("%s: warning %+v, want %q", c.name, w, c.want)
+		}
 	}
 }
