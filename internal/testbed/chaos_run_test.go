@@ -43,26 +43,21 @@ type session struct {
 
 // run runs the campaigns under faults and checks them.
 func (s *session) run(ctx context.Context) (f figures, err error) {
+	defer caught(&err)
 	s.c, err = Start(ctx, Options{
 		Dir: filepath.Join(s.dir, "cluster"), Program: s.o.program, Lease: lease, Election: term, Stall: stall,
 		NATS: NATSOptions{Servers: 3, Secure: true},
 	})
 	defer s.c.Stop()
-	if err != nil {
-		return f, err
-	}
-	if err := s.disturbed(ctx); err != nil {
-		return f, err
-	}
+	check(err)
+	check(s.disturbed(ctx))
 	return s.check(ctx)
 }
 
 // disturbed runs the campaigns on the cluster under faults.
 func (s *session) disturbed(ctx context.Context) (err error) {
-	network, err := newNetwork(ctx, s.c.S3.Address)
-	if err != nil {
-		return err
-	}
+	defer caught(&err)
+	network := try(newNetwork(ctx, s.c.S3.Address))
 	defer network.close()
 	s.c.Through(network.address)
 	for _, p := range s.plans.all() {
@@ -70,13 +65,9 @@ func (s *session) disturbed(ctx context.Context) (err error) {
 		for name, data := range p.images {
 			files[p.name+"/"+name] = data
 		}
-		if err := s.c.PutImages(ctx, files); err != nil {
-			return err
-		}
+		check(s.c.PutImages(ctx, files))
 	}
-	if err := s.populate(ctx); err != nil {
-		return err
-	}
+	check(s.populate(ctx))
 	s.fleet = &fleet{c: s.c, network: network, say: s.say, lease: lease, term: term, down: map[*Process]bool{}}
 	watched, stop := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
@@ -84,21 +75,13 @@ func (s *session) disturbed(ctx context.Context) (err error) {
 	defer supervisor.Wait()
 	defer stop()
 
-	if s.soundID, err = s.submit(ctx, s.plans.sound); err != nil {
-		return err
-	}
-	if s.damagedID, err = s.submit(ctx, s.plans.damaged); err != nil {
-		return err
-	}
+	s.soundID = try(s.submit(ctx, s.plans.sound))
+	s.damagedID = try(s.submit(ctx, s.plans.damaged))
 	s.fleet.campaign, s.fleet.damaged = s.soundID, s.damagedID
 	s.say("submitted %s and %s", s.soundID, s.damagedID)
-	if err := s.submitUnderFault(ctx); err != nil {
-		return err
-	}
+	check(s.submitUnderFault(ctx))
 	faults := drawFaults(s.o.seed, s.o.faults, s.plans.sound.items(), !s.o.brief)
-	if err := s.injectAll(ctx, faults); err != nil {
-		return err
-	}
+	check(s.injectAll(ctx, faults))
 	s.say("all faults are over, %d of %d items have a result", s.c.Settled(s.soundID), s.plans.sound.items())
 	return s.finish(ctx)
 }

@@ -49,10 +49,9 @@ const items = 24
 
 // runDemo is the demonstration.
 func runDemo(ctx context.Context, dir string) (err error) {
+	defer caught(&err)
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "ddiff-cluster-"); err != nil {
-			return err
-		}
+		dir = try(os.MkdirTemp("", "ddiff-cluster-"))
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	} else if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -63,21 +62,11 @@ func runDemo(ctx context.Context, dir string) (err error) {
 		Dir: dir, NATS: NATSOptions{Servers: 3, Secure: true, SyncAlways: true},
 	})
 	defer c.Stop()
-	if err != nil {
-		return err
-	}
+	check(err)
 	say("started 3 nats-server (%s; 3 replicas, TLS, users, every message synced) and versitygw (%s)", c.NATS.URL(""), c.S3.Address)
-	file, err := prepare(ctx, c, dir)
-	if err != nil {
-		return err
-	}
-	if err := populate(ctx, c); err != nil {
-		return err
-	}
-	id, err := c.Output(ctx, "submit", file)
-	if err != nil {
-		return err
-	}
+	file := try(prepare(ctx, c, dir))
+	check(populate(ctx, c))
+	id := try(c.Output(ctx, "submit", file))
 	id = strings.TrimSpace(id)
 	say("submitted %s: 6 photographs, 4 tasks", id)
 	return report(ctx, c, id)
