@@ -72,26 +72,16 @@ func (o *outcomes) all() []time.Time {
 
 // watchCampaign runs a campaign and checks everything that arrived. It returns the campaign's output.
 func (w *watched) watchCampaign(ctx context.Context) (output string, err error) {
+	defer caught(&err)
 	followed, stop, err := w.c.follow(ctx)
-	if err != nil {
-		return "", err
-	}
+	check(err)
 	defer stop()
 	begin := time.Now()
-	id, err := w.submit(ctx, "watched")
-	if err != nil {
-		return "", err
-	}
-	counts, err := w.wait(ctx, id, w.plan.items(), 0)
-	if err != nil {
-		return "", err
-	}
+	id := try(w.submit(ctx, "watched"))
+	counts := try(w.wait(ctx, id, w.plan.items(), 0))
 	w.items = counts.Done
 	output = w.c.Results(id)
-	results, err := Results(output)
-	if err != nil {
-		return "", err
-	}
+	results := try(Results(output))
 	workers := map[string]int{}
 	for _, r := range results {
 		workers[r.Worker]++

@@ -22,7 +22,8 @@ type measured struct{ elapsed, processor float64 }
 
 // measureCost runs campaigns in turn on two clusters of one coordinator and one worker: one exports to the collector and is read by
 // Prometheus, the other has no telemetry. It prints the ratios of their times with intervals.
-func (w *watched) measureCost(ctx context.Context, _ string) error {
+func (w *watched) measureCost(ctx context.Context, _ string) (err error) {
+	defer caught(&err)
 	if w.o.pairs == 0 {
 		return nil
 	}
@@ -36,20 +37,15 @@ func (w *watched) measureCost(ctx context.Context, _ string) error {
 		}
 	}()
 	for i := range clusters {
-		var err error
-		if clusters[i], err = w.startCost(ctx, i == 0); err != nil {
-			return err
-		}
+		clusters[i], err = w.startCost(ctx, i == 0)
+		check(err)
 	}
 	ratios := map[string][]float64{}
 	for pair := -1; pair < w.o.pairs; pair++ { // the first pair compiles the models
 		var of [2]measured
 		for turn := range 2 {
 			i := (pair + turn) & 1 // each goes first in turn
-			var err error
-			if of[i], err = w.measure(ctx, clusters[i], fmt.Sprintf("cost%d", pair+1)); err != nil {
-				return err
-			}
+			of[i] = try(w.measure(ctx, clusters[i], fmt.Sprintf("cost%d", pair+1)))
 		}
 		if pair >= 0 {
 			ratios["processor time"] = append(ratios["processor time"], of[0].processor/of[1].processor)
@@ -88,25 +84,18 @@ func (w *watched) startCost(ctx context.Context, observed bool) (*Cluster, error
 
 // measure runs one campaign.
 func (w *watched) measure(ctx context.Context, c *Cluster, name string) (m measured, err error) {
+	defer caught(&err)
 	p := w.plan
 	p.name, p.images = name, map[string][]byte{}
 	for _, image := range slices.Sorted(maps.Keys(w.plan.images))[:min(costImages, len(w.plan.images))] {
 		p.images[image] = w.plan.images[image]
 	}
 	followed, stop, err := c.follow(ctx)
-	if err != nil {
-		return m, err
-	}
+	check(err)
 	defer stop()
 	worker := c.Workers[0].PID()
-	before, err := processorTime(worker)
-	if err != nil {
-		return m, err
-	}
-	id, err := submitPlan(ctx, c, p, filepath.Join(c.o.Dir, name))
-	if err != nil {
-		return m, err
-	}
+	before := try(processorTime(worker))
+	id := try(submitPlan(ctx, c, p, filepath.Join(c.o.Dir, name)))
 	out, err := c.Output(ctx, "status", "--watch", id)
 	if want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0", p.items()); lastLine(out) != want || err != nil {
 		return m, fmt.Errorf("campaign %s ended with %q, want %q: %v", id, lastLine(out), want, err) //nolint:errorlint // it may be nil

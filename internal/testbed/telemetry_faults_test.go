@@ -18,30 +18,17 @@ func (w *watched) settle(ctx context.Context, id string, share float64) error {
 
 // loseCollector runs the campaign while the collector is killed and restarted. The results equal those of the undisturbed campaign, and
 // new spans of every worker arrive after the restart.
-func (w *watched) loseCollector(ctx context.Context, reference string) error {
-	id, err := w.submit(ctx, "outage")
-	if err != nil {
-		return err
-	}
-	if err := w.settle(ctx, id, 0.25); err != nil {
-		return err
-	}
+func (w *watched) loseCollector(ctx context.Context, reference string) (err error) {
+	defer caught(&err)
+	id := try(w.submit(ctx, "outage"))
+	check(w.settle(ctx, id, 0.25))
 	w.collector.Kill()
 	killed := w.c.Settled(id)
-	if err := w.settle(ctx, id, 0.55); err != nil {
-		return err
-	}
-	if err := w.collector.restart(ctx); err != nil {
-		return err
-	}
+	check(w.settle(ctx, id, 0.55))
+	check(w.collector.restart(ctx))
 	resumed, before := time.Now(), w.c.Settled(id)
-	if _, err := w.wait(ctx, id, w.plan.items(), 0); err != nil {
-		return err
-	}
-	found, err := Compare(reference, w.c.Results(id))
-	if err != nil {
-		return err
-	}
+	try(w.wait(ctx, id, w.plan.items(), 0))
+	found := try(Compare(reference, w.c.Results(id)))
 	workers := map[string]int{}
 	err = poll(ctx, 20*time.Second, "spans of all workers", func() (bool, error) {
 		spans, err := w.collector.received()
@@ -61,14 +48,11 @@ func (w *watched) loseCollector(ctx context.Context, reference string) error {
 
 // sampleFaults runs the campaign with a damaged image on workers that sample no first attempt. One of them is killed. The traces of failed
 // items and of second attempts arrive, and those of other items do not.
-func (w *watched) sampleFaults(ctx context.Context, _ string) error {
+func (w *watched) sampleFaults(ctx context.Context, _ string) (err error) {
+	defer caught(&err)
 	for _, p := range w.c.Workers {
-		if _, err := p.Stop(time.Minute); err != nil {
-			return err
-		}
-		if err := w.begin(ctx, p, "worker is ready", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"); err != nil {
-			return err
-		}
+		try(p.Stop(time.Minute))
+		check(w.begin(ctx, p, "worker is ready", "OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0"))
 	}
 	sound := w.plan.items()
 	// The coordinator reads the header of an image: this one fails on a worker.
@@ -76,23 +60,12 @@ func (w *watched) sampleFaults(ctx context.Context, _ string) error {
 	w.plan.images["cut-off.png"] = whole[:len(whole)*2/3]
 	id, err := w.submit(ctx, "faults")
 	delete(w.plan.images, "cut-off.png")
-	if err != nil {
-		return err
-	}
-	if err := w.settle(ctx, id, 0.3); err != nil {
-		return err
-	}
+	check(err)
+	check(w.settle(ctx, id, 0.3))
 	w.c.Workers[0].Kill()
-	if err := w.begin(ctx, w.c.Workers[0], "worker is ready"); err != nil {
-		return err
-	}
-	if _, err := w.wait(ctx, id, sound, len(tasks)); err != nil {
-		return err
-	}
-	results, err := Results(w.c.Results(id))
-	if err != nil {
-		return err
-	}
+	check(w.begin(ctx, w.c.Workers[0], "worker is ready"))
+	try(w.wait(ctx, id, sound, len(tasks)))
+	results := try(Results(w.c.Results(id)))
 	var arrived traces
 	var failed, again, first int
 	second := 0
@@ -135,18 +108,12 @@ func (w *watched) sampleFaults(ctx context.Context, _ string) error {
 }
 
 // fireAlerts stops all workers during a campaign, and then the coordinator: the alerts fire, and end after a restart.
-func (w *watched) fireAlerts(ctx context.Context, _ string) error {
-	id, err := w.submit(ctx, "alerts")
-	if err != nil {
-		return err
-	}
-	if err := w.settle(ctx, id, 0.1); err != nil {
-		return err
-	}
+func (w *watched) fireAlerts(ctx context.Context, _ string) (err error) {
+	defer caught(&err)
+	id := try(w.submit(ctx, "alerts"))
+	check(w.settle(ctx, id, 0.1))
 	for _, p := range w.c.Workers {
-		if err := p.Signal(syscall.SIGKILL); err != nil {
-			return err
-		}
+		check(p.Signal(syscall.SIGKILL))
 	}
 	var problems []error
 	expect := func(alert string, want bool) {
@@ -164,14 +131,10 @@ func (w *watched) fireAlerts(ctx context.Context, _ string) error {
 	coordinator := w.c.Coordinators[0]
 	coordinator.Kill()
 	expect("DdiffNoLeader", true)
-	if err := w.begin(ctx, coordinator, "coordinator is ready"); err != nil {
-		return err
-	}
+	check(w.begin(ctx, coordinator, "coordinator is ready"))
 	for _, p := range w.c.Workers {
 		p.Kill() // waits for the end
-		if err := w.begin(ctx, p, "worker is ready"); err != nil {
-			return err
-		}
+		check(w.begin(ctx, p, "worker is ready"))
 	}
 	for _, alert := range []string{"DdiffNoLeader", "DdiffNoWorkers", "DdiffCampaignStuck", "DdiffTargetDown"} {
 		expect(alert, false)

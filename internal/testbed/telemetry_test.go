@@ -44,7 +44,8 @@ type telemetryOptions struct {
 //	items=N spans=N orphans=0 throughput_error=0.00xx
 //
 // The exit code is 1 if a check fails. The cost is printed and not checked, because it is smaller than the noise of a busy machine.
-func telemetryTest(ctx context.Context, args []string) error {
+func telemetryTest(ctx context.Context, args []string) (err error) {
+	defer caught(&err)
 	var o telemetryOptions
 	flags := flag.NewFlagSet("telemetry", flag.ExitOnError)
 	flags.StringVar(&o.program, "program", "", "ddiff program (default: built from this tree)")
@@ -52,36 +53,23 @@ func telemetryTest(ctx context.Context, args []string) error {
 	flags.IntVar(&o.steps, "steps", 20, "solver steps")
 	flags.IntVar(&o.pairs, "pairs", 6, "pairs of campaigns with and without telemetry; 0: do not measure the cost")
 	flags.StringVar(&o.keep, "keep", "", "a new directory for configuration, logs and what arrived (default: a temporary one)")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+	check(flags.Parse(args))
 	say("building ddiff and a collector, and nats-server and Prometheus if they are missing: the first time takes ten minutes")
 	server, promtool, err := prometheusBinaries(ctx)
-	if err != nil {
-		return err
-	}
-	if err := runPromtool(ctx, promtool); err != nil {
-		return err
-	}
+	check(err)
+	check(runPromtool(ctx, promtool))
 	ctx, cancel := context.WithTimeout(ctx, telemetryLimit)
 	defer cancel()
 	if o.keep == "" {
-		if o.keep, err = os.MkdirTemp("", "ddiff-telemetry-"); err != nil {
-			return err
-		}
+		o.keep = try(os.MkdirTemp("", "ddiff-telemetry-"))
 		defer os.RemoveAll(o.keep) //nolint:errcheck // a leftover is a temporary file
 	} else if err := os.Mkdir(o.keep, 0o755); err != nil {
 		return err
 	}
-	program, err := collectorBinary(ctx, o.keep)
-	if err != nil {
-		return err
-	}
+	program := try(collectorBinary(ctx, o.keep))
 	w := &watched{o: o}
 	defer w.stop()
-	if err := w.start(ctx, program, server); err != nil {
-		return err
-	}
+	check(w.start(ctx, program, server))
 	return w.run(ctx)
 }
 
@@ -126,34 +114,26 @@ func (w *watched) fail(part string, problems ...error) {
 
 // start starts the servers, the collector, Prometheus, and a coordinator with three workers.
 func (w *watched) start(ctx context.Context, collectorProgram, prometheusProgram string) (err error) {
-	if w.c, err = Start(ctx, Options{Dir: filepath.Join(w.o.keep, "cluster"), Program: w.o.program, Directory: true}); err != nil {
-		return err
-	}
+	defer caught(&err)
+	w.c, err = Start(ctx, Options{Dir: filepath.Join(w.o.keep, "cluster"), Program: w.o.program, Directory: true})
+	check(err)
 	w.o.program = w.c.o.Program
-	if w.collector, err = startCollector(ctx, collectorProgram, filepath.Join(w.o.keep, "collector")); err != nil {
-		return err
-	}
+	w.collector, err = startCollector(ctx, collectorProgram, filepath.Join(w.o.keep, "collector"))
+	check(err)
 	w.addresses = map[string]string{}
 	jobs := map[string][]string{}
 	for _, name := range []string{"coordinator-1", "worker-1", "worker-2", "worker-3"} {
-		if w.addresses[name], err = FreeAddress(ctx); err != nil {
-			return err
-		}
+		w.addresses[name] = try(FreeAddress(ctx))
 		job, _, _ := strings.Cut(name, "-")
 		jobs["ddiff-"+job] = append(jobs["ddiff-"+job], w.addresses[name])
 	}
-	if w.prometheus, err = startPrometheus(ctx, prometheusProgram, filepath.Join(w.o.keep, "prometheus"), jobs); err != nil {
-		return err
-	}
+	w.prometheus, err = startPrometheus(ctx, prometheusProgram, filepath.Join(w.o.keep, "prometheus"), jobs)
+	check(err)
 	c := w.c.NewCoordinator("--metrics-listen", w.addresses["coordinator-1"])
-	if err := w.begin(ctx, c, "coordinator is ready"); err != nil {
-		return err
-	}
+	check(w.begin(ctx, c, "coordinator is ready"))
 	for i := range 3 {
 		p := w.c.NewWorker("--batch", "2", "--log-format", "json", "--nats-wait", "1m", "--metrics-listen", w.addresses[fmt.Sprintf("worker-%d", i+1)])
-		if err := w.begin(ctx, p, "worker is ready"); err != nil {
-			return err
-		}
+		check(w.begin(ctx, p, "worker is ready"))
 	}
 	say("started nats-server, a collector (%s), Prometheus (%s), a coordinator and 3 workers", w.collector.address, w.prometheus.address)
 	return w.draw(ctx)
@@ -169,21 +149,14 @@ func (w *watched) begin(ctx context.Context, p *Process, ready string, more ...s
 }
 
 // draw makes the campaign.
-func (w *watched) draw(ctx context.Context) error {
-	root, err := ModuleRoot(ctx)
-	if err != nil {
-		return err
-	}
-	photographs, err := decodeAll(filepath.Join(root, "examples", "images", "*.png"))
-	if err != nil {
-		return err
-	}
+func (w *watched) draw(ctx context.Context) (err error) {
+	defer caught(&err)
+	root := try(ModuleRoot(ctx))
+	photographs := try(decodeAll(filepath.Join(root, "examples", "images", "*.png")))
 	rng := rand.New(rand.NewPCG(imageSeed, 2))
 	w.plan = plan{tasks: tasks, steps: w.o.steps, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"), images: map[string][]byte{}}
 	for i := range w.o.images {
-		if w.plan.images[fmt.Sprintf("crop-%04d.png", i)], err = crop(rng, photographs); err != nil {
-			return err
-		}
+		w.plan.images[fmt.Sprintf("crop-%04d.png", i)] = try(crop(rng, photographs))
 	}
 	return nil
 }
