@@ -182,9 +182,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	if err != nil {
 		return a.Wrap(err)
 	}
-	seconds := share()
+	seconds, runtime := share(), RuntimeOf(first.assigned.Engine, first.Plan, e.cfg.Version)
 	for i, t := range tasks {
-		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
+		t.seconds, t.batch, t.cost, t.runtime = t.spent()+seconds, n, cost, &runtime
 		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i]}); err != nil {
 			return err
 		}
