@@ -51,6 +51,9 @@ func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (gpu
 	}
 	a, err := f.assign(ctx, s, unusable)
 	a.Refuse = func(reason error) { f.refuse(c, reason) }
+	if err == nil && slices.ContainsFunc(leases, func(l *queue.Lease) bool { return l.Class() != manifest.ClassPreflight }) {
+		err = a.EngineError // the phase has changed since the snapshot
+	}
 	if err != nil {
 		f.release(ctx, s, leases)
 		f.postpone(c, errorPause, err)
