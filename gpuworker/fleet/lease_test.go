@@ -12,6 +12,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore"
 )
 
 // A lease with a wait takes the available items after the first; a released item of a cancelled campaign is dropped.
@@ -136,5 +137,35 @@ func TestItemsOfUnusablePriorAreReleased(t *testing.T) {
 	a, all, err := f.lease(t.Context(), c, time.Second)
 	if err != nil || len(all) != 1 || !errors.Is(a.EngineError, enginecache.ErrPriorFile) {
 		t.Errorf("%d preflights, %+v, %v", len(all), a, err)
+	}
+}
+
+// slowEngines is a cache whose priors take long to open.
+type slowEngines struct {
+	fetched
+	open func()
+}
+
+func (s *slowEngines) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
+	s.open()
+	return s.fetched.Acquire(ctx, p)
+}
+
+// A lease does not expire while the worker opens the prior.
+func TestLeaseWhilePriorOpens(t *testing.T) {
+	t.Parallel()
+	q, redelivered := workertest.Queue(t, queue.Config{AckWait: 300 * time.Millisecond}), 0
+	f, _, _ := fleetOf(t, func(c *Config) {
+		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
+		c.Engines = &slowEngines{fetched{prior: true}, func() {
+			all, err := q.Lease(t.Context(), 1, time.Second)
+			must(t, err)
+			redelivered = len(all)
+		}}
+	})
+	c := f.add(t, "test")
+	workertest.Fill(t, q, "item")
+	if _, all, err := f.lease(t.Context(), c, 0); err != nil || len(all) != 1 || redelivered != 0 {
+		t.Errorf("%d items, %d of them delivered again, %v", len(all), redelivered, err)
 	}
 }
