@@ -121,6 +121,26 @@ func (tc *testCluster) checkRecalled(id string) {
 	})
 }
 
+// TestRequestsInARow: a request is answered as quickly after others as alone.
+func TestRequestsInARow(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 0)
+	tc.leadArchiving(time.Hour, unchanged)
+	quickest := time.Hour
+	for i := range 12 {
+		begin := time.Now()
+		if err := archive.Recall(t.Context(), tc.board, "unknown-12345678"); !errors.Is(err, queue.ErrNoRecord) {
+			t.Fatalf("recall of an unknown campaign: %v", err)
+		}
+		if i >= 9 {
+			quickest = min(quickest, time.Since(begin))
+		}
+	}
+	if quickest > time.Second {
+		t.Errorf("the last requests took %v or more", quickest)
+	}
+}
+
 func TestArchiveAndRecall(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)

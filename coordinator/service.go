@@ -130,7 +130,7 @@ func ignoreCancelled(ctx context.Context, err error) error {
 
 // watch starts a runner for each active campaign and delivers changed records to it.
 func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners) error {
-	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyCampaignPrefix) {
+	for change, err := range s.cfg.Board.WatchClosely(ctx, manifest.KeyCampaignPrefix) {
 		if err != nil {
 			return fmt.Errorf("watch campaigns: %w", err)
 		}

@@ -71,10 +71,21 @@ func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
 // copy, Watch yields the records that differ, with Deleted for those that are gone. It ends without an error when ctx ends; any
 // other error is yielded as the last pair. ErrNotReady: the board was deleted.
 func (b *Board) Watch(ctx context.Context, prefix string) iter.Seq2[Change, error] {
+	return b.watch(ctx, prefix, longestNoticePause)
+}
+
+// WatchClosely is Watch that yields every change within a fifth of a second, also if changes go on for long: for the one process that answers
+// requests of others.
+func (b *Board) WatchClosely(ctx context.Context, prefix string) iter.Seq2[Change, error] {
+	return b.watch(ctx, prefix, noticePause)
+}
+
+// watch is Watch with pauses of up to longest between two reads.
+func (b *Board) watch(ctx context.Context, prefix string, longest time.Duration) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		w, err := b.withTimeout(0).watcher(prefix)
 		if err == nil {
-			err = w.run(ctx, func(c Change) bool { return yield(c, nil) })
+			err = w.run(ctx, longest, func(c Change) bool { return yield(c, nil) })
 		}
 		if err != nil && ctx.Err() == nil {
 			yield(Change{}, fmt.Errorf("watch records %s: %w", prefix, err))
@@ -122,8 +133,8 @@ func (b *Board) watcher(prefix string) (*watcher, error) {
 	return &watcher{link: b.link, stream: b.stream, filter: filter}, nil
 }
 
-// run yields the records, Ready, and changes until yield returns false.
-func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
+// run yields the records, Ready, and changes until yield returns false. The pause between two reads grows to longest.
+func (w *watcher) run(ctx context.Context, longest time.Duration, yield func(Change) bool) error {
 	notice := make(chan struct{}, 1)
 	sub, err := w.nc.Subscribe(noticeSubject+w.filter, func(*nats.Msg) {
 		select {
@@ -151,7 +162,7 @@ func (w *watcher) run(ctx context.Context, yield func(Change) bool) error {
 		if goOn, err := w.readChanges(ctx, yield); err != nil || !goOn {
 			return err
 		}
-		if pause = min(pause*5/4, longestNoticePause); w.after == before {
+		if pause = min(pause*5/4, longest); w.after == before {
 			pause = noticePause
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {

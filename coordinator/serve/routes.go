@@ -169,10 +169,27 @@ func (s *Server) register() error {
 	outer.HandleFunc("GET /openapi.json", openapi)
 	outer.HandleFunc("GET "+prefix+"/openapi.json", openapi)
 	s.mux.Handle("/openapi.json", tagged(outer))
-	s.mux.Handle(prefix+"/", tagged(outer))
+	s.mux.Handle(prefix+"/", tagged(explained(outer)))
 	front, err := page.Handler()
 	s.mux.Handle("/", front)
 	return err
+}
+
+// explained answers requests for unknown routes and methods with a problem.
+func explained(routes *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, route := routes.Handler(r); route != "" {
+			routes.ServeHTTP(w, r)
+			return
+		}
+		b := &buffer{header: w.Header()}
+		routes.ServeHTTP(b, r)
+		p := api.NewError(api.ErrNotFound, "no such route; see /openapi.json")
+		if b.status == http.StatusMethodNotAllowed {
+			p = &api.Error{Title: http.StatusText(b.status), Status: b.status, Detail: "no such method of this route; it has " + b.header.Get("Allow")}
+		}
+		writeProblem(w, p)
+	})
 }
 
 // schemaName names a schema after the type, with the package of another's.

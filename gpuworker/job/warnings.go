@@ -27,13 +27,18 @@ const (
 	largestExcess = 2
 	// smallSigma is a noise level of 2.5 of 255 levels, with which a picture without noise loses little.
 	smallSigma = 0.02
+	// weakest is the largest singular value, in noise levels, of the coefficients in which a measurement is noise: fine details of photographs have
+	// an amplitude below 0.1. largestSignal bounds their mean square over the variance of the noise, and fewestWeak their number.
+	weakest       = 2.5
+	largestSignal = 1.1
+	fewestWeak    = 100
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
 
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
-	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnSigma(), j.warnFlat()} {
+	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnSigma(), j.warnOperator(), j.warnFlat()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -91,13 +96,20 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 	}
 }
 
-// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture.
+// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture, not compressed as JPEG.
 func (j *Job) estimable() bool {
-	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
+	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.jpeg && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
 }
 
-// warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning.
+// warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning. The
+// estimate in a JPEG file is too low.
 func (j *Job) warnSigma() *manifest.Warning {
+	if j.jpeg && j.Item.SigmaEstimated {
+		return &manifest.Warning{
+			Code: manifest.WarnSigma,
+			Text: fmt.Sprintf("sigma %.3g was estimated in a JPEG file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg", j.Item.Sigma),
+		}
+	}
 	if !j.estimable() {
 		return nil
 	}
@@ -119,6 +131,36 @@ func (j *Job) warnSigma() *manifest.Warning {
 	return &manifest.Warning{
 		Code: manifest.WarnSigma,
 		Text: fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", j.Item.Sigma, found),
+	}
+}
+
+// warnOperator looks for more than noise in a stored measurement where its operator, such as a blur that is stated too wide, leaves nothing. A restoration
+// raises that to rings, which fit the measurement, so that the residual does not show them.
+func (j *Job) warnOperator() *manifest.Warning {
+	if j.Item.Measurement == nil || j.Item.Photons > 0 {
+		return nil
+	}
+	d, err := j.Op.SVD()
+	if err != nil {
+		return nil
+	}
+	variance := j.Item.Sigma * j.Item.Sigma
+	if p := j.Item.Picture; p != nil {
+		step := 2 / (math.Exp2(float64(p.Bits)) - 1)
+		variance += step * step / 12
+	}
+	found, entries := d.Weak(j.Problem.Y, weakest*math.Sqrt(variance))
+	if entries < fewestWeak || variance == 0 {
+		return nil
+	}
+	independent := float64(entries) * j.independentEntries() / float64(len(j.Problem.Y))
+	ratio, spread := found/variance, math.Sqrt(2/independent)
+	if ratio <= largestSignal+spreads*spread {
+		return nil
+	}
+	return &manifest.Warning{
+		Code: manifest.WarnOperator,
+		Text: fmt.Sprintf("where the stated operator leaves nothing the measurement has %.3g times sigma², 1 ± %.2g is expected of noise: rings are likely; state a narrower blur, or a larger sigma", ratio, spread),
 	}
 }
 

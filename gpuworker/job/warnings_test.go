@@ -1,6 +1,8 @@
 package job
 
 import (
+	"bytes"
+	"image/png"
 	"math"
 	"slices"
 	"strings"
@@ -233,5 +235,73 @@ func TestSigmaAboveNoise(t *testing.T) {
 	residual := -0.95 * level * level
 	if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w == nil || !strings.HasSuffix(w.Text, "or sigma is too large; give a smaller sigma, or auto") {
 		t.Errorf("residual of a stored picture: %+v", w)
+	}
+}
+
+// TestOperatorTooWide: a stored measurement with fine details is no result of a wide blur, one with noise only may be.
+func TestOperatorTooWide(t *testing.T) {
+	t.Parallel()
+	const side, level = 64, 0.02
+	for name, c := range map[string]struct {
+		task   string
+		change func(j *Job)
+		want   bool
+	}{
+		"noise":   {operator.GaussianDeblur, nil, false},
+		"details": {operator.GaussianDeblur, checker, true},
+		"more":    {operator.GaussianDeblur, func(j *Job) { j.Item.Sigma = level / 1.2 }, true},
+		"rounded": {operator.GaussianDeblur, func(j *Job) {
+			j.Item.Sigma, j.Item.Picture = level/1.2, &manifest.Picture{Width: side, Height: side, Bits: 5}
+		}, false},
+		"simulated": {operator.GaussianDeblur, func(j *Job) { checker(j); j.Item.Measurement = nil }, false},
+		"no blur":   {operator.Denoise, checker, false},
+		"enlarged":  {"super_resolution", checker, false},
+		"a kernel":  {operator.MotionDeblur, checker, false},
+	} {
+		tk := shaped(t, c.task, side, side)
+		tk.Item.Sigma, tk.Problem.Y = level, make([]float32, tk.Op.MeasurementSize())
+		noise.Normal(tk.Problem.Y, noise.Key{3}, noise.Operator, 0, level)
+		if c.change != nil {
+			c.change(tk)
+		}
+		w := tk.warnOperator()
+		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnOperator || !strings.Contains(w.Text, "state a narrower blur, or a larger sigma")) {
+			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
+		}
+	}
+}
+
+// checker adds a checkerboard of single pixels to the measurement.
+func checker(j *Job) {
+	width := j.Op.Measurement[len(j.Op.Measurement)-1]
+	for i := range j.Problem.Y {
+		j.Problem.Y[i] += 0.1 * float32((i+i/width)%2)
+	}
+}
+
+// TestSigmaOfJPEG: a noise level that was estimated in a JPEG file has a warning, and a stated one is not compared with an estimate.
+func TestSigmaOfJPEG(t *testing.T) {
+	t.Parallel()
+	picture := wave(64, 64)
+	jpeg := orientedJPEG(t, picture, 90, 1)
+	var lossless bytes.Buffer
+	must(t, png.Encode(&lossless, picture))
+	for _, c := range []struct {
+		name      string
+		data      []byte
+		estimated bool
+		want      string
+	}{
+		{"estimated", jpeg, true, "sigma 0.1 was estimated in a JPEG file"},
+		{"stated", jpeg, false, ""},
+		{"estimated in a PNG file", lossless.Bytes(), true, ""},
+		{"stated for a PNG file", lossless.Bytes(), false, "give a smaller sigma, or auto"},
+	} {
+		u := shaped(t, operator.Denoise, 64, 64)
+		u.Item.Sigma, u.Item.SigmaEstimated = 0.1, c.estimated
+		must(t, u.readPicture("a", c.data))
+		if w := u.warnSigma(); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, c.want)) {
+			t.Errorf("%s: warning %+v, want %q", c.name, w, c.want)
+		}
 	}
 }

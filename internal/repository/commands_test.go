@@ -81,6 +81,7 @@ var how = []commandRow{
 	{begin: `git checkout`, not: "changes the checkout"},
 	{begin: `nats-server`, not: "internal/testbed and queue start servers with the file"},
 	{begin: `python examples/python/\w+.py`, not: "needs wandb and MLflow; make programs-test runs it"},
+	{begin: `curl`, not: "needs a server; make api-test sends requests to all routes"},
 	{begin: `python3 tools/gpu_check.py`, not: "needs a GPU"},
 
 	{begin: `ddiff runtime install`, flags: "--help", not: "downloads"},

@@ -31,6 +31,8 @@ type SVD struct {
 	// values returns the singular values, paired their places.
 	values func(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value
 	paired func(g *onnx.Graph, draws onnx.Value) onnx.Value
+	// rows and cols are the factors of a product, nil for a diagonal decomposition.
+	rows, cols *axis.SVD
 }
 
 // diagonalSVD is the decomposition of y = s∘x, for an s of zeros and ones.
@@ -70,6 +72,7 @@ func separableSVD(rows, cols *axis.SVD) *SVD {
 		return g.Const(m.Data, 1, 1, h, w)
 	}
 	return &SVD{
+		rows: rows, cols: cols,
 		v:  product(func(a *axis.SVD) *axis.Matrix { return a.V }),
 		vt: product(func(a *axis.SVD) *axis.Matrix { return a.V.Transposed() }),
 		u:  product(func(a *axis.SVD) *axis.Matrix { return a.Ut.Transposed() }),
@@ -127,3 +130,17 @@ func (d *SVD) Values(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value 
 // Paired returns 1 for the places of a spectrum whose right singular vector has a left one, else 0, in the shape of Values. With a
 // mask, it is the mask: a dropped pixel measures nothing.
 func (d *SVD) Paired(g *onnx.Graph, draws onnx.Value) onnx.Value { return d.paired(g, draws) }
+
+// Weak returns the mean square of the coefficients of Uᵀ·y whose singular values are at most `most`, and their number, for one
+// measurement y with a shape of images. Where A(x) is that small, y is noise. Both are 0 for a decomposition that is no product along the axes.
+func (d *SVD) Weak(y []float32, most float64) (meanSquare float64, entries int) {
+	if d.rows == nil {
+		return 0, 0
+	}
+	plane := d.rows.Ut.Cols * d.cols.Ut.Cols
+	for first := 0; first+plane <= len(y); first += plane {
+		sum, n := axis.Weak(d.rows, d.cols, y[first:first+plane], most)
+		meanSquare, entries = meanSquare+sum, entries+n
+	}
+	return meanSquare / max(1, float64(entries)), entries
+}

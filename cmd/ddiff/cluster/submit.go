@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				case len(kept) > 0:
 					fmt.Fprintln(cmd.ErrOrStderr(), campaign.Float32Tasks("note: precision auto is float32", kept))
 				}
+				if note := outputNote(spec, o.order.Output, c); note != "" && !o.json {
+					fmt.Fprintln(cmd.ErrOrStderr(), note)
+				}
 				if err := printSubmitted(cmd.OutOrStdout(), c, o.json); err != nil || !o.watch {
 					return err
 				}
@@ -109,6 +113,15 @@ func submittedPrior(path string) (sha string, err error) {
 		return "", fmt.Errorf("%w: %w", cli.ErrPrior, err)
 	}
 	return regular.SHA256(data), nil
+}
+
+// outputNote says where the results go, if the flag --output or else the file asks for another output.
+func outputNote(spec *manifest.Spec, flag string, c api.Submitted) string {
+	asked := cmp.Or(flag, spec.Output)
+	if asked == c.Output || asked == manifest.Default().Output {
+		return ""
+	}
+	return fmt.Sprintf("note: the results go to the folder %s of the cluster's store, not to %s; --output chooses the folder of a new campaign", c.Output, asked)
 }
 
 // printSubmitted prints the id of a campaign.

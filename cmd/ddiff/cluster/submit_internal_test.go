@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,27 @@ func TestSubmittedBefore(t *testing.T) {
 		}
 		if want := "night-12345678  (submitted before, " + c.want + ")\n"; out.String() != want {
 			t.Errorf("phase %s, wanted %s: %q, want %q", c.phase, c.wanted, out.String(), want)
+		}
+	}
+}
+
+// TestOutputNote: a submission says where the results go, unless the user has chosen this folder or none.
+func TestOutputNote(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, flag, output, want string }{
+		{"", "", "night-12345678", ""},
+		{"", "maps", "maps", ""},
+		{"output: out/night", "maps", "maps", ""},
+		{"output: out/night", "", "night-12345678", "folder night-12345678 of the cluster's store, not to out/night; --output chooses"},
+		{"", "maps", "night-12345678", "folder night-12345678 of the cluster's store, not to maps; --output chooses"}, // submitted before
+	} {
+		spec, err := manifest.Parse("night.yaml", []byte("dataset: {path: photos}\n"+c.file), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		note := outputNote(spec, c.flag, api.Submitted{Output: c.output})
+		if !strings.Contains(note, c.want) || (note == "") != (c.want == "") {
+			t.Errorf("%q and --output %q: note %q, want %q", c.file, c.flag, note, c.want)
 		}
 	}
 }

@@ -71,12 +71,13 @@ func TestHostileRequests(t *testing.T) {
 		"another host":       {"GET", base + "/campaigns", "", []string{"Host: evil.example"}, 403},
 		"a proxy":            {"GET", base + "/campaigns", "", []string{"X-Forwarded-For: 203.0.113.7"}, 403},
 		"method":             {"PUT", campaign, "", nil, 405},
+		"unknown route":      {"GET", campaign + "/secrets", "", nil, 404},
 	} {
 		a := send(t, r.method, r.url, r.body, r.headers...)
 		if a.status != r.status || a.body == "secret" {
 			t.Errorf("%s: %d %s, want %d", name, a.status, a.body, r.status)
 		}
-		if a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Access-Control-Allow-Origin") != "" {
+		if a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: headers %v", name, a.header)
 		}
 	}

@@ -95,36 +95,43 @@ func (c *Cluster) estimate(ctx context.Context, spec *manifest.Spec, rows map[st
 
 // measure returns what items of plans have taken in earlier campaigns.
 func (c *Cluster) measure(ctx context.Context, plans []manifest.Plan) (map[manifest.Plan]measured, error) {
-	c.pilot.mu.Lock()
-	defer c.pilot.mu.Unlock()
-	now := c.cfg.Now()
-	maps.DeleteFunc(c.pilot.known, func(_ manifest.Plan, m measured) bool { return now.Sub(m.at) > pilotAge })
-	open := map[manifest.Plan]bool{}
-	for _, p := range plans {
-		if _, known := c.pilot.known[p]; !known {
-			open[p] = true
-		}
+	found, open := c.pilot.lookup(plans, c.cfg.Now())
+	if len(open) == 0 {
+		return found, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, pilotLimit)
 	defer cancel()
-	if len(open) > 0 {
-		err := c.search(limited, open)
-		if ctx.Err() != nil || err != nil && limited.Err() == nil {
-			return nil, errors.Join(ctx.Err(), err)
-		}
-		for p := range open {
-			c.pilot.known[p] = measured{at: now}
-		}
+	err := c.search(limited, open, found)
+	if ctx.Err() != nil || err != nil && limited.Err() == nil {
+		return nil, errors.Join(ctx.Err(), err)
 	}
-	out := map[manifest.Plan]measured{}
-	for _, p := range plans {
-		out[p] = c.pilot.known[p]
+	for p := range open {
+		found[p] = measured{at: c.cfg.Now()}
 	}
-	return out, nil
+	c.pilot.mu.Lock()
+	defer c.pilot.mu.Unlock()
+	maps.Copy(c.pilot.known, found)
+	return found, nil
 }
 
-// search looks for results of plans, and removes those from open that it finds.
-func (c *Cluster) search(ctx context.Context, open map[manifest.Plan]bool) error {
+// lookup returns the known answers to plans, and the plans without one.
+func (p *pilot) lookup(plans []manifest.Plan, now time.Time) (found map[manifest.Plan]measured, open map[manifest.Plan]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.known, func(_ manifest.Plan, m measured) bool { return now.Sub(m.at) > pilotAge })
+	found, open = map[manifest.Plan]measured{}, map[manifest.Plan]bool{}
+	for _, plan := range plans {
+		if m, known := p.known[plan]; known {
+			found[plan] = m
+		} else {
+			open[plan] = true
+		}
+	}
+	return found, open
+}
+
+// search looks for results of plans, and moves those from open to found that it finds.
+func (c *Cluster) search(ctx context.Context, open map[manifest.Plan]bool, found map[manifest.Plan]measured) error {
 	records, err := c.recent(ctx)
 	if err != nil {
 		return err
@@ -140,7 +147,7 @@ func (c *Cluster) search(ctx context.Context, open map[manifest.Plan]bool) error
 		if err != nil {
 			return err
 		}
-		if err := c.searchOne(ctx, record, open); err != nil {
+		if err := c.searchOne(ctx, record, open, found); err != nil {
 			return err
 		}
 	}
@@ -173,7 +180,7 @@ func (c *Cluster) recent(ctx context.Context) ([]func() (*manifest.Campaign, err
 }
 
 // searchOne looks for results of plans in one campaign.
-func (c *Cluster) searchOne(ctx context.Context, record *manifest.Campaign, open map[manifest.Plan]bool) error {
+func (c *Cluster) searchOne(ctx context.Context, record *manifest.Campaign, open map[manifest.Plan]bool, found map[manifest.Plan]measured) error {
 	plans := manifest.Plans(manifest.Row{}, &record.Spec)
 	type name struct{ task, method string }
 	named := map[name]int{}
@@ -209,7 +216,7 @@ func (c *Cluster) searchOne(ctx context.Context, record *manifest.Campaign, open
 		}
 		if m.samples > 0 {
 			m.campaign, m.at = record.ID, c.cfg.Now()
-			c.pilot.known[p] = m
+			found[p] = m
 			delete(open, p)
 		}
 	}

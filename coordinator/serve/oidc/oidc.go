@@ -127,7 +127,8 @@ func (i *Issuer) Token(ctx context.Context, secret string) (api.Token, error) {
 	return t, err
 }
 
-// verify checks an ID token and returns what it permits.
+// verify checks an ID token and returns what it permits. A token for several clients must be issued to this one: another client, which has the
+// tokens of its users, could act as them here otherwise.
 func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Token, error) {
 	p, err := i.open()
 	if err != nil {
@@ -140,6 +141,9 @@ func (i *Issuer) verify(ctx context.Context, raw string) (*oidc.IDToken, api.Tok
 	var claims map[string]any
 	if err := id.Claims(&claims); err != nil {
 		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is not valid: "+oneLine(err))
+	}
+	if len(id.Audience) > 1 && claims["azp"] != i.cfg.ClientID {
+		return nil, api.Token{}, api.NewError(api.ErrNoToken, "the ID token is for several clients, and its claim azp is not "+i.cfg.ClientID+"; request one for this client")
 	}
 	t, err := i.permitted(id, claims)
 	return id, t, err

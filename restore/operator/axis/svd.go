@@ -72,6 +72,22 @@ func Decompose(r *Matrix) (*SVD, error) {
 	return out, nil
 }
 
+// Weak returns the sum of the squares of the coefficients of rows.Uᵀ·y·cols.U whose singular values have a product of at most `most`, and
+// their number. y is a plane of as many rows and columns as the two matrices have rows.
+func Weak(rows, cols *SVD, y []float32, most float64) (sum float64, entries int) {
+	h, w := rows.Ut.Cols, cols.Ut.Cols
+	var c mat.Dense
+	c.Product(dense(rows.Ut), dense(&Matrix{h, w, y}), dense(cols.Ut).T())
+	for i := range h {
+		for j := range w {
+			if rows.S[i]*cols.S[j] <= most {
+				sum, entries = sum+c.At(i, j)*c.At(i, j), entries+1
+			}
+		}
+	}
+	return sum, entries
+}
+
 // even is the dimension of the even vectors of length n.
 func even(n int) int { return (n + 1) / 2 }
 
