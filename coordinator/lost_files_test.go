@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -10,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
+	"ddiff/storage"
 )
 
 // priorFile writes the bundled prior as a file, with a comment, and returns path and digest.
@@ -94,6 +97,29 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	tc.priorFile(other.Prior, "fourth")
 	tc.lead()
 	if s := tc.awaitPhase(other.ID(), manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "began with "+digest[:12]) {
+		t.Errorf("reason %q", s.Campaign.Reason)
+	}
+}
+
+// missingModels is a source that no server answers.
+type missingModels struct{}
+
+func (missingModels) Get(context.Context, string) ([]byte, error) { return nil, storage.ErrUnavailable }
+
+// A campaign that waits for its prior can be cancelled.
+func TestCancelWhilePriorIsMissing(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 0)
+	spec := tc.spec("far")
+	spec.Prior = "https://example.org/prior.onnx"
+	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+	must(t, err)
+	tc.leadWith(func(c *coordinator.Config) { c.Models, c.Restart = missingModels{}, 10*time.Millisecond })
+	tc.await(c.ID, "its prior", func(s manifest.CampaignStatus) bool {
+		return strings.Contains(s.Status.Problem, "waiting for the prior")
+	})
+	tc.want(c.ID, manifest.WantCancel)
+	if s := tc.awaitPhase(c.ID, manifest.PhaseCancelled); !strings.Contains(s.Campaign.Reason, "read prior https://example.org/prior.onnx") {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
 }

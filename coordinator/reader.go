@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
@@ -116,8 +117,12 @@ func (r *runner) awaitSource(ctx context.Context, cause error) error {
 	return retry.Sleep(ctx, delay)
 }
 
-// awaitFile reports in the campaign's status that the prior or an operator cannot be read. The runner tries again.
+// awaitFile reports in the campaign's status that the prior or an operator cannot be read. The runner tries again, unless the campaign has
+// not begun and is to be cancelled.
 func (r *runner) awaitFile(ctx context.Context, object string, cause error) error {
+	if board.WantsCancel(r.rec) && !r.rec.Released {
+		return rejection{cause}
+	}
 	r.reader.waiting.set(object, cause.Error(), r.s.cfg.Now(), r.s.cfg.Tick)
 	return errors.Join(cause, r.publishStatus(ctx, 0))
 }

@@ -215,6 +215,11 @@ func (r *runner) step(ctx context.Context) error {
 		return err
 	}
 	windows := r.nextWindow(ctx)
+	if r.waits(windows) { // for others: the campaign has survived its start
+		if err := r.starts.progress(ctx, false); err != nil {
+			return err
+		}
+	}
 	select { // outcomes go before windows, so that the ledger keeps up
 	case e := <-r.outcomes.events:
 		return r.settleEvents(e)
@@ -238,4 +243,9 @@ func (r *runner) step(ctx context.Context) error {
 		r.ticked = true
 		return r.checkQueue(ctx)
 	}
+}
+
+// waits reports whether the campaign reads nothing because it waits for workers, for a person or for the server of its dataset.
+func (r *runner) waits(windows <-chan shardedWindow) bool {
+	return windows == nil && r.rec.Phase != manifest.PhaseRunning || r.reader.waiting.reason() != ""
 }

@@ -127,7 +127,7 @@ func (s *starts) write(ctx context.Context, mark startMark, revision uint64) err
 	return nil
 }
 
-// progress takes the earlier starts back after a stored window, and the mark when the dataset is read.
+// progress takes the earlier starts back after a stored window or when the campaign waits for others, and the mark when the dataset is read.
 func (s *starts) progress(ctx context.Context, complete bool) error {
 	switch {
 	case s.own == 0 || s.own == 1 && !complete:

@@ -2,12 +2,16 @@ package coordinator_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator"
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/storage"
 )
 
 // inject returns a function that injects a fault at each write with a name.
@@ -117,4 +121,54 @@ func TestStartsWithProgress(t *testing.T) {
 	tc.leadUntilCrash(inject("nothing", noFault))
 	tc.await(id, "all windows", func(s manifest.CampaignStatus) bool { return s.Status.Complete && s.Campaign.Complete })
 	tc.wantNoMark(id)
+}
+
+// TestStartsOfWaitingCampaigns: a campaign that a dead coordinator had started, and that reads nothing because it waits for others,
+// counts as started. Another such campaign starts beside it, and the deaths of further coordinators are not its fault.
+func TestStartsOfWaitingCampaigns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		phase   manifest.Phase
+		problem string
+		rows    shard.Rows
+		submit  func(tc *testCluster, name string) string
+	}{
+		{name: "preflight", phase: manifest.PhasePreflight, rows: hintedRows(2 * 2048)},
+		{name: "dataset", phase: manifest.PhaseQueued, problem: "waiting for the dataset", rows: filteredRows(hintedRows(1), func(*manifest.Row) (bool, error) {
+			return false, fmt.Errorf("list: %w", storage.ErrUnavailable)
+		})},
+		{name: "precision", phase: manifest.PhaseQueued, problem: "waiting for a worker", rows: hintedRows(1), submit: (*testCluster).submitAuto},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tc := newTestCluster(t, 0)
+			submit := c.submit
+			if submit == nil {
+				submit = func(tc *testCluster, name string) string { return tc.submit(name, 0) }
+			}
+			ids := []string{submit(tc, "one"), submit(tc, "two")}
+			lead := func() (stop func()) {
+				stop = tc.leadWith(func(cfg *coordinator.Config) { cfg.Rows = c.rows })
+				for _, id := range ids {
+					tc.await(id, "the wait of the campaign", func(s manifest.CampaignStatus) bool {
+						return s.Status.Phase == c.phase && strings.Contains(s.Status.Problem, c.problem)
+					})
+				}
+				return stop
+			}
+			lead()()
+			for _, id := range ids {
+				must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
+				must(t, tc.board.Put(t.Context(), manifest.KeyStartPrefix+id, []byte(`{"starts":1,"coordinator":"dead"}`)))
+			}
+			defer lead()()
+			for _, id := range ids {
+				tc.await(id, "one counted start", func(manifest.CampaignStatus) bool {
+					data, _, err := tc.board.Get(t.Context(), manifest.KeyStartPrefix+id)
+					return err == nil && strings.Contains(string(data), `"starts":1,"process"`)
+				})
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,9 +40,14 @@ func (tc *testCluster) halfDone(name string, images int) (id string, n manifest.
 	tc.t.Helper()
 	id = tc.submit(name, 0)
 	stop = tc.lead()
+	gate := tc.gated()
+	permit(gate, images)
 	stopWork := tc.work(id)
 	tc.await(id, "half", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= images })
-	stopWork()
+	var stopping sync.WaitGroup
+	stopping.Go(stopWork)
+	close(gate) // the worker waits for a permit
+	stopping.Wait()
 	s := tc.await(id, "all outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Counts.Running == 0 && s.Status.Counts.Done == tc.results(id)
 	})

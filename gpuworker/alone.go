@@ -20,7 +20,7 @@ type campaigns interface {
 	Suspend(campaign string, d time.Duration, reason error)
 	// LeaseOne leases single items of a campaign from then on, or batches again.
 	LeaseOne(campaign string, one bool)
-	// LeaseFirst leases items of a campaign before those of the others, once.
+	// LeaseFirst leases items, or the preflight, of a campaign before those of the others, once.
 	LeaseFirst(campaign string)
 }
 

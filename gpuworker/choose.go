@@ -13,10 +13,8 @@ func raceWorkload(e *restore.Engine, p restore.Plan) tuner.Workload {
 	for _, rt := range e.Candidates(p) {
 		parts = append(parts, rt.Provider(), rt.Version(), rt.Threads(), rt.Settings())
 	}
-	return tuner.Workload{
-		Prior: e.Prior().SHA256, Runtime: digestOf(parts),
-		Channels: p.Image.Channels, Height: p.Image.Height, Width: p.Image.Width,
-	}
+	height, width := p.Network()
+	return tuner.Workload{Prior: e.Prior().SHA256, Runtime: digestOf(parts), Channels: p.Image.Channels, Height: height, Width: width}
 }
 
 // choose chooses the provider of a group of tasks, by a short measurement that is stored. A failed measurement is logged, and

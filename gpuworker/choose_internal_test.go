@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/manifest"
+	"ddiff/queue"
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
@@ -55,5 +57,17 @@ func TestChooseProvider(t *testing.T) {
 	choose(ended)
 	if got := e.RuntimeFor(tk.Plan).Provider(); got != other {
 		t.Errorf("with a stored choice: %s, want %s", got, other)
+	}
+	// A result names the provider that computed it, also if a later batch chose another one before the result was written.
+	tk.lease, tk.ctx = &queue.Lease{}, t.Context()
+	draw := tk.Op.Draw(tk.Problem.Key)
+	tk.Problem.Draw, err = tk.Op.Encode(draw)
+	must(t, err)
+	tk.Problem.Y, err = e.Apply(t.Context(), tk.Op, make([]float32, tk.Op.Image.Size()), tk.Problem.Draw)
+	must(t, err)
+	must(t, engineRestorer{w.core}.solveBatch(t.Context(), []*task{tk}))
+	e.Choose(tk.Plan, own)
+	if got := w.result(tk, manifest.OutcomeDone, "").Runtime.Provider; got != other {
+		t.Errorf("the result is of %s, want %s", got, other)
 	}
 }

@@ -56,8 +56,7 @@ func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 	low := []string{"low-0", "low-1", "low-2", "low-3"}
 	for _, id := range low {
 		q := c.open(id, queue.Config{})
-		work := queue.Work{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}
-		must(t, q.PublishBatch(t.Context(), []queue.Work{work}))
+		publishPreflight(t, q)
 		c.submit(id, priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
 	}
 	for len(leased)-count(leased, "high") < len(low) && len(leased) < 1500 {
@@ -74,4 +73,35 @@ func TestPreflightDoesNotWaitForHigherPriority(t *testing.T) {
 			t.Errorf("leases %d and %d are both preflights", i, i+1)
 		}
 	}
+}
+
+// A preflight on its second attempt, which runs alone, does not wait for the end of the work of a higher class.
+func TestSuspectPreflightDoesNotWaitForHigherPriority(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	q := c.open("low", queue.Config{})
+	publishPreflight(t, q)
+	leases, err := q.Lease(t.Context(), 1, patience)
+	must(t, err)
+	must(t, leases[0].Retry(t.Context(), 0))
+	c.fill("high", 200)
+	c.submit("high", priority(manifest.PriorityHigh))
+	w := start(t, c.simulated(10*time.Millisecond))
+	c.store.waitFor(t, func(created []string) bool { return len(created) > 4 })
+	c.submit("low", priority(manifest.PriorityLow), func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
+	waitUntil(t, "the preflight has no answer", func() bool {
+		last, err := q.LastResult(t.Context())
+		must(t, err)
+		return last > 0
+	})
+	if n := len(c.store.waitFor(t, func([]string) bool { return true })); n > 100 {
+		t.Errorf("the preflight was answered after %d items of the higher class", n)
+	}
+	w.stop(t)
+}
+
+// publishPreflight publishes a preflight for simulated workers.
+func publishPreflight(t *testing.T, q *queue.Queue) {
+	t.Helper()
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}}))
 }

@@ -1,6 +1,8 @@
 package gpuworker
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -102,5 +104,28 @@ func TestMetricsOfBatch(t *testing.T) {
 	}
 	if !slices.Equal(steps, []string{"steps 2 3 4s", "steps 4 5 1s"}) {
 		t.Errorf("spans %q", steps)
+	}
+}
+
+// A batch whose worker begins to drain while a preflight has the device stops at this chunk border.
+func TestYieldOfDrainingWorker(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
+	s, err := e.Solver(tk.Plan, 1)
+	must(t, err)
+	w, _ := workerOf(t)
+	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
+	defer a.End()
+	p := engineRestorer{w.core}.newProgress(a.Ctx, a, s, tk.workload(), 1)
+	drain, begin := context.WithCancel(t.Context())
+	defer begin()
+	for _, want := range []error{nil, context.Canceled} {
+		w.device <- struct{}{}
+		if _, err := p.yield(drain, tk); !errors.Is(err, want) || len(w.device) != 1 {
+			t.Errorf("%v, want %v; the device is held by %d", err, want, len(w.device))
+		}
+		<-w.device
+		begin()
 	}
 }

@@ -154,7 +154,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		if !errors.Is(err, errYield) {
 			break
 		}
-		if s, err = p.yield(first); err != nil {
+		if s, err = p.yield(drain, first); err != nil {
 			break
 		}
 	}
@@ -182,9 +182,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	if err != nil {
 		return a.Wrap(err)
 	}
-	seconds := share()
+	seconds, runtime := share(), RuntimeOf(first.assigned.Engine, first.Plan, e.cfg.Version)
 	for i, t := range tasks {
-		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
+		t.seconds, t.batch, t.cost, t.runtime = t.spent()+seconds, n, cost, &runtime
 		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i]}); err != nil {
 			return err
 		}
@@ -289,11 +289,14 @@ func (c *core) interrupt() func() {
 }
 
 // yield lets the one that waits use the device, and returns the solver for the rest of the batch: the other may have used or closed the
-// former one, which belongs to the engine. The watchdog limits the other.
-func (p *progress) yield(t *task) (*solver.Solver, error) {
+// former one, which belongs to the engine. The watchdog limits the other. The batch does not go on if the worker drains.
+func (p *progress) yield(drain context.Context, t *task) (*solver.Solver, error) {
 	p.activity.Next("wait for a preflight or a probe", math.MaxInt64, false)
 	<-p.device
 	p.device <- struct{}{}
+	if err := cmp.Or(drain.Err(), p.ctx.Err()); err != nil {
+		return nil, err
+	}
 	p.activity.Next(stageCompile, p.cfg.Limits.Compile, false)
 	s, err := t.assigned.Engine.Solver(t.Plan, p.n)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"ddiff/internal/regular"
 )
 
-// staleAfter is the age at which a temporary file counts as the leftover of a dead process. No write takes as long.
+// staleAfter is the age at which a temporary file counts as the leftover of a dead process. A write that takes as long, because
+// its process was suspended, starts again.
 const staleAfter = time.Hour
 
 // Dir stores one file per key below a directory. NewDir opens it. Several processes may share a directory.

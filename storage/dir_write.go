@@ -67,39 +67,48 @@ func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, p
 	return d.write(ctx, action, key, bytes.NewReader(data), publish)
 }
 
-// removedDirs is the number of attempts at a write whose directory RemoveEmpty removes meanwhile.
-const removedDirs = 100
+// removals is the number of attempts at a write whose directory RemoveEmpty, or whose temporary file NewDir, removes meanwhile.
+const removals = 100
 
 // write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
 // the bytes are on disk: a full disk leaves nothing behind.
-func (d *Dir) write(ctx context.Context, action, key string, data io.Reader, publish func(temp, name string) error) error {
+func (d *Dir) write(ctx context.Context, action, key string, data io.ReadSeeker, publish func(temp, name string) error) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
 	}
-	temp, err := d.writeTemp(data)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", action, key, writeError(err))
-	}
-	defer os.Remove(temp) //nolint:errcheck // gone after a rename; otherwise a later NewDir removes it
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%s %s: %w", action, key, err)
-	}
 	name := d.file(key)
-	for range removedDirs {
-		if err = makeDirs(filepath.Dir(name)); err == nil {
-			err = publish(temp, name)
+	var err error
+	for range removals {
+		if _, err = data.Seek(0, io.SeekStart); err == nil {
+			err = d.writeOnce(ctx, name, data, publish)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
+	if err == nil {
+		err = syncDir(filepath.Dir(name))
+	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, writeError(err))
 	}
-	if err := syncDir(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("%s %s: %w", action, key, writeError(err))
-	}
 	return nil
+}
+
+// writeOnce is an attempt at a write. It returns fs.ErrNotExist if the directory or the temporary file was removed.
+func (d *Dir) writeOnce(ctx context.Context, name string, data io.Reader, publish func(temp, name string) error) error {
+	temp, err := d.writeTemp(data)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp) //nolint:errcheck // gone after a rename; otherwise a later NewDir removes it
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := makeDirs(filepath.Dir(name)); err != nil {
+		return err
+	}
+	return publish(temp, name)
 }
 
 // writeTemp writes and syncs a new temporary file and returns its name. It leaves no file behind on failure.

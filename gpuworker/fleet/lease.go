@@ -12,6 +12,8 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/job"
+	"ddiff/internal/lifecycle"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -49,8 +51,13 @@ func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (gpu
 		f.release(ctx, f.snapshotOf(c), leases)
 		return gpuworker.Assignment{}, nil, nil
 	}
+	extending := lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error { return f.extend(ctx, c, leases) })
 	a, err := f.assign(ctx, s, unusable)
+	extending.Stop()
 	a.Refuse = func(reason error) { f.refuse(c, reason) }
+	if err == nil && slices.ContainsFunc(leases, func(l *queue.Lease) bool { return l.Class() != manifest.ClassPreflight }) {
+		err = a.EngineError // the phase has changed since the snapshot
+	}
 	if err != nil {
 		f.release(ctx, s, leases)
 		f.postpone(c, errorPause, err)
@@ -185,6 +192,18 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (gpuwork
 		a.EngineError, err = err, nil
 	}
 	return a, err
+}
+
+// extend extends leases until ctx ends: the worker does it only for items that have their assignment, and a prior may open more slowly
+// than a lease expires.
+func (f *Fleet) extend(ctx context.Context, c *campaign, leases []*queue.Lease) error {
+	q, err := f.attach(ctx, c, f.snapshotOf(c))
+	for err == nil && retry.Sleep(ctx, q.Config().AckWait/3) == nil {
+		if err := queue.Extend(ctx, leases...); err != nil && ctx.Err() == nil {
+			f.cfg.Logger.Warn("could not extend the leases", "campaign", q.Config().Campaign, "reason", err)
+		}
+	}
+	return err
 }
 
 // refuse excludes a campaign until the end of this worker, and logs the first reason.

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore"
 )
 
 // A lease with a wait takes the available items after the first; a released item of a cancelled campaign is dropped.
@@ -109,5 +111,61 @@ func TestNextSkipsCampaignsWithoutWork(t *testing.T) {
 			}
 			must(t, all[0].Ack(t.Context()))
 		}
+	}
+}
+
+// A worker that cannot use the prior leases the preflight only: its record of the campaign may be older than the items in the queue.
+func TestItemsOfUnusablePriorAreReleased(t *testing.T) {
+	t.Parallel()
+	q := workertest.Queue(t, queue.Config{})
+	f, now, log := fleetOf(t, func(c *Config) {
+		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
+		c.Engines = &fetched{err: enginecache.ErrPriorFile}
+	})
+	c := f.add(t, "test", func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
+	workertest.Fill(t, q, "item")
+	if _, all, err := f.lease(t.Context(), c, 0); err != nil || len(all) != 0 || f.usable(c) || !strings.Contains(log.String(), enginecache.ErrPriorFile.Error()) {
+		t.Errorf("%d items, %v, log %s", len(all), err, log)
+	}
+	all, err := q.Lease(t.Context(), 1, time.Minute)
+	if err != nil || len(all) != 1 || all[0].Attempt() != 1 {
+		t.Fatalf("%d items are left, %v", len(all), err)
+	}
+	must(t, all[0].Ack(t.Context()))
+	now.pass(errorPause)
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: manifest.ClassPreflight, ID: manifest.IDPreflight, Payload: []byte("{}")}}))
+	a, all, err := f.lease(t.Context(), c, time.Second)
+	if err != nil || len(all) != 1 || !errors.Is(a.EngineError, enginecache.ErrPriorFile) {
+		t.Errorf("%d preflights, %+v, %v", len(all), a, err)
+	}
+}
+
+// slowEngines is a cache whose priors take long to open.
+type slowEngines struct {
+	fetched
+	open func()
+}
+
+func (s *slowEngines) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
+	s.open()
+	return s.fetched.Acquire(ctx, p)
+}
+
+// A lease does not expire while the worker opens the prior.
+func TestLeaseWhilePriorOpens(t *testing.T) {
+	t.Parallel()
+	q, redelivered := workertest.Queue(t, queue.Config{AckWait: 300 * time.Millisecond}), 0
+	f, _, _ := fleetOf(t, func(c *Config) {
+		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
+		c.Engines = &slowEngines{fetched{prior: true}, func() {
+			all, err := q.Lease(t.Context(), 1, time.Second)
+			must(t, err)
+			redelivered = len(all)
+		}}
+	})
+	c := f.add(t, "test")
+	workertest.Fill(t, q, "item")
+	if _, all, err := f.lease(t.Context(), c, 0); err != nil || len(all) != 1 || redelivered != 0 {
+		t.Errorf("%d items, %d of them delivered again, %v", len(all), redelivered, err)
 	}
 }

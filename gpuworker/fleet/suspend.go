@@ -16,9 +16,12 @@ func (f *Fleet) LeaseOne(id string, one bool) {
 	f.change(id, func(c *campaign) { c.leaseOne = one })
 }
 
-// LeaseFirst leases items of a campaign before those of the others of its priority, once.
+// LeaseFirst leases items of a campaign before those of the others of its priority, once, and its preflight before those of all.
 func (f *Fleet) LeaseFirst(id string) {
-	f.change(id, func(c *campaign) { c.first = true })
+	f.change(id, func(c *campaign) {
+		c.first = true
+		f.skipPreflight = f.skipPreflight && c.record.Phase != manifest.PhasePreflight
+	})
 }
 
 // change changes the campaign with an id, if there is one.

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,10 +101,21 @@ func wantFinished(t *testing.T, c *Cluster, id string, items int) {
 	t.Helper()
 	e := ask(t, c, "status", "--watch", id)
 	if want := fmt.Sprintf("done=%d failed=0 dead=0 lost=0\n", items); e.code != 0 || e.stdout != want {
-		for _, p := range append(c.Coordinators, c.Workers...) {
-			t.Logf("%s:\n%s", p.Name, p.Log())
-		}
+		logProcesses(t, c)
 		t.Fatalf("want %q\n%v", want, e)
+	}
+}
+
+// logProcesses logs what the coordinators and workers of a cluster did and, with their stacks, what they do. It ends them.
+func logProcesses(t *testing.T, c *Cluster) {
+	t.Helper()
+	for _, p := range slices.Concat(c.Coordinators, c.Workers) {
+		must(t, p.Signal(syscall.SIGQUIT))
+		select {
+		case <-p.Exited():
+		case <-time.After(10 * time.Second):
+		}
+		t.Logf("%s:\n%s", p.Name, p.Log())
 	}
 }
 
@@ -114,7 +127,9 @@ func settled(t *testing.T, c *Cluster, output string, n int) {
 	defer tick.Stop()
 	for c.Settled(output) < n {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d items have a result, want %d", c.Settled(output), n)
+			status := ask(t, c, "status", output)
+			logProcesses(t, c)
+			t.Fatalf("%d items have a result, want %d; the status is\n%v", c.Settled(output), n, status)
 		}
 		<-tick.C
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // TestClusterGCBesideCampaigns collects garbage all the time while campaigns with a prior of their own are submitted, run, lose
-// a worker that leaves checkpoints, and are archived. All objects are made to look old, so that no age protects them; only
-// those of probes keep their age. Every item is restored, and every result verifies.
+// a worker that leaves checkpoints, and are archived. All files are made to look old, so that no age protects them, not even
+// the temporary files of writes; only probes keep their age. Every item is restored, and every result verifies.
 func TestClusterGCBesideCampaigns(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, Options{Directory: true})
@@ -101,7 +101,7 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 	t.Logf("%d collections, %d of them deleted something", collections, deleted)
 }
 
-// makeOld sets the times of all objects to a hundred hours ago, except those of probes. Objects may vanish meanwhile.
+// makeOld sets the times of all files to a hundred hours ago, except those of probes. Files may vanish meanwhile.
 func makeOld(dir string) {
 	old := time.Now().Add(-100 * time.Hour)
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
