@@ -70,7 +70,8 @@ def test_an_interrupt_waits_for_checkpoints(tmp_path: Path, sent: signal.Signals
                         'echo > "$0.started"\nwhile :; do sleep 0.05; done\n')
     stand_in.chmod(0o755)
     tool = subprocess.Popen([sys.executable, str(REPO / "tools/compare_methods.py"), "--program", str(stand_in), "--out", str(tmp_path)],
-                            start_new_session=True, stderr=subprocess.DEVNULL)
+                            start_new_session=True, stderr=subprocess.DEVNULL,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a test run in the background ignores it
     deadline = time.monotonic() + 60
     while not Path(f"{stand_in}.started").exists():
         assert time.monotonic() < deadline and tool.poll() is None
