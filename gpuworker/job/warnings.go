@@ -27,9 +27,10 @@ const (
 	largestExcess = 2
 	// smallSigma is a noise level of 2.5 of 255 levels, with which a picture without noise loses little.
 	smallSigma = 0.02
-	// weakest is the largest singular value, in noise levels, of the coefficients in which a measurement is noise: fine details of photographs have
-	// an amplitude below 0.1. largestSignal bounds their mean square over the variance of the noise, and fewestWeak their number.
+	// weakest is the largest singular value, in noise levels and at most strongest, of the coefficients in which a blurred measurement is noise: fine
+	// details of photographs have an amplitude below 0.1. largestSignal bounds their mean square over the variance of the noise, and fewestWeak their number.
 	weakest       = 2.5
+	strongest     = 0.25
 	largestSignal = 1.1
 	fewestWeak    = 100
 	// fewSteps is the share of the preset's steps below which there are few.
@@ -116,7 +117,7 @@ func (j *Job) warnSigma() *manifest.Warning {
 	dims := j.Op.Measurement
 	y := noiselevel.Picture{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
 	if p := j.Item.Picture; p != nil {
-		y.Step = 2 / (math.Exp2(float64(p.Bits)) - 1)
+		y.Step = level(p)
 	}
 	if j.Op.Masked() {
 		y.Observed = j.draw.Data
@@ -134,10 +135,13 @@ func (j *Job) warnSigma() *manifest.Warning {
 	}
 }
 
-// warnOperator looks for more than noise in a stored measurement where its operator, such as a blur that is stated too wide, leaves nothing. A restoration
+// level is the difference of neighbouring values of a picture.
+func level(p *manifest.Picture) float64 { return 2 / (math.Exp2(float64(p.Bits)) - 1) }
+
+// warnOperator looks for more than noise in a stored measurement where its Gaussian blur leaves nothing: the blur is stated too wide. A restoration
 // raises that to rings, which fit the measurement, so that the residual does not show them.
 func (j *Job) warnOperator() *manifest.Warning {
-	if j.Item.Measurement == nil || j.Item.Photons > 0 {
+	if j.Op.Task != operator.GaussianDeblur || j.Item.Measurement == nil || j.Item.Photons > 0 {
 		return nil
 	}
 	d, err := j.Op.SVD()
@@ -146,10 +150,9 @@ func (j *Job) warnOperator() *manifest.Warning {
 	}
 	variance := j.Item.Sigma * j.Item.Sigma
 	if p := j.Item.Picture; p != nil {
-		step := 2 / (math.Exp2(float64(p.Bits)) - 1)
-		variance += step * step / 12
+		variance += level(p) * level(p) / 12
 	}
-	found, entries := d.Weak(j.Problem.Y, weakest*math.Sqrt(variance))
+	found, entries := d.Weak(j.Problem.Y, min(weakest*math.Sqrt(variance), strongest))
 	if entries < fewestWeak || variance == 0 {
 		return nil
 	}
@@ -160,7 +163,7 @@ func (j *Job) warnOperator() *manifest.Warning {
 	}
 	return &manifest.Warning{
 		Code: manifest.WarnOperator,
-		Text: fmt.Sprintf("where the stated operator leaves nothing the measurement has %.3g times sigma², 1 ± %.2g is expected of noise: rings are likely; state a narrower blur, or a larger sigma", ratio, spread),
+		Text: fmt.Sprintf("where the stated blur leaves nothing the measurement has %.3g times sigma², 1 ± %.2g is expected of noise: rings are likely; state a narrower blur, or a larger sigma", ratio, spread),
 	}
 }
 

@@ -255,7 +255,9 @@ func TestOperatorTooWide(t *testing.T) {
 		}, false},
 		"simulated": {operator.GaussianDeblur, func(j *Job) { checker(j); j.Item.Measurement = nil }, false},
 		"no blur":   {operator.Denoise, checker, false},
-		"enlarged":  {"super_resolution", checker, false},
+		"enlarged":  {operator.SuperResolution, checker, false},
+		"loud":      {operator.GaussianDeblur, func(j *Job) { bright(j); j.Item.Sigma = 0.5 }, false},
+		"much less": {operator.SuperResolution, func(j *Job) { bright(j); j.Item.Sigma = 0.15 }, false},
 		"a kernel":  {operator.MotionDeblur, checker, false},
 	} {
 		tk := shaped(t, c.task, side, side)
@@ -268,6 +270,13 @@ func TestOperatorTooWide(t *testing.T) {
 		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnOperator || !strings.Contains(w.Text, "state a narrower blur, or a larger sigma")) {
 			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
 		}
+	}
+}
+
+// bright adds a constant to the measurement.
+func bright(j *Job) {
+	for i := range j.Problem.Y {
+		j.Problem.Y[i] += 0.8
 	}
 }
 
