@@ -62,7 +62,7 @@ func newBenchCommand() *cobra.Command {
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
-	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one, without the compilations of PyTorch (0: no limit)")
+	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one, without compilations (0: no limit)")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (default: skip PyTorch)")
 	f.DurationVar(&o.compile, "torch-compile", 40*time.Second, "time after which no compilation of PyTorch begins (0: none)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")

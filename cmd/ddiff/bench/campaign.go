@@ -79,7 +79,7 @@ type benchNetwork struct {
 }
 
 // openNetwork compiles the network for batches of n.
-func (o benchOptions) openNetwork(ctx context.Context, e embedded.Campaign, n int, precision onnxruntime.Precision) (benchNetwork, error) {
+func (o benchOptions) openNetwork(ctx context.Context, e embedded.Machine, n int, precision onnxruntime.Precision) (benchNetwork, error) {
 	image := operator.Shape{Channels: e.Prior.Card.Channels, Height: o.size, Width: o.size}
 	plan := restore.Plan{Image: image, Precision: precision}
 	b := benchNetwork{chosen: func() *onnxruntime.Runtime { return e.Engine.RuntimeFor(plan) }, close: func() {}}
@@ -99,40 +99,80 @@ func (o benchOptions) openNetwork(ctx context.Context, e embedded.Campaign, n in
 	return b, errors.Join(run(), run())
 }
 
-// timeCampaign runs one campaign with batches of n in the new directory out, with models that were compiled before, as in a long campaign.
-// It times the network alone before and after it, because the machine's speed drifts. alone: it then times the solver alone.
-func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []string, task string, n int, alone bool, stderr io.Writer) (timing, error) {
+// spec returns a campaign of some tasks with batches of n. The seed is part of the identity of its items.
+func (o benchOptions) spec(tasks []string, n int, photos []string, output string, seed int) *manifest.Spec {
 	spec := manifest.Default()
-	spec.Name, spec.Output, spec.Batch, spec.Steps = "bench", out, n, o.steps
+	spec.Name, spec.Output, spec.Batch, spec.Steps, spec.Seed = "bench", output, n, o.steps, uint64(seed)
 	spec.Preset = "gradient" // the step of PyTorch's solver
 	spec.Dataset = manifest.Dataset{Path: filepath.Dir(photos[0]), Size: o.size, Fit: manifest.FitResize}
-	spec.Tasks = []manifest.TaskSpec{{Name: task}}
-	spec.Precision = parameter.PrecisionOf(string(o.run.Spec.Precision))
-	if err := spec.Validate(shard.Vocabulary()); err != nil {
-		return timing{}, cli.Usage(err)
+	for _, task := range tasks {
+		spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: task})
 	}
-	t := timing{precision: onnxruntime.FP32}
-	err := embedded.WithCampaign(ctx, spec, o.run, io.Discard, stderr, func(e embedded.Campaign) error {
-		if spec.Precision != "" {
-			var err error
-			if t.precision, err = onnxruntime.ParsePrecision(string(spec.PrecisionOf(task, spec.Precision))); err != nil {
+	spec.Precision = parameter.PrecisionOf(string(o.run.Spec.Precision))
+	return spec
+}
+
+// station is where the campaigns of one setting run: a machine with an engine of its own, which keeps the compiled models.
+type station struct {
+	setting
+	machine   embedded.Machine
+	output    string
+	precision onnxruntime.Precision
+	network   benchNetwork
+}
+
+// withStations opens a station for each setting, with its models compiled, and closes all after use.
+func (o benchOptions) withStations(ctx context.Context, output string, photos []string, settings []setting, stderr io.Writer, use func([]*station) error) error {
+	spec := o.spec(o.tasks, o.batches[0], photos, output, 0)
+	if err := spec.Validate(shard.Vocabulary()); err != nil {
+		return cli.Usage(err)
+	}
+	build, err := o.run.Build()
+	if err != nil {
+		return err
+	}
+	return embedded.WithMachine(ctx, spec, o.run, io.Discard, stderr, func(m embedded.Machine) (err error) {
+		var stations []*station
+		defer func() {
+			for _, s := range stations {
+				s.network.close()
+				err = errors.Join(err, s.machine.Engine.Close())
+			}
+		}()
+		for _, wanted := range settings {
+			s := &station{setting: wanted, machine: m, output: output, precision: onnxruntime.FP32}
+			s.machine.Engine = restore.NewEngine(m.Engine.Runtime(), m.Prior, o.run.Engine(build))
+			s.network.close = func() {}
+			stations = append(stations, s)
+			if spec.Precision != "" {
+				if s.precision, err = onnxruntime.ParsePrecision(string(spec.PrecisionOf(s.name, spec.Precision))); err != nil {
+					return err
+				}
+			}
+			if s.network, err = o.openNetwork(ctx, s.machine, s.batch, s.precision); err != nil {
+				return err
+			}
+			plan, err := o.plan(s.machine, s.name, s.precision)
+			if err != nil {
+				return err
+			}
+			if _, err := s.machine.Engine.Solver(plan, s.batch); err != nil {
 				return err
 			}
 		}
-		network, err := o.openNetwork(ctx, e, n, t.precision)
-		defer func() { network.close() }()
+		return use(stations)
+	})
+}
+
+// timeCampaign runs a campaign with a new seed, with models that were compiled before, as in a long campaign.
+// It times the network alone before and after it, because the machine's speed drifts. alone: it then times the solver alone.
+func (o benchOptions) timeCampaign(ctx context.Context, s *station, photos []string, seed int, alone bool) (timing, error) {
+	spec := o.spec([]string{s.name}, s.batch, photos, s.output, seed)
+	spec.Precision = manifest.Precision(s.precision)
+	t := timing{precision: s.precision}
+	err := s.machine.WithCampaign(ctx, spec, func(e embedded.Campaign) error {
+		before, err := s.network.milliseconds()
 		if err != nil {
-			return err
-		}
-		before, err := network.milliseconds()
-		if err != nil {
-			return err
-		}
-		plan, err := o.plan(e, task, t.precision)
-		if err != nil {
-			return err
-		}
-		if _, err := e.Engine.Solver(plan, n); err != nil {
 			return err
 		}
 		var begin time.Time // of the work, once the dataset is read
@@ -143,29 +183,29 @@ func (o benchOptions) timeCampaign(ctx context.Context, out string, photos []str
 		if err := e.Process(ctx, c, w); err != nil {
 			return err
 		}
-		t.campaign = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/n)
+		t.campaign = time.Since(begin).Seconds() * 1000 / float64(o.steps*o.items/s.batch)
 		if got := c.Counts(); got.Done != o.items {
 			return fmt.Errorf("%d of %d items done", got.Done, o.items)
 		}
-		if network.runtime != network.chosen() { // the campaign has measured which one is faster
-			network.close()
-			if network, err = o.openNetwork(ctx, e, n, t.precision); err != nil {
+		if s.network.runtime != s.network.chosen() { // the campaign has measured which one is faster
+			s.network.close()
+			if s.network, err = o.openNetwork(ctx, s.machine, s.batch, s.precision); err != nil {
 				return err
 			}
-			if before, err = network.milliseconds(); err != nil {
+			if before, err = s.network.milliseconds(); err != nil {
 				return err
 			}
 		}
-		after, err := network.milliseconds()
-		t.network, t.provider = (before+after)/2, network.runtime.Provider()
+		after, err := s.network.milliseconds()
+		t.network, t.provider = (before+after)/2, s.network.runtime.Provider()
 		if err != nil || !alone {
 			return err
 		}
-		if t.solver, err = o.timeSolver(ctx, e, task, n, t.precision); err != nil || t.precision == onnxruntime.FP32 {
+		if t.solver, err = o.timeSolver(ctx, s, s.precision); err != nil || s.precision == onnxruntime.FP32 {
 			t.float32 = t.solver
 			return err
 		}
-		t.float32, err = o.timeSolver(ctx, e, task, n, onnxruntime.FP32)
+		t.float32, err = o.timeSolver(ctx, s, onnxruntime.FP32)
 		return err
 	})
 	return t, err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -54,30 +53,33 @@ func (o benchOptions) measure(ctx context.Context, dir string, photos []string, 
 			r.variants = append(r.variants, setting{name, n})
 		}
 	}
-	start, longest := time.Now(), time.Duration(0)
-	for round := range o.rounds {
-		if o.over(round, time.Since(start), longest) {
-			break
+	err := o.withStations(ctx, filepath.Join(dir, "out"), photos, r.settings, stderr, func(stations []*station) error {
+		start, longest := time.Now(), time.Duration(0)
+		for round := range o.rounds {
+			if o.over(round, time.Since(start), longest) {
+				break
+			}
+			begin := time.Now()
+			if err := o.measureRound(ctx, &r, stations, round, photos, torch, run); err != nil {
+				r.keep(round)
+				return err
+			}
+			longest = max(longest, time.Since(begin))
 		}
-		begin := time.Now()
-		if err := o.measureRound(ctx, &r, filepath.Join(dir, strconv.Itoa(round)), photos, torch, run, stderr); err != nil {
-			r.keep(round)
-			return r, err
-		}
-		longest = max(longest, time.Since(begin))
-	}
-	return r, nil
+		return nil
+	})
+	return r, err
 }
 
-// measureRound measures every setting once. name begins the names of its folders.
-func (o benchOptions) measureRound(ctx context.Context, r *benchResults, name string, photos []string, torch *torchProcess, run map[int][]string, stderr io.Writer) error {
-	for i, s := range r.settings {
+// measureRound measures every setting once.
+func (o benchOptions) measureRound(ctx context.Context, r *benchResults, stations []*station, round int, photos []string, torch *torchProcess, run map[int][]string) error {
+	for i, s := range stations {
 		compared := s.name == o.tasks[0] && torch != nil
-		t, err := o.timeCampaign(ctx, fmt.Sprintf("%s-%d", name, i), photos, s.name, s.batch, compared, stderr)
+		t, err := o.timeCampaign(ctx, s, photos, round*len(stations)+i, compared)
 		if err != nil {
 			return fmt.Errorf("bench %s with batch %d: %w", s.name, s.batch, err)
 		}
-		r.timings[s] = append(r.timings[s], t)
+		r.timings[s.setting] = append(r.timings[s.setting], t)
 		if !compared {
 			continue
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 // plan returns the plan of a task. Campaigns use the solver that is compiled for it.
-func (o benchOptions) plan(e embedded.Campaign, task string, precision onnxruntime.Precision) (restore.Plan, error) {
+func (o benchOptions) plan(e embedded.Machine, task string, precision onnxruntime.Precision) (restore.Plan, error) {
 	sigma := 0.05
 	settings, err := method.Builtin().Resolve(method.Request{
-		Method: "ddiff", Preset: e.Spec.Preset, Task: task, Sigma: &sigma, Steps: o.steps,
+		Method: "ddiff", Preset: "gradient", Task: task, Sigma: &sigma, Steps: o.steps,
 	}, e.Prior.Schedule.Steps())
 	if err != nil {
 		return restore.Plan{}, err
@@ -31,8 +31,9 @@ func (o benchOptions) plan(e embedded.Campaign, task string, precision onnxrunti
 
 // timeSolver returns the milliseconds of a step of the solver alone, for a batch of n without a queue, storage, scores and pictures. It is
 // the median over the calls of a run but the first, unless that one makes all steps; ddiff_torch.bench measures PyTorch in this way.
-func (o benchOptions) timeSolver(ctx context.Context, e embedded.Campaign, task string, n int, precision onnxruntime.Precision) (float64, error) {
-	plan, err := o.plan(e, task, precision)
+func (o benchOptions) timeSolver(ctx context.Context, on *station, precision onnxruntime.Precision) (float64, error) {
+	e, n := on.machine, on.batch
+	plan, err := o.plan(e, on.name, precision)
 	if err != nil {
 		return 0, err
 	}
