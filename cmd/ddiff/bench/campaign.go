@@ -168,7 +168,7 @@ func (o benchOptions) withStations(ctx context.Context, output string, photos []
 // It times the network alone before and after it, because the machine's speed drifts. alone: it then times the solver alone.
 func (o benchOptions) timeCampaign(ctx context.Context, s *station, photos []string, seed int, alone bool) (timing, error) {
 	spec := o.spec([]string{s.name}, s.batch, photos, s.output, seed)
-	spec.Precision = manifest.Precision(s.precision)
+	spec.Precision = s.precision
 	t := timing{precision: s.precision}
 	err := s.machine.WithCampaign(ctx, spec, func(e embedded.Campaign) error {
 		before, err := s.network.milliseconds()
