@@ -44,11 +44,16 @@ func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit fl
 	g := j.back(r)
 	d = b.Mul(v, b.Scalar(0))
 	p, square := g, b.dot(g, g)
-	for range iterations {
-		curved := b.Add(j.back(j.along(p)), b.Mul(p, rho))
-		length := b.Div(square, b.Max(b.dot(p, curved), b.Scalar(tiny)))
+	for i := range iterations {
+		q := j.along(p)
+		// ‖J·p‖² is pᵀJᵀJ·p, without Jᵀ.
+		curvature := b.Add(b.dot(q, q), b.Mul(b.dot(p, p), rho))
+		length := b.Div(square, b.Max(curvature, b.Scalar(tiny)))
 		d = b.Add(d, b.perImage(p, length))
-		g = b.Minus(g, b.perImage(curved, length))
+		if i == iterations-1 {
+			break
+		}
+		g = b.Minus(g, b.perImage(b.Add(j.back(q), b.Mul(p, rho)), length))
 		next := b.dot(g, g)
 		p = b.Add(g, b.perImage(p, b.Div(next, b.Max(square, b.Scalar(tiny)))))
 		square = next

@@ -45,6 +45,8 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 			f.fuse(n)
 		case n.OpType == "GroupNormalization":
 			f.fuseNode(n)
+		case n.OpType == "Conv" && byChannel:
+			f.mix(n)
 		}
 	}
 	if f.count == 0 {
@@ -56,7 +58,9 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 			for _, made := range r {
 				fused.precise[made.Output[0]] = true
 			}
-			fused.normalised[n.Output[0]] = true
+			if n.OpType != "Conv" {
+				fused.normalised[n.Output[0]] = true
+			}
 		} else if !f.dropped[n] {
 			graph.Node = append(graph.Node, n)
 		}

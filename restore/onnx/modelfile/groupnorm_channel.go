@@ -13,6 +13,7 @@ import (
 // channels-last images as they are, and ReduceL2 squares while it reads.
 //
 // A SiLU that follows is a quotient of polynomials, see silu: OpenVINO's sigmoid takes twice as long as the rest of the normalisation.
+// A model with normalisations also has its mixes of colours rewritten, see mix, which do not count.
 func (m *Model) FuseGroupNormByChannel() (*Model, int) { return m.fuseGroupNorm(true) }
 
 // tanh u = u·p(u²)/q(u²) for |u| ≤ tanhLimit, with an absolute error below 1·10⁻⁶, from a least-squares fit whose weights follow the
