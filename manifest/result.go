@@ -180,7 +180,7 @@ type Warning struct {
 const (
 	WarnResidual = "residual" // the mean square residual is far from sigma^2
 	WarnWorse    = "worse"    // further from the truth than the measurement
-	WarnSigma    = "sigma"    // the stated noise level is far above that of the picture, or was estimated in a JPEG file
+	WarnSigma    = "sigma"    // the stated noise level is far above that of the picture, or was estimated in a file with lossy compression
 	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
 	WarnSteps    = "steps"    // far fewer steps than the preset has

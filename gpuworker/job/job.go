@@ -41,7 +41,7 @@ type Job struct {
 	solution solver.Solution
 	applied  []float32 // A of the restored image
 	profile  []byte    // ICC profile of a measurement that is a picture
-	jpeg     bool      // the measurement is a JPEG file, apart from those of the task jpeg
+	lossy    bool      // the measurement is a file with lossy compression, apart from those of the task jpeg
 	mirrored []int     // shape of a mask before it was mirrored with its measurement; nil: it was not
 }
 

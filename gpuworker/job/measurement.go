@@ -135,7 +135,7 @@ func (j *Job) readPicture(path string, data []byte) error {
 	}
 	j.noteOrientation(orientation)
 	j.warnOf(p)
-	j.jpeg = raster.IsJPEG(data)
+	j.lossy = raster.IsLossy(data)
 	return nil
 }
 

@@ -97,18 +97,18 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 	}
 }
 
-// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture, not compressed as JPEG.
+// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture, not compressed with loss.
 func (j *Job) estimable() bool {
-	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.jpeg && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
+	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.lossy && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
 }
 
 // warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning. The
-// estimate in a JPEG file is too low.
+// estimate in a file with lossy compression is too low.
 func (j *Job) warnSigma() *manifest.Warning {
-	if j.jpeg && j.Item.SigmaEstimated {
+	if j.lossy && j.Item.SigmaEstimated {
 		return &manifest.Warning{
 			Code: manifest.WarnSigma,
-			Text: fmt.Sprintf("sigma %.3g was estimated in a JPEG file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg", j.Item.Sigma),
+			Text: fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg for JPEG", j.Item.Sigma),
 		}
 	}
 	if !j.estimable() {

@@ -301,7 +301,7 @@ func TestSigmaOfJPEG(t *testing.T) {
 		estimated bool
 		want      string
 	}{
-		{"estimated", jpeg, true, "sigma 0.1 was estimated in a JPEG file"},
+		{"estimated", jpeg, true, "sigma 0.1 was estimated in a JPEG or lossy WebP file"},
 		{"stated", jpeg, false, ""},
 		{"estimated in a PNG file", lossless.Bytes(), true, ""},
 		{"stated for a PNG file", lossless.Bytes(), false, "give a smaller sigma, or auto"},

@@ -41,6 +41,11 @@ func IsJPEG(data []byte) bool {
 	return err == nil && c.name == "jpeg"
 }
 
+// IsLossy reports whether a file's compression changes pixels: that of JPEG, and of WebP without its lossless mode.
+func IsLossy(data []byte) bool {
+	return IsJPEG(data) || matches(data, webpMagic) && webpBody(data, "VP8 ") != nil
+}
+
 // ReadJPEGHeader reads quantisation tables and sampling of a JPEG file. It returns [ErrFormat] for a damaged header, and for a file that does
 // not store grey or YCbCr.
 func ReadJPEGHeader(data []byte) (*JPEGHeader, error) {

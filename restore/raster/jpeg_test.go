@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"image"
+	"image/color"
 	"image/jpeg"
 	"slices"
 	"strings"
@@ -95,5 +96,24 @@ func TestDecodeStored(t *testing.T) {
 	}
 	if got := ExtendWhole(row, 2, 1).Pix; !slices.Equal(got, []float32{1, 2}) {
 		t.Errorf("cropped %v", got)
+	}
+}
+
+// TestIsLossy: JPEG files and WebP files are lossy unless these are lossless, with an extended header too.
+func TestIsLossy(t *testing.T) {
+	t.Parallel()
+	picture := filled(image.NewNRGBA(image.Rect(0, 0, 8, 8)), func(int, int) color.Color { return color.White })
+	lossy := readFile(t, "rgb_16x16_lossy.webp")
+	extended := append([]byte("RIFF\x00\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x0f\x00\x00\x0f\x00\x00"), lossy[len(webpMagic):]...)
+	for name, c := range map[string]struct {
+		data []byte
+		want bool
+	}{
+		"png": {encodePNG(t, picture), false}, "jpeg": {encodeJPEG(t, picture), true}, "lossless webp": {readFile(t, "rgba_5x4_lossless.webp"), false},
+		"lossy webp": {lossy, true}, "extended webp": {extended, true}, "nothing": {nil, false},
+	} {
+		if got := IsLossy(c.data); got != c.want {
+			t.Errorf("%s: lossy %t, want %t", name, got, c.want)
+		}
 	}
 }
