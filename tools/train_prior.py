@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Trains the bundled prior from scratch on freely licensed photographs and procedural pictures.
+"""Trains the bundled prior from scratch on freely licensed photographs and procedural pictures, or continues a prior.
 
     python3 tools/train_prior.py --hours 2 --out DIR
+    python3 tools/train_prior.py --hours 1 --out DIR --start restore/prior/bundled/prior.onnx --pages 0.35 --dark 0.12
 
 The same command with the same --out resumes the training. docs/prior.md describes data and results.
 """
@@ -19,6 +20,7 @@ import torch.distributed as distributed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from ddiff_torch.onnx_prior import load  # noqa: E402
 from prior_training import photographs, pool  # noqa: E402
 from prior_training.loop import Config, Trainer, train  # noqa: E402
 
@@ -43,6 +45,9 @@ def main() -> int:
     p.add_argument("--hours", type=float, default=1.75, help="training time, summed over all starts (default 1.75)")
     p.add_argument("--iterations", type=int, default=0, help="train this number of iterations instead")
     p.add_argument("--photographs", type=Path, help="folder of the unpacked packages (default OUT/photographs)")
+    p.add_argument("--start", type=Path, help="begin with the weights of this prior, at a lower learning rate")
+    p.add_argument("--pages", type=float, default=0, help="share of crops from pages of text (default 0)")
+    p.add_argument("--dark", type=float, default=0, help="share of darkened crops (default 0)")
     p.add_argument("--leaves", type=int, default=300, help="number of procedural pictures (default 300)")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of each process (default 1)")
@@ -54,7 +59,8 @@ def main() -> int:
     rank = int(os.environ.get("PRIOR_RANK", "0"))
     try:
         args.out.mkdir(parents=True, exist_ok=True)
-        config = Config(seed=args.seed, half=not args.fp32)
+        continued = {"rate": 8e-4, "warmup": 150, "decay_from": 0.3, "late_from": 0.5} if args.start else {}
+        config = Config(seed=args.seed, half=not args.fp32, **continued)
         if args.export_only:
             trainer = Trainer(config, pool.Pool([], [], 0))
             trainer.restore(args.out / "checkpoint.pt")
@@ -62,9 +68,12 @@ def main() -> int:
             folder = args.photographs or args.out / "photographs"
             if rank == 0:
                 photographs.fetch(folder)
-            pictures = pool.build(folder, args.leaves, args.seed, 0.6, args.out / "leaves.npy")
+            share = 0.7 if args.pages else 0.6
+            pictures = pool.build(folder, args.leaves, args.seed, share, args.out / "leaves.npy", args.pages, args.dark)
             others = join(args, rank)
             trainer = Trainer(config, pictures, rank, args.processes)
+            if args.start:
+                trainer.net.load_state_dict(load(args.start).state_dict())
             train(trainer, args.out, args.hours * 3600, args.iterations)
             if rank > 0:
                 return 0

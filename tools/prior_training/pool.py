@@ -7,19 +7,23 @@ from pathlib import Path
 
 import numpy as np
 
-from . import photographs
+from . import pages, photographs
 from .leaves import dead_leaves
 
 
 class Pool:
-    """Pictures by source. A crop comes from a photograph with probability `photo_share`.
+    """Pictures by source. A crop comes from a page of text with probability `page_share`, else from a photograph with `photo_share`.
 
-    Photographs have equal probabilities; the probability of a version of a photograph is
+    A share `dark` of all crops is darkened to a tenth up to six tenths. Photographs have equal probabilities; the probability of a version of a photograph is
     proportional to the root of its area.
     """
 
-    def __init__(self, photos: list[list[np.ndarray]], leaves: np.ndarray, photo_share: float) -> None:
-        self.photos, self.leaves = photos, leaves
+    def __init__(
+        self, photos: list[list[np.ndarray]], leaves: np.ndarray, photo_share: float, pages: np.ndarray | None = None,
+        page_share: float = 0, dark: float = 0,
+    ) -> None:  # fmt: skip
+        self.photos, self.leaves, self.pages = photos, leaves, pages
+        self.page_share, self.dark = page_share, dark
         self.photo_share = photo_share if photos else 0.0
         self.weights = []
         for scales in photos:
@@ -31,7 +35,10 @@ class Pool:
         return np.stack([self._crop(rng, side) for _ in range(count)])
 
     def _crop(self, rng: np.random.Generator, side: int) -> np.ndarray:
-        if rng.random() < self.photo_share:
+        page = self.page_share > 0 and rng.random() < self.page_share
+        if page:
+            picture = self.pages[rng.integers(len(self.pages))]
+        elif rng.random() < self.photo_share:
             which = rng.integers(len(self.photos))
             picture = self.photos[which][rng.choice(len(self.weights[which]), p=self.weights[which])]
         else:
@@ -39,10 +46,16 @@ class Pool:
         y = rng.integers(picture.shape[0] - side + 1)
         x = rng.integers(picture.shape[1] - side + 1)
         crop = picture[y : y + side, x : x + side].astype(np.float32) / 255
-        if rng.random() < 0.5:
-            crop = crop[:, ::-1]
-        crop = np.rot90(crop, rng.integers(4))
-        return recolour(rng, crop).transpose(2, 0, 1) * 2 - 1
+        if page:  # never mirrored, mostly upright, half of them with the colours of the page
+            crop = np.rot90(crop, rng.integers(4) * (rng.random() < 0.4))
+            crop = recolour(rng, crop) if rng.random() < 0.5 else crop
+        else:
+            if rng.random() < 0.5:
+                crop = crop[:, ::-1]
+            crop = recolour(rng, np.rot90(crop, rng.integers(4)))
+        if self.dark > 0 and rng.random() < self.dark:
+            crop = crop * np.float32(rng.uniform(0.1, 0.6))
+        return crop.transpose(2, 0, 1) * 2 - 1
 
 
 def recolour(rng: np.random.Generator, crop: np.ndarray) -> np.ndarray:
@@ -61,8 +74,10 @@ def _leaf(job: tuple[int, int, int]) -> np.ndarray:
     return dead_leaves(np.random.default_rng([seed, 1, index]), size)
 
 
-def build(folder: Path | None, leaves: int, seed: int, photo_share: float, cache: Path | None = None) -> Pool:
-    """Reads the photographs in folder (None: no photographs) and draws the procedural pictures.
+def build(
+    folder: Path | None, leaves: int, seed: int, photo_share: float, cache: Path | None = None, page_share: float = 0, dark: float = 0
+) -> Pool:
+    """Reads the photographs in folder (None: no photographs) and draws the procedural pictures, and 400 pages if they have a share.
 
     A cache file stores the procedural pictures for the next start.
     """
@@ -76,4 +91,8 @@ def build(folder: Path | None, leaves: int, seed: int, photo_share: float, cache
             drawn = np.stack(workers.map(_leaf, [(seed, i, 256) for i in range(leaves)], chunksize=4))
         if cache:
             np.save(cache, drawn)
-    return Pool(photos, drawn, photo_share)
+    text = None
+    if page_share > 0:
+        fonts = pages.fonts()
+        text = np.stack([pages.page(np.random.default_rng([seed, 3, i]), fonts) for i in range(400)])
+    return Pool(photos, drawn, photo_share, text, page_share, dark)

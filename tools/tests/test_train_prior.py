@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 from ddiff_torch.onnx_prior import load
-from prior_training import photographs
+from prior_training import pages, photographs
 from prior_training.export import LARGEST, card, export
 from prior_training.leaves import dead_leaves, noise_field
 from prior_training.loop import Config, Trainer, train
@@ -111,6 +111,27 @@ def test_resource_archives_are_read(tmp_path: Path) -> None:
         photographs._resource(data, "c.webp")
     with pytest.raises(ValueError, match="fetch the packages"):
         photographs.read(photographs.PHOTOGRAPHS[0], tmp_path)
+
+
+def test_pages_are_seeded_text() -> None:
+    files = pages.fonts()
+    first, again, other = (pages.page(np.random.default_rng([7, i]), files, 96) for i in (0, 0, 1))
+    assert first.shape == (96, 96, 3) and first.dtype == np.uint8
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    assert first.std() > 20  # ink and paper
+
+
+def test_pages_need_fonts(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="install packages such as fonts-dejavu-core"):
+        pages.fonts(tmp_path)
+
+
+def test_crops_of_pages_and_dark_crops(pool: Pool) -> None:
+    white = np.full((2, 48, 48, 3), 255, dtype=np.uint8)
+    bright = Pool(pool.photos, pool.leaves, 0.5, white, page_share=1).batch(np.random.default_rng(1), 8, 16)
+    assert (bright.max(axis=(1, 2, 3)) == 1).any() and bright.min() > -0.5
+    dark = Pool(pool.photos, pool.leaves, 0.5, white, page_share=1, dark=1).batch(np.random.default_rng(1), 8, 16)
+    assert dark.max() < 0.21 and dark.min() >= -1
 
 
 def test_times_cover_all_levels(pool: Pool) -> None:
