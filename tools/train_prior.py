@@ -84,7 +84,9 @@ def main() -> int:
         return 2
     from prior_training.export import card, export  # imports onnx
 
-    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, trainer.iteration))
+    more = f"; a share of {args.pages} are pages of text" * (args.pages > 0) + f"; it continues {args.start}" * (args.start is not None)
+    name = "pages-of-text" if args.pages else "leaves-and-photographs"
+    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, trainer.iteration, name, more))
     print(f"iterations={trainer.iteration} hours={trainer.elapsed / 3600:.2f} file={args.out / 'prior.onnx'}")
     return 0
 

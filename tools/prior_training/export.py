@@ -21,8 +21,8 @@ TRAINING = (
 )
 
 
-def card(hours: float, iterations: int, name: str = "leaves-and-photographs") -> dict[str, str]:
-    """The model card's entries."""
+def card(hours: float, iterations: int, name: str = "leaves-and-photographs", more: str = "") -> dict[str, str]:
+    """The model card's entries; more ends the sentence about the training."""
     return {
         "ddiff.card": "1",
         "ddiff.name": name,
@@ -34,7 +34,7 @@ def card(hours: float, iterations: int, name: str = "leaves-and-photographs") ->
         "ddiff.multiple_of": "8",
         "ddiff.learned_variance": "false",
         "ddiff.license": "CC-BY-4.0",
-        "ddiff.training": TRAINING.format(hours=hours, iterations=iterations),
+        "ddiff.training": TRAINING.format(hours=hours, iterations=iterations) + more,
     }
 
 
