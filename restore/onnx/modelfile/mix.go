@@ -33,7 +33,7 @@ func (f *fuser) mix(conv *onnxpb.NodeProto) {
 		sum = product
 	}
 	if len(conv.Input) > 2 && conv.Input[2] != "" {
-		sum = a.op("Add", "biased", sum, a.op("Reshape", "bias", conv.Input[2], column))
+		a.op("Add", "biased", sum, a.op("Reshape", "bias", conv.Input[2], column))
 	}
 	a.nodes[len(a.nodes)-1].Output[0] = conv.Output[0]
 	f.replaced[conv] = a.nodes
