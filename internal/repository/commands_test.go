@@ -208,7 +208,9 @@ func documentFiles(t *testing.T, dir string) {
 		write(name, []byte(read(t, from)), nil)
 	}
 	must(t, os.CopyFS(filepath.Join(dir, "photos"), os.DirFS(filepath.Join(root, "examples", "images"))))
-	must(t, os.Symlink(mustAbs(t, filepath.Join(root, "examples")), filepath.Join(dir, "examples")))
+	for _, name := range []string{"examples", "priors"} {
+		must(t, os.Symlink(mustAbs(t, filepath.Join(root, name)), filepath.Join(dir, name)))
+	}
 	const header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 32, 32), }"
 	write("frames.npy", fmt.Appendf(nil, "\x93NUMPY\x01\x00\x76\x00%-117s\n%s", header, strings.Repeat("@", 3*32*32)), nil)
 	write("campaign.yaml", []byte("dataset: {path: photos, size: 64}\ntasks: [hdr]\nunclipped: true\n"), nil)
