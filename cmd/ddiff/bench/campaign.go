@@ -141,15 +141,15 @@ func (o benchOptions) withStations(ctx context.Context, output string, photos []
 		}()
 		for _, wanted := range settings {
 			s := &station{setting: wanted, machine: m, output: output, precision: onnxruntime.FP32}
-			s.machine.Engine = restore.NewEngine(m.Engine.Runtime(), m.Prior, o.run.Engine(build))
-			s.network.close = func() {}
-			stations = append(stations, s)
 			if spec.Precision != "" {
 				if s.precision, err = onnxruntime.ParsePrecision(string(spec.PrecisionOf(s.name, spec.Precision))); err != nil {
 					return err
 				}
 			}
-			if s.network, err = o.openNetwork(ctx, s.machine, s.batch, s.precision); err != nil {
+			s.machine.Engine = restore.NewEngine(m.Engine.Runtime(), m.Prior, o.run.Engine(build))
+			s.network, err = o.openNetwork(ctx, s.machine, s.batch, s.precision)
+			stations = append(stations, s)
+			if err != nil {
 				return err
 			}
 			plan, err := o.plan(s.machine, s.name, s.precision)
