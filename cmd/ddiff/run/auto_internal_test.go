@@ -80,7 +80,7 @@ func TestAutoReasons(t *testing.T) {
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = manifest.SigmaAuto }, "denoise"); strings.Contains(task.Choice, "no measurement") {
 		t.Errorf("estimated sigma: %q", task.Choice)
 	}
-	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; the enlarged picture was better on 3 of 8 photographs") {
+	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; at 64×64 the enlarged picture was better on 3 of 8 photographs") {
 		t.Errorf("where a classical method may be better: %q", task.Choice)
 	}
 	if _, task := auto(t, nil, "super_resolution_area"); !strings.Contains(task.Choice, "no measurement covers this task") || task.Methods[0] != "ddiff" {
