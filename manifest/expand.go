@@ -153,6 +153,9 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
 		return Item{}, err
 	}
+	if p.task.Choose != nil {
+		p.task.Choose(&p.task)
+	}
 	own := e.Known.Optional[p.task.Name] && row.Overrides.Kernel != ""
 	solver, params, err := e.resolve(p.task, own, p.method, probe.Width, probe.Height)
 	if err != nil {

@@ -167,6 +167,9 @@ type TaskSpec struct {
 	Kernel string `json:"kernel,omitempty"`
 	// Choice is [Item.Choice] of the task's items. No campaign file has it.
 	Choice string `json:"-"`
+	// Choose sets Steps, Solver and Choice of a row's task when the noise level and the operator's parameters that its files tell are known. Nil:
+	// nothing depends on them.
+	Choose func(*TaskSpec) `json:"-"`
 }
 
 // Default returns a campaign with every default filled in. Name, Dataset.Path and Tasks are

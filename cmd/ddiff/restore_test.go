@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +122,7 @@ func TestRestoreRuns(t *testing.T) {
 	args := []string{"restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--runs", "2", "--results", out}
 	e := ddiff(t, args...)
 	wantCode(t, e, 0)
-	wantMessage(t, e, "method: ddiff, as measured in docs/data/quality.csv; with noise in each step")
+	wantMessage(t, e, "method: ddiff, with noise in each step, so that the runs differ; one run without it is better, see docs/data/averages.csv")
 	for _, name := range []string{"run0", "run1", "mean", "deviation"} {
 		wantLine(t, e, filepath.Join(dir, "a."+name+".restored.png"))
 	}
@@ -142,7 +143,7 @@ func TestRestoreRuns(t *testing.T) {
 		t.Error("the runs are equal")
 	}
 	p, err := passport.Read(read(t, filepath.Join(dir, "a.run0.restored.png")))
-	if must(t, err); !strings.Contains(p.Item.Choice, "docs/data/quality.csv") {
+	if must(t, err); !strings.Contains(p.Item.Choice, "docs/data/averages.csv") {
 		t.Errorf("the passport has the reason %q", p.Item.Choice)
 	}
 	for _, r := range wantItems(t, out, 2) {
@@ -150,10 +151,19 @@ func TestRestoreRuns(t *testing.T) {
 			t.Errorf("the result has the reason %q", r.Item.Choice)
 		}
 	}
+	// Restorations, mean and deviation are no inputs of the same command with a wider pattern.
+	before, err := filepath.Glob(filepath.Join(dir, "*.png"))
+	must(t, err)
+	e = ddiff(t, slices.Concat([]string{"restore"}, before, args[2:])...)
+	wantCode(t, e, 0)
+	if after, err := filepath.Glob(filepath.Join(dir, "*.png")); err != nil || len(after) != len(before) {
+		t.Errorf("%v\n%v restored again to %v, %v", e, before, after, err)
+	}
 	// A person's method has no reason, and equal runs are named.
 	e = ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--runs", "2", "--method", "ddiff", "--out", filepath.Join(dir, "into"))
 	wantCode(t, e, 0)
 	wantMessage(t, e, "all runs are equal: the settings draw no noise")
+	wantMessage(t, ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--prior", "bundled", "--out", filepath.Join(dir, "prior")), "method: ddiff, as measured")
 	wantCode(t, ddiff(t, "restore", small, "--task", "denoise", "--method", "auto,ddiff"), 2)
 }
 

@@ -41,9 +41,12 @@ func (s Loader) checkMemory(j *Job) error {
 	if s.Memory == 0 || need <= s.Memory {
 		return nil
 	}
-	remedy := "use --fit center_crop or resize"
+	remedy, tiled := "use --fit center_crop or resize", "use --tile auto, --fit center_crop or resize"
+	if j.Item.Measurement != nil { // it has no fit
+		remedy, tiled = "reduce the picture", "use --tile auto, or reduce the picture"
+	}
 	if side := s.Engine.Prior().Card.TileSide(); j.Plan.Tiles.Side == 0 && max(j.Item.Width, j.Item.Height) > side {
-		remedy = "use --tile auto, --fit center_crop or resize"
+		remedy = tiled
 	}
 	return fmt.Errorf("restore %d×%d pixels: %w: about %d MiB, at most %d MiB are allowed; %s, or a worker with more memory or a larger --memory-share",
 		j.Item.Width, j.Item.Height, ErrMemory, need>>20, s.Memory>>20, remedy)

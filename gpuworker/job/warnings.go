@@ -33,13 +33,16 @@ const (
 	strongest     = 0.25
 	largestSignal = 1.1
 	fewestWeak    = 100
+	// fineQuality is the quality of JPEG files from which the file itself was closer to the truth than its restoration, on some photographs at first
+	// (docs/data/restore-jpeg.csv).
+	fineQuality = 90
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
 
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
-	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnSigma(), j.warnOperator(), j.warnFlat()} {
+	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnQuality(m), j.warnSigma(), j.warnOperator(), j.warnFlat()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -188,6 +191,15 @@ func warnWorse(m manifest.Metrics) *manifest.Warning {
 		return nil
 	}
 	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
+}
+
+// warnQuality doubts the restoration of a fine JPEG file where no truth can tell.
+func (j *Job) warnQuality(m manifest.Metrics) *manifest.Warning {
+	quality := j.Item.Params["quality"]
+	if j.Op.Task != operator.JPEG || quality < fineQuality || m.PSNR != nil {
+		return nil
+	}
+	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("the quality of the file is %g: from %d on the file itself may be closer to the truth", quality, fineQuality)}
 }
 
 // warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as

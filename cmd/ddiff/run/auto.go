@@ -51,17 +51,17 @@ func regions() ([]region, error) {
 	return out, nil
 }
 
-// covers reports whether a problem lies in the region. A noise level that each picture is estimated to have does.
-func (a region) covers(t manifest.TaskSpec, c shard.Catalogue) bool {
+// covers reports whether an effective task lies in the region. Photons are in no region, and a blur that a file states has no parameters.
+func (a region) covers(t manifest.TaskSpec, ownKernel bool, c shard.Catalogue) bool {
 	value, given := t.Params[a.param]
 	for _, p := range c.Vocabulary().OperatorParameters(t) {
 		if p.Name == a.param && !given {
 			value = p.Default
 		}
 	}
-	sigma := *t.Sigma
-	return a.task == t.Name && (a.param == "" || value >= a.low && value <= a.high) &&
-		(sigma == manifest.SigmaAuto || float64(sigma) >= a.sigmaLow && float64(sigma) <= a.sigmaHigh)
+	sigma := float64(*t.Sigma)
+	return a.task == t.Name && (a.param == "" || !ownKernel && value >= a.low && value <= a.high) &&
+		sigma >= a.sigmaLow && sigma <= a.sigmaHigh && t.Photons == nil
 }
 
 // chooseMethods chooses for each task of a restoration.
@@ -93,38 +93,49 @@ func choices(s *manifest.Spec) []string {
 }
 
 // chooseMethod sets method and settings of a task as the measurements in autoTable suggest, with the reason. Where none covers the task, the method is
-// that of the nearest row of the table, or the campaign's.
+// that of the first row of its table, or the campaign's. Where files tell the noise level or parameters, the settings are chosen for each of them.
 func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) error {
 	all, err := regions()
 	if err != nil {
 		return err
 	}
+	all = slices.DeleteFunc(all, func(a region) bool { return a.task != t.Name })
+	t.Methods = s.Methods[:1]
+	if len(all) > 0 {
+		t.Methods = []string{all[0].method} // of all rows of a task
+	}
+	method, ownKernel := t.Methods[0], s.Dataset.Kernel != ""
 	whole := s.Effective(*t)
-	var found *region
-	covered := false
-	for i := range all {
-		if covered = all[i].covers(whole, c); covered || found == nil && all[i].task == t.Name {
-			found = &all[i]
-		}
-		if covered {
+	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Stated(t.Name) != nil {
+		t.Choice = method + ", with settings for the noise and the parameters of each picture"
+		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, ownKernel, c) }
+		return nil
+	}
+	chooseSettings(&whole, all, method, ownKernel, c)
+	t.Steps, t.Solver, t.Choice = whole.Steps, whole.Solver, whole.Choice
+	return nil
+}
+
+// chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason.
+func chooseSettings(t *manifest.TaskSpec, all []region, method string, ownKernel bool, c shard.Catalogue) {
+	found, reason := region{}, "no measurement covers this task"
+	if len(all) > 0 {
+		found, reason = all[0], "no measurement covers these parameters and this noise"
+	}
+	for _, a := range all {
+		if a.covers(*t, ownKernel, c) {
+			found, reason = a, "as measured in "+a.measured
 			break
 		}
 	}
-	if found == nil {
-		t.Methods, t.Choice = s.Methods[:1], s.Methods[0]+"; no measurement covers this task"
-		return nil
+	settings := found.settings
+	if t.Runs > 1 && method == "ddiff" && (found.runs == "noise" || len(all) == 0) {
+		settings = severalRuns
+		reason = "with noise in each step, so that the runs differ; one run without it is better, see docs/data/averages.csv"
 	}
-	t.Methods, t.Choice = []string{found.method}, fmt.Sprintf("%s, as measured in %s", found.method, found.measured)
-	if !covered {
-		t.Choice = fmt.Sprintf("%s; no measurement covers these parameters and this sigma", found.method)
-	}
+	t.Choice = method + ", " + reason
 	if found.caution != "" {
 		t.Choice += "; " + found.caution
-	}
-	settings := found.settings
-	if whole.Runs > 1 && found.runs == "noise" {
-		settings = severalRuns
-		t.Choice += "; with noise in each step, so that the runs differ"
 	}
 	chosen := manifest.Values{}
 	for assignment := range strings.FieldsSeq(settings) {
@@ -134,10 +145,9 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 			chosen[name] = manifest.Value{Word: value}
 		case name != "steps":
 			chosen[name] = manifest.Value{Number: number}
-		case whole.Steps == 0:
+		case t.Steps == 0:
 			t.Steps = int(number)
 		}
 	}
 	t.Solver = t.Solver.Or(chosen)
-	return nil
 }

@@ -29,6 +29,15 @@ func auto(t *testing.T, change func(s *manifest.Spec, task *manifest.TaskSpec), 
 	return s, s.Tasks[0]
 }
 
+// known is a task after the files have told the noise and the parameters: those that it has.
+func known(s *manifest.Spec, task manifest.TaskSpec) manifest.TaskSpec {
+	task = s.Effective(task)
+	if task.Choose != nil {
+		task.Choose(&task)
+	}
+	return task
+}
+
 // TestAutoTable: every row names a task, a parameter of it, a method with valid settings, and a file of measurements.
 func TestAutoTable(t *testing.T) {
 	t.Parallel()
@@ -55,8 +64,13 @@ func TestAutoTable(t *testing.T) {
 					task.Params = map[string]float64{a.param: (a.low + a.high) / 2}
 				}
 			}, a.task)
-			if !strings.Contains(task.Choice, a.measured) {
-				t.Errorf("%s at %v: %q, want %s", a.task, s.Sigma, task.Choice, a.measured)
+			task = known(s, task)
+			want := a.measured
+			if runs > 1 && a.runs == "noise" {
+				want = "docs/data/averages.csv"
+			}
+			if !strings.Contains(task.Choice, want) {
+				t.Errorf("%s at %v: %q, want %s", a.task, s.Sigma, task.Choice, want)
 			}
 			if _, err := c.Resolve(s.Preset, s.Effective(task), s.Methods[0], p.Schedule); err != nil {
 				t.Errorf("%s, %d runs: %v", a.task, runs, err)
@@ -77,9 +91,6 @@ func TestAutoReasons(t *testing.T) {
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.5 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("sigma outside: %q", task.Choice)
 	}
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = manifest.SigmaAuto }, "denoise"); strings.Contains(task.Choice, "no measurement") {
-		t.Errorf("estimated sigma: %q", task.Choice)
-	}
 	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; at 64×64 the enlarged picture was better on 3 of 8 photographs") {
 		t.Errorf("where a classical method may be better: %q", task.Choice)
 	}
@@ -89,8 +100,52 @@ func TestAutoReasons(t *testing.T) {
 	_, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
 		s.Runs, s.Steps, task.Solver = 3, 7, manifest.Values{"lambda": {Number: 9}}
 	}, "inpaint_box")
-	if task.Steps != 0 || task.Solver["lambda"].Number != 9 || task.Solver["sigma_rule"].Word != "full" {
+	if task.Steps != 7 || task.Solver["lambda"].Number != 9 || task.Solver["sigma_rule"].Word != "full" {
 		t.Errorf("several runs with settings of a person: %+v", task)
+	}
+}
+
+// TestAutoChoosesByFile: what a picture tells, its noise or the quality of a JPEG file, decides about its settings and the reason.
+func TestAutoChoosesByFile(t *testing.T) {
+	t.Parallel()
+	estimated := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = manifest.SigmaAuto }
+	for _, c := range []struct {
+		task   string
+		sigma  float64
+		params map[string]float64
+		lambda float64 // 0: that of the preset
+		want   string
+	}{
+		{"denoise", 0.005, nil, 4, "as measured in docs/data/natural-missing.csv"},
+		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv"},
+		{"denoise", 0.5, nil, 0, "no measurement covers these"},
+		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 0, "no measurement covers these"},
+		{"jpeg", 0.05, map[string]float64{"quality": 95}, 0, "the file itself was better"},
+		{"jpeg", 0.05, map[string]float64{"quality": 5}, 0, "no measurement covers these"},
+	} {
+		change := estimated
+		if c.task == "jpeg" {
+			change = nil // whose noise is no parameter
+		}
+		s, task := auto(t, change, c.task)
+		if strings.Contains(task.Choice, "measure") {
+			t.Errorf("%s: %q before a file is read", c.task, task.Choice)
+		}
+		task.Sigma, task.Params = new(manifest.Sigma(c.sigma)), c.params
+		if task = known(s, task); !strings.Contains(task.Choice, c.want) || task.Solver["lambda"].Number != c.lambda {
+			t.Errorf("%s at %g, %v: %q, lambda %g", c.task, c.sigma, c.params, task.Choice, task.Solver["lambda"].Number)
+		}
+	}
+	// A blur that a file states is not that of the parameter, and photons are in no measurement.
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Kernel = "kernel.png" }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
+		t.Errorf("own kernel: %q", task.Choice)
+	}
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons = new(100.0) }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
+		t.Errorf("photons: %q", task.Choice)
+	}
+	// Several runs of a task without measurements draw noise, too.
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "super_resolution_area"); task.Solver["sigma_rule"].Word != "full" {
+		t.Errorf("several runs: %+v", task)
 	}
 }
 

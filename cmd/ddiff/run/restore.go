@@ -185,7 +185,7 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		return nil, cli.Usage(err)
 	}
 	// Settings of a person, and other priors than the measured one, leave nothing to choose.
-	if auto && !slices.ContainsFunc([]string{"preset", "prior", "solver"}, flags.Changed) {
+	if auto && spec.Prior == manifest.PriorBundled && !slices.ContainsFunc([]string{"preset", "solver"}, flags.Changed) {
 		if err := chooseMethods(spec, o.Catalogue); err != nil {
 			return nil, err
 		}

@@ -184,26 +184,31 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 	return todo, nil
 }
 
-// dropRestored leaves out the inputs that are restored pictures of other inputs, as in `restore *.png` after an interruption. With --force they
-// stay, so that checkNoInput refuses them: an input is never replaced.
+// dropRestored leaves out the inputs that are restored pictures, means or deviations of other inputs, as in `restore *.png` after an interruption.
+// With --force they stay, so that checkNoInput refuses them: an input is never replaced.
 func (w *pictureWriter) dropRestored(ctx context.Context, inputs []*picture) []*picture {
 	if w.force {
 		return inputs
 	}
-	byPath := map[string]bool{}
+	byStem := map[string]*picture{} // by the path of the restored picture without its tail and suffix
 	for _, in := range inputs {
-		byPath[in.path] = true
+		byStem[strings.TrimSuffix(in.target(w.into, ""), restoredSuffix)] = in
 	}
-	drop := map[string]bool{}
-	for _, in := range inputs {
-		if target := in.target(w.into, ""); byPath[target] && target != in.path {
-			if old, err := w.restorationOf(ctx, in, target); err == nil && old != nil {
-				drop[target] = true
+	return slices.DeleteFunc(inputs, func(of *picture) bool {
+		stem, found := strings.CutSuffix(of.path, restoredSuffix)
+		_, tail, _ := strings.Cut(filepath.Base(stem), ".")
+		for ; found; stem = strings.TrimSuffix(stem, filepath.Ext(stem)) {
+			if in := byStem[stem]; in != nil && in != of {
+				old, err := w.restorationOf(ctx, in, of.path)
+				if spread := slices.Contains(spreadNames, tail[strings.LastIndexByte(tail, '.')+1:]); spread || err == nil && old != nil {
+					w.skipped++
+					return true
+				}
 			}
+			found = filepath.Ext(stem) != ""
 		}
-	}
-	w.skipped += len(drop)
-	return slices.DeleteFunc(inputs, func(in *picture) bool { return drop[in.path] })
+		return false
+	})
 }
 
 // checkNoInput refuses a restored picture of in that would replace an input.

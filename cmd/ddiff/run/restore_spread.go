@@ -14,6 +14,9 @@ import (
 // deviationScale enlarges the deviation picture: white is a quarter of the range from black to white.
 const deviationScale = 4
 
+// spreadNames tell the pictures of several runs from their restorations.
+var spreadNames = []string{"mean", "deviation"}
+
 // writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels; w.mu is locked.
 func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail string, runs []manifest.Result) error {
 	var images []*raster.Image
@@ -33,13 +36,13 @@ func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail strin
 		images = append(images, img)
 	}
 	mean, deviation := spread(images)
-	if equal(images) && !w.JSON {
-		fmt.Fprintln(w.stderr, cli.Printable(in.name+": all runs are equal: the settings draw no noise; leave out --method, or set sigma_rule=full and t0=0"))
+	if equal(images) { // also beside JSON: the deviation would say that the pixels are certain
+		fmt.Fprintln(w.stderr, cli.Printable(in.name+": all runs are equal: the settings draw no noise; give none of --method, --preset and --prior, or --solver sigma_rule=full --solver t0=0"))
 	}
 	for _, out := range []struct {
 		name string
 		img  *raster.Image
-	}{{"mean", mean}, {"deviation", deviation}} {
+	}{{spreadNames[0], mean}, {spreadNames[1], deviation}} {
 		name := strings.TrimPrefix(tail+"."+out.name, ".")
 		data, err := raster.EncodePicture(out.img, *form)
 		if err != nil {
