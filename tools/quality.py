@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Compares DDiff with other methods on problems and photographs for which nothing was chosen: the command behind `make quality`.
+"""Compares DDiff with other methods on photographs with which no value of a setting was chosen: the command behind `make quality`.
 
     python3 tools/quality.py [--out DIR] [--photographs DIR] [--no-bm3d] [flags of ddiff run]
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff at most 100 evaluations of the network per image,
 the others 100. A rerun resumes. Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much
 ddiff is ahead of the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has
-the highest mean, or if the interval contains zero and is shorter than 0.3 dB. The last line counts:
+the highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes
+zero, and the last line:
 
     cells=N ddiff_best_or_tied=N worst_behind_db=X restore_better_than_input=N of=N vs_bm3d_db=X
 
@@ -95,7 +96,7 @@ def ahead_of_bm3d(rows: list[Row], out: Path) -> float:
 
 def report(rows: list[Row], bm3d: float) -> str:
     """The table and the last line."""
-    good, worst, better, of = 0, 0.0, 0, 0
+    good, worst, better, of, sure = 0, 0.0, 0, 0, [0, 0]
     names = sorted({r["method"] for r in rows}, key=lambda m: (m != "ddiff", m))
     table = cells([r for r in rows if r["outcome"] == "done"])
     lines = [f"| task | parameters | sigma | {' | '.join(names)} | ahead |", "|---" * (len(names) + 4) + "|"]
@@ -103,12 +104,14 @@ def report(rows: list[Row], bm3d: float) -> str:
         means, ahead, half = compare(methods)
         good += ahead >= 0 or (ahead + half >= 0 and 2 * half < WIDEST_TIE)
         worst = min(worst, ahead)
+        sure[ahead < 0] += abs(ahead) > half
         measured = [r for r in methods["ddiff"].values() if r["baseline_psnr"]]
         better += sum(float(r["psnr"]) > float(r["baseline_psnr"]) for r in measured)
         of += len(measured)
         scores = " | ".join(f"{means[m]:.2f}" if m in means else "–" for m in names)
         lines.append(f"| {task} | {params} | {sigma} | {scores} | {ahead:+.2f} ± {half:.2f} |")
-    lines.append(f"\ncells={len(table)} ddiff_best_or_tied={good} worst_behind_db={abs(worst):.2f} restore_better_than_input={better} "
+    lines.append(f"\nBeyond its interval ddiff is ahead in {sure[0]} cells and behind in {sure[1]}.")
+    lines.append(f"cells={len(table)} ddiff_best_or_tied={good} worst_behind_db={abs(worst):.2f} restore_better_than_input={better} "
                  f"of={of} vs_bm3d_db={bm3d:.2f}")
     return "\n".join(lines)
 

@@ -33,5 +33,6 @@ def test_counts() -> None:
     cell("tied", "21.5", ddiff=[21, 22, 23], diffpir=[21.02, 22.01, 22.99])
     cell("open", "", ddiff=[21, 22, 23], diffpir=[20, 23, 24])  # an interval of several dB decides nothing
     cell("behind", "", ddiff=[21, 22, 23], diffpir=[20, 20, 20], ddrm=[21.5, 22.5, 23.5])
-    last = quality.report(rows, 0.123).splitlines()[-1]
+    sure, last = quality.report(rows, 0.123).splitlines()[-2:]
+    assert sure == "Beyond its interval ddiff is ahead in 1 cells and behind in 1."
     assert last == "cells=4 ddiff_best_or_tied=2 worst_behind_db=0.50 restore_better_than_input=5 of=6 vs_bm3d_db=0.12"

@@ -2,7 +2,7 @@
 // sample of items, and returns the curves that the page shows.
 //
 // A figure of a problem is one file here, one line in figureWriter.problem (problem.go), and its name in [Kinds] (figures.go), by which former
-// files of it are found and deleted. A figure of the whole summary is one line in sweepFigures (sweep.go), and its name in Kinds unless it begins with psnr_vs_. Data that no
+// files of it are found and deleted. A figure of the whole summary is made in sweepFigures (sweep.go), and its name in Kinds unless it begins with psnr_vs_. Data that no
 // figure has needed before is collected in problemCell (problem.go). docs/results.md lists the figures.
 package figure
 

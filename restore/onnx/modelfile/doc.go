@@ -6,5 +6,5 @@
 //
 // A new rewriting of nodes (a fusion) is one file here, as groupnorm.go. Prior.rewrite (restore/prior/prior.go), through which the score network
 // alone passes, calls it for both of its forms and raises rewritten, so that verify.go there compares the rewritten network of a file with the
-// file. The result keeps precise and normalised (model.go) of its source. A rewrite sees the nodes of one file. Package onnx composes models in graphs; onnxruntime runs them.
+// file. It comes after FuseGroupNorm, which begins both, and keeps precise and normalised (model.go) of its source. A rewrite sees the nodes of one file. Package onnx composes models in graphs; onnxruntime runs them.
 package modelfile
