@@ -131,7 +131,10 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, ownKernel
 	settings := found.settings
 	if t.Runs > 1 && method == "ddiff" && (found.runs == "noise" || len(all) == 0) {
 		settings = severalRuns
-		reason = "with noise in each step, so that the runs differ; one run without it is better, see docs/data/averages.csv"
+		if len(all) > 0 {
+			reason = "one run without it is better, see docs/data/averages.csv"
+		}
+		reason = "with noise in each step, so that the runs differ; " + reason
 	}
 	t.Choice = method + ", " + reason
 	if found.caution != "" {

@@ -196,11 +196,10 @@ func (w *pictureWriter) dropRestored(ctx context.Context, inputs []*picture) []*
 	}
 	return slices.DeleteFunc(inputs, func(of *picture) bool {
 		stem, found := strings.CutSuffix(of.path, restoredSuffix)
-		_, tail, _ := strings.Cut(filepath.Base(stem), ".")
+		spread := slices.Contains(spreadNames, strings.TrimPrefix(filepath.Ext(stem), "."))
 		for ; found; stem = strings.TrimSuffix(stem, filepath.Ext(stem)) {
 			if in := byStem[stem]; in != nil && in != of {
-				old, err := w.restorationOf(ctx, in, of.path)
-				if spread := slices.Contains(spreadNames, tail[strings.LastIndexByte(tail, '.')+1:]); spread || err == nil && old != nil {
+				if old, err := w.restorationOf(ctx, in, of.path); spread || err == nil && old != nil {
 					w.skipped++
 					return true
 				}
