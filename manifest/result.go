@@ -183,6 +183,7 @@ const (
 	WarnSigma    = "sigma"    // the stated noise level is far above that of the picture, or was estimated in a file with lossy compression
 	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
+	WarnClipped  = "clipped"  // much of a stored picture is black or white, where its noise is cut off
 	WarnSteps    = "steps"    // far fewer steps than the preset has
 	WarnPreset   = "preset"   // the preset belongs to another prior
 	WarnAlpha    = "alpha"    // the alpha channel of the measurement was composited over white

@@ -176,6 +176,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"no task", []string{"run", "--images", "x"}, "--task is missing; give --task NAME or --task all, see: ddiff tasks"},
 		{"unknown task", []string{"run", "--images", "x", "--task", "hdrr"}, `unknown task "hdrr" (did you mean "hdr"?)`},
 		{"unknown method", []string{"run", "--images", "x", "--task", "hdr", "--method", "dif"}, `unknown method "dif"`},
+		{"unknown method of restore", []string{"restore", photograph("coffee"), "--task", "hdr", "--method", "foo"}, `unknown method "foo" (valid: auto, ddiff, `},
 		{"unknown preset", []string{"run", "--images", "x", "--task", "hdr", "--preset", "imagnet"}, `(did you mean "imagenet"?)`},
 		{"too many steps", []string{"run", "--images", "x", "--task", "hdr", "--steps", "5000"}, "ddiff: --steps: "},
 		{"flag over a campaign", []string{"run", fine, "--method", "ddiff", "--method", "dif"}, `ddiff: --method: unknown method "dif"`},

@@ -36,13 +36,16 @@ const (
 	// fineQuality is the quality of JPEG files from which the file itself was closer to the truth than its restoration, on some photographs at first
 	// (docs/data/restore-jpeg.csv).
 	fineQuality = 90
+	// largestClipped is the share of black and white samples: photographs with noise had at most 0.34, pages of text, some of which are better than
+	// their restorations, at least 0.5 (docs/data/restore-clipped.csv).
+	largestClipped = 0.4
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
 
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
-	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnQuality(m), j.warnSigma(), j.warnOperator(), j.warnFlat()} {
+	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnQuality(m), j.warnSigma(), j.warnOperator(), j.warnFlat(), j.warnClipped()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -225,4 +228,27 @@ func (j *Job) warnFlat() *manifest.Warning {
 		return nil
 	}
 	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
+}
+
+// warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says, and
+// the prior knows few such pictures.
+func (j *Job) warnClipped() *manifest.Warning {
+	if j.Item.Picture == nil || j.Item.Sigma <= smallSigma || j.Op.NotPicture || j.Op.Coloured || j.Op.Saturates() {
+		return nil
+	}
+	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
+	n := 0
+	for _, v := range seen {
+		if v == -1 || v == 1 {
+			n++
+		}
+	}
+	share := float64(n) / float64(len(seen))
+	if share <= largestClipped {
+		return nil
+	}
+	return &manifest.Warning{
+		Code: manifest.WarnClipped,
+		Text: fmt.Sprintf("%.0f %% of the samples are black or white, where noise is cut off: the file itself may be closer to the truth, as with pages of text; see docs/restore.md", 100*share),
+	}
 }

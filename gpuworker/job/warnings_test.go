@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"image"
 	"image/png"
 	"math"
 	"slices"
@@ -330,6 +331,46 @@ func TestWarnQuality(t *testing.T) {
 		w := j.warnQuality(manifest.Metrics{PSNR: c.psnr})
 		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnWorse || !strings.Contains(w.Text, "the quality of the file is")) {
 			t.Errorf("%+v: %+v", c, w)
+		}
+	}
+}
+
+// TestWarnClipped: a stored picture with noise that is mostly black or white has a warning, a grey one, one without noise and a truth have none.
+func TestWarnClipped(t *testing.T) {
+	t.Parallel()
+	// Of a row of a hundred samples the first are black or white.
+	picture := func(clipped int) []byte {
+		img := image.NewGray(image.Rect(0, 0, 100, 64))
+		for i := range img.Pix {
+			switch at := i % 100; {
+			case at >= clipped:
+				img.Pix[i] = 128
+			case at%2 == 0:
+				img.Pix[i] = 255
+			}
+		}
+		var out bytes.Buffer
+		must(t, png.Encode(&out, img))
+		return out.Bytes()
+	}
+	for _, c := range []struct {
+		task    string
+		clipped int
+		sigma   float64
+		want    bool
+	}{
+		{operator.Denoise, 52, 0.1, true}, {operator.Denoise, 40, 0.1, false}, {operator.Denoise, 52, 0.02, false},
+		{operator.GaussianDeblur, 52, 0.1, true}, {operator.HDR, 52, 0.1, false}, {operator.JPEG, 52, 0.1, false},
+	} {
+		j := shaped(t, c.task, 100, 64)
+		j.Item.Sigma = c.sigma
+		must(t, j.readPicture("a", picture(c.clipped)))
+		w := j.warnClipped()
+		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnClipped || !strings.Contains(w.Text, "52 % of the samples are black or white")) {
+			t.Errorf("%+v: %+v", c, w)
+		}
+		if j.Item.Picture = nil; j.warnClipped() != nil {
+			t.Errorf("%+v: a warning without a stored picture", c)
 		}
 	}
 }

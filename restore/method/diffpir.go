@@ -20,11 +20,12 @@ import (
 //	ε̂   = (x_t − √ᾱ_t·x)/√(1−ᾱ_t)
 //	x_s = √ᾱ_s·x + √(1−ᾱ_s)·(√(1−ζ)·ε̂ + √ζ·ε)
 //
-// and the answer is x_t of the last step. For an operator with a singular value decomposition A = U·S·Vᵀ the minimum is
+// and the answer is x_t of the last step, or x with the parameter answer. For an operator with a singular value decomposition A = U·S·Vᵀ the minimum is
 //
 //	x = z + V·S/(S² + ρ_t)·Uᵀ·(y − A(z))
 //
-// For the others, and for data_step gradient, a step of gradient descent replaces it:
+// For the others cg_steps iterations of conjugate gradients solve it, see [Builder.Proximal]. With cg_steps 0, and for data_step gradient, a
+// step of gradient descent replaces it:
 //
 //	x = z − γ_t·∇_z‖y − A(z)‖², with γ_t = min(gamma_max, 1/(2ρ_t))
 //
@@ -35,8 +36,7 @@ import (
 // As in the authors' code, other than in the paper: σ is that of images in [0, 1], half of the σ here. The times are
 // T−1 − ⌊T·√(i/(S−1))⌋, quadratic, and 0 in the end. The paper starts from noise, and ends with x at ᾱ_s = 1: the code evaluates
 // the network at the last time, but returns x_t, whose noise has the level of time 0. The code's blur is circular, so that it
-// divides in Fourier space also for motion blur; with the reflected border of this program motion blur has no closed form and
-// takes the gradient step. The code does not bound the gradient step.
+// divides in Fourier space also for motion blur; with the reflected border of this program motion blur has no closed form. The code does not bound the gradient step.
 func DiffPIR() Method { return diffPIR{} }
 
 type diffPIR struct{}
@@ -67,6 +67,10 @@ func (diffPIR) Info() Info {
 			{Name: "data_step", Choices: []string{dataAnalytic, dataGradient},
 				Doc: "solution of the data term: exact where the operator has a singular value decomposition, or a gradient step"},
 			{Name: "skip_type", Choices: []string{skipQuad, skipUniform}, Doc: "distances of the times: quadratic, or equal"},
+			{Name: "cg_steps", Added: true, Max: 100, Integer: true,
+				Doc: "iterations of conjugate gradients in place of the gradient step, for operators without a decomposition; 0: the gradient step"},
+			{Name: "answer", Added: true, Choices: []string{answerState, answerPrimal},
+				Doc: "the result: x_t, the state before the last step, as in the authors' code, or x, the solution of the last data term"},
 		},
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: presetRows("diffpir"),
@@ -109,6 +113,9 @@ func (diffPIR) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]St
 		}
 		if i == len(levels)-1 {
 			st.Scalars["next_of_x"], st.Scalars["next_of_xt"], st.Std = 0, 1, nil
+			if s.Word("answer") == answerPrimal {
+				st.Scalars["next_of_x"], st.Scalars["next_of_xt"] = 1, 0
+			}
 		}
 		out = append(out, st)
 	}
@@ -138,7 +145,7 @@ func (diffPIR) Step(b *Builder, s Settings) Next {
 	}
 	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
 	z := b.Clean(xt)
-	change, dataNorm := diffPIRChange(b, z, s.Word("data_step"))
+	change, dataNorm := diffPIRChange(b, s, z)
 	x := b.Add(z, change)
 	next := b.Add(b.Add(b.Mul(x, b.Planned("next_of_x")), b.Mul(xt, b.Planned("next_of_xt"))), b.Draw("noise"))
 	return Next{
@@ -151,14 +158,16 @@ func (diffPIR) Step(b *Builder, s Settings) Next {
 }
 
 // diffPIRChange returns x − z of the data term, and ‖y − A(z)‖.
-func diffPIRChange(b *Builder, z onnx.Value, dataStep string) (change, norm onnx.Value) {
-	if dataStep == dataAnalytic {
+func diffPIRChange(b *Builder, s Settings, z onnx.Value) (change, norm onnx.Value) {
+	if s.Word("data_step") == dataAnalytic {
 		d, err := b.run.Operator.SVD()
 		switch {
 		case err == nil:
 			return SVD{b, d}.Proximal(z, b.Planned("rho"))
 		case !errors.Is(err, operator.ErrNoSVD):
 			panic(failure{fmt.Errorf("%w; set data_step: gradient", err)})
+		case s.Number("cg_steps") > 0:
+			return b.Proximal(z, b.Planned("rho"), int(s.Number("cg_steps")), 0)
 		}
 	}
 	return b.Pull(z, b.Planned("gamma"), GradientSquared)

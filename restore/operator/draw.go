@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"fmt"
 	"math"
 
 	"ddiff/restore/noise"
@@ -33,7 +34,7 @@ type Draw struct {
 }
 
 // ReadDraw decodes a mask or kernel from .npy or from the first channel of an image. Pixels of a mask from mid-grey up
-// are observed; a kernel is scaled to the sum 1.
+// are observed; a kernel is scaled to the sum 1. A mask with transparent pixels is refused with [ErrParam].
 func ReadDraw(name string, data []byte) (*Draw, error) {
 	if raster.IsNPY(data) {
 		a, err := raster.DecodeNPY(data)
@@ -46,10 +47,14 @@ func ReadDraw(name string, data []byte) (*Draw, error) {
 		}
 		return &Draw{Name: name, Dims: dims, Data: a.Data}, nil
 	}
-	img, err := raster.Decode(data)
+	picture, err := raster.DecodePicture(data)
 	if err != nil {
 		return nil, err
 	}
+	if name == "mask" && picture.Alpha {
+		return nil, fmt.Errorf("%w mask: it has transparent pixels, of which nothing says whether they are observed; save it without them, white where a pixel is known", ErrParam)
+	}
+	img := picture.Image
 	d := &Draw{Name: name, Dims: []int{img.Height, img.Width}, Data: make([]float32, img.Height*img.Width)}
 	sum := float32(0)
 	for i, v := range img.Pix[:len(d.Data)] {

@@ -88,7 +88,7 @@ func newMotion(s Shape, side, intensity float64) (kernelFilter, *Variable, error
 // need not have the task's size.
 func checkKernel(d *Draw, s Shape) error {
 	if d.Name != "kernel" || len(d.Dims) != 2 || d.Dims[0] != d.Dims[1] || d.Dims[0]%2 == 0 {
-		return fmt.Errorf("%w kernel: its shape is %v, it must be square and odd", ErrParam, d.Dims)
+		return fmt.Errorf("%w kernel: its shape is %v, it must be square and odd; pad it with zeros", ErrParam, d.Dims)
 	}
 	if err := fitsReflection(d.Dims[0], s, ErrParam); err != nil {
 		return err
@@ -97,8 +97,11 @@ func checkKernel(d *Draw, s Shape) error {
 	for _, v := range d.Data {
 		sum += float64(v)
 	}
+	if sum == 0 {
+		return fmt.Errorf("%w kernel: its sum is 0, it must be 1: a kernel is bright where the light went", ErrParam)
+	}
 	if !(math.Abs(sum-1) <= 1e-3) {
-		return fmt.Errorf("%w kernel: its sum is %g, it must be 1", ErrParam, sum)
+		return fmt.Errorf("%w kernel: its sum is %g, it must be 1; divide it by its sum", ErrParam, sum)
 	}
 	return nil
 }

@@ -60,7 +60,9 @@ func TestReadDraw(t *testing.T) {
 			t.Errorf("%s: %+v, want %v %v", tt.name, d, tt.dims, tt.values)
 		}
 	}
-	for name, data := range map[string][]byte{"text": []byte("mask"), "cut array": array(2, 3)[:90]} {
+	var transparent bytes.Buffer
+	must(t, png.Encode(&transparent, image.NewNRGBA(image.Rect(0, 0, 3, 2))))
+	for name, data := range map[string][]byte{"text": []byte("mask"), "cut array": array(2, 3)[:90], "transparent": transparent.Bytes()} {
 		if d, err := operator.ReadDraw("mask", data); err == nil {
 			t.Errorf("%s: read as %+v", name, d)
 		}

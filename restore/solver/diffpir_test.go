@@ -33,7 +33,7 @@ func (c conditioned) Plan(s method.Settings, schedule prior.Schedule, _ operator
 	return out, err
 }
 
-// paperDiffPIR is DiffPIR with the start and the end of the paper: from noise alone, to the solution of the last data step.
+// paperDiffPIR is DiffPIR with the start of the paper, from noise alone. With the answer x it also ends as in the paper.
 type paperDiffPIR struct{ method.Method }
 
 func (p paperDiffPIR) Plan(s method.Settings, schedule prior.Schedule, image operator.Shape) ([]method.Step, error) {
@@ -41,29 +41,30 @@ func (p paperDiffPIR) Plan(s method.Settings, schedule prior.Schedule, image ope
 	if err != nil {
 		return nil, err
 	}
-	first, last := plan[0].Scalars, plan[len(plan)-1].Scalars
-	first["start_of_x"], first["start_of_y"] = 1, 0
-	last["next_of_x"], last["next_of_xt"] = 1, 0
+	plan[0].Scalars["start_of_x"], plan[0].Scalars["start_of_y"] = 1, 0
 	return plan, nil
 }
 
 // TestDiffPIRIsDDiffHQS: under the paper's conditions, DDiff-HQS gives the images and curves of DiffPIR, with the gradient step and with
-// the exact solution of the data term.
+// the solution of the data term, by decomposition or by conjugate gradients.
 func TestDiffPIRIsDDiffHQS(t *testing.T) {
 	t.Parallel()
 	const steps, lambda, sigma = 20, 4e5, 0.05 // a large λ: without the bound, γ_t at the first steps is then at most 12
-	op, p := newOperator(t, operator.GaussianDeblur, small), bundled(t)
-	probs := problems(t, op, 2, sigma)
+	p := bundled(t)
 	for _, c := range []struct {
+		task         string
 		zeta         float64
 		theirs, ours string
 	}{
-		{0, "gradient", "gradient"}, {0.3, "gradient", "gradient"}, {1, "gradient", "gradient"},
-		{0.3, "analytic", "proximal"},
+		{operator.GaussianDeblur, 0, "gradient", "gradient"}, {operator.GaussianDeblur, 0.3, "gradient", "gradient"},
+		{operator.GaussianDeblur, 1, "gradient", "gradient"}, {operator.GaussianDeblur, 0.3, "analytic", "proximal"},
+		{operator.MotionDeblur, 0.3, "analytic", "proximal"}, {operator.NonlinearDeblur, 0.3, "analytic", "proximal"},
 	} {
+		op := newOperator(t, c.task, small)
+		probs := problems(t, op, 2, sigma)
 		zeta := c.zeta
 		settings := with(resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Steps: steps}),
-			"zeta", zeta, "lambda", lambda, "gamma_max", 1e6, "data_step", c.theirs, "skip_type", "uniform",
+			"zeta", zeta, "lambda", lambda, "gamma_max", 1e6, "data_step", c.theirs, "skip_type", "uniform", "answer", "x",
 			"noise_std", 2*sigma) // the method halves it, as the authors' code does
 		paper := planRun(t, paperDiffPIR{method.DiffPIR()}, settings, p, op)
 		want := solve(t, compile(t, onnxtest.Runtime(t), paper, 2, Build{}), probs)

@@ -191,7 +191,8 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		}
 	}
 	vocabulary := o.Catalogue.Vocabulary()
-	vocabulary.Required = nil // see below: every input is required
+	vocabulary.Required = nil                                                // see below: every input is required
+	vocabulary.Methods = append([]string{autoMethod}, vocabulary.Methods...) // named where another name is unknown
 	if err := spec.Validate(vocabulary); err != nil {
 		return nil, cli.Usage(err)
 	}
