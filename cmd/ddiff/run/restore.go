@@ -170,6 +170,13 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		spec.Output = o.results
 	}
 	o.Spec.Output = spec.Output // --out is not that of run
+	vocabulary := o.Catalogue.Vocabulary()
+	names := append([]string{autoMethod}, vocabulary.Methods...)
+	for _, name := range o.Methods {
+		if !slices.Contains(names, name) {
+			return nil, cli.Usage(fmt.Errorf("--method: %w", manifest.Unknown("method", name, names)))
+		}
+	}
 	auto := !flags.Changed("method")
 	if slices.Contains(o.Methods, autoMethod) {
 		if len(o.Methods) > 1 {
@@ -190,9 +197,7 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 			return nil, err
 		}
 	}
-	vocabulary := o.Catalogue.Vocabulary()
-	vocabulary.Required = nil                                                // see below: every input is required
-	vocabulary.Methods = append([]string{autoMethod}, vocabulary.Methods...) // named where another name is unknown
+	vocabulary.Required = nil // see below: every input is required
 	if err := spec.Validate(vocabulary); err != nil {
 		return nil, cli.Usage(err)
 	}
