@@ -60,11 +60,11 @@ func TestRestore(t *testing.T) {
 	e = ddiff(t, "replay", target, "--threads", "1")
 	wantLine(t, e, "replay=bit-equal")
 
-	// A second call computes nothing; another task does not replace the file.
+	// A second call computes nothing, and counts the warning of the passport; another task does not replace the file.
 	before := read(t, target)
 	e = ddiff(t, base...)
 	wantCode(t, e, 0)
-	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1 warned=0")
+	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1 warned=1")
 	e = ddiff(t, "restore", small, "--task", "hdr", "--steps", "3")
 	wantCode(t, e, 3)
 	wantMessage(t, e, "failed: ", "exists and is not its restoration by task hdr; give --force")

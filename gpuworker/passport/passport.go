@@ -39,13 +39,14 @@ type Passport struct {
 	Data map[string]string `json:"data"`
 
 	// The other fields are those of [manifest.Result].
-	Metrics   manifest.Metrics  `json:"metrics"`
-	MetricIDs map[string]string `json:"metric_ids,omitempty"`
-	Batch     int               `json:"batch,omitempty"`
-	Runtime   manifest.Runtime  `json:"runtime"`
-	Worker    string            `json:"worker,omitempty"`
-	Attempt   int               `json:"attempt,omitempty"`
-	TraceID   string            `json:"trace_id,omitempty"`
+	Metrics   manifest.Metrics   `json:"metrics"`
+	MetricIDs map[string]string  `json:"metric_ids,omitempty"`
+	Warnings  []manifest.Warning `json:"warnings,omitempty"`
+	Batch     int                `json:"batch,omitempty"`
+	Runtime   manifest.Runtime   `json:"runtime"`
+	Worker    string             `json:"worker,omitempty"`
+	Attempt   int                `json:"attempt,omitempty"`
+	TraceID   string             `json:"trace_id,omitempty"`
 }
 
 // Of returns the passport of a result with the restored image img. The result must have the digests of its
@@ -57,7 +58,7 @@ func Of(res manifest.Result, img *raster.Image) (Passport, error) {
 	}
 	p := Passport{
 		Schema: schema, Item: res.Item, Pixels: regular.SHA256(samples), Data: map[string]string{},
-		Metrics: res.Metrics, MetricIDs: res.MetricIDs, Batch: res.Batch, Runtime: res.Runtime,
+		Metrics: res.Metrics, MetricIDs: res.MetricIDs, Warnings: res.Warnings, Batch: res.Batch, Runtime: res.Runtime,
 		Worker: res.Worker, Attempt: res.Attempt, TraceID: res.TraceID,
 	}
 	p.Item.Campaign, p.Item.Index, p.Item.Unclipped = "", 0, false

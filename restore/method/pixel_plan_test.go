@@ -32,12 +32,13 @@ func wantScalar(t *testing.T, st method.Step, name string, want float64) {
 }
 
 // The times of DiffPIR are T − 1 minus the numbers that its code has in seq; ρ_t = λσ²/σ̄_t² has the σ of images in [0, 1]. The
-// first step starts from the measurement, the last one returns x_t.
+// first step starts from the measurement, the last one returns x_t, or x.
 func TestDiffPIRPlan(t *testing.T) {
 	t.Parallel()
 	const lambda, zeta, sigma = 3, 0.4, 0.1
 	values := map[string]parameter.Value{
 		"lambda": parameter.Number(lambda), "zeta": parameter.Number(zeta), "noise_std": parameter.Number(sigma), "gamma_max": parameter.Number(0.5),
+		"answer": parameter.Word("x_t"),
 	}
 	steps, alphas := plan(t, method.DiffPIR(), 10, values)
 	for i, seq := range []int{0, 333, 471, 577, 666, 745, 816, 881, 942, 999} { // ⌊1000·√(i/9)⌋, the last one 999
@@ -64,6 +65,10 @@ func TestDiffPIRPlan(t *testing.T) {
 		if got := st.Std["noise"]; !(abs(got-std) <= 1e-12) {
 			t.Errorf("noise of %g at time %d, want %g", got, st.Time, std)
 		}
+	}
+	values["answer"] = parameter.Word("x")
+	if steps, _ = plan(t, method.DiffPIR(), 10, values); steps[9].Scalars["next_of_x"] != 1 || steps[9].Scalars["next_of_xt"] != 0 {
+		t.Errorf("with the answer x the last step has %v", steps[9].Scalars)
 	}
 	values["skip_type"] = parameter.Word("uniform")
 	if steps, _ = plan(t, method.DiffPIR(), 1000, values); steps[1].Time != 998 {

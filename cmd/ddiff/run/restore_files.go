@@ -33,8 +33,8 @@ type picture struct {
 	path string // absolute
 	base string // begin of the name of its restored picture, without folder
 
-	info     fs.FileInfo    // of the file; nil if it is gone
-	restored *manifest.Item // of the existing restored picture; nil without one
+	info     fs.FileInfo        // of the file; nil if it is gone
+	restored *passport.Passport // of the existing restored picture; nil without one
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
@@ -126,7 +126,7 @@ type pictureWriter struct {
 	mu        sync.Mutex
 	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
 	written   int
-	warned    int
+	warned    int // also of those that are restored already
 	skipped   int // inputs that are restored already
 	unwritten int // restorations without a file
 	errs      []error
@@ -224,8 +224,8 @@ func (w *pictureWriter) checkNoInput(in *picture, target string) error {
 	return nil
 }
 
-// restorationOf returns the item of a file that is the restoration of an input by the task, by its passport; otherwise nil.
-func (w *pictureWriter) restorationOf(ctx context.Context, in *picture, target string) (*manifest.Item, error) {
+// restorationOf returns the passport of a file that is the restoration of an input by the task; otherwise nil.
+func (w *pictureWriter) restorationOf(ctx context.Context, in *picture, target string) (*passport.Passport, error) {
 	data, err := regular.Read(target, manifest.MaxFileBytes)
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (w *pictureWriter) restorationOf(ctx context.Context, in *picture, target s
 	if sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes); err != nil || sum != p.Item.Measurement.SHA256 {
 		return nil, nil //nolint:nilerr,nilnil // of another input
 	}
-	return &p.Item, nil
+	return &p, nil
 }
 
 // skipEqual skips the inputs whose restored pictures have the settings of this restoration. Other settings are an error of the input.
@@ -251,11 +251,14 @@ func (w *pictureWriter) skipEqual(ctx context.Context, restored []*picture) erro
 	}
 	for _, in := range restored {
 		it, ok := items[in.name]
-		if !ok || it.ID == in.restored.ID {
+		if !ok || it.ID == in.restored.Item.ID {
 			w.skipped++
+			if len(in.restored.Warnings) > 0 {
+				w.warned++
+			}
 			continue
 		}
-		before, after := differences(in.restored, &it)
+		before, after := differences(&in.restored.Item, &it)
 		w.fail(in.name, fmt.Errorf("%s exists, restored with %s instead of %s; give --force to replace it, or --out", in.target(w.into, ""), before, after))
 	}
 	return nil
