@@ -233,7 +233,7 @@ func (j *Job) warnFlat() *manifest.Warning {
 // warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says, and
 // the prior knows few such pictures.
 func (j *Job) warnClipped() *manifest.Warning {
-	if j.Item.Picture == nil || j.Item.Sigma <= smallSigma || j.Op.NotPicture || j.Op.Coloured || j.Op.Saturates() {
+	if j.Item.Picture == nil || j.Item.Sigma < smallSigma || j.Op.NotPicture || j.Op.Coloured || j.Op.Saturates() {
 		return nil
 	}
 	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)

@@ -359,7 +359,7 @@ func TestWarnClipped(t *testing.T) {
 		sigma   float64
 		want    bool
 	}{
-		{operator.Denoise, 52, 0.1, true}, {operator.Denoise, 40, 0.1, false}, {operator.Denoise, 52, 0.02, false},
+		{operator.Denoise, 52, 0.1, true}, {operator.Denoise, 40, 0.1, false}, {operator.Denoise, 52, 0.02, true}, {operator.Denoise, 52, 0.019, false},
 		{operator.GaussianDeblur, 52, 0.1, true}, {operator.HDR, 52, 0.1, false}, {operator.JPEG, 52, 0.1, false},
 	} {
 		j := shaped(t, c.task, 100, 64)
