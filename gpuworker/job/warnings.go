@@ -36,9 +36,10 @@ const (
 	// fineQuality is the quality of JPEG files from which the file itself was closer to the truth than its restoration, on some photographs at first
 	// (docs/data/restore-jpeg.csv).
 	fineQuality = 90
-	// largestClipped is the share of black and white samples: photographs with noise had at most 0.34, pages of text, some of which are better than
-	// their restorations, at least 0.5 (docs/data/restore-clipped.csv).
+	// largestClipped is the share of black and white samples, rarerClipped that of the rarer ones: photographs with noise had at most 0.34 of both, pages
+	// of text, some of which are better than their restorations, at least 0.5 (docs/data/restore-clipped.csv).
 	largestClipped = 0.4
+	rarerClipped   = 0.01
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
@@ -230,21 +231,23 @@ func (j *Job) warnFlat() *manifest.Warning {
 	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
 }
 
-// warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says, and
-// the prior knows few such pictures.
+// warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says. Pictures that are
+// black or white alone, as at night, are restored well.
 func (j *Job) warnClipped() *manifest.Warning {
-	if j.Item.Picture == nil || j.Item.Sigma < smallSigma || j.Op.NotPicture || j.Op.Coloured || j.Op.Saturates() {
+	if j.Item.Picture == nil || j.Item.Sigma < smallSigma || j.Op.Task != operator.Denoise {
 		return nil
 	}
-	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
-	n := 0
-	for _, v := range seen {
-		if v == -1 || v == 1 {
-			n++
+	black, white, all := 0, 0, float64(len(j.Problem.Y))
+	for _, v := range j.Problem.Y {
+		switch v {
+		case -1:
+			black++
+		case 1:
+			white++
 		}
 	}
-	share := float64(n) / float64(len(seen))
-	if share <= largestClipped {
+	share := float64(black+white) / all
+	if share <= largestClipped || float64(min(black, white)) < rarerClipped*all {
 		return nil
 	}
 	return &manifest.Warning{

@@ -335,18 +335,18 @@ func TestWarnQuality(t *testing.T) {
 	}
 }
 
-// TestWarnClipped: a stored picture with noise that is mostly black or white has a warning, a grey one, one without noise and a truth have none.
+// TestWarnClipped: a stored picture with noise that is mostly black and white has a warning, a grey or black one, one without noise and a truth have none.
 func TestWarnClipped(t *testing.T) {
 	t.Parallel()
 	// Of a row of a hundred samples the first are black or white.
-	picture := func(clipped int) []byte {
+	picture := func(clipped int, light uint8) []byte {
 		img := image.NewGray(image.Rect(0, 0, 100, 64))
 		for i := range img.Pix {
 			switch at := i % 100; {
 			case at >= clipped:
 				img.Pix[i] = 128
 			case at%2 == 0:
-				img.Pix[i] = 255
+				img.Pix[i] = light
 			}
 		}
 		var out bytes.Buffer
@@ -360,17 +360,20 @@ func TestWarnClipped(t *testing.T) {
 		want    bool
 	}{
 		{operator.Denoise, 52, 0.1, true}, {operator.Denoise, 40, 0.1, false}, {operator.Denoise, 52, 0.02, true}, {operator.Denoise, 52, 0.019, false},
-		{operator.GaussianDeblur, 52, 0.1, true}, {operator.HDR, 52, 0.1, false}, {operator.JPEG, 52, 0.1, false},
+		{operator.GaussianDeblur, 52, 0.1, false}, {operator.Demosaic, 52, 0.1, false},
 	} {
 		j := shaped(t, c.task, 100, 64)
 		j.Item.Sigma = c.sigma
-		must(t, j.readPicture("a", picture(c.clipped)))
+		must(t, j.readPicture("a", picture(c.clipped, 255)))
 		w := j.warnClipped()
 		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnClipped || !strings.Contains(w.Text, "52 % of the samples are black or white")) {
 			t.Errorf("%+v: %+v", c, w)
 		}
 		if j.Item.Picture = nil; j.warnClipped() != nil {
 			t.Errorf("%+v: a warning without a stored picture", c)
+		}
+		if must(t, j.readPicture("a", picture(c.clipped, 0))); j.warnClipped() != nil {
+			t.Errorf("%+v: a warning for black without white", c)
 		}
 	}
 }

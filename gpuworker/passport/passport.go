@@ -39,6 +39,7 @@ type Passport struct {
 	Data map[string]string `json:"data"`
 
 	// The other fields are those of [manifest.Result].
+	// Passports from before 2026-11-25 have no warnings.
 	Metrics   manifest.Metrics   `json:"metrics"`
 	MetricIDs map[string]string  `json:"metric_ids,omitempty"`
 	Warnings  []manifest.Warning `json:"warnings,omitempty"`

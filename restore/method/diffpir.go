@@ -24,7 +24,7 @@ import (
 //
 //	x = z + V·S/(S² + ρ_t)·Uᵀ·(y − A(z))
 //
-// For the others cg_steps iterations of conjugate gradients solve it, see [Builder.Proximal]. With cg_steps 0, and for data_step gradient, a
+// For the others cg_steps iterations of conjugate gradients approximate it, see [Builder.Proximal]. With cg_steps 0, and for data_step gradient, a
 // step of gradient descent replaces it:
 //
 //	x = z − γ_t·∇_z‖y − A(z)‖², with γ_t = min(gamma_max, 1/(2ρ_t))

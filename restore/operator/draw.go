@@ -34,7 +34,7 @@ type Draw struct {
 }
 
 // ReadDraw decodes a mask or kernel from .npy or from the first channel of an image. Pixels of a mask from mid-grey up
-// are observed; a kernel is scaled to the sum 1. A mask with transparent pixels is refused with [ErrParam].
+// are observed; a kernel is scaled to the sum 1. A mask that drops no pixel, but has transparent ones, is refused with [ErrParam].
 func ReadDraw(name string, data []byte) (*Draw, error) {
 	if raster.IsNPY(data) {
 		a, err := raster.DecodeNPY(data)
@@ -47,14 +47,10 @@ func ReadDraw(name string, data []byte) (*Draw, error) {
 		}
 		return &Draw{Name: name, Dims: dims, Data: a.Data}, nil
 	}
-	picture, err := raster.DecodePicture(data)
+	img, err := raster.Decode(data)
 	if err != nil {
 		return nil, err
 	}
-	if name == "mask" && picture.Alpha {
-		return nil, fmt.Errorf("%w mask: it has transparent pixels, of which nothing says whether they are observed; save it without them, white where a pixel is known", ErrParam)
-	}
-	img := picture.Image
 	d := &Draw{Name: name, Dims: []int{img.Height, img.Width}, Data: make([]float32, img.Height*img.Width)}
 	sum := float32(0)
 	for i, v := range img.Pix[:len(d.Data)] {
@@ -63,6 +59,9 @@ func ReadDraw(name string, data []byte) (*Draw, error) {
 			d.Data[i] = float32(math.Round(float64(d.Data[i])))
 		}
 		sum += d.Data[i]
+	}
+	if p, err := raster.DecodePicture(data); name == "mask" && sum == float32(len(d.Data)) && err == nil && p.Alpha {
+		return nil, fmt.Errorf("%w mask: its transparent pixels count as white, so that every pixel is observed; make them black where a pixel is lost", ErrParam)
 	}
 	if name == "kernel" && sum > 0 {
 		for i := range d.Data {
