@@ -12,7 +12,7 @@ import (
 )
 
 // photographs returns the SHA-256 of the files of examples/images, with which the rows of DDiff in gradient for the paper's tasks were
-// chosen, and with the first three some values of DiffPIR, RED-diff, DDRM and DCDP in natural.
+// chosen, and with the first three some values of RED-diff, DDRM and DCDP in natural.
 func photographs() []string {
 	return []string{
 		"6920df7795cecc620fde643c0caa984e5f36cc657d580c50185f298e65c4332b", // astronaut

@@ -60,8 +60,10 @@ func ReadDraw(name string, data []byte) (*Draw, error) {
 		}
 		sum += d.Data[i]
 	}
-	if p, err := raster.DecodePicture(data); name == "mask" && sum == float32(len(d.Data)) && err == nil && p.Alpha {
-		return nil, fmt.Errorf("%w mask: its transparent pixels count as white, so that every pixel is observed; make them black where a pixel is lost", ErrParam)
+	if name == "mask" && sum == float32(len(d.Data)) {
+		if p, err := raster.DecodePicture(data); err == nil && p.Alpha {
+			return nil, fmt.Errorf("%w mask: its transparent pixels count as white, so that every pixel is observed; make them black where a pixel is lost", ErrParam)
+		}
 	}
 	if name == "kernel" && sum > 0 {
 		for i := range d.Data {
