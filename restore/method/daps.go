@@ -56,6 +56,7 @@ func (daps) Info() Info {
 			{Name: "momentum", Max: 1, Default: 0.9, Doc: "share m of the velocity that an iteration of hmc keeps"},
 			{Name: "tau", Max: largest, Open: true, Default: 0.01, Unit: "units of y",
 				Doc: "scale τ of the data term; langevin and hmc assume measurement noise of the variance τ²/2, mh of τ²"},
+			Mirror(),
 		},
 		Steps: 200, Rows: presetRows("daps"),
 		State: []Tensor{{Name: "x", Noise: true}},

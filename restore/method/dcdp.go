@@ -43,6 +43,7 @@ func (dcdp) Info() Info {
 			{Name: "ddim_init_timestep", Time: true, Unit: "time index", Default: 400, Doc: "number of diffusion steps to which the first step adds noise"},
 			{Name: "ddim_end_timestep", Time: true, Unit: "time index", Default: 0, Doc: "number of diffusion steps to which the last step adds noise"},
 			{Name: "ddim_num_iterations", Min: 1, Max: 1000, Integer: true, Default: 20, Doc: "network evaluations of a purification"},
+			Mirror(),
 		},
 		Steps: 10, Rows: presetRows("dcdp"),
 		State: []Tensor{{Name: "x"}},

@@ -137,6 +137,7 @@ func (m ddiff) Info() Info {
 				Doc: "iterations of conjugate gradients in the proximal data step of operators without a decomposition"},
 			parameter.Parameter{Name: "dual", For: []string{"data_step"}, Max: 1,
 				Doc: "factor of the dual variable after a step with the proximal data step: 1 keeps it, 0 is none"},
+			Mirror(),
 		),
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: presetRows("ddiff"),

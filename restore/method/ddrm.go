@@ -43,6 +43,7 @@ func (ddrm) Info() Info {
 			{Name: "noise_std", Max: 1, Default: 0.05, Unit: "units of y",
 				Doc: "standard deviation σ_y of the measurement noise that the method assumes; the campaign's sigma unless it is set"},
 			{Name: "zero", Max: 1, Default: 0.03, Doc: "singular values with a factor below this limit along an axis count as zero"},
+			Mirror(),
 		},
 		NoiseStd: "noise_std",
 		Refuses:  wantsSVD,

@@ -71,6 +71,7 @@ func (diffPIR) Info() Info {
 				Doc: "iterations of conjugate gradients in place of the gradient step, for operators without a decomposition; 0: the gradient step"},
 			{Name: "answer", Added: true, Choices: []string{answerState, answerPrimal},
 				Doc: "the result: x_t, the state before the last step, as in the authors' code, or x, the solution of the last data term"},
+			Mirror(),
 		},
 		NoiseStd: "noise_std",
 		Steps:    100, Rows: presetRows("diffpir"),

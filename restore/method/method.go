@@ -46,7 +46,7 @@ type Info struct {
 	Undivided string
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
 	Differentiates func(s Settings) bool
-	// PerStep names the parameter whose value is the number of network evaluations of a step. Empty: a step makes one. Evaluations of
+	// PerStep names the parameter whose value is the number of network evaluations of a step. Empty: a step makes one. The parameter mirror may multiply it. Evaluations of
 	// single steps, as of the optimising steps of resample, are not declared; [Run.Cost] has them.
 	PerStep string
 	// Steps is the default number of steps.
@@ -67,10 +67,14 @@ type Info struct {
 
 // Evaluations returns the number of network evaluations that settings make for one image.
 func (i Info) Evaluations(s Settings) int {
-	if i.PerStep == "" {
-		return s.Steps
+	n := s.Steps
+	if i.PerStep != "" {
+		n *= int(s.Number(i.PerStep))
 	}
-	return s.Steps * int(s.Number(i.PerStep))
+	if s.Word(mirrorName) == mirrorAverage {
+		n *= mirrorWays
+	}
+	return n
 }
 
 // check returns an error for a name that is missing, reserved or declared twice.

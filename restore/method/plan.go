@@ -25,10 +25,12 @@ const (
 	kindSigma      = "√(1−ᾱ) "
 	kindClean      = "factor of x "          // in the clean image
 	kindPrediction = "factor of prediction " // in the clean image
+	kindRows       = "sign of rows "         // −1: the network sees the image mirrored along this axis, see [Mirror]
+	kindCols       = "sign of columns "
 )
 
-// numbers returns the planned numbers of a step by the keys of their columns.
-func (r *Run) numbers(st Step) (map[string][]float64, error) {
+// numbers returns the planned numbers of a step, by its number, by the keys of their columns.
+func (r *Run) numbers(step int, st Step) (map[string][]float64, error) {
 	out := map[string][]float64{}
 	for name, v := range st.Scalars {
 		out[kindScalar+name] = []float64{v}
@@ -42,7 +44,7 @@ func (r *Run) numbers(st Step) (map[string][]float64, error) {
 	}
 	times[""] = []int{st.Time}
 	for name, list := range times {
-		for _, t := range list {
+		for i, t := range list {
 			if t < 0 || t >= r.Prior.Schedule.Steps() {
 				return nil, fmt.Errorf("time %d is outside the prior's schedule", t)
 			}
@@ -53,6 +55,10 @@ func (r *Run) numbers(st Step) (map[string][]float64, error) {
 				kindClean: clean[0], kindPrediction: clean[1],
 			} {
 				out[kind+name] = append(out[kind+name], v)
+			}
+			if way := step + i; r.Settings.Word(mirrorName) == mirrorAlternate {
+				out[kindRows+name] = append(out[kindRows+name], float64(1-way&2))
+				out[kindCols+name] = append(out[kindCols+name], float64(1-2*(way&1)))
 			}
 		}
 	}
@@ -69,8 +75,8 @@ func layOut(numbers map[string][]float64) (columns map[string]column, width int)
 	return columns, width
 }
 
-// row checks one planned step and lays out its numbers.
-func (r *Run) row(st Step) ([]float32, error) {
+// row checks one planned step, and lays out its numbers.
+func (r *Run) row(step int, st Step) ([]float32, error) {
 	for name, std := range st.Std {
 		if !slices.ContainsFunc(r.Info.Draws, func(d Draw) bool { return d.Name == name }) {
 			return nil, fmt.Errorf("draw %q is not declared", name)
@@ -79,7 +85,7 @@ func (r *Run) row(st Step) ([]float32, error) {
 			return nil, fmt.Errorf("draw %q has the standard deviation %g", name, std)
 		}
 	}
-	numbers, err := r.numbers(st)
+	numbers, err := r.numbers(step, st)
 	if err != nil {
 		return nil, err
 	}

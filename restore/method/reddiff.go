@@ -66,6 +66,7 @@ func (redDiff) Info() Info {
 			{Name: "lr", Max: largest, Open: true, Default: 0.1, Doc: "learning rate of Adam"},
 			{Name: "start", Choices: []string{startPseudoInverse, startMeasurement},
 				Doc: "image from which Adam starts: A⁺·y, or y where it has the shape of an image"},
+			Mirror(),
 		},
 		Steps: 50, Rows: presetRows("reddiff"),
 		State: []Tensor{{Name: "x"}, {Name: "moment"}, {Name: "square"}},

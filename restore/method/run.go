@@ -65,7 +65,7 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	}
 	noisy := map[int]bool{}
 	for i, st := range r.Steps {
-		row, err := r.row(st)
+		row, err := r.row(i, st)
 		if err == nil && slices.ContainsFunc(slices.Collect(maps.Values(st.Std)), func(std float64) bool { return std > 0 }) {
 			if noisy[st.Time] {
 				err = fmt.Errorf("an earlier step adds the noise of time %d", st.Time)
