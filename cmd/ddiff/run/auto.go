@@ -16,7 +16,7 @@ import (
 const autoMethod = "auto"
 
 // severalRuns are the settings of several runs where those of one run draw no noise.
-const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough"
+const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough mirror=alternate"
 
 // autoTable has one row for each measured region of problems; docs/restore.md describes the columns.
 //
