@@ -15,6 +15,7 @@ import (
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/solver"
 )
@@ -87,7 +88,11 @@ func TestProgressOfBatch(t *testing.T) {
 	w.cfg.Tuner.Record(tk.workload(), 1, 2*time.Second)
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
-	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0)
+	four := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0, method.Cost{Network: 4 * s.Steps()})
+	if limit := four.limit(0); limit != 640*time.Second {
+		t.Errorf("the first chunk with four evaluations in a step: limit %v", limit)
+	}
+	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0, method.Cost{Network: s.Steps()})
 	if limit := p.limit(0); limit != 160*time.Second || p.stepPerImage() != 0 {
 		t.Errorf("the first chunk: limit %v, %v per step", limit, p.stepPerImage())
 	}

@@ -69,7 +69,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	})
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
-	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1)
+	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1, method.Cost{})
 	if limit := p.limit(1); limit != 2*time.Minute {
 		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
@@ -117,7 +117,7 @@ func TestYieldOfDrainingWorker(t *testing.T) {
 	w, _ := workerOf(t)
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
-	p := engineRestorer{w.core}.newProgress(a.Ctx, a, s, tk.workload(), 1)
+	p := engineRestorer{w.core}.newProgress(a.Ctx, a, s, tk.workload(), 1, method.Cost{})
 	drain, begin := context.WithCancel(t.Context())
 	defer begin()
 	for _, want := range []error{nil, context.Canceled} {

@@ -131,8 +131,8 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
-	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step)
-	p.cost, p.campaign, p.owner = cost, first.Item.Campaign, first.assigned.Owner
+	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step, cost)
+	p.campaign, p.owner = first.Item.Campaign, first.assigned.Owner
 	e.cfg.Instruments.SolverTime.Add(p.campaign, p.owner, 0) // a counter begins at 0
 	done := states[0].Step                                   // from a checkpoint
 	e.solving.Store(solvingOf(tasks, curves, done, s.Steps(), 0))
@@ -172,7 +172,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 		return err
 	}
-	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage())
+	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage()/p.evaluations())
 	if e.cfg.TimeNetwork {
 		a.Next(stageCompile, e.cfg.Limits.Compile, false)
 		e.addNetworkTime(a.Ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
@@ -229,10 +229,10 @@ type progress struct {
 	steps          int // in spent
 }
 
-// newProgress begins with the first chunk after a step.
-func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int) *progress {
-	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), step: step, since: e.cfg.Now(), began: e.cfg.Now()}
-	expected := e.cfg.Tuner.Expected(w) * time.Duration(s.Build().Chunk*p.n)
+// newProgress begins with the first chunk after a step. cost is that of an image.
+func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int, cost method.Cost) *progress {
+	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, since: e.cfg.Now(), began: e.cfg.Now()}
+	expected := e.cfg.Tuner.Expected(w) * p.evaluations() * time.Duration(s.Build().Chunk*p.n)
 	p.first = e.cfg.Limits.FirstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
 		p.first = e.cfg.Limits.FirstStep(tiles, expected)
@@ -326,6 +326,11 @@ func (e engineRestorer) traceOthers(ctx context.Context, others []*task, began t
 		_, span := e.cfg.Tracer.Start(t.ctx, telemetry.StageRestore, trace.WithTimestamp(began), trace.WithLinks(trace.LinkFromContext(ctx)))
 		telemetry.EndSpan(span, err, outcomeOf(ctx, t, err).kind.String())
 	}
+}
+
+// evaluations returns the number of evaluations of the network in a step, 1 for a step with fewer.
+func (p *progress) evaluations() time.Duration {
+	return time.Duration(max(1, p.cost.Network/p.solver.Steps()))
 }
 
 // stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when

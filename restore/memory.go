@@ -23,6 +23,8 @@ const (
 	wholeCopies = 20
 	stateCopies = 4
 	drawCopies  = 3
+	// evaluationCopies is that of each evaluation of the network in a step after the first, whose part of the step is a session of its own: 6 were measured.
+	evaluationCopies = 7
 	// spectrumCopies is the number of copies of the spectrum of a channel, for operators that compute one channel's after another: 40
 	// were measured for images of three channels.
 	spectrumCopies = 46
@@ -78,6 +80,9 @@ func (e *Engine) whole(p Plan) float64 {
 	if m, err := e.cfg.Methods.Find(p.Solver.Method); err == nil {
 		info := m.Info()
 		copies += stateCopies*len(info.State) + drawCopies*len(info.Draws)
+		if steps := p.Solver.Steps; steps > 0 {
+			copies += evaluationCopies * (info.Evaluations(p.Solver)/steps - 1)
+		}
 	}
 	values := copies * p.Image.Size()
 	if op, err := e.Operator(p); err == nil {

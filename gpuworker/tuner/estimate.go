@@ -10,9 +10,9 @@ type Expectation struct {
 	Unknown int
 }
 
-// Expect adds items of one shape with built-in operators to an expectation: items × steps × the time per image and step. Of several runtimes with
+// Expect adds items of one shape with built-in operators to an expectation: items × evaluations of the network × the time per image and evaluation. Of several runtimes with
 // curves for the prior and the shape it takes the fastest. An empty provider matches all.
-func (t *Tuner) Expect(e *Expectation, prior, provider string, channels, height, width, items, steps int) {
+func (t *Tuner) Expect(e *Expectation, prior, provider string, channels, height, width, items, evaluations int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	best := 0.0
@@ -30,5 +30,5 @@ func (t *Tuner) Expect(e *Expectation, prior, provider string, channels, height,
 		e.Unknown += items
 		return
 	}
-	e.Seconds += best * float64(items) * float64(steps)
+	e.Seconds += best * float64(items) * float64(evaluations)
 }

@@ -71,7 +71,7 @@ type curve struct {
 // point is a measured size.
 type point struct {
 	Batch int `json:"batch"`
-	// Seconds is the time of one step divided by Batch.
+	// Seconds is the time of one evaluation of the network, with its part of a step, divided by Batch.
 	Seconds float64 `json:"seconds_per_image_step"`
 }
 
@@ -132,7 +132,7 @@ func (t *Tuner) size(w Workload) int {
 	return c.next()
 }
 
-// Expected returns the longest measured time of one step per image of a workload, or 0 when none is measured.
+// Expected returns the longest measured time of one evaluation per image of a workload, or 0 when none is measured.
 func (t *Tuner) Expected(w Workload) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *Tuner) Expected(w Workload) time.Duration {
 // next returns the next size of the search.
 func (c *curve) next() int { return 2 * c.Points[len(c.Points)-1].Batch }
 
-// Record records the time of one step of a batch per image.
+// Record records the time of one evaluation of the network for a batch, with its part of a step, per image.
 func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

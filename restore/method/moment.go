@@ -13,7 +13,7 @@ type Moment struct {
 
 	time              onnx.Value // int64
 	clean, prediction onnx.Value // the factors of x_t and of the prediction in the clean image
-	rows, cols        onnx.Value // −1: mirrored along this axis; of mirrorAlternate
+	rows, cols        onnx.Value // 1: mirrored along this axis, 0: not; of mirrorAlternate
 }
 
 // Now returns the time of the step.
@@ -60,7 +60,7 @@ const (
 func Mirror() parameter.Parameter {
 	return parameter.Parameter{
 		Name: mirrorName, Added: true, Choices: []string{mirrorNone, mirrorAlternate, mirrorAverage},
-		Doc: "the network sees the image as it is (none), mirrored along no, one or both axes in turn (alternate), or in all four ways, with the mean prediction (average: four evaluations)",
+		Doc: "the network sees the image as it is (none), mirrored along no, one or both axes, in evaluation i of step k in way k + i of four (alternate), or in all four ways, with the mean prediction (average: four evaluations)",
 	}
 }
 
@@ -69,7 +69,9 @@ func Mirror() parameter.Parameter {
 func (b *Builder) Predict(xt onnx.Value, at Moment) onnx.Value {
 	switch b.run.Settings.Word(mirrorName) {
 	case mirrorAlternate:
-		mirrored := func(v onnx.Value) onnx.Value { return b.Direct(b.Direct(v, axis.Rows, at.rows), axis.Cols, at.cols) }
+		mirrored := func(v onnx.Value) onnx.Value {
+			return b.ReverseIf(at.cols, b.ReverseIf(at.rows, v, axis.Rows), axis.Cols)
+		}
 		return mirrored(b.predict(mirrored(xt), at))
 	case mirrorAverage:
 		both := func(v onnx.Value, along int, f func(v onnx.Value) onnx.Value) onnx.Value {

@@ -25,8 +25,8 @@ const (
 	kindSigma      = "√(1−ᾱ) "
 	kindClean      = "factor of x "          // in the clean image
 	kindPrediction = "factor of prediction " // in the clean image
-	kindRows       = "sign of rows "         // −1: the network sees the image mirrored along this axis, see [Mirror]
-	kindCols       = "sign of columns "
+	kindRows       = "mirror rows "          // 1: the network sees the image mirrored along this axis, see [Mirror]
+	kindCols       = "mirror columns "
 )
 
 // numbers returns the planned numbers of a step, by its number, by the keys of their columns.
@@ -57,8 +57,8 @@ func (r *Run) numbers(step int, st Step) (map[string][]float64, error) {
 				out[kind+name] = append(out[kind+name], v)
 			}
 			if way := step + i; r.Settings.Word(mirrorName) == mirrorAlternate {
-				out[kindRows+name] = append(out[kindRows+name], float64(1-way&2))
-				out[kindCols+name] = append(out[kindCols+name], float64(1-2*(way&1)))
+				out[kindRows+name] = append(out[kindRows+name], float64(way>>1&1))
+				out[kindCols+name] = append(out[kindCols+name], float64(way&1))
 			}
 		}
 	}

@@ -119,11 +119,9 @@ func (g *Graph) Reverse(a Value, axis int) Value {
 	return g.applySlice(a, a.Dims, -1, -(1 << 31), axis, -1)
 }
 
-// Direct is a for the sign 1 and Reverse for −1, float32 of shape [1].
-func (g *Graph) Direct(a Value, axis int, sign Value) Value {
-	start := g.Mul(g.Minus(sign, g.Scalar(1)), g.Scalar(0.5)) // 0 or −1, the last element
-	end := g.Mul(sign, g.Scalar(1<<30))                       // beyond the last, or before the first
-	return g.Apply("Slice", a.DType, a.Dims, nil, a, g.Cast(start, Int64), g.Cast(end, Int64), g.Ints(axis), g.Cast(sign, Int64))
+// ReverseIf is Reverse if a number, float32 of shape [1], is not 0, and a otherwise. A slice with computed bounds would make devices wait for the host.
+func (g *Graph) ReverseIf(number, a Value, axis int) Value {
+	return g.where(g.Cast(number, Bool), g.Reverse(a, axis), a)
 }
 
 func (g *Graph) applySlice(a Value, dims []int, start, end, axis, step int) Value {

@@ -14,6 +14,7 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -128,10 +129,15 @@ func TestDeclaredEvaluations(t *testing.T) {
 				op = newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 8, Width: 8})
 				p, _ = latentCase(t, op, 4)
 			}
-			s := resolve(t, method.Request{Method: info.Name, Preset: "ffhq", Task: op.Task, Steps: 4})
-			run := planRun(t, m, s, p, op)
-			if cost, err := run.Cost(); err != nil || cost.Network != info.Evaluations(s) {
-				t.Errorf("%d evaluations, %v; declared %d", cost.Network, err, info.Evaluations(s))
+			// The value of a parameter that the method does not have is ignored.
+			for _, mirror := range method.Mirror().Choices {
+				s := resolve(t, method.Request{
+					Method: info.Name, Preset: "ffhq", Task: op.Task, Steps: 4, Values: map[string]parameter.Value{"mirror": parameter.Word(mirror)},
+				})
+				run := planRun(t, m, s, p, op)
+				if cost, err := run.Cost(); err != nil || cost.Network != info.Evaluations(s) {
+					t.Errorf("mirror %s: %d evaluations, %v; declared %d", mirror, cost.Network, err, info.Evaluations(s))
+				}
 			}
 		})
 	}

@@ -23,6 +23,7 @@ import (
 	"ddiff/internal/cli/embedded"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
+	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )
@@ -216,14 +217,14 @@ func expectation(o campaign.Options, channels int) (func(*tuner.Expectation, man
 	log := slog.New(slog.DiscardHandler)
 	sizes := tuner.New(cli.BatchSizesFile(log), log)
 	return func(e *tuner.Expectation, it manifest.Item) {
-		var solver struct {
-			Steps int `json:"steps"`
-		}
+		var settings method.Settings
 		switch {
 		case it.Operator != nil: // its cost is unknown
 			e.Unknown++
-		case json.Unmarshal(it.Solver, &solver) == nil:
-			sizes.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, solver.Steps)
+		case json.Unmarshal(it.Solver, &settings) == nil:
+			if m, err := method.Builtin().Find(settings.Method); err == nil {
+				sizes.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, m.Info().Evaluations(settings))
+			}
 		}
 	}, nil
 }
