@@ -8,6 +8,7 @@ import (
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
 	"ddiff/restore/tile"
@@ -167,6 +168,10 @@ func TestTiledMemory(t *testing.T) {
 		if got := need(c.task, c.w, c.h, auto); got < c.mib || got > 2*c.mib {
 			t.Errorf("%s, %d×%d: %d MiB, measured %d", c.task, c.w, c.h, got, c.mib)
 		}
+	}
+	averaging := method.Settings{Method: "ddiff", Steps: 2}.With("mirror", parameter.Word("average"))
+	if got := e.Memory(restore.Plan{Task: "denoise", Image: rgb(1024, 1024), Solver: averaging, Tiles: auto}, 1) >> 20; got < 753 || got > 2*753 {
+		t.Errorf("four evaluations in a step, 1024×1024: %d MiB, measured 753", got)
 	}
 	if whole, tiles := need("hdr", 2000, 1504, tile.Tiling{}), need("hdr", 2000, 1504, auto); whole < 4*tiles {
 		t.Errorf("2000×1504: %d MiB without tiles, %d MiB with tiles", whole, tiles)
