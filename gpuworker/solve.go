@@ -172,7 +172,7 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 		return err
 	}
-	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage()/p.evaluations())
+	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage()/time.Duration(p.evaluations()))
 	if e.cfg.TimeNetwork {
 		a.Next(stageCompile, e.cfg.Limits.Compile, false)
 		e.addNetworkTime(a.Ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
@@ -232,7 +232,7 @@ type progress struct {
 // newProgress begins with the first chunk after a step. cost is that of an image.
 func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int, cost method.Cost) *progress {
 	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, since: e.cfg.Now(), began: e.cfg.Now()}
-	expected := e.cfg.Tuner.Expected(w) * p.evaluations() * time.Duration(s.Build().Chunk*p.n)
+	expected := e.cfg.Tuner.Expected(w) * time.Duration(p.evaluations()*s.Build().Chunk*p.n)
 	p.first = e.cfg.Limits.FirstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
 		p.first = e.cfg.Limits.FirstStep(tiles, expected)
@@ -329,9 +329,7 @@ func (e engineRestorer) traceOthers(ctx context.Context, others []*task, began t
 }
 
 // evaluations returns the number of evaluations of the network in a step, 1 for a step with fewer.
-func (p *progress) evaluations() time.Duration {
-	return time.Duration(max(1, p.cost.Network/p.solver.Steps()))
-}
+func (p *progress) evaluations() int { return max(1, p.cost.Network/p.solver.Steps()) }
 
 // stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when
 // no step was made.
