@@ -39,7 +39,7 @@ func newAttacked(t *testing.T) *attacked {
 	nc, err := nats.Connect(strings.Replace(a.server.ClientURL(), "://", "://auditor:auditor-secret@", 1))
 	must(t, err)
 	t.Cleanup(nc.Close)
-	a.auditor, err = jetstream.New(nc)
+	a.auditor, err = jetstream.New(nc, jetstream.WithDefaultTimeout(patience))
 	must(t, err)
 	coordinator := connect(t, a.server, "coordinator")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
