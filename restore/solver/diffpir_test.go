@@ -64,7 +64,7 @@ func TestDiffPIRIsDDiffHQS(t *testing.T) {
 		probs := problems(t, op, 2, sigma)
 		zeta := c.zeta
 		settings := with(resolve(t, method.Request{
-			Method: "diffpir", Preset: "natural", Task: op.Task, Steps: steps, Values: map[string]parameter.Value{"cg_steps": parameter.Number(5)},
+			Method: "diffpir", Preset: "natural", Task: op.Task, Steps: steps, Values: unmirrored(map[string]parameter.Value{"cg_steps": parameter.Number(5)}),
 		}),
 			"zeta", zeta, "lambda", lambda, "gamma_max", 1e6, "data_step", c.theirs, "skip_type", "uniform", "answer", "x",
 			"noise_std", 2*sigma) // the method halves it, as the authors' code does
@@ -72,9 +72,9 @@ func TestDiffPIRIsDDiffHQS(t *testing.T) {
 		want := solve(t, compile(t, onnxtest.Runtime(t), paper, 2, Build{}), probs)
 		hqs := with(resolve(t, method.Request{Method: "ddiff_hqs", Preset: "gradient", Task: op.Task, Steps: steps}), "gradient", method.GradientSquared)
 		if c.ours == "proximal" {
-			hqs = resolve(t, method.Request{Method: "ddiff_hqs", Preset: "natural", Task: op.Task, Steps: steps, Values: map[string]parameter.Value{
+			hqs = resolve(t, method.Request{Method: "ddiff_hqs", Preset: "natural", Task: op.Task, Steps: steps, Values: unmirrored(map[string]parameter.Value{
 				"sigma_rule": parameter.Word("ddpm"), "cg_steps": parameter.Number(5),
-			}})
+			})})
 		}
 		run := planRun(t, conditioned{method.DDiffHQS(), zeta, lambda, sigma}, hqs, p, op)
 		got := solve(t, compile(t, onnxtest.Runtime(t), run, 2, Build{}), probs)

@@ -28,7 +28,7 @@ func newGaussianProblem(t *testing.T, name string, steps int, changes ...any) ga
 		g.variance[i] = 0.01 + 0.02*float32(i%7)/6
 	}
 	op := newOperator(t, operator.GaussianDeblur, shape)
-	settings := with(resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Steps: steps}), changes...)
+	settings := with(resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Steps: steps, Values: unmirrored(nil)}), changes...)
 	g.run = newRun(t, gaussianPrior(t, 1, shape, g.variance), op, settings)
 	g.a = columns(t, op, nil)
 	g.problem = Problem{Key: noise.Key{21}, Y: make([]float32, op.MeasurementSize())}

@@ -3,6 +3,7 @@ package solver
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"strconv"
@@ -73,6 +74,13 @@ func resolve(t testing.TB, r method.Request) method.Settings {
 	s, err := method.Builtin().Resolve(r, 1000)
 	must(t, err)
 	return s
+}
+
+// unmirrored adds to values that the network sees images as they are: those of mirrored ones have no closed form here.
+func unmirrored(values map[string]parameter.Value) map[string]parameter.Value {
+	out := map[string]parameter.Value{"mirror": parameter.Word("none")}
+	maps.Copy(out, values)
+	return out
 }
 
 // with changes settings, given as names and numbers or words in turn.
