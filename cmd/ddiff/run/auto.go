@@ -124,7 +124,7 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, ownKernel
 	}
 	for _, a := range all {
 		if a.covers(*t, ownKernel, c) {
-			found, reason = a, "as measured in "+a.measured
+			found, reason = a, "as measured in "+a.measured+" at 64×64 or 128×128"
 			break
 		}
 	}
