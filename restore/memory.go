@@ -79,10 +79,7 @@ func (e *Engine) whole(p Plan) float64 {
 	copies := wholeCopies
 	if m, err := e.cfg.Methods.Find(p.Solver.Method); err == nil {
 		info := m.Info()
-		copies += stateCopies*len(info.State) + drawCopies*len(info.Draws)
-		if steps := p.Solver.Steps; steps > 0 {
-			copies += evaluationCopies * (info.Evaluations(p.Solver)/steps - 1)
-		}
+		copies += stateCopies*len(info.State) + drawCopies*len(info.Draws) + evaluationCopies*(info.StepEvaluations(p.Solver)-1)
 	}
 	values := copies * p.Image.Size()
 	if op, err := e.Operator(p); err == nil {

@@ -169,7 +169,7 @@ func TestTiledMemory(t *testing.T) {
 			t.Errorf("%s, %d×%d: %d MiB, measured %d", c.task, c.w, c.h, got, c.mib)
 		}
 	}
-	averaging := method.Settings{Method: "ddiff", Steps: 2}.With("mirror", parameter.Word("average"))
+	averaging := method.Settings{Method: "ddiff"}.With("mirror", parameter.Word("average"))
 	if got := e.Memory(restore.Plan{Task: "denoise", Image: rgb(1024, 1024), Solver: averaging, Tiles: auto}, 1) >> 20; got < 753 || got > 2*753 {
 		t.Errorf("four evaluations in a step, 1024×1024: %d MiB, measured 753", got)
 	}

@@ -46,8 +46,8 @@ type Info struct {
 	Undivided string
 	// Differentiates reports whether settings need the gradient of a latent prior's decoder. nil: none do.
 	Differentiates func(s Settings) bool
-	// PerStep names the parameter whose value is the number of network evaluations of a step. Empty: a step makes one. The parameter mirror may multiply it. Evaluations of
-	// single steps, as of the optimising steps of resample, are not declared; [Run.Cost] has them.
+	// PerStep names the parameter whose value is the number of network evaluations of a step. Empty: a step makes one. [Mirror] may
+	// multiply it. Evaluations of single steps, as of the optimising steps of resample, are not declared; [Run.Cost] has them.
 	PerStep string
 	// Steps is the default number of steps.
 	Steps int
@@ -66,10 +66,13 @@ type Info struct {
 }
 
 // Evaluations returns the number of network evaluations that settings make for one image.
-func (i Info) Evaluations(s Settings) int {
-	n := s.Steps
+func (i Info) Evaluations(s Settings) int { return s.Steps * i.StepEvaluations(s) }
+
+// StepEvaluations returns the number of network evaluations in a step, as declared.
+func (i Info) StepEvaluations(s Settings) int {
+	n := 1
 	if i.PerStep != "" {
-		n *= int(s.Number(i.PerStep))
+		n = int(s.Number(i.PerStep))
 	}
 	if s.Word(mirrorName) == mirrorAverage {
 		n *= mirrorWays
