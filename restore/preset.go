@@ -1,8 +1,6 @@
 package restore
 
 import (
-	"slices"
-
 	"ddiff/restore/method"
 	"ddiff/restore/prior"
 )
@@ -31,15 +29,14 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	if err != nil {
 		return Preset{}, err
 	}
-	rows := m.Info().Rows
-	i := slices.IndexFunc(rows, func(r method.Row) bool { return r.Preset == name && r.Task == p.Task })
-	out := Preset{Steps: settings.Steps, Row: i >= 0}
-	if i < 0 {
+	row, ok := m.Info().Row(name, p.Task)
+	out := Preset{Steps: settings.Steps, Row: ok}
+	if !ok {
 		return out, nil
 	}
 	// Which of the other priors a publication's preset belongs to is unknown.
 	out.Foreign = (e.prior.SHA256 == prior.BundledDigest()) != bundledPreset(name)
-	for value := range rows[i].Values {
+	for value := range row.Values {
 		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
 	}
 	return out, nil

@@ -44,7 +44,7 @@ func TestDeclarations(t *testing.T) {
 		}
 		for _, r := range i.Rows {
 			names = append(names, r.Preset+" "+r.Task)
-			if !slices.Contains(tasks, r.Task) {
+			if r.Task != method.OtherTasks && !slices.Contains(tasks, r.Task) {
 				t.Errorf("%s: preset %s has a row for task %q", i.Name, r.Preset, r.Task)
 			}
 			for p := range r.Values {

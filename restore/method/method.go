@@ -53,7 +53,7 @@ type Info struct {
 	Steps int
 	// MaxSteps is the largest number of steps. 0: the length of the prior's schedule.
 	MaxSteps int
-	// Rows are the presets. A task without a row has the defaults.
+	// Rows are the presets, see [Info.Row]. A task without a row has the defaults.
 	Rows []Row
 	// State lists the tensors that pass from step to step. The first one has the shape of the prior's space: its value
 	// after the last step is the answer, which the solver decodes if the space is latent.

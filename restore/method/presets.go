@@ -60,14 +60,10 @@ func (s Set) ChosenOn(preset, method, task, settings string, replaced []string) 
 		if info.Name != method {
 			continue
 		}
-		for _, row := range info.Rows {
-			if row.Preset != preset || row.Task != task {
-				continue
-			}
-			for name, v := range row.Values {
-				if !slices.Contains(replaced, name) && slices.Contains(have, name+"="+assigned(v)) {
-					return row.ChosenOn
-				}
+		row, _ := info.Row(preset, task)
+		for name, v := range row.Values {
+			if !slices.Contains(replaced, name) && slices.Contains(have, name+"="+assigned(v)) {
+				return row.ChosenOn
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func TestNaturalHasAllTasks(t *testing.T) {
 			rows[row.Task]++
 		}
 	}
-	for _, task := range operator.Builtin().Names() {
+	for _, task := range append(operator.Builtin().Names(), method.OtherTasks) {
 		if rows[task] != 1 {
 			t.Errorf("%s: %d rows, want 1", task, rows[task])
 		}

@@ -98,5 +98,8 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 	return b.perImage(change, b.Div(length, step))
 }
 
-// dot returns the inner product per image, shape [N].
-func (b *Builder) dot(x, y onnx.Value) onnx.Value { return b.ReduceSum(b.Mul(x, y), 1, 2, 3) }
+// dot returns the inner product per item, shape [N], of images or of measurements of any rank.
+func (b *Builder) dot(x, y onnx.Value) onnx.Value {
+	axes := []int{1, 2, 3}
+	return b.Reshape(b.ReduceSum(b.Mul(x, y), axes[:len(x.Dims)-1]...), x.Dims[0])
+}

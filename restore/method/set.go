@@ -34,13 +34,27 @@ func Builtin() Set {
 	}
 }
 
-// Row holds the values of a preset for one task. Steps and parameters that it leaves out have their defaults.
+// OtherTasks is the task of a row for tasks without a row of their own, as those of operators from files.
+const OtherTasks = "*"
+
+// Row holds the values of a preset for one task, or [OtherTasks]. Steps and parameters that it leaves out have their defaults.
 type Row struct {
 	Preset, Task string
 	Steps        int
 	Values       map[string]parameter.Value
 	// ChosenOn has the SHA-256 of the image files with which the values were chosen. Empty: unknown.
 	ChosenOn []string
+}
+
+// Row returns the row of a preset for a task, if there is one.
+func (i Info) Row(preset, task string) (Row, bool) {
+	for _, name := range []string{task, OtherTasks} {
+		at := slices.IndexFunc(i.Rows, func(r Row) bool { return r.Preset == preset && r.Task == name })
+		if at >= 0 {
+			return i.Rows[at], true
+		}
+	}
+	return Row{}, false
 }
 
 // All returns the methods, those of Builtin for a nil set.
@@ -124,10 +138,10 @@ func (s Set) Resolve(r Request, total int) (Settings, error) {
 		if row.Task == r.Task {
 			have = append(have, row.Preset)
 		}
-		if row.Preset == r.Preset && row.Task == r.Task {
-			out.Steps = cmp.Or(row.Steps, info.Steps)
-			maps.Copy(values, row.Values)
-		}
+	}
+	if row, ok := info.Row(r.Preset, r.Task); ok {
+		out.Steps = cmp.Or(row.Steps, info.Steps)
+		maps.Copy(values, row.Values)
 	}
 	maps.Copy(values, r.Values)
 	if r.Steps != 0 {

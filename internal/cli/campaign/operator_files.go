@@ -84,7 +84,7 @@ func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catal
 	return out, nil
 }
 
-// DefaultsNote names the tasks with operator files whose methods have no settings but their defaults, or returns "".
+// DefaultsNote names the tasks with operator files whose settings were not chosen for them, or returns "".
 func DefaultsNote(s *manifest.Spec) string {
 	var names []string
 	for _, t := range s.Tasks {
@@ -95,7 +95,7 @@ func DefaultsNote(s *manifest.Spec) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("note: the preset %s has no settings for %s; the methods have their defaults, see: ddiff methods", s.Preset, strings.Join(names, ", "))
+	return fmt.Sprintf("note: the settings of the preset %s were not chosen for %s; ddiff tune may find better ones", s.Preset, strings.Join(names, ", "))
 }
 
 // SubmittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
