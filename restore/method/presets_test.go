@@ -80,4 +80,10 @@ func TestNaturalHasAllTasks(t *testing.T) {
 	for task := range rows {
 		t.Errorf("%s: no such task", task)
 	}
+	for preset, want := range map[string]string{"natural": "proximal", "gradient": ""} { // the default is no value
+		s := resolve(t, method.Request{Method: "ddiff", Preset: preset, Task: "sensor"})
+		if got := s.Value("data_step").Word; got != want {
+			t.Errorf("an operator from a file has data_step %q in %s, want %q", got, preset, want)
+		}
+	}
 }

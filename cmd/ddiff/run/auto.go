@@ -18,6 +18,9 @@ const autoMethod = "auto"
 // severalRuns are the settings of several runs where those of one run draw no noise.
 const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough mirror=alternate"
 
+// blurFile is the parameter of regions whose blur is a file.
+const blurFile = "kernel"
+
 // autoTable has one row for each measured region of problems; docs/restore.md describes the columns.
 //
 //go:embed auto.csv
@@ -26,7 +29,7 @@ var autoTable string
 // region is a row of autoTable.
 type region struct {
 	task                             string
-	param                            string // empty: any parameters
+	param                            string // empty: any parameters; blurFile: a blur that a file states
 	low, high, sigmaLow, sigmaHigh   float64
 	method, settings, runs, measured string
 	caution                          string
@@ -59,9 +62,14 @@ func (a region) covers(t manifest.TaskSpec, ownKernel bool, c shard.Catalogue) b
 			value = p.Default
 		}
 	}
-	sigma := float64(*t.Sigma)
-	return a.task == t.Name && (a.param == "" || !ownKernel && value >= a.low && value <= a.high) &&
-		sigma >= a.sigmaLow && sigma <= a.sigmaHigh && t.Photons == nil
+	sigma, inside := float64(*t.Sigma), !ownKernel && value >= a.low && value <= a.high
+	switch a.param {
+	case "":
+		inside = true
+	case blurFile:
+		inside = ownKernel
+	}
+	return inside && a.task == t.Name && sigma >= a.sigmaLow && sigma <= a.sigmaHigh && t.Photons == nil
 }
 
 // chooseMethods chooses for each task of a restoration.

@@ -54,13 +54,17 @@ func TestAutoTable(t *testing.T) {
 		if _, err := os.Stat(filepath.Join("..", "..", "..", a.measured)); err != nil {
 			t.Errorf("%s: %v", a.task, err)
 		}
-		if a.param != "" && c.Vocabulary().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names() == nil {
+		if a.param != "" && a.param != blurFile && c.Vocabulary().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names() == nil {
 			t.Errorf("%s has no parameter %s", a.task, a.param)
 		}
 		for _, runs := range []int{1, 4} {
 			s, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
 				s.Runs, s.Sigma = runs, manifest.Sigma((a.sigmaLow+a.sigmaHigh)/2)
-				if a.param != "" {
+				switch a.param {
+				case "":
+				case blurFile:
+					s.Dataset.Kernel = "kernel.png"
+				default:
 					task.Params = map[string]float64{a.param: (a.low + a.high) / 2}
 				}
 			}, a.task)
@@ -94,7 +98,7 @@ func TestAutoReasons(t *testing.T) {
 	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; at 64×64 the enlarged picture was better on 3 of 8 photographs") {
 		t.Errorf("where a classical method may be better: %q", task.Choice)
 	}
-	if _, task := auto(t, nil, "super_resolution_area"); !strings.Contains(task.Choice, "no measurement covers this task") || task.Methods[0] != "ddiff" {
+	if _, task := auto(t, nil, "sensor"); !strings.Contains(task.Choice, "no measurement covers this task") || task.Methods[0] != "ddiff" {
 		t.Errorf("task outside: %q, %v", task.Choice, task.Methods)
 	}
 	_, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
@@ -117,7 +121,7 @@ func TestAutoChoosesByFile(t *testing.T) {
 		want   string
 	}{
 		{"denoise", 0.005, nil, 4, "as measured in docs/data/mirror.csv at 64×64 or 128×128"},
-		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv"},
+		{"denoise", 0.05, nil, 0, "as measured in docs/data/regions.csv"},
 		{"denoise", 0.5, nil, 0, "no measurement covers these"},
 		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 0, "no measurement covers these"},
 		{"jpeg", 0.05, map[string]float64{"quality": 95}, 0, "the file itself was better"},
@@ -137,14 +141,15 @@ func TestAutoChoosesByFile(t *testing.T) {
 		}
 	}
 	// A blur that a file states is not that of the parameter, and photons are in no measurement.
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Kernel = "kernel.png" }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
+	own := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Kernel, s.Sigma = "kernel.png", 0.2 }
+	if _, task := auto(t, own, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("own kernel: %q", task.Choice)
 	}
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons = new(100.0) }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("photons: %q", task.Choice)
 	}
 	// Several runs of a task without measurements draw noise, too.
-	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "super_resolution_area"); task.Solver["sigma_rule"].Word != "full" {
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Runs = 2 }, "sensor"); task.Solver["sigma_rule"].Word != "full" {
 		t.Errorf("several runs: %+v", task)
 	}
 }
