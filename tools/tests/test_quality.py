@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import quality
 from conftest import REPO
+from PIL import Image
 
 
 def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -18,6 +20,19 @@ def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.Captu
     assert re.search(r"\ncells=4 ddiff_best_or_tied=[0-4] worst_behind_db=\d+\.\d\d restore_better_than_input=[0-8] of=8 vs_bm3d_db=nan\n$", first)
     assert quality.main(args) == 0
     assert capfd.readouterr().out == first
+
+
+def test_rotated(tmp_path: Path) -> None:
+    truth = np.arange(48, dtype=np.uint8).reshape(4, 4, 3) * 5
+    for item, restored in (("upright", truth), ("turned", truth[::-1, ::-1]), ("other", truth[::-1])):
+        (tmp_path / "items" / item).mkdir(parents=True)
+        Image.fromarray(truth).save(tmp_path / "items" / item / "truth.png")
+        Image.fromarray(restored).save(tmp_path / "items" / item / "restored.png")
+    rows = [{"item": item, "task": "phase_retrieval", "outcome": "done", "psnr": "7"} for item in ("upright", "turned", "other")]
+    rows += [{"item": "turned", "task": "denoise", "outcome": "done", "psnr": "7"}, {"item": "none", "task": "phase_retrieval", "outcome": "failed", "psnr": ""}]
+    scores = [r["psnr"] for r in quality.rotated(rows, tmp_path)]
+    assert float(scores[0]) == 7 and float(scores[1]) > 100 and 7 < float(scores[2]) < 20
+    assert scores[3:] == ["7", ""]
 
 
 def test_counts() -> None:
