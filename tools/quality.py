@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares DDiff with other methods on photographs with which no value of a setting was chosen: the command behind `make quality`.
 
-    python3 tools/quality.py [--campaign FILE --methods diffpir] [--out DIR] [--photographs DIR] [--no-bm3d] [flags of ddiff run]
+    python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR] [--no-bm3d] [flags of ddiff run]
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff at most 100 evaluations of the network per image,
 the others 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations.
@@ -131,7 +131,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=campaigns.REPO / "out/quality", help="folder of the outputs")
     parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
     parser.add_argument("--campaign", type=Path, default=campaigns.REPO / "examples/methods/quality.yaml", help="another grid")
-    parser.add_argument("--methods", default="diffpir,ddrm,daps", help="the methods to compare with")
+    parser.add_argument("--diffpir", action="store_true", help="compare with DiffPIR only")
     parser.add_argument("--photographs", type=Path, help="folder of other photographs")
     parser.add_argument("--no-bm3d", action="store_true", help="leave out BM3D, whose licence permits research only")
     options, flags = parser.parse_known_args(argv)
@@ -139,17 +139,13 @@ def main(argv: list[str]) -> int:
     if options.photographs is None:
         fetch(photographs)
     shared = [str(options.campaign), "--images", str(photographs), *flags]
-    others = options.methods.split(",")
-    runs = {
-        "ddiff": ["--method", "ddiff"],
-        "equal": ["--method", ",".join(m for m in others if m != "daps"), "--steps", "100"],
-        "daps": ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"],  # a step has two evaluations
-    }
-    if "daps" not in others:
-        del runs["daps"]
+    runs = {"ddiff": ["--method", "ddiff"], "equal": ["--method", "diffpir", "--steps", "100"]}
+    if not options.diffpir:
+        runs["equal"][1] += ",ddrm"
+        runs["daps"] = ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"]  # a step has two evaluations
     complete, outputs = True, [options.out / name for name in runs]
-    for out, flags in zip(outputs, runs.values()):
-        complete &= campaigns.run(options.program, *shared, "--out", str(out), *flags)
+    for out, selected in zip(outputs, runs.values()):
+        complete &= campaigns.run(options.program, *shared, "--out", str(out), *selected)
     rows = [r for out in outputs for r in rotated(campaigns.table((out / "results.csv").read_text()), out)]
     print(report(rows, float("nan") if options.no_bm3d else ahead_of_bm3d(rows, outputs[0])))
     return int(not complete)

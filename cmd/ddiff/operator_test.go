@@ -176,7 +176,7 @@ func TestDocumentedOperator(t *testing.T) {
 	args := []string{"--images", photograph("coffee"), "--operator", file, "--param", "gain=1.2", "--out", out}
 	e = restore(t, args...)
 	wantCode(t, e, 0)
-	wantMessage(t, e, "note: the settings of the preset natural were not chosen for sensor")
+	wantMessage(t, e, "note: no settings were chosen for sensor; ddiff tune")
 	all := results(t, out)
 	if len(all) != 1 || all[0].Item.Params["gain"] != 1.2 || all[0].Metrics.BaselinePSNR != nil || !(*all[0].Metrics.PSNR >= 20) {
 		t.Errorf("results %+v", all)

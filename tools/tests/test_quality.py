@@ -20,6 +20,8 @@ def test_grid_runs_and_resumes(program: str, tmp_path: Path, capfd: pytest.Captu
     assert re.search(r"\ncells=4 ddiff_best_or_tied=[0-4] worst_behind_db=\d+\.\d\d restore_better_than_input=[0-8] of=8 vs_bm3d_db=nan\n$", first)
     assert quality.main(args) == 0
     assert capfd.readouterr().out == first
+    assert not quality.main([*args, "--diffpir", "--campaign", str(REPO / "examples/methods/regions.yaml")])
+    assert "| sigma | ddiff | diffpir | ahead |" in capfd.readouterr().out
 
 
 def test_rotated(tmp_path: Path) -> None:

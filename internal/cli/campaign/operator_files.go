@@ -95,7 +95,7 @@ func DefaultsNote(s *manifest.Spec) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("note: the settings of the preset %s were not chosen for %s; ddiff tune may find better ones", s.Preset, strings.Join(names, ", "))
+	return fmt.Sprintf("note: no settings were chosen for %s; ddiff tune may find better ones", strings.Join(names, ", "))
 }
 
 // SubmittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
