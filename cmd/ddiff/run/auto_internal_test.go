@@ -122,7 +122,8 @@ func TestAutoChoosesByFile(t *testing.T) {
 		lambda float64 // 0: that of the preset
 		want   string
 	}{
-		{"denoise", 0.005, nil, 8, "as measured in docs/data/regions.csv at 64×64 or 128×128"},
+		{"denoise", 0.005, nil, 4, "as measured in docs/data/regions.csv at 64×64 or 128×128"},
+		{"denoise", 0.01, nil, 8, "as measured in docs/data/regions.csv at 64×64 or 128×128"},
 		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv and docs/data/regions.csv at 64×64"},
 		{"denoise", 0.5, nil, 0, "no measurement covers these"},
 		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 0, "no measurement covers these"},
