@@ -62,9 +62,10 @@ func TestUpgrade(t *testing.T) {
 	for i, programs := range []struct {
 		coordinator string
 		workers     []string
+		preset      string
 	}{
-		{earlier, []string{program}},
-		{program, []string{earlier, program}},
+		{earlier, []string{program}, "natural"},
+		{program, []string{earlier, program}, "gradient"}, // what natural was in the earlier version
 	} {
 		c, err := Start(t.Context(), Options{Dir: t.TempDir(), Program: programs.coordinator, Directory: true})
 		t.Cleanup(c.Stop)
@@ -76,8 +77,8 @@ func TestUpgrade(t *testing.T) {
 			_, err := c.AddWorker(t.Context(), "--batch", "1")
 			must(t, err)
 		}
-		known := []string{"phase_retrieval"} // the earlier version lacks parameters that natural has for other tasks now
-		p := plan{name: "upgrade", tasks: known, steps: 20, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")}
+		known := []string{"phase_retrieval"} // gradient is unchanged for it
+		p := plan{name: "upgrade", tasks: known, preset: programs.preset, steps: 20, prior: filepath.Join(root, "restore", "prior", "bundled", "prior.onnx")}
 		file := filepath.Join(t.TempDir(), "upgrade.yaml")
 		must(t, p.write(file, images))
 		c.o.Program = program // commands
