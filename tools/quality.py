@@ -5,9 +5,10 @@
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff at most 100 evaluations of the network per image,
 the others 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations.
-Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff is ahead of the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has
-the highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes
-zero, and the last line:
+Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff is ahead of
+the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has the
+highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes zero, and
+the last line:
 
     cells=N ddiff_best_or_tied=N worst_behind_db=X restore_better_than_input=N of=N vs_bm3d_db=X
 
