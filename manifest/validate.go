@@ -43,6 +43,9 @@ type Vocabulary struct {
 	// Settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve. Nil means that
 	// the prior is not known yet.
 	Settle func(preset string, task TaskSpec, method string) error
+	// Idle returns why a value of a solver parameter has no effect on a task, with the campaign's settings, by a method of a preset, or "". Nil: it
+	// is not checked, as in campaigns that were stored when such values were accepted.
+	Idle func(preset string, task TaskSpec, method, parameter string) string
 	// Presets are the named sets of solver parameters.
 	Presets []string
 	// MultipleOf divides the working size. Zero means that the prior is not known yet.
@@ -144,6 +147,9 @@ func (c *checker) names(v Vocabulary) {
 	c.solver("solver", s.Solver, s.Methods, v)
 	c.steps("steps", s.Steps, s.Methods, v)
 	c.name("preset", "preset", s.Preset, v.Presets)
+	if v.Idle != nil && len(c.problems) == before {
+		c.idle(v)
+	}
 	if v.Settle != nil && len(c.problems) == before {
 		for i, t := range s.Tasks {
 			for _, m := range s.methodsOf(t) {
@@ -280,6 +286,32 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 				c.add(field, err)
 				break
 			}
+		}
+	}
+}
+
+// idle refuses values of solver parameters that have an effect on nothing: on no task and method to which they apply.
+func (c *checker) idle(v Vocabulary) {
+	s, effective, reasons := c.spec, map[string]bool{}, map[string]string{}
+	for i, t := range s.Tasks {
+		for _, m := range s.methodsOf(t) {
+			for name := range s.Effective(t).Solver {
+				if _, ok := v.Parameters[m].Find(name); !ok {
+					continue
+				}
+				field := "solver." + name
+				if _, own := t.Solver[name]; own {
+					field = taskField(i) + "." + field
+				}
+				reason := v.Idle(s.Preset, s.Effective(t), m, name)
+				effective[field] = effective[field] || reason == ""
+				reasons[field] = cmp.Or(reasons[field], reason)
+			}
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(reasons)) {
+		if !effective[field] {
+			c.add(field, errors.New(reasons[field]))
 		}
 	}
 }

@@ -50,6 +50,19 @@ func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
 // Vocabulary returns the names that a campaign file may use.
 func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 
+// Admission is Vocabulary for new campaigns: with it, values of solver parameters without any effect are an error.
+func (c Catalogue) Admission() manifest.Vocabulary {
+	v := c.Vocabulary()
+	v.Idle = func(preset string, task manifest.TaskSpec, name, parameter string) string {
+		m, err := c.Methods.Find(name)
+		if err != nil {
+			return "" // the name is checked elsewhere
+		}
+		return m.Info().Idle(parameter, preset, task.Name, task.Solver)
+	}
+	return v
+}
+
 // largestImage stands for the images of a campaign, whose sizes are unknown before its rows are read: settings that no plan
 // admits for it suit no image.
 var largestImage = operator.Shape{Channels: 3, Height: 1 << 14, Width: 1 << 14}

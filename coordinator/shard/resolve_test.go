@@ -90,3 +90,29 @@ func TestCheckRefusesSettingsWithoutPlan(t *testing.T) {
 		}
 	}
 }
+
+// A value without an effect on any item is refused in a new campaign; a stored one goes on.
+func TestAdmissionRefusesIdleValues(t *testing.T) {
+	t.Parallel()
+	for campaign, want := range map[string]string{
+		"tasks: [gaussian_deblur]\nsolver: {gamma0: 20}":                                                             "solver.gamma0: has no effect on gaussian_deblur with data_step: proximal",
+		"tasks: [gaussian_deblur, hdr]\nsolver: {gamma0: 20}":                                                        "",
+		"tasks: [hdr, {name: gaussian_deblur, solver: {gamma0: 20}}]":                                                "tasks[1].solver.gamma0: has no effect on gaussian_deblur",
+		"tasks: [{name: gaussian_deblur, solver: {data_step: gradient}}]\nsolver: {gamma0: 20}":                      "",
+		"tasks: [{name: hdr, methods: [diffpir]}, gaussian_deblur]\nmethods: [ddiff, diffpir]\nsolver: {gamma0: 20}": "solver.gamma0: has no effect on gaussian_deblur",
+		"tasks: [gaussian_deblur]\nmethods: [ddiff, diffpir]\nsolver: {noise_std: 0.1}":                              "",
+		"tasks: [gaussian_deblur]\npreset: ffhq\nsolver: {lambda: 4}":                                                "solver.lambda: has no effect on gaussian_deblur with data_step: gradient",
+	} {
+		s, err := manifest.Parse("campaign.yaml", []byte("dataset: {path: .}\n"+campaign+"\n"), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Validate(Catalogue{}.Admission())
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", campaign, err, want)
+		}
+		if err := s.Validate(Vocabulary()); err != nil {
+			t.Errorf("%s, stored: %v", campaign, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,7 +40,7 @@ func OpenPriorOf(spec *manifest.Spec, c shard.Catalogue) (*prior.Prior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Check(spec, &p.Description); err != nil {
+	if err := cmp.Or(c.Check(spec, &p.Description), spec.Validate(c.Admission())); err != nil {
 		return nil, Usage(err)
 	}
 	return p, nil

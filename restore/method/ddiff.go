@@ -98,16 +98,16 @@ const ddiffCitation = "M. Kim, A. Levy, G. Wetzstein: Dual Ascent Diffusion for 
 // ddiffParameters are the parameters of DDiff, its ablations and LatentDDiff.
 func ddiffParameters() parameter.List {
 	return parameter.List{
-		{Name: "gamma0", Max: largest, Open: true, Default: 8,
+		{Name: "gamma0", Unless: "data_step=" + dataProximal, Max: largest, Open: true, Default: 8,
 			Doc: "step size γ₀ for 256×256 images; with gradient norm or unit it scales with √(height·width)/256"},
-		{Name: "a", Max: largest, Default: 3.3, Doc: "factor of gamma0 at times above t_gamma"},
-		{Name: "b", Max: largest, Default: 1, Doc: "factor of gamma0 from t_gamma down"},
-		{Name: "t_gamma", Time: true, Unit: "time index", Default: 90, Doc: "time at which the factor of gamma0 changes"},
-		{Name: "t0", Time: true, Unit: "time index", Default: 300, Off: "no noise at any step",
+		{Name: "a", Unless: "data_step=" + dataProximal, Max: largest, Default: 3.3, Doc: "factor of gamma0 at times above t_gamma"},
+		{Name: "b", Unless: "data_step=" + dataProximal, Max: largest, Default: 1, Doc: "factor of gamma0 from t_gamma down"},
+		{Name: "t_gamma", Unless: "data_step=" + dataProximal, Time: true, Unit: "time index", Default: 90, Doc: "time at which the factor of gamma0 changes"},
+		{Name: "t0", Unless: "sigma_rule=" + sigmaNone, Time: true, Unit: "time index", Default: 300, Off: "no noise at any step",
 			Doc: "no noise is added from this time down; none: no noise at any step"},
 		{Name: "sigma_rule", Choices: []string{sigmaDDPM, sigmaFull, sigmaNone},
 			Doc: "noise of the reverse step: the posterior's (ddpm), all of the noise level (full), or neither new noise nor the estimate of the old one (none)"},
-		{Name: "gradient", Choices: []string{GradientNorm, GradientSquared, GradientUnit},
+		{Name: "gradient", Unless: "data_step=" + dataProximal, Choices: []string{GradientNorm, GradientSquared, GradientUnit},
 			Doc: "gradient of ‖y − A(x)‖ (norm), of its square (squared), or either one divided by its norm (unit)"},
 	}
 }
@@ -127,7 +127,7 @@ func (m ddiff) Info() Info {
 				Doc: "standard deviation of the measurement noise, of recover and proximal; default: the campaign's sigma"},
 			parameter.Parameter{Name: "lambda", For: []string{"data_step"}, Max: largest, Open: true, Default: 2,
 				Doc: "weight λ of the prior against the measurement in the proximal data step"},
-			parameter.Parameter{Name: "t_start", For: []string{"data_step"}, Time: true, Unit: "time index", Default: 500, Off: "from the last time",
+			parameter.Parameter{Name: "t_start", For: []string{"data_step"}, Unless: "start_noise", Time: true, Unit: "time index", Default: 500, Off: "from the last time",
 				Doc: "first time of the run with the proximal data step, steps − 1 if that is later; it begins with an image made from y"},
 			parameter.Parameter{Name: "start_noise", Added: true, For: []string{"data_step"}, Max: 1000,
 				Doc: "first time of the run as a factor of the measurement's noise, noise_std: the prior's noise level is that factor times as large; 0: t_start"},

@@ -57,6 +57,37 @@ func (i Info) Row(preset, task string) (Row, bool) {
 	return Row{}, false
 }
 
+// Idle returns why the value of a parameter would have no effect with a preset's row for a task and the values of a campaign in its place, or "".
+func (i Info) Idle(name, preset, task string, values map[string]parameter.Value) string {
+	row, _ := i.Row(preset, task)
+	value := func(name string) (v, start parameter.Value) {
+		if p, ok := i.Parameters.Find(name); ok {
+			start = p.Start()
+		}
+		for _, given := range []map[string]parameter.Value{values, row.Values} {
+			if v, ok := given[name]; ok {
+				return v, start
+			}
+		}
+		return start, start
+	}
+	p, _ := i.Parameters.Find(name)
+	other, word, one := strings.Cut(p.Unless, "=")
+	if v, start := value(other); v != start && (!one || v.Word == word) {
+		return fmt.Sprintf("has no effect on %s with %s: %v; set %[2]s: %[4]v, or leave %[5]s out", task, other, v, start, name)
+	}
+	on := func(name string) bool { v, start := value(name); return v != start }
+	if len(p.For) == 0 || slices.ContainsFunc(p.For, on) {
+		return ""
+	}
+	var defaults []string
+	for _, name := range p.For {
+		_, start := value(name)
+		defaults = append(defaults, fmt.Sprintf("%s: %v", name, start))
+	}
+	return fmt.Sprintf("has no effect on %s with %s", task, strings.Join(defaults, " and "))
+}
+
 // All returns the methods, those of Builtin for a nil set.
 func (s Set) All() Set {
 	if s == nil {

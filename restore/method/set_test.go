@@ -189,6 +189,53 @@ func TestNoiseStd(t *testing.T) {
 	}
 }
 
+// A value has no effect where another parameter, of the preset or the campaign, rules it out.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	word, number := parameter.Word, parameter.Number
+	type values = map[string]parameter.Value
+	for _, c := range []struct {
+		name, method, preset, task string
+		values                     values
+		want                       string // "": it has an effect
+	}{
+		{"gamma0", "ddiff", "natural", operator.GaussianDeblur, values{"gamma0": number(20)},
+			"has no effect on gaussian_deblur with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
+		{"gamma0", "ddiff", "natural", "sensor", values{"gamma0": number(20)},
+			"has no effect on sensor with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
+		{"gamma0", "ddiff", "natural", operator.GaussianDeblur, values{"data_step": word("gradient")}, ""},
+		{"gamma0", "ddiff", "natural", operator.HDR, nil, ""},
+		{"gamma0", "ddiff", "ffhq", operator.GaussianDeblur, nil, ""},
+		{"gamma0", "latent_ddiff", "ffhq", operator.GaussianDeblur, nil, ""},
+		{"lambda", "ddiff", "natural", operator.GaussianDeblur, nil, ""},
+		{"lambda", "ddiff", "ffhq", operator.GaussianDeblur, nil, "has no effect on gaussian_deblur with data_step: gradient"},
+		{"noise_std", "ddiff", "ffhq", operator.HDR, nil, "has no effect on hdr with recover: never and data_step: gradient"},
+		{"noise_std", "ddiff", "ffhq", operator.HDR, values{"recover": word("beyond_noise")}, ""},
+		{"t_start", "ddiff", "natural", operator.Denoise, nil, "has no effect on denoise with start_noise: 1; set start_noise: 0, or leave t_start out"},
+		{"t_start", "ddiff", "natural", operator.Denoise, values{"start_noise": number(0)}, ""},
+		{"t0", "ddiff", "natural", operator.GaussianDeblur, nil, "has no effect on gaussian_deblur with sigma_rule: none; set sigma_rule: ddpm, or leave t0 out"},
+		{"t0", "ddiff", "natural", operator.PhaseRetrieval, nil, ""},
+		{"zeta", "diffpir", "natural", operator.Denoise, nil, ""},
+	} {
+		m, err := method.Builtin().Find(c.method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Info().Idle(c.name, c.preset, c.task, c.values); got != c.want {
+			t.Errorf("%s of %s, %s, %s, %v: %q, want %q", c.name, c.method, c.preset, c.task, c.values, got, c.want)
+		}
+	}
+	for _, m := range method.Builtin() {
+		for _, p := range m.Info().Parameters {
+			name, word, one := strings.Cut(p.Unless, "=")
+			other, ok := m.Info().Parameters.Find(name)
+			if ok && one && !slices.Contains(other.Choices, word) {
+				t.Errorf("%s: %s is ruled out by %s, which %s cannot be", m.Info().Name, p.Name, p.Unless, name)
+			}
+		}
+	}
+}
+
 // Added parameters at their defaults are not part of settings, and so not of the identities of items from before them. Others
 // are, with the parameters that belong to them.
 func TestAddedParameters(t *testing.T) {

@@ -60,7 +60,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				spec.Precision = parameter.PrecisionOf(string(o.precision))
 				spec.Override("precision", "--precision")
 			}
-			if err := spec.Validate(own.Vocabulary()); err != nil {
+			if err := spec.Validate(own.Admission()); err != nil {
 				return cli.Usage(err)
 			}
 			if o.order.Weight == 0 { // the default of an order without a weight

@@ -51,8 +51,19 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 	})
 	fmt.Fprintln(w, strings.ToUpper(strings.Join(append([]string{"\npreset", "task", "steps"}, columns.Names()...), "\t")))
 	for _, name := range methods.Presets() {
-		for _, t := range infos {
-			s := t.Presets[name]
+		rows := infos
+		if _, ok := first.Row(name, method.OtherTasks); ok {
+			s, err := methods.Resolve(method.Request{Method: first.Name, Preset: name, Task: method.OtherTasks}, total)
+			if err != nil {
+				return err
+			}
+			rows = append(slices.Clone(infos), catalogue.Task{Name: method.OtherTasks, Presets: map[string]method.Settings{name: s}})
+		}
+		for _, t := range rows {
+			s, values := t.Presets[name], map[string]parameter.Value{}
+			for _, v := range s.Values {
+				values[v.Name] = v.Value
+			}
 			fmt.Fprintf(w, "%s\t%s\t%d", name, t.Name, s.Steps)
 			for _, p := range columns {
 				v := s.Value(p.Name)
@@ -62,12 +73,16 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 				if p.Off != "" && v == parameter.Number(float64(total-1)) {
 					v = parameter.Word(parameter.None)
 				}
+				if first.Idle(p.Name, name, t.Name, values) != "" {
+					v = parameter.Word("-")
+				}
 				fmt.Fprintf(w, "\t%v", v)
 			}
 			fmt.Fprintln(w)
 		}
 	}
 	fmt.Fprintf(w, "\nThe presets are those of %s; ddiff methods lists the other methods: %s.\n", first.Name, strings.Join(methods.Names()[1:], ", "))
+	fmt.Fprintf(w, "The task %s stands for those of operators from files. A value shown as - has no effect.\n", method.OtherTasks)
 	fmt.Fprintln(w, "Lengths (size, std, margin) and gamma0 are for 256 pixels and scale with the image.")
 	return w.Flush()
 }

@@ -34,7 +34,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 			"restored/, and the report in index.html.",
 		Example: "  ddiff run photo.png --task super_resolution\n" +
 			"  ddiff run photos/*.jpg --task all --out out/photos\n" +
-			"  ddiff run photos --task gaussian_deblur --param std=5 \\\n      --solver gamma0=20 --dry-run\n" +
+			"  ddiff run photos --task gaussian_deblur --param std=5 \\\n      --solver lambda=4 --dry-run\n" +
 			"  ddiff run examples/demo.yaml --limit 5",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec, skipped, err := o.Read(cmd.Flags(), args)

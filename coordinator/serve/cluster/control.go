@@ -56,7 +56,7 @@ func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	err = spec.Validate(c.cfg.Catalogue.Vocabulary())
+	err = spec.Validate(c.cfg.Catalogue.Admission())
 	return spec, err
 }
 
