@@ -290,28 +290,30 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 	}
 }
 
-// idle refuses values of solver parameters that have an effect on nothing: on no task and method to which they apply.
+// idle refuses values of a solver parameter that have an effect on none of the tasks for which the campaign gives one, at the first of them.
 func (c *checker) idle(v Vocabulary) {
-	s, effective, reasons := c.spec, map[string]bool{}, map[string]string{}
+	s, effective := c.spec, map[string]bool{}
+	type problem struct{ field, reason string }
+	problems := map[string]problem{}
 	for i, t := range s.Tasks {
 		for _, m := range s.methodsOf(t) {
 			for name := range s.Effective(t).Solver {
 				if _, ok := v.Parameters[m].Find(name); !ok {
 					continue
 				}
+				reason := v.Idle(s.Preset, s.Effective(t), m, name)
+				effective[name] = effective[name] || reason == ""
 				field := "solver." + name
 				if _, own := t.Solver[name]; own {
 					field = taskField(i) + "." + field
 				}
-				reason := v.Idle(s.Preset, s.Effective(t), m, name)
-				effective[field] = effective[field] || reason == ""
-				reasons[field] = cmp.Or(reasons[field], reason)
+				problems[name] = cmp.Or(problems[name], problem{field, reason})
 			}
 		}
 	}
-	for _, field := range slices.Sorted(maps.Keys(reasons)) {
-		if !effective[field] {
-			c.add(field, errors.New(reasons[field]))
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		if p := problems[name]; !effective[name] {
+			c.add(p.field, errors.New(p.reason))
 		}
 	}
 }

@@ -58,6 +58,9 @@ func (c Catalogue) Admission() manifest.Vocabulary {
 		if err != nil {
 			return "" // the name is checked elsewhere
 		}
+		if task.Solver[parameter] == m.Info().Unset(parameter, preset, task.Name) {
+			return "" // it states what holds without it
+		}
 		return m.Info().Idle(parameter, preset, task.Name, task.Solver)
 	}
 	return v

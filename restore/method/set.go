@@ -57,19 +57,24 @@ func (i Info) Row(preset, task string) (Row, bool) {
 	return Row{}, false
 }
 
-// Idle returns why the value of a parameter would have no effect with a preset's row for a task and the values of a campaign in its place, or "".
-func (i Info) Idle(name, preset, task string, values map[string]parameter.Value) string {
+// Unset returns the value of a parameter without one of a campaign: that of the preset's row for the task, or the default.
+func (i Info) Unset(name, preset, task string) parameter.Value {
 	row, _ := i.Row(preset, task)
+	if v, ok := row.Values[name]; ok {
+		return v
+	}
+	p, _ := i.Parameters.Find(name)
+	return p.Start()
+}
+
+// Idle returns why the value of a parameter has no effect with a preset's row for a task and the values of a campaign in its place, or "".
+func (i Info) Idle(name, preset, task string, values map[string]parameter.Value) string {
 	value := func(name string) (v, start parameter.Value) {
-		if p, ok := i.Parameters.Find(name); ok {
-			start = p.Start()
+		p, _ := i.Parameters.Find(name)
+		if v, ok := values[name]; ok {
+			return v, p.Start()
 		}
-		for _, given := range []map[string]parameter.Value{values, row.Values} {
-			if v, ok := given[name]; ok {
-				return v, start
-			}
-		}
-		return start, start
+		return i.Unset(name, preset, task), p.Start()
 	}
 	p, _ := i.Parameters.Find(name)
 	other, word, one := strings.Cut(p.Unless, "=")
