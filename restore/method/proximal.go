@@ -41,9 +41,9 @@ const probe = 0.01
 func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit float32) (d, norm onnx.Value) {
 	at, r := b.residual(v)
 	j := jacobian{b: b, v: v, at: at, r: r, limit: limit}
-	pull := j.back(r)
+	g := j.back(r)
 	d = b.Mul(v, b.Scalar(0))
-	g, p, square := pull, pull, b.dot(pull, pull)
+	p, square := g, b.dot(g, g)
 	for i := range iterations {
 		q := j.along(p)
 		// ‖J·p‖² is pᵀJᵀJ·p, without Jᵀ.
@@ -58,24 +58,7 @@ func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit fl
 		p = b.Add(g, b.perImage(p, b.Div(next, b.Max(square, b.Scalar(tiny)))))
 		square = next
 	}
-	if !b.run.Operator.Definition().Linear {
-		d = b.shorten(v, d, pull, r, rho)
-	}
 	return d, b.Norm(r)
-}
-
-// least is the smallest factor of [Builder.shorten].
-const least = 0.1
-
-// shorten returns the step d from v of a nonlinear operator, times the α in [least, 1] with the least value of the parabola that has the
-// value and the slope of φ(α) = ‖y − A(v + α·d)‖² + ρ·‖α·d‖² at α = 0, and its value at 1. pull is Jᵀ·r, and r is y − A(v).
-func (b *Builder) shorten(v, d, pull, r, rho onnx.Value) onnx.Value {
-	moved := b.Residual(b.Add(v, d))
-	gain := b.dot(pull, d) // half of −φ'(0)
-	at1 := b.Add(b.dot(moved, moved), b.Mul(b.dot(d, d), rho))
-	bend := b.Add(b.Minus(at1, b.dot(r, r)), b.Add(gain, gain))
-	alpha := b.Clip(b.Div(gain, b.Max(bend, b.Scalar(tiny))), least, 1)
-	return b.perImage(d, alpha)
 }
 
 // jacobian is the Jacobian J of A at v over the observed entries, where y − A(v) is r.

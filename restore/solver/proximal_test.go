@@ -52,24 +52,3 @@ func TestProximalStep(t *testing.T) {
 		t.Errorf("one iteration differs by %.2g from the decomposition, too little for this test", d)
 	}
 }
-
-// TestShortenedStep: a step of Gauss and Newton that would raise its function is shortened, so that a nonlinear operator with hardly any noise
-// does not end far from its measurement.
-func TestShortenedStep(t *testing.T) {
-	t.Parallel()
-	const sigma = 0.005
-	op, err := operator.Builtin().New(operator.NonlinearDeblur, nil, small)
-	must(t, err)
-	probs := problems(t, op, 6, sigma)
-	settings := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Sigma: new(sigma), Steps: 20,
-		Values: map[string]parameter.Value{"cg_steps": parameter.Number(5)}})
-	for i, got := range solve(t, newSolver(t, bundled(t), op, settings, len(probs), 0), probs) {
-		var square float64
-		for k, truth := range scene(op.Image, i) {
-			square += math.Pow(float64(got.X[k]-truth), 2)
-		}
-		if rms := math.Sqrt(square / float64(len(got.X))); !(rms < 0.1) { // 0.53 in scene 4 with whole steps
-			t.Errorf("scene %d: root mean square error %.3f", i, rms)
-		}
-	}
-}
