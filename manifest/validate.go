@@ -43,9 +43,9 @@ type Vocabulary struct {
 	// Settle returns an error for a task, with the campaign's settings, that a method of a preset cannot solve. Nil means that
 	// the prior is not known yet.
 	Settle func(preset string, task TaskSpec, method string) error
-	// Idle returns why a value of a solver parameter has no effect on a task, with the campaign's settings, by a method of a preset, or "". Nil: it
-	// is not checked, as in campaigns that were stored when such values were accepted.
-	Idle func(preset string, task TaskSpec, method, parameter string) string
+	// Idle returns why a value of a solver parameter has no effect on a task, with the campaign's settings, by a method of a preset, or "", and
+	// whether the value states what holds without it. Nil: it is not checked, as in campaigns that were stored when such values were accepted.
+	Idle func(preset string, task TaskSpec, method, parameter string) (reason string, restated bool)
 	// Presets are the named sets of solver parameters.
 	Presets []string
 	// MultipleOf divides the working size. Zero means that the prior is not known yet.
@@ -291,23 +291,30 @@ func (c *checker) solver(path string, values Values, methods []string, v Vocabul
 }
 
 // idle refuses values of a solver parameter that have an effect on none of the tasks for which the campaign gives one, at the first of them.
+// Values of a file whose tasks, methods or preset the command line replaces or leaves out are left alone.
 func (c *checker) idle(v Vocabulary) {
 	s, effective := c.spec, map[string]bool{}
+	replaced := len(s.LeftOut) > 0 || s.overrides["tasks"] != "" || s.overrides["methods"] != "" || s.overrides["preset"] != ""
 	type problem struct{ field, reason string }
 	problems := map[string]problem{}
 	for i, t := range s.Tasks {
 		for _, m := range s.methodsOf(t) {
 			for name := range s.Effective(t).Solver {
-				if _, ok := v.Parameters[m].Find(name); !ok {
-					continue
-				}
-				reason := v.Idle(s.Preset, s.Effective(t), m, name)
-				effective[name] = effective[name] || reason == ""
 				field := "solver." + name
 				if _, own := t.Solver[name]; own {
 					field = taskField(i) + "." + field
 				}
-				problems[name] = cmp.Or(problems[name], problem{field, reason})
+				_, ok := v.Parameters[m].Find(name)
+				if !ok || replaced && s.lines[field] > 0 && s.overrides["solver."+name] == "" {
+					continue
+				}
+				reason, restated := v.Idle(s.Preset, s.Effective(t), m, name)
+				switch {
+				case reason == "":
+					effective[name] = true
+				case !restated:
+					problems[name] = cmp.Or(problems[name], problem{field, reason})
+				}
 			}
 		}
 	}

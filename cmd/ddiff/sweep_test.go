@@ -133,3 +133,19 @@ func TestMethodRestrictsTasks(t *testing.T) {
 		t.Errorf("want %q and exit code 2\n%v", want, e)
 	}
 }
+
+// TestIdleValueOfFile: a value of a file that the command line leaves without an effect is no error, one of the command line is.
+func TestIdleValueOfFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "campaign.yaml")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "dataset: {path: %s, size: 32}\ntasks: [gaussian_deblur, hdr]\nsolver: {gamma0: 3}\n", photographs(t, "coffee")), 0o644))
+	for flags, code := range map[string]int{
+		"": 0, "--task gaussian_deblur": 0, "--task gaussian_deblur --solver gamma0=5": 2, "--task gaussian_deblur --set gamma0=8,20": 2, "--task hdr --set gamma0=8,20": 0,
+	} {
+		e := ddiff(t, append([]string{"run", file, "--dry-run", "-o", filepath.Join(t.TempDir(), "out")}, strings.Fields(flags)...)...)
+		wantCode(t, e, code)
+		if code != 0 {
+			wantMessage(t, e, "has no effect on gaussian_deblur with data_step: proximal; set data_step: gradient, or leave gamma0 out")
+		}
+	}
+}

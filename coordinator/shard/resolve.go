@@ -53,15 +53,13 @@ func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 // Admission is Vocabulary for new campaigns: with it, values of solver parameters without any effect are an error.
 func (c Catalogue) Admission() manifest.Vocabulary {
 	v := c.Vocabulary()
-	v.Idle = func(preset string, task manifest.TaskSpec, name, parameter string) string {
+	v.Idle = func(preset string, task manifest.TaskSpec, name, parameter string) (reason string, restated bool) {
 		m, err := c.Methods.Find(name)
 		if err != nil {
-			return "" // the name is checked elsewhere
+			return "", false // the name is checked elsewhere
 		}
-		if task.Solver[parameter] == m.Info().Unset(parameter, preset, task.Name) {
-			return "" // it states what holds without it
-		}
-		return m.Info().Idle(parameter, preset, task.Name, task.Solver)
+		info := m.Info()
+		return info.Idle(parameter, preset, task.Name, task.Solver), task.Solver[parameter] == info.Unset(parameter, preset, task.Name)
 	}
 	return v
 }
