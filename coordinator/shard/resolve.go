@@ -3,6 +3,7 @@ package shard
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"ddiff/manifest"
@@ -50,6 +51,9 @@ func Vocabulary() manifest.Vocabulary { return Catalogue{}.Vocabulary() }
 // Vocabulary returns the names that a campaign file may use.
 func (c Catalogue) Vocabulary() manifest.Vocabulary { return c.vocabulary(0) }
 
+// longest is the length of a schedule that admits all times and steps, while that of the prior is unknown.
+const longest = math.MaxInt32
+
 // Admission is Vocabulary for new campaigns: with it, values of solver parameters without any effect are an error.
 func (c Catalogue) Admission() manifest.Vocabulary {
 	v := c.Vocabulary()
@@ -58,8 +62,15 @@ func (c Catalogue) Admission() manifest.Vocabulary {
 		if err != nil {
 			return "", false // the name is checked elsewhere
 		}
+		settings, err := c.Methods.Resolve(method.Request{Method: name, Preset: preset, Task: task.Name, Values: task.Solver}, longest)
+		if err != nil {
+			return "", false // Settle reports it
+		}
 		info := m.Info()
-		return info.Idle(parameter, preset, task.Name, task.Solver), task.Solver[parameter] == info.Unset(parameter, preset, task.Name)
+		if reason = settings.Idle(info, parameter); reason != "" {
+			reason = fmt.Sprintf("has no effect on %s %s", task.Name, reason)
+		}
+		return reason, task.Solver[parameter] == info.Unset(parameter, preset, task.Name)
 	}
 	return v
 }

@@ -67,33 +67,6 @@ func (i Info) Unset(name, preset, task string) parameter.Value {
 	return p.Start()
 }
 
-// Idle returns why the value of a parameter has no effect with a preset's row for a task and the values of a campaign in its place, or "".
-func (i Info) Idle(name, preset, task string, values map[string]parameter.Value) string {
-	value := func(name string) (v, start parameter.Value) {
-		p, _ := i.Parameters.Find(name)
-		if v, ok := values[name]; ok {
-			return v, p.Start()
-		}
-		return i.Unset(name, preset, task), p.Start()
-	}
-	p, _ := i.Parameters.Find(name)
-	on := func(name string) bool { v, start := value(name); return v != start }
-	if len(p.For) > 0 && !slices.ContainsFunc(p.For, on) {
-		var defaults []string
-		for _, name := range p.For {
-			_, start := value(name)
-			defaults = append(defaults, fmt.Sprintf("%s: %v", name, start))
-		}
-		return fmt.Sprintf("has no effect on %s with %s; change %s, or leave %s out", task, strings.Join(defaults, " and "), strings.Join(p.For, " or "), name)
-	}
-	other, word, one := strings.Cut(p.Unless, "=")
-	_, has := i.Parameters.Find(other)
-	if v, start := value(other); has && v != start && (!one || v.Word == word) {
-		return fmt.Sprintf("has no effect on %s with %s: %v; set %[2]s: %[4]v, or leave %[5]s out", task, other, v, start, name)
-	}
-	return ""
-}
-
 // All returns the methods, those of Builtin for a nil set.
 func (s Set) All() Set {
 	if s == nil {

@@ -200,22 +200,22 @@ func TestIdle(t *testing.T) {
 		want                       string // "": it has an effect
 	}{
 		{"gamma0", "ddiff", "natural", operator.GaussianDeblur, values{"gamma0": number(20)},
-			"has no effect on gaussian_deblur with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
+			"with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
 		{"gamma0", "ddiff", "natural", "sensor", values{"gamma0": number(20)},
-			"has no effect on sensor with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
+			"with data_step: proximal; set data_step: gradient, or leave gamma0 out"},
 		{"gamma0", "ddiff", "natural", operator.GaussianDeblur, values{"data_step": word("gradient")}, ""},
 		{"gamma0", "ddiff", "natural", operator.HDR, nil, ""},
 		{"gamma0", "ddiff", "ffhq", operator.GaussianDeblur, nil, ""},
 		{"gamma0", "latent_ddiff", "ffhq", operator.GaussianDeblur, nil, ""},
 		{"gamma0", "latent_ddiff", "ffhq", operator.GaussianDeblur, values{"data_step": word("proximal")}, ""},
-		{"t_start", "ddiff", "ffhq", operator.Denoise, values{"start_noise": number(1)}, "has no effect on denoise with data_step: gradient; change data_step, or leave t_start out"},
+		{"t_start", "ddiff", "ffhq", operator.Denoise, values{"start_noise": number(1)}, "with data_step: gradient; change data_step, or leave t_start out"},
 		{"lambda", "ddiff", "natural", operator.GaussianDeblur, nil, ""},
-		{"lambda", "ddiff", "ffhq", operator.GaussianDeblur, nil, "has no effect on gaussian_deblur with data_step: gradient; change data_step, or leave lambda out"},
-		{"noise_std", "ddiff", "ffhq", operator.HDR, nil, "has no effect on hdr with recover: never and data_step: gradient; change recover or data_step, or leave noise_std out"},
+		{"lambda", "ddiff", "ffhq", operator.GaussianDeblur, nil, "with data_step: gradient; change data_step, or leave lambda out"},
+		{"noise_std", "ddiff", "ffhq", operator.HDR, nil, "with recover: never and data_step: gradient; change recover or data_step, or leave noise_std out"},
 		{"noise_std", "ddiff", "ffhq", operator.HDR, values{"recover": word("beyond_noise")}, ""},
-		{"t_start", "ddiff", "natural", operator.Denoise, nil, "has no effect on denoise with start_noise: 1; set start_noise: 0, or leave t_start out"},
+		{"t_start", "ddiff", "natural", operator.Denoise, nil, "with start_noise: 1; set start_noise: 0, or leave t_start out"},
 		{"t_start", "ddiff", "natural", operator.Denoise, values{"start_noise": number(0)}, ""},
-		{"t0", "ddiff", "natural", operator.GaussianDeblur, nil, "has no effect on gaussian_deblur with sigma_rule: none; set sigma_rule: ddpm, or leave t0 out"},
+		{"t0", "ddiff", "natural", operator.GaussianDeblur, nil, "with sigma_rule: none; set sigma_rule: ddpm, or leave t0 out"},
 		{"t0", "ddiff", "natural", operator.PhaseRetrieval, nil, ""},
 		{"zeta", "diffpir", "natural", operator.Denoise, nil, ""},
 	} {
@@ -223,7 +223,8 @@ func TestIdle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.Info().Idle(c.name, c.preset, c.task, c.values); got != c.want {
+		s := resolve(t, method.Request{Method: c.method, Preset: c.preset, Task: c.task, Values: c.values})
+		if got := s.Idle(m.Info(), c.name); got != c.want {
 			t.Errorf("%s of %s, %s, %s, %v: %q, want %q", c.name, c.method, c.preset, c.task, c.values, got, c.want)
 		}
 	}

@@ -116,6 +116,27 @@ func (s Settings) idle(p parameter.Parameter) bool {
 	return len(p.For) > 0 && !slices.ContainsFunc(p.For, func(name string) bool { return s.Value(name) != parameter.Value{} })
 }
 
+// Idle returns why a parameter of the method m has no effect with these settings, or "".
+func (s Settings) Idle(m Info, name string) string {
+	start := func(name string) parameter.Value {
+		p, _ := m.Parameters.Find(name)
+		return p.Start()
+	}
+	p, _ := m.Parameters.Find(name)
+	if s.idle(p) {
+		var defaults []string
+		for _, other := range p.For {
+			defaults = append(defaults, fmt.Sprintf("%s: %v", other, start(other)))
+		}
+		return fmt.Sprintf("with %s; change %s, or leave %s out", strings.Join(defaults, " and "), strings.Join(p.For, " or "), name)
+	}
+	other, word, one := strings.Cut(p.Unless, "=")
+	if v := s.Value(other); v != (parameter.Value{}) && (!one || v.Word == word) {
+		return fmt.Sprintf("with %s: %v; set %[1]s: %[3]v, or leave %[4]s out", other, v, start(other), name)
+	}
+	return ""
+}
+
 // Check tests that the settings are complete and valid for a method and a schedule of total time indices. The error
 // wraps ErrSetting and names the setting.
 func (s Settings) Check(m Info, total int) error {

@@ -43,7 +43,8 @@ type Parameter struct {
 	Added bool
 	// For names added parameters, before this one, without any of which this one has no effect: settings then leave it out.
 	For []string
-	// Unless, "NAME=WORD" or "NAME", names a parameter: with that value, or with any but its default, this one has no effect. Settings keep it.
+	// Unless, "NAME=WORD" or "NAME" of an added parameter, rules this one out: it has no effect with that value, or with any but the default.
+	// Settings keep it.
 	Unless string
 	// Off documents the effect of the word [None] in a few words. Empty: the word is not accepted.
 	Off string

@@ -60,10 +60,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 			rows = append(slices.Clone(infos), catalogue.Task{Name: method.OtherTasks, Presets: map[string]method.Settings{name: s}})
 		}
 		for _, t := range rows {
-			s, values := t.Presets[name], map[string]parameter.Value{}
-			for _, v := range s.Values {
-				values[v.Name] = v.Value
-			}
+			s := t.Presets[name]
 			fmt.Fprintf(w, "%s\t%s\t%d", name, t.Name, s.Steps)
 			for _, p := range columns {
 				v := s.Value(p.Name)
@@ -73,7 +70,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 				if p.Off != "" && v == parameter.Number(float64(total-1)) {
 					v = parameter.Word(parameter.None)
 				}
-				if first.Idle(p.Name, name, t.Name, values) != "" {
+				if s.Idle(first, p.Name) != "" {
 					v = parameter.Word("-")
 				}
 				fmt.Fprintf(w, "\t%v", v)
