@@ -17,12 +17,17 @@ import (
 //	(JᵀJ + ρ)·d = Jᵀ·(y − A(v))
 //
 // by iterations of conjugate gradients that begin with d = 0. J is the Jacobian of A at v: A itself if it is linear, else this is a step of
-// Gauss and Newton. limit is that of [Builder.PullBack].
+// Gauss and Newton, and x is clipped to the range of images: where J is small, the step would leave it and the next ones diverge.
+// limit is that of [Builder.PullBack].
 func (b *Builder) Proximal(v, rho onnx.Value, iterations int, limit float64) (d, norm onnx.Value) {
 	if svd, ok := b.decomposed(); ok {
 		return svd.Proximal(v, rho)
 	}
-	return b.conjugateGradients(v, rho, iterations, float32(limit))
+	d, norm = b.conjugateGradients(v, rho, iterations, float32(limit))
+	if !b.run.Operator.Definition().Linear {
+		d = b.Minus(b.Clip(b.Add(v, d), -1, 1), v)
+	}
+	return d, norm
 }
 
 // Proximal is [Builder.Proximal] by the singular value decomposition A = U·S·Vᵀ, which is exact:

@@ -52,3 +52,23 @@ func TestProximalStep(t *testing.T) {
 		t.Errorf("one iteration differs by %.2g from the decomposition, too little for this test", d)
 	}
 }
+
+// TestProximalStepInRange: steps of Gauss and Newton do not diverge where a nonlinear operator has hardly any noise.
+func TestProximalStepInRange(t *testing.T) {
+	t.Parallel()
+	const sigma = 0.005
+	op, err := operator.Builtin().New(operator.NonlinearDeblur, nil, small)
+	must(t, err)
+	probs := problems(t, op, 6, sigma)
+	settings := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Sigma: new(sigma), Steps: 20,
+		Values: map[string]parameter.Value{"cg_steps": parameter.Number(5)}})
+	for i, got := range solve(t, newSolver(t, bundled(t), op, settings, len(probs), 0), probs) {
+		var square float64
+		for k, truth := range scene(op.Image, i) {
+			square += math.Pow(float64(got.X[k]-truth), 2)
+		}
+		if rms := math.Sqrt(square / float64(len(got.X))); !(rms < 0.1) { // 0.53 in scene 4 without the clip
+			t.Errorf("scene %d: root mean square error %.3f", i, rms)
+		}
+	}
+}
