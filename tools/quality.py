@@ -4,7 +4,7 @@
     python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR] [--no-bm3d] [flags of ddiff run]
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff at most 100 evaluations of the network per image,
-the others 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations.
+the others 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
 Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff is ahead of
 the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has the
 highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes zero, and
@@ -63,10 +63,13 @@ def fetch(folder: Path) -> None:
 
 
 def cells(rows: list[Row]) -> dict[Cell, dict[str, dict[str, Row]]]:
-    """The rows by cell, method and image."""
-    out: dict[Cell, dict[str, dict[str, Row]]] = defaultdict(lambda: defaultdict(dict))
+    """The rows by cell, method and image, with the mean PSNR of the runs."""
+    runs: dict[tuple[Cell, str, str], list[Row]] = defaultdict(list)
     for r in rows:
-        out[r["task"], r["params"], r["sigma"]][r["method"]][r["image"]] = r
+        runs[(r["task"], r["params"], r["sigma"]), r["method"], r["image"]].append(r)
+    out: dict[Cell, dict[str, dict[str, Row]]] = defaultdict(lambda: defaultdict(dict))
+    for (cell, method, image), of in runs.items():
+        out[cell][method][image] = of[0] | {"psnr": str(np.mean([float(r["psnr"]) for r in of]))}
     return out
 
 
