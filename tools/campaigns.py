@@ -12,6 +12,7 @@ import numpy as np
 
 REPO = Path(__file__).resolve().parents[1]
 INCOMPLETE = 3  # the exit code of a run with failed or dead items
+WIDEST_TIE = 0.3  # dB: a longer interval leaves open which method is better
 
 
 def run(program: Path, *args: str) -> bool:
@@ -38,9 +39,15 @@ def table(text: str) -> list[dict[str, str]]:
 
 
 def mean(x: list[float]) -> tuple[float, float]:
-    """The mean and half its 95 % interval (Student's t), 0 for one value."""
+    """The mean and half its 95 % interval (Student's t), infinite for one value."""
     if len(x) < 2:
-        return float(np.mean(x)), 0.0
+        return float(np.mean(x)), float("inf")
     from scipy import stats  # only here: the check of a device needs campaigns, and no statistics
 
     return float(np.mean(x)), float(stats.t.ppf(0.975, len(x) - 1) * stats.sem(x))
+
+
+def best_or_tied(ahead: float, half: float) -> bool:
+    """Whether a method is best or tied that is ahead of the best other one by a mean difference with half its interval: it has the higher mean,
+    or the interval contains zero and is shorter than WIDEST_TIE."""
+    return ahead >= 0 or (ahead + half >= 0 and 2 * half < WIDEST_TIE)

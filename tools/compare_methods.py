@@ -9,7 +9,7 @@ counts the campaign at equal cost:
     methods=N tasks=N ddiff_best_or_tied=N failed=N
 
 ddiff is best or tied in a task if its mean PSNR is the highest, or the 95 % interval of its paired difference to the highest (Student's
-t) contains zero. An image that a method failed to restore is left out of its task for all methods, a method other than ddiff that
+t) contains zero and is shorter than 0.3 dB. An image that a method failed to restore is left out of its task for all methods, a method other than ddiff that
 restored none is left out itself. Failed items end the command with exit code 1.
 """
 
@@ -50,7 +50,7 @@ def best_or_tied(rows: Rows) -> tuple[int, int, int]:
                 raise ValueError(f"{task}: {method} and ddiff have not restored the same images")
         best = max(methods.values(), key=lambda images: np.mean(list(images.values())))
         ahead, half = campaigns.mean([v - ours[image] for image, v in best.items()])
-        good += ahead <= half
+        good += campaigns.best_or_tied(-ahead, half)
     return len({r["method"] for r in rows}), len(psnr), good
 
 

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"errors"
 	"math"
 
 	"ddiff/restore/onnx"
@@ -17,17 +18,12 @@ import (
 //	(JᵀJ + ρ)·d = Jᵀ·(y − A(v))
 //
 // by iterations of conjugate gradients that begin with d = 0. J is the Jacobian of A at v: A itself if it is linear, else this is a step of
-// Gauss and Newton, and x is clipped to the range of images: where J is small, the step would leave it and the next ones diverge.
-// limit is that of [Builder.PullBack].
+// Gauss and Newton. limit is that of [Builder.PullBack].
 func (b *Builder) Proximal(v, rho onnx.Value, iterations int, limit float64) (d, norm onnx.Value) {
 	if svd, ok := b.decomposed(); ok {
 		return svd.Proximal(v, rho)
 	}
-	d, norm = b.conjugateGradients(v, rho, iterations, float32(limit))
-	if !b.run.Operator.Definition().Linear {
-		d = b.Minus(b.Clip(b.Add(v, d), -1, 1), v)
-	}
-	return d, norm
+	return b.conjugateGradients(v, rho, iterations, float32(limit))
 }
 
 // Proximal is [Builder.Proximal] by the singular value decomposition A = U·S·Vᵀ, which is exact:
@@ -39,14 +35,15 @@ func (s SVD) Proximal(v, rho onnx.Value) (d, norm onnx.Value) {
 	return s.V(s.b.Mul(s.Ut(r), factor)), s.b.Norm(r)
 }
 
-// probe is the root mean square change of the images with which [jacobian.along] differentiates: large beside the rounding of float32,
-// small beside the range of images.
+// probe is the root mean square change of the images for a difference of A: large beside the rounding of float32, small beside the range
+// of images.
 const probe = 0.01
 
 func (b *Builder) conjugateGradients(v, rho onnx.Value, iterations int, limit float32) (d, norm onnx.Value) {
 	at, r := b.residual(v)
 	j := jacobian{b: b, v: v, at: at, r: r, limit: limit}
-	g := j.back(r)
+	j.pulled = j.back(r)
+	g := j.pulled
 	d = b.Mul(v, b.Scalar(0))
 	p, square := g, b.dot(g, g)
 	for i := range iterations {
@@ -73,6 +70,8 @@ type jacobian struct {
 	at    operator.Applied
 	r     onnx.Value
 	limit float32 // see [Builder.PullBack]
+	// pulled is Jᵀ·r.
+	pulled onnx.Value
 }
 
 // back returns Jᵀ·w of weights in the shape of y.
@@ -85,7 +84,8 @@ func (j jacobian) back(w onnx.Value) onnx.Value {
 	return built(j.at.Gradient(seed))
 }
 
-// along returns J·p of images p, for a nonlinear operator by a difference of length [probe].
+// along returns J·p of images p. Of a nonlinear operator it is the derivative of Jᵀ·w in w, which is exact: conjugate gradients need a J and a Jᵀ
+// that fit.
 func (j jacobian) along(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	b.spend(Cost{Operator: 1})
@@ -96,6 +96,16 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 	case j.limit > 0 && op.Saturates():
 		return built(j.at.Recover(p, j.r, j.limit)) // J is diagonal
 	}
+	out, err := b.Graph.Gradient(j.pulled, j.r, p)
+	if errors.Is(err, onnx.ErrNoGradient) { // in the adjoint of an operator file
+		return j.difference(p)
+	}
+	return built(out, err)
+}
+
+// difference approximates J·p by a difference of length [probe].
+func (j jacobian) difference(p onnx.Value) onnx.Value {
+	b, op := j.b, j.b.run.Operator
 	length := b.Max(b.Norm(p), b.Scalar(tiny))
 	step := b.Scalar(float32(probe * math.Sqrt(float64(op.Image.Size()))))
 	moved := built(op.Apply(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.Mask))

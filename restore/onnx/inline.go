@@ -10,7 +10,7 @@ import (
 )
 
 // Inline copies the model's graph into g. inputs are g's values for the model's inputs; outputs are the requested outputs
-// with their dimensions. Copies of one model in g and the graphs around it share their weights. Gradient differentiates
+// with their dimensions, nil if they do not matter. Copies of one model in g and the graphs around it share their weights. Gradient differentiates
 // inlined nodes like built ones. Errors wrap ErrModel, for example if the operator sets of model and g differ.
 func (g *Graph) Inline(m *modelfile.Model, inputs map[string]Value, outputs map[string][]int) (map[string]Value, error) {
 	if g.half {
@@ -25,7 +25,9 @@ func (g *Graph) Inline(m *modelfile.Model, inputs map[string]Value, outputs map[
 		if dims, ok := outputs[p.Name]; ok {
 			v := Value{Name: r.name(p.Name), DType: p.DType, Dims: dims}
 			out[p.Name] = v
-			g.facts.Claim(v)
+			if dims != nil {
+				g.facts.Claim(v)
+			}
 		}
 	}
 	for name := range outputs {

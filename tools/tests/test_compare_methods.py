@@ -53,10 +53,11 @@ def test_best_or_tied() -> None:
     rows = []
     for image, noise in enumerate([-1, 0, 1]):
         level = 20 + 5 * image
-        for task, method, psnr in (("best", "ddiff", 1), ("best", "dps", 0), ("tied", "ddiff", 0), ("tied", "dps", 0.1 + noise),
-                                   ("tied", "daps", -3), ("behind", "ddiff", 0), ("behind", "dps", 1 + 0.01 * noise), ("behind", "daps", -3)):
+        for task, method, psnr in (("best", "ddiff", 1), ("best", "dps", 0), ("tied", "ddiff", 0), ("tied", "dps", 0.02 + 0.02 * noise),
+                                   ("tied", "daps", -3), ("behind", "ddiff", 0), ("behind", "dps", 1 + 0.01 * noise), ("behind", "daps", -3),
+                                   ("open", "ddiff", 0), ("open", "dps", 0.1 + noise), ("open", "daps", -3)):
             rows.append(row(task, method, str(image), psnr=str(level + psnr)))
-    assert compare_methods.best_or_tied(rows) == (3, 3, 2)
+    assert compare_methods.best_or_tied(rows) == (3, 4, 2)
     with pytest.raises(ValueError, match="two results"):
         compare_methods.best_or_tied([*rows, rows[0]])
     with pytest.raises(ValueError, match="the same images"):

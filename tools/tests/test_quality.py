@@ -30,11 +30,11 @@ def test_rotated(tmp_path: Path) -> None:
         (tmp_path / "items" / item).mkdir(parents=True)
         Image.fromarray(truth).save(tmp_path / "items" / item / "truth.png")
         Image.fromarray(restored).save(tmp_path / "items" / item / "restored.png")
-    rows = [{"item": item, "task": "phase_retrieval", "outcome": "done", "psnr": "7"} for item in ("upright", "turned", "other")]
-    rows += [{"item": "turned", "task": "denoise", "outcome": "done", "psnr": "7"}, {"item": "none", "task": "phase_retrieval", "outcome": "failed", "psnr": ""}]
+    rows = [{"item": item, "task": "phase_retrieval", "psnr": "7"} for item in ("upright", "turned", "other")]
+    rows.append({"item": "turned", "task": "denoise", "psnr": "7"})
     scores = [r["psnr"] for r in quality.rotated(rows, tmp_path)]
     assert float(scores[0]) == 7 and float(scores[1]) > 100 and 7 < float(scores[2]) < 20
-    assert scores[3:] == ["7", ""]
+    assert scores[3:] == ["7"]
 
 
 def test_counts() -> None:
@@ -44,7 +44,7 @@ def test_counts() -> None:
         for method, scores in methods.items():
             for image, score in enumerate(scores):
                 for run in (-1, 1):  # two runs, whose mean counts
-                    rows.append({"task": task, "params": "", "sigma": "0.05", "method": method, "image": str(image), "outcome": "done",
+                    rows.append({"task": task, "params": "", "sigma": "0.05", "method": method, "image": str(image), "run": str(run),
                                  "psnr": str(score + run), "baseline_psnr": baseline})
 
     cell("best", "20", ddiff=[21, 22, 23], diffpir=[20, 21, 22])
@@ -53,4 +53,6 @@ def test_counts() -> None:
     cell("behind", "", ddiff=[21, 22, 23], diffpir=[20, 20, 20], ddrm=[21.5, 22.5, 23.5])
     sure, last = quality.report(rows, 0.123).splitlines()[-2:]
     assert sure == "Beyond its interval ddiff is ahead in 1 cells and behind in 1."
+    with pytest.raises(ValueError, match="behind  0.05, diffpir, 0: several settings"):
+        quality.report(rows + rows[-12:], 0)
     assert last == "cells=4 ddiff_best_or_tied=2 worst_behind_db=0.50 restore_better_than_input=5 of=6 vs_bm3d_db=0.12"
