@@ -25,8 +25,10 @@ const (
 	flatContrast = 0.02
 	// largestExcess is the largest stated noise level of a picture over the estimated one. Denoising with 2.5 times the noise loses details.
 	largestExcess = 2
-	// smallSigma is a noise level of 2.5 of 255 levels, with which a picture without noise loses little.
-	smallSigma = 0.02
+	// smallSigma is a noise level of 2.5 of 255 levels, which is usual for a picture with hardly any noise. Denoising, which takes away nothing but noise,
+	// loses up to 13 dB with it there, so that its limit is smallDenoise.
+	smallSigma   = 0.02
+	smallDenoise = 0.005
 	// weakest is the largest singular value, in noise levels and at most strongest, of the coefficients in which a blurred measurement is noise: fine
 	// details of photographs have an amplitude below 0.1. largestSignal bounds their mean square over the variance of the noise, and fewestWeak their number.
 	weakest       = 2.5
@@ -132,8 +134,12 @@ func (j *Job) warnSigma() *manifest.Warning {
 	if j.Op.Task == operator.Demosaic {
 		y = y.Mosaic()
 	}
+	least := smallSigma
+	if j.Op.Task == operator.Denoise {
+		least = smallDenoise
+	}
 	found, err := noiselevel.Estimate(y)
-	if err != nil || j.Item.Sigma <= max(largestExcess*found, smallSigma) {
+	if err != nil || j.Item.Sigma <= max(largestExcess*found, least) {
 		return nil
 	}
 	return &manifest.Warning{

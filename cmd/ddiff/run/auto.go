@@ -136,6 +136,9 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, ownKernel
 			break
 		}
 	}
+	if t.Steps > 0 || len(t.Solver) > 0 {
+		reason = "no measurement covers settings of your own"
+	}
 	settings := found.settings
 	if t.Runs > 1 && method == "ddiff" && (found.runs == "noise" || len(all) == 0) {
 		settings = severalRuns

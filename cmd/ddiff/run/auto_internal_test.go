@@ -97,6 +97,17 @@ func TestAutoReasons(t *testing.T) {
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.5 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("sigma outside: %q", task.Choice)
 	}
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.01205 }, "denoise"); !strings.Contains(task.Choice, "as measured") {
+		t.Errorf("sigma between two regions: %q", task.Choice)
+	}
+	for name, change := range map[string]func(s *manifest.Spec, task *manifest.TaskSpec){
+		"steps":  func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Steps = 3 },
+		"solver": func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Solver = manifest.Values{"lambda": {Number: 1000}} },
+	} {
+		if _, task := auto(t, change, "denoise"); !strings.Contains(task.Choice, "no measurement covers settings of your own") {
+			t.Errorf("%s of a person: %q", name, task.Choice)
+		}
+	}
 	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"factor": 8} }, "super_resolution"); !strings.HasSuffix(task.Choice, "; at 64×64 the enlarged picture was better on 3 of 8 photographs") {
 		t.Errorf("where a classical method may be better: %q", task.Choice)
 	}
