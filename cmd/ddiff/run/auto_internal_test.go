@@ -101,8 +101,10 @@ func TestAutoReasons(t *testing.T) {
 		t.Errorf("sigma between two regions: %q", task.Choice)
 	}
 	for name, change := range map[string]func(s *manifest.Spec, task *manifest.TaskSpec){
-		"steps":  func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Steps = 3 },
-		"solver": func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Solver = manifest.Values{"lambda": {Number: 1000}} },
+		"steps": func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Steps = 3 },
+		"solver": func(_ *manifest.Spec, task *manifest.TaskSpec) {
+			task.Solver = manifest.Values{"lambda": {Number: 1000}}
+		},
 	} {
 		if _, task := auto(t, change, "denoise"); !strings.Contains(task.Choice, "no measurement covers settings of your own") {
 			t.Errorf("%s of a person: %q", name, task.Choice)
