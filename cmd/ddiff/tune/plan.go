@@ -201,7 +201,7 @@ func (t *tuningPlan) start(seed uint64) error {
 		return cli.Usage(errors.New("tune: no item of the campaign can be restored; see: ddiff run --dry-run"))
 	case !choice:
 		return cli.Usage(errors.New("tune: there is one setting for each problem and method, and so nothing to choose; " +
-			"give lists, as in --set gamma0=5,10,20"))
+			"give lists, as in --set lambda=1,2,4"))
 	}
 	return nil
 }
