@@ -274,7 +274,7 @@ func TestTuneRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for want, args := range map[string][]string{
 		"1 images to tune and 0 to test, of 1 different images":                             {one, "--task", "hdr", "--set", "gamma0=1,2", "--split-seed", "2"},
-		"nothing to choose; give lists, as in --set lambda=1,2,4":                         {two, "--task", "hdr", "--test-images", "coffee"},
+		"nothing to choose; give lists, as in --set lambda=1,2,4":                           {two, "--task", "hdr", "--test-images", "coffee"},
 		`the pattern "tea" matches no image; the dataset has "chelsea", "coffee", "rocket"`: {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "tea"},
 		`image "coffee" matches "c*" of tune and "coffee" of test`:                          {two, "--task", "hdr", "--set", "gamma0=1,2", "--test-images", "coffee", "--tune-images", "c*"},
 		"--folds: excludes a share":                                                         {two, "--task", "hdr", "--set", "gamma0=1,2", "--folds", "2", "--tune", "0.5"},
