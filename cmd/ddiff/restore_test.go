@@ -163,7 +163,7 @@ func TestRestoreRuns(t *testing.T) {
 	e = ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--runs", "2", "--method", "ddiff", "--out", filepath.Join(dir, "into"))
 	wantCode(t, e, 0)
 	wantMessage(t, e, "all runs are equal: the settings draw no noise")
-	wantMessage(t, ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--prior", "bundled", "--out", filepath.Join(dir, "prior")), "method: ddiff, as measured")
+	wantMessage(t, ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--prior", "bundled", "--out", filepath.Join(dir, "prior")), "method: ddiff, no measurement covers settings of your own")
 	wantCode(t, ddiff(t, "restore", small, "--task", "denoise", "--method", "auto,ddiff"), 2)
 }
 
