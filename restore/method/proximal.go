@@ -89,12 +89,9 @@ func (j jacobian) back(w onnx.Value) onnx.Value {
 func (j jacobian) along(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	b.spend(Cost{Operator: 1})
-	switch {
-	case op.Definition().Linear:
+	if op.Definition().Linear {
 		a := built(op.Apply(b.Graph, p, b.in.Mask))
 		return op.Weighted(b.Graph, a.Y, b.in.Mask)
-	case j.limit > 0 && op.Saturates():
-		return built(j.at.Recover(p, j.r, j.limit)) // J is diagonal
 	}
 	out, err := b.Graph.Gradient(j.pulled, j.r, p)
 	if errors.Is(err, onnx.ErrNoGradient) { // in the adjoint of an operator file

@@ -118,9 +118,6 @@ func (a Applied) Recover(seed, r onnx.Value, limit float32) (onnx.Value, error) 
 	return a.recover(seed, r, limit), nil
 }
 
-// Saturates reports whether the operator has [Expression.Recover]. Its Jacobian is then diagonal.
-func (o *Operator) Saturates() bool { return o.expression.Recover != nil }
-
 // Apply builds A(x) for a batch x [N, C, H, W]; draws is the batch of encoded draws. It returns ErrFile for an operator file
 // that g cannot contain.
 func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
