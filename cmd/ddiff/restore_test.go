@@ -2,9 +2,14 @@ package main_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"image/color"
 	"image/png"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,6 +106,7 @@ func TestRestoreSeveral(t *testing.T) {
 	e := ddiff(t, "restore", dir, "--task", "hdr", "--steps", "3", "--threads", "1", "--set", "sigma=0.02,0.05", "--out", into)
 	wantCode(t, e, 0)
 	wantMessage(t, e, "skipped files, neither pictures nor .npy: 1")
+	wantMessage(t, e, "warning: "+filepath.Join(into, "a.npy.sigma=0.02.restored.png")+": 3 steps, the preset natural has 150")
 	entries, err := os.ReadDir(into)
 	must(t, err)
 	var names []string
@@ -165,6 +171,36 @@ func TestRestoreRuns(t *testing.T) {
 	wantMessage(t, e, "all runs are equal: the settings draw no noise")
 	wantMessage(t, ddiff(t, "restore", small, "--task", "denoise", "--steps", "3", "--threads", "1", "--prior", "bundled", "--out", filepath.Join(dir, "prior")), "method: ddiff, no measurement covers settings of your own")
 	wantCode(t, ddiff(t, "restore", small, "--task", "denoise", "--method", "auto,ddiff"), 2)
+}
+
+// TestRestorePhaseRuns: the runs of phase retrieval are rotated at random, so that the one with the smallest residual stands in place of their mean.
+func TestRestorePhaseRuns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	truth, simulated, out := filepath.Join(dir, "truth.png"), filepath.Join(dir, "simulated"), filepath.Join(dir, "out")
+	write(t, truth, grey(16))
+	wantCode(t, ddiff(t, "run", truth, "--task", "phase_retrieval", "--size", "16", "--steps", "2", "--threads", "1", "--out", simulated), 0)
+	y := filepath.Join(dir, "y.npy")
+	for id := range wantItems(t, simulated, 1) {
+		write(t, y, read(t, filepath.Join(simulated, manifest.ItemKey(id, manifest.FileData))))
+	}
+	e := ddiff(t, "restore", y, "--task", "phase_retrieval", "--steps", "2", "--threads", "1", "--runs", "3", "--results", out)
+	wantCode(t, e, 0)
+	runs := slices.Collect(maps.Values(wantItems(t, out, 3)))
+	best := slices.MinFunc(runs, func(a, b manifest.Result) int { return cmp.Compare(*a.Metrics.Residual, *b.Metrics.Residual) })
+	pixels := func(name string) []float32 {
+		img, err := raster.Decode(read(t, filepath.Join(dir, "y."+name+".restored.png")))
+		must(t, err)
+		return img.Pix
+	}
+	if chosen := pixels("chosen"); !slices.Equal(chosen, pixels(fmt.Sprintf("run%d", best.Item.Run))) || slices.Equal(chosen, pixels(fmt.Sprintf("run%d", (best.Item.Run+1)%3))) {
+		t.Errorf("%v\nthe chosen picture is not that of run %d alone", e, best.Item.Run)
+	}
+	for _, name := range []string{"mean", "deviation"} {
+		if _, err := os.Stat(filepath.Join(dir, "y."+name+".restored.png")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s of rotated runs: %v", name, err)
+		}
+	}
 }
 
 // TestRestoreSeveralAgain: the names of several restorations have the varying settings only, also for pictures of different sizes, and

@@ -41,12 +41,12 @@ func TestResidualWithPhotons(t *testing.T) {
 		if ratio := *m.Residual/variance + 1; math.Abs(ratio-1) > 5*tk.noise().Spread(y) {
 			t.Errorf("%g photons: the true image has the ratio %g, want 1 ± %g", photons, ratio, tk.noise().Spread(y))
 		}
-		if w := tk.warnResidual(m); w != nil {
+		if w := tk.warnResidual(m, math.NaN()); w != nil {
 			t.Errorf("%g photons: the true image has the warning %s", photons, w.Text)
 		}
 		for cause, ratio := range map[string]float64{"does not explain": 3, "fits the noise": 0.01} {
 			residual := (ratio - 1) * variance
-			w := tk.warnResidual(manifest.Metrics{Residual: &residual})
+			w := tk.warnResidual(manifest.Metrics{Residual: &residual}, math.NaN())
 			if w == nil || !strings.Contains(w.Text, cause) || strings.Contains(w.Text, "variance of the noise") != (photons > 0) ||
 				strings.Contains(w.Text, "photons are too few") != (photons > 0 && ratio < 1) || strings.Contains(w.Text, "sigma is too large") != (photons == 0 && ratio < 1) {
 				t.Errorf("%g photons, ratio %g: %+v", photons, ratio, w)

@@ -24,9 +24,11 @@ const (
 	flatShare    = 0.2
 	flatContrast = 0.02
 	// largestExcess is the largest stated noise level of a picture over the estimated one. Denoising with 2.5 times the noise loses details.
+	// largestLack is the largest estimated one over the stated one: estimates from smallSigma on are at most 1.3 times the true level.
 	largestExcess = 2
-	// smallSigma is a noise level of 2.5 of 255 levels, which is usual for a picture with hardly any noise. Denoising, which takes away nothing but noise,
-	// loses up to 13 dB with it there, so that its limit is smallDenoise.
+	largestLack   = 1.5
+	// smallSigma is a noise level of 2.5 of 255 levels, which is usual for a picture with hardly any noise. Where sigma is not larger, a restoration that fits
+	// all of the noise is no worse for it. Denoising, which takes away nothing but noise, loses up to 13 dB with it there, so that its limit is smallDenoise.
 	smallSigma   = 0.02
 	smallDenoise = 0.005
 	// weakest is the largest singular value, in noise levels and at most strongest, of the coefficients in which a blurred measurement is noise: fine
@@ -48,7 +50,8 @@ const (
 
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
-	for _, w := range []*manifest.Warning{j.warnResidual(m), warnWorse(m), j.warnQuality(m), j.warnSigma(), j.warnOperator(), j.warnFlat(), j.warnClipped()} {
+	found := j.estimate()
+	for _, w := range []*manifest.Warning{j.warnResidual(m, found), warnWorse(m), j.warnQuality(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -74,8 +77,9 @@ func (j *Job) warn(code, text string) {
 }
 
 // warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
-// the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0.
-func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
+// the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0. A small residual is sound where little noise is stated, or
+// where the noise found in the picture is that stated.
+func (j *Job) warnResidual(m manifest.Metrics, found float64) *manifest.Warning {
 	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
 	variance, name := j.noise().Variance(seen), "sigma²"
 	if m.Residual == nil || variance == 0 {
@@ -89,12 +93,12 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
-	case !j.Op.Coloured && ratio < smallestMisfit-spreads*spread:
+	case !j.Op.Coloured && variance > smallSigma*smallSigma && !(largestExcess*found >= j.Item.Sigma) && ratio < smallestMisfit-spreads*spread:
 		cause = "the restored image fits the noise, or sigma is too large"
 		if j.Item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"
 		}
-		if j.estimable() {
+		if !math.IsNaN(found) {
 			cause += "; give a smaller sigma, or auto"
 		}
 	default:
@@ -106,22 +110,11 @@ func (j *Job) warnResidual(m manifest.Metrics) *manifest.Warning {
 	}
 }
 
-// estimable reports whether the noise level was stated and could be estimated: the noise is white and in a stored picture, not compressed with loss.
-func (j *Job) estimable() bool {
-	return j.Item.Measurement != nil && !j.Item.SigmaEstimated && j.Item.Photons == 0 && !j.lossy && !j.Op.NotPicture && !j.Op.Coloured && j.Op.Own == nil
-}
-
-// warnSigma compares the stated noise level with that of the picture. A picture that is too small for an estimate has no warning. The
-// estimate in a file with lossy compression is too low.
-func (j *Job) warnSigma() *manifest.Warning {
-	if j.lossy && j.Item.SigmaEstimated {
-		return &manifest.Warning{
-			Code: manifest.WarnSigma,
-			Text: fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg for JPEG", j.Item.Sigma),
-		}
-	}
-	if !j.estimable() {
-		return nil
+// estimate returns the noise level found in a stored picture whose level was stated; NaN where there is no estimate: the noise is not white, the file is
+// compressed with loss, or the picture too small.
+func (j *Job) estimate() float64 {
+	if j.Item.Measurement == nil || j.Item.SigmaEstimated || j.Item.Photons > 0 || j.lossy || j.Op.NotPicture || j.Op.Coloured || j.Op.Own != nil {
+		return math.NaN()
 	}
 	dims := j.Op.Measurement
 	y := noiselevel.Picture{Channels: dims[0], Height: dims[1], Width: dims[2], Pix: j.Problem.Y}
@@ -134,18 +127,27 @@ func (j *Job) warnSigma() *manifest.Warning {
 	if j.Op.Task == operator.Demosaic {
 		y = y.Mosaic()
 	}
-	least := smallSigma
-	if j.Op.Task == operator.Denoise {
-		least = smallDenoise
-	}
 	found, err := noiselevel.Estimate(y)
-	if err != nil || j.Item.Sigma <= max(largestExcess*found, least) {
+	if err != nil {
+		return math.NaN()
+	}
+	return found
+}
+
+// warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression is too low.
+func (j *Job) warnSigma(found float64) *manifest.Warning {
+	text := ""
+	switch sigma := j.Item.Sigma; {
+	case j.lossy && j.Item.SigmaEstimated:
+		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg for JPEG", sigma)
+	case sigma > largestExcess*found && (sigma > smallSigma || sigma > smallDenoise && j.Op.Task == operator.Denoise):
+		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", sigma, found)
+	case found > largestLack*sigma && found > smallSigma:
+		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g, or fine texture: noise may remain; give a larger sigma, or auto", sigma, found)
+	default:
 		return nil
 	}
-	return &manifest.Warning{
-		Code: manifest.WarnSigma,
-		Text: fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", j.Item.Sigma, found),
-	}
+	return &manifest.Warning{Code: manifest.WarnSigma, Text: text}
 }
 
 // level is the difference of neighbouring values of a picture.
@@ -218,7 +220,7 @@ func (j *Job) warnFlat() *manifest.Warning {
 	img := j.Restored()
 	found := metric.Contrast(img.Pix, img.Channels)
 	base := j.Op.Baseline(j.Problem.Y)
-	if base == nil {
+	if base == nil || j.Op.Own != nil { // whose y may have another scale
 		if found >= flatContrast {
 			return nil
 		}

@@ -98,6 +98,21 @@ func TestFlatWithoutPicture(t *testing.T) {
 	}
 }
 
+// TestFlatOfOwnOperator: the measurement of an operator file may have another scale than the image.
+func TestFlatOfOwnOperator(t *testing.T) {
+	t.Parallel()
+	tk := shaped(t, operator.Denoise, 16, 16)
+	tk.Op.Own = &operator.File{}
+	tk.Problem.Y, tk.solution.X = make([]float32, tk.Op.MeasurementSize()), make([]float32, tk.Op.Image.Size())
+	for i := range tk.solution.X {
+		tk.solution.X[i] = 0.3 * float32(1-2*(i%2))
+		tk.Problem.Y[i] = 100 * tk.solution.X[i]
+	}
+	if w := tk.warnFlat(); w != nil {
+		t.Errorf("a restoration with contrast: %+v", w)
+	}
+}
+
 // TestResidualOfJPEG: an image that fits a JPEG file without any residual is sound, one beyond the noise is not.
 func TestResidualOfJPEG(t *testing.T) {
 	t.Parallel()
@@ -106,7 +121,7 @@ func TestResidualOfJPEG(t *testing.T) {
 		tk.Item.Sigma, tk.Problem.Y = 0.05, make([]float32, tk.Op.MeasurementSize())
 		residual := (ratio - 1) * tk.Item.Sigma * tk.Item.Sigma
 		got := ""
-		if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w != nil {
+		if w := tk.warnResidual(manifest.Metrics{Residual: &residual}, math.NaN()); w != nil {
 			got = w.Code
 		}
 		if got != want {
@@ -228,17 +243,53 @@ func TestSigmaAboveNoise(t *testing.T) {
 		if c.change != nil {
 			c.change(tk)
 		}
-		w := tk.warnSigma()
+		w := tk.warnSigma(tk.estimate())
 		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, "sigma is 0.05, the noise of the picture is about 0.0") &&
 			!strings.Contains(w.Text, "sigma is 0.02, the noise of the picture is about 0:")) {
 			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
 		}
 	}
-	tk := shaped(t, operator.Denoise, side, side)
-	tk.Item.Sigma, tk.Problem.Y = level, make([]float32, tk.Op.MeasurementSize())
-	residual := -0.95 * level * level
-	if w := tk.warnResidual(manifest.Metrics{Residual: &residual}); w == nil || !strings.HasSuffix(w.Text, "or sigma is too large; give a smaller sigma, or auto") {
-		t.Errorf("residual of a stored picture: %+v", w)
+}
+
+// TestSigmaTooSmall: a picture with more noise than is stated has a warning, where the estimate is sure.
+func TestSigmaTooSmall(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		level, sigma float64
+		want         bool
+	}{
+		{0.05, 0.05, false}, {0.05, 0.04, false}, {0.05, 0.03, true}, {0.2, 0.05, true}, {0.015, 0.005, false}, {0.03, 0, true},
+	} {
+		tk := shaped(t, operator.Denoise, 64, 64)
+		tk.Item.Sigma, tk.Problem.Y = c.sigma, make([]float32, tk.Op.MeasurementSize())
+		noise.Normal(tk.Problem.Y, noise.Key{3}, noise.Operator, 0, c.level)
+		w := tk.warnSigma(tk.estimate())
+		if (w != nil) != c.want || w != nil && !strings.HasSuffix(w.Text, "noise may remain; give a larger sigma, or auto") {
+			t.Errorf("noise %g, stated %g: %+v, want %v", c.level, c.sigma, w, c.want)
+		}
+	}
+}
+
+// TestSmallResidual: a restoration that fits the noise has a warning, unless little is stated or found in the picture; the remedy is one that can be had.
+func TestSmallResidual(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sigma, found float64
+		want         string // the end of the text; empty: no warning
+	}{
+		{0.05, 0.01, "or sigma is too large; give a smaller sigma, or auto"},
+		{0.05, 0.049, ""},
+		{0.05, math.NaN(), "or sigma is too large"},
+		{0.02, math.NaN(), ""},
+		{0.02, 0.001, ""},
+	} {
+		tk := shaped(t, operator.Denoise, 64, 64)
+		tk.Item.Sigma, tk.Problem.Y = c.sigma, make([]float32, tk.Op.MeasurementSize())
+		residual := -0.95 * c.sigma * c.sigma
+		w := tk.warnResidual(manifest.Metrics{Residual: &residual}, c.found)
+		if (w != nil) != (c.want != "") || w != nil && !strings.HasSuffix(w.Text, c.want) {
+			t.Errorf("stated %g, found %g: %+v, want %q", c.sigma, c.found, w, c.want)
+		}
 	}
 }
 
@@ -313,7 +364,7 @@ func TestSigmaOfJPEG(t *testing.T) {
 		u := shaped(t, operator.Denoise, 64, 64)
 		u.Item.Sigma, u.Item.SigmaEstimated = 0.1, c.estimated
 		must(t, u.readPicture("a", c.data))
-		if w := u.warnSigma(); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, c.want)) {
+		if w := u.warnSigma(u.estimate()); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, c.want)) {
 			t.Errorf("%s: warning %+v, want %q", c.name, w, c.want)
 		}
 	}

@@ -18,8 +18,8 @@ const autoMethod = "auto"
 // severalRuns are the settings of several runs where those of one run draw no noise.
 const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough mirror=alternate"
 
-// blurFile is the parameter of regions whose blur is a file.
-const blurFile = "kernel"
+// ownFile is the parameter of regions whose kernel or mask is a file.
+const ownFile = "file"
 
 // autoTable has one row for each measured region of problems; docs/restore.md describes the columns.
 //
@@ -29,10 +29,10 @@ var autoTable string
 // region is a row of autoTable.
 type region struct {
 	task                             string
-	param                            string // empty: any parameters; blurFile: a blur that a file states
+	param                            string // the one in the range; further words: with any value; ownFile: a kernel or mask from a file. All others: defaults
 	low, high, sigmaLow, sigmaHigh   float64
 	method, settings, runs, measured string
-	caution                          string
+	note                             string
 }
 
 // regions reads autoTable. Its test reads every row.
@@ -43,7 +43,7 @@ func regions() ([]region, error) {
 	}
 	var out []region
 	for _, r := range records[1:] {
-		a := region{task: r[0], param: r[1], method: r[6], settings: r[7], runs: r[8], measured: r[9], caution: r[10]}
+		a := region{task: r[0], param: r[1], method: r[6], settings: r[7], runs: r[8], measured: r[9], note: r[10]}
 		for i, v := range []*float64{&a.low, &a.high, &a.sigmaLow, &a.sigmaHigh} {
 			if *v, err = strconv.ParseFloat(r[2+i], 64); err != nil {
 				return nil, fmt.Errorf("read auto.csv: %w", err)
@@ -54,22 +54,30 @@ func regions() ([]region, error) {
 	return out, nil
 }
 
-// covers reports whether an effective task lies in the region. Photons are in no region, and a blur that a file states has no parameters.
-func (a region) covers(t manifest.TaskSpec, ownKernel bool, c shard.Catalogue) bool {
-	value, given := t.Params[a.param]
+// covers reports whether an effective task lies in the region. Photons are in no region.
+func (a region) covers(t manifest.TaskSpec, file bool, c shard.Catalogue) bool {
+	sigma := float64(*t.Sigma)
+	if a.task != t.Name || sigma < a.sigmaLow || sigma > a.sigmaHigh || t.Photons != nil || file != (a.param == ownFile) {
+		return false
+	}
+	free := strings.Fields(a.param)
 	for _, p := range c.Vocabulary().OperatorParameters(t) {
-		if p.Name == a.param && !given {
+		value, given := t.Params[p.Name]
+		if !given {
 			value = p.Default
 		}
+		switch slices.Index(free, p.Name) {
+		case -1:
+			if value != p.Default {
+				return false
+			}
+		case 0:
+			if value < a.low || value > a.high {
+				return false
+			}
+		}
 	}
-	sigma, inside := float64(*t.Sigma), !ownKernel && value >= a.low && value <= a.high
-	switch a.param {
-	case "":
-		inside = true
-	case blurFile:
-		inside = ownKernel
-	}
-	return inside && a.task == t.Name && sigma >= a.sigmaLow && sigma <= a.sigmaHigh && t.Photons == nil
+	return true
 }
 
 // chooseMethods chooses for each task of a restoration.
@@ -89,17 +97,6 @@ func chooseMethods(s *manifest.Spec, c shard.Catalogue) error {
 	return nil
 }
 
-// choices returns the reasons for the chosen methods, each once.
-func choices(s *manifest.Spec) []string {
-	var out []string
-	for _, t := range s.Tasks {
-		if t.Choice != "" && !slices.Contains(out, t.Choice) {
-			out = append(out, t.Choice)
-		}
-	}
-	return out
-}
-
 // chooseMethod sets method and settings of a task as the measurements in autoTable suggest, with the reason. Where none covers the task, the method is
 // that of the first row of its table, or the campaign's. Where files tell the noise level or parameters, the settings are chosen for each of them.
 func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) error {
@@ -112,26 +109,26 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 	if len(all) > 0 {
 		t.Methods = []string{all[0].method} // of all rows of a task
 	}
-	method, ownKernel := t.Methods[0], s.Dataset.Kernel != ""
+	method, file := t.Methods[0], s.Dataset.Kernel != "" || s.Dataset.Mask != ""
 	whole := s.Effective(*t)
 	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Stated(t.Name) != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
-		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, ownKernel, c) }
+		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, file, c) }
 		return nil
 	}
-	chooseSettings(&whole, all, method, ownKernel, c)
+	chooseSettings(&whole, all, method, file, c)
 	t.Steps, t.Solver, t.Choice = whole.Steps, whole.Solver, whole.Choice
 	return nil
 }
 
 // chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason.
-func chooseSettings(t *manifest.TaskSpec, all []region, method string, ownKernel bool, c shard.Catalogue) {
+func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool, c shard.Catalogue) {
 	found, reason := region{}, "no measurement covers this task"
 	if len(all) > 0 {
 		found, reason = all[0], "no measurement covers these parameters and this noise"
 	}
 	for _, a := range all {
-		if a.covers(*t, ownKernel, c) {
+		if a.covers(*t, file, c) {
 			found, reason = a, "as measured in "+a.measured+" at 64×64 or 128×128"
 			break
 		}
@@ -148,8 +145,8 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, ownKernel
 		reason = "with noise in each step, so that the runs differ; " + reason
 	}
 	t.Choice = method + ", " + reason
-	if found.caution != "" {
-		t.Choice += "; " + found.caution
+	if found.note != "" {
+		t.Choice += "; " + found.note
 	}
 	chosen := manifest.Values{}
 	for assignment := range strings.FieldsSeq(settings) {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,18 +57,20 @@ func TestAutoTable(t *testing.T) {
 				t.Errorf("%s: %v", a.task, err)
 			}
 		}
-		if a.param != "" && a.param != blurFile && c.Vocabulary().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names() == nil {
-			t.Errorf("%s has no parameter %s", a.task, a.param)
+		for _, name := range strings.Fields(a.param) {
+			if name != ownFile && !slices.Contains(c.Vocabulary().OperatorParameters(manifest.TaskSpec{Name: a.task}).Names(), name) {
+				t.Errorf("%s has no parameter %s", a.task, name)
+			}
 		}
 		for _, runs := range []int{1, 4} {
 			s, task := auto(t, func(s *manifest.Spec, task *manifest.TaskSpec) {
 				s.Runs, s.Sigma = runs, manifest.Sigma((a.sigmaLow+a.sigmaHigh)/2)
 				switch a.param {
 				case "":
-				case blurFile:
+				case ownFile:
 					s.Dataset.Kernel = "kernel.png"
 				default:
-					task.Params = map[string]float64{a.param: (a.low + a.high) / 2}
+					task.Params = map[string]float64{strings.Fields(a.param)[0]: (a.low + a.high) / 2}
 				}
 			}, a.task)
 			task = known(s, task)
@@ -93,6 +96,23 @@ func TestAutoReasons(t *testing.T) {
 	}
 	if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = map[string]float64{"std": 30} }, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("parameters outside: %q", task.Choice)
+	}
+	for name, params := range map[string]map[string]float64{
+		"gaussian_deblur": {"std": 3, "size": 11}, "hdr": {"scale": 8}, "phase_retrieval": {"oversample": 1.5}, "colorize": {"green": 1}, "demosaic": {"red_row": 1},
+	} {
+		if _, task := auto(t, func(_ *manifest.Spec, task *manifest.TaskSpec) { task.Params = params }, name); !strings.Contains(task.Choice, "no measurement covers these") {
+			t.Errorf("%s with %v, which was not measured: %q", name, params, task.Choice)
+		}
+	}
+	mask := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Mask = "mask.png" }
+	if _, task := auto(t, mask, "inpaint_random"); !strings.Contains(task.Choice, "no measurement covers these") {
+		t.Errorf("a mask from a file in place of random pixels: %q", task.Choice)
+	}
+	if _, task := auto(t, mask, "inpaint"); !strings.Contains(task.Choice, "as measured") {
+		t.Errorf("a mask from a file: %q", task.Choice)
+	}
+	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
+		t.Errorf("no noise: %q", task.Choice)
 	}
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Sigma = 0.5 }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
 		t.Errorf("sigma outside: %q", task.Choice)
@@ -140,7 +160,7 @@ func TestAutoChoosesByFile(t *testing.T) {
 		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv and docs/data/regions.csv at 64×64"},
 		{"denoise", 0.5, nil, 0, "no measurement covers these"},
 		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 0, "no measurement covers these"},
-		{"jpeg", 0.05, map[string]float64{"quality": 95}, 0, "the file itself was better"},
+		{"jpeg", 0.05, map[string]float64{"quality": 95, "subsampling": 0}, 0, "the file itself was better"},
 		{"jpeg", 0.05, map[string]float64{"quality": 5}, 0, "no measurement covers these"},
 	} {
 		change := estimated

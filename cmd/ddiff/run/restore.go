@@ -96,10 +96,9 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	for _, text := range choices(spec) {
-		if !o.JSON && !o.Quiet {
-			fmt.Fprintln(stderr, "method:", cli.Printable(text))
-		}
+	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}, chosen: map[string]bool{}}
+	for _, t := range spec.Tasks {
+		w.sayChoice(t.Choice)
 	}
 	remove := func() error { return nil }
 	if o.results == "" {
@@ -109,7 +108,6 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		remove = func() error { return os.RemoveAll(spec.Output) }
 	}
 	_, existed := os.Stat(spec.Output)
-	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
 	defer func() { w.removeInto() }()
 	todo, err := w.choose(ctx, inputs)
 	if err != nil {
@@ -131,7 +129,8 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	var counts manifest.Counts
 	var ran error
 	err = embedded.WithCampaign(ctx, spec, shown, stdout, stderr, func(e embedded.Campaign) error {
-		e.Rows, e.Settled, w.store = pictureRows(todo), func(res manifest.Result) { w.settled(ctx, res) }, e.Store
+		e.Rows, e.Settled, w.store, w.show = pictureRows(todo), func(res manifest.Result) { w.settled(ctx, res) }, e.Store, e.Show
+		e.Show.LeaveWarnings = true
 		run, worker, err := e.Parts(e.Show.Entered)
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker/passport"
 	"ddiff/internal/cli"
+	"ddiff/internal/cli/embedded"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -119,11 +120,13 @@ type pictureWriter struct {
 	restoreOptions
 	spec           *manifest.Spec
 	store          storage.Store
+	show           *embedded.Progress
 	stdout, stderr io.Writer
 	inputs         map[string]*picture // by name
 	removeInto     func()              // removes the folder of --out if it is new and empty
 
 	mu        sync.Mutex
+	chosen    map[string]bool              // reasons of methods that were said
 	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
 	written   int
 	warned    int // also of those that are restored already
@@ -420,7 +423,17 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	if it := res.Item; it.SigmaEstimated && !w.Quiet {
 		fmt.Fprintln(w.stderr, cli.Printable(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma)))
 	}
+	w.sayChoice(it.Choice)
+	w.show.Warn(relative(target), res.Warnings)
 	fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
+}
+
+// sayChoice says the reason of a method, once.
+func (w *pictureWriter) sayChoice(reason string) {
+	if reason != "" && !w.chosen[reason] && !w.JSON && !w.Quiet {
+		fmt.Fprintln(w.stderr, "method:", cli.Printable(reason))
+		w.chosen[reason] = true
+	}
 }
 
 // isItem reports whether a file is a restored picture of an item, by its passport.

@@ -17,6 +17,9 @@ import (
 // Progress reports a run: a status line on a terminal, else plain lines; or one JSON object per finished item. Each
 // item that failed or is dead is a line of its own on standard error. Its methods may be called concurrently.
 type Progress struct {
+	// LeaveWarnings leaves the warnings of items to calls of Warn.
+	LeaveWarnings bool
+
 	json, quiet bool
 	out, err    io.Writer
 	width       func() int // columns of the terminal, 0 without one; it changes when a person resizes the window
@@ -182,12 +185,28 @@ func (p *Progress) finished(r manifest.Result, found bool) {
 		p.clear()
 		fmt.Fprintln(p.err, p.style.Red(string(r.Outcome)+":"), cli.ItemLine(r))
 	}
-	for _, w := range r.Warnings {
+	if !p.LeaveWarnings {
+		p.warn(fmt.Sprintf("%s (%s)", r.Item.Name, r.Item.Task), r.Warnings)
+	}
+}
+
+// Warn reports the warnings of a result, the first of all results.
+func (p *Progress) Warn(label string, warnings []manifest.Warning) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.json {
+		p.warn(label, warnings)
+	}
+}
+
+// warn is Warn; p.mu is locked.
+func (p *Progress) warn(label string, warnings []manifest.Warning) {
+	for _, w := range warnings {
 		if p.warned++; p.warned > warningLines || p.quiet {
 			break
 		}
 		p.clear()
-		fmt.Fprintln(p.err, cli.Printable(fmt.Sprintf("warning: %s (%s): %s", r.Item.Name, r.Item.Task, w.Text)))
+		fmt.Fprintln(p.err, cli.Printable(fmt.Sprintf("warning: %s: %s", label, w.Text)))
 	}
 }
 
