@@ -1,7 +1,6 @@
 package method
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -160,16 +159,9 @@ func (diffPIR) Step(b *Builder, s Settings) Next {
 
 // diffPIRChange returns x − z of the data term, and ‖y − A(z)‖.
 func diffPIRChange(b *Builder, s Settings, z onnx.Value) (change, norm onnx.Value) {
-	if s.Word("data_step") == dataAnalytic {
-		d, err := b.run.Operator.SVD()
-		switch {
-		case err == nil:
-			return SVD{b, d}.Proximal(z, b.Planned("rho"))
-		case !errors.Is(err, operator.ErrNoSVD):
-			panic(failure{fmt.Errorf("%w; set data_step: gradient", err)})
-		case s.Number("cg_steps") > 0:
-			return b.Proximal(z, b.Planned("rho"), int(s.Number("cg_steps")), 0)
-		}
+	iterations := int(s.Number("cg_steps"))
+	if _, exact := b.decomposed(); s.Word("data_step") == dataAnalytic && (exact || iterations > 0) {
+		return b.Proximal(z, b.Planned("rho"), iterations, 0)
 	}
 	return b.Pull(z, b.Planned("gamma"), GradientSquared)
 }

@@ -18,10 +18,10 @@ type SVD struct {
 // SVD returns the decomposition. For a task without one, the building of the step ends with [operator.ErrNoSVD].
 func (b *Builder) SVD() SVD { return SVD{b, built(b.run.Operator.SVD())} }
 
-// decomposed returns the decomposition, if the task has one.
+// decomposed returns the decomposition, if the task has one and the images are not too large for it.
 func (b *Builder) decomposed() (d SVD, ok bool) {
 	of, err := b.run.Operator.SVD()
-	if errors.Is(err, operator.ErrNoSVD) {
+	if errors.Is(err, operator.ErrNoSVD) || errors.Is(err, operator.ErrShape) {
 		return d, false
 	}
 	return SVD{b, built(of, err)}, true

@@ -1,6 +1,7 @@
 package solver
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -51,6 +52,25 @@ func TestProximalStep(t *testing.T) {
 	}
 	if d := maxAbs(answer(motion, kernel, 1), want); !(d > 1e-2) {
 		t.Errorf("one iteration differs by %.2g from the decomposition, too little for this test", d)
+	}
+}
+
+// TestProximalStepOfLongImage: conjugate gradients stand in for the decomposition where an image is too long for it.
+func TestProximalStepOfLongImage(t *testing.T) {
+	t.Parallel()
+	op, err := operator.Builtin().New(operator.SuperResolution, map[string]float64{"factor": 2}, operator.Shape{Channels: 3, Height: 8, Width: 1032})
+	must(t, err)
+	if _, err := op.SVD(); !errors.Is(err, operator.ErrShape) {
+		t.Fatalf("a decomposition, %v: too short for this test", err)
+	}
+	probs := problems(t, op, 1, 0.01)
+	for _, name := range []string{"ddiff", "diffpir"} {
+		settings := resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Sigma: new(0.01), Steps: 10,
+			Values: map[string]parameter.Value{"cg_steps": parameter.Number(5)}})
+		got := solve(t, newSolver(t, bundled(t), op, settings, 1, 0), probs)[0].X
+		if d := maxAbs(got, scene(op.Image, 0)); !(d < 0.6) { // black or white would be 1 off
+			t.Errorf("%s: the largest error is %.2g", name, d)
+		}
 	}
 }
 
