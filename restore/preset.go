@@ -2,6 +2,7 @@ package restore
 
 import (
 	"ddiff/restore/method"
+	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -40,4 +41,19 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
 	}
 	return out, nil
+}
+
+// ScaleNoise returns a plan whose method takes the noise level of the measurement times a factor.
+func (e *Engine) ScaleNoise(p Plan, factor float64) Plan {
+	m, err := e.cfg.Methods.Find(p.Solver.Method)
+	if err != nil {
+		return p // which [Engine.Supports] reports
+	}
+	noise, _ := m.Info().Parameters.Find(m.Info().NoiseStd)
+	for _, v := range p.Solver.Values {
+		if v.Name == noise.Name {
+			p.Solver = p.Solver.With(v.Name, parameter.Number(min(v.Value.Number*factor, noise.Max)))
+		}
+	}
+	return p
 }

@@ -2,13 +2,17 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/method"
 	"ddiff/restore/operator"
+	"ddiff/restore/parameter"
 	"ddiff/restore/raster"
 )
 
@@ -63,12 +67,52 @@ func TestRangeOfPicture(t *testing.T) {
 	data, err := raster.EncodePNG(raster.New(3, 16, 16))
 	must(t, err)
 	tk := &Job{Op: op, Item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
-	s := Loader{Sources: pictureSource(data)}
+	s := Loader{Engine: engineOf(t), Sources: pictureSource(data)}
 	if err := s.Measure(t.Context(), tk); err != nil {
 		t.Errorf("without a range: %v", err)
 	}
 	tk.Item.MeasurementRange = &manifest.ValueRange{0, 255}
 	if err := s.Measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestNoiseOfGrey: a method takes the three equal channels of a grey picture for three independent entries, so that its noise level counts √3 times. It
+// follows from the picture that is recorded with the item, also without the file.
+func TestNoiseOfGrey(t *testing.T) {
+	t.Parallel()
+	e := engineOf(t)
+	colour := raster.New(3, 16, 16)
+	colour.Pix[0] = 0.5
+	for name, c := range map[string]struct {
+		image  *raster.Image
+		method string
+		want   float64
+	}{
+		"grey":                  {raster.New(3, 16, 16), "diffpir", 0.05 * math.Sqrt(3)},
+		"colour":                {colour, "diffpir", 0.05},
+		"without a noise level": {raster.New(3, 16, 16), "dps", 0},
+	} {
+		data, err := raster.EncodePNG(c.image)
+		must(t, err)
+		settings, err := method.Builtin().Resolve(method.Request{Method: c.method, Preset: "natural", Task: operator.Denoise, Steps: 5, Sigma: new(0.05), Values: map[string]parameter.Value{"scale": parameter.Number(1)}}, 1000)
+		must(t, err)
+		solver, err := json.Marshal(settings)
+		must(t, err)
+		it := workertest.Item(t, e, 16, 16, func(it *manifest.Item) {
+			it.Task, it.Params, it.Method, it.Solver = operator.Denoise, nil, c.method, solver
+			it.Image, it.Measurement = nil, &manifest.Source{Path: "y.png", SHA256: regular.SHA256(data)}
+		})
+		in := Loader{Engine: e, Sources: pictureSource(data)}
+		j := planned(t, in, it)
+		must(t, in.Measure(t.Context(), j))
+		stored := planned(t, in, it)
+		stored.Item.Picture = j.Item.Picture
+		in.countGrey(stored)
+		for _, j := range []*Job{j, stored} {
+			if got := j.Plan.Solver.Number("noise_std"); math.Abs(got-c.want) > 1e-12 {
+				t.Errorf("%s: noise_std is %g, want %g", name, got, c.want)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"ddiff/manifest"
@@ -31,7 +32,11 @@ func (s Loader) Measure(ctx context.Context, j *Job) error {
 			if r := j.Item.MeasurementRange; r != nil {
 				return InputError("read measurement %s: it is a picture, in which black is -1 and white is 1, and not a .npy file with black and white at %g and %g; remove --measurement-range", name, r[0], r[1])
 			}
-			return j.readPicture(name, data)
+			if err := j.readPicture(name, data); err != nil {
+				return err
+			}
+			s.countGrey(j)
+			return nil
 		}
 		if j.mirrored != nil {
 			return InputError("read mask %s: its shape is %v, the image is %d×%d", j.Item.Mask.Public(), j.mirrored, j.Item.Width, j.Item.Height)
@@ -44,6 +49,14 @@ func (s Loader) Measure(ctx context.Context, j *Job) error {
 		}
 		return j.checkRange(name)
 	})
+}
+
+// countGrey scales the noise level of the method for a measurement whose channels are equal, as those of a grey picture: methods take the entries of y for
+// independent, and C equal ones with the noise σ tell as much as C independent ones with the noise √C·σ.
+func (s Loader) countGrey(j *Job) {
+	if p, dims := j.Item.Picture, j.Op.Measurement; p != nil && p.Grey && len(dims) == 3 {
+		j.Plan = s.Engine.ScaleNoise(j.Plan, math.Sqrt(float64(dims[0])))
+	}
 }
 
 // noise is that of the measurement.

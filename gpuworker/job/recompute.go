@@ -96,5 +96,6 @@ func (s Loader) load(ctx context.Context, j *Job, stored *Stored) error {
 	if err := j.encodeDraw(); err != nil {
 		return err
 	}
+	s.countGrey(j)
 	return j.readArray(manifest.FileData, stored.Measurement)
 }

@@ -24,13 +24,15 @@ const (
 	flatShare    = 0.2
 	flatContrast = 0.02
 	// largestExcess is the largest stated noise level of a picture over the estimated one. Denoising with 2.5 times the noise loses details.
-	// largestLack is the largest estimated one over the stated one: estimates from smallSigma on are at most 1.3 times the true level.
+	// largestLack is the largest estimated one over the stated one in denoise; elsewhere estimates are too high more often.
 	largestExcess = 2
 	largestLack   = 1.5
 	// smallSigma is a noise level of 2.5 of 255 levels, which is usual for a picture with hardly any noise. Where sigma is not larger, a restoration that fits
 	// all of the noise is no worse for it. Denoising, which takes away nothing but noise, loses up to 13 dB with it there, so that its limit is smallDenoise.
 	smallSigma   = 0.02
 	smallDenoise = 0.005
+	// hardlyAny is an estimated noise level that changes hardly a pixel of 8 bits in denoise.
+	hardlyAny = 0.01
 	// weakest is the largest singular value, in noise levels and at most strongest, of the coefficients in which a blurred measurement is noise: fine
 	// details of photographs have an amplitude below 0.1. largestSignal bounds their mean square over the variance of the noise, and fewestWeak their number.
 	weakest       = 2.5
@@ -77,8 +79,7 @@ func (j *Job) warn(code, text string) {
 }
 
 // warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
-// the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0. A small residual is sound where little noise is stated, or
-// where the noise found in the picture is that stated.
+// the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0. A small residual is sound where little noise is stated.
 func (j *Job) warnResidual(m manifest.Metrics, found float64) *manifest.Warning {
 	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
 	variance, name := j.noise().Variance(seen), "sigma²"
@@ -93,12 +94,12 @@ func (j *Job) warnResidual(m manifest.Metrics, found float64) *manifest.Warning 
 	cause := "the restored image does not explain its measurement"
 	switch {
 	case ratio > largestMisfit+spreads*spread:
-	case !j.Op.Coloured && variance > smallSigma*smallSigma && !(largestExcess*found >= j.Item.Sigma) && ratio < smallestMisfit-spreads*spread:
+	case !j.Op.Coloured && variance > smallSigma*smallSigma && ratio < smallestMisfit-spreads*spread:
 		cause = "the restored image fits the noise, or sigma is too large"
 		if j.Item.Photons > 0 {
 			cause = "the restored image fits the noise, or photons are too few"
 		}
-		if !math.IsNaN(found) {
+		if j.Item.Sigma > largestExcess*found {
 			cause += "; give a smaller sigma, or auto"
 		}
 	default:
@@ -142,8 +143,10 @@ func (j *Job) warnSigma(found float64) *manifest.Warning {
 		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg for JPEG", sigma)
 	case sigma > largestExcess*found && (sigma > smallSigma || sigma > smallDenoise && j.Op.Task == operator.Denoise):
 		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g: details may go with the noise; give a smaller sigma, or auto", sigma, found)
-	case found > largestLack*sigma && found > smallSigma:
-		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g, or fine texture: noise may remain; give a larger sigma, or auto", sigma, found)
+	case j.Op.Task == operator.Denoise && found > largestLack*sigma && found > smallSigma:
+		text = fmt.Sprintf("sigma is %.3g, the noise of the picture is about %.3g, unless its texture is fine: noise may remain; give a larger sigma, or auto", sigma, found)
+	case j.Op.Task == operator.Denoise && j.Item.SigmaEstimated && sigma < hardlyAny:
+		text = fmt.Sprintf("hardly any white noise was found, %.3g, so that the picture stays as it is; if you see noise, give its sigma, such as 0.1", sigma)
 	default:
 		return nil
 	}

@@ -278,7 +278,7 @@ func TestSmallResidual(t *testing.T) {
 		want         string // the end of the text; empty: no warning
 	}{
 		{0.05, 0.01, "or sigma is too large; give a smaller sigma, or auto"},
-		{0.05, 0.049, ""},
+		{0.05, 0.049, "or sigma is too large"},
 		{0.05, math.NaN(), "or sigma is too large"},
 		{0.02, math.NaN(), ""},
 		{0.02, 0.001, ""},

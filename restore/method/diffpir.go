@@ -1,6 +1,7 @@
 package method
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -159,9 +160,14 @@ func (diffPIR) Step(b *Builder, s Settings) Next {
 
 // diffPIRChange returns x − z of the data term, and ‖y − A(z)‖.
 func diffPIRChange(b *Builder, s Settings, z onnx.Value) (change, norm onnx.Value) {
-	iterations := int(s.Number("cg_steps"))
-	if _, exact := b.decomposed(); s.Word("data_step") == dataAnalytic && (exact || iterations > 0) {
-		return b.Proximal(z, b.Planned("rho"), iterations, 0)
+	if s.Word("data_step") == dataAnalytic {
+		_, err := b.run.Operator.SVD()
+		if iterations := int(s.Number("cg_steps")); err == nil || iterations > 0 {
+			return b.Proximal(z, b.Planned("rho"), iterations, 0)
+		}
+		if !errors.Is(err, operator.ErrNoSVD) {
+			panic(failure{fmt.Errorf("%w; set cg_steps, or data_step: gradient", err)})
+		}
 	}
 	return b.Pull(z, b.Planned("gamma"), GradientSquared)
 }

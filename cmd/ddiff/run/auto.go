@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	_ "embed" // auto.csv
 	"encoding/csv"
 	"fmt"
@@ -80,6 +81,11 @@ func (a region) covers(t manifest.TaskSpec, file bool, c shard.Catalogue) bool {
 	return true
 }
 
+// distance returns how far the noise of an effective task lies outside the region.
+func (a region) distance(t manifest.TaskSpec) float64 {
+	return max(a.sigmaLow-float64(*t.Sigma), float64(*t.Sigma)-a.sigmaHigh, 0)
+}
+
 // chooseMethods chooses for each task of a restoration.
 func chooseMethods(s *manifest.Spec, c shard.Catalogue) error {
 	for i := range s.Tasks {
@@ -123,13 +129,13 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 
 // chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason.
 func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool, c shard.Catalogue) {
-	found, reason := region{}, "no measurement covers this task"
-	if len(all) > 0 {
-		found, reason = all[0], "no measurement covers these parameters and this noise"
+	found, reason, note := region{}, "no measurement covers this task", ""
+	if len(all) > 0 { // settings of the nearest noise
+		found, reason = slices.MinFunc(all, func(a, b region) int { return cmp.Compare(a.distance(*t), b.distance(*t)) }), "no measurement covers these parameters and this noise"
 	}
 	for _, a := range all {
 		if a.covers(*t, file, c) {
-			found, reason = a, "as measured in "+a.measured+" at 64×64 or 128×128"
+			found, reason, note = a, "as measured in "+a.measured+" at 64×64 or 128×128", a.note
 			break
 		}
 	}
@@ -145,8 +151,8 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool
 		reason = "with noise in each step, so that the runs differ; " + reason
 	}
 	t.Choice = method + ", " + reason
-	if found.note != "" {
-		t.Choice += "; " + found.note
+	if note != "" {
+		t.Choice += "; " + note
 	}
 	chosen := manifest.Values{}
 	for assignment := range strings.FieldsSeq(settings) {
