@@ -22,6 +22,7 @@ import (
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 	"ddiff/storage"
 )
 
@@ -126,7 +127,7 @@ type pictureWriter struct {
 	removeInto     func()              // removes the folder of --out if it is new and empty
 
 	mu        sync.Mutex
-	chosen    map[string]bool              // reasons of methods that were said
+	seen      map[string]bool              // items with a file
 	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
 	written   int
 	warned    int // also of those that are restored already
@@ -375,6 +376,10 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 		w.write(ctx, res, tail)
 	}
 	for _, tail := range tails {
+		if results[0].Item.Task == operator.PhaseRetrieval { // whose runs are turned at random, so that their mean says nothing
+			w.write(ctx, smallestResidual(runs[tail]), strings.TrimPrefix(tail+".chosen", "."))
+			continue
+		}
 		if err := w.writeSpread(ctx, w.inputs[name], tail, runs[tail]); err != nil {
 			return err
 		}
@@ -401,10 +406,13 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		w.unwritten++
 		return
 	}
-	w.written++
-	if len(res.Warnings) > 0 {
-		w.warned++
+	if !w.seen[res.Item.ID] {
+		w.written++
+		if len(res.Warnings) > 0 {
+			w.warned++
+		}
 	}
+	w.seen[res.Item.ID] = true
 	if w.JSON {
 		out := restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Item.Method, res.Item.Choice, res.Metrics, nil}
 		if res.Item.SigmaEstimated {
@@ -417,23 +425,17 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	if p.Transposed() {
 		it.Width, it.Height = it.Height, it.Width
 	}
-	if p != nil && (p.Width != it.Width || p.Height != it.Height) && !w.Quiet {
-		fmt.Fprintln(w.stderr, cli.Printable(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height)))
+	if p != nil && (p.Width != it.Width || p.Height != it.Height) {
+		w.show.Say(fmt.Sprintf("%s: mirrored from %d×%d to %d×%d restored pixels, which suit the prior, and cropped again", in.name, p.Width, p.Height, it.Width, it.Height))
 	}
-	if it := res.Item; it.SigmaEstimated && !w.Quiet {
-		fmt.Fprintln(w.stderr, cli.Printable(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma)))
+	if it.SigmaEstimated {
+		w.show.Say(fmt.Sprintf("%s: estimated sigma %g", in.name, it.Sigma))
 	}
-	w.sayChoice(it.Choice)
+	if it.Choice != w.spec.Tasks[0].Choice { // which was said before
+		w.show.Say(relative(target) + ": " + it.Choice)
+	}
 	w.show.Warn(relative(target), res.Warnings)
 	fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
-}
-
-// sayChoice says the reason of a method, once.
-func (w *pictureWriter) sayChoice(reason string) {
-	if reason != "" && !w.chosen[reason] && !w.JSON && !w.Quiet {
-		fmt.Fprintln(w.stderr, "method:", cli.Printable(reason))
-		w.chosen[reason] = true
-	}
 }
 
 // isItem reports whether a file is a restored picture of an item, by its passport.

@@ -1,14 +1,15 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
 
@@ -16,10 +17,9 @@ import (
 const deviationScale = 4
 
 // spreadNames tell the pictures of several runs from their restorations.
-var spreadNames = []string{"mean", "deviation", "chosen"}
+var spreadNames = []string{"mean", "deviation"}
 
-// writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels. In phase retrieval, whose runs are rotated
-// at random, it writes the run with the smallest residual in their place. w.mu is locked.
+// writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels; w.mu is locked.
 func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail string, runs []manifest.Result) error {
 	var images []*raster.Image
 	var form *raster.Picture
@@ -41,16 +41,12 @@ func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail strin
 	if equal(images) { // also beside JSON: the deviation would say that the pixels are certain
 		fmt.Fprintln(w.stderr, cli.Printable(in.name+": all runs are equal: the settings draw no noise; give none of --method, --preset and --prior, or --solver sigma_rule=full --solver t0=0"))
 	}
-	pictures := []*raster.Image{mean, deviation, nil}
-	if runs[0].Item.Task == operator.PhaseRetrieval {
-		pictures = []*raster.Image{nil, nil, images[smallestResidual(runs)]}
-	}
-	for i, img := range pictures {
-		if img == nil {
-			continue
-		}
-		name := strings.TrimPrefix(tail+"."+spreadNames[i], ".")
-		data, err := raster.EncodePicture(img, *form)
+	for _, out := range []struct {
+		name string
+		img  *raster.Image
+	}{{spreadNames[0], mean}, {spreadNames[1], deviation}} {
+		name := strings.TrimPrefix(tail+"."+out.name, ".")
+		data, err := raster.EncodePicture(out.img, *form)
 		if err != nil {
 			return fmt.Errorf("encode the %s of the runs: %w", name, err)
 		}
@@ -70,21 +66,15 @@ func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail strin
 	return nil
 }
 
-// smallestResidual returns the run with the smallest mean square residual: selection.MinMisfit.
-func smallestResidual(runs []manifest.Result) int {
+// smallestResidual returns the run with the smallest mean square residual: the rule min_misfit of a report.
+func smallestResidual(runs []manifest.Result) manifest.Result {
 	residual := func(r manifest.Result) float64 {
 		if r.Metrics.Residual == nil {
 			return math.Inf(1)
 		}
 		return *r.Metrics.Residual
 	}
-	best := 0
-	for i := range runs {
-		if residual(runs[i]) < residual(runs[best]) {
-			best = i
-		}
-	}
-	return best
+	return slices.MinFunc(runs, func(a, b manifest.Result) int { return cmp.Compare(residual(a), residual(b)) })
 }
 
 // spread returns the mean of images, and deviationScale times the standard deviation of their values in parts of the range from black to white: black

@@ -194,8 +194,16 @@ func (p *Progress) finished(r manifest.Result, found bool) {
 func (p *Progress) Warn(label string, warnings []manifest.Warning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.json {
-		p.warn(label, warnings)
+	p.warn(label, warnings)
+}
+
+// Say writes a line, unless only failures are reported.
+func (p *Progress) Say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.silent() {
+		p.clear()
+		fmt.Fprintln(p.err, cli.Printable(line))
 	}
 }
 
