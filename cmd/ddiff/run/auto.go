@@ -1,10 +1,10 @@
 package run
 
 import (
-	"cmp"
 	_ "embed" // auto.csv
 	"encoding/csv"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,10 +55,9 @@ func regions() ([]region, error) {
 	return out, nil
 }
 
-// covers reports whether an effective task lies in the region. Photons are in no region.
+// covers reports whether the parameters of an effective task lie in the region; file: it has a kernel or mask from a file.
 func (a region) covers(t manifest.TaskSpec, file bool, c shard.Catalogue) bool {
-	sigma := float64(*t.Sigma)
-	if a.task != t.Name || sigma < a.sigmaLow || sigma > a.sigmaHigh || t.Photons != nil || file != (a.param == ownFile) {
+	if file != (a.param == ownFile) {
 		return false
 	}
 	free := strings.Fields(a.param)
@@ -127,17 +126,21 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 	return nil
 }
 
-// chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason.
+// chooseSettings sets the settings of an effective task, in place of none but those of a person, and the reason. Of the regions with its parameters the one
+// with the nearest noise has the settings, also where it does not cover the noise.
 func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool, c shard.Catalogue) {
 	found, reason, note := region{}, "no measurement covers this task", ""
-	if len(all) > 0 { // settings of the nearest noise
-		found, reason = slices.MinFunc(all, func(a, b region) int { return cmp.Compare(a.distance(*t), b.distance(*t)) }), "no measurement covers these parameters and this noise"
+	if len(all) > 0 {
+		found.runs, reason = all[0].runs, "no measurement covers these parameters and this noise"
 	}
+	distance := math.Inf(1)
 	for _, a := range all {
-		if a.covers(*t, file, c) {
-			found, reason, note = a, "as measured in "+a.measured+" at 64×64 or 128×128", a.note
-			break
+		if d := a.distance(*t); d < distance && a.covers(*t, file, c) {
+			found, distance = a, d
 		}
+	}
+	if distance == 0 && t.Photons == nil {
+		reason, note = "as measured in "+found.measured+" at 64×64 or 128×128", found.note
 	}
 	if t.Steps > 0 || len(t.Solver) > 0 {
 		reason = "no measurement covers settings of your own"

@@ -159,6 +159,10 @@ func TestAutoChoosesByFile(t *testing.T) {
 		{"denoise", 0.01, nil, 8, "as measured in docs/data/regions.csv at 64×64 or 128×128"},
 		{"denoise", 0.05, nil, 0, "as measured in docs/data/quality.csv and docs/data/regions.csv at 64×64"},
 		{"denoise", 0.5, nil, 0, "no measurement covers these"},
+		{"denoise", 0.0005, nil, 4, "no measurement covers these"}, // settings of the nearest noise
+		{"gaussian_deblur", 0.02, map[string]float64{"std": 1}, 4, "as measured in docs/data/lambda.csv"},
+		{"gaussian_deblur", 0.2, map[string]float64{"std": 1}, 0, "as measured in docs/data/quality.csv"},
+		{"gaussian_deblur", 0.02, map[string]float64{"std": 30}, 0, "no measurement covers these"},
 		{"gaussian_deblur", 0.005, map[string]float64{"std": 3}, 0, "no measurement covers these"},
 		{"jpeg", 0.05, map[string]float64{"quality": 95, "subsampling": 0}, 0, "the file itself was better"},
 		{"jpeg", 0.05, map[string]float64{"quality": 5}, 0, "no measurement covers these"},
@@ -178,7 +182,7 @@ func TestAutoChoosesByFile(t *testing.T) {
 	}
 	// A blur that a file states is not that of the parameter, and photons are in no measurement.
 	own := func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Dataset.Kernel, s.Sigma = "kernel.png", 0.2 }
-	if _, task := auto(t, own, "gaussian_deblur"); !strings.Contains(task.Choice, "no measurement covers these") {
+	if _, task := auto(t, own, "gaussian_deblur"); !strings.HasSuffix(task.Choice, "no measurement covers these parameters and this noise") { // without a note
 		t.Errorf("own kernel: %q", task.Choice)
 	}
 	if _, task := auto(t, func(s *manifest.Spec, _ *manifest.TaskSpec) { s.Photons = new(100.0) }, "denoise"); !strings.Contains(task.Choice, "no measurement covers these") {
