@@ -172,6 +172,17 @@ func TestRestoreRuns(t *testing.T) {
 	wantCode(t, ddiff(t, "restore", small, "--task", "denoise", "--method", "auto,ddiff"), 2)
 }
 
+// TestRestoreNames: names of files have what --set varies, not the settings that are chosen for it.
+func TestRestoreNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.png"), grey(16))
+	e := ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--threads", "1", "--set", "sigma=0.01,0.05")
+	wantCode(t, e, 0)
+	wantLine(t, e, filepath.Join(dir, "a.sigma=0.01.restored.png"))
+	wantLine(t, e, filepath.Join(dir, "a.sigma=0.05.restored.png"))
+}
+
 // TestRestorePhaseRuns: the runs of phase retrieval are rotated at random, so that the one with the smallest residual stands in place of their mean.
 func TestRestorePhaseRuns(t *testing.T) {
 	t.Parallel()

@@ -358,6 +358,11 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 			return err
 		}
 		c.Size = "" // unknown for an item that failed early
+		settings := slices.DeleteFunc(strings.Split(c.Settings, ";"), func(text string) bool { // those of a method or chosen for the noise
+			setting, _, _ := strings.Cut(text, "=")
+			return !w.hasParam(setting)
+		})
+		c.Settings = strings.Join(settings, ";")
 		cells[i] = c
 		v.Add(c, "")
 	}
