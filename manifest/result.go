@@ -180,9 +180,10 @@ type Warning struct {
 const (
 	WarnResidual = "residual" // the mean square residual is far from sigma^2
 	WarnWorse    = "worse"    // further from the truth than the measurement
-	WarnSigma    = "sigma"    // the stated noise level is far above that of the picture, or was estimated in a file with lossy compression
+	WarnSigma    = "sigma"    // the stated noise level is far from that of the picture, or the estimate is doubtful
 	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
+	WarnMask     = "mask"     // the mask of a stored picture loses most pixels: it may be inverted
 	WarnClipped  = "clipped"  // much of a stored picture is black or white, where its noise is cut off
 	WarnSteps    = "steps"    // far fewer steps than the preset has
 	WarnPreset   = "preset"   // the preset belongs to another prior

@@ -46,6 +46,8 @@ const (
 	// of text, some of which are better than their restorations, at least 0.5 (docs/data/restore-clipped.csv).
 	largestClipped = 0.4
 	rarerClipped   = 0.01
+	// largestLost is the share of lost pixels from which a mask may be inverted.
+	largestLost = 0.5
 	// fewSteps is the share of the preset's steps below which there are few.
 	fewSteps = 0.5
 )
@@ -53,7 +55,7 @@ const (
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
 	found := j.estimate()
-	for _, w := range []*manifest.Warning{j.warnResidual(m, found), warnWorse(m), j.warnQuality(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped()} {
+	for _, w := range []*manifest.Warning{j.warnResidual(m, found), warnWorse(m), j.warnQuality(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -240,6 +242,24 @@ func (j *Job) warnFlat() *manifest.Warning {
 		return nil
 	}
 	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
+}
+
+// warnMask doubts a mask of a stored picture that loses more pixels than it leaves.
+func (j *Job) warnMask() *manifest.Warning {
+	if j.Item.Measurement == nil || j.Item.Mask == nil {
+		return nil
+	}
+	lost := 0
+	for _, v := range j.draw.Data {
+		if v == 0 {
+			lost++
+		}
+	}
+	share := float64(lost) / float64(len(j.draw.Data))
+	if share <= largestLost {
+		return nil
+	}
+	return &manifest.Warning{Code: manifest.WarnMask, Text: fmt.Sprintf("the mask drops %.0f %% of the pixels: white is observed and black is lost; is it inverted?", 100*share)}
 }
 
 // warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says. Pictures that are

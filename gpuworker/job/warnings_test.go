@@ -389,6 +389,25 @@ func TestWarnQuality(t *testing.T) {
 	}
 }
 
+// TestWarnMask: a mask that leaves less than half of a stored picture may be inverted; one of a simulation, or a drawn one, is meant.
+func TestWarnMask(t *testing.T) {
+	t.Parallel()
+	for lost, want := range map[int]string{128: "", 129: "the mask drops 50 % of the pixels: white is observed and black is lost; is it inverted?", 256: "100 %"} {
+		tk := shaped(t, operator.Inpaint, 16, 16)
+		tk.Item.Mask, tk.draw = &manifest.Source{}, &operator.Draw{Name: "mask", Dims: []int{16, 16}, Data: make([]float32, 256)}
+		for i := range 256 - lost {
+			tk.draw.Data[i] = 1
+		}
+		if w := tk.warnMask(); (w != nil) != (want != "") || w != nil && (w.Code != manifest.WarnMask || !strings.Contains(w.Text, want)) {
+			t.Errorf("%d lost: %+v, want %q", lost, w, want)
+		}
+		tk.Item.Measurement = nil
+		if w := tk.warnMask(); w != nil {
+			t.Errorf("%d lost in a simulation: %+v", lost, w)
+		}
+	}
+}
+
 // TestWarnClipped: a stored picture with noise that is mostly black and white has a warning, a grey or black one, one without noise and a truth have none.
 func TestWarnClipped(t *testing.T) {
 	t.Parallel()
