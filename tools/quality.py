@@ -14,8 +14,8 @@ the last line:
 
 restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
 with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
-eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen. Forms and rows changed after looking at
-them, as losses were found: --last has twelve others, which were looked at once.
+eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen. Where they showed a loss, other settings were looked for on other photographs:
+--last has twelve photographs that were looked at once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PHOTOGRAPHS = (
     Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
 )
 
-# Looked at once, on 2026-11-26, after all settings and the grid were fixed: every seventh monument and every second farm animal of gcompris-qt-data
+# Looked at once, on 2026-11-26, after all settings and the grid were fixed (docs/methods.md has the figures): every seventh monument and every second farm animal of gcompris-qt-data
 # by name. The package states no authors for these files, its terms are GPL-3+.
 LAST = tuple(
     Photograph("gcompris-qt-data", f"usr/share/gcompris-qt/rcc/explore_{folder}.rcc:{name}.webp", "GPL-3+", "KDE, GCompris")
@@ -141,14 +141,16 @@ def report(rows: list[Row], bm3d: float) -> str:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--out", type=Path, default=campaigns.REPO / "out/quality", help="folder of the outputs")
+    parser.add_argument("--out", type=Path, help="folder of the outputs; default: out/quality, or out/quality-last")
     parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
     parser.add_argument("--campaign", type=Path, default=campaigns.REPO / "examples/methods/quality.yaml", help="another grid")
     parser.add_argument("--diffpir", action="store_true", help="compare with DiffPIR only")
-    parser.add_argument("--photographs", type=Path, help="folder of other photographs")
-    parser.add_argument("--last", action="store_true", help="the twelve photographs that were looked at once, in place of the eight")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--photographs", type=Path, help="folder of other photographs")
+    which.add_argument("--last", action="store_true", help="the twelve photographs that were looked at once, in place of the eight")
     parser.add_argument("--no-bm3d", action="store_true", help="leave out BM3D, whose licence permits research only")
     options, flags = parser.parse_known_args(argv)
+    out = options.out or campaigns.REPO / ("out/quality-last" if options.last else "out/quality")
     photographs = options.photographs
     if photographs is None:
         photographs = campaigns.REPO / (".cache/last-photographs" if options.last else ".cache/quality-photographs")
@@ -158,12 +160,12 @@ def main(argv: list[str]) -> int:
     if not options.diffpir:
         runs["equal"][1] += ",ddrm"
         runs["daps"] = ["--method", "daps", "--steps", "50", "--set", "ode_steps=2"]  # a step has two evaluations
-    complete, outputs = True, [options.out / name for name in runs]
-    for out, selected in zip(outputs, runs.values()):
-        complete &= campaigns.run(options.program, *shared, "--out", str(out), *selected)
+    complete, outputs = True, [out / name for name in runs]
+    for folder, selected in zip(outputs, runs.values()):
+        complete &= campaigns.run(options.program, *shared, "--out", str(folder), *selected)
     if not complete:
-        raise ValueError(f"items failed or are dead: results.csv in the folders of {options.out} has the reasons. There is no table without them")
-    rows = [r for out in outputs for r in rotated(campaigns.table((out / "results.csv").read_text()), out)]
+        raise ValueError(f"items failed or are dead: results.csv in the folders of {out} has the reasons. There is no table without them")
+    rows = [r for folder in outputs for r in rotated(campaigns.table((folder / "results.csv").read_text()), folder)]
     print(report(rows, float("nan") if options.no_bm3d else ahead_of_bm3d(rows, outputs[0])))
     return 0
 
