@@ -139,7 +139,7 @@ func (j *Job) estimate() float64 {
 
 // warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression is too low.
 func (j *Job) warnSigma(found float64) *manifest.Warning {
-	text := ""
+	var text string
 	switch sigma := j.Item.Sigma; {
 	case j.lossy && j.Item.SigmaEstimated:
 		text = fmt.Sprintf("sigma %.3g was estimated in a JPEG or lossy WebP file, whose compression hides noise: it may be far too low; give a number, or use the task jpeg for JPEG", sigma)
@@ -216,7 +216,7 @@ func (j *Job) warnQuality(m manifest.Metrics) *manifest.Warning {
 	if j.Op.Task != operator.JPEG || quality < fineQuality || m.PSNR != nil {
 		return nil
 	}
-	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("the quality of the file is %g: from %d on the file itself may be closer to the truth", quality, fineQuality)}
+	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("the quality of the file is %g: from %d on the file itself may be closer to the truth; keep it where you see no difference", quality, fineQuality)}
 }
 
 // warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as

@@ -357,7 +357,7 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		c.Size = "" // unknown for an item that failed early
+		c.Size = ""                                                                            // unknown for an item that failed early
 		settings := slices.DeleteFunc(strings.Split(c.Settings, ";"), func(text string) bool { // those of a method or chosen for the noise
 			setting, _, _ := strings.Cut(text, "=")
 			return !w.hasParam(setting)
