@@ -43,16 +43,16 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 	return out, nil
 }
 
-// ScaleNoise returns a plan whose method takes the noise level of the measurement times a factor.
-func (e *Engine) ScaleNoise(p Plan, factor float64) Plan {
+// ScaleNoise returns a plan whose method takes the noise level of the measurement times a factor. Another level is a person's, and stays.
+func (e *Engine) ScaleNoise(p Plan, level, factor float64) Plan {
 	m, err := e.cfg.Methods.Find(p.Solver.Method)
 	if err != nil {
 		return p // which [Engine.Supports] reports
 	}
 	noise, _ := m.Info().Parameters.Find(m.Info().NoiseStd)
 	for _, v := range p.Solver.Values {
-		if v.Name == noise.Name {
-			p.Solver = p.Solver.With(v.Name, parameter.Number(min(v.Value.Number*factor, noise.Max)))
+		if v.Name == noise.Name && v.Value.Number == min(max(level, noise.Min), noise.Max) {
+			p.Solver = p.Solver.With(v.Name, parameter.Number(min(level*factor, noise.Max)))
 		}
 	}
 	return p

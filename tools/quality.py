@@ -45,7 +45,7 @@ PHOTOGRAPHS = (
     Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
 )
 
-# Looked at once, on 2026-11-26, after all settings and the grid were fixed (docs/methods.md has the figures): every seventh monument and every second farm animal of gcompris-qt-data
+# Looked at once, on 2026-11-26 (docs/methods.md has the figures and what was run again): every seventh monument and every second farm animal of gcompris-qt-data
 # by name. The package states no authors for these files, its terms are GPL-3+.
 LAST = tuple(
     Photograph("gcompris-qt-data", f"usr/share/gcompris-qt/rcc/explore_{folder}.rcc:{name}.webp", "GPL-3+", "KDE, GCompris")

@@ -55,7 +55,7 @@ func (s Loader) Measure(ctx context.Context, j *Job) error {
 // independent, and C equal ones with the noise σ tell as much as C independent ones with the noise √C·σ.
 func (s Loader) countGrey(j *Job) {
 	if p, dims := j.Item.Picture, j.Op.Measurement; p != nil && p.Grey && len(dims) == 3 {
-		j.Plan = s.Engine.ScaleNoise(j.Plan, math.Sqrt(float64(dims[0])))
+		j.Plan = s.Engine.ScaleNoise(j.Plan, j.noise().Level(), math.Sqrt(float64(dims[0])))
 	}
 }
 
