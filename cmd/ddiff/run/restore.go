@@ -96,7 +96,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}, seen: map[string]bool{}}
+	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
 	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
 		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
 	}

@@ -26,6 +26,9 @@ import (
 	"ddiff/storage"
 )
 
+// chosenRun tells the second file of the best of several runs.
+const chosenRun = "chosen"
+
 // restoredSuffix ends the name of a restored picture.
 const restoredSuffix = ".restored.png"
 
@@ -127,7 +130,6 @@ type pictureWriter struct {
 	removeInto     func()              // removes the folder of --out if it is new and empty
 
 	mu        sync.Mutex
-	seen      map[string]bool              // items with a file
 	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
 	written   int
 	warned    int // also of those that are restored already
@@ -382,7 +384,7 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 	}
 	for _, tail := range tails {
 		if results[0].Item.Task == operator.PhaseRetrieval { // whose runs are turned at random, so that their mean says nothing
-			w.write(ctx, smallestResidual(runs[tail]), strings.TrimPrefix(tail+".chosen", "."))
+			w.write(ctx, smallestResidual(runs[tail]), strings.TrimPrefix(tail+"."+chosenRun, "."))
 			continue
 		}
 		if err := w.writeSpread(ctx, w.inputs[name], tail, runs[tail]); err != nil {
@@ -411,13 +413,13 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		w.unwritten++
 		return
 	}
-	if !w.seen[res.Item.ID] {
+	again := strings.HasSuffix(tail, chosenRun) // one of the others
+	if !again {
 		w.written++
 		if len(res.Warnings) > 0 {
 			w.warned++
 		}
 	}
-	w.seen[res.Item.ID] = true
 	if w.JSON {
 		out := restoration{in.name, target, res.Outcome, "", res.Warnings, res.Item.ID, res.Item.Task, res.Item.Method, res.Item.Choice, res.Metrics, nil}
 		if res.Item.SigmaEstimated {
@@ -439,7 +441,9 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	if it.Choice != w.spec.Tasks[0].Choice { // which was said before
 		w.show.Say(relative(target) + ": " + it.Choice)
 	}
-	w.show.Warn(relative(target), res.Warnings)
+	if !again {
+		w.show.Warn(relative(target), res.Warnings)
+	}
 	fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
 }
 
