@@ -14,8 +14,8 @@ the last line:
 
 restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
 with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
-eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen. Where they showed a loss, other settings were looked for on other photographs:
---last has twelve photographs that were looked at once.
+eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen. Where they
+showed a loss, other settings were looked for on other photographs: --last has twelve that were looked at once.
 """
 
 from __future__ import annotations

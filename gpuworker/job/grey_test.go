@@ -87,19 +87,17 @@ func TestNoiseOfGrey(t *testing.T) {
 	for name, c := range map[string]struct {
 		image  *raster.Image
 		method string
+		values map[string]parameter.Value
 		want   float64
 	}{
-		"grey":                  {raster.New(3, 16, 16), "diffpir", 0.05 * math.Sqrt(3)},
-		"colour":                {colour, "diffpir", 0.05},
-		"level of a person":     {raster.New(3, 16, 16), "ddrm", 0.1},
-		"without a noise level": {raster.New(3, 16, 16), "dps", 0},
+		"grey":                  {raster.New(3, 16, 16), "diffpir", nil, 0.05 * math.Sqrt(3)},
+		"colour":                {colour, "diffpir", nil, 0.05},
+		"level of a person":     {raster.New(3, 16, 16), "diffpir", map[string]parameter.Value{"noise_std": parameter.Number(0.1)}, 0.1},
+		"without a noise level": {raster.New(3, 16, 16), "dps", map[string]parameter.Value{"scale": parameter.Number(1)}, 0},
 	} {
 		data, err := raster.EncodePNG(c.image)
 		must(t, err)
-		settings, err := method.Builtin().Resolve(method.Request{Method: c.method, Preset: "natural", Task: operator.Denoise, Steps: 5, Sigma: new(0.05), Values: map[string]parameter.Value{"scale": parameter.Number(1)}}, 1000)
-		if c.method == "ddrm" {
-			settings = settings.With("noise_std", parameter.Number(0.1))
-		}
+		settings, err := method.Builtin().Resolve(method.Request{Method: c.method, Preset: "natural", Task: operator.Denoise, Steps: 5, Sigma: new(0.05), Values: c.values}, 1000)
 		must(t, err)
 		solver, err := json.Marshal(settings)
 		must(t, err)

@@ -270,7 +270,7 @@ func TestSigmaTooSmall(t *testing.T) {
 	}
 }
 
-// TestSmallResidual: a restoration that fits the noise has a warning, unless little is stated or found in the picture; the remedy is one that can be had.
+// TestSmallResidual: a restoration that fits the noise has a warning, unless little is stated; a smaller sigma is the remedy only where less noise is found.
 func TestSmallResidual(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -359,12 +359,12 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		c.Size = ""                                                                            // unknown for an item that failed early
-		settings := slices.DeleteFunc(strings.Split(c.Settings, ";"), func(text string) bool { // those of a method or chosen for the noise
+		c.Size = "" // unknown for an item that failed early
+		// Without the settings of a method, or chosen for the noise.
+		c.Settings = strings.Join(slices.DeleteFunc(strings.Split(c.Settings, ";"), func(text string) bool {
 			setting, _, _ := strings.Cut(text, "=")
 			return !w.hasParam(setting)
-		})
-		c.Settings = strings.Join(settings, ";")
+		}), ";")
 		cells[i] = c
 		v.Add(c, "")
 	}
