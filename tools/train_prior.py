@@ -13,6 +13,7 @@ import argparse
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from ddiff_torch.onnx_prior import load  # noqa: E402
 from prior_training import photographs, pool  # noqa: E402
-from prior_training.loop import Config, Trainer, train  # noqa: E402
+from prior_training.loop import SIZES, Trainer, train  # noqa: E402
 
 
 def join(args: argparse.Namespace, rank: int) -> list[subprocess.Popen]:
@@ -52,6 +53,8 @@ def main() -> int:
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of each process (default 1)")
     p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that train together (default: number of cores)")
+    p.add_argument("--size", choices=SIZES, default="small", help="small (default), or base with four times the weights and 32 crops of 128x128 per iteration, for a GPU")
+    p.add_argument("--device", default="cpu", help="device of PyTorch: cpu (default) or cuda, with one process")
     p.add_argument("--fp32", action="store_true", help="do not use bfloat16, for processors without it")
     p.add_argument("--export-only", action="store_true", help="export the checkpoint and exit")
     args = p.parse_args()
@@ -60,7 +63,9 @@ def main() -> int:
     try:
         args.out.mkdir(parents=True, exist_ok=True)
         continued = {"rate": 8e-4, "warmup": 150, "decay_from": 0.3, "late_from": 0.5} if args.start else {}
-        config = Config(seed=args.seed, half=not args.fp32, **continued)
+        config = replace(SIZES[args.size], seed=args.seed, half=not args.fp32, **continued)
+        gpu = args.device != "cpu"
+        args.processes = 1 if gpu else args.processes
         if args.export_only:
             trainer = Trainer(config, pool.Pool([], [], 0))
             trainer.restore(args.out / "checkpoint.pt")
@@ -71,7 +76,7 @@ def main() -> int:
             share = 0.7 if args.pages else 0.6
             pictures = pool.build(folder, args.leaves, args.seed, share, args.out / "leaves.npy", args.pages, args.dark)
             others = join(args, rank)
-            trainer = Trainer(config, pictures, rank, args.processes)
+            trainer = Trainer(config, pictures, rank, args.processes, args.device, (os.cpu_count() or 2) - 1 if gpu else 0)
             if args.start:
                 trainer.net.load_state_dict(load(args.start).state_dict())
             train(trainer, args.out, args.hours * 3600, args.iterations)
@@ -86,7 +91,8 @@ def main() -> int:
 
     more = f"; a share of {args.pages} are pages of text" * (args.pages > 0) + f"; it continues {args.start}" * (args.start is not None)
     name = "pages-of-text" if args.pages else "leaves-and-photographs"
-    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, trainer.iteration, name, more))
+    where = "two shared CPU cores" if not gpu else torch.cuda.get_device_name()
+    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, where, trainer.iteration, name, more))
     print(f"iterations={trainer.iteration} hours={trainer.elapsed / 3600:.2f} file={args.out / 'prior.onnx'}")
     return 0
 

@@ -1,9 +1,10 @@
-"""Times the solver in PyTorch on this CPU: python3 -m ddiff_torch.bench --prior FILE ...
+"""Times the solver in PyTorch, on the CPU or a GPU: python3 -m ddiff_torch.bench --prior FILE ...
 
 With --serve, the process reads one request per line from its input, a JSON object such as
 {"variant": "float32", "task": "hdr", "batch": 1, "steps": 10}, and answers each with a line; so
 `ddiff bench` can alternate with it. The first line of its output lists the variants. A variant is
-a precision, then the words channels_last and compiled, joined by +; bfloat16 is autocast.
+a precision, then the words channels_last and compiled, joined by +; bfloat16 and float16 are autocast,
+float32 has no TF32.
 
 Prints one JSON object. The times come from the steps of one solver run, after a warm-up
 run: ms_per_step is the median time from one call of the score network to the next,
@@ -18,6 +19,7 @@ the Gaussian blur separated into two axes, the large blur kernels applied throug
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import math
@@ -44,8 +46,10 @@ VARIANTS = (
     "float32",
     "float32+channels_last",
     "bfloat16+channels_last",
+    "float16+channels_last",
     "float32+channels_last+compiled",
     "bfloat16+channels_last+compiled",
+    "float16+channels_last+compiled",
 )
 
 # gamma0, t0 and the sigma rule of the paper's FFHQ table. Times do not depend on them; the other tasks have gamma0 of the preset gradient.
@@ -88,7 +92,7 @@ def operator(task: str, size: int, batch: int) -> Measurement:
 
 def separable_gaussian(x: Tensor, std: float, size: int) -> Tensor:
     """operators.gaussian_deblur along one axis, then the other: its kernel is an outer product."""
-    axis = torch.from_numpy(gaussian_kernel(std, size).sum(0)).to(x.dtype)
+    axis = torch.from_numpy(gaussian_kernel(std, size).sum(0)).to(x)
     return correlate(correlate(x, axis[:, None]), axis[None, :])
 
 
@@ -103,16 +107,19 @@ def correlate_dft(x: Tensor, kernel: Tensor) -> Tensor:
 
 
 class TimedPrior:
-    """A prior that records the start and end of each call, in seconds."""
+    """A prior that records the start and end of each call, in seconds. It waits for the device before and after."""
 
-    def __init__(self, prior: NetworkPrior) -> None:
+    def __init__(self, prior: NetworkPrior, device: str) -> None:
         self._prior = prior
+        self._wait = (lambda: None) if device == "cpu" else torch.cuda.synchronize
         self.starts: list[float] = []
         self.ends: list[float] = []
 
     def image(self, x: Tensor, t: int) -> Tensor:
+        self._wait()
         self.starts.append(time.perf_counter())
         z = self._prior.image(x, t)
+        self._wait()
         self.ends.append(time.perf_counter())
         return z
 
@@ -126,37 +133,43 @@ def has_bfloat16() -> bool:
     return bool(words & {"avx512_bf16", "amx_bf16", "bf16"})
 
 
-def variants() -> list[str]:
-    """The variants that this PyTorch and this processor support."""
+def variants(device: str) -> list[str]:
+    """The variants that this PyTorch and the device support: half precision is bfloat16 on the CPU, float16 on a GPU."""
+    if device != "cpu":
+        return [name for name in VARIANTS if "bfloat16" not in name]
     if not hasattr(torch, "compile"):  # before 2.0: no compiler, and no group norm in bfloat16 with float32 weights
         return list(VARIANTS[:2])
-    return [name for name in VARIANTS if "bfloat16" not in name or has_bfloat16()]
+    return [name for name in VARIANTS if name.startswith("float32") or ("bfloat16" in name and has_bfloat16())]
 
 
 class VariantPrior(NetworkPrior):
     """The network in the precision and form of a variant; its output is float32."""
 
-    def __init__(self, path: str, variant: str) -> None:
-        if variant not in variants():
-            raise ValueError(f"variant {variant!r}: use one of {', '.join(variants())}")
+    def __init__(self, path: str, variant: str, device: str) -> None:
+        if variant not in variants(device):
+            raise ValueError(f"variant {variant!r}: use one of {', '.join(variants(device))}")
         words = variant.split("+")
         layout = torch.channels_last if "channels_last" in words else torch.contiguous_format
-        network = load(path).to(memory_format=layout)
+        network = load(path).to(device, memory_format=layout)
         if "compiled" in words:
             network.rest = torch.compile(network.rest, dynamic=False)  # the transform beside it has complex numbers
         super().__init__(network)
-        self._bfloat16 = "bfloat16" in words
+        self._precision, self._kind = getattr(torch, words[0]), torch.device(device).type
 
     def image(self, x: Tensor, t: int) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16, enabled=self._bfloat16):
+        half = self._precision if self._precision != torch.float32 else torch.bfloat16
+        with torch.autocast(self._kind, half, enabled=self._precision != torch.float32):
             return super().image(x, t).to(x.dtype)
 
 
 class Bench:
     """Measures settings one after the other. It loads and warms up each variant and batch size once."""
 
-    def __init__(self, prior_path: str, size: int, threads: int) -> None:
+    def __init__(self, prior_path: str, size: int, threads: int, device: str = "cpu") -> None:
         torch.set_num_threads(threads)
+        if device != "cpu":
+            torch.backends.cudnn.allow_tf32 = False
+        self.device = device
         self._path, self._size, self._threads = prior_path, size, threads
         self._priors: dict[str, VariantPrior] = {}
         self._warm: set[tuple[str, str, int]] = set()
@@ -166,7 +179,11 @@ class Bench:
         if task not in SETTINGS:
             raise ValueError(f"task {task!r}: use one of {', '.join(SETTINGS)}")
         if variant not in self._priors:
-            self._priors[variant] = VariantPrior(self._path, variant)
+            self._priors[variant] = VariantPrior(self._path, variant, self.device)
+        with torch.device(self.device) if self.device != "cpu" else contextlib.nullcontext():
+            return self._measure(variant, task, batch, steps)
+
+    def _measure(self, variant: str, task: str, batch: int, steps: int) -> dict[str, object]:
         network = self._priors[variant]
         torch.manual_seed(0)
         gamma0, t0, rule = SETTINGS[task]
@@ -183,7 +200,7 @@ class Bench:
         # A process that was idle needs one step, too.
         run(network, 1 if (variant, task, batch) in self._warm else WARM_UP)
         self._warm.add((variant, task, batch))
-        timed = TimedPrior(network)
+        timed = TimedPrior(network, self.device)
         run(timed, steps)
         borders = np.array([*timed.starts, time.perf_counter()])
         inside = np.array(timed.ends) - np.array(timed.starts)
@@ -203,7 +220,7 @@ class Bench:
 
 def serve(bench: Bench, requests: Iterable[str], out: TextIO) -> None:
     """Answers requests until they end. A setting that cannot run is answered with its error."""
-    print(json.dumps({"torch": torch.__version__, "variants": variants()}), file=out, flush=True)
+    print(json.dumps({"torch": torch.__version__, "variants": variants(bench.device)}), file=out, flush=True)
     for line in requests:
         try:
             answer = bench.measure(**json.loads(line))
@@ -213,17 +230,18 @@ def serve(bench: Bench, requests: Iterable[str], out: TextIO) -> None:
 
 
 def main(args: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="bench", description="Time the solver in PyTorch on this CPU.")
+    parser = argparse.ArgumentParser(prog="bench", description="Time the solver in PyTorch.")
     parser.add_argument("--prior", required=True, help="ONNX score model")
     parser.add_argument("--serve", action="store_true", help="read requests from standard input")
-    parser.add_argument("--variant", default="float32", choices=variants(), help="precision and form of the network")
+    parser.add_argument("--variant", default="float32", choices=VARIANTS, help="precision and form of the network")
     parser.add_argument("--task", default="super_resolution", choices=list(SETTINGS))
     parser.add_argument("--size", type=int, default=256, help="side of the images in pixels, a multiple of 8")
     parser.add_argument("--batch", type=int, default=1, help="images per step")
     parser.add_argument("--steps", type=int, default=10, help="timed steps")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads of torch")
+    parser.add_argument("--device", default="cpu", help="device of torch (default cpu)")
     o = parser.parse_args(args)
-    bench = Bench(o.prior, o.size, o.threads)
+    bench = Bench(o.prior, o.size, o.threads, o.device)
     if o.serve:
         serve(bench, sys.stdin, sys.stdout)
         return 0

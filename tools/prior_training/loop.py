@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import torch
 import torch.distributed as distributed
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
 from ddiff_torch.onnx_prior import UNet
 from ddiff_torch.schedule import alpha_bar
@@ -65,6 +67,10 @@ class Config:
         return net
 
 
+# The configurations by size of the network.
+SIZES = {"small": Config(), "base": Config(widths=(96, 128, 256), batch=32, side=128, late_from=1.0, low=(0.02, 1.5))}
+
+
 class _Norm(nn.GroupNorm):
     """Group norm computed in fp32 for any input precision."""
 
@@ -72,14 +78,45 @@ class _Norm(nn.GroupNorm):
         return F.group_norm(x.float(), self.num_groups, self.weight, self.bias, self.eps).to(x.dtype)
 
 
-class Trainer:
-    """Owns the network, the optimisers and the counters of iterations and seconds."""
+class Batches(Dataset):
+    """The batches of one process by iteration: all draws depend on (seed, iteration, rank) only, so that a resumed run equals an undisturbed one."""
 
-    def __init__(self, config: Config, pool: Pool, rank: int = 0, processes: int = 1) -> None:
-        self.config, self.pool = config, pool
+    def __init__(self, config: Config, pool: Pool, rank: int, count: int, side: int) -> None:
+        self.config, self.pool, self.rank, self.count, self.side = config, pool, rank, count, side
+        alphas = np.asarray(alpha_bar(), dtype=np.float64)
+        self.levels = np.sqrt((1 - alphas) / alphas)
+
+    def __getitem__(self, iteration: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Clean crops and noise, [count, 3, side, side], and time indices [count]."""
+        rng = np.random.default_rng([self.config.seed, 2, iteration, self.rank])
+        x0 = self.pool.batch(rng, self.count, self.side)
+        eps = rng.standard_normal(x0.shape, dtype=np.float32)
+        return torch.from_numpy(x0), torch.from_numpy(eps), torch.from_numpy(self.times(rng, self.count))
+
+    def times(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Time indices of a batch: uniform in t or in log s, both stratified over the batch."""
+        low = rng.permutation(count) < round(count * self.config.low_share)
+        u = (rng.permutation(count) + rng.random(count)) / count
+        a, b = np.log(self.config.low)
+        by_level = np.searchsorted(self.levels, np.exp(a + (b - a) * u)).clip(0, 999)
+        return np.where(low, by_level, np.floor(u * 1000).astype(np.int64).clip(0, 999))
+
+    def start(self, first: int, workers: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """The batches from iteration `first` on, without end; `workers` processes draw them ahead, none with 0."""
+        return iter(DataLoader(self, batch_size=None, sampler=itertools.count(first), num_workers=workers, pin_memory=workers > 0))
+
+
+class Trainer:
+    """Owns the network, the optimisers and the counters of iterations and seconds.
+
+    On another device than the CPU the network is compiled, and `workers` processes draw the batches.
+    """
+
+    def __init__(self, config: Config, pool: Pool, rank: int = 0, processes: int = 1, device: str = "cpu", workers: int = 0) -> None:
+        self.config, self.pool, self.device, self.workers = config, pool, device, workers
         self.rank, self.processes = rank, processes
         torch.manual_seed(config.seed)
-        self.net = config.network().to(memory_format=torch.channels_last)
+        self.net = config.network().to(device, memory_format=torch.channels_last)
         blocks = [m for m in self.net.modules() if hasattr(m, "c2")]
         for layer in [self.net.out, *(b.c2 for b in blocks)]:  # every block is initially the identity
             nn.init.zeros_(layer.weight)
@@ -94,31 +131,25 @@ class Trainer:
             torch.optim.AdamW(others, lr=config.rate, betas=(0.9, 0.99), weight_decay=config.decay),
         ]
         self.iteration, self.elapsed = 0, 0.0
-        self.alpha_bar = np.asarray(alpha_bar(), dtype=np.float64)
-        self.levels = np.sqrt((1 - self.alpha_bar) / self.alpha_bar)
+        self.alpha_bar = torch.from_numpy(np.asarray(alpha_bar(), dtype=np.float32)).to(device)
+        self.rest = self.net.rest if device == "cpu" else torch.compile(self.net.rest)
+        torch.backends.cudnn.benchmark = True
+        self.batches, self.shape = None, None
 
-    def times(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Time indices of a batch: uniform in t or in log s, both stratified over the batch."""
-        low = rng.permutation(count) < round(count * self.config.low_share)
-        u = (rng.permutation(count) + rng.random(count)) / count
-        a, b = np.log(self.config.low)
-        by_level = np.searchsorted(self.levels, np.exp(a + (b - a) * u)).clip(0, 999)
-        return np.where(low, by_level, np.floor(u * 1000).astype(np.int64).clip(0, 999))
-
-    def step(self, progress: float) -> tuple[float, float, float]:
-        """Runs one iteration at progress 0..1 of the schedule; returns loss, loss below t = 200, learning rate.
-
-        All draws depend on (seed, iteration, rank) only, so that a resumed run equals an undisturbed run.
-        """
+    def draw(self, progress: float) -> list[Tensor]:
+        """The batch of this iteration, on the device."""
         c = self.config
-        rng = np.random.default_rng([c.seed, 2, self.iteration, self.rank])
-        count, side = (c.batch, c.side) if progress < c.late_from else (c.late_batch, c.late_side)
-        x0 = torch.from_numpy(self.pool.batch(rng, count, side))
-        eps = torch.from_numpy(rng.standard_normal(x0.shape, dtype=np.float32))
-        t = self.times(rng, count)
-        ab = torch.from_numpy(self.alpha_bar[t].astype(np.float32))[:, None, None, None]
+        shape = (c.batch, c.side) if progress < c.late_from else (c.late_batch, c.late_side)
+        if shape != self.shape:
+            self.shape, self.batches = shape, Batches(c, self.pool, self.rank, *shape).start(self.iteration, self.workers)
+        return [v.to(self.device, non_blocking=True) for v in next(self.batches)]
+
+    def step(self, progress: float) -> tuple[Tensor, Tensor, float]:
+        """Runs one iteration at progress 0..1 of the schedule; returns loss, loss below t = 200 (NaN without such a sample), learning rate."""
+        c = self.config
+        x0, eps, index = self.draw(progress)
+        ab = self.alpha_bar[index][:, None, None, None]
         x = ab.sqrt() * x0 + (1 - ab).sqrt() * eps
-        index = torch.from_numpy(t)
         with torch.no_grad():
             of_eps, z = self.net.wiener(x, index)
             left = self.net.wiener.left[index][:, None, None, None]
@@ -127,8 +158,8 @@ class Trainer:
         rate = c.rate * min(1, (self.iteration + 1) / c.warmup) * 0.5 * (1 + math.cos(math.pi * falling))
         for group in [g for o in self.optimisers for g in o.param_groups]:
             group["lr"] = rate
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=c.half):
-            out = self.net.rest(torch.cat([x, z], dim=1), index)
+        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=c.half):
+            out = self.rest(torch.cat([x, z], dim=1), index)
         each = (left * (out.float() - wanted).square()).mean(dim=(1, 2, 3))
         loss = each.mean()
         self.net.zero_grad(set_to_none=True)
@@ -139,8 +170,8 @@ class Trainer:
         self.iteration += 1
         if self.iteration % c.share_every == 0:
             self._share_weights()
-        few = each.detach().numpy()[t < 200]
-        return float(loss.detach()), float(few.mean()) if len(few) else math.nan, rate
+        few = index < 200
+        return loss.detach(), (each.detach() * few).sum() / few.sum(), rate
 
     @torch.no_grad()
     def _share_weights(self) -> None:
@@ -190,7 +221,7 @@ class Trainer:
     def trained(self) -> UNet:
         """The current weights as an fp32 network for inference."""
         net = self.config.network()
-        net.load_state_dict(self.net.state_dict())
+        net.load_state_dict({name: value.cpu() for name, value in self.net.state_dict().items()})
         return net.eval().requires_grad_(False)
 
 
@@ -208,10 +239,10 @@ class Curve:
         with path.open("w", newline="") as f:
             csv.writer(f, lineterminator="\n").writerows([self.HEADER, *kept])
 
-    def add(self, iteration: int, seconds: float, rate: float, loss: float, low: float) -> None:
-        self.rows.append((loss, low))
-        if iteration % self.every == 0:
-            loss, low = np.nanmean(np.array(self.rows), axis=0)
+    def add(self, iteration: int, seconds: float, rate: float, loss: Tensor, low: Tensor) -> None:
+        self.rows.append(torch.stack((loss, low)))
+        if iteration % self.every == 0:  # the only wait for the device
+            loss, low = np.nanmean(torch.stack(self.rows).cpu().numpy(), axis=0)
             self.rows = []
             with self.path.open("a", newline="") as f:
                 row = (iteration, f"{seconds:.0f}", f"{rate:.3g}", f"{loss:.5f}", f"{low:.5f}")

@@ -7,6 +7,7 @@ K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (202
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 import torch
@@ -17,19 +18,19 @@ QUINTIC = (3.4445, -4.7750, 2.0315)
 ROUNDS = 5
 
 
-def orthogonal(matrix: Tensor) -> Tensor:
-    """Approximates the nearest semi-orthogonal matrix: the singular values of the result are in 0.6..1.3.
+def orthogonal(matrices: Tensor) -> Tensor:
+    """Approximates the nearest semi-orthogonal matrices: the singular values of the result are in 0.6..1.3.
 
-    Uses Newton-Schulz iterations in bfloat16; `matrix` and the result are float32 [rows, columns].
+    Uses Newton-Schulz iterations in bfloat16; `matrices` and the result are float32 [count, rows, columns].
     """
     a, b, c = QUINTIC
-    tall = matrix.shape[0] > matrix.shape[1]
-    x = (matrix.t() if tall else matrix).bfloat16()
-    x = x / (x.norm() * 1.01 + 1e-7)
+    tall = matrices.shape[1] > matrices.shape[2]
+    x = (matrices.mT if tall else matrices).bfloat16()
+    x = x / (x.flatten(1).norm(dim=1)[:, None, None] * 1.01 + 1e-7)
     for _ in range(ROUNDS):
-        gram = x @ x.t()
+        gram = x @ x.mT
         x = a * x + (b * gram + c * gram @ gram) @ x
-    return (x.t() if tall else x).float()
+    return (x.mT if tall else x).float()
 
 
 class Muon(torch.optim.Optimizer):
@@ -41,6 +42,7 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
         for group in self.param_groups:
+            ahead = defaultdict(list)  # parameters and their momentum by shape: one product for all of a shape
             for p in group["params"]:
                 if p.grad is None:
                     continue
@@ -48,8 +50,10 @@ class Muon(torch.optim.Optimizer):
                 if not state:
                     state["momentum"] = torch.zeros_like(p)
                 mean = state["momentum"].lerp_(p.grad, 1 - group["momentum"])
-                ahead = p.grad.lerp(mean, group["momentum"]).reshape(p.shape[0], -1)
-                update = orthogonal(ahead)
-                size = 0.2 * max(update.shape) ** 0.5
-                p.mul_(1 - group["lr"] * group["decay"])
-                p.add_(update.view(p.shape), alpha=-group["lr"] * size)
+                update = p.grad.lerp(mean, group["momentum"]).reshape(p.shape[0], -1)
+                ahead[update.shape].append((p, update))
+            for shape, pairs in ahead.items():
+                size = 0.2 * max(shape) ** 0.5
+                for (p, _), update in zip(pairs, orthogonal(torch.stack([u for _, u in pairs]))):
+                    p.mul_(1 - group["lr"] * group["decay"])
+                    p.add_(update.view(p.shape), alpha=-group["lr"] * size)

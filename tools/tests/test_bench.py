@@ -46,11 +46,11 @@ def test_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) ->
 
 def test_variants_agree(prior_path: Path) -> None:
     x = torch.randn(1, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    plain = bench.VariantPrior(str(prior_path), "float32").image(x, 300)
-    for variant in bench.variants():
+    plain = bench.VariantPrior(str(prior_path), "float32", "cpu").image(x, 300)
+    for variant in bench.variants("cpu"):
         if "compiled" in variant:
             continue  # needs a C++ compiler and a minute
-        other = bench.VariantPrior(str(prior_path), variant).image(x, 300)
+        other = bench.VariantPrior(str(prior_path), variant, "cpu").image(x, 300)
         assert other.dtype == torch.float32
         torch.testing.assert_close(other, plain, rtol=0, atol=0.05 if "bfloat16" in variant else 1e-4)
 

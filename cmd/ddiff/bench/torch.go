@@ -72,6 +72,9 @@ func (o benchOptions) startTorch(ctx context.Context, dir string, stderr io.Writ
 	}
 	cmd := exec.CommandContext(ctx, o.torch, "-m", "ddiff_torch.bench", "--serve", "--prior", model,
 		"--threads", strconv.Itoa(threads), "--size", strconv.Itoa(o.size))
+	if strings.HasPrefix(o.run.Device, "cuda") {
+		cmd.Args = append(cmd.Args, "--device", o.run.Device)
+	}
 	cmd.Dir, cmd.Stderr = o.tools, stderr
 	if cache, err := os.UserCacheDir(); err == nil { // what one bench compiles, the next one loads
 		cmd.Env = append(os.Environ(), "TORCHINDUCTOR_CACHE_DIR="+filepath.Join(cache, "ddiff", "torch"))
