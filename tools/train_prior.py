@@ -70,11 +70,12 @@ def main() -> int:
             trainer = Trainer(config, pool.Pool([], [], 0))
             trainer.restore(args.out / "checkpoint.pt")
         else:
+            wanted = photographs.PHOTOGRAPHS + (photographs.MORE if args.size == "base" else ())
             folder = args.photographs or args.out / "photographs"
             if rank == 0:
-                photographs.fetch(folder)
+                photographs.fetch(folder, wanted)
             share = 0.7 if args.pages else 0.6
-            pictures = pool.build(folder, args.leaves, args.seed, share, args.out / "leaves.npy", args.pages, args.dark)
+            pictures = pool.build(folder, args.leaves, args.seed, share, args.out / "leaves.npy", args.pages, args.dark, wanted)
             others = join(args, rank)
             trainer = Trainer(config, pictures, rank, args.processes, args.device, (os.cpu_count() or 2) - 1 if gpu else 0)
             if args.start:

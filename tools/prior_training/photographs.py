@@ -13,14 +13,13 @@ import struct
 import subprocess
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-DEBIAN = ("lomiri-wallpapers-16.04", "palapeli-data", "python3-scipy", "gcompris-qt-data")
 WHEEL = "scikit-learn==1.2.2"
 
 # The short sides of the scaled versions of a photograph, in pixels.
@@ -88,6 +87,27 @@ PHOTOGRAPHS: tuple[Photograph, ...] = (
 )
 
 
+# Further photographs for larger networks, in packages of Debian 13: both name the licence of each file's collection, and no photographer.
+MORE: tuple[Photograph, ...] = (
+    *_of(
+        "budgie-backgrounds",
+        "usr/share/backgrounds/budgie/",
+        *((f"{name}.jpg", "CC0-1.0", "unnamed, Budgie Desktop developers") for name in (
+            "abstract-spiral", "beacon-street-sunset", "blue-periwinkle", "canyon-wren", "casa-mila", "extreme-desert-hike", "high-trestle-trail",
+            "lake-sherburne", "oakland-zoo-otters", "perched-osprey", "piazza-gae-aulenti", "roman-colosseum", "singaporean-cityscape", "tea-gardens",
+        )),
+    ),
+    *_of(
+        "wordpress-theme-twentytwentyfour",
+        "usr/share/wordpress/wp-content/themes/twentytwentyfour/assets/images/",
+        *((f"{name}.webp", "CC0-1.0", "unnamed, rawpixel.com") for name in (
+            "abstract-geometric-art", "angular-roof", "art-gallery", "building-exterior", "green-staircase", "hotel-facade", "museum",
+            "tourist-and-building", "windows",
+        )),
+    ),
+)  # fmt: skip
+
+
 def download(folder: Path, packages: Iterable[str]) -> None:
     """Downloads and unpacks Debian packages into folder with apt-get and dpkg-deb, each once."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,9 +120,9 @@ def download(folder: Path, packages: Iterable[str]) -> None:
         archive.unlink()
 
 
-def fetch(folder: Path) -> None:
+def fetch(folder: Path, wanted: Sequence[Photograph] = PHOTOGRAPHS) -> None:
     """Downloads and unpacks the packages into folder with apt-get, dpkg-deb and pip."""
-    download(folder, DEBIAN)
+    download(folder, sorted({p.package for p in wanted} - {WHEEL}))
     if not (folder / WHEEL).is_dir():
         subprocess.run(["python3", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--python-version",
                         "3.11", WHEEL, "-d", "."], cwd=folder, check=True)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,25 +75,35 @@ def _leaf(job: tuple[int, int, int]) -> np.ndarray:
     return dead_leaves(np.random.default_rng([seed, 1, index]), size)
 
 
+def _page(job: tuple[int, int, list[Path]]) -> np.ndarray:
+    seed, index, fonts = job
+    return pages.page(np.random.default_rng([seed, 3, index]), fonts)
+
+
+def _photograph(job: tuple[photographs.Photograph, Path]) -> list[np.ndarray]:
+    return photographs.versions(photographs.read(*job))
+
+
 def build(
-    folder: Path | None, leaves: int, seed: int, photo_share: float, cache: Path | None = None, page_share: float = 0, dark: float = 0
-) -> Pool:
+    folder: Path | None, leaves: int, seed: int, photo_share: float, cache: Path | None = None, page_share: float = 0, dark: float = 0,
+    wanted: Sequence[photographs.Photograph] = photographs.PHOTOGRAPHS,
+) -> Pool:  # fmt: skip
     """Reads the photographs in folder (None: no photographs) and draws the procedural pictures, and 400 pages if they have a share.
 
     A cache file stores the procedural pictures for the next start.
     """
-    photos = [photographs.versions(photographs.read(p, folder)) for p in photographs.PHOTOGRAPHS] if folder else []
-    if cache and cache.is_file():
-        drawn = np.load(cache)
-        if len(drawn) != leaves:
-            raise ValueError(f"pool: {cache} holds {len(drawn)} pictures, not {leaves}; remove it")
-    else:
-        with multiprocessing.Pool() as workers:
+    with multiprocessing.Pool() as workers:
+        photos = workers.map(_photograph, [(p, folder) for p in wanted], chunksize=1) if folder else []
+        if cache and cache.is_file():
+            drawn = np.load(cache)
+            if len(drawn) != leaves:
+                raise ValueError(f"pool: {cache} holds {len(drawn)} pictures, not {leaves}; remove it")
+        else:
             drawn = np.stack(workers.map(_leaf, [(seed, i, 256) for i in range(leaves)], chunksize=4))
-        if cache:
-            np.save(cache, drawn)
-    text = None
-    if page_share > 0:
-        fonts = pages.fonts()
-        text = np.stack([pages.page(np.random.default_rng([seed, 3, i]), fonts) for i in range(400)])
+            if cache:
+                np.save(cache, drawn)
+        text = None
+        if page_share > 0:
+            fonts = pages.fonts()
+            text = np.stack(workers.map(_page, [(seed, i, fonts) for i in range(400)], chunksize=4))
     return Pool(photos, drawn, photo_share, text, page_share, dark)
