@@ -31,7 +31,7 @@ build() { # build DIR
 
 library() { # library VARIANT OPENVINO PROGRAM DIR
 	local path client=()
-	[[ $1 == cpu ]] && client=(--client pip)
+	case $1 in cpu) client=(--client pip) ;; cuda) client=(--client maven) ;; esac
 	path=$("$3" runtime install --ep "$1" "${client[@]}")
 	mkdir -p "$4"
 	copy "$(dirname "$path")" "$4"

@@ -4,15 +4,16 @@
     python3 tools/gpu_check.py --device cuda:0
     python3 tools/gpu_check.py --device webgpu --size 32 --steps 4 --batches 1,2     # small problems
 
-- tasks: the eight tasks of the paper, one photograph each, on the CPU in float32 and on the device in each precision. The restored
-  pictures in float32 differ by at most one grey level; other precisions have the PSNR of their pictures against those of the CPU.
+- tasks: the eight tasks of the paper, one photograph each, on the CPU in float32 and on the device in each precision, with the PSNR of the
+  device's pictures against those of the CPU. In float32 it is at least 60 dB. Phase retrieval makes four steps only: it enlarges rounding, and
+  in sixty steps finds another picture, also on two providers of one CPU.
 - speed: milliseconds per step of super-resolution by batch size, and the device's memory (CUDA: nvidia-smi; else the largest resident set).
 - process: SIGTERM ends a busy run with exit code 130 within a minute; after SIGKILL the device's memory is free within 64 MiB, and the same
   command resumes and ends with 0.
 
 The measurements go to gpu-check.json in --out. Exit code 0: all within bounds; 1: not; 8: no such device. The last line is
 
-    device=cuda:0 grey_levels=N float16_psnr=x.x ms_b1=x.xx ms_b16=x.xx
+    device=cuda:0 float32_psnr=x.x float16_psnr=x.x ms_b1=x.xx ms_b16=x.xx
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ import numpy as np
 from PIL import Image
 
 TASKS = "super_resolution,inpaint_box,inpaint_random,gaussian_deblur,motion_deblur,phase_retrieval,nonlinear_deblur,hdr"
+LOWEST = 60.0  # dB, the PSNR of a device's picture in float32
+FEW = {"phase_retrieval": 4}  # solver steps of tasks that enlarge rounding
 MEMORY_SLOP = 64  # MiB that other processes may allocate meanwhile
 ABSENT = 8
 RUNTIME = 4  # the exit code of ddiff without the runtime or the device
@@ -68,30 +71,30 @@ class Check:
             return int(subprocess.run(query, capture_output=True, text=True, check=True, timeout=20).stdout)
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 
-    def picture(self, out: str, item: str) -> np.ndarray:
-        return np.asarray(Image.open(self.work / out / "items" / item / "restored.png"), dtype=np.float64)
+    def restored(self, out: str, device: str, precision: str) -> dict[str, np.ndarray]:
+        """The restored picture of each task."""
+        pictures = {}
+        for task in self.o.tasks.split(","):
+            few = ["--steps", str(min(FEW[task], self.o.steps))] if task in FEW else []
+            item = min(self.run(f"{out}-{task}", device, "--task", task, "--limit", "1", "--precision", precision, *few))
+            pictures[task] = np.asarray(Image.open(self.work / f"{out}-{task}" / "items" / item / "restored.png"), dtype=np.float64)
+        return pictures
 
     def tasks(self) -> None:
-        campaign = ["--task", self.o.tasks, "--limit", "1", "--precision"]
-        cpu = self.run("cpu", "cpu", *campaign, "float32")
-        want = {r["item"]["task"]: self.picture("cpu", item) for item, r in cpu.items()}
+        want = self.restored("cpu", "cpu", "float32")
         for precision in self.o.precisions:
-            levels, psnr = {}, {}
             try:
-                results = self.run(precision, self.o.device, *campaign, precision)
+                got = self.restored(precision, self.o.device, precision)
             except RuntimeError as err:
                 if precision == "float32":
                     raise
                 self.report[precision] = {"lacks": str(err)}
                 continue
-            for item, r in results.items():
-                task = r["item"]["task"]
-                d = self.picture(precision, item) - want[task]
-                levels[task] = int(np.abs(d).max())
-                psnr[task] = round(min(80.0, 10 * np.log10(255**2 / max(np.mean(d**2), 1e-9))), 2)
-            self.report[precision] = {"grey_levels": levels, "psnr_to_cpu": psnr}
-            if precision == "float32" and max(levels.values()) > 1:
-                self.report["failures"].append(f"tasks: {max(levels, key=levels.get)} differs by {max(levels.values())} grey levels")
+            psnr = {task: round(min(80.0, 10 * np.log10(255**2 / max(np.mean((got[task] - want[task]) ** 2), 1e-9))), 2) for task in want}
+            self.report[precision] = {"psnr_to_cpu": psnr}
+            worst = min(psnr, key=psnr.get)
+            if precision == "float32" and psnr[worst] < LOWEST:
+                self.report["failures"].append(f"tasks: {worst} has {psnr[worst]} dB against the CPU's picture, want {LOWEST:g}")
 
     def speed(self) -> None:
         """The first batch of a campaign warms the device up and is left out."""
@@ -154,8 +157,7 @@ class Check:
     def line(self) -> str:
         measured = {p: self.report[p] for p in self.o.precisions if "psnr_to_cpu" in self.report.get(p, {})}
         words = [f"device={self.o.device}"]
-        words += [f"grey_levels={max(of['grey_levels'].values())}" for p, of in measured.items() if p == "float32"]
-        words += [f"{p}_psnr={min(of['psnr_to_cpu'].values()):.1f}" for p, of in measured.items() if p != "float32"]
+        words += [f"{p}_psnr={min(of['psnr_to_cpu'].values()):.1f}" for p, of in measured.items()]
         return " ".join(words + [f"ms_b{s['batch']}={s['ms_per_step']:.2f}" for s in self.report.get("speed", [])])
 
 

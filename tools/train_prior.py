@@ -53,7 +53,7 @@ def main() -> int:
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=1, help="threads of each process (default 1)")
     p.add_argument("--processes", type=int, default=os.cpu_count(), help="processes that train together (default: number of cores)")
-    p.add_argument("--size", choices=SIZES, default="small", help="small (default), or base with four times the weights and 32 crops of 128x128 per iteration, for a GPU")
+    p.add_argument("--size", choices=SIZES, default="small", help="small (default), or base with four times the weights and 64 crops of 128x128 per iteration, for a GPU")
     p.add_argument("--device", default="cpu", help="device of PyTorch: cpu (default) or cuda, with one process")
     p.add_argument("--fp32", action="store_true", help="do not use bfloat16, for processors without it")
     p.add_argument("--export-only", action="store_true", help="export the checkpoint and exit")

@@ -68,7 +68,7 @@ class Config:
 
 
 # The configurations by size of the network.
-SIZES = {"small": Config(), "base": Config(widths=(96, 128, 256), batch=32, side=128, late_from=1.0, low=(0.02, 1.5))}
+SIZES = {"small": Config(), "base": Config(widths=(96, 128, 256), batch=64, side=128, late_from=1.0, low=(0.02, 1.5))}
 
 
 class _Norm(nn.GroupNorm):

@@ -10,14 +10,14 @@ from pathlib import Path
 import gpu_check
 import pytest
 
-TINY = ["--size", "32", "--steps", "2", "--batches", "1,2", "--tasks", "super_resolution,motion_deblur", "--precisions", "float32"]
+TINY = ["--size", "32", "--steps", "2", "--batches", "1,2", "--tasks", "super_resolution,phase_retrieval", "--precisions", "float32"]
 
 
 def test_the_cpu_agrees_with_itself(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert gpu_check.main(["--program", program, "--device", "cpu", "--out", str(tmp_path), *TINY]) == 0
-    assert re.search(r"^device=cpu grey_levels=0 ms_b1=\d+\.\d+ ms_b2=\d+\.\d+$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^device=cpu float32_psnr=80\.0 ms_b1=\d+\.\d+ ms_b2=\d+\.\d+$", capsys.readouterr().out, re.MULTILINE)
     report = json.loads((tmp_path / "gpu-check.json").read_text())
-    assert report["float32"]["psnr_to_cpu"] == {"super_resolution": 80, "motion_deblur": 80}
+    assert report["float32"]["psnr_to_cpu"] == {"super_resolution": 80, "phase_retrieval": 80}
     assert report["process"]["drain_exit"] == 130 and all(s["ms_per_step"] > 0 and s["memory_mib"] > 0 for s in report["speed"])
 
 
@@ -44,8 +44,8 @@ for run in range(6 * int(value("--runs"))):
 ''')
     stand_in.chmod(0o755)
     args = ["--program", str(stand_in), "--device", "webgpu", "--out", str(tmp_path), *TINY]
-    args[args.index("super_resolution,motion_deblur")] = "hdr"
+    args[args.index("super_resolution,phase_retrieval")] = "hdr"
     assert gpu_check.main(args) == 1
     said = capsys.readouterr()
-    assert "hdr differs by 3 grey levels" in said.err and "want 130" in said.err
-    assert said.out.startswith("device=webgpu grey_levels=3 ms_b1=500.00 ms_b2=1000.00")
+    assert "hdr has 38.59 dB against the CPU's picture, want 60" in said.err and "want 130" in said.err
+    assert said.out.startswith("device=webgpu float32_psnr=38.6 ms_b1=500.00 ms_b2=1000.00")

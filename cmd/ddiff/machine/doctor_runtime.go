@@ -80,7 +80,7 @@ func cudaMissing(lib install.Library) (reason, remedy string) {
 		if absent, ok := errors.AsType[*install.MissingLibrariesError](err); ok {
 			reason = "missing " + strings.Join(absent.Missing, ", ")
 		}
-		return reason, "install the CUDA 12 runtime and cuDNN 9, or add their directories to LD_LIBRARY_PATH"
+		return reason, "install CUDA of this number and cuDNN 9, or add their directories to LD_LIBRARY_PATH"
 	}
 	return "", ""
 }

@@ -14,8 +14,8 @@ func newRuntimeCommand() *cobra.Command {
 	inst := &cobra.Command{
 		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
 		Long: "Download ONNX Runtime with the first client that works: npm, pip, or https from the project's release\n" +
-			"page (cpu); Maven (cuda). Or OpenVINO, with pip. Or take it from an archive. Verify the archive\n" +
-			"and each of its files against pinned digests, and install it.",
+			"page (cpu); Maven with CUDA 12, or pip with CUDA 13 (cuda). Or OpenVINO, with pip. Or take it from an\n" +
+			"archive. Verify the archive and each of its files against pinned digests, and install it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Progress = func(stage string) { fmt.Fprintln(cmd.ErrOrStderr(), stage) }
 			opts.Fallback = func(failed string, err error, next string) {

@@ -124,8 +124,11 @@ func (d documents) writeNotices(dir string, b install.Build) error {
 
 // runtimeName names a release of ONNX Runtime in the documents.
 func runtimeName(b install.Build) string {
-	if b.EP == install.OpenVINO {
+	switch {
+	case b.EP == install.OpenVINO:
 		return install.OpenVINO
+	case b.EP == install.CUDA && b.Client == install.ClientPip:
+		return "onnxruntime-gpu"
 	}
 	return "onnxruntime"
 }
