@@ -268,7 +268,7 @@ func (m ddiff) Step(b *Builder, s Settings) Next {
 	}
 	var pull, dataNorm onnx.Value
 	if proximal {
-		pull, dataNorm = b.Proximal(v, b.Planned("rho"), int(s.Number("cg_steps")), limit)
+		pull, dataNorm = b.Proximal(v, b.Planned("rho"), s.Number("noise_std"), int(s.Number("cg_steps")), limit)
 	} else {
 		pull, dataNorm = b.PullBack(v, b.Planned("gamma"), s.Word("gradient"), limit)
 	}

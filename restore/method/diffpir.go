@@ -163,7 +163,7 @@ func diffPIRChange(b *Builder, s Settings, z onnx.Value) (change, norm onnx.Valu
 	if s.Word("data_step") == dataAnalytic {
 		_, err := b.run.Operator.SVD()
 		if iterations := int(s.Number("cg_steps")); err == nil || iterations > 0 {
-			return b.Proximal(z, b.Planned("rho"), iterations, 0)
+			return b.Proximal(z, b.Planned("rho"), s.Number("noise_std"), iterations, 0)
 		}
 		if !errors.Is(err, operator.ErrNoSVD) {
 			panic(failure{fmt.Errorf("%w; set cg_steps, or data_step: gradient", err)})

@@ -18,8 +18,12 @@ import (
 //	(JᵀJ + ρ)·d = Jᵀ·(y − A(v))
 //
 // by iterations of conjugate gradients that begin with d = 0. J is the Jacobian of A at v: A itself if it is linear, else this is a step of
-// Gauss and Newton. limit is that of [Builder.PullBack].
-func (b *Builder) Proximal(v, rho onnx.Value, iterations int, limit float64) (d, norm onnx.Value) {
+// Gauss and Newton. limit is that of [Builder.PullBack]. An operator with an error of its own has [operator.Expression.Proximal] in place of both, with the
+// weight ρ/noise²; noise is the standard deviation of y from which ρ was made.
+func (b *Builder) Proximal(v, rho onnx.Value, noise float64, iterations int, limit float64) (d, norm onnx.Value) {
+	if x, ok := b.run.Operator.Proximal(b.Graph, v, b.in.Measurement, b.Mul(rho, b.Scalar(float32(1/(noise*noise))))); ok {
+		return b.Minus(x, v), b.Norm(b.Residual(v))
+	}
 	if svd, ok := b.decomposed(); ok {
 		return svd.Proximal(v, rho)
 	}

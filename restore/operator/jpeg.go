@@ -52,7 +52,8 @@ func jpegTask() Definition {
 					smooth := c.apply(g, x, false)
 					return g.Add(smooth, g.Detach(g.Minus(c.apply(g, x, true), smooth)))
 				},
-				Smooth: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value { return c.apply(g, x, false) },
+				Smooth:   func(g *onnx.Graph, x, _ onnx.Value) onnx.Value { return c.apply(g, x, false) },
+				Proximal: c.proximal,
 			}, nil
 		},
 	}
@@ -111,9 +112,8 @@ func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Valu
 	if x.Dims[1] == 1 {
 		return c.applyGrey(g, x, quantised)
 	}
-	offset := g.Const([]float32{lumaOffset, 0, 0}, 3, 1)
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
-	ycc := g.Reshape(g.Add(g.MatMul(jpegFromRGB().Value(g), g.Reshape(x, n, 3, h*w)), offset), n, 3, h, w)
+	ycc := c.ycc(g, x)
 	if quantised {
 		ycc = rounded(g, ycc, 0.5)
 	}
@@ -123,12 +123,20 @@ func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Valu
 		luma, chroma = quantiseBlocks(g, luma, c.luma), quantiseBlocks(g, chroma, c.chroma)
 	}
 	ycc = g.Concat(1, luma, c.enlarge(g, chroma))
-	y := g.Reshape(g.MatMul(jpegToRGB().Value(g), g.Minus(g.Reshape(ycc, n, 3, h*w), offset)), n, 3, h, w)
+	y := g.Reshape(g.MatMul(jpegToRGB().Value(g), g.Minus(g.Reshape(ycc, n, 3, h*w), yccOffset(g))), n, 3, h, w)
 	if quantised {
 		y = toLevels(g, y)
 	}
 	return y
 }
+
+// ycc is luma and chroma of x [N, 3, H, W], in levels about 128.
+func (c *jpegCodec) ycc(g *onnx.Graph, x onnx.Value) onnx.Value {
+	v := g.MatMul(jpegFromRGB().Value(g), g.Reshape(x, x.Dims[0], 3, x.Dims[2]*x.Dims[3]))
+	return g.Reshape(g.Add(v, yccOffset(g)), x.Dims...)
+}
+
+func yccOffset(g *onnx.Graph) onnx.Value { return g.Const([]float32{lumaOffset, 0, 0}, 3, 1) }
 
 // applyGrey is apply for one channel, which is luma.
 func (c *jpegCodec) applyGrey(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Value {
@@ -182,13 +190,32 @@ func (c *jpegCodec) enlarge(g *onnx.Graph, v onnx.Value) onnx.Value {
 // tie rounds halves away from zero, as libjpeg does, also where float32 has lost a few units of the last place.
 const tie = 0.5 + 1e-4
 
-// quantiseBlocks rounds the DCT coefficients of the blocks of v [N, C, H, W], and limits the samples to 8 bits. Incomplete blocks
-// are completed with copies of the last row and column.
+// quantiseBlocks rounds the DCT coefficients of the blocks of v [N, C, H, W], and limits the samples to 8 bits.
 func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *axis.Matrix) onnx.Value {
 	h, w := v.Dims[2], v.Dims[3]
-	v = completed(g, completed(g, v, axis.Rows), axis.Cols)
-	dims := v.Dims
-	rows, cols, planes := dims[2], dims[3], dims[0]*dims[1]
+	t, q := newBlockTransform(g, v), g.Const(steps.Data, block, 1, block)
+	v = t.inverse(g.Mul(roundedAway(g, g.Div(t.forward(v), q)), q))
+	v = g.Clip(rounded(g, v, 0.5), -128, 127)
+	return cropped(g, cropped(g, v, axis.Rows, h), axis.Cols, w)
+}
+
+// roundedAway rounds f, halves away from zero. Sign is not used: WebGPU does not compute it.
+func roundedAway(g *onnx.Graph, f onnx.Value) onnx.Value {
+	positive := func(f onnx.Value) onnx.Value { // f rounded where it is above 0, else 0
+		return g.Apply("Relu", f.DType, f.Dims, nil, rounded(g, f, tie))
+	}
+	return g.Minus(positive(f), positive(g.Neg(f)))
+}
+
+// blockTransform is the DCT of the blocks of samples [N, C, H, W]. Incomplete blocks are completed with copies of the last row and column.
+type blockTransform struct {
+	g      *onnx.Graph
+	basis  *axis.Matrix
+	dims   []int // of complete blocks
+	planes int
+}
+
+func newBlockTransform(g *onnx.Graph, v onnx.Value) blockTransform {
 	basis := axis.Fill(block, block, func(k, i int) float64 {
 		scale := math.Sqrt(2. / block)
 		if k == 0 {
@@ -196,21 +223,29 @@ func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *axis.Matrix) onnx.Value 
 		}
 		return scale * math.Cos(math.Pi*(float64(i)+0.5)*float64(k)/block)
 	})
-	inverse := basis.Transposed()
-	both := func(v onnx.Value, left, right *axis.Matrix) onnx.Value { // left·block·right
-		v = g.MatMul(left.Value(g), g.Reshape(v, planes*rows/block, block, cols))
-		return g.MatMul(g.Reshape(v, planes*rows*cols/block, block), right.Value(g))
+	up := func(n int) int { return (n + block - 1) / block * block }
+	return blockTransform{
+		g: g, basis: basis, dims: []int{v.Dims[0], v.Dims[1], up(v.Dims[2]), up(v.Dims[3])}, planes: v.Dims[0] * v.Dims[1],
 	}
-	tiles := []int{planes * rows / block, block, cols / block, block}
-	q := g.Const(steps.Data, block, 1, block)
-	f := g.Div(g.Reshape(both(v, basis, inverse), tiles...), q)
-	positive := func(f onnx.Value) onnx.Value { // f rounded where it is above 0, else 0
-		return g.Apply("Relu", f.DType, f.Dims, nil, rounded(g, f, tie))
-	}
-	f = g.Minus(positive(f), positive(g.Neg(f))) // without Sign, which WebGPU does not compute
-	v = g.Reshape(both(g.Mul(f, q), inverse, basis), dims...)
-	v = g.Clip(rounded(g, v, 0.5), -128, 127)
-	return cropped(g, cropped(g, v, axis.Rows, h), axis.Cols, w)
+}
+
+// forward returns the coefficients of samples, [planes·rows, 8, columns, 8] with the numbers of rows and columns of blocks.
+func (t blockTransform) forward(v onnx.Value) onnx.Value {
+	v = completed(t.g, completed(t.g, v, axis.Rows), axis.Cols)
+	f := t.both(v, t.basis, t.basis.Transposed())
+	return t.g.Reshape(f, t.planes*t.dims[2]/block, block, t.dims[3]/block, block)
+}
+
+// inverse returns the samples of complete blocks.
+func (t blockTransform) inverse(f onnx.Value) onnx.Value {
+	return t.g.Reshape(t.both(f, t.basis.Transposed(), t.basis), t.dims...)
+}
+
+// both is left·B·right of each block B.
+func (t blockTransform) both(v onnx.Value, left, right *axis.Matrix) onnx.Value {
+	rows, cols := t.dims[2], t.dims[3]
+	v = t.g.MatMul(left.Value(t.g), t.g.Reshape(v, t.planes*rows/block, block, cols))
+	return t.g.MatMul(t.g.Reshape(v, t.planes*rows*cols/block, block), right.Value(t.g))
 }
 
 // completed repeats the end of an axis up to a multiple of the block.

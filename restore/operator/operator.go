@@ -138,6 +138,14 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 	return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}, nil
 }
 
+// Proximal is [Expression.Proximal]; ok: there is one.
+func (o *Operator) Proximal(g *onnx.Graph, v, y, weight onnx.Value) (x onnx.Value, ok bool) {
+	if o.expression.Proximal == nil {
+		return onnx.Value{}, false
+	}
+	return o.expression.Proximal(g, v, y, weight), true
+}
+
 // Masked reports whether a mask says which entries of y are observed.
 func (o *Operator) Masked() bool { return o.expression.Variable != nil && o.expression.Variable.Weight }
 

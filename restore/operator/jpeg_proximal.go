@@ -1,0 +1,49 @@
+package operator
+
+import (
+	"ddiff/restore/onnx"
+	"ddiff/restore/operator/axis"
+)
+
+// sampleVariance is the variance of the rounding of samples, in levels of 255.
+const sampleVariance = 1. / 12
+
+// proximal is [Expression.Proximal]. Quantisation in steps of q is an error of the coefficients c with the variance q²/12, and the rounding of samples
+// adds to it, so that those of x are
+//
+//	c = (c_y + ρ·c_v)/(1 + ρ), with ρ = weight·(q² + 1)/12
+//
+// within c_y ± (0.4·q + 0.3): nearer to its border, the samples' rounding would move them out of the cell of y. Weight is per square of a value in
+// [−1, 1], c in levels. The distance is that of luma and chroma. Of chroma with fewer samples than luma only the means are known: their correction
+// is repeated.
+func (c *jpegCodec) proximal(g *onnx.Graph, v, y, weight onnx.Value) onnx.Value {
+	n, channels, h, w := v.Dims[0], v.Dims[1], v.Dims[2], v.Dims[3]
+	if channels == 1 {
+		levels := func(x onnx.Value) onnx.Value { return g.Add(g.Mul(x, g.Scalar(127.5)), g.Scalar(lumaOffset)) }
+		return g.Add(v, g.Mul(correction(g, levels(v), levels(y), c.luma, weight), g.Scalar(1/127.5)))
+	}
+	ofV, ofY := c.ycc(g, v), c.ycc(g, y)
+	luma := correction(g, g.Slice(ofV, 1, 0, 1), g.Slice(ofY, 1, 0, 1), c.luma, weight)
+	chroma := correction(g, c.shrink(g, g.Slice(ofV, 1, 1, 3)), c.shrink(g, g.Slice(ofY, 1, 1, 3)), c.chroma, weight)
+	d := g.Reshape(g.Concat(1, luma, c.enlarge(g, chroma)), n, 3, h*w)
+	return g.Add(v, g.Reshape(g.MatMul(jpegToRGB().Value(g), d), v.Dims...))
+}
+
+// correction returns what proximal adds to samples v, for decoded samples y, [N, C, H, W] in levels.
+func correction(g *onnx.Graph, v, y onnx.Value, steps *axis.Matrix, weight onnx.Value) onnx.Value {
+	height, width := v.Dims[2], v.Dims[3]
+	t := newBlockTransform(g, y)
+	of := func(values func(q float64) float64) onnx.Value { // of the steps
+		return g.Const(axis.Fill(block, block, func(i, j int) float64 { return values(float64(steps.Data[i*block+j])) }).Data, block, 1, block)
+	}
+	q := of(func(q float64) float64 { return q })
+	half := of(func(q float64) float64 { return 0.4*q + 0.3 })
+	variance := of(func(q float64) float64 { return (q*q/12 + sampleVariance) / (127.5 * 127.5) })
+	f := t.forward(v)
+	centre := g.Mul(roundedAway(g, g.Div(t.forward(y), q)), q)
+	rho := g.Mul(variance, weight)
+	moved := g.Mul(g.Minus(f, centre), g.Div(rho, g.Add(rho, g.Scalar(1))))
+	moved = g.Mul(g.Clip(g.Div(moved, half), -1, 1), half)
+	d := t.inverse(g.Minus(g.Add(centre, moved), f))
+	return cropped(g, cropped(g, d, axis.Rows, height), axis.Cols, width)
+}
