@@ -25,7 +25,8 @@ func TestOtherTasks(t *testing.T) {
 	}{
 		{operator.Denoise, nil, 0.05, 1.6, pair},
 		{operator.Denoise, nil, 0.2, 4.5, pair},
-		{operator.JPEG, map[string]float64{"quality": 10}, 0, 1.3, pair},
+		{operator.JPEG, map[string]float64{"quality": 10}, 0, 1.5, pair},
+		{operator.JPEG, map[string]float64{"quality": 95}, 0, 1, pair},
 		{operator.SuperResolutionArea, nil, 0.05, 0.3, []string{"chelsea", "rocket"}}, // they notice a large gamma0
 		{operator.Colorize, nil, 0.02, 0.15, pair},                                    // begins with the grey image: little gain, and no loss on dark pictures
 		{operator.Demosaic, nil, 0.02, 5, pair},

@@ -39,9 +39,6 @@ const (
 	strongest     = 0.25
 	largestSignal = 1.1
 	fewestWeak    = 100
-	// fineQuality is the quality of JPEG files from which the file itself was closer to the truth than its restoration, on some photographs at first
-	// (docs/data/restore-jpeg.csv).
-	fineQuality = 90
 	// largestClipped is the share of black and white samples, rarerClipped that of the rarer ones: photographs with noise had at most 0.34 of both, pages
 	// of text, some of which are better than their restorations, at least 0.5 (docs/data/restore-clipped.csv).
 	largestClipped = 0.4
@@ -55,7 +52,7 @@ const (
 // Warn appends the warnings of a scored item, for which e was used.
 func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
 	found := j.estimate()
-	for _, w := range []*manifest.Warning{j.warnResidual(m, found), warnWorse(m), j.warnQuality(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask()} {
+	for _, w := range []*manifest.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -208,15 +205,6 @@ func warnWorse(m manifest.Metrics) *manifest.Warning {
 		return nil
 	}
 	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
-}
-
-// warnQuality doubts the restoration of a fine JPEG file where no truth can tell.
-func (j *Job) warnQuality(m manifest.Metrics) *manifest.Warning {
-	quality := j.Item.Params["quality"]
-	if j.Op.Task != operator.JPEG || quality < fineQuality || m.PSNR != nil {
-		return nil
-	}
-	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("the quality of the file is %g: from %d on the file itself may be closer to the truth; keep it where you see no difference", quality, fineQuality)}
 }
 
 // warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as

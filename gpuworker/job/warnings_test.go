@@ -370,25 +370,6 @@ func TestSigmaOfJPEG(t *testing.T) {
 	}
 }
 
-// TestWarnQuality: a JPEG file of high quality has a warning where no truth tells whether the restoration is better.
-func TestWarnQuality(t *testing.T) {
-	t.Parallel()
-	psnr := 30.0
-	for _, c := range []struct {
-		task    string
-		quality float64
-		psnr    *float64
-		want    bool
-	}{{operator.JPEG, 90, nil, true}, {operator.JPEG, 100, nil, true}, {operator.JPEG, 89, nil, false}, {operator.JPEG, 95, &psnr, false}, {operator.Denoise, 95, nil, false}} {
-		j := shaped(t, c.task, 64, 64)
-		j.Item.Params = map[string]float64{"quality": c.quality}
-		w := j.warnQuality(manifest.Metrics{PSNR: c.psnr})
-		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnWorse || !strings.Contains(w.Text, "the quality of the file is")) {
-			t.Errorf("%+v: %+v", c, w)
-		}
-	}
-}
-
 // TestWarnMask: a mask that leaves less than half of a stored picture may be inverted; one of a simulation, or a drawn one, is meant.
 func TestWarnMask(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,8 @@ const sampleVariance = 1. / 12
 //	c = (c_y + ρ·c_v)/(1 + ρ), with ρ = weight·(q² + 1)/12
 //
 // within c_y ± (0.4·q + 0.3): nearer to its border, the samples' rounding would move them out of the cell of y. Weight is per square of a value in
-// [−1, 1], c in levels. The distance is that of luma and chroma. Of chroma with fewer samples than luma only the means are known: their correction
+// [−1, 1], c in levels. c_y are the coefficients of y rounded to multiples of q, as the file has them; with q = 1 the samples' rounding hides
+// which multiple that is, and they stay as they are. The distance is that of luma and chroma. Of chroma with fewer samples than luma only the means are known: their correction
 // is repeated.
 func (c *jpegCodec) proximal(g *onnx.Graph, v, y, weight onnx.Value) onnx.Value {
 	n, channels, h, w := v.Dims[0], v.Dims[1], v.Dims[2], v.Dims[3]
@@ -37,10 +38,12 @@ func correction(g *onnx.Graph, v, y onnx.Value, steps *axis.Matrix, weight onnx.
 		return g.Const(axis.Fill(block, block, func(i, j int) float64 { return values(float64(steps.Data[i*block+j])) }).Data, block, 1, block)
 	}
 	q := of(func(q float64) float64 { return q })
+	coarse := of(func(q float64) float64 { return min(q-1, 1) })
 	half := of(func(q float64) float64 { return 0.4*q + 0.3 })
 	variance := of(func(q float64) float64 { return (q*q/12 + sampleVariance) / (127.5 * 127.5) })
 	f := t.forward(v)
-	centre := g.Mul(roundedAway(g, g.Div(t.forward(y), q)), q)
+	centre := t.forward(y)
+	centre = g.Add(centre, g.Mul(g.Minus(g.Mul(roundedAway(g, g.Div(centre, q)), q), centre), coarse))
 	rho := g.Mul(variance, weight)
 	moved := g.Mul(g.Minus(f, centre), g.Div(rho, g.Add(rho, g.Scalar(1))))
 	moved = g.Mul(g.Clip(g.Div(moved, half), -1, 1), half)
