@@ -52,7 +52,7 @@ func (e *Engine) ScaleNoise(p Plan, level, factor float64) Plan {
 	noise, _ := m.Info().Parameters.Find(m.Info().NoiseStd)
 	for _, v := range p.Solver.Values {
 		if v.Name == noise.Name && v.Value.Number == min(max(level, noise.Min), noise.Max) {
-			p.Solver = p.Solver.With(v.Name, parameter.Number(min(level*factor, noise.Max)))
+			p.Solver = p.Solver.With(v.Name, parameter.Number(min(max(level*factor, noise.Min), noise.Max)))
 		}
 	}
 	return p

@@ -49,3 +49,17 @@ func TestRestoreJPEG(t *testing.T) {
 		}
 	}
 }
+
+// A JPEG file of a grey picture, whose noise level methods take for larger, has none: 0 stays in the range of the setting.
+func TestRestoreGreyJPEGWithoutNoise(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "grey.jpg")
+	img := image.NewGray(image.Rect(0, 0, 20, 12))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i * 7 % 251)
+	}
+	var buf bytes.Buffer
+	must(t, jpeg.Encode(&buf, img, nil))
+	write(t, file, buf.Bytes())
+	wantCode(t, ddiff(t, "restore", file, "--quiet", "--threads", "1", "--steps", "3", "--task", "jpeg", "--sigma", "0"), 0)
+}

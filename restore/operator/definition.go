@@ -80,8 +80,8 @@ type Expression struct {
 	// Smooth builds a differentiable approximation of A whose gradient is that of Forward, where A is constant almost everywhere. Nil: the
 	// gradient is that of A.
 	Smooth func(g *onnx.Graph, x, v onnx.Value) onnx.Value
-	// Proximal builds argmin_x D(x) + weight·‖x − v‖²/2 for images v and measurements y, where D is −log p(y | x) of an error that A itself makes, such
-	// as rounding, and has a scale of its own. weight has the shape [1]. Nil: A makes none, and its noise is that of the campaign.
+	// Proximal builds argmin_x D(x) + weight·d(x, v)²/2 for images v and measurements y, where D is −log p(y | x) of an error that A itself makes, such
+	// as rounding, with a scale of its own, and d is a distance of images. weight has the shape [1]. Nil: A makes none, and its noise is that of the campaign.
 	Proximal func(g *onnx.Graph, v, y, weight onnx.Value) onnx.Value
 	// Recover builds Jᵀ·w for weights w in the shape of y, and passes w also at saturated entries of A(x) whose residual
 	// r = y − A(x) leads back into the range by more than limit. Nil: A does not saturate. J is diagonal, so that this is J·w too.

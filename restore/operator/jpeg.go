@@ -49,10 +49,10 @@ func jpegTask() Definition {
 			return Expression{
 				Copies: jpegCopies,
 				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-					smooth := c.apply(g, x, false)
-					return g.Add(smooth, g.Detach(g.Minus(c.apply(g, x, true), smooth)))
+					smooth := c.apply(g, x, smooth)
+					return g.Add(smooth, g.Detach(g.Minus(c.apply(g, x, file), smooth)))
 				},
-				Smooth:   func(g *onnx.Graph, x, _ onnx.Value) onnx.Value { return c.apply(g, x, false) },
+				Smooth:   func(g *onnx.Graph, x, _ onnx.Value) onnx.Value { return c.apply(g, x, smooth) },
 				Proximal: c.proximal,
 			}, nil
 		},
@@ -106,25 +106,33 @@ func scaledMatrix(by float64, values []float64) *axis.Matrix {
 // lumaOffset is luma about 128 at x = 0, which is level 127.5.
 const lumaOffset = -0.5
 
-// apply builds the codec for x [N, 3, H, W]: with rounding of coefficients and limits of samples, or without both, which leaves
-// the loss of chroma samples.
-func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Value {
+// form is what a codec does with the values of a file.
+type form int
+
+const (
+	smooth    form = iota // nothing, which leaves the loss of chroma samples
+	unlimited             // rounds coefficients
+	file                  // rounds coefficients, and limits samples to 8 bits
+)
+
+// apply builds the codec for x [N, 3, H, W].
+func (c *jpegCodec) apply(g *onnx.Graph, x onnx.Value, f form) onnx.Value {
 	if x.Dims[1] == 1 {
-		return c.applyGrey(g, x, quantised)
+		return c.applyGrey(g, x, f)
 	}
 	n, h, w := x.Dims[0], x.Dims[2], x.Dims[3]
 	ycc := c.ycc(g, x)
-	if quantised {
+	if f != smooth {
 		ycc = rounded(g, ycc, 0.5)
 	}
 	luma, chroma := g.Slice(ycc, 1, 0, 1), c.shrink(g, g.Slice(ycc, 1, 1, 3))
-	if quantised {
+	if f != smooth {
 		chroma = c.roundMeans(g, chroma)
-		luma, chroma = quantiseBlocks(g, luma, c.luma), quantiseBlocks(g, chroma, c.chroma)
+		luma, chroma = quantiseBlocks(g, luma, c.luma, f), quantiseBlocks(g, chroma, c.chroma, f)
 	}
 	ycc = g.Concat(1, luma, c.enlarge(g, chroma))
 	y := g.Reshape(g.MatMul(jpegToRGB().Value(g), g.Minus(g.Reshape(ycc, n, 3, h*w), yccOffset(g))), n, 3, h, w)
-	if quantised {
+	if f == file {
 		y = toLevels(g, y)
 	}
 	return y
@@ -139,12 +147,21 @@ func (c *jpegCodec) ycc(g *onnx.Graph, x onnx.Value) onnx.Value {
 func yccOffset(g *onnx.Graph) onnx.Value { return g.Const([]float32{lumaOffset, 0, 0}, 3, 1) }
 
 // applyGrey is apply for one channel, which is luma.
-func (c *jpegCodec) applyGrey(g *onnx.Graph, x onnx.Value, quantised bool) onnx.Value {
-	if !quantised {
+func (c *jpegCodec) applyGrey(g *onnx.Graph, x onnx.Value, f form) onnx.Value {
+	if f == smooth {
 		return x
 	}
-	luma := quantiseBlocks(g, rounded(g, g.Add(g.Mul(x, g.Scalar(127.5)), g.Scalar(lumaOffset)), 0.5), c.luma)
-	return toLevels(g, g.Mul(g.Minus(luma, g.Scalar(lumaOffset)), g.Scalar(1/127.5)))
+	luma := quantiseBlocks(g, rounded(g, greyLevels(g, x), 0.5), c.luma, f)
+	y := g.Mul(g.Minus(luma, g.Scalar(lumaOffset)), g.Scalar(1/127.5))
+	if f == file {
+		y = toLevels(g, y)
+	}
+	return y
+}
+
+// greyLevels is luma of x [N, 1, H, W], in levels about 128.
+func greyLevels(g *onnx.Graph, x onnx.Value) onnx.Value {
+	return g.Add(g.Mul(x, g.Scalar(127.5)), g.Scalar(lumaOffset))
 }
 
 // rounded is floor(v + bias).
@@ -190,12 +207,14 @@ func (c *jpegCodec) enlarge(g *onnx.Graph, v onnx.Value) onnx.Value {
 // tie rounds halves away from zero, as libjpeg does, also where float32 has lost a few units of the last place.
 const tie = 0.5 + 1e-4
 
-// quantiseBlocks rounds the DCT coefficients of the blocks of v [N, C, H, W], and limits the samples to 8 bits.
-func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *axis.Matrix) onnx.Value {
+// quantiseBlocks rounds the DCT coefficients of the blocks of v [N, C, H, W], and limits the samples to 8 bits in the form file.
+func quantiseBlocks(g *onnx.Graph, v onnx.Value, steps *axis.Matrix, f form) onnx.Value {
 	h, w := v.Dims[2], v.Dims[3]
 	t, q := newBlockTransform(g, v), g.Const(steps.Data, block, 1, block)
 	v = t.inverse(g.Mul(roundedAway(g, g.Div(t.forward(v), q)), q))
-	v = g.Clip(rounded(g, v, 0.5), -128, 127)
+	if f == file {
+		v = g.Clip(rounded(g, v, 0.5), -128, 127)
+	}
 	return cropped(g, cropped(g, v, axis.Rows, h), axis.Cols, w)
 }
 

@@ -254,7 +254,7 @@ def train(
     out: Path,
     seconds: float,
     iterations: int = 0,
-    every: float = 300,
+    every: float = 60,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Trains for `seconds` in total, or up to `iterations` if positive.
