@@ -49,8 +49,8 @@ func jpegTask() Definition {
 			return Expression{
 				Copies: jpegCopies,
 				Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
-					smooth := c.apply(g, x, smooth)
-					return g.Add(smooth, g.Detach(g.Minus(c.apply(g, x, file), smooth)))
+					linear := c.apply(g, x, smooth)
+					return g.Add(linear, g.Detach(g.Minus(c.apply(g, x, file), linear)))
 				},
 				Smooth:   func(g *onnx.Graph, x, _ onnx.Value) onnx.Value { return c.apply(g, x, smooth) },
 				Proximal: c.proximal,
