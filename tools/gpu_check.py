@@ -73,11 +73,15 @@ class Check:
 
     def restored(self, out: str, device: str, precision: str) -> dict[str, np.ndarray]:
         """The restored picture of each task."""
-        pictures = {}
+        groups: dict[int, list[str]] = {}  # by steps
         for task in self.o.tasks.split(","):
-            few = ["--steps", str(min(FEW[task], self.o.steps))] if task in FEW else []
-            item = min(self.run(f"{out}-{task}", device, "--task", task, "--limit", "1", "--precision", precision, *few))
-            pictures[task] = np.asarray(Image.open(self.work / f"{out}-{task}" / "items" / item / "restored.png"), dtype=np.float64)
+            groups.setdefault(min(FEW.get(task, self.o.steps), self.o.steps), []).append(task)
+        pictures = {}
+        for steps, tasks in groups.items():
+            folder = f"{out}-{steps}"
+            results = self.run(folder, device, "--task", ",".join(tasks), "--limit", "1", "--precision", precision, "--steps", str(steps))
+            for item, r in results.items():
+                pictures[r["item"]["task"]] = np.asarray(Image.open(self.work / folder / "items" / item / "restored.png"), dtype=np.float64)
         return pictures
 
     def tasks(self) -> None:

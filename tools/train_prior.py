@@ -65,12 +65,12 @@ def main() -> int:
         continued = {"rate": 8e-4, "warmup": 150, "decay_from": 0.3, "late_from": 0.5} if args.start else {}
         config = replace(SIZES[args.size], seed=args.seed, half=not args.fp32, **continued)
         gpu = args.device != "cpu"
+        wanted = photographs.PHOTOGRAPHS + (photographs.MORE if args.size == "base" else ())
         args.processes = 1 if gpu else args.processes
         if args.export_only:
             trainer = Trainer(config, pool.Pool([], [], 0))
             trainer.restore(args.out / "checkpoint.pt")
         else:
-            wanted = photographs.PHOTOGRAPHS + (photographs.MORE if args.size == "base" else ())
             folder = args.photographs or args.out / "photographs"
             if rank == 0:
                 photographs.fetch(folder, wanted)
@@ -93,7 +93,7 @@ def main() -> int:
     more = f"; a share of {args.pages} are pages of text" * (args.pages > 0) + f"; it continues {args.start}" * (args.start is not None)
     name = "pages-of-text" if args.pages else "leaves-and-photographs"
     where = "two shared CPU cores" if not gpu else torch.cuda.get_device_name()
-    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, where, trainer.iteration, name, more))
+    export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, where, trainer.iteration, len(wanted), name, more))
     print(f"iterations={trainer.iteration} hours={trainer.elapsed / 3600:.2f} file={args.out / 'prior.onnx'}")
     return 0
 

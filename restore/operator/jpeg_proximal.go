@@ -42,7 +42,6 @@ func beyond(g *onnx.Graph, y, u onnx.Value) onnx.Value {
 
 // correction returns what proximal adds to samples v, for decoded samples y, [N, C, H, W] in levels.
 func correction(g *onnx.Graph, v, y onnx.Value, steps *axis.Matrix, weight onnx.Value) onnx.Value {
-	height, width := v.Dims[2], v.Dims[3]
 	t := newBlockTransform(g, v)
 	of := func(values func(q float64) float64) onnx.Value { // of the steps
 		return g.Const(axis.Fill(block, block, func(i, j int) float64 { return values(float64(steps.Data[i*block+j])) }).Data, block, 1, block)
@@ -58,5 +57,5 @@ func correction(g *onnx.Graph, v, y onnx.Value, steps *axis.Matrix, weight onnx.
 	moved := g.Mul(g.Minus(f, centre), g.Div(rho, g.Add(rho, g.Scalar(1))))
 	moved = g.Mul(g.Clip(g.Div(moved, half), -1, 1), half)
 	d := t.inverse(g.Minus(g.Add(centre, moved), f))
-	return cropped(g, cropped(g, d, axis.Rows, height), axis.Cols, width)
+	return cropped(g, cropped(g, d, axis.Rows, v.Dims[2]), axis.Cols, v.Dims[3])
 }

@@ -15,12 +15,12 @@ from ddiff_torch.onnx_prior import UNet
 OPSET = 16
 
 TRAINING = (
-    "tools/train_prior.py, {hours:.2f} h on {where}, {iterations} iterations; procedural dead leaves and 19 photographs "
-    "in the public domain, CC0 or CC-BY (listed with their authors in docs/prior.md)"
+    "tools/train_prior.py, {hours:.2f} h on {where}, {iterations} iterations; procedural dead leaves and {photographs} photographs "
+    "in the public domain, CC0 or CC-BY (docs/prior.md and tools/prior_training/photographs.py name their authors)"
 )
 
 
-def card(hours: float, where: str, iterations: int, name: str = "leaves-and-photographs", more: str = "") -> dict[str, str]:
+def card(hours: float, where: str, iterations: int, photographs: int, name: str = "leaves-and-photographs", more: str = "") -> dict[str, str]:
     """The model card's entries; more ends the sentence about the training."""
     return {
         "ddiff.card": "1",
@@ -33,7 +33,7 @@ def card(hours: float, where: str, iterations: int, name: str = "leaves-and-phot
         "ddiff.multiple_of": "8",
         "ddiff.learned_variance": "false",
         "ddiff.license": "CC-BY-4.0",
-        "ddiff.training": TRAINING.format(hours=hours, where=where, iterations=iterations) + more,
+        "ddiff.training": TRAINING.format(hours=hours, where=where, iterations=iterations, photographs=photographs) + more,
     }
 
 

@@ -191,10 +191,10 @@ def test_training_exports_the_trained_weights(pool: Pool, tmp_path: Path) -> Non
         assert constant == torch.equal(before[k], v), f"{k} was {'changed' if constant else 'not trained'}"
 
     network = trainer.trained()
-    size = export(network, tmp_path / "p.onnx", card(0.1, "a CPU", 3))
+    size = export(network, tmp_path / "p.onnx", card(0.1, "a CPU", 3, 19))
     assert size == (tmp_path / "p.onnx").stat().st_size
     model = onnx.load(str(tmp_path / "p.onnx"))
-    assert {p.key for p in model.metadata_props} == set(card(0.1, "a CPU", 3))
+    assert {p.key for p in model.metadata_props} == set(card(0.1, "a CPU", 3, 19))
     norms = sum(n.op_type == "InstanceNormalization" for n in model.graph.node)
     assert norms == 2 * (3 * (2 * TINY.depth + 1) + TINY.middle) + 1
 
@@ -217,7 +217,7 @@ def test_export_refuses_weights_that_are_not_finite(tmp_path: Path) -> None:
     network = TINY.network()
     network.out.bias.data[0] = torch.nan
     with pytest.raises(ValueError, match="out.bias is not finite"):
-        export(network, tmp_path / "p.onnx", card(0, "a CPU", 0))
+        export(network, tmp_path / "p.onnx", card(0, "a CPU", 0, 0))
     assert not (tmp_path / "p.onnx").exists()
 
 
