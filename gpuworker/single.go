@@ -16,7 +16,7 @@ const DefaultBatch = 4
 
 // leaseSlice is the longest lease request. Draining does not interrupt a request: the server could lease an item to it
 // before it notices, and the item would be blocked until its lease expires.
-const leaseSlice = 250 * time.Millisecond
+const leaseSlice = 50 * time.Millisecond
 
 // leaser is the queue of a campaign.
 type leaser interface {

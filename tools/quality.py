@@ -3,8 +3,8 @@
 
     python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR | --last] [--no-bm3d] [flags of ddiff run]
 
-It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff at most 100 evaluations of the network per image,
-the others 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
+It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff with its evaluations of the network, of which no task
+has more than 150, the others with 100 per image. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
 Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff is ahead of
 the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has the
 highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes zero, and

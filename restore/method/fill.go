@@ -6,26 +6,28 @@ import (
 	"ddiff/restore/operator/axis"
 )
 
-// Filled is [Builder.Rough] with the unobserved pixels filled smoothly from the observed ones around them, and for colorize the grey image y.
-// For other tasks it is Rough.
+// Filled is [Builder.Rough] with the missing pixels filled smoothly from the observed ones around them, in demosaic those of each colour. For colorize it
+// is the grey image y, for tasks that observe all pixels Rough.
 //
 // It is the method of push and pull: means of 2×2 observed pixels make an image of half the size, whose own gaps are filled in the same way, and
 // its enlargement fills the gaps of the larger one. Smoothing rounds of the filled pixels remove the edges of the enlargement.
 func (b *Builder) Filled() onnx.Value {
-	if b.run.Operator.Task == operator.Colorize {
-		return b.Expand(b.in.Measurement, b.run.Operator.Image.Dims(b.in.Measurement.Dims[0])...)
+	op := b.run.Operator
+	switch {
+	case op.Task == operator.Colorize:
+		return b.Expand(b.in.Measurement, op.Image.Dims(b.in.Measurement.Dims[0])...)
+	case op.Task == operator.Demosaic:
+		return b.fill(b.Rough(), b.SVD().Values(0)) // 1 where a pixel has the sample of a colour
+	case op.Masked():
+		return b.fill(b.Rough(), b.in.Mask)
 	}
-	rough := b.Rough()
-	if !b.run.Operator.Masked() {
-		return rough
-	}
-	return b.fill(rough, b.in.Mask)
+	return b.Rough()
 }
 
 // fillRounds is the number of smoothing rounds at each size.
 const fillRounds = 3
 
-// fill returns sum/weight where weight is positive, and a smooth continuation elsewhere. The weight has one channel.
+// fill returns sum/weight where weight is positive, and a smooth continuation elsewhere. The weight has one channel, or those of sum.
 func (b *Builder) fill(sum, weight onnx.Value) onnx.Value {
 	height, width := sum.Dims[2], sum.Dims[3]
 	seen := b.larger(weight, b.Scalar(0))

@@ -46,3 +46,24 @@ func TestFill(t *testing.T) {
 		}
 	}
 }
+
+// Channels with samples at other pixels are filled apart: those of a flat colour behind a Bayer filter all become that colour.
+func TestFillOfColours(t *testing.T) {
+	t.Parallel()
+	const height, width = 6, 5
+	sum, weight := make([]float32, 3*height*width), make([]float32, 3*height*width)
+	colour := []float32{-0.25, 0.5, 0.75}
+	for i := range height * width {
+		y, x := i/width, i%width
+		c := (y%2 + x%2) * height * width // red in even rows and columns, blue in odd ones
+		sum[c+i], weight[c+i] = colour[y%2+x%2], 1
+	}
+	g := onnx.NewGraph(onnx.DefaultOpset)
+	s, w := g.Input("sum", onnx.Float, 1, 3, height, width), g.Input("weight", onnx.Float, 1, 3, height, width)
+	b := &Builder{Graph: g}
+	for i, v := range onnxtest.Compute(t, g, []onnx.Value{s, w}, []onnx.Value{b.fill(s, w)}, sum, weight)[0] {
+		if want := colour[i/(height*width)]; math.Abs(float64(v-want)) > 1e-6 {
+			t.Fatalf("value %d is %g, want %g", i, v, want)
+		}
+	}
+}

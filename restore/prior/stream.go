@@ -19,7 +19,7 @@ type Stream struct {
 }
 
 // dividedPixels is the least number of pixels of the network's input in a stream of OpenVINO: docs/data/devices.csv has the times.
-const dividedPixels = 128 * 128
+const dividedPixels = 2 * 64 * 64
 
 // Streams divides a batch of n images of height×width pixels into parts that are computed beside each other, at most the given number. On processors,
 // threads that each compute another image wait less for each other than threads that share each operation. GPUs have one

@@ -39,12 +39,12 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// OpenVINO has streams for large images.
+// OpenVINO has streams of 8192 pixels and more.
 func TestStreamsOfOpenVINO(t *testing.T) {
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
 	rt := onnxtest.OpenVINO(t).Threaded(2)
-	for _, c := range []struct{ n, height, width, want int }{{4, 128, 128, 2}, {2, 64, 256, 2}, {4, 64, 64, 1}, {16, 64, 64, 2}, {2, 128, 120, 1}} {
+	for _, c := range []struct{ n, height, width, want int }{{2, 128, 128, 2}, {4, 64, 64, 2}, {2, 64, 64, 1}, {4, 64, 60, 1}, {1, 256, 256, 1}} {
 		if got := len(p.Streams(rt, c.n, 2, c.height, c.width)); got != c.want {
 			t.Errorf("%d of %d×%d: %d streams, want %d", c.n, c.height, c.width, got, c.want)
 		}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -251,6 +252,14 @@ type Campaign struct {
 	Show    *Progress
 }
 
+// batchOf returns the number of images that are solved together: more small ones than large ones, for which docs/data/devices.csv has the times.
+func batchOf(d manifest.Dataset) int {
+	if d.Fit != manifest.FitPad && d.Size <= 64 {
+		return 4 * gpuworker.DefaultBatch
+	}
+	return gpuworker.DefaultBatch
+}
+
 // Parts creates the coordinator and the worker. See coordinator.RunConfig for read.
 func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinator.Run, *gpuworker.Worker, error) {
 	run, err := coordinator.NewRun(coordinator.RunConfig{
@@ -277,7 +286,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	}
 	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
-			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: e.Spec.Batch,
+			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: cmp.Or(e.Spec.Batch, batchOf(e.Spec.Dataset)),
 		}},
 		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped, Simulate: e.simulate,
 		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner.New(file, e.tel.Logger),
