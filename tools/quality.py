@@ -3,8 +3,8 @@
 
     python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR | --last] [--no-bm3d] [flags of ddiff run]
 
-It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff with its evaluations of the network, of which no task
-has more than 150, the others with 100 per image. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
+It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff with its evaluations of the network, at
+most 100 per image, the others with 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
 Each row of the table is a cell: a task with its parameters and noise, the mean PSNR of each method in dB, and by how much ddiff is ahead of
 the best other method, with the 95 % interval of the paired difference (Student's t). ddiff is best or tied if it has the
 highest mean, or if the interval contains zero and is shorter than 0.3 dB. The line before the last counts the cells whose interval excludes zero, and
@@ -15,7 +15,7 @@ the last line:
 restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
 with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
 eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen. Where they
-showed a loss, other settings were looked for on other photographs: --last has twelve that were looked at once.
+showed a loss, other settings were looked for on other photographs: --last has twelve that no choice has seen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PHOTOGRAPHS = (
     Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
 )
 
-# Looked at once, on 2026-11-26 (docs/methods.md has the figures and what was run again): every seventh monument and every second farm animal of gcompris-qt-data
+# First looked at on 2026-11-26 (docs/methods.md has the figures and what was run again): every seventh monument and every second farm animal of gcompris-qt-data
 # by name. The package states no authors for these files, its terms are GPL-3+.
 LAST = tuple(
     Photograph("gcompris-qt-data", f"usr/share/gcompris-qt/rcc/explore_{folder}.rcc:{name}.webp", "GPL-3+", "KDE, GCompris")
