@@ -30,6 +30,8 @@ type Assignment struct {
 	Operators map[string]*operator.File
 	// Batch is the largest number of items that are solved together. 0: the size that a Tuner finds.
 	Batch int
+	// Pixels is the largest number of pixels of images that are solved together, if these are more than DefaultBatch. 0: not limited.
+	Pixels int
 	// Lifetime ends when the campaign is cancelled immediately. Default: never.
 	Lifetime context.Context
 	// Refuse, if not nil, is called when this version of ddiff cannot process an item of the campaign. The worker then

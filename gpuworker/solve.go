@@ -92,6 +92,10 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 	if a.Batch == 0 {
 		n = 1 << (bits.Len(uint(n)) - 1)
 	}
+	if a.Pixels > 0 {
+		image := tasks[0].Op.Image
+		n = min(n, max(DefaultBatch, a.Pixels/(image.Height*image.Width)))
+	}
 	return a.loader.Fitting(tasks[0].Plan, n)
 }
 

@@ -28,7 +28,7 @@ import (
 //	x   = argmin_x ‖y − A(x)‖² + ρ_t·‖x − v‖², with ρ_t = λ·(σ/2)²·ᾱ_t/(1−ᾱ_t)
 //	u   = δ·(u + x − z), with δ = dual
 //
-// and the times begin at t_start, with x_t = √ᾱ_t·x_y + √(1−ᾱ_t)·ε and the image x_y of [Builder.Rough], because at earlier times
+// and the times begin at t_start, with x_t = √ᾱ_t·x_y + √(1−ᾱ_t)·ε and the image x_y of [Builder.Rough] or [Builder.Filled], because at earlier times
 // the measurement alone says more than the prior. With the sigma_rule none, x_s = √ᾱ_s·(x + u), and x_t begins without noise. See docs/methods/ddiff.md.
 func DDiff() Method {
 	return ddiff{name: "ddiff", about: "Dual Ascent Diffusion", dual: true, noisy: true}

@@ -69,7 +69,7 @@ func (s SVD) PseudoInverse(least float64) onnx.Value {
 }
 
 // Rough returns an image made from y without the prior: y itself where it has the shape of images, with zeros at unobserved
-// pixels; else A⁺·y, or zeros for an operator without a decomposition.
+// pixels; else A⁺·y, by conjugate gradients where the images are too large for the decomposition, or zeros for an operator without one.
 func (b *Builder) Rough() onnx.Value {
 	op := b.run.Operator
 	dims := op.Image.Dims(b.in.Measurement.Dims[0])
@@ -79,8 +79,16 @@ func (b *Builder) Rough() onnx.Value {
 	if d, ok := b.decomposed(); ok {
 		return d.PseudoInverse(0)
 	}
-	return b.Const(make([]float32, op.Image.Size()), op.Image.Dims(1)...)
+	zero := b.Const(make([]float32, op.Image.Size()), op.Image.Dims(1)...)
+	if op.Definition().SVD == nil || op.Definition().IsGiven() {
+		return zero
+	}
+	x, _ := b.conjugateGradients(b.Expand(zero, dims...), b.Scalar(0), roughIterations, 0)
+	return x
 }
+
+// roughIterations are the conjugate gradients for A⁺·y: super-resolution, for which they stand in, needs few.
+const roughIterations = 3
 
 // wantsSVD is an [Info.Refuses] of methods that need the decomposition.
 func wantsSVD(task operator.Definition) string {

@@ -74,6 +74,26 @@ func TestProximalStepOfLongImage(t *testing.T) {
 	}
 }
 
+// TestStartOfLongImage: a run that begins late begins with A⁺·y there too, by conjugate gradients.
+func TestStartOfLongImage(t *testing.T) {
+	t.Parallel()
+	const sigma = 0.2
+	var errors [2]float64 // root mean square of an image that has a decomposition, and of one that is too long
+	for i, width := range []int{1024, 1032} {
+		op, err := operator.Builtin().New(operator.SuperResolution, map[string]float64{"factor": 8}, operator.Shape{Channels: 3, Height: 16, Width: width})
+		must(t, err)
+		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Sigma: new(sigma)})
+		got := solve(t, newSolver(t, bundled(t), op, settings, 1, 0), problems(t, op, 1, sigma))[0].X
+		for k, v := range scene(op.Image, 0) {
+			errors[i] += math.Pow(float64(got[k]-v), 2) / float64(len(got))
+		}
+		errors[i] = math.Sqrt(errors[i])
+	}
+	if !(errors[1] < 1.2*errors[0]) {
+		t.Errorf("the error is %.3f, %.3f with a decomposition", errors[1], errors[0])
+	}
+}
+
 // TestProximalStepOfNonlinear: steps of Gauss and Newton do not diverge where a nonlinear operator has hardly any noise, and more iterations of
 // conjugate gradients do not harm. They do with a J that does not fit Jᵀ.
 func TestProximalStepOfNonlinear(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 const autoMethod = "auto"
 
 // severalRuns are the settings of several runs where those of one run draw no noise.
-const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough mirror=alternate"
+const severalRuns = "steps=50 lambda=4 sigma_rule=full t0=0 t_start=500 start_noise=0 start=rough cg_steps=10 mirror=alternate"
 
 // ownFile is the parameter of regions whose kernel or mask is a file.
 const ownFile = "file"

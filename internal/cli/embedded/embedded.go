@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -252,12 +251,18 @@ type Campaign struct {
 	Show    *Progress
 }
 
-// batchOf returns the number of images that are solved together: more small ones than large ones, for which docs/data/devices.csv has the times.
-func batchOf(d manifest.Dataset) int {
-	if d.Fit != manifest.FitPad && d.Size <= 64 {
-		return 4 * gpuworker.DefaultBatch
+// smallImages is the number of images of at most smallSide pixels that are solved together; docs/data/devices.csv has the times.
+const smallImages, smallSide = 16, 64
+
+// batch returns the largest number of items, and of pixels, to solve together. Measurements may be larger than the dataset's size.
+func batch(s *manifest.Spec) (items, pixels int) {
+	switch d := s.Dataset; {
+	case s.Batch > 0:
+		return s.Batch, 0
+	case d.Fit != manifest.FitPad && d.Size <= smallSide:
+		return smallImages, smallImages * smallSide * smallSide
 	}
-	return gpuworker.DefaultBatch
+	return gpuworker.DefaultBatch, 0
 }
 
 // Parts creates the coordinator and the worker. See coordinator.RunConfig for read.
@@ -284,9 +289,10 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	if e.simulate == nil {
 		file = cli.BatchSizesFile(e.tel.Logger)
 	}
+	items, pixels := batch(e.Spec)
 	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
-			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: cmp.Or(e.Spec.Batch, batchOf(e.Spec.Dataset)),
+			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: items, Pixels: pixels,
 		}},
 		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped, Simulate: e.simulate,
 		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner.New(file, e.tel.Logger),
