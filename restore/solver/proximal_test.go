@@ -41,7 +41,8 @@ func TestProximalStep(t *testing.T) {
 	problem := problems(t, gaussian, 1, 0.05)[0]
 	answer := func(op *operator.Operator, draw []float32, iterations float64) []float32 {
 		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4,
-			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations), "lambda": parameter.Number(30), "dual": parameter.Number(0.1)}})
+			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations), "lambda": parameter.Number(30), "dual": parameter.Number(0.1),
+				"t_start": parameter.Number(500)}}) // the rows begin at different times
 		return solve(t, newSolver(t, p, op, settings, 1, 0), []Problem{{Y: problem.Y, Draw: draw, Key: problem.Key}})[0].X
 	}
 	kernel, err := motion.Encode(gaussianKernel(side, std))
