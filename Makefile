@@ -91,7 +91,7 @@ methods: test-packages build runtime ## Compare all methods on all tasks, at equ
 	@$(PYTHON) tools/compare_methods.py $(METHODS)
 
 .PHONY: quality
-quality: test-packages build runtime ## Compare DDiff with DiffPIR, DDRM and DAPS on photographs with which no value of a setting was chosen (an hour; QUALITY="--size 64" 20 minutes)
+quality: test-packages build runtime ## Compare DDiff with DiffPIR, DDRM and DAPS on photographs that tuning did not use (an hour; QUALITY="--size 64" 20 minutes)
 	@python=$$(scripts/bm3d.sh) || python=$(PYTHON); PYTHONDONTWRITEBYTECODE=1 "$$python" -W ignore tools/quality.py $(QUALITY)
 
 .PHONY: scale-model

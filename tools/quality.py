@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares DDiff with other methods on photographs with which no value of a setting was chosen: the command behind `make quality`.
+"""Compares DDiff with other methods on photographs with which hardly a value of a setting was chosen: the command behind `make quality`.
 
     python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR | --last] [--no-bm3d] [flags of ddiff run]
 
@@ -14,8 +14,8 @@ the last line:
 
 restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
 with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
-eight of two packages of Debian 12, with which neither the bundled prior was trained nor a setting chosen. Where they
-showed a loss, other settings were looked for on other photographs: --last has twelve that no choice has seen.
+eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
+showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md): --last has twelve that led to no choice.
 """
 
 from __future__ import annotations

@@ -85,10 +85,7 @@ func TestStartOfLongImage(t *testing.T) {
 		must(t, err)
 		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Sigma: new(sigma)})
 		got := solve(t, newSolver(t, bundled(t), op, settings, 1, 0), problems(t, op, 1, sigma))[0].X
-		for k, v := range scene(op.Image, 0) {
-			errors[i] += math.Pow(float64(got[k]-v), 2) / float64(len(got))
-		}
-		errors[i] = math.Sqrt(errors[i])
+		errors[i] = rms(got, scene(op.Image, 0))
 	}
 	if !(errors[1] < 1.2*errors[0]) {
 		t.Errorf("the error is %.3f, %.3f with a decomposition", errors[1], errors[0])
