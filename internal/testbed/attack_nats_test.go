@@ -65,61 +65,6 @@ func TestAttackNATSDiskFull(t *testing.T) {
 	}
 }
 
-// TestAttackClocks moves the clock of one process after the other by an hour while a campaign runs.
-func TestAttackClocks(t *testing.T) {
-	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
-	c := startCluster(t, Options{Directory: true})
-	for range 2 {
-		coordinator(t, c)
-		simulated(t, c, 100*time.Millisecond)
-	}
-	const items, each = 280, 20
-	id := submit(t, c, listFile(t, "clocks", items), "--canary", "0")
-	n := each
-	for _, p := range []*Process{c.Coordinators[0], c.Coordinators[1], c.Workers[0], c.NATS.Servers[0]} {
-		for _, by := range []time.Duration{time.Hour, -time.Hour, 0} {
-			settled(t, c, id, n)
-			n += each
-			must(t, p.MoveClock(by))
-		}
-	}
-	wantFinished(t, c, id, items)
-	if n := c.Settled(id); n != items {
-		t.Errorf("%d results, want %d", n, items)
-	}
-}
-
-// TestAttackOlderNATS restores the streams of a copy while the programs run on, or before they start. Since the copy one campaign
-// has ended, one has gone on, and one was submitted.
-func TestAttackOlderNATS(t *testing.T) {
-	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
-	for _, restart := range []bool{false, true} {
-		t.Run(fmt.Sprint("restart=", restart), func(t *testing.T) {
-			d := startDisaster(t, Options{Directory: true})
-			ended := submit(t, d.Cluster, disasterFile(t, "ended", 20), "--canary", "0")
-			settled(t, d.Cluster, ended, 5)
-			d.NATS.Servers[0].Kill()
-			copied := filepath.Join(t.TempDir(), "copied")
-			must(t, os.CopyFS(copied, os.DirFS(d.streams())))
-			must(t, d.NATS.Servers[0].Start())
-			d.wantEnd(ended, 20)
-			later := submit(t, d.Cluster, disasterFile(t, "later", 40), "--canary", "0")
-			settled(t, d.Cluster, later, 10)
-			if restart {
-				d.endAll()
-			}
-			d.emptyNATS(copied)
-			if restart {
-				d.lead()
-				simulated(t, d.Cluster, 20*time.Millisecond)
-			}
-			d.wantBoth()
-			d.wantEnd(ended, 20)
-			d.wantEnd(later, 40)
-		})
-	}
-}
-
 // paths are the connections between the servers of a NATS cluster: paths[i][j] is that of server i to server j.
 type paths [][]*toxiproxy.Proxy
 

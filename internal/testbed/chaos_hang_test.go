@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -88,12 +87,4 @@ func runHang(ctx context.Context, o chaosOptions, dir string, say func(format st
 	}
 	say("worker processes restarted: %d", fleet.revivals)
 	return f, errors.Join(problems...)
-}
-
-// TestChaosHang runs a campaign whose prior hangs.
-func TestChaosHang(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a minute of hangs")
-	}
-	runBeside(t, runHang)
 }

@@ -61,7 +61,7 @@ func runChaos(ctx context.Context, o chaosOptions) (err error) {
 	return errors.Join(failed...)
 }
 
-// runSeed runs the cluster under faults, and beside it the clusters with poison, a changed dataset and a slow network.
+// runSeed runs the cluster under faults, and beside it the clusters with poison, a prior that hangs and a changed dataset.
 // With several seeds, the events go to a file in dir.
 func runSeed(ctx context.Context, o chaosOptions, r reference, dir string) (f figures, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -101,7 +101,7 @@ func (j *journalist) beside(ctx context.Context, o chaosOptions, dir string) (f 
 		name string
 		run  func(ctx context.Context, o chaosOptions, dir string, say func(format string, args ...any)) (figures, error)
 	}{
-		{"poison", runPoison}, {"hang", runHang}, {"changed", runChanged}, {"latency", runLatency},
+		{"poison", runPoison}, {"hang", runHang}, {"changed", runChanged},
 	} {
 		begin := time.Now()
 		found, runErr := each.run(ctx, o, filepath.Join(dir, each.name), func(format string, args ...any) {

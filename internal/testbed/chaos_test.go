@@ -78,10 +78,9 @@ func short(o chaosOptions) chaosOptions {
 //
 // # Clusters beside the main one
 //
-// Three small clusters run beside the main one. In the first, an image kills every worker that decodes it; then its dead
+// Two small clusters run beside the main one. In the first, an image kills every worker that decodes it; then its dead
 // item is retried while the leader is killed, and a campaign has a prior with an endless loop. In the second, an image
-// of a published window is deleted and the leader killed. In the third, the network between worker and NATS has a round
-// trip of 100 ms.
+// of a published window is deleted and the leader killed.
 //
 // # Checks
 //
@@ -122,9 +121,9 @@ func chaos(ctx context.Context, args []string) error {
 func (o chaosOptions) settings(p plans) string {
 	return fmt.Sprintf("settings: attempts=%d (default) items=%d+%d+%d image=%dx%d tasks=%d steps=%d (sharding: %d) canary=%d "+
 		"nats=3 replicas=3 coordinators=2 workers=%d (threads=1 %s) lease=%v election=%v stall=%v "+
-		"faults=%d outage=%v (%v to %v) beside=%v (poison: workers=%d batch=%d memory=%d MiB; latency: %d ms batch=%d) seeds=%d..%d processors=%d",
+		"faults=%d outage=%v (%v to %v) beside=%v (poison: workers=%d batch=%d memory=%d MiB) seeds=%d..%d processors=%d",
 		manifest.Default().Attempts, p.sound.items(), p.damaged.items(), p.sharding.items(), size, size, len(tasks), o.steps, p.sharding.steps, p.sound.canary,
 		o.workers, strings.Join(workerArgs, " "), lease, term, stall,
-		o.faults, !o.brief, outageLeast, outageMost, !o.brief, poisonWorkers, poisonBatch, poisonMemory>>20, 2*latencyEach, latencyBatch,
+		o.faults, !o.brief, outageLeast, outageMost, !o.brief, poisonWorkers, poisonBatch, poisonMemory>>20,
 		o.seed, o.seed+uint64(o.seeds)-1, runtime.NumCPU())
 }

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -132,75 +131,6 @@ func settled(t *testing.T, c *Cluster, output string, n int) {
 			t.Fatalf("%d items have a result, want %d; the status is\n%v", c.Settled(output), n, status)
 		}
 		<-tick.C
-	}
-}
-
-// TestClusterSecondWorker runs one campaign with one worker and with two; the results are equal.
-func TestClusterSecondWorker(t *testing.T) {
-	t.Parallel()
-	c := startCluster(t, Options{Directory: true})
-	coordinator(t, c)
-	worker(t, c, "--batch", "1")
-	alone := submit(t, c, campaignFile(t, "alone", "steps: 20"))
-	wantFinished(t, c, alone, 6)
-	worker(t, c, "--batch", "2")
-	// Equal identities: the second campaign needs its own output.
-	both := submit(t, c, campaignFile(t, "both", "steps: 20"))
-	wantFinished(t, c, both, 6)
-	same, err := Compare(c.Results(alone), c.Results(both))
-	must(t, errors.Join(err, same.Err()))
-	results, err := Results(c.Results(both))
-	must(t, err)
-	if same.Items != 6 || len(results) != 6 {
-		t.Errorf("%d items compared, %d results, want 6", same.Items, len(results))
-	}
-	workers := map[string]bool{}
-	for _, r := range results {
-		workers[r.Worker] = true
-	}
-	if len(workers) != 2 {
-		t.Errorf("the second campaign was restored by %v, want two workers", workers)
-	}
-}
-
-// TestClusterJoinAndLeave measures the throughput of simulated workers: it changes within one
-// item's time after a second worker joins or leaves.
-func TestClusterJoinAndLeave(t *testing.T) {
-	t.Parallel()
-	const item, items = 400 * time.Millisecond, 200
-	c := startCluster(t, Options{Directory: true})
-	coordinator(t, c)
-	simulated(t, c, item)
-	id := submit(t, c, listFile(t, "joining", items), "--canary", "0")
-	settled(t, c, id, 2)
-	rate := func() float64 {
-		before, begin := c.Settled(id), time.Now()
-		settled(t, c, id, before+16)
-		return 16 / time.Since(begin).Seconds()
-	}
-	one := rate()
-	second := simulated(t, c, item)
-	joined := time.Now()
-	must(t, second.WaitLog(t.Context(), "restored item"))
-	if took := time.Since(joined); took > 4*item {
-		t.Errorf("the second worker's first item was done %v after it joined, want one item's time (%v on average)", took, item)
-	}
-	two := rate()
-	if code, err := second.Stop(20 * time.Second); err != nil || code != 0 {
-		t.Fatalf("the second worker left with code %d, error %v\n%s", code, err, second.Log())
-	}
-	again := rate()
-	t.Logf("items per second: %.2f, %.2f with a second worker, %.2f after it left", one, two, again)
-	if two < 1.4*one || again > two/1.4 {
-		t.Errorf("items per second: %.2f, %.2f with a second worker, %.2f after it left; want about twice as many with it", one, two, again)
-	}
-	// The second worker released its items at once: no item waits for the end of a lease.
-	e := ask(t, c, "cancel", id)
-	wantCode(t, e, 0)
-	e = ask(t, c, "status", "--watch", id)
-	wantCode(t, e, 3)
-	if !strings.Contains(e.stdout, "failed=0 dead=0 lost=0") {
-		t.Errorf("after the end: %v", e)
 	}
 }
 

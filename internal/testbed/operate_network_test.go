@@ -83,7 +83,7 @@ func TestOperateIPv6(t *testing.T) {
 			id := submit(t, c, listFile(t, "ipv6", 20), "--canary", "0")
 			wantFinished(t, c, id, 20)
 		}},
-		{"health", func(t *testing.T) { wantProbe(t, address, "/readyz", http.StatusOK) }},
+		{"health", func(t *testing.T) { wantReady(t, address, http.StatusOK) }},
 		{"metrics", func(t *testing.T) {
 			if status, text := probe(t, address, "/metrics"); status != http.StatusOK || !strings.Contains(text, "ddiff_leader 1") {
 				t.Errorf("%d %s", status, text)
@@ -109,15 +109,15 @@ func TestOperateHungStore(t *testing.T) {
 	var id string
 	takeSteps(t, []step{
 		{"ready", func(t *testing.T) {
-			wantProbe(t, lead, "/readyz", http.StatusOK)
-			wantProbe(t, solve, "/readyz", http.StatusOK)
+			wantReady(t, lead, http.StatusOK)
+			wantReady(t, solve, http.StatusOK)
 			wantCode(t, end(t, compose()), 0)
 			id = submit(t, c, listFile(t, "hung", 50), "--canary", "0")
 			settled(t, c, id, 5)
 		}},
 		{"hung", func(t *testing.T) {
 			must(t, addToxic(toxic, "timeout", "upstream", `{"timeout": 0}`))
-			wantProbe(t, lead, "/readyz", http.StatusServiceUnavailable)
+			wantReady(t, lead, http.StatusServiceUnavailable)
 			for _, address := range []string{lead, solve} {
 				begin := time.Now()
 				if status, text := probe(t, address, "/livez"); status != http.StatusOK || time.Since(begin) > 5*time.Second {
@@ -128,7 +128,7 @@ func TestOperateHungStore(t *testing.T) {
 		{"compose", func(t *testing.T) { wantCode(t, end(t, compose()), 1) }},
 		{"answers again", func(t *testing.T) {
 			must(t, toxic.Toxics.RemoveToxic(t.Context(), "timeout-upstream"))
-			wantProbe(t, lead, "/readyz", http.StatusOK)
+			wantReady(t, lead, http.StatusOK)
 			wantCode(t, end(t, compose()), 0)
 			wantFinished(t, c, id, 50)
 		}},

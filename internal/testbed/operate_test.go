@@ -45,17 +45,17 @@ func probe(t *testing.T, address, path string) (status int, text string) {
 	return res.StatusCode, string(body)
 }
 
-// wantProbe waits until a path answers with a status.
-func wantProbe(t *testing.T, address, path string, status int) {
+// wantReady waits until /readyz answers with a status.
+func wantReady(t *testing.T, address string, status int) {
 	t.Helper()
 	var got int
 	var text string
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); sleep(t.Context(), 200*time.Millisecond) {
-		if got, text = probe(t, address, path); got == status {
+		if got, text = probe(t, address, "/readyz"); got == status {
 			return
 		}
 	}
-	t.Errorf("%s%s answers %d after 30 s, want %d: %s", address, path, got, status, text)
+	t.Errorf("%s/readyz answers %d after 30 s, want %d: %s", address, got, status, text)
 }
 
 // listening returns an address for --health-listen.
@@ -67,10 +67,9 @@ func listening(t *testing.T) string {
 }
 
 // begin starts a process with more variables and waits until it is ready.
-func begin(t *testing.T, p *Process, ready string, env ...string) *Process {
+func begin(t *testing.T, p *Process, ready string, env ...string) {
 	t.Helper()
 	p.env = append(p.env, env...)
 	must(t, p.Start())
 	must(t, p.WaitLog(t.Context(), ready))
-	return p
 }

@@ -16,39 +16,9 @@ func (w *watched) settle(ctx context.Context, id string, share float64) error {
 	})
 }
 
-// loseCollector runs the campaign while the collector is killed and restarted. The results equal those of the undisturbed campaign, and
-// new spans of every worker arrive after the restart.
-func (w *watched) loseCollector(ctx context.Context, reference string) (err error) {
-	defer caught(&err)
-	id := try(w.submit(ctx, "outage"))
-	check(w.settle(ctx, id, 0.25))
-	w.collector.Kill()
-	killed := w.c.Settled(id)
-	check(w.settle(ctx, id, 0.55))
-	check(w.collector.restart(ctx))
-	resumed, before := time.Now(), w.c.Settled(id)
-	try(w.wait(ctx, id, w.plan.items(), 0))
-	found := try(Compare(reference, w.c.Results(id)))
-	workers := map[string]int{}
-	err = poll(ctx, 20*time.Second, "spans of all workers", func() (bool, error) {
-		spans, err := w.collector.received()
-		clear(workers)
-		for _, s := range newTraces(spans).roots(id) {
-			if s.Start.After(resumed) {
-				workers[s.Attributes[attributeWorker]]++
-			}
-		}
-		return len(workers) == len(w.c.Workers), err
-	})
-	say("the collector was down from item %d to %d; results compared with the undisturbed campaign: %d equal, %d lost, images differ by at most %d grey levels",
-		killed, before, found.Items, found.Lost, found.Levels)
-	say("attempts that began after its restart and arrived, by worker: %v", workers)
-	return errors.Join(err, found.Err())
-}
-
 // sampleFaults runs the campaign with a damaged image on workers that sample no first attempt. One of them is killed. The traces of failed
 // items and of second attempts arrive, and those of other items do not.
-func (w *watched) sampleFaults(ctx context.Context, _ string) (err error) {
+func (w *watched) sampleFaults(ctx context.Context) (err error) {
 	defer caught(&err)
 	for _, p := range w.c.Workers {
 		try(p.Stop(time.Minute))
@@ -108,7 +78,7 @@ func (w *watched) sampleFaults(ctx context.Context, _ string) (err error) {
 }
 
 // fireAlerts stops all workers during a campaign, and then the coordinator: the alerts fire, and end after a restart.
-func (w *watched) fireAlerts(ctx context.Context, _ string) (err error) {
+func (w *watched) fireAlerts(ctx context.Context) (err error) {
 	defer caught(&err)
 	id := try(w.submit(ctx, "alerts"))
 	check(w.settle(ctx, id, 0.1))
