@@ -121,8 +121,7 @@ var before = map[string][]string{
 	"docs/scripting.md": {"ddiff run photos --task hdr --out out/demo"},
 }
 
-// TestDocumentedCommands runs every command in the documents, those of a document in their order and in one folder. With -short it
-// only parses their flags.
+// TestDocumentedCommands runs every command in the documents, those of a document in their order and in one folder.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	targets, program, used := makeTargets(t), ddiff(t), make([]bool, len(how))
@@ -166,20 +165,11 @@ func runCommands(t *testing.T, program string, lines []string) {
 	dir := t.TempDir()
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DDIFF_") || strings.HasPrefix(v, "OTEL_") })
 	env = append(env, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+t.TempDir(),
-		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret")
-	if !testing.Short() {
-		documentFiles(t, dir)
-		env = append(env, "DDIFF_ONNXRUNTIME="+strings.TrimSpace(run(t, program, "runtime", "where")))
-	}
+		"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret", "DDIFF_ONNXRUNTIME="+strings.TrimSpace(run(t, program, "runtime", "where")))
+	documentFiles(t, dir)
 	rewrite := strings.NewReplacer(" --nats ...", "", " ...", "", "bin/ddiff", "ddiff", "items/ID", "items/*", "/etc/bash_completion.d/", "", "/etc/ddiff/notify.key", "notify.key")
 	for _, line := range lines {
 		row := how[rowOf(line)]
-		if testing.Short() {
-			if !strings.HasPrefix(row.begin, "ddiff") && !strings.HasPrefix(row.begin, "bin/ddiff") {
-				continue
-			}
-			row.flags, row.code = "--help", ""
-		}
 		cmd := exec.CommandContext(t.Context(), "bash", "-c", rewrite.Replace(line)+" "+row.flags)
 		cmd.Dir, cmd.Env = dir, env
 		out, _ := cmd.CombinedOutput()

@@ -87,28 +87,3 @@ func TestMethodsTable(t *testing.T) {
 		}
 	}
 }
-
-// The pages name the tasks with noise, and those without the proximal data step, in the preset natural.
-func TestProximalTasks(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ document, before, parameter, value string }{
-		{"docs/methods.md", "without noise, except in", "sigma_rule", "none"},
-		{"docs/methods/ddiff.md", "for all tasks but", "data_step", "proximal"},
-	} {
-		var others []string
-		for _, r := range method.Builtin().Infos()[0].Rows {
-			if r.Preset == "natural" && r.Values[c.parameter].String() != c.value {
-				others = append(others, "`"+r.Task+"`")
-			}
-		}
-		slices.Sort(others)
-		last := len(others) - 1
-		want := c.before + " " + others[last]
-		if last > 0 {
-			want = c.before + " " + strings.Join(others[:last], ", ") + " and " + others[last]
-		}
-		if text := strings.Join(strings.Fields(read(t, c.document)), " "); !strings.Contains(text, want) {
-			t.Errorf("%s does not say %q", c.document, want)
-		}
-	}
-}

@@ -103,3 +103,18 @@ func TestTablesAreWhole(t *testing.T) {
 		}
 	}
 }
+
+// The change log has a section for the version of the program.
+func TestChangelogHasVersion(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), ddiff(t), "version").Output()
+	must(t, err)
+	m := regexp.MustCompile(`^ddiff (\d+\.\d+\.\d+)[ +]`).FindStringSubmatch(string(out))
+	if m == nil {
+		t.Fatalf("`ddiff version` begins with no version:\n%s", out)
+	}
+	section := regexp.MustCompile(`(?m)^## \[` + regexp.QuoteMeta(m[1]) + `\] - (unreleased|\d{4}-\d\d-\d\d)$`)
+	if !section.MatchString(read(t, "CHANGELOG.md")) {
+		t.Errorf("CHANGELOG.md has no section like `## [%s] - unreleased`", m[1])
+	}
+}

@@ -3,12 +3,8 @@ package repository
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -58,32 +54,6 @@ func read(t *testing.T, name string) string {
 	return string(data)
 }
 
-// source is one parsed Go file.
-type source struct {
-	name string // path in the repository
-	dir  string
-	file *ast.File
-	set  *token.FileSet
-}
-
-// sources parses the tracked Go files except tests and generated files.
-func sources(t *testing.T) []source {
-	t.Helper()
-	var out []source
-	for _, name := range tracked(t, "*.go") {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		set := token.NewFileSet()
-		f, err := parser.ParseFile(set, name, read(t, name), parser.ParseComments)
-		must(t, err)
-		if !ast.IsGenerated(f) {
-			out = append(out, source{name, path.Dir(name), f, set})
-		}
-	}
-	return out
-}
-
 // buildDir is the directory of the built program; TestMain creates and removes it.
 var buildDir string
 
@@ -108,9 +78,12 @@ var build = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// ddiff returns the path of the program, built once for all tests.
+// ddiff returns the path of the program, built once for all tests. With -short it skips the test.
 func ddiff(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: the test builds the program")
+	}
 	program, err := build()
 	must(t, err)
 	return program

@@ -31,7 +31,7 @@ type scaleOptions struct {
 
 // quick returns the options of continuous integration.
 func quick(o scaleOptions) scaleOptions {
-	o.rows, o.least, o.workers, o.item, o.during = 10_000, 10_000, 50, 500*time.Millisecond, 8*time.Second
+	o.rows, o.least, o.workers, o.item, o.during = 5_000, 5_000, 50, 500*time.Millisecond, 8*time.Second
 	o.campaigns, o.idle, o.besideIdle = 10, 10, 3*time.Second
 	return o
 }
