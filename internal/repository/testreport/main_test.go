@@ -50,23 +50,3 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d unlisted\n%s\nwant 2\n%s", unlisted, out.String(), want)
 	}
 }
-
-func TestRunRefuses(t *testing.T) {
-	t.Parallel()
-	good := write(t, "go.xml", goReport)
-	empty := write(t, "may-skip", "")
-	for name, c := range map[string]struct{ list, report, want string }{
-		"an entry without a reason": {write(t, "may-skip", "\nddiff/storage.TestRoot\n"), good, ":2: ddiff/storage.TestRoot has no reason"},
-		"a missing list":            {"missing", good, "missing"},
-		"a truncated report":        {empty, write(t, "cut.xml", goReport[:200]), "cut.xml"},
-		"a missing report":          {empty, "missing.xml", "missing.xml"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, err := run(&strings.Builder{}, c.list, 0, []string{c.report})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
-			}
-		})
-	}
-}
