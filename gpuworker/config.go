@@ -86,9 +86,6 @@ type Config struct {
 	// Log, if not nil, supplies the last log lines about an item for its dead letter, its result and the records of its
 	// attempts.
 	Log tail
-	// TimeNetwork times the score network alone, once for each prior, shape and batch size, for the metric ddiff.network.time.
-	// It needs the memory of a second copy of the network.
-	TimeNetwork bool
 	// Steps, if not nil, is called after solver steps with their number (images × steps). It must not block.
 	Steps func(n int)
 	// Now is the clock. Default: time.Now.

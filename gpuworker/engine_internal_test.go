@@ -88,11 +88,11 @@ func TestProgressOfBatch(t *testing.T) {
 	w.cfg.Tuner.Record(tk.workload(), 1, 2*time.Second)
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
-	four := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0, method.Cost{Network: 4 * s.Steps()})
+	four := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 0, method.Cost{Network: 4 * s.Steps()})
 	if limit := four.limit(0); limit != 640*time.Second {
 		t.Errorf("the first chunk with four evaluations in a step: limit %v", limit)
 	}
-	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 0, method.Cost{Network: s.Steps()})
+	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 0, method.Cost{Network: s.Steps()})
 	if limit := p.limit(0); limit != 160*time.Second || p.stepPerImage() != 0 {
 		t.Errorf("the first chunk: limit %v, %v per step", limit, p.stepPerImage())
 	}

@@ -55,7 +55,8 @@ func sums(t *testing.T, reader sdkmetric.Reader) map[string]float64 {
 func TestMetricsOfBatch(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	tk := planned(t, newAssigned(Assignment{Engine: e}, 1, nil, 0), sampleItem(t, e, 32, 32))
+	tk := planned(t, newAssigned(Assignment{Engine: e, Owner: "ann"}, 1, nil, 0), sampleItem(t, e, 32, 32))
+	tk.Item.Campaign = "c"
 	s, err := e.Solver(tk.Plan, 2)
 	must(t, err)
 	reader, spans := sdkmetric.NewManualReader(), tracetest.NewSpanRecorder()
@@ -69,11 +70,11 @@ func TestMetricsOfBatch(t *testing.T) {
 	})
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
-	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk.workload(), 1, method.Cost{})
+	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 1, method.Cost{})
 	if limit := p.limit(1); limit != 2*time.Minute {
 		t.Errorf("the limit of the first chunk of two images is %v", limit)
 	}
-	p.cost, p.campaign, p.owner = method.Cost{Network: 12, NetworkBackward: 7}, "c", "ann"
+	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
 	now.time = now.time.Add(4 * time.Second)
 	p.update(3)
 	if limit := p.limit(3); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
@@ -117,7 +118,7 @@ func TestYieldOfDrainingWorker(t *testing.T) {
 	w, _ := workerOf(t)
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
-	p := engineRestorer{w.core}.newProgress(a.Ctx, a, s, tk.workload(), 1, method.Cost{})
+	p := engineRestorer{w.core}.newProgress(a.Ctx, a, s, tk, 1, method.Cost{})
 	drain, begin := context.WithCancel(t.Context())
 	defer begin()
 	for _, want := range []error{nil, context.Canceled} {

@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/tuner"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/solver"
@@ -135,11 +134,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	for _, t := range tasks[1:] {
 		trace.SpanFromContext(ctx).AddLink(trace.LinkFromContext(t.ctx))
 	}
-	p := e.newProgress(ctx, a, s, first.workload(), states[0].Step, cost)
-	p.campaign, p.owner = first.Item.Campaign, first.assigned.Owner
-	e.cfg.Instruments.SolverTime.Add(p.campaign, p.owner, 0) // a counter begins at 0
-	done := states[0].Step                                   // from a checkpoint
-	e.solving.Store(solvingOf(tasks, curves, done, s.Steps(), 0))
+	p := e.newProgress(ctx, a, s, first, states[0].Step, cost)
+	e.cfg.Instruments.SolverTime.Add(ctx, 0, p.account) // Prometheus sees an increase only from an earlier value
+	e.solving.Store(solvingOf(tasks, curves, states[0].Step, s.Steps(), 0))
 	defer e.solving.Store(nil)
 	for {
 		err = s.Resume(ctx, problems, states, curves, func(step int) error {
@@ -177,10 +174,6 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		return err
 	}
 	e.cfg.Tuner.Record(first.workload(), n, p.stepPerImage()/time.Duration(p.evaluations()))
-	if e.cfg.TimeNetwork {
-		a.Next(stageCompile, e.cfg.Limits.Compile, false)
-		e.addNetworkTime(a.Ctx, first, cost.Network-cost.Network*done/s.Steps(), n)
-	}
 	a.Next(stageApply, e.cfg.Limits.Finish, false)
 	answers, err := s.Answers(a.Ctx, states)
 	if err != nil {
@@ -194,16 +187,6 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 		}
 	}
 	return nil
-}
-
-// addNetworkTime adds the estimated time of a number of forward passes of the score network for a batch of n to the metrics.
-func (e engineRestorer) addNetworkTime(ctx context.Context, t *task, passes, n int) {
-	seconds, err := e.network.time(ctx, t.assigned.Engine, t.Plan, t.workload(), n)
-	if err != nil {
-		e.cfg.Logger.Warn("could not time the score network", "reason", err)
-		return
-	}
-	e.cfg.Instruments.NetworkTime.Add(ctx, seconds*float64(passes))
 }
 
 // The stages of a batch in messages. The restore stage of the telemetry contains all of them.
@@ -221,9 +204,8 @@ type progress struct {
 	solver   *solver.Solver
 	n        int // images
 	cost     method.Cost
-	campaign string
-	owner    string
-	step     int // last step of the previous chunk
+	account  metric.MeasurementOption // whose time it is
+	step     int                      // last step of the previous chunk
 	since    time.Time
 	began    time.Time
 
@@ -233,10 +215,13 @@ type progress struct {
 	steps          int // in spent
 }
 
-// newProgress begins with the first chunk after a step. cost is that of an image.
-func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, w tuner.Workload, step int, cost method.Cost) *progress {
-	p := &progress{engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, since: e.cfg.Now(), began: e.cfg.Now()}
-	expected := e.cfg.Tuner.Expected(w) * time.Duration(p.evaluations()*s.Build().Chunk*p.n)
+// newProgress begins with the first chunk after a step, of the batch of a task. cost is that of an image.
+func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, t *task, step int, cost method.Cost) *progress {
+	p := &progress{
+		engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, since: e.cfg.Now(), began: e.cfg.Now(),
+		account: metric.WithAttributes(telemetry.CampaignKey.String(t.Item.Campaign), telemetry.OwnerKey.String(t.assigned.Owner)),
+	}
+	expected := e.cfg.Tuner.Expected(t.workload()) * time.Duration(p.evaluations()*s.Build().Chunk*p.n)
 	p.first = e.cfg.Limits.FirstChunk(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
 		p.first = e.cfg.Limits.FirstStep(tiles, expected)
@@ -268,7 +253,7 @@ func (p *progress) update(step int) {
 	span.End(trace.WithTimestamp(now))
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
-	p.cfg.Instruments.SolverTime.Add(p.campaign, p.owner, took)
+	p.cfg.Instruments.SolverTime.Add(p.ctx, took.Seconds(), p.account)
 	p.countEvaluations(step)
 	p.cfg.Steps(steps * p.n)
 	if p.chunks == 1 { // the first chunk of a batch is slower

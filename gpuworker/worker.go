@@ -37,7 +37,6 @@ type core struct {
 	cfg      Config
 	leases   *leaseSet
 	watchdog *guard.Watchdog[*task]
-	network  networkTimer
 	device   chan struct{} // holds an element while a batch, a preflight or a probe uses the device and the engines' solvers
 	checks   atomic.Int32  // preflights and probes that wait for the device or use it
 	solving  atomic.Pointer[manifest.Solving]

@@ -26,9 +26,8 @@ type Instruments struct {
 	StageDuration      metric.Float64Histogram
 	Steps              metric.Int64Counter
 	StepDuration       metric.Float64Histogram
-	SolverTime         *SolverTime
+	SolverTime         metric.Float64Counter
 	NetworkEvaluations metric.Int64Counter
-	NetworkTime        metric.Float64Counter
 	BatchFill          metric.Float64Histogram
 	Redeliveries       metric.Int64Counter
 	Retries            metric.Int64Counter
@@ -46,20 +45,15 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 	m := maker{meter: meter}
 	in := &Instruments{
 		Items: m.counter("ddiff.items"), ItemDuration: m.histogram("ddiff.item.duration"), StageDuration: m.histogram("ddiff.stage.duration"),
-		Steps: m.counter("ddiff.steps"), StepDuration: m.histogram("ddiff.step.duration"),
-		NetworkEvaluations: m.counter("ddiff.network.evaluations"), NetworkTime: m.timer("ddiff.network.time"),
-		BatchFill:    m.histogram("ddiff.batch.fill"),
-		Redeliveries: m.counter("ddiff.redeliveries"), Retries: m.counter("ddiff.retries"),
+		Steps: m.counter("ddiff.steps"), StepDuration: m.histogram("ddiff.step.duration"), SolverTime: m.timer("ddiff.solver.time"),
+		NetworkEvaluations: m.counter("ddiff.network.evaluations"),
+		BatchFill:          m.histogram("ddiff.batch.fill"),
+		Redeliveries:       m.counter("ddiff.redeliveries"), Retries: m.counter("ddiff.retries"),
 		Faults: m.counter("ddiff.faults"), Suspensions: m.counter("ddiff.suspensions"),
 		LeaseRemaining: m.histogram("ddiff.lease.remaining"), Leases: m.gauge("ddiff.leases"),
 		meter: meter,
 	}
-	solver := m.clock("ddiff.solver.time")
-	err := m.err()
-	if err == nil {
-		in.SolverTime, err = newSolverTime(meter, solver)
-	}
-	if err != nil {
+	if err := m.err(); err != nil {
 		return nil, err
 	}
 	// Prometheus sees an increase only from an earlier value: without this one, the first events of a process would not count,

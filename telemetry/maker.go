@@ -60,10 +60,6 @@ func (m *maker) timer(name string) metric.Float64Counter {
 	return instrument(m, name, KindCounter, m.meter.Float64Counter)
 }
 
-func (m *maker) clock(name string) metric.Float64ObservableCounter {
-	return instrument(m, name, KindCounter, m.meter.Float64ObservableCounter)
-}
-
 func (m *maker) histogram(name string) metric.Float64Histogram {
 	return instrument(m, name, KindHistogram, m.meter.Float64Histogram)
 }

@@ -33,9 +33,8 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	in.StageDuration.Record(ctx, 1, metric.WithAttributes(StageKey.String(StageFetch)))
 	in.Steps.Add(ctx, 100)
 	in.StepDuration.Record(ctx, 0.004)
-	in.SolverTime.Add("demo", "ann", 400*time.Millisecond)
+	in.SolverTime.Add(ctx, 0.4, metric.WithAttributes(CampaignKey.String("demo"), OwnerKey.String("ann")))
 	in.NetworkEvaluations.Add(ctx, 100, metric.WithAttributes(PassKey.String("forward")))
-	in.NetworkTime.Add(ctx, 0.3)
 	in.BatchFill.Record(ctx, 0.5)
 	in.Redeliveries.Add(ctx, 1)
 	in.Retries.Add(ctx, 1)
@@ -182,7 +181,7 @@ func TestInstrumentsAreUsed(t *testing.T) {
 	}
 	for _, use := range []string{
 		"Items.Add(", "ItemDuration.Record(", "Instruments.Stage(", "Steps.Add(", "StepDuration.Record(", "SolverTime.Add(",
-		"NetworkEvaluations.Add(", "NetworkTime.Add(", "BatchFill.Record(", "Redeliveries.Add(", "Retries.Add(", "Faults.Add(", "Suspensions.Add(",
+		"NetworkEvaluations.Add(", "BatchFill.Record(", "Redeliveries.Add(", "Retries.Add(", "Faults.Add(", "Suspensions.Add(",
 		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.Observed(", "Transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
 		".ObserveStanding(", "Metrics.Observe(", "telemetry.ObserveGPUs(",
 	} {

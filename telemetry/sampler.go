@@ -20,8 +20,7 @@ const (
 )
 
 // itemSampler applies a ratio to the first attempts at items, and leaves out single calls of servers: a trace of one call tells less than the
-// metrics. It samples all other traces: those of campaigns, and later attempts at items. It records the first attempts that it does not
-// sample, for [keeper].
+// metrics. It samples all other traces: those of campaigns, and later attempts at items.
 type itemSampler struct{ ratio sdktrace.Sampler }
 
 // newSampler returns the sampler that OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG name, by default one that samples
@@ -37,7 +36,7 @@ func newSampler(environ func(string) string) sdktrace.Sampler {
 			ratio = r
 		}
 	}
-	return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)}, sdktrace.WithLocalParentNotSampled(recordOnly{}))
+	return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)})
 }
 
 // ShouldSample decides about a root span.
@@ -54,30 +53,10 @@ func (s itemSampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.Sampli
 	case attempt != 1:
 		return sdktrace.AlwaysSample().ShouldSample(p)
 	}
-	result := s.ratio.ShouldSample(p)
-	if result.Decision == sdktrace.Drop {
-		result.Decision = sdktrace.RecordOnly
-	}
-	return result
+	return s.ratio.ShouldSample(p)
 }
 
 // Description implements sdktrace.Sampler.
 func (s itemSampler) Description() string {
 	return fmt.Sprintf("ItemSampler{%s}", s.ratio.Description())
 }
-
-// recordOnly records the descendants of a span that is recorded and not sampled.
-type recordOnly struct{}
-
-// ShouldSample implements sdktrace.Sampler.
-func (recordOnly) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
-	parent := trace.SpanFromContext(p.ParentContext)
-	decision := sdktrace.Drop
-	if parent.IsRecording() {
-		decision = sdktrace.RecordOnly
-	}
-	return sdktrace.SamplingResult{Decision: decision, Tracestate: parent.SpanContext().TraceState()}
-}
-
-// Description implements sdktrace.Sampler.
-func (recordOnly) Description() string { return "RecordOnly" }

@@ -66,8 +66,8 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	}
 	traceOptions := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(os.Getenv)), sdktrace.WithIDGenerator(identities{}), sdktrace.WithSpanProcessor(inheritor{}),
+		sdktrace.WithSpanProcessor(t.open),
 	}
-	var processors []sdktrace.SpanProcessor
 	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSeries)}
 
 	if cfg.Prometheus {
@@ -106,14 +106,11 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		if err != nil {
 			return nil, errors.Join(err, shutdown(ctx, t.exporter, reader))
 		}
-		processors = append(processors, sdktrace.NewBatchSpanProcessor(file,
+		traceOptions = append(traceOptions, sdktrace.WithBatcher(file,
 			sdktrace.WithBatchTimeout(fileFlushInterval), sdktrace.WithBlocking()))
 	}
 	if t.exporter != nil {
-		processors = append(processors, sdktrace.NewBatchSpanProcessor(t.exporter))
-	}
-	if len(processors) > 0 {
-		traceOptions = append(traceOptions, sdktrace.WithSpanProcessor(t.open), sdktrace.WithSpanProcessor(newKeeper(processors)))
+		traceOptions = append(traceOptions, sdktrace.WithBatcher(t.exporter))
 	}
 	otel.SetErrorHandler(&outages{log: t.Logger, now: time.Now, last: map[string]time.Time{}})
 	t.traces = sdktrace.NewTracerProvider(traceOptions...)

@@ -30,7 +30,7 @@ func (w *watched) watchCampaign(ctx context.Context) (err error) {
 	defer caught(&err)
 	begin := time.Now()
 	id := try(w.submit(ctx, "watched"))
-	counts := try(w.wait(ctx, id, w.plan.items(), 0))
+	counts := try(w.wait(ctx, id, w.plan.items()))
 	w.items = counts.Done
 	output := w.c.Results(id)
 	results := try(Results(output))

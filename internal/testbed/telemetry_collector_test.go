@@ -96,12 +96,11 @@ type span struct {
 	} `json:"status"`
 }
 
-// The kinds and the status of spans in OTLP.
+// The kinds of spans in OTLP.
 const (
 	kindClient   = 3
 	kindProducer = 4
 	kindConsumer = 5
-	statusError  = 2
 )
 
 // nanotime is a time in OTLP/JSON: nanoseconds as a string.

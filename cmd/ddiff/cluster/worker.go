@@ -37,7 +37,6 @@ type workerOptions struct {
 	grace       time.Duration
 	listen      listenFlags
 	once        time.Duration
-	timeNetwork bool
 	priorMemory int64
 	simulate    time.Duration
 	simulated   int
@@ -73,7 +72,6 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
 	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
 	o.listen.add(f, true)
-	f.BoolVar(&o.timeNetwork, "time-network", false, "time the score network alone, for the metric ddiff.network.time; needs the memory of a second copy of it")
 	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
 	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
