@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Budget limits what a campaign, or all campaigns of an owner, may use on a cluster. Zero: no limit.
@@ -62,14 +60,4 @@ func (b *Budget) Set(text string) error {
 	}
 	*b = out
 	return nil
-}
-
-// budget reads the mapping of a budget.
-func (d *yamlDecoder) budget(n *yaml.Node, path string, b *Budget) {
-	d.mapping(n, path, map[string]field{
-		"items":   func(n *yaml.Node, path string) { d.integer(n, path, &b.Items) },
-		"seconds": func(n *yaml.Node, path string) { d.number(n, path, &b.Seconds) },
-		"cost":    func(n *yaml.Node, path string) { d.number(n, path, &b.Cost) },
-		"soft":    func(n *yaml.Node, path string) { d.number(n, path, &b.Soft) },
-	})
 }

@@ -249,7 +249,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	s.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	d := newYAMLDecoder(name)
 	d.expandSweeps(root)
-	d.spec(root, s)
+	d.decode(root, "", s)
 	s.lines = d.lines
 
 	if problems := slices.Concat(d.problems, s.checkRanges()); len(problems) > 0 {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Side is a part of a dataset that a [Split] makes.
@@ -41,29 +39,6 @@ type Split struct {
 	Run Side `json:"run,omitempty"`
 	// Fold is the part whose sides Run means, from 1 to Folds.
 	Fold int `json:"fold,omitempty"`
-}
-
-// split reads the mapping of a split. Its field tune is a share or a list of patterns.
-func (d *yamlDecoder) split(n *yaml.Node, path string, s *Split) {
-	d.mapping(n, path, map[string]field{
-		"tune": func(n *yaml.Node, path string) {
-			if n.Kind == yaml.SequenceNode {
-				s.Tune = decodeList(d, n, path, d.text)
-			} else {
-				before := len(d.problems)
-				d.scalar(n, path, "a share between 0 and 1, or a list of patterns", &s.Share, "!!int", "!!float")
-				if s.Share == 0 && len(d.problems) == before {
-					s.Share = -1 // a stated 0 is out of range
-				}
-			}
-		},
-		"share": func(n *yaml.Node, path string) { d.number(n, path, &s.Share) },
-		"test":  func(n *yaml.Node, path string) { s.Test = decodeList(d, n, path, d.text) },
-		"folds": func(n *yaml.Node, path string) { d.integer(n, path, &s.Folds) },
-		"seed":  func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
-		"run":   func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Run)) },
-		"fold":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Fold) },
-	})
 }
 
 // Check returns the first problem of a split with the name of its field.

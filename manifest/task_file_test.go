@@ -72,7 +72,7 @@ func TestTaskFilesRefused(t *testing.T) {
 			t.Errorf("%s:\n%v, want\n%s", tt.text, err, tt.want)
 		}
 	}
-	const want = "c.yaml:2: tasks[0].kernel: is empty; give a file or remove the field"
+	const want = "c.yaml:2: tasks[0].kernel: is empty; give a value or remove the field"
 	if _, err := Parse("c.yaml", []byte("dataset: {path: p}\ntasks: [{name: lens, kernel: ''}]"), "/"); err == nil || err.Error() != want {
 		t.Errorf("empty: %v, want %s", err, want)
 	}

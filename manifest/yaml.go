@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -60,7 +61,8 @@ func syntaxError(file string, err error) error {
 // field decodes the value of one field.
 type field func(value *yaml.Node, path string)
 
-// yamlDecoder decodes nodes and collects all problems with their lines, where the library's decoder stops at the first.
+// yamlDecoder decodes nodes into the types of a campaign and collects all problems with their lines, where the library's decoder stops
+// at the first.
 type yamlDecoder struct {
 	file     string
 	lines    map[string]int // field path -> line
@@ -105,8 +107,86 @@ func (d *yamlDecoder) wrongType(n *yaml.Node, path, want string) {
 	d.problem(n, path, fmt.Errorf("want %s, got %s", want, got))
 }
 
-// mapping decodes each field and refuses unknown and repeated fields.
-func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field) {
+// scalarKinds has the tags of nodes that a value may have, and its description in errors.
+var scalarKinds = map[reflect.Kind]struct {
+	want string
+	tags []string
+}{
+	reflect.String:  {"text (quote what looks like a number or true/false)", []string{"!!str"}},
+	reflect.Int:     {"an integer", []string{"!!int"}},
+	reflect.Uint64:  {"an integer from 0 to 18446744073709551615", []string{"!!int"}},
+	reflect.Float64: {"a number", []string{"!!int", "!!float"}},
+	reflect.Bool:    {"true or false", []string{"!!bool"}},
+}
+
+// decode decodes a node into the value that a pointer names. The fields of a mapping are those of the JSON form.
+func (d *yamlDecoder) decode(n *yaml.Node, path string, into any) {
+	v := reflect.ValueOf(into).Elem()
+	switch into := into.(type) {
+	case *Spec:
+		d.mapping(n, path, v, map[string]field{
+			"precision": d.stated(&into.Precision),
+			"tile": func(n *yaml.Node, path string) {
+				d.scalar(n, path, "auto, off, or a number of pixels", &into.Tile, "!!str", "!!int")
+			},
+		})
+		return
+	case *TaskSpec:
+		d.task(n, path, into)
+		return
+	case *Split:
+		d.split(n, path, into)
+		return
+	case **ValueRange:
+		*into = d.valueRange(n, path)
+		return
+	case *Sigma:
+		d.sigma(n, path, into)
+		return
+	case *Value:
+		d.value(n, path, into)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.decode(n, path, v.Interface())
+	case reflect.Struct:
+		d.mapping(n, path, v, nil)
+	case reflect.Slice:
+		d.list(n, path, v)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		d.entries(n, path, func(key, value *yaml.Node, child string) {
+			if d.accept(value, child) {
+				element := reflect.New(v.Type().Elem())
+				d.decode(value, child, element.Interface())
+				v.SetMapIndex(reflect.ValueOf(key.Value), element.Elem())
+			}
+		})
+	default:
+		kind := scalarKinds[v.Kind()]
+		d.scalar(n, path, kind.want, into, kind.tags...)
+	}
+}
+
+// scalar decodes a node with one of the tags.
+func (d *yamlDecoder) scalar(n *yaml.Node, path, want string, into any, tags ...string) {
+	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into) != nil {
+		d.wrongType(n, path, want)
+	}
+}
+
+// mapping decodes each field of a struct and refuses unknown and repeated fields. own has the fields that are decoded in another way.
+func (d *yamlDecoder) mapping(n *yaml.Node, path string, v reflect.Value, own map[string]field) {
+	fields := map[string]field{}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields[name] = func(n *yaml.Node, path string) { d.decode(n, path, v.Field(i).Addr().Interface()) }
+		}
+	}
+	maps.Copy(fields, own)
 	d.entries(n, path, func(key, value *yaml.Node, child string) {
 		read, ok := fields[key.Value]
 		if !ok {
@@ -117,26 +197,6 @@ func (d *yamlDecoder) mapping(n *yaml.Node, path string, fields map[string]field
 			read(value, child)
 		}
 	})
-}
-
-// decodeMap decodes a mapping from arbitrary names.
-func decodeMap[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yaml.Node, string, *T)) map[string]T {
-	out := map[string]T{}
-	d.entries(n, path, func(key, value *yaml.Node, child string) {
-		if d.accept(value, child) {
-			out[key.Value] = *optional(value, child, read)
-		}
-	})
-	return out
-}
-
-// value decodes a number or a word.
-func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
-	if n.ShortTag() == "!!str" && n.Value != "" {
-		v.Word = n.Value
-	} else {
-		d.scalar(n, path, "a number or a word", &v.Number, "!!int", "!!float")
-	}
 }
 
 // entries calls visit for each entry of a mapping with distinct plain keys.
@@ -169,119 +229,35 @@ func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *
 	}
 }
 
-// decodeList decodes every element of a list.
-func decodeList[T any](d *yamlDecoder, n *yaml.Node, path string, read func(*yaml.Node, string, *T)) []T {
+// list decodes every element of a list.
+func (d *yamlDecoder) list(n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
 		d.wrongType(n, path, "a list, as in [first, second]")
-		return nil
+		return
 	}
-	out := make([]T, 0, len(n.Content))
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, element := range n.Content {
 		child := fmt.Sprintf("%s[%d]", path, i)
 		d.lines[child] = element.Line
-		var value T
 		if d.accept(element, child) {
-			read(element, child, &value)
+			d.decode(element, child, v.Index(i).Addr().Interface())
 		}
-		out = append(out, value)
-	}
-	return out
-}
-
-// optional decodes a field that is a nil pointer if absent.
-func optional[T any](n *yaml.Node, path string, read func(*yaml.Node, string, *T)) *T {
-	value := new(T)
-	read(n, path, value)
-	return value
-}
-
-// scalar decodes a node with one of the tags.
-func (d *yamlDecoder) scalar(n *yaml.Node, path, want string, into any, tags ...string) {
-	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) || n.Decode(into) != nil {
-		d.wrongType(n, path, want)
 	}
 }
 
-func (d *yamlDecoder) text(n *yaml.Node, path string, into *string) {
-	d.scalar(n, path, "text (quote what looks like a number or true/false)", into, "!!str")
-}
-
-func (d *yamlDecoder) integer(n *yaml.Node, path string, into *int) {
-	d.scalar(n, path, "an integer", into, "!!int")
-}
-
-func (d *yamlDecoder) unsigned(n *yaml.Node, path string, into *uint64) {
-	d.scalar(n, path, "an integer from 0 to 18446744073709551615", into, "!!int")
-}
-
-func (d *yamlDecoder) number(n *yaml.Node, path string, into *float64) {
-	d.scalar(n, path, "a number", into, "!!int", "!!float")
-}
-
-func (d *yamlDecoder) boolean(n *yaml.Node, path string, into *bool) {
-	d.scalar(n, path, "true or false", into, "!!bool")
-}
-
-// The schema of the campaign file: one function per mapping, one entry per field.
-
-func (d *yamlDecoder) spec(n *yaml.Node, s *Spec) {
-	d.mapping(n, "", map[string]field{
-		"name":      func(n *yaml.Node, path string) { d.text(n, path, &s.Name) },
-		"dataset":   func(n *yaml.Node, path string) { d.dataset(n, path, &s.Dataset) },
-		"tasks":     func(n *yaml.Node, path string) { s.Tasks = decodeList(d, n, path, d.task) },
-		"left_out":  func(n *yaml.Node, path string) { s.LeftOut = decodeList(d, n, path, d.text) },
-		"methods":   func(n *yaml.Node, path string) { s.Methods = decodeList(d, n, path, d.text) },
-		"preset":    func(n *yaml.Node, path string) { d.text(n, path, &s.Preset) },
-		"prior":     func(n *yaml.Node, path string) { d.text(n, path, &s.Prior) },
-		"steps":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Steps) },
-		"sigma":     func(n *yaml.Node, path string) { d.sigma(n, path, &s.Sigma) },
-		"photons":   func(n *yaml.Node, path string) { s.Photons = optional(n, path, d.number) },
-		"seed":      func(n *yaml.Node, path string) { d.unsigned(n, path, &s.Seed) },
-		"runs":      func(n *yaml.Node, path string) { d.integer(n, path, &s.Runs) },
-		"select":    func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Select)) },
-		"batch":     func(n *yaml.Node, path string) { d.integer(n, path, &s.Batch) },
-		"solver":    func(n *yaml.Node, path string) { s.Solver = decodeMap(d, n, path, d.value) },
-		"precision": func(n *yaml.Node, path string) { d.precision(n, path, &s.Precision) },
-		"float32":   func(n *yaml.Node, path string) { s.Float32 = decodeList(d, n, path, d.text) },
-		"tile": func(n *yaml.Node, path string) {
-			d.scalar(n, path, "auto, off, or a number of pixels", &s.Tile, "!!str", "!!int")
-		},
-		"overlap":   func(n *yaml.Node, path string) { s.Overlap = optional(n, path, d.integer) },
-		"split":     func(n *yaml.Node, path string) { s.Split = new(Split); d.split(n, path, s.Split) },
-		"output":    func(n *yaml.Node, path string) { d.text(n, path, &s.Output) },
-		"unclipped": func(n *yaml.Node, path string) { d.boolean(n, path, &s.Unclipped) },
-		"attempts":  func(n *yaml.Node, path string) { d.integer(n, path, &s.Attempts) },
-		"pool":      func(n *yaml.Node, path string) { d.text(n, path, &s.Pool) },
-		"notify":    func(n *yaml.Node, path string) { d.text(n, path, &s.Notify) },
-		"budget":    func(n *yaml.Node, path string) { d.budget(n, path, &s.Budget) },
-	})
-}
-
-// precision refuses an empty value: a person who writes the field wants to fix something.
-func (d *yamlDecoder) precision(n *yaml.Node, path string, p *Precision) {
-	if d.text(n, path, (*string)(p)); n.Kind == yaml.ScalarNode && *p == "" {
-		d.problem(n, path, errors.New("is empty; give a value or remove the field"))
+// stated decodes text that must not be empty: a person who writes the field wants to fix something.
+func (d *yamlDecoder) stated(into any) field {
+	return func(n *yaml.Node, path string) {
+		if d.decode(n, path, into); n.Kind == yaml.ScalarNode && n.Value == "" {
+			d.problem(n, path, errors.New("is empty; give a value or remove the field"))
+		}
 	}
-}
-
-func (d *yamlDecoder) dataset(n *yaml.Node, path string, s *Dataset) {
-	d.mapping(n, path, map[string]field{
-		"path":              func(n *yaml.Node, path string) { d.text(n, path, &s.Path) },
-		"size":              func(n *yaml.Node, path string) { d.integer(n, path, &s.Size) },
-		"fit":               func(n *yaml.Node, path string) { d.text(n, path, (*string)(&s.Fit)) },
-		"limit":             func(n *yaml.Node, path string) { d.integer(n, path, &s.Limit) },
-		"recursive":         func(n *yaml.Node, path string) { d.boolean(n, path, &s.Recursive) },
-		"columns":           func(n *yaml.Node, path string) { s.Columns = decodeMap(d, n, path, d.text) },
-		"mask":              func(n *yaml.Node, path string) { d.text(n, path, &s.Mask) },
-		"kernel":            func(n *yaml.Node, path string) { d.text(n, path, &s.Kernel) },
-		"measurements":      func(n *yaml.Node, path string) { d.boolean(n, path, &s.Measurements) },
-		"measurement_range": func(n *yaml.Node, path string) { s.MeasurementRange = d.valueRange(n, path) },
-	})
 }
 
 // valueRange reads a list of two numbers.
 func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
-	list := decodeList(d, n, path, d.number)
+	var list []float64
+	d.decode(n, path, &list)
 	if len(list) != 2 {
 		if n.Kind == yaml.SequenceNode {
 			d.problem(n, path, fmt.Errorf("has %d values, want those of black and white, as in [0, 255]", len(list)))
@@ -297,40 +273,45 @@ func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
 		*s = SigmaAuto
 		return
 	}
-	x := float64(*s)
-	d.scalar(n, path, "a number or auto", &x, "!!int", "!!float")
-	*s = Sigma(x)
+	d.scalar(n, path, "a number or auto", s, "!!int", "!!float")
 }
 
-// path reads the path of a file, which must not be empty.
-func (d *yamlDecoder) path(n *yaml.Node, path string, s *string) {
-	if d.text(n, path, s); n.Kind == yaml.ScalarNode && *s == "" {
-		d.problem(n, path, errors.New("is empty; give a file or remove the field"))
+// value reads a number or a word.
+func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
+	if n.ShortTag() == "!!str" && n.Value != "" {
+		v.Word = n.Value
+	} else {
+		d.scalar(n, path, "a number or a word", &v.Number, "!!int", "!!float")
 	}
 }
 
 // task reads a plain name or a mapping.
 func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 	if n.Kind == yaml.ScalarNode {
-		d.text(n, path, &t.Name)
+		d.decode(n, path, &t.Name)
 		return
 	}
-	d.mapping(n, path, map[string]field{
-		"name":     func(n *yaml.Node, path string) { d.text(n, path, &t.Name) },
-		"operator": func(n *yaml.Node, path string) { d.path(n, path, &t.Operator) },
-		"params":   func(n *yaml.Node, path string) { t.Params = decodeMap(d, n, path, d.number) },
-		"sigma":    func(n *yaml.Node, path string) { t.Sigma = optional(n, path, d.sigma) },
-		"photons":  func(n *yaml.Node, path string) { t.Photons = optional(n, path, d.number) },
-		"steps":    func(n *yaml.Node, path string) { d.integer(n, path, &t.Steps) },
-		"runs":     func(n *yaml.Node, path string) { d.integer(n, path, &t.Runs) },
-		"solver":   func(n *yaml.Node, path string) { t.Solver = decodeMap(d, n, path, d.value) },
-		"methods":  func(n *yaml.Node, path string) { t.Methods = decodeList(d, n, path, d.text) },
-		"mask":     func(n *yaml.Node, path string) { d.path(n, path, &t.Mask) },
-		"kernel":   func(n *yaml.Node, path string) { d.path(n, path, &t.Kernel) },
+	d.mapping(n, path, reflect.ValueOf(t).Elem(), map[string]field{
+		"operator": d.stated(&t.Operator), "mask": d.stated(&t.Mask), "kernel": d.stated(&t.Kernel),
 	})
 	if t.Operator != "" && t.Name == "" {
 		t.Name = OperatorName(t.Operator)
 	}
+}
+
+// split reads the mapping of a split, whose field tune is a share or a list of patterns.
+func (d *yamlDecoder) split(n *yaml.Node, path string, s *Split) {
+	d.mapping(n, path, reflect.ValueOf(s).Elem(), map[string]field{"tune": func(n *yaml.Node, path string) {
+		if n.Kind == yaml.SequenceNode {
+			d.decode(n, path, &s.Tune)
+			return
+		}
+		before := len(d.problems)
+		d.scalar(n, path, "a share between 0 and 1, or a list of patterns", &s.Share, "!!int", "!!float")
+		if s.Share == 0 && len(d.problems) == before {
+			s.Share = -1 // a stated 0 is out of range
+		}
+	}})
 }
 
 // YAML returns the campaign as a campaign file. comment is its first lines, without marks.
