@@ -62,11 +62,11 @@ type Overrides struct {
 //
 // Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones. It may be nil.
 //
-// Memory does not grow with the rows: it holds one line of a list, or at most 65,536 entries of a directory. In a
-// larger directory names keep their extension. Rows checks each local file, which takes a few microseconds.
+// Memory holds one line of a list, or the names of one directory or of a glob's files. Rows checks each local file, which takes a few
+// microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		s := &stream{ctx: ctx, set: d, limit: d.Limit, yield: yield, names: namer{}, window: dirWindow}
+		s := &stream{ctx: ctx, set: d, limit: d.Limit, yield: yield, names: namer{}}
 		s.onSkip = func(path string) {
 			s.skipped++
 			if skipped != nil {
@@ -90,7 +90,6 @@ type stream struct {
 	yield   func(Row, error) bool
 	onSkip  func(path string)
 	names   namer
-	window  int // entries of a directory in memory
 	rows    int
 	skipped int
 }
@@ -110,7 +109,7 @@ func (s *stream) dataset(d Dataset) error {
 	}
 	info, err := os.Stat(root)
 	switch format := FormatOf(root); {
-	case err != nil && errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, `*?[`):
+	case err != nil && errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, globSpecial):
 		return s.glob(root)
 	case err != nil:
 		return fmt.Errorf("%w: %w; check dataset.path", ErrNoDataset, reason(err))

@@ -286,3 +286,41 @@ func TestNamerIsUnique(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// Names are unique beyond the number of names in memory.
+func TestNamesBeyondMemoryLimitAreUnique(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	n := 0
+	rows := func(yield func(Row, error) bool) {
+		for i := range namesKept + 3000 {
+			if !yield(Row{Name: []string{"cat", "cat-65600", "dog-65601-65601", "\x00"}[i%4]}, nil) {
+				return
+			}
+		}
+	}
+	for row, err := range Number(t.Context(), rows, 0, false) {
+		if err != nil || seen[row.Name] || row.Index != n {
+			t.Fatalf("row %d is %+v, error %v", n, row, err)
+		}
+		if n == namesKept && row.Name != "cat-65536" {
+			t.Errorf("the first row beyond the names in memory is %q", row.Name)
+		}
+		seen[row.Name] = true
+		n++
+	}
+	if n != namesKept+3000 {
+		t.Errorf("%d rows", n)
+	}
+	// Names that are asserted to be unique stay unchanged, except for unprintable characters.
+	s := &stream{ctx: t.Context(), rows: namesKept, names: namer{}}
+	for given, want := range map[string]string{"cat": "cat", "c\x00t": "c\uFFFDt-"} {
+		s.yield = func(r Row, _ error) bool {
+			if strings.TrimSuffix(r.Name, fmt.Sprint(r.Index)) != want {
+				t.Errorf("%q became %q", given, r.Name)
+			}
+			return true
+		}
+		must(t, s.add(Row{Name: given}, true))
+	}
+}
