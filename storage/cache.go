@@ -3,6 +3,8 @@ package storage
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,22 +35,11 @@ type CacheConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate reports the first invalid field by name.
-func (c CacheConfig) Validate() error {
-	if c.Dir == "" {
-		return errors.New("field Dir: missing")
-	}
-	if c.MaxBytes < 0 {
-		return fmt.Errorf("field MaxBytes: %d is negative", c.MaxBytes)
-	}
-	return nil
-}
-
 // Cache keeps immutable values on the local disk. All methods are safe for concurrent use.
 //
-// A cached file appears whole or not at all and carries its key and a SHA-256. A file that does not match is
-// removed and its value loaded again. A full cache evicts the least recently used files. A failing cache, as
-// on a full disk, costs time but never fails a Get.
+// The file of a value has the SHA-256 of its key as its name, in hexadecimal, and consists of the SHA-256 of this name and the value, and
+// the value. It appears whole or not at all. A file that does not match is removed and its value loaded again. A full cache evicts the
+// least recently used files. A failing cache, as on a full disk, costs time but never fails a Get.
 type Cache struct {
 	config CacheConfig
 
@@ -63,27 +54,24 @@ const cacheTempPrefix = "ddiff-temp-"
 
 // NewCache opens or creates a cache and removes the leftovers of dead writers.
 func NewCache(config CacheConfig) (*Cache, error) {
-	if err := config.Validate(); err != nil {
-		return nil, fmt.Errorf("open cache: %w", err)
-	}
 	config.MaxBytes = cmp.Or(config.MaxBytes, DefaultCacheBytes)
 	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	if err := os.MkdirAll(config.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("open cache: %w", writeError(err))
-	}
-	probe, err := os.CreateTemp(config.Dir, cacheTempPrefix)
+	c := &Cache{config: config}
+	err := os.MkdirAll(config.Dir, 0o755)
 	if err == nil {
-		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		var probe string
+		if probe, err = c.write(nil); err == nil {
+			err = os.Remove(probe)
+		}
+	}
+	if err == nil {
+		err = c.count(0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", writeError(err))
-	}
-	c := &Cache{config: config}
-	if err := c.count(0); err != nil {
-		return nil, fmt.Errorf("open cache: %w", err)
 	}
 	return c, nil
 }
@@ -91,50 +79,60 @@ func NewCache(config CacheConfig) (*Cache, error) {
 // Get returns the cached value of key, or loads and caches it. A key is any text and names one value forever.
 // The only errors are those of load.
 func (c *Cache) Get(ctx context.Context, key string, load func(context.Context) ([]byte, error)) ([]byte, error) {
-	if data, ok := c.read(ctx, key); ok {
+	hash := sha256.Sum256([]byte(key))
+	name := hex.EncodeToString(hash[:])
+	if data, ok := c.read(ctx, name); ok {
 		return data, nil
 	}
 	data, err := load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.store(key, data); err != nil {
-		c.config.Logger.WarnContext(ctx, "value not cached", "file", c.file(key), "error", err)
+	if err := c.store(name, data); err != nil {
+		c.config.Logger.WarnContext(ctx, "value not cached", "file", c.path(name), "error", err)
 	}
 	return data, nil
 }
 
-func (c *Cache) file(key string) string { return filepath.Join(c.config.Dir, cacheFileName(key)) }
+func (c *Cache) path(name string) string { return filepath.Join(c.config.Dir, name) }
 
-// read returns the cached value of key, if it is intact, and marks it as used.
-func (c *Cache) read(ctx context.Context, key string) ([]byte, bool) {
-	name := c.file(key)
-	content, err := regular.Read(name, c.config.MaxBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false
-	}
-	if err == nil {
-		var data []byte
-		if data, err = decodeCacheFile(content, key); err == nil {
-			now := c.config.Now()
-			os.Chtimes(name, now, now) //nolint:errcheck // another process may have evicted it
-			return data, true
-		}
-	}
-	c.config.Logger.WarnContext(ctx, "cached value is unusable, loading it again", "file", name, "error", err)
-	os.Remove(name) //nolint:errcheck // best effort; the total is too high until the next count
-	return nil, false
+// cacheSum returns the digest of a value in the file of a name.
+func cacheSum(name string, data []byte) []byte {
+	sum := sha256.New()
+	sum.Write([]byte(name))
+	sum.Write(data)
+	return sum.Sum(nil)
 }
 
-// store caches data after evicting other files if needed.
-func (c *Cache) store(key string, data []byte) error {
-	size := cacheFileSize(key, data)
+// read returns the value in a file, if it is intact, and marks it as used.
+func (c *Cache) read(ctx context.Context, name string) ([]byte, bool) {
+	path := c.path(name)
+	content, err := regular.Read(path, c.config.MaxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false
+	case err == nil && len(content) < sha256.Size, err == nil && string(cacheSum(name, content[sha256.Size:])) != string(content[:sha256.Size]):
+		err = ErrCorrupt
+	}
+	if err != nil {
+		c.config.Logger.WarnContext(ctx, "cached value is unusable, loading it again", "file", path, "error", err)
+		os.Remove(path) //nolint:errcheck // best effort; the total is too high until the next count
+		return nil, false
+	}
+	now := c.config.Now()
+	os.Chtimes(path, now, now) //nolint:errcheck // another process may have evicted it
+	return content[sha256.Size:], true
+}
+
+// store writes the file of a value after evicting other files if needed.
+func (c *Cache) store(name string, data []byte) error {
+	size := int64(sha256.Size + len(data))
 	if size > c.config.MaxBytes {
 		return nil
 	}
-	temp, err := writeCacheFile(c.config.Dir, key, data)
+	temp, err := c.write(cacheSum(name, data), data)
 	if err != nil {
-		return err
+		return writeError(err)
 	}
 	defer os.Remove(temp) //nolint:errcheck // gone after the rename
 	now := c.config.Now()
@@ -150,61 +148,60 @@ func (c *Cache) store(key string, data []byte) error {
 		}
 	}
 	c.total, c.written = c.total+size, c.written+size
-	return os.Rename(temp, c.file(key))
+	return os.Rename(temp, c.path(name))
 }
 
-type cachedFile struct {
-	name string
-	size int64
-	used time.Time
+// write writes a temporary file and returns its path. It does not sync: the digest detects damage by a power failure.
+func (c *Cache) write(parts ...[]byte) (path string, err error) {
+	f, err := os.CreateTemp(c.config.Dir, cacheTempPrefix)
+	if err != nil {
+		return "", err
+	}
+	for _, part := range parts {
+		if err == nil {
+			_, err = f.Write(part)
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
-// count counts the cached files. If they leave no space for size bytes, it evicts the least recently used ones until a
-// tenth of the limit is free beside them, so that few calls evict.
+// count counts the cached files, ignores foreign files and removes temporary files of dead writers. If the files leave no space for size
+// bytes, it evicts the least recently used ones until a tenth of the limit is free beside them, so that few calls evict.
 func (c *Cache) count(size int64) error {
-	files, err := c.scan()
+	entries, err := os.ReadDir(c.config.Dir)
 	if err != nil {
 		return fmt.Errorf("read cache: %w", err)
 	}
+	var files []fs.FileInfo
 	total, limit := int64(0), c.config.MaxBytes
-	for _, f := range files {
-		total += f.size
-	}
-	if total+size > limit {
-		slices.SortFunc(files, func(a, b cachedFile) int { return a.used.Compare(b.used) })
-		for _, f := range files {
-			if total <= max(0, limit-limit/10-size) {
-				break
-			}
-			if err := os.Remove(f.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("shrink cache: %w", writeError(err))
-			}
-			total -= f.size
-		}
-	}
-	c.total, c.written = total, 0
-	return nil
-}
-
-// scan lists the cached files, ignores foreign files and removes temporary files of dead writers.
-func (c *Cache) scan() ([]cachedFile, error) {
-	entries, err := os.ReadDir(c.config.Dir)
-	if err != nil {
-		return nil, err
-	}
-	var files []cachedFile
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		name := filepath.Join(c.config.Dir, entry.Name())
-		switch {
-		case isCacheFileName(entry.Name()):
-			files = append(files, cachedFile{name: name, size: info.Size(), used: info.ModTime()})
-		case strings.HasPrefix(entry.Name(), cacheTempPrefix) && info.ModTime().Before(c.config.Now().Add(-staleAfter)):
-			os.Remove(name) //nolint:errcheck // retried by the next count
+		switch _, err := hex.DecodeString(info.Name()); {
+		case err == nil && len(info.Name()) == hex.EncodedLen(sha256.Size):
+			files = append(files, info)
+			total += info.Size()
+		case strings.HasPrefix(info.Name(), cacheTempPrefix) && info.ModTime().Before(c.config.Now().Add(-staleAfter)):
+			os.Remove(c.path(info.Name())) //nolint:errcheck // retried by the next count
 		}
 	}
-	return files, nil
+	if total+size > limit {
+		slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+		for _, f := range files {
+			if total <= max(0, limit-limit/10-size) {
+				break
+			}
+			if err := os.Remove(c.path(f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("shrink cache: %w", writeError(err))
+			}
+			total -= f.Size()
+		}
+	}
+	c.total, c.written = total, 0
+	return nil
 }

@@ -14,13 +14,6 @@ func (c S3Config) WithDial(dial func(ctx context.Context, network, address strin
 	return c
 }
 
-// The parts of a cached file, for its fuzz test.
-var (
-	WriteCacheFile  = writeCacheFile
-	DecodeCacheFile = decodeCacheFile
-	CacheFileSize   = cacheFileSize
-)
-
 // UploadBody is the body of a PUT request.
 type UploadBody struct{ *uploadBody }
 
