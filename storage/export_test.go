@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"net"
@@ -13,17 +12,6 @@ func (c S3Config) WithDial(dial func(ctx context.Context, network, address strin
 	c.dial = dial
 	return c
 }
-
-// UploadBody is the body of a PUT request.
-type UploadBody struct{ *uploadBody }
-
-// NewUploadBody returns a body of the given bytes.
-func NewUploadBody(data []byte) UploadBody {
-	return UploadBody{&uploadBody{reader: bytes.NewReader(data)}}
-}
-
-// Release ends its use.
-func (b UploadBody) Release() { b.release() }
 
 // SetPageSize sets the number of objects in one answer to a listing.
 func SetPageSize(s *S3, n int) { s.pageSize = n }

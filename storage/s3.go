@@ -12,8 +12,7 @@ import (
 // S3 is a store in a bucket of an S3 server. OpenS3 opens it. Any number of processes may share a bucket and prefix.
 //
 // A write is one PUT request, so an object appears whole or not at all. Create is a PUT with "If-None-Match: *". Both
-// send a SHA-256, which the server verifies as part of the signature, and a CRC-32C, which the server verifies and
-// stores if it supports checksums. The SHA-256 is also stored as metadata. Get verifies all returned checksums.
+// send a SHA-256, which the server verifies as part of the signature and stores as metadata. Get verifies it.
 //
 // At most 16 requests are in flight; a listing holds no slot between its pages. A call is retried while it fails with
 // ErrUnavailable, see S3Config.Retry. All attempts of a Create count as one call: if the server wrote the object and the

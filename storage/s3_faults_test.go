@@ -318,20 +318,6 @@ func TestS3Timeout(t *testing.T) {
 	}
 }
 
-// TestUploadBodyRelease reads the body after the answer, as net/http may. By then the caller owns the bytes again.
-func TestUploadBodyRelease(t *testing.T) {
-	t.Parallel()
-	body := storage.NewUploadBody([]byte("0123456789"))
-	got := make([]byte, 4)
-	if n, err := body.Read(got); n != 4 || err != nil || string(got) != "0123" {
-		t.Fatalf("Read = %d, %v and %q", n, err, got)
-	}
-	body.Release()
-	if n, err := body.Read(got); n != 0 || err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("Read after release = %d, %v, want an error besides io.EOF", n, err)
-	}
-}
-
 // TestS3ServerDies kills the server of an open store.
 func TestS3ServerDies(t *testing.T) {
 	t.Parallel()

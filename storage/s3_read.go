@@ -3,10 +3,6 @@ package storage
 import (
 	"bytes"
 	"context"
-	"crypto/md5"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -15,10 +11,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/minio/minio-go/v7"
+
+	"ddiff/internal/regular"
 )
 
-// Get implements Store. It returns ErrCorrupt if the bytes do not match a stored checksum. Objects of other programs
-// may have no checksum.
+// Get implements Store. It returns ErrCorrupt if the bytes do not match the stored digest. Objects of other programs have none.
 func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.GetChecked(ctx, key, 0, nil)
 }
@@ -29,9 +26,7 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 	timeout := time.AfterFunc(s.budget(0), cancel)
 	defer timeout.Stop()
 
-	var options minio.GetObjectOptions
-	options.Set("X-Amz-Checksum-Mode", "ENABLED")
-	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), options)
+	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), minio.GetObjectOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -58,65 +53,13 @@ func (s *S3) read(ctx context.Context, key string, first int64, check func(begin
 	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {
 		return nil, err
 	}
-	wrong := verify(info, buf.Bytes())
-	if wrong == nil && info.UserMetadata[metadataSHA256] != "" {
-		return buf.Bytes(), nil
-	}
-	if err := s.checkLength(call, key, info, buf.Bytes()); err != nil && (wrong == nil || errors.Is(err, ErrUnavailable)) {
-		return nil, err
-	}
-	return buf.Bytes(), wrong
-}
-
-// checkLength compares the bytes of an object with the length that a second answer states, unless their MD5 is the ETag: a proxy may
-// cut an object and state the shorter length.
-func (s *S3) checkLength(ctx context.Context, key string, info minio.ObjectInfo, data []byte) error {
-	sum := md5.Sum(data) // the ETag of most servers
-	if info.ETag == hex.EncodeToString(sum[:]) {
-		return nil
-	}
-	stated, err := s.head(ctx, key)
-	if err == nil && stated.ETag == info.ETag && stated.Size != int64(len(data)) {
-		return fmt.Errorf("%w: received %d of %d bytes", ErrUnavailable, len(data), stated.Size)
-	}
-	return err
-}
-
-// verify compares the bytes of an object with the checksums of the answer.
-func verify(info minio.ObjectInfo, data []byte) error {
+	// Objects of other programs have no digest.
 	if want := info.UserMetadata[metadataSHA256]; want != "" {
-		sum := sha256.Sum256(data)
-		if got := hex.EncodeToString(sum[:]); got != want {
-			return fmt.Errorf("%w: SHA-256 is %s, want %s", ErrCorrupt, got, want)
+		if got := regular.SHA256(buf.Bytes()); got != want {
+			return nil, fmt.Errorf("%w: SHA-256 is %s, want %s", ErrCorrupt, got, want)
 		}
 	}
-	if info.ChecksumMode == minio.ChecksumFullObjectMode.String() {
-		return verifyChecksums(info, data)
-	}
-	return nil // the checksums of multipart objects do not cover the bytes
-}
-
-// verifyChecksums compares the bytes with the checksums that the server stored for the complete object.
-func verifyChecksums(info minio.ObjectInfo, data []byte) error {
-	for _, c := range []struct {
-		kind minio.ChecksumType
-		want string
-	}{
-		{minio.ChecksumCRC64NVME, info.ChecksumCRC64NVME},
-		{minio.ChecksumCRC32C, info.ChecksumCRC32C},
-		{minio.ChecksumCRC32, info.ChecksumCRC32},
-		{minio.ChecksumSHA256, info.ChecksumSHA256},
-		{minio.ChecksumSHA1, info.ChecksumSHA1},
-	} {
-		if c.want == "" {
-			continue
-		}
-		sum := c.kind.ChecksumBytes(data)
-		if got := sum.Encoded(); got != c.want {
-			return fmt.Errorf("%w: %s is %s, want %s", ErrCorrupt, c.kind, got, c.want)
-		}
-	}
-	return nil
+	return buf.Bytes(), nil
 }
 
 // Stat implements Store.
@@ -133,8 +76,8 @@ func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {
 
 // List implements Store. It holds one page of 1000 objects in memory and skips invalid keys.
 //
-// Some servers answer in XML, which has no form for most control characters, and replace each by U+FFFD. Such a name is
-// yielded, but it is not that of the object and not in byte order.
+// Some servers answer in XML, which has no form for most control characters, and replace each by U+FFFD. Such a name, which is not that of
+// the object and not in byte order, is skipped as well.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		if err := CheckPrefix(prefix); err != nil {
@@ -142,7 +85,6 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 			return
 		}
 		last := ""
-		replaced := map[string]bool{} // names with replaced characters since last
 		for more := true; more; {
 			var page []minio.ObjectInfo
 			err := s.try(ctx, "list", fmt.Sprintf("%q", prefix), func() (err error) {
@@ -153,29 +95,24 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 				yield(Info{}, err)
 				return
 			}
+			before := last
 			for _, object := range page {
 				if err := ctx.Err(); err != nil {
 					yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
 					return
 				}
-				if hasReplaced(object.Key) {
-					if replaced[object.Key] {
-						continue // of the page before
-					}
-					replaced[object.Key] = true
-				} else {
-					last = object.Key
-					clear(replaced)
-				}
 				key := strings.TrimPrefix(object.Key, s.prefix)
-				if CheckKey(key) != nil {
+				if !hasReplaced(key) {
+					last = object.Key
+				}
+				if hasReplaced(key) || CheckKey(key) != nil {
 					s.skipped(key)
 				} else if !yield(Info{Key: key, Size: object.Size, Modified: object.LastModified}, nil) {
 					return
 				}
 			}
-			if more = len(page) == s.pageSize; more && len(replaced) >= s.pageSize {
-				yield(Info{}, fmt.Errorf("list %q: %d names with replaced characters after %q", prefix, len(replaced), last))
+			if more = len(page) == s.pageSize; more && last == before {
+				yield(Info{}, fmt.Errorf("list %q: %d names with replaced characters after %q", prefix, len(page), last))
 				return
 			}
 		}

@@ -5,13 +5,10 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"sync"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -99,8 +96,6 @@ func (s *S3) write(ctx context.Context, action, key string, size int, call func(
 	return s.try(ctx, action, key, call)
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // send sends one PUT request, with an attempt id a conditional one. It returns the errors of minio-go.
 //
 // PutObject of Core sends one request. PutObject of Client would upload larger objects in parts and drop the condition.
@@ -108,20 +103,17 @@ func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) 
 	return s.sendFrom(ctx, key, bytes.NewReader(data), int64(len(data)), attempt)
 }
 
-// sendFrom is send of size bytes. It reads them twice: for the digests and for the request.
+// sendFrom is send of size bytes. It reads them twice: for the digest and for the request.
 func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size int64, attempt string) error {
 	call, cancel := s.limit(ctx, size)
 	defer cancel()
-	sum, crc := sha256.New(), crc32.New(castagnoli)
-	if _, err := io.Copy(io.MultiWriter(sum, crc), io.NewSectionReader(data, 0, size)); err != nil {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(data, 0, size)); err != nil {
 		return err
 	}
 	digest := hex.EncodeToString(sum.Sum(nil))
 	options := minio.PutObjectOptions{
-		UserMetadata: map[string]string{
-			metadataSHA256:             digest,
-			minio.ChecksumCRC32C.Key(): base64.StdEncoding.EncodeToString(crc.Sum(nil)),
-		},
+		UserMetadata: map[string]string{metadataSHA256: digest},
 		// The signature covers the SHA-256 of the complete body instead of chunks.
 		DisableContentSha256: true,
 	}
@@ -129,29 +121,6 @@ func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size in
 		options.SetMatchETagExcept("*")
 		options.UserMetadata[metadataAttempt] = attempt
 	}
-	body := &uploadBody{reader: io.NewSectionReader(data, 0, size)}
-	defer body.release()
-	_, err := s.core.PutObject(call, s.bucket, s.name(key), body, size, "", digest, options)
+	_, err := s.core.PutObject(call, s.bucket, s.name(key), io.NewSectionReader(data, 0, size), size, "", digest, options)
 	return err
-}
-
-// uploadBody reads bytes until release, since package net/http may read the body after it returned the answer.
-type uploadBody struct {
-	mu     sync.Mutex
-	reader io.Reader
-}
-
-func (b *uploadBody) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.reader == nil {
-		return 0, errors.New("request has ended")
-	}
-	return b.reader.Read(p)
-}
-
-func (b *uploadBody) release() {
-	b.mu.Lock()
-	b.reader = nil
-	b.mu.Unlock()
 }

@@ -27,8 +27,8 @@ type Store interface {
 	// Get returns the bytes of an object, which the caller owns. It returns ErrNotFound for a missing object and
 	// ErrTooLarge for an object above the size limit of the store.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// Put writes or replaces an object. A reader sees the old bytes or the new bytes, never a mixture. The store
-	// keeps no reference to data.
+	// Put writes or replaces an object. A reader sees the old bytes or the new bytes, never a mixture. After
+	// an error, data may still be read for a moment.
 	Put(ctx context.Context, key string, data []byte) error
 	// Create writes an object unless the key has one. Of racing creators exactly one succeeds; the others get
 	// ErrExists once the object is readable.
