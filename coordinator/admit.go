@@ -87,10 +87,6 @@ func (r *runner) checkOutput(ctx context.Context) error {
 		if e.State != index.Deleting || !e.Results || e.Output != index.OutputDigest(r.rec.Output) {
 			continue
 		}
-		if e.IsClaim() {
-			return rejection{errors.New("the results in its output are being deleted; resume this campaign after ddiff gc --results has finished, " +
-				"or if it was interrupted, after ddiff gc an hour later")}
-		}
 		return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
 			"ddiff delete %s --results has finished", id, id)}
 	}

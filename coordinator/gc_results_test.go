@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -43,9 +42,6 @@ func (tc *testCluster) finish(spec *manifest.Spec, output string) (id string) {
 	tc.awaitPhase(c.ID, manifest.PhaseFinished)
 	return c.ID
 }
-
-// claims lists the claims of collections in the index.
-func claims(t *testing.T, s storage.Store) []string { return keysOf(t, s, ".deleting.") }
 
 // TestCollectResults deletes results without a campaign. Those of campaigns in the archive and on the board, young ones,
 // folders with other names and folders with foreign objects stay.
@@ -127,163 +123,34 @@ func TestCollectResults(t *testing.T) {
 	}
 }
 
-// TestSubmitDuringCollectionOfResults submits the campaign of a folder again, and another one with this output, while the
-// folder is deleted. Both are rejected, and after the deletion they have all their results.
+// TestSubmitDuringCollectionOfResults submits the campaign of a folder again after the store was listed. The output is left,
+// with the board alone and with the index alone.
 func TestSubmitDuringCollectionOfResults(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
 	gone := tc.orphaned(tc.spec("gone"))
-	tc.output = gone
-	tc.leadArchiving(time.Hour, unchanged)
-	var ids []string
-	begin := sync.OnceFunc(func() {
-		for _, name := range []string{"gone", "other"} {
-			c, _, err := board.Submit(t.Context(), tc.board, tc.spec(name), board.Order{Output: gone}, time.Now())
-			must(t, err)
-			tc.work(c.ID)
-			s := tc.await(c.ID, "its end", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() })
-			if s.Campaign.Phase != manifest.PhaseRejected || !strings.Contains(s.Campaign.Reason, "ddiff gc --results") {
-				t.Errorf("%s: %s (%s)", c.ID, s.Campaign.Phase, s.Campaign.Reason)
-			}
-			ids = append(ids, c.ID)
-			// Garbage collection by another command keeps the claim.
-			_, err = (&gc.Cleaner{Store: tc.store, Board: tc.board}).Collect(t.Context(), gc.Config{})
-			must(t, err)
-		}
-	})
-	cleaner := &gc.Cleaner{Store: gated(tc.store, begin), Board: tc.board, Now: later}
-	removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
-	must(t, err)
-	if len(removed) != 1 || removed[0].Items != 6 || len(left) > 0 || tc.results(gone) > 0 || len(claims(t, tc.store)) > 0 {
-		t.Errorf("removed %+v, left %+v, claims %q", removed, left, claims(t, tc.store))
-	}
-	if len(ids) != 2 || ids[0] != gone {
-		t.Fatalf("campaigns %q", ids)
-	}
-	for _, id := range ids {
-		tc.want(id, manifest.WantRun)
-		if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts.Done != 6 || tc.results(gone) != 6 {
-			t.Errorf("%s: %+v, %d results", id, s.Status.Counts, tc.results(gone))
-		}
-	}
-}
-
-// TestSubmitBeforeCollectionOfResults submits a campaign after the store was listed and before the claim. The output is
-// left, whether a coordinator leads or not, and with the index alone.
-func TestSubmitBeforeCollectionOfResults(t *testing.T) {
-	t.Parallel()
-	for name, lead := range map[string]bool{"queued": false, "finished": true} {
-		t.Run(name, func(t *testing.T) {
-			tc := newTestCluster(t, 3)
-			gone := tc.orphaned(tc.spec("gone"))
-			tc.output = gone
-			before := keysOf(t, tc.store, gone+"/items/")
-			if lead {
-				tc.leadArchiving(time.Hour, unchanged)
-			}
-			var late string
-			begin := func() {
-				if lead {
-					late = tc.finish(tc.spec("late"), gone)
-					return
-				}
-				c, _, err := board.Submit(t.Context(), tc.board, tc.spec("late"), board.Order{Output: gone + "/"}, time.Now())
-				must(t, err)
-				late = c.ID
-			}
-			cleaner := &gc.Cleaner{Store: aroundClaim(tc.store, sync.OnceFunc(begin), func() {}), Board: tc.board, Now: later}
-			if lead {
-				cleaner.Board = nil // the index is enough
-			}
-			removed, left, err := cleaner.CollectResults(t.Context(), time.Hour)
-			must(t, err)
-			if len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: "campaign " + late + " began to use it"}}) {
-				t.Errorf("removed %+v, left %+v", removed, left)
-			}
-			if now := keysOf(t, tc.store, gone+"/items/"); !slices.Equal(now, before) || len(claims(t, tc.store)) > 0 {
-				t.Errorf("results %q, before %q", now, before)
-			}
-			again, left, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: later}).CollectResults(t.Context(), time.Hour)
-			if err != nil || len(again) > 0 || len(left) > 0 {
-				t.Errorf("the output of the campaign: %+v, %+v, %v", again, left, err)
-			}
-		})
-	}
-}
-
-// An object that is written after the first listing makes the output young, and a foreign one keeps it.
-func TestCollectResultsListsAgain(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	tc := newTestCluster(t, 3)
-	store, err := storage.NewDir(dir)
-	must(t, err)
-	tc.store = store
-	gone := tc.orphaned(tc.spec("gone"))
-	past := time.Now().Add(-2 * time.Hour)
-	must(t, filepath.WalkDir(filepath.Join(dir, gone), func(path string, _ os.DirEntry, err error) error {
-		return errors.Join(err, os.Chtimes(path, past, past))
-	}))
-	for _, want := range []struct{ key, reason string }{
-		{"/items/" + strings.Repeat("0", 64) + "/" + manifest.FileTrace, "it has new objects"},
-		{"/notes.txt", "it has notes.txt, which no campaign writes"},
-	} {
-		store := aroundClaim(tc.store, func() { must(t, tc.store.Put(t.Context(), gone+want.key, nil)) }, func() {})
-		removed, left, err := (&gc.Cleaner{Store: store, Board: tc.board}).CollectResults(t.Context(), time.Hour)
-		if err != nil || len(removed) > 0 || !slices.Equal(left, []gc.Left{{Name: gone, Reason: want.reason}}) || tc.results(gone) != 6 {
-			t.Errorf("%s: removed %+v, left %+v, %v", want.key, removed, left, err)
-		}
-		must(t, tc.store.Delete(t.Context(), gone+want.key))
-	}
-}
-
-// A deletion that lost its claim ends. The claim of one that died rejects campaigns until a collection an hour later.
-func TestClaimOfCollectionOfResults(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 3)
-	gone := tc.orphaned(tc.spec("gone"))
-	tc.output = gone
-	collect := func(store storage.Store, now func() time.Time) ([]gc.Removal, []gc.Left, error) {
-		return (&gc.Cleaner{Store: store, Board: tc.board, Now: now}).CollectResults(t.Context(), time.Hour)
-	}
-	passed := time.Duration(0)
-	minutes := func() time.Time { passed += time.Minute; return later().Add(passed) }
-	lists := 0
-	steal := func() {
-		if lists++; lists != 2 { // the second listing is that of the deletion
-			return
-		}
-		for _, key := range claims(t, tc.store) {
-			must(t, tc.store.Delete(t.Context(), key))
-		}
-	}
-	_, left, err := collect(beforeList(tc.store, gone+"/", steal), minutes)
-	must(t, err)
-	if n := tc.results(gone); len(left) != 1 || !strings.Contains(left[0].Reason, "claim") || n != 6 {
-		t.Errorf("without its claim: left %+v, %d results", left, n)
-	}
-
-	if _, _, err := collect(stopping(tc.store, 2), later); !errors.Is(err, errStopped) {
-		t.Errorf("crash: %v", err)
-	}
-	collectGarbage := func(now func() time.Time) {
+	before := keysOf(t, tc.store, gone+"/items/")
+	collect := func(store storage.Store, b *queue.Board) ([]gc.Removal, []gc.Left) {
 		t.Helper()
-		_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board, Now: now}).Collect(t.Context(), gc.Config{})
+		removed, left, err := (&gc.Cleaner{Store: store, Board: b, Now: later}).CollectResults(t.Context(), time.Hour)
 		must(t, err)
+		return removed, left
 	}
-	collectGarbage(time.Now)
-	if n := len(claims(t, tc.store)); n != 1 {
-		t.Errorf("%d claims after a crash", n)
+	want := []gc.Left{{Name: gone, Reason: "campaign " + gone + " began to use it"}}
+	begin := sync.OnceFunc(func() { tc.submit("gone", 0) })
+	if removed, left := collect(beforeList(tc.store, gone+"/", begin), tc.board); len(removed) > 0 || !slices.Equal(left, want) {
+		t.Errorf("a queued campaign: removed %+v, left %+v", removed, left)
 	}
+	must(t, tc.board.Delete(t.Context(), manifest.KeyCampaignPrefix+gone))
 	tc.leadArchiving(time.Hour, unchanged)
-	id := tc.submit("gone", 0)
-	tc.work(id)
-	if s := tc.await(id, "its end", func(s manifest.CampaignStatus) bool { return s.Campaign.Phase.Ended() }); s.Campaign.Phase != manifest.PhaseRejected {
-		t.Errorf("%s: %s", s.Campaign.Phase, s.Campaign.Reason)
+	finish := sync.OnceFunc(func() { tc.finish(tc.spec("gone"), "") })
+	if removed, left := collect(beforeList(tc.store, gone+"/", finish), nil); len(removed) > 0 || !slices.Equal(left, want) {
+		t.Errorf("a finished campaign: removed %+v, left %+v", removed, left)
 	}
-	must(t, tc.board.Delete(context.WithoutCancel(t.Context()), manifest.KeyCampaignPrefix+id))
-	collectGarbage(later)
-	if left := claims(t, tc.store); len(left) > 0 {
-		t.Errorf("claims %q", left)
+	if now := keysOf(t, tc.store, gone+"/items/"); !slices.Equal(now, before) {
+		t.Errorf("results %q, before %q", now, before)
+	}
+	if removed, left := collect(tc.store, tc.board); len(removed)+len(left) > 0 {
+		t.Errorf("the output of the campaign: %+v, %+v", removed, left)
 	}
 }

@@ -190,7 +190,7 @@ func TestAdmittedCampaign(t *testing.T) {
 	}
 }
 
-// A campaign waits while results of its output are deleted, also by a collection, and not for another output.
+// A campaign waits while results of its output are deleted, and not for another output.
 func TestOutputThatIsDeleted(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
@@ -203,7 +203,6 @@ func TestOutputThatIsDeleted(t *testing.T) {
 		want    string
 	}{
 		"results":            {"other-12345678", "", index.Deleting, true, false, "ddiff delete other-12345678 --results"},
-		"collection":         {index.Claim("out").ID, "", index.Deleting, true, false, "ddiff gc --results"},
 		"no results":         {"other-12345678", "", index.Deleting, false, false, ""},
 		"another output":     {"other-12345678", "elsewhere", index.Deleting, true, false, ""},
 		"open":               {"other-12345678", "", index.Open, false, false, ""},

@@ -53,9 +53,6 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(newest)) {
 		e := newest[id]
-		if e.IsClaim() {
-			continue
-		}
 		expired := e.State == index.Archived && cfg.Keep > 0 && c.now().Sub(e.Row.Finished) > cfg.Keep
 		if expired || e.State == index.Deleting {
 			add(c.Delete(ctx, id, expired && cfg.Results))
@@ -63,7 +60,6 @@ func (c *Cleaner) Collect(ctx context.Context, cfg Config) ([]Removal, error) {
 		}
 	}
 	add(c.removeOne(ctx, "index", "superseded", c.superseded(ctx, newest)))
-	add(c.removeOne(ctx, "index", "interrupted", c.abandonedClaims(ctx)))
 	add(c.collectFolders(ctx, newest))
 	add(c.collectOutputs(ctx, newest))
 	add(c.collectPriors(ctx))

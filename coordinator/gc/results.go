@@ -19,13 +19,6 @@ import (
 	"ddiff/storage"
 )
 
-const (
-	// claimAge is the time after which the claim of a collection that died is deleted, confirmEvery the interval in which a
-	// live one renews its claim.
-	claimAge     = time.Hour
-	confirmEvery = time.Minute
-)
-
 // Left is a folder that CollectResults has not deleted.
 type Left struct {
 	// Name is the folder, Reason the cause.
@@ -68,8 +61,6 @@ func alternatives(texts ...string) string {
 type resultFolder struct {
 	name    string
 	items   int
-	objects int
-	bytes   int64
 	newest  time.Time
 	last    string // the item of the last key
 	foreign string // the first key that no campaign writes
@@ -79,8 +70,6 @@ type resultFolder struct {
 // add counts an object, which follows all objects with smaller keys.
 func (f *resultFolder) add(info storage.Info) {
 	key := strings.TrimPrefix(info.Key, f.name+"/")
-	f.objects++
-	f.bytes += info.Size
 	if info.Modified.After(f.newest) {
 		f.newest = info.Modified
 	}
@@ -112,11 +101,8 @@ func (f *resultFolder) obstacle() string {
 
 // CollectResults deletes outputs to which no campaign of the board and of the index refers, and whose newest object is
 // older than age. Such an output has the id of a campaign as its name. A folder with an object that no campaign writes is
-// left. It lists the whole store.
-//
-// A campaign that is submitted to the output during the deletion is rejected until its end: the deletion writes a claim
-// to the index and then looks for campaigns; a campaign enters board and index and then looks for claims, see
-// package coordinator. If both see the other, the output is left and the campaign is rejected.
+// left, and the rest of an output that a campaign begins to use meanwhile: such a campaign restores the missing results again
+// before it finishes. It lists the whole store.
 func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (removed []Removal, left []Left, err error) {
 	if err := c.checkIndex(ctx); err != nil {
 		return nil, nil, fmt.Errorf("collect results: %w", err)
@@ -126,19 +112,60 @@ func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (remove
 		return nil, nil, fmt.Errorf("collect results: %w", err)
 	}
 	for _, f := range folders {
-		o := &orphan{Cleaner: c, x: index.New(c.Store), age: age, resultFolder: f}
-		r, reason, e := o.collect(ctx)
+		if reason := f.obstacle(); reason != "" {
+			left = append(left, Left{Name: f.name, Reason: reason})
+			continue
+		}
+		r, e := c.removeResults(ctx, f)
 		if r.Objects > 0 {
 			removed = append(removed, r)
 		}
-		if reason != "" {
-			left = append(left, Left{Name: f.name, Reason: reason})
-		}
-		if e != nil {
+		if inUse, ok := errors.AsType[inUseError](e); ok {
+			left = append(left, Left{Name: f.name, Reason: string(inUse)})
+		} else if e != nil {
 			err = errors.Join(err, fmt.Errorf("collect the results of %s: %w", f.name, e))
 		}
 	}
 	return removed, left, err
+}
+
+// inUseError is the reason for which a deletion ends: a campaign has begun to use the output.
+type inUseError string
+
+func (e inUseError) Error() string { return "the output is left: " + string(e) }
+
+// removeResults deletes an output. A result.json proves that all other files of its item exist, so it is deleted first. Files of
+// items are deleted last: after a crash they prove that the folder belongs to campaigns.
+func (c *Cleaner) removeResults(ctx context.Context, f *resultFolder) (Removal, error) {
+	all := Removal{Kind: "results", Name: f.name, Items: f.items}
+	prefix := f.name + "/"
+	unused := func() error {
+		used, err := c.usedOutputs(ctx)
+		if id := used[index.OutputDigest(f.name)]; err == nil && id != "" {
+			err = inUseError(fmt.Sprintf("campaign %s began to use it", id))
+		}
+		return err
+	}
+	isResult := func(key string) bool { return itemKey.MatchString(key) && path.Base(key) == manifest.FileResult }
+	for _, include := range []func(key string) bool{
+		isResult,
+		IsOutputKey,
+		func(key string) bool { return itemKey.MatchString(key) && !isResult(key) },
+	} {
+		listing := c.list(ctx, prefix, func(info storage.Info) bool { return include(strings.TrimPrefix(info.Key, prefix)) })
+		r, err := c.remove(ctx, all.Kind, f.name, listing, unused)
+		all.Objects += r.Objects
+		all.Bytes += r.Bytes
+		if err != nil {
+			return all, err
+		}
+	}
+	empty, ok := c.Store.(folders)
+	if !ok || c.DryRun {
+		return all, nil
+	}
+	// Workers remove their probes and checkpoints, and leave the folders.
+	return all, errors.Join(empty.RemoveEmpty(prefix+"probes"), empty.RemoveEmpty(prefix+"checkpoints"))
 }
 
 // resultFolders returns the old outputs to which no campaign refers.
@@ -179,9 +206,7 @@ func (c *Cleaner) usedOutputs(ctx context.Context) (map[string]string, error) {
 	}
 	used := map[string]string{}
 	for id, e := range entries {
-		if !e.IsClaim() {
-			used[e.Output] = id
-		}
+		used[e.Output] = id
 	}
 	if c.Board == nil {
 		return used, nil
@@ -195,135 +220,4 @@ func (c *Cleaner) usedOutputs(ctx context.Context) (map[string]string, error) {
 		used[index.OutputDigest(s.Campaign.Output)], used[index.OutputDigest(top)] = s.Campaign.ID, s.Campaign.ID
 	}
 	return used, nil
-}
-
-// abandonedClaims lists the claims of collections that died.
-func (c *Cleaner) abandonedClaims(ctx context.Context) objects {
-	return c.list(ctx, index.Prefix, func(i storage.Info) bool {
-		e, ok := index.ParseKey(i.Key)
-		return ok && e.IsClaim() && c.now().Sub(i.Modified) >= claimAge
-	})
-}
-
-// orphan is the deletion of one output.
-type orphan struct {
-	*Cleaner
-	*resultFolder
-	x         index.Index
-	age       time.Duration
-	claim     index.Entry
-	confirmed time.Time
-}
-
-// inUseError is the reason for which a deletion ends: a campaign has begun to use the output, or the claim is lost.
-type inUseError string
-
-func (e inUseError) Error() string { return "the output is left: " + string(e) }
-
-// collect deletes the output. reason is the reason for which it, or the rest of it, was left.
-func (o *orphan) collect(ctx context.Context) (r Removal, reason string, err error) {
-	if reason := o.obstacle(); reason != "" {
-		return r, reason, nil
-	}
-	r = Removal{Kind: "results", Name: o.name, Items: o.items, Objects: o.objects, Bytes: o.bytes}
-	if o.DryRun {
-		return r, "", nil
-	}
-	r.Objects, r.Bytes = 0, 0
-	o.claim = index.Claim(o.name)
-	if err := o.x.Add(ctx, o.claim); err != nil {
-		return r, "", err
-	}
-	err = o.examine(ctx)
-	if err == nil {
-		r.Items = o.items
-		err = o.run(ctx, &r)
-	}
-	if inUse, ok := errors.AsType[inUseError](err); ok {
-		reason, err = string(inUse), nil
-	}
-	return r, reason, errors.Join(err, o.Store.Delete(context.WithoutCancel(ctx), o.claim.Key()))
-}
-
-// examine looks for campaigns, and lists the output again: it may have changed before the claim.
-func (o *orphan) examine(ctx context.Context) error {
-	if err := o.confirm(ctx); err != nil {
-		return err
-	}
-	now := &resultFolder{name: o.name}
-	for info, err := range o.each(ctx, func(string) bool { return true }) {
-		if err != nil {
-			return fmt.Errorf("list the output: %w", err)
-		}
-		now.add(info)
-	}
-	o.resultFolder = now
-	if reason := now.obstacle(); reason != "" {
-		return inUseError(reason)
-	}
-	if o.now().Sub(now.newest) < o.age {
-		return inUseError("it has new objects")
-	}
-	return nil
-}
-
-// confirm looks for campaigns of the output, and renews the claim.
-func (o *orphan) confirm(ctx context.Context) error {
-	if _, err := o.Store.Stat(ctx, o.claim.Key()); errors.Is(err, storage.ErrNotFound) {
-		return inUseError("another command has deleted the claim of this deletion")
-	} else if err != nil {
-		return err
-	}
-	if err := o.x.Add(ctx, o.claim); err != nil {
-		return err
-	}
-	used, err := o.usedOutputs(ctx)
-	if err != nil {
-		return err
-	}
-	if id := used[o.claim.Output]; id != "" {
-		return inUseError(fmt.Sprintf("campaign %s began to use it", id))
-	}
-	o.confirmed = o.now().Round(0) // without the monotonic clock, which stops in a suspended machine
-	return nil
-}
-
-// run deletes the objects. A result.json proves that all other files of its item exist, so it is deleted first. Files of
-// items are deleted last: after a crash they prove that the folder belongs to campaigns.
-func (o *orphan) run(ctx context.Context, r *Removal) error {
-	for _, include := range []func(key string) bool{
-		func(key string) bool { return itemKey.MatchString(key) && path.Base(key) == manifest.FileResult },
-		IsOutputKey,
-		itemKey.MatchString,
-	} {
-		part, err := o.remove(ctx, r.Kind, o.name, o.each(ctx, include), nil)
-		r.Objects += part.Objects
-		r.Bytes += part.Bytes
-		if err != nil {
-			return err
-		}
-	}
-	f, ok := o.Store.(folders)
-	if !ok {
-		return nil
-	}
-	// Workers remove their probes and checkpoints, and leave the folders.
-	return errors.Join(f.RemoveEmpty(o.name+"/probes"), f.RemoveEmpty(o.name+"/checkpoints"))
-}
-
-// each lists the objects whose key in the output include selects, and confirms the claim regularly.
-func (o *orphan) each(ctx context.Context, include func(key string) bool) objects {
-	return func(yield func(storage.Info, error) bool) {
-		for info, err := range o.Store.List(ctx, o.name+"/") {
-			if err == nil && o.now().Round(0).Sub(o.confirmed) >= confirmEvery {
-				err = o.confirm(ctx)
-			}
-			if err == nil && !include(strings.TrimPrefix(info.Key, o.name+"/")) {
-				continue
-			}
-			if !yield(info, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -252,14 +251,3 @@ func (x Index) Open(ctx context.Context, c *manifest.Campaign) error {
 	}
 	return err
 }
-
-// claimMark is between folder and random text in the id of a claim. No id of a campaign contains it.
-const claimMark = "_gc_"
-
-// Claim returns an entry that claims an output for the collection of its results. It is no campaign's.
-func Claim(output string) Entry {
-	return Entry{ID: output + claimMark + rand.Text(), State: Deleting, Results: true, Output: OutputDigest(output)}
-}
-
-// IsClaim reports whether an entry is the claim of a collection of results.
-func (e Entry) IsClaim() bool { return strings.Contains(e.ID, claimMark) }
