@@ -46,13 +46,11 @@ type Config struct {
 	// Store is the cluster's store. StoreAddress is the address by which workers open it.
 	Store        storage.Store
 	StoreAddress string
-	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows. Version identifies the bytes of
-	// their lists. Optional.
+	// Sources reads the files of datasets, Rows their entries. Default of Rows: manifest.Rows.
 	Sources sources
 	// Models reads priors and operator files at addresses, which may be larger than files of datasets. Default: Sources.
-	Models  sources
-	Rows    shard.Rows
-	Version shard.Version
+	Models sources
+	Rows   shard.Rows
 	// Catalogue holds the methods and operators. Default: the built-in ones.
 	Catalogue shard.Catalogue
 	// AckWait is the duration of a lease. Default: 60 s.

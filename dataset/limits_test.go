@@ -3,7 +3,6 @@ package dataset_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -49,22 +48,6 @@ func TestSizeLimit(t *testing.T) {
 		// The page of a column may exceed its cell by the length of the cell.
 		if got, err := s.Get(t.Context(), "parquet+file://"+folder+"/a.parquet#row=0&column=image"); want != nil && !errors.Is(err, want) {
 			t.Errorf("cell of %d bytes: %d bytes, %v, want %v", size, len(got), err, want)
-		}
-	}
-}
-
-// More lists than the limit have no version, and the order of the lists counts.
-func TestVersionOfManyLists(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	for i := range 257 {
-		write(t, folder, fmt.Sprintf("%03d.csv", i), fmt.Appendf(nil, "image\n%d.png\n", i))
-	}
-	s := sources(t, nil)
-	for last, want := range map[int]bool{255: true, 256: false} {
-		v, err := s.Version(t.Context(), manifest.Dataset{Path: fmt.Sprintf("%s/{000..%03d}.csv", folder, last)})
-		if err != nil || (v != "") != want {
-			t.Errorf("%d lists: version %q, %v", last+1, v, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -11,7 +10,7 @@ import (
 // Again reads the rows of a window again. Rows that were repaired get items. It returns ErrMoved if the dataset now has
 // fewer rows, or other rows at the place of the window, and the error of a source that does not answer.
 func (s *Sharder) Again(ctx context.Context, old *Window) (*Window, error) {
-	first := cmp.Or(old.Listed, old.Row+old.Rows) - old.Rows
+	first := old.Listed - old.Rows
 	var rows []manifest.Row
 	seen := 0
 	for row, err := range s.cfg.Rows(ctx, s.cfg.Spec.Dataset, nil) {

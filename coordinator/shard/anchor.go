@@ -6,14 +6,14 @@ import "ddiff/manifest"
 // dataset in order.
 //
 // The anchor is the row of the dataset whose key has the highest index in the tail. Among rows with equal keys it is
-// the row that is equal to the last row read, settings included, then the row with the most rows of the tail before it in their order, then the row nearest to the old position. Rows of the tail
-// may be missing, and other rows may be between them. If a row of the tail is out of order, the dataset was reordered and
+// the row that is equal to the last row read, settings included, then the row with the most rows of the tail before it in their
+// order, then the row nearest to the old position. Rows of the tail may be missing, and other rows may be between them. If a row of the tail is out of order, the dataset was reordered and
 // has no anchor: rows before and after any place may be read already or not.
 type anchor struct {
 	tail     tail
 	index    map[filesKey]int // the last index in the tail
 	expected int              // number of rows of the dataset before the position
-	last     string           // digest of the last of them, empty if it is unknown
+	last     string           // digest of the last of them
 
 	history []filesKey // of the last rows of the dataset
 	listed  int
@@ -58,7 +58,7 @@ func (a *anchor) add(row manifest.Row) bool {
 		return false
 	}
 	c := a.candidate(row.Name, i)
-	c.last = i == a.tail.len()-1 && a.last != "" && a.last == digestOfRow(row)
+	c.last = i == a.tail.len()-1 && a.last == digestOfRow(row)
 	if i == a.best.index && !c.betterThan(a.best, a.expected) {
 		return false
 	}

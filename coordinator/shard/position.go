@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -19,13 +18,11 @@ type Position struct {
 	Number, Row, Item int
 	// Listed is the number of rows of the dataset before it. It differs from Row if the dataset has changed.
 	Listed int
-	// RowsSHA256 is the digest of these rows, empty if a program without digests made the window.
+	// RowsSHA256 is the digest of these rows.
 	RowsSHA256 string
-	// Version is that of Config.Version for the window before it.
-	Version string
 	// Read is when the window before it was made.
 	Read time.Time
-	// LastRow is the digest of the last of these rows, empty if a program without it made the window.
+	// LastRow is the digest of the last of these rows.
 	LastRow string
 
 	tail tail
@@ -35,17 +32,9 @@ type Position struct {
 func (w *Window) Next(from Position) Position {
 	return Position{
 		Number: w.Number + 1, Row: w.Row + w.Rows, Item: w.Item + w.Header.Items,
-		Listed: cmp.Or(w.Listed, w.Row+w.Rows), RowsSHA256: w.RowsSHA256, Version: w.Version, Read: w.Read, LastRow: w.LastRow,
+		Listed: w.Listed, RowsSHA256: w.RowsSHA256, Read: w.Read, LastRow: w.LastRow,
 		tail: from.tail.append(w),
 	}
-}
-
-// since returns the time of the window before the position, for messages.
-func (p Position) since() string {
-	if p.Read.IsZero() {
-		return "the last window was read"
-	}
-	return p.Read.Format(time.RFC3339)
 }
 
 // rowDigest is a running digest of the rows of a dataset. It covers the settings of a row, but neither its name, which

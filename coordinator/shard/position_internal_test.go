@@ -15,7 +15,7 @@ import (
 
 // rowsOf returns a window with an item for each row from first to last, and a failed result for each fourth.
 func rowsOf(first, last int) *Window {
-	w := &Window{Header: Header{Row: first, Rows: last - first, Item: first, Items: last - first}}
+	w := &Window{Header: Header{Row: first, Rows: last - first, Item: first, Items: last - first, Listed: last}}
 	for i := first; i < last; i++ {
 		it := manifest.Item{Index: i, Name: fmt.Sprintf("r%d", i), Image: &manifest.Source{Path: fmt.Sprintf("/%d.png", i)}}
 		if i%4 == 3 {

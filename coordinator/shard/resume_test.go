@@ -136,21 +136,6 @@ func TestResumeInChangedDataset(t *testing.T) {
 	}
 }
 
-// TestResumeAfterWindowWithoutDigest resumes after windows of a program that stored no digests.
-func TestResumeAfterWindowWithoutDigest(t *testing.T) {
-	t.Parallel()
-	for after, want := range map[string]string{"a b c d": "c d", "b c d": "c d", "a c d": "c d"} {
-		names := strings.Fields("a b c d")
-		w := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), shard.Position{})[0]
-		w.Listed, w.RowsSHA256 = 0, ""
-		names = strings.Fields(after)
-		rest := collect(t, newSharder(t, t.TempDir(), 4, listRows(&names)), w.Next(shard.Position{}))
-		if got := strings.Join(rowsOf(rest), " "); got != want || (rest[0].Changed != "") != (after != "a b c d") {
-			t.Errorf("%s: resumed with %q, want %q; change %q", after, got, want, rest[0].Changed)
-		}
-	}
-}
-
 // TestResumeAtEqualRows resumes among equal rows: after the row with the most rows of the tail before it, and of those after
 // the nearest to the old position.
 func TestResumeAtEqualRows(t *testing.T) {
@@ -286,41 +271,6 @@ func TestResumeInChangedDirectory(t *testing.T) {
 	want := "image03 image03b image04 image06 image07 image08"
 	if got := strings.Join(rowsOf(rest), " "); got != want || rest[0].Changed == "" {
 		t.Errorf("resumed with %q, want %q; change %q", got, want, rest[0].Changed)
-	}
-}
-
-// TestListIsWrittenAgain changes the version of the lists after the first window, with equal and with other rows.
-func TestListIsWrittenAgain(t *testing.T) {
-	t.Parallel()
-	for after, want := range map[string]string{
-		"a b c d":   "its first 2 rows are the same",
-		"a b c":     "its first 2 rows are the same",
-		"b c d":     "rows may be missing or new; its first 2 rows were read then, the campaign continues after row 1",
-		"unchanged": "",
-	} {
-		names, version := strings.Fields("a b c d"), "1"
-		config := shard.Config{
-			Spec: spec(t, t.TempDir()), Prior: bundled(t), Sources: manifest.Files{}, Rows: listRows(&names), Items: 4,
-			Version: func(context.Context, manifest.Dataset) (string, error) { return version, nil },
-		}
-		s, err := shard.New(config)
-		must(t, err)
-		first := collect(t, s, shard.Position{})[0]
-		if after != "unchanged" {
-			names, version = strings.Fields(after), "2"
-		}
-		rest := collect(t, s, first.Next(shard.Position{}))
-		if got := rest[0].Changed; !strings.Contains(got, want) || (want == "") != (got == "") {
-			t.Errorf("%s: change %q, want %q in it", after, got, want)
-		}
-		if rest[0].Version != version {
-			t.Errorf("%s: version %q", after, rest[0].Version)
-		}
-		for _, w := range collect(t, s, rest[0].Next(first.Next(shard.Position{}))) {
-			if w.Changed != "" {
-				t.Errorf("%s: the next window repeats the change: %q", after, w.Changed)
-			}
-		}
 	}
 }
 

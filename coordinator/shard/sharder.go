@@ -20,9 +20,6 @@ type sources interface {
 // Rows streams a dataset from its beginning, as [manifest.Rows] does.
 type Rows func(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error]
 
-// Version identifies the bytes of the lists of a dataset; empty if it is unknown.
-type Version func(ctx context.Context, d manifest.Dataset) (string, error)
-
 // Config describes a sharder.
 type Config struct {
 	// Spec is a valid campaign. Required.
@@ -37,8 +34,6 @@ type Config struct {
 	Catalogue Catalogue
 	// Rows reads the dataset. Default: manifest.Rows.
 	Rows Rows
-	// Version is compared when reading resumes, to report a change of the rows that were not read yet. Optional.
-	Version Version
 	// Skipped is called for each file of the dataset that is not an image. Optional.
 	Skipped func(path string)
 	// Keep selects the items of the campaign; the others are left out as if they were not in it. It sees the items of
@@ -180,16 +175,12 @@ var errStop = errors.New("stop")
 type pass struct {
 	*Sharder
 	at      Position
-	version string // of the lists at the begin of run
 	changed string // for the next window
 	yield   func(*Window) bool
 }
 
 // run reads the dataset from its beginning and makes the windows from p.at on, which it advances.
 func (p *pass) run(ctx context.Context) error {
-	if err := p.compareVersions(ctx); err != nil {
-		return err
-	}
 	var digest rowDigest
 	var rows []manifest.Row
 	items, listed := 0, 0
@@ -199,7 +190,7 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		if listed < p.at.Listed {
 			digest.add(row)
-			if listed++; listed == p.at.Listed && p.moved(&digest, row) {
+			if listed++; listed == p.at.Listed && p.at.RowsSHA256 != digest.String() {
 				return p.relocate(ctx)
 			}
 			continue
@@ -227,7 +218,6 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 	if err != nil {
 		return err
 	}
-	w.Version = p.version
 	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
 	w.Changed, w.Last, w.LastRow = p.changed, isLast, p.at.LastRow
 	if n := len(rows); n > 0 {
@@ -238,36 +228,6 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 		return errStop
 	}
 	return nil
-}
-
-// compareVersions reports a list that was written again since the last window. Whether its rows differ before the position
-// is known later, see relocate.
-func (p *pass) compareVersions(ctx context.Context) error {
-	if p.cfg.Version == nil {
-		return nil
-	}
-	version, err := p.cfg.Version(ctx, p.cfg.Spec.Dataset)
-	if IsUnavailable(err) {
-		return err
-	}
-	if err != nil {
-		version = "" // Rows reports the error
-	}
-	if before := p.at.Version; before != "" && version != "" && before != version && p.changed == "" {
-		p.changed = fmt.Sprintf("the dataset changed since %s: its first %d rows are the same, later rows may be missing or new",
-			p.at.since(), p.at.Listed)
-	}
-	p.version = version
-	return nil
-}
-
-// moved reports whether the rows before the position differ from those of the last pass. last is the last of them.
-func (p *pass) moved(digest *rowDigest, last manifest.Row) bool {
-	if p.at.RowsSHA256 != "" {
-		return p.at.RowsSHA256 != digest.String()
-	}
-	n := p.at.tail.len()
-	return n > 0 && p.at.tail.key(n-1) != keyOfRow(last)
 }
 
 // relocate moves the position to its place in a dataset that has changed, and resumes there.
@@ -284,10 +244,10 @@ func (p *pass) relocate(ctx context.Context) error {
 			found.sum, last = digest.sum, digestOfRow(row)
 		}
 	}
-	if p.at.RowsSHA256 != "" && a.best.listed == p.at.Listed && found.String() == p.at.RowsSHA256 {
+	if a.best.listed == p.at.Listed && found.String() == p.at.RowsSHA256 {
 		return p.run(ctx) // the rows are back
 	}
-	since := p.at.since()
+	since := p.at.Read.Format(time.RFC3339)
 	if !a.found() {
 		return fmt.Errorf("%w since %s, and the place after row %d cannot be found in it; restore the dataset, or cancel "+
 			"this campaign and submit another", ErrMoved, since, p.at.Listed)

@@ -202,7 +202,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	// Spans for each object would be as many as a campaign has items.
 	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
 	service, err := coordinator.New(coordinator.Config{
-		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows, Version: sources.Version,
+		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queue.Config{
