@@ -104,7 +104,7 @@ func TestCancelFreesHungWorker(t *testing.T) {
 	n := startNATS(t, store)
 	c := n.endlessCampaign(t, store)
 	address := freeAddress(t)
-	w := beginWorker(t, "--nats", n.url, "--name", "first", "--livez", address)
+	w := beginWorker(t, "--nats", n.url, "--name", "first", "--health-listen", address)
 	w.wait(t, &w.stdout, measured, 1)
 	c.Wanted = manifest.WantCancelNow
 	n.put(t, manifest.KeyCampaignPrefix+c.ID, c)

@@ -121,7 +121,7 @@ func TestListenRefuses(t *testing.T) {
 	_, port, err := net.SplitHostPort(taken.Addr().String())
 	must(t, err)
 	for address, flag := range map[string]string{
-		"127.0.0.1:nonsense": "--health-listen", taken.Addr().String(): "--metrics-listen", "localhost:" + port: "--livez",
+		"127.0.0.1:nonsense": "--health-listen", taken.Addr().String(): "--metrics-listen", "localhost:" + port: "--health-listen",
 	} {
 		e := beginWorker(t, "--nats", n.url, "--simulate", "10ms", flag, address).end()
 		wantCode(t, e, 2)

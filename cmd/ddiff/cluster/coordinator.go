@@ -73,7 +73,7 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.nats.add(cmd)
 	o.sources.Add(f)
 	o.process.Add(f, "info")
-	o.listen.add(f, false)
+	o.listen.add(f)
 	o.api.add(f)
 	o.notify.add(f)
 	f.Float64Var(&o.price, "price", 0, "price of a device-second, in your currency, for the cost of campaigns (default: none)")

@@ -10,15 +10,11 @@ import (
 )
 
 // listenFlags are the addresses at which a process of a cluster answers supervisors and Prometheus.
-type listenFlags struct{ health, livez, metrics string }
+type listenFlags struct{ health, metrics string }
 
-// add registers the flags. It adds --livez, the old name of --health-listen, for a worker.
-func (l *listenFlags) add(f *pflag.FlagSet, worker bool) {
+func (l *listenFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&l.health, "health-listen", "", "serve GET /startupz, /readyz and /livez at `HOST:PORT` (default: off)")
 	f.StringVar(&l.metrics, "metrics-listen", "", "serve GET /metrics for Prometheus at `HOST:PORT`, which may be that of --health-listen (default: off)")
-	if worker {
-		f.StringVar(&l.livez, "livez", "", "old name of --health-listen")
-	}
 }
 
 // serve serves the probes and the metrics until stop is called. The error is that of cli.Usage when an address cannot be used.
@@ -34,9 +30,6 @@ func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Teleme
 	}
 	if l.health != "" {
 		p.handle(at("--health-listen", l.health))
-	}
-	if l.livez != "" && l.livez != l.health {
-		p.handle(at("--livez", l.livez))
 	}
 	if l.metrics != "" {
 		at("--metrics-listen", l.metrics).Handle("GET /metrics", tel.Metrics())

@@ -71,7 +71,7 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.pool, "pool", manifest.DefaultPool, "`name` of this worker's pool: it leases no items of campaigns that ask for another one")
 	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
 	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
-	o.listen.add(f, true)
+	o.listen.add(f)
 	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
 	f.Int64Var(&o.priorMemory, "prior-memory", 0, "memory for open priors in MiB (0: 8192)")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
