@@ -43,8 +43,8 @@ library() { # library VARIANT OPENVINO PROGRAM DIR
 	chmod -R u=rwX,go=rX "$4"
 }
 
-copy() { # copy FROM TO, without the record of a verification at another place
-	find "$1" -maxdepth 1 -type f ! -name verified.json -exec cp -t "$2" {} +
+copy() { # copy FROM TO
+	find "$1" -maxdepth 1 -type f -exec cp -t "$2" {} +
 }
 
 documents() { # documents BUILD DIR [VARIANT LIBRARY]

@@ -83,7 +83,7 @@ func exitClasses() []exitClass {
 			check.ErrVectors, check.ErrInterface, check.ErrNotFinite, prior.ErrBundle, operator.ErrGradient, operator.ErrFile, infer.ErrNoGradient, infer.ErrShape, enginecache.ErrOperatorFile,
 		}},
 		{exitRuntime, "ONNX Runtime, or the execution provider, is missing or unusable", []error{
-			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision, install.ErrUnsafeArchive,
+			onnxruntime.ErrRuntime, onnxruntime.ErrProvider, onnxruntime.ErrFallback, onnxruntime.ErrPrecision,
 			install.ErrNotFound, install.ErrNoOpenVINO, install.ErrUnsupported, install.ErrChecksum, install.ErrClientMissing, install.ErrDownload,
 		}},
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},

@@ -59,7 +59,7 @@ func (d documents) write(ctx context.Context, source, dir string) error {
 		if d.runtimes[ep] == "" {
 			continue
 		}
-		build, err := install.Verify(ctx, d.runtimes[ep], ep, "linux", d.arch)
+		build, err := install.Verify(d.runtimes[ep], ep, "linux", d.arch)
 		if err == nil {
 			err = d.writeNotices(filepath.Join(texts, runtimeName(build)+"@"+build.Version), build)
 		}

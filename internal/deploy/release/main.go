@@ -88,7 +88,7 @@ func fetchLibrary(ctx context.Context, arch, dir string) error {
 		return err
 	}
 	from := filepath.Dir(lib.Path)
-	build, err := install.Verify(ctx, from, install.CPU, "linux", arch)
+	build, err := install.Verify(from, install.CPU, "linux", arch)
 	if err != nil {
 		return err
 	}

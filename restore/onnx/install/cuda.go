@@ -1,10 +1,8 @@
 package install
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,19 +10,17 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 )
 
 const (
 	// providersShared is loaded by ONNX Runtime, by its full path, before any provider.
 	providersShared = "libonnxruntime_providers_shared.so"
-	// cuDNN is loaded by the CUDA provider for the first convolution; it is not among the ELF dependencies.
+	// cuDNN is loaded by the CUDA provider for the first convolution; it is not among its dependencies.
 	cuDNN = "libcudnn.so.9"
 )
 
-// CUDALoadable checks that this machine has all dependencies of lib's CUDA provider. It reads files and the loader's
-// cache and loads nothing, so it does not check for a working GPU. Errors are [*MissingLibrariesError], and
-// [ErrUnsupported] if lib has no CUDA provider.
+// CUDALoadable checks that this machine has all dependencies of lib's CUDA provider, as far as the system's tools ldd and ldconfig tell.
+// It does not check for a working GPU. Errors are [*MissingLibrariesError], and [ErrUnsupported] if lib has no CUDA provider.
 func CUDALoadable(lib Library) error {
 	if runtime.GOOS != "linux" {
 		return fmt.Errorf("CUDA on %s: %w", runtime.GOOS, ErrUnsupported)
@@ -33,134 +29,48 @@ func CUDALoadable(lib Library) error {
 	if _, err := os.Stat(provider); err != nil {
 		return fmt.Errorf("%s has no CUDA provider beside it: %w", lib.Path, ErrUnsupported)
 	}
-	resolver := loader{
-		path:  filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
-		cache: loaderCache(),
-		usual: []string{"/lib64", "/usr/lib64", "/lib", "/usr/lib"},
-	}
-	missing, err := resolver.missing(provider, cuDNN)
-	if err != nil {
-		return err
-	}
+	missing := missingDependencies(provider)
 	if _, err := os.Stat(filepath.Join(filepath.Dir(provider), providersShared)); err != nil {
 		missing = append(missing, providersShared)
 	}
+	if !loaderFinds(cuDNN) {
+		missing = append(missing, cuDNN)
+	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return &MissingLibrariesError{Provider: provider, Missing: missing}
+		return &MissingLibrariesError{Provider: provider, Missing: slices.Compact(missing)}
 	}
 	return nil
 }
 
-// loader finds shared libraries as the dynamic loader does.
-type loader struct {
-	path  []string            // of LD_LIBRARY_PATH
-	cache map[string][]string // of ldconfig: name to files of any architecture
-	usual []string            // directories to search last
+// missingDependencies returns the names of direct and indirect dependencies of a library that the dynamic loader does not find: lines such
+// as "libcublas.so.12 => not found" of ldd. Without ldd it returns none; ONNX Runtime then reports the first.
+func missingDependencies(path string) (missing []string) {
+	for line := range strings.Lines(toolOutput("ldd", path)) {
+		if name, place, ok := strings.Cut(strings.TrimSpace(line), " => "); ok && place == "not found" {
+			missing = append(missing, name)
+		}
+	}
+	return missing
 }
 
-// missing returns the names of missing direct and indirect dependencies of the library at path. also names libraries
-// that it loads at run time.
-func (l loader) missing(path string, also ...string) ([]string, error) {
-	first, err := readDependencies(path)
-	if err != nil {
-		return nil, err
-	}
-	first.needed = append(first.needed, also...)
-
-	seen := make(map[string]bool)
-	var missing []string
-	for queue := []dependencies{first}; len(queue) > 0; queue = queue[1:] {
-		object := queue[0]
-		for _, name := range object.needed {
-			if seen[name] {
-				continue
-			}
-			seen[name] = true
-			if found, ok := l.find(name, object, first.machine); ok {
-				queue = append(queue, found)
-			} else {
-				missing = append(missing, name)
-			}
+// loaderFinds reports whether a library is in LD_LIBRARY_PATH or in the loader's cache.
+func loaderFinds(name string) bool {
+	for _, dir := range filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")) {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
 		}
 	}
-	return missing, nil
+	return strings.Contains(toolOutput("ldconfig", "-p"), "\t"+name+" (")
 }
 
-// find returns the dependencies of the library to which name resolves for object.
-func (l loader) find(name string, object dependencies, machine elf.Machine) (dependencies, bool) {
-	var candidates []string
-	add := func(dirs []string) {
-		for _, dir := range dirs {
-			candidates = append(candidates, filepath.Join(dir, name))
+// toolOutput returns the output of a tool of the system, which may be outside PATH, or "".
+func toolOutput(name string, args ...string) string {
+	for _, dir := range []string{"", "/usr/bin/", "/sbin/", "/usr/sbin/"} {
+		output, err := exec.CommandContext(context.Background(), dir+name, args...).Output()
+		if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, os.ErrNotExist) {
+			return string(output)
 		}
 	}
-	add(object.search)
-	add(l.path)
-	candidates = append(candidates, l.cache[name]...)
-	add(l.usual)
-	for _, candidate := range candidates {
-		found, err := readDependencies(candidate)
-		if err == nil && found.machine == machine {
-			return found, true
-		}
-	}
-	return dependencies{}, false
-}
-
-// dependencies are the dependencies of one shared library.
-type dependencies struct {
-	machine elf.Machine
-	needed  []string // names such as libm.so.6
-	search  []string // directories from RPATH and RUNPATH
-}
-
-func readDependencies(path string) (dependencies, error) {
-	file, err := openELF(path)
-	if err != nil {
-		return dependencies{}, fmt.Errorf("read %s: %w", path, err)
-	}
-	defer file.Close() //nolint:errcheck // opened for reading
-	d := dependencies{machine: file.Machine}
-	if d.needed, err = file.ImportedLibraries(); err != nil {
-		return dependencies{}, fmt.Errorf("read the dependencies of %s: %w", path, err)
-	}
-	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
-		values, err := file.DynString(tag)
-		if err != nil {
-			return dependencies{}, fmt.Errorf("read the dependencies of %s: %w", path, err)
-		}
-		origin := strings.NewReplacer("$ORIGIN", filepath.Dir(path), "${ORIGIN}", filepath.Dir(path))
-		for _, value := range values {
-			d.search = append(d.search, filepath.SplitList(origin.Replace(value))...)
-		}
-	}
-	return d, nil
-}
-
-// loaderCache returns the cache of ldconfig, or nil on a machine without ldconfig.
-func loaderCache() map[string][]string {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	for _, program := range []string{"ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"} {
-		if output, err := exec.CommandContext(ctx, program, "-p").Output(); err == nil {
-			return parseLoaderCache(output)
-		}
-	}
-	return nil
-}
-
-// parseLoaderCache parses lines such as "	libm.so.6 (libc6,x86-64) => /lib/libm.so.6" and skips others, such as the
-// heading.
-func parseLoaderCache(output []byte) map[string][]string {
-	cache := make(map[string][]string)
-	lines := bufio.NewScanner(bytes.NewReader(output))
-	for lines.Scan() {
-		left, file, ok := strings.Cut(lines.Text(), " => ")
-		name, _, described := strings.Cut(strings.TrimSpace(left), " (")
-		if ok && described && name != "" {
-			cache[name] = append(cache[name], strings.TrimSpace(file))
-		}
-	}
-	return cache
+	return ""
 }

@@ -18,8 +18,6 @@ var (
 	ErrUnsupported = errors.New("not supported")
 	// ErrChecksum: an archive or a library differs from the pinned one.
 	ErrChecksum = errors.New("checksum mismatch")
-	// ErrUnsafeArchive: the path of an archive's entry leaves the destination, or the archive is larger than any release.
-	ErrUnsafeArchive = errors.New("unsafe archive")
 	// ErrClientMissing: a package client for a release is not installed.
 	ErrClientMissing = errors.New("not installed")
 	// ErrClient: there is no client of this name.

@@ -68,12 +68,6 @@ func TestInstallFromURL(t *testing.T) {
 			}
 			body(w)
 		}, 2, nil, ""},
-		"redirected for ever": {func(w http.ResponseWriter, r *http.Request, _ int64) {
-			http.Redirect(w, r, "/on", http.StatusFound)
-		}, maxRedirects + 1, errRedirect, "more than"},
-		"redirected into the clear": {func(w http.ResponseWriter, r *http.Request, _ int64) {
-			http.Redirect(w, r, "http://example.invalid/x", http.StatusFound)
-		}, 1, errRedirect, "only https"},
 		"not there": {func(w http.ResponseWriter, r *http.Request, _ int64) { http.NotFound(w, r) }, 1, nil, "404"},
 		"wrong bytes": {func(w http.ResponseWriter, _ *http.Request, _ int64) {
 			_, _ = w.Write([]byte(strings.Repeat("x", len(archived))))
@@ -123,14 +117,13 @@ func TestInstallInvalidFrom(t *testing.T) {
 	write(t, wrong, append([]byte{archived[0] ^ 1}, archived[1:]...))
 	short := filepath.Join(dir, "short.tgz")
 	write(t, short, archived[1:])
+	server, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request, _ int64) { http.NotFound(w, r) })
 	tests := map[string]struct{ from, text string }{
+		"secret is hidden": {strings.Replace(server, "http://", "http://user:hunter2@", 1), "user:xxxxx@"},
 		"missing file":     {filepath.Join(dir, "gone.tgz"), "gone.tgz"},
 		"directory":        {dir, "not a file"},
 		"wrong file":       {wrong, "sha512"},
 		"short file":       {short, "bytes, want"},
-		"in the clear":     {"http://example.invalid/small.tgz", "only https"},
-		"secret is hidden": {"http://user:hunter2@example.invalid/small.tgz", "user:xxxxx@"},
-		"no host":          {"https:///small.tgz", "only https"},
 		"other scheme":     {"ftp://example.invalid/small.tgz", "--from"},
 	}
 	for name, test := range tests {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,8 +28,9 @@ type Options struct {
 	// CacheDir contains a directory VERSION-EP for each installed release. Default: ddiff/onnxruntime in the user's cache
 	// directory.
 	CacheDir string
-	// Progress receives the stages. Default: nil, none.
-	Progress Progress
+	// Progress receives the name of each stage as it begins: wait for another installation, check the installed files, download and verify
+	// the archive, extract the libraries. Default: nil, none.
+	Progress func(stage string)
 	// OS and Arch are those of the build, as Go names them. Default: this machine's. A build for another machine needs a
 	// CacheDir of its own.
 	OS, Arch string
@@ -38,7 +40,7 @@ type Options struct {
 // installed release that matches its checksums with source [SourceCache], and replaces a damaged one. Concurrent
 // processes share one installation. An error leaves the cache unchanged.
 //
-// Errors include [ErrUnsupported], [ErrDownload], [ErrClientMissing], [ErrChecksum] and [ErrUnsafeArchive].
+// Errors include [ErrUnsupported], [ErrDownload], [ErrClientMissing] and [ErrChecksum].
 func Install(ctx context.Context, opts Options) (Library, error) {
 	ep := opts.EP
 	if ep == "" {
@@ -70,7 +72,10 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return Library{}, fmt.Errorf("create the cache: %w", err)
 	}
-	opts.Progress.begin(StageWait)
+	if opts.Progress == nil {
+		opts.Progress = func(string) {}
+	}
+	opts.Progress("wait")
 	unlock, err := lockCache(ctx, cache)
 	if err != nil {
 		return Library{}, err
@@ -78,9 +83,9 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	defer func() { err = errors.Join(err, unlock()) }()
 
 	final := r.directory(cache)
-	switch s, err := installed(ctx, sources, final, opts.Progress); {
+	opts.Progress("check")
+	switch s, err := installed(sources, final, source.verify); {
 	case err == nil:
-		s.writeStamp(final)
 		return r.library(s, final, SourceCache), nil
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrChecksum):
 		return Library{}, err
@@ -98,7 +103,8 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err != nil {
 		return Library{}, err
 	}
-	if err := s.extract(ctx, path, staged, opts.Progress); err != nil {
+	opts.Progress("extract")
+	if err := s.extract(ctx, path, staged); err != nil {
 		return Library{}, err
 	}
 	if err := os.Rename(final, filepath.Join(work, "replaced")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +113,6 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 	if err := os.Rename(staged, final); err != nil {
 		return Library{}, fmt.Errorf("move the release into place: %w", err)
 	}
-	s.writeStamp(final)
 	return r.library(s, final, SourceInstall), nil
 }
 
@@ -137,7 +142,7 @@ func obtain(ctx context.Context, sources []source, dir string, opts Options) (so
 	}
 	failures := ErrDownload
 	for i, s := range sources {
-		path, err := s.verifiedDownload(ctx, dir, opts.Progress)
+		path, err := s.verifiedDownload(ctx, dir, opts)
 		if err == nil {
 			return s, path, nil
 		}
@@ -157,32 +162,44 @@ func obtain(ctx context.Context, sources []source, dir string, opts Options) (so
 }
 
 // verifiedDownload downloads and verifies the archive of s into a directory of its own below dir.
-func (s source) verifiedDownload(ctx context.Context, dir string, progress Progress) (string, error) {
+func (s source) verifiedDownload(ctx context.Context, dir string, opts Options) (string, error) {
 	dir = filepath.Join(dir, s.Client)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return "", err
 	}
-	path, err := s.download(ctx, dir, progress)
+	opts.Progress("download")
+	path, err := s.download(ctx, dir)
 	if err != nil {
 		return "", err
 	}
-	return path, s.Archive.verify(ctx, path, progress)
+	opts.Progress("verify")
+	return path, s.Archive.verify(path)
 }
 
-// choose returns the archive that opts.From names, and the source to which it belongs.
+// choose returns the archive that opts.From names, a file or a URL, and the source to which it belongs by its size.
 func choose(ctx context.Context, sources []source, dir string, opts Options) (source, string, error) {
-	accepted := archives(sources)
-	path, err := open(ctx, opts.From, dir, accepted, opts.Progress)
-	if err != nil {
-		return source{}, "", err
+	path, accepted := opts.From, archives(sources)
+	if address, err := url.Parse(opts.From); err == nil && (address.Scheme == "http" || address.Scheme == "https") {
+		opts.Progress("download")
+		path = filepath.Join(dir, "archive")
+		if err := fetch(ctx, address, path, accepted); err != nil {
+			return source{}, "", fmt.Errorf("--from: %w", err)
+		}
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return source{}, "", err
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", path)
 	}
-	i, err := bySize(info.Size(), accepted)
 	if err != nil {
-		return source{}, "", fmt.Errorf("verify %s: %w", path, err)
+		return source{}, "", fmt.Errorf("--from: %w", err)
 	}
-	return sources[i], path, accepted[i].verify(ctx, path, opts.Progress)
+	opts.Progress("verify")
+	var expected []string
+	for i, a := range accepted {
+		if a.Size == info.Size() {
+			return sources[i], path, a.verify(path)
+		}
+		expected = append(expected, fmt.Sprintf("%d of %s", a.Size, a.Name))
+	}
+	return source{}, "", fmt.Errorf("verify %s: %w: the file has %d bytes, want %s", path, ErrChecksum, info.Size(), strings.Join(expected, ", or "))
 }

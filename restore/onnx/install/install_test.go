@@ -116,7 +116,7 @@ func TestInstallFromFile(t *testing.T) {
 	if got := string(read(t, filepath.Join(filepath.Dir(lib.Path), "LICENSE"))); got != "MIT" {
 		t.Errorf("licence contains %q", got)
 	}
-	if got := strings.Join(stages, " "); got != "wait verify extract" {
+	if got := strings.Join(stages, " "); got != "wait check verify extract" {
 		t.Errorf("stages %q", got)
 	}
 	wantOnly(t, cache, "9.9.9-cpu")
@@ -202,7 +202,7 @@ func TestInstallWaitsForLockUntilCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("cancelled by the user")
 	_, err = r.install(ctx, Options{CacheDir: cache, Progress: func(stage string) {
-		if stage == StageWait {
+		if stage == "wait" {
 			cancel(stop)
 		}
 	}})
@@ -216,7 +216,7 @@ func TestInstallCancelledLeavesNothing(t *testing.T) {
 	r, archived := smallRelease(t)
 	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "small.tgz")
 	write(t, from, archived)
-	for _, stage := range []string{StageVerify, StageExtract} {
+	for _, stage := range []string{"verify", "extract"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, err := r.install(ctx, Options{From: from, CacheDir: cache, Progress: func(now string) {
 			if now == stage {

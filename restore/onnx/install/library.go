@@ -2,15 +2,12 @@ package install
 
 import (
 	"debug/elf"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
-
-	"ddiff/internal/regular"
 )
 
 // The execution providers of the builds.
@@ -90,32 +87,10 @@ func inspect(path, ep, source string) (Library, error) {
 	return lib, nil
 }
 
-// openELF opens a shared library. The caller closes it.
-func openELF(path string) (*elfFile, error) {
-	f, _, err := regular.Open(path, regular.NoLimit)
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := elf.NewFile(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &elfFile{parsed, f}, nil
-}
-
-// elfFile is an open shared library.
-type elfFile struct {
-	*elf.File
-	file *os.File
-}
-
-// Close closes the file.
-func (f *elfFile) Close() error { return f.file.Close() }
-
 // elfVersion returns the release of an ONNX Runtime from the symbol version that its build defines, such as VERS_1.30.0,
 // or "" for builds without one.
 func elfVersion(path string) (string, error) {
-	file, err := openELF(path)
+	file, err := elf.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("%s is not a shared library (%w): %w", path, err, ErrUnsupported)
 	}

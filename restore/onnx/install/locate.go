@@ -147,3 +147,78 @@ func cacheDirectory(dir string) (string, error) {
 	}
 	return filepath.Join(user, "ddiff", "onnxruntime"), nil
 }
+
+// place is a location of pinned releases. Their files have the sizes of the pinned ones; Install and Verify read them.
+type place struct {
+	source    string               // of the libraries found here, a Source constant
+	directory func(release) string // of a release
+}
+
+// pinnedPlaces returns the cache and the program's own directory, without the ones that this machine lacks.
+func pinnedPlaces(opts LocateOptions) []place {
+	var all []place
+	if cache, err := cacheDirectory(opts.CacheDir); err == nil {
+		all = append(all, place{SourceCache, func(r release) string { return r.directory(cache) }})
+	}
+	if own, err := ownDirectory(opts.OwnDir); err == nil {
+		all = append(all, place{SourceProgram, func(r release) string { return r.ownDirectory(own) }})
+	}
+	return all
+}
+
+// locate returns the library of the place, or the searched directories.
+func (p place) locate(provider string) (lib Library, searched []string, found bool) {
+	// A CUDA build without its dependencies still runs on the CPU; it is the last choice.
+	order := map[string][]string{"": {CUDA, CPU}, CPU: {CPU, CUDA}, CUDA: {CUDA}}[provider]
+	var unloadable *Library
+	for _, ep := range order {
+		release, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
+		if err != nil {
+			continue // no release is pinned for this platform
+		}
+		dir := p.directory(release)
+		s, err := installed(release.Sources, dir, source.checkSizes)
+		if errors.Is(err, fs.ErrNotExist) {
+			if !slices.Contains(searched, dir) { // the program's own directory has one release or the other
+				searched = append(searched, dir)
+			}
+			continue
+		} else if err != nil {
+			searched = append(searched, dir+" ("+err.Error()+")")
+			continue
+		}
+		lib := release.library(s, dir, p.source)
+		if provider == "" && ep == CUDA && CUDALoadable(lib) != nil {
+			unloadable = &lib
+			continue
+		}
+		return lib, nil, true
+	}
+	if unloadable != nil {
+		return *unloadable, nil, true
+	}
+	return Library{}, searched, false
+}
+
+// ownDirectory returns dir, or the default of [LocateOptions.OwnDir].
+func ownDirectory(dir string) (string, error) {
+	if dir != "" {
+		return filepath.Abs(dir)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(program)), "lib", "ddiff"), nil
+}
+
+// ownDirectory returns the directory of the release in the program's own directory: OpenVINO has one of its own.
+func (r release) ownDirectory(own string) string {
+	if r.EP == OpenVINO {
+		return filepath.Join(own, OpenVINO)
+	}
+	return own
+}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -106,3 +108,54 @@ func releaseFor(ep, goos, goarch string) (release, error) {
 
 // zipped reports whether an archive is a zip archive, else a compressed tar archive.
 func (a archive) zipped() bool { return !strings.HasSuffix(a.Name, ".tgz") }
+
+// Build describes the files of a pinned release.
+type Build struct {
+	// EP is the execution provider, and Version the release.
+	EP, Version string
+	// Client is the name of the client that downloads the archive with these files, a Client constant.
+	Client string
+	// Archive is the file name of the archive, and Digest its digest: "sha256:" with hexadecimal, or "sha512:" with base64.
+	Archive, Digest string
+	// Files are the installed files, the library first.
+	Files []File
+}
+
+// Verify reads the files of an execution provider's release for a platform in dir, and returns the release to which they
+// belong. Errors are [ErrEP], [ErrUnsupported], [ErrChecksum], and [fs.ErrNotExist] for a missing file.
+func Verify(dir, ep, goos, goarch string) (Build, error) {
+	r, err := releaseFor(ep, goos, goarch)
+	if err != nil {
+		return Build{}, err
+	}
+	s, err := installed(r.Sources, dir, source.verify)
+	if err != nil {
+		return Build{}, err
+	}
+	return Build{EP: ep, Version: r.Version, Client: s.Client, Archive: s.Archive.Name, Digest: s.Archive.Digest, Files: s.Files}, nil
+}
+
+// PinnedVersion returns the version of an execution provider's release for this platform. Errors are [ErrEP] and
+// [ErrUnsupported].
+func PinnedVersion(ep string) (string, error) {
+	r, err := releaseFor(ep, runtime.GOOS, runtime.GOARCH)
+	return r.Version, err
+}
+
+// sourcesOf returns the sources of r that name selects: one, or all for the empty name.
+func (r release) sourcesOf(name string) ([]source, error) {
+	if name == "" {
+		return r.Sources, nil
+	}
+	var names []string
+	for i, s := range r.Sources {
+		if s.Client == name {
+			return r.Sources[i : i+1], nil
+		}
+		names = append(names, s.Client)
+	}
+	if !slices.Contains([]string{ClientNPM, ClientPip, ClientMaven, ClientHTTPS}, name) {
+		return nil, fmt.Errorf("%w %q: use %s", ErrClient, name, strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("no archive for %s is pinned for client %s: %w: use %s", r.EP, name, ErrUnsupported, strings.Join(names, ", "))
+}
