@@ -94,16 +94,6 @@ type Point struct {
 // At returns a point without an interval.
 func At(x, y float64) Point { return Point{X: x, Y: y, Low: math.NaN(), High: math.NaN()} }
 
-// finite reports whether all values can be drawn.
-func finite(values ...float64) bool {
-	for _, v := range values {
-		if !(math.Abs(v) <= largest) { // also for NaN
-			return false
-		}
-	}
-	return true
-}
-
 func (p Point) drawn() bool { return finite(p.X, p.Y) }
 
 func (p Point) hasInterval() bool { return finite(p.Low, p.High) }

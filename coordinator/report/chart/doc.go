@@ -17,6 +17,6 @@
 // # Text
 //
 // The text of an SVG is text: it can be searched, and edited in a drawing program. Its font is Liberation Sans, or Arial or
-// Helvetica where Liberation is not installed. Each text has a fixed width, so that other fonts take the same space. The file contains no script and refers to no
-// other file. Its title and description elements serve screen readers.
+// Helvetica, which take the same space, where Liberation is not installed. The file contains no script and refers to no other
+// file. Its title and description elements serve screen readers.
 package chart

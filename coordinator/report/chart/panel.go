@@ -1,211 +1,100 @@
 package chart
 
 import (
+	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// drawing is a panel with its ranges and styles. It implements [plot.Plotter].
-type drawing struct {
-	*Panel
-	letters letters
-	x, y    extent
-	styles  []style // of the series
+// MaxSeries is the number of series that differ in colour, marker or dashes. Further series repeat the first.
+const MaxSeries = 14
+
+var (
+	paper = color.White
+	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xff}
+	grey  = color.NRGBA{0x88, 0x88, 0x88, 0xff}
+	// palette has the colours of Okabe and Ito, without yellow, which is faint on white.
+	palette = []color.NRGBA{
+		{0x00, 0x72, 0xb2, 0xff}, // blue
+		{0xd5, 0x5e, 0x00, 0xff}, // vermillion
+		{0x00, 0x9e, 0x73, 0xff}, // bluish green
+		{0xcc, 0x79, 0xa7, 0xff}, // reddish purple
+		{0xe6, 0x9f, 0x00, 0xff}, // orange
+		{0x56, 0xb4, 0xe9, 0xff}, // sky blue
+		{0x00, 0x00, 0x00, 0xff}, // black
+	}
+)
+
+// style is the appearance of one series.
+type style struct {
+	line  draw.LineStyle
+	glyph draw.GlyphStyle
 }
 
-func newDrawing(p *Panel, l letters, legend *legend) *drawing {
-	d := &drawing{Panel: p, letters: l}
-	var xs, ys []float64
+// styleOf returns the style of the series with this number.
+func styleOf(n int) style {
+	c := palette[n%len(palette)]
+	return style{
+		line:  draw.LineStyle{Color: c, Width: 1, Dashes: plotutil.Dashes(n)},
+		glyph: draw.GlyphStyle{Color: c, Radius: 2.2, Shape: plotutil.Shape(n + 5)}, // the filled ones first
+	}
+}
+
+// translucent is the colour of areas and dots.
+func (s style) translucent(alpha uint8) color.Color {
+	c := s.line.Color.(color.NRGBA)
+	c.A = alpha
+	return c
+}
+
+// plot returns the panel with axes, reference lines and series. The samples of the legend decide on the styles.
+func (p *Panel) plot(x, y extent, samples []Series) *plot.Plot {
+	out := plot.New()
+	out.BackgroundColor = nil
+	out.Title.Text, out.Title.TextStyle = p.Title, textStyle(labelSize, true)
+	out.Title.TextStyle.XAlign, out.Title.TextStyle.YAlign = draw.XCenter, draw.YTop
+	out.Legend.TextStyle = textStyle(tickSize, false)
+	p.X.set(&out.X, x)
+	p.Y.set(&out.Y, y)
+	reference := draw.LineStyle{Color: grey, Width: axisWidth, Dashes: []vg.Length{2, 2}}
+	if p.Diagonal {
+		out.Add(&plotter.Function{F: func(x float64) float64 { return x }, Samples: 2, LineStyle: reference})
+	}
+	for _, level := range p.Levels {
+		out.Add(&plotter.Function{F: func(float64) float64 { return y.clamp(level) }, Samples: 2, LineStyle: reference})
+	}
 	for i := range p.Series {
 		s := &p.Series[i]
-		d.styles = append(d.styles, legend.style(s.Label))
-		for _, v := range s.Points {
-			if !v.drawn() {
-				continue
-			}
-			xs, ys = append(xs, v.X), append(ys, v.Y)
-			if v.hasInterval() && (!p.Y.Log || v.Low > 0) {
-				ys = append(ys, v.Low, v.High)
-			} else if v.hasInterval() {
-				ys = append(ys, v.High) // a logarithmic axis ends above an interval that contains zero
-			}
+		shift := vg.Length(0)
+		if p.Dodge && len(p.Series) > 1 {
+			step := min(3, 12/vg.Length(len(p.Series)-1))
+			shift = step * (vg.Length(i) - vg.Length(len(p.Series)-1)/2)
+		}
+		n := slices.IndexFunc(samples, func(sample Series) bool { return sample.Label == s.Label })
+		for _, part := range s.plotters(styleOf(max(0, n)), x, y) {
+			out.Add(shifted{part, shift})
 		}
 	}
-	if len(ys) > 0 {
-		for _, level := range p.Levels {
-			if finite(level) {
-				ys = append(ys, level)
-			}
-		}
-	}
-	d.x, d.y = newExtent(p.X, xs), newExtent(p.Y, ys)
-	if p.Dodge && !d.x.log {
-		pad := 0.04 * (d.x.high - d.x.low)
-		d.x.low, d.x.high = d.x.low-pad, d.x.high+pad
-	}
-	if p.Diagonal {
-		d.x = d.x.join(d.y)
-		d.y = d.x
-	}
-	return d
+	return out
 }
 
-// share gives the panels with data the same ranges.
-func share(panels []*drawing, x, y bool) {
-	var first *drawing
-	for _, d := range panels {
-		switch {
-		case d.Empty():
-		case first == nil:
-			both := *d
-			first = &both
-		default:
-			first.x, first.y = first.x.join(d.x), first.y.join(d.y)
-		}
-	}
-	if first == nil {
-		return
-	}
-	for _, d := range panels {
-		if x && !d.Empty() {
-			d.x = first.x
-		}
-		if y && !d.Empty() {
-			d.y = first.y
-		}
-	}
-}
-
-// Empty reports whether the panel has no point to draw.
-func (p *Panel) Empty() bool {
-	for _, s := range p.Series {
-		for _, v := range s.Points {
-			if v.drawn() {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// plot returns the panel with axes, labels and ticks.
-func (d *drawing) plot() *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	p.TextHandler = d.letters.handler
-	p.Legend.TextStyle = d.letters.style(tickSize, false)
-	d.axis(&p.X, &d.X, d.x)
-	d.axis(&p.Y, &d.Y, d.y)
-	p.Add(d)
-	return p
-}
-
-// axis prepares one axis.
-func (d *drawing) axis(a *plot.Axis, of *Axis, e extent) {
-	a.Min, a.Max = 0, 1 // the places in the extent
-	a.Padding = 0
-	a.Color, a.Width = ink(), axisWidth
-	a.Label.Text, a.Label.Padding = clean(of.Label), 2
-	label := a.Label.TextStyle
-	a.Label.TextStyle = d.letters.style(labelSize, false)
-	a.Label.TextStyle.XAlign, a.Label.TextStyle.YAlign = label.XAlign, label.YAlign
-	tick := a.Tick.Label
-	a.Tick.Label = d.letters.style(tickSize, false)
-	a.Tick.Label.XAlign, a.Tick.Label.YAlign = tick.XAlign, tick.YAlign
-	a.Tick.Length = tickLength
-	a.Tick.LineStyle = draw.LineStyle{Color: ink(), Width: axisWidth}
-	a.Tick.Marker = plot.TickerFunc(func(float64, float64) []plot.Tick {
-		if d.Empty() {
-			return nil
-		}
-		ticks := e.ticks(of)
-		for i := range ticks {
-			ticks[i].Value = e.place(ticks[i].Value)
-		}
-		return ticks
-	})
+// shifted draws a part of a series beside its place, so that the bars of several series at one x are seen.
+type shifted struct {
+	plot.Plotter
+	by vg.Length
 }
 
 // Plot implements [plot.Plotter].
-func (d *drawing) Plot(c draw.Canvas, _ *plot.Plot) {
-	if d.Title != "" {
-		s := d.letters.style(labelSize, true)
-		s.XAlign, s.YAlign = draw.XCenter, draw.YBottom
-		c.FillText(s, vg.Point{X: c.Center().X, Y: c.Max.Y + 2}, d.Title)
-	}
-	if d.Empty() {
-		s := d.letters.style(labelSize, false)
-		s.Color, s.XAlign, s.YAlign = grey(), draw.XCenter, draw.YCenter
-		c.FillText(s, c.Center(), "no data")
-		return
-	}
-	d.references(&c)
-	for i := range d.Series {
-		d.areas(&c, &d.Series[i], d.styles[i])
-	}
-	for i := range d.Series {
-		s, look := &d.Series[i], d.styles[i]
-		switch s.Kind {
-		case Curve:
-			c.StrokeLines(look.line(), d.lines(&c, s)...)
-		case Markers:
-			shifted := d.dodge(c, i)
-			c.StrokeLines(look.line(), d.lines(&shifted, s)...)
-			d.intervals(&shifted, s, look)
-			d.glyphs(&shifted, s, look, markerSize)
-		case Dots:
-			d.glyphs(&c, s, look, dotSize)
-		case Steps:
-			c.StrokeLines(look.line(), d.stairs(&c, s))
-		}
-	}
-}
+func (s shifted) Plot(c draw.Canvas, p *plot.Plot) { s.Plotter.Plot(draw.Crop(c, s.by, s.by, 0, 0), p) }
 
-// dodge shifts the canvas of a series sideways, so that the bars of several series at one x are seen.
-func (d *drawing) dodge(c draw.Canvas, series int) draw.Canvas {
-	const most = 12
-	n := len(d.Series)
-	if !d.Dodge || n < 2 {
-		return c
-	}
-	step := min(3, vg.Length(most)/vg.Length(n-1))
-	shift := step * (vg.Length(series) - vg.Length(n-1)/2)
-	return draw.Crop(c, shift, shift, 0, 0)
-}
-
-// references draws the diagonal and the levels.
-func (d *drawing) references(c *draw.Canvas) {
-	sty := draw.LineStyle{Color: grey(), Width: axisWidth, Dashes: []vg.Length{2, 2}}
-	if d.Diagonal {
-		c.StrokeLine2(sty, c.Min.X, c.Min.Y, c.Max.X, c.Max.Y)
-	}
-	for _, level := range d.Levels {
-		if finite(level) && level >= d.y.low && level <= d.y.high {
-			y := d.at(c, 0, level).Y
-			c.StrokeLine2(sty, c.Min.X, y, c.Max.X, y)
-		}
-	}
-}
-
-// at is the place of a point on the canvas. Values outside of the ranges are placed at the border.
-func (d *drawing) at(c *draw.Canvas, x, y float64) vg.Point {
-	return vg.Point{X: c.X(d.x.place(x)), Y: c.Y(d.y.place(y))}
-}
-
-// place is the position of a value in the range, from 0 to 1.
-func (e extent) place(v float64) float64 {
-	v = e.clamp(v)
-	if e.log {
-		return math.Log(v/e.low) / math.Log(e.high/e.low)
-	}
-	return (v - e.low) / (e.high - e.low)
-}
-
-// runs are the parts of a series between points that are not drawn.
-func (s *Series) runs() [][]Point {
+// runs are the parts of a series between points that are not drawn, moved into the ranges.
+func (s *Series) runs(x, y extent) [][]Point {
 	var out [][]Point
 	open := false
 	for _, p := range s.Points {
@@ -217,95 +106,95 @@ func (s *Series) runs() [][]Point {
 			out = append(out, nil)
 			open = true
 		}
+		if !p.hasInterval() {
+			p.Low, p.High = p.Y, p.Y
+		}
+		p.X, p.Y, p.Low, p.High = x.clamp(p.X), y.clamp(p.Y), y.clamp(p.Low), y.clamp(p.High)
 		out[len(out)-1] = append(out[len(out)-1], p)
 	}
 	return out
 }
 
-func (d *drawing) lines(c *draw.Canvas, s *Series) [][]vg.Point {
-	var out [][]vg.Point
-	for _, run := range s.runs() {
-		line := make([]vg.Point, len(run))
-		for i, p := range run {
-			line[i] = d.at(c, p.X, p.Y)
-		}
-		if len(line) > 1 {
-			out = append(out, line)
-		}
-	}
-	return out
-}
-
-// stairs is the outline of a histogram.
-func (d *drawing) stairs(c *draw.Canvas, s *Series) []vg.Point {
-	var out []vg.Point
-	height := 0.0
-	for _, run := range s.runs() {
+// plotters are the parts of a series.
+func (s *Series) plotters(look style, x, y extent) []plot.Plotter {
+	var areas, lines []plot.Plotter
+	dots := &plotter.Scatter{GlyphStyle: look.glyph}
+	bars := &plotter.YErrorBars{LineStyle: draw.LineStyle{Color: look.line.Color, Width: 0.7}, CapWidth: 4}
+	for _, run := range s.runs(x, y) {
+		line := &plotter.Line{LineStyle: look.line}
+		var upper, lower plotter.XYs
 		for _, p := range run {
-			out = append(out, d.at(c, p.X, height), d.at(c, p.X, p.Y))
-			height = p.Y
+			line.XYs = append(line.XYs, plotter.XY{X: p.X, Y: p.Y})
+			upper, lower = append(upper, plotter.XY{X: p.X, Y: p.High}), append(lower, plotter.XY{X: p.X, Y: p.Low})
+			if p.High > p.Low {
+				bars.XYs = append(bars.XYs, plotter.XY{X: p.X, Y: p.Y})
+				bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{p.Y - p.Low, p.High - p.Y})
+			}
+		}
+		dots.XYs = append(dots.XYs, line.XYs...)
+		slices.Reverse(lower)
+		areas = append(areas, &plotter.Polygon{XYs: []plotter.XYs{append(upper, lower...)}, Color: look.translucent(0x38)})
+		lines = append(lines, line)
+		if s.Kind == Steps {
+			line.StepStyle, line.FillColor = plotter.PostStep, look.translucent(0x24)
+			line.XYs = slices.Insert(line.XYs, 0, plotter.XY{X: line.XYs[0].X, Y: y.clamp(0)})
 		}
 	}
-	return out
-}
-
-// areas fills bands and histograms.
-func (d *drawing) areas(c *draw.Canvas, s *Series, look style) {
 	switch s.Kind {
-	case Steps:
-		if outline := d.stairs(c, s); len(outline) > 2 {
-			c.FillPolygon(look.translucent(0x24), outline)
-		}
 	case Curve:
-		for _, run := range s.runs() {
-			var upper, lower []vg.Point
-			flush := func() {
-				for i := len(lower) - 1; i >= 0; i-- {
-					upper = append(upper, lower[i])
-				}
-				if len(upper) > 2 {
-					c.FillPolygon(look.translucent(0x38), upper)
-				}
-				upper, lower = nil, nil
-			}
-			for _, p := range run {
-				if !p.hasInterval() {
-					flush()
-					continue
-				}
-				upper, lower = append(upper, d.at(c, p.X, p.High)), append(lower, d.at(c, p.X, p.Low))
-			}
-			flush()
+		return append(areas, lines...)
+	case Markers:
+		return append(lines, bars, dots)
+	case Dots:
+		dots.GlyphStyle.Radius = 1.7
+		if len(s.Points) > 50 {
+			dots.GlyphStyle.Radius, dots.GlyphStyle.Color = 1.2, look.translucent(0x90)
 		}
+		return []plot.Plotter{dots}
+	default:
+		return lines
 	}
 }
 
-// intervals draws the bars of the points.
-func (d *drawing) intervals(c *draw.Canvas, s *Series, look style) {
-	const half = 2 // of the cap
-	sty := draw.LineStyle{Color: look.color, Width: barWidth}
-	for _, p := range s.Points {
-		if !p.drawn() || !p.hasInterval() {
-			continue
-		}
-		low, high := d.at(c, p.X, p.Low), d.at(c, p.X, p.High)
-		c.StrokeLine2(sty, low.X, low.Y, high.X, high.Y)
-		c.StrokeLine2(sty, low.X-half, low.Y, low.X+half, low.Y)
-		c.StrokeLine2(sty, high.X-half, high.Y, high.X+half, high.Y)
+// thumbnails are what the legend shows of a series.
+func (s *Series) thumbnails(look style) []plot.Thumbnailer {
+	line, dot := &plotter.Line{LineStyle: look.line}, &plotter.Scatter{GlyphStyle: look.glyph}
+	switch s.Kind {
+	case Markers:
+		return []plot.Thumbnailer{line, dot}
+	case Dots:
+		return []plot.Thumbnailer{dot}
+	default:
+		return []plot.Thumbnailer{line}
 	}
 }
 
-func (d *drawing) glyphs(c *draw.Canvas, s *Series, look style, radius vg.Length) {
-	sty := draw.GlyphStyle{Color: look.color, Radius: radius, Shape: look.glyph}
-	switch {
-	case s.Kind == Dots && len(s.Points) <= 50:
-		sty.Radius *= 1.4
-	case s.Kind == Dots:
-		sty.Color = look.translucent(0x90)
-	}
-	for _, p := range s.Points {
-		if p.drawn() {
-			c.DrawGlyphNoClip(sty, d.at(c, p.X, p.Y))
+// Empty reports whether the panel has no point to draw.
+func (p *Panel) Empty() bool {
+	x, _ := p.values()
+	return len(x) == 0
+}
+
+// values are those of the drawn points, with their intervals and the levels.
+func (p *Panel) values() (x, y []float64) {
+	for _, s := range p.Series {
+		for _, v := range s.Points {
+			if !v.drawn() {
+				continue
+			}
+			x, y = append(x, v.X), append(y, v.Y)
+			if v.hasInterval() {
+				y = append(y, v.Low, v.High)
+			}
 		}
 	}
+	if len(x) > 0 {
+		y = append(y, p.Levels...)
+	}
+	return x, y
+}
+
+// finite reports whether all values can be drawn.
+func finite(values ...float64) bool {
+	return !slices.ContainsFunc(values, func(v float64) bool { return !(math.Abs(v) <= largest) }) // also NaN
 }

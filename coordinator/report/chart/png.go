@@ -16,9 +16,9 @@ const Resolution = 300
 
 // PNG returns the chart as a PNG file that states its resolution.
 func (c *Chart) PNG() ([]byte, error) {
-	l := c.layout()
-	canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(Resolution))
-	l.draw(canvas)
+	d := c.drawing()
+	canvas := vgimg.NewWith(vgimg.UseWH(d.width, d.height), vgimg.UseDPI(Resolution))
+	d.draw(canvas)
 	var out bytes.Buffer
 	if err := png.Encode(&out, canvas.Image()); err != nil {
 		return nil, fmt.Errorf("write PNG: %w", err)
