@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
@@ -21,7 +19,6 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
@@ -190,20 +187,4 @@ func (f failing) Put(ctx context.Context, key string, data []byte) error {
 		return errTestFull
 	}
 	return f.Memory.Put(ctx, key, data)
-}
-
-// TestPictureOfTooManyPixels: a small file that states a large size takes no memory.
-func TestPictureOfTooManyPixels(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	reporttest.Must(t, png.Encode(&out, image.NewGray(image.Rect(0, 0, 1, 1))))
-	data := out.Bytes()
-	binary.BigEndian.PutUint32(data[16:], 60000) // width and height in IHDR
-	binary.BigEndian.PutUint32(data[20:], 60000)
-	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
-	store := reporttest.NewMemory()
-	store.Files[manifest.ItemKey("x", manifest.FileRestored)] = data
-	if _, err := sheet.Picture(t.Context(), store, "x", manifest.FileRestored); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
-		t.Errorf("error %v, want the limit", err)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/color"
 	"image/png"
 	"iter"
 	"math"
@@ -118,7 +117,6 @@ func TestCompareLeavesOutFailures(t *testing.T) {
 
 func TestCompareWritesPictures(t *testing.T) {
 	t.Parallel()
-	const margin, header, cell, gap, caption = 20, 64, 176, 8, 196 // of a sheet
 	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
 	stores := [2]*reporttest.Memory{reporttest.NewMemory(), reporttest.NewMemory()}
 	for i, results := range [][]manifest.Result{a, b} {
@@ -132,17 +130,16 @@ func TestCompareWritesPictures(t *testing.T) {
 	reporttest.Must(t, v.Write(t.Context(), to, stores[0], stores[1], nil, 3))
 	img, err := png.Decode(bytes.NewReader(to.Files[comparison.KeyDifferences]))
 	reporttest.Must(t, err)
-	if want := 2*margin + header + 3*(cell+gap); img.Bounds().Dy() != want {
-		t.Errorf("the picture is %d pixels high, want %d: three rows", img.Bounds().Dy(), want)
-	}
-	for row := range 3 {
-		for column := range 4 {
-			x := margin + caption + column*(cell+gap) + cell/2
-			y := margin + header + 4 + row*(cell+gap) + cell/2
-			if got := img.At(x, y); got == color.Color(color.RGBA{255, 255, 255, 255}) {
-				t.Errorf("row %d, column %d: the picture is missing", row, column)
+	pictures := 0
+	for _, store := range stores {
+		for key, n := range store.Reads {
+			if pictures += n; n != 1 || !strings.HasSuffix(key, ".png") {
+				t.Errorf("%s was read %d times", key, n)
 			}
 		}
+	}
+	if pictures != 3*4 || img.Bounds().Dy() < 3*150 {
+		t.Errorf("%d pictures were read, of four in each of three rows; the sheet is of %v", pictures, img.Bounds())
 	}
 	var stored comparison.Versus
 	if err := json.Unmarshal(to.Files[comparison.KeyComparison], &stored); err != nil || len(stored.Images) != 10 {

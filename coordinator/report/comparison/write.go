@@ -3,6 +3,7 @@ package comparison
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -101,30 +102,21 @@ func (v *Versus) Write(ctx context.Context, to, a, b result.Files, tasks operato
 		return err
 	}
 	shown := v.Images[:min(largest, sheet.MaxRows, len(v.Images))]
-	s := sheet.New(len(shown), []sheet.Column{
-		{File: manifest.FileTruth, Title: "truth"}, {File: manifest.FileMeasurement, Title: "measurement"}, {File: manifest.FileRestored, Title: "A"}, {File: manifest.FileRestored, Title: "B"},
-	})
-	s.Header("A and B: largest differences", fmt.Sprintf("%d of %d measurements", len(shown), len(v.Images)))
+	s := sheet.Sheet{Title: "A and B: largest differences", Subtitle: fmt.Sprintf("%d of %d measurements", len(shown), len(v.Images))}
 	_, unit, decimals := v.heading()
-	var lost []error
-	for i, d := range shown {
-		s.Lines(i, d.Image, []string{
-			tasks.Label(d.Task), "A - B " + table.Signed(d.Difference(), decimals) + unit, "A " + table.Decimal(d.ValueA, decimals) + "  B " + table.Decimal(d.ValueB, decimals),
+	for _, d := range shown {
+		s.Rows = append(s.Rows, sheet.Row{
+			Name: d.Image,
+			Details: []string{
+				tasks.Label(d.Task), "A − B " + table.Signed(d.Difference(), decimals) + unit,
+				"A " + table.Decimal(d.ValueA, decimals) + "  B " + table.Decimal(d.ValueB, decimals),
+			},
+			Items: [][]sheet.Picture{{
+				sheet.Of(a, d.a, manifest.FileTruth, "truth"), sheet.Of(a, d.a, manifest.FileMeasurement, "measurement"),
+				sheet.Of(a, d.a, manifest.FileRestored, "A"), sheet.Of(b, d.b, manifest.FileRestored, "B"),
+			}},
 		})
-		for c, column := range s.Columns {
-			store, e := a, d.a
-			if column.Title == "B" {
-				store, e = b, d.b
-			}
-			missing, err := s.Cell(ctx, store, i, c, e)
-			if err != nil {
-				return err
-			}
-			lost = append(lost, missing...)
-		}
 	}
-	if err := s.Store(ctx, to, KeyDifferences); err != nil {
-		return err
-	}
-	return result.Incomplete(lost)
+	_, lost, err := s.Write(ctx, to, KeyDifferences)
+	return errors.Join(err, result.Incomplete(lost))
 }

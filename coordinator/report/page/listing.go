@@ -234,6 +234,11 @@ func pictureBits(e *entry.Entry) int {
 	return bits
 }
 
+// has reports whether the item of a row, -1 for none, has a file.
+func (l *Listing) has(row int, file string) bool {
+	return row >= 0 && l.Pictures[row]&(1<<slices.Index(pageFiles[:], file)) != 0
+}
+
 // maxCopied bounds the items whose pictures a report over several outputs copies.
 const maxCopied = 1000
 

@@ -2,8 +2,10 @@ package sheet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
@@ -28,7 +30,7 @@ func sheetOf(t *testing.T, store *reporttest.Memory, results []manifest.Result) 
 			done = append(done, e)
 		}
 	}
-	lost, err := Write(t.Context(), store, File{Key: "sheets/x.png"}, done, len(results), len(done))
+	lost, err := Write(t.Context(), store, File{Label: "X", Key: "sheets/x.png"}, done, len(results), len(done))
 	reporttest.Must(t, err)
 	img, err := png.Decode(bytes.NewReader(store.Files["sheets/x.png"]))
 	reporttest.Must(t, err)
@@ -73,13 +75,13 @@ func TestSheetDrawsPicturesInTheirCells(t *testing.T) {
 	if len(lost) != 0 {
 		t.Fatal(lost)
 	}
-	top := sheetMargin + sheetHeader + 4
+	top := margin + header
 	for i, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored} {
-		x := sheetMargin + sheetCaption + i*(sheetCell+sheetGap) + sheetCell/2
-		if got := img.At(x, top+sheetCell/2); !near(got, colors[file]) {
+		x := margin + textWidth + i*(cell+gap) + cell/2
+		if got := img.At(x, top+cell/2); !near(got, colors[file]) {
 			t.Errorf("%s: centre of the cell is %v, want %v", file, got, colors[file])
 		}
-		if got := img.At(x, top+sheetCell/8); !near(got, Paper) {
+		if got := img.At(x, top+cell/8); !near(got, color.White) {
 			t.Errorf("%s: above the picture is %v, want paper", file, got)
 		}
 	}
@@ -94,8 +96,8 @@ func TestSheetWithoutTruthHasTwoColumns(t *testing.T) {
 	reporttest.Illustrate(t, store, &without, 2)
 	three, _ := sheetOf(t, store, []manifest.Result{with, without})
 	two, _ := sheetOf(t, store, []manifest.Result{without})
-	if d := three.Bounds().Dx() - two.Bounds().Dx(); d != sheetCell+sheetGap {
-		t.Errorf("a truth widens the sheet by %d pixels, want %d", d, sheetCell+sheetGap)
+	if d := three.Bounds().Dx() - two.Bounds().Dx(); d != cell+gap {
+		t.Errorf("a truth widens the sheet by %d pixels, want %d", d, cell+gap)
 	}
 }
 
@@ -106,11 +108,11 @@ func TestSheetIsBounded(t *testing.T) {
 	for i := range MaxRows + 6 {
 		r := reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("%d.png", i), i)
 		r.Artifacts = map[string]string{manifest.FileRestored: ""}
-		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = flat(t, 8, 8, Ink)
+		store.Files[manifest.ItemKey(r.Item.ID, manifest.FileRestored)] = flat(t, 8, 8, color.Black)
 		results = append(results, r)
 	}
 	img, _ := sheetOf(t, store, results)
-	want := 2*sheetMargin + sheetHeader + MaxRows*(sheetCell+sheetGap)
+	want := 2*margin + header + MaxRows*rowHeight
 	if got := img.Bounds().Dy(); got != want {
 		t.Errorf("height = %d, want %d", got, want)
 	}
@@ -123,16 +125,24 @@ func TestSheetIsBounded(t *testing.T) {
 	}
 }
 
-// A long title ends before the margin.
-func TestSheetTitleIsBounded(t *testing.T) {
+// A long title ends before the margin, and a long name breaks.
+func TestLongTextsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := New(1, []Column{{File: manifest.FileRestored, Title: "restored"}})
-	s.Header(strings.Repeat("W", 200), strings.Repeat("W", 200))
-	b := s.canvas.Bounds()
+	store := reporttest.NewMemory()
+	long := strings.Repeat("W", 200)
+	sheet := Sheet{Title: long, Subtitle: long, Rows: []Row{{Name: long, Items: [][]Picture{{{None: long}}}}}}
+	_, _, err := sheet.Write(t.Context(), store, "x")
+	reporttest.Must(t, err)
+	img, err := png.Decode(bytes.NewReader(store.Files["x"]))
+	reporttest.Must(t, err)
+	b := img.Bounds()
 	for y := range b.Dy() {
-		for x := b.Dx() - sheetMargin; x < b.Dx(); x++ {
-			if !near(s.canvas.At(x, y), Paper) {
-				t.Fatalf("the title is drawn in the margin at %d, %d", x, y)
+		for _, x := range []int{margin - 3, margin + textWidth - gap/2, b.Dx() - margin + 3} {
+			if x == margin+textWidth-gap/2 && y < margin+header {
+				continue // the title is above the pictures, too
+			}
+			if !near(img.At(x, y), color.White) {
+				t.Fatalf("a text is drawn beyond its width at %d, %d", x, y)
 			}
 		}
 	}
@@ -156,21 +166,23 @@ func TestSheetWithoutFinishedItems(t *testing.T) {
 	img, lost := sheetOf(t, reporttest.NewMemory(), []manifest.Result{
 		reporttest.Result(t, "hdr", "ddiff", "a.png", 0, reporttest.Ended(manifest.OutcomeFailed, "x")),
 	})
-	if len(lost) != 0 || img.Bounds().Dy() != 2*sheetMargin+sheetHeader {
+	if len(lost) != 0 || img.Bounds().Dy() != 2*margin+header {
 		t.Errorf("bounds %v, lost %v", img.Bounds(), lost)
 	}
 }
 
-func TestLabels(t *testing.T) {
+// TestPictureOfTooManyPixels: a small file that states a large size takes no memory.
+func TestPictureOfTooManyPixels(t *testing.T) {
 	t.Parallel()
-	if got := cutLabel("abcdefghij", 7*runeWidth); got != "abcd..." {
-		t.Errorf("cut = %q", got)
-	}
-	if got := cutLabel("abc", 3*runeWidth); got != "abc" {
-		t.Errorf("cut = %q", got)
-	}
-	got := wrapLabel("abcdefghijklmnop", 5*runeWidth, 3)
-	if len(got) != 3 || got[0] != "abcde" || got[1] != "fghij" || got[2] != "kl..." {
-		t.Errorf("wrapped = %q", got)
+	var out bytes.Buffer
+	reporttest.Must(t, png.Encode(&out, image.NewGray(image.Rect(0, 0, 1, 1))))
+	data := out.Bytes()
+	binary.BigEndian.PutUint32(data[16:], 60000) // width and height in IHDR
+	binary.BigEndian.PutUint32(data[20:], 60000)
+	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
+	store := reporttest.NewMemory()
+	store.Files[manifest.ItemKey("x", manifest.FileRestored)] = data
+	if _, err := read(t.Context(), Picture{Store: store, ID: "x", File: manifest.FileRestored}); err == nil || !strings.Contains(err.Error(), "60000x60000 pixels, the limit is") {
+		t.Errorf("error %v, want the limit", err)
 	}
 }
