@@ -39,66 +39,39 @@ type Comparison struct {
 // maxPairs bounds the comparisons of one problem: of more approaches each is compared with the first.
 const maxPairs = 45
 
-// pairing is the PSNR of each measurement that one approach was to restore, NaN where it has none: 36 bytes each.
-type pairing struct {
-	targets  [][16]byte
-	images   []uint64
-	psnr     []float64
-	byTarget []int32 // indices of targets, sorted by target
+// paired is the PSNR of a measurement that one approach was to restore, NaN where it has none.
+type paired struct {
+	target [16]byte
+	image  uint64
+	psnr   float64
 }
+
+// pairing has the measurements of one approach, 32 bytes each.
+type pairing []paired
 
 func (p *pairing) add(m *entry.Measurement) {
 	psnr := math.NaN()
 	if len(m.Runs) > 0 {
 		psnr = m.Combined.PSNR
 	}
-	p.targets = append(p.targets, [16]byte([]byte(m.Measurement)))
-	p.images = append(p.images, m.Image)
-	p.psnr = append(p.psnr, psnr)
+	*p = append(*p, paired{[16]byte([]byte(m.Measurement)), m.Image, psnr})
 }
 
-// merge adds the measurements of another pairing.
-func (p *pairing) merge(other *pairing) {
-	p.targets = append(p.targets, other.targets...)
-	p.images = append(p.images, other.images...)
-	p.psnr = append(p.psnr, other.psnr...)
-}
+func comparePaired(a, b paired) int { return bytes.Compare(a.target[:], b.target[:]) }
 
-func (p *pairing) sort() {
-	p.byTarget = make([]int32, len(p.targets))
-	for i := range p.byTarget {
-		p.byTarget[i] = int32(i)
-	}
-	slices.SortFunc(p.byTarget, func(i, j int32) int { return bytes.Compare(p.targets[i][:], p.targets[j][:]) })
-}
-
-// find returns the index of the target, or -1.
-func (p *pairing) find(target [16]byte) int32 {
-	at, ok := slices.BinarySearchFunc(p.byTarget, target, func(i int32, t [16]byte) int {
-		return bytes.Compare(p.targets[i][:], t[:])
-	})
-	if !ok {
-		return -1
-	}
-	return p.byTarget[at]
-}
-
-// addPairings gives a pairing to each cell of a task with several approaches to one problem, and reports which have one.
-func addPairings(cells []*cell) []bool {
+// addPairings gives a pairing to each cell of a task with several approaches to one problem.
+func addPairings(cells []*cell) {
 	approaches := make(map[sweep.Problem]int)
 	tasks := make(map[string]bool)
 	for _, c := range cells {
-		if approaches[c.row.Problem]++; approaches[c.row.Problem] > 1 {
-			tasks[c.row.Task] = true
-		}
+		approaches[c.row.Problem]++
+		tasks[c.row.Task] = tasks[c.row.Task] || approaches[c.row.Problem] > 1
 	}
-	out := make([]bool, len(cells))
-	for i, c := range cells {
+	for _, c := range cells {
 		if tasks[c.row.Task] {
-			out[i], c.pairing = true, &pairing{}
+			c.pairing = &pairing{}
 		}
 	}
-	return out
 }
 
 // compare compares the approaches to each problem, pair by pair.
@@ -111,7 +84,7 @@ func compare(cells []*cell, varying Varying) []Comparison {
 		}
 		if same := cells[from:to]; len(same) > 1 && cells[from].row.Cell().Resolved() {
 			for _, c := range same {
-				c.pairing.sort()
+				slices.SortFunc(*c.pairing, comparePaired)
 			}
 			for i, a := range same {
 				for _, b := range same[i+1:] {
@@ -134,18 +107,17 @@ func compareCells(a, b *cell, varying Varying) Comparison {
 		Task: a.row.Task, Problem: varying.ProblemText(&a.row), Of: a.row.Problem,
 		A: varying.ApproachText(&a.row), B: varying.ApproachText(&b.row), Suspect: a.row.Suspect() || b.row.Suspect(),
 	}
-	p, q := a.pairing, b.pairing
+	p, q := *a.pairing, *b.pairing
 	var differences []float64
 	var images []uint64
-	for i, target := range p.targets {
-		if j := q.find(target); j >= 0 {
-			differences = append(differences, p.psnr[i]-q.psnr[j])
-			images = append(images, p.images[i])
+	for _, m := range p {
+		if j, shared := slices.BinarySearchFunc(q, m, comparePaired); shared {
+			differences, images = append(differences, m.psnr-q[j].psnr), append(images, m.image)
 		}
 	}
-	if shared := len(differences); shared < len(p.targets) || shared < len(q.targets) {
+	if shared := len(differences); shared < len(p) || shared < len(q) {
 		c.Refused = fmt.Sprintf("different measurements: %d of %s, %d of %s, %d in common",
-			len(p.targets), c.A, len(q.targets), c.B, shared)
+			len(p), c.A, len(q), c.B, shared)
 		return c
 	}
 	c.Difference = statistic.ClusterMean(differences, images)

@@ -17,9 +17,7 @@ func TestComparisonsOfManyApproaches(t *testing.T) {
 			c.row.Problem = sweep.Problem{Task: "hdr", Size: "64x64"}
 			c.row.Method = strconv.Itoa(i)
 			for image := range 3 {
-				c.pairing.targets = append(c.pairing.targets, [16]byte{byte(image)})
-				c.pairing.images = append(c.pairing.images, uint64(image))
-				c.pairing.psnr = append(c.pairing.psnr, float64(20+i*image))
+				*c.pairing = append(*c.pairing, paired{[16]byte{byte(image)}, uint64(image), float64(20 + i*image)})
 			}
 			cells = append(cells, c)
 		}

@@ -145,7 +145,7 @@ func SummarizeEntries(s *entry.Sorter, tasks operator.Set, rule selection.Rule, 
 	for _, c := range cells {
 		c.moments.Group()
 	}
-	compared := addPairings(cells)
+	addPairings(cells)
 	at := 0
 	for m, err := range entry.Measurements(s.All(), rule) {
 		if err != nil {
@@ -158,7 +158,7 @@ func SummarizeEntries(s *entry.Sorter, tasks operator.Set, rule selection.Rule, 
 		if len(m.Runs) > 0 && !m.Copy {
 			c.moments.Deviate(m.Image, values(m))
 		}
-		if compared[at] && !m.Copy {
+		if c.pairing != nil && !m.Copy {
 			c.pairing.add(m)
 		}
 	}
@@ -195,7 +195,7 @@ func attribute(cells []*cell) []*cell {
 		home.row.Failed += c.row.Failed
 		home.row.Dead += c.row.Dead
 		if home.pairing != nil && c.pairing != nil {
-			home.pairing.merge(c.pairing)
+			*home.pairing = append(*home.pairing, *c.pairing...)
 		}
 	}
 	return out
