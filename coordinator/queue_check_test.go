@@ -159,6 +159,12 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 		t.Error("the coordinator replaced a healthy queue")
 	}
 	tc.background(tc.sweep)
+	tc.background(func(ctx context.Context) error { // the items are published again once
+		for ctx.Err() == nil {
+			_, _ = q.Lease(ctx, 6, 50*time.Millisecond) // until the end of the test
+		}
+		return nil
+	})
 	if s := tc.awaitPhase(c.ID, manifest.PhaseFinished); s.Status.Counts.Dead != 6 {
 		t.Errorf("%+v", s.Status.Counts)
 	}

@@ -147,7 +147,7 @@ func (a *attacked) serverSubjects(t *testing.T) []string {
 // literals replaces the wildcards of a subject by names of the cluster.
 func literals(pattern string) []string {
 	var all []string
-	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD", "DDIFF_ADVISORY"} {
+	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
 		s := strings.Replace(pattern, "*", stream, 1)
 		s = strings.ReplaceAll(s, "*", "ddiff-1")
 		for _, end := range []string{"x", "x.$KV.DDIFF_BOARD.worker.1", "x.$KV.DDIFF_BOARD.cluster", "cluster"} {
@@ -287,7 +287,7 @@ func TestAttackConsumers(t *testing.T) {
 		for i, target := range exact {
 			name := fmt.Sprintf("%s-%d", role, i)
 			createPush(t, nc, "KV_DDIFF_BOARD", name, filter, target)
-			for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "DDIFF_ADVISORY", "KV_DDIFF_BOARD"} {
+			for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
 				createPush(t, nc, stream, name+"-"+stream, "", target)
 			}
 			must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.KV_DDIFF_BOARD."+name, target, []byte(`{"batch":1}`)))

@@ -23,13 +23,6 @@ func TestDefaults(t *testing.T) {
 		s.DedupWindow != 2*time.Minute || s.Now == nil || s.Logger == nil {
 		t.Errorf("streams: %+v", s)
 	}
-	w := SweepConfig{}.withDefaults()
-	if w.Interval != 30*time.Second || w.Tracer == nil || w.Now == nil {
-		t.Errorf("sweep: %+v", w)
-	}
-	if w := (SweepConfig{Interval: time.Second}).withDefaults(); w.Interval != time.Second {
-		t.Errorf("a sweep every second has the interval %v", w.Interval)
-	}
 }
 
 // TestStreams: every stream refuses messages at its limit instead of discarding old ones, and only the named limits exist.
@@ -49,7 +42,7 @@ func TestStreams(t *testing.T) {
 		age                   time.Duration
 	}{
 		workStream: {1 << 30, -1, -1, 0}, deadStream: {-1, 5, -1, retention}, resultStream: {-1, -1, -1, retention},
-		advisoryStream: {-1, -1, -1, 0}, boardStream: {-1, -1, 1, 0},
+		boardStream: {-1, -1, 1, 0},
 	} {
 		s := streams[name]
 		if s.MaxBytes != want.bytes || s.MaxMsgs != want.messages || s.MaxMsgsPerSubject != want.each || s.MaxAge != want.age {

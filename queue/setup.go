@@ -103,8 +103,6 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: retention, Duplicates: c.DedupWindow,
 		MaxMsgs: c.MaxResults,
 	}, {
-		Name: advisoryStream, Subjects: []string{advisorySubject + ".>"}, Retention: jetstream.WorkQueuePolicy, Duplicates: dedupWindow,
-	}, {
 		// A key-value bucket as the NATS tools define it, but read at the leader only, so that
 		// readers see every completed write, and without roll-ups: any writer of a record could remove all others with one.
 		// The server announces each change to those who watch.

@@ -30,7 +30,7 @@ func TestSetup(t *testing.T) {
 		cfg              queue.SetupConfig
 		created, changed int
 	}{
-		{queue.SetupConfig{}, 5, 0},
+		{queue.SetupConfig{}, 4, 0},
 		{queue.SetupConfig{}, 0, 0},
 		{queue.SetupConfig{MaxResults: 7, MaxDead: -1, MaxBytes: 1 << 20}, 0, 3},
 		{queue.SetupConfig{MaxResults: 7, MaxDead: -1, MaxBytes: 1 << 20}, 0, 0},
@@ -40,11 +40,11 @@ func TestSetup(t *testing.T) {
 		}
 	}
 	// Open leaves existing streams unchanged and creates deleted ones.
-	must(t, js.DeleteStream(t.Context(), "DDIFF_ADVISORY"))
+	must(t, js.DeleteStream(t.Context(), "DDIFF_RESULT"))
 	open(t, server, queue.Config{})
 	for name, want := range map[string]jetstream.StreamConfig{
-		"DDIFF_WORK": {MaxBytes: 1 << 20, MaxMsgs: -1}, "DDIFF_RESULT": {MaxBytes: -1, MaxMsgs: 7}, "DDIFF_DEAD": {MaxBytes: -1, MaxMsgs: -1},
-		"DDIFF_ADVISORY": {MaxBytes: -1, MaxMsgs: -1}, "KV_DDIFF_BOARD": {MaxBytes: -1, MaxMsgs: -1},
+		"DDIFF_WORK": {MaxBytes: 1 << 20, MaxMsgs: -1}, "DDIFF_RESULT": {MaxBytes: -1, MaxMsgs: 10_000_000}, "DDIFF_DEAD": {MaxBytes: -1, MaxMsgs: -1},
+		"KV_DDIFF_BOARD": {MaxBytes: -1, MaxMsgs: -1},
 	} {
 		stream, err := js.Stream(t.Context(), name)
 		must(t, err)

@@ -10,18 +10,16 @@ import (
 
 // The streams and the first tokens of their subjects.
 const (
-	workStream     = "DDIFF_WORK"
-	deadStream     = "DDIFF_DEAD"
-	resultStream   = "DDIFF_RESULT"
-	advisoryStream = "DDIFF_ADVISORY"
-	boardBucket    = "DDIFF_BOARD"
-	boardStream    = "KV_" + boardBucket
+	workStream   = "DDIFF_WORK"
+	deadStream   = "DDIFF_DEAD"
+	resultStream = "DDIFF_RESULT"
+	boardBucket  = "DDIFF_BOARD"
+	boardStream  = "KV_" + boardBucket
 
-	workSubject     = "ddiff.work"
-	deadSubject     = "ddiff.dead"
-	resultSubject   = "ddiff.result"
-	advisorySubject = "$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES." + workStream
-	boardSubject    = "$KV." + boardBucket
+	workSubject   = "ddiff.work"
+	deadSubject   = "ddiff.dead"
+	resultSubject = "ddiff.result"
+	boardSubject  = "$KV." + boardBucket
 	// noticeSubject is the first part of the subjects on which the server announces changes of the board; the key follows.
 	noticeSubject = "ddiff.board"
 )

@@ -75,7 +75,7 @@ func TestScan(t *testing.T) {
 	l, err := newLink(nc, slog.New(slog.DiscardHandler), defaultTimeout)
 	must(t, err)
 	outcome := func(string, DeadLetter) ([]byte, error) { return []byte("dead"), nil }
-	s := &sweeper{link: l, cfg: SweepConfig{Outcome: outcome}.withDefaults()}
+	s := &sweeper{link: l, cfg: SweepConfig{Outcome: outcome}}
 	for scan, left := range []uint64{items, items, items, items, 0, 0} {
 		if scan == 3 {
 			exhaust()
