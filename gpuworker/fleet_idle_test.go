@@ -26,7 +26,6 @@ func (c *cluster) requests() (f *fleet.Fleet, sent func() int) {
 	c.t.Helper()
 	nc := c.connect()
 	f = c.fleet(func(cfg *fleet.Config) {
-		cfg.Hints = queue.NewHints(nc)
 		cfg.Attach = func(ctx context.Context, campaign string) (*queue.Queue, error) {
 			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign})
 		}
@@ -51,7 +50,7 @@ func leaseFrom(t *testing.T, f *fleet.Fleet, campaign string) int {
 	return 0
 }
 
-// settleDown calls Next until the fleet has found n campaigns empty, for longer than hintAfter.
+// settleDown calls Next until the fleet has found n campaigns empty.
 func settleDown(t *testing.T, f *fleet.Fleet, sent func() int, n int) {
 	t.Helper()
 	begin := time.Now()

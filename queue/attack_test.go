@@ -109,7 +109,7 @@ var ownSubjects = map[string][]string{
 var targets = []string{
 	"$KV.DDIFF_BOARD.campaign.1", "$KV.DDIFF_BOARD.status.1", "$KV.DDIFF_BOARD.worker.1", "$KV.DDIFF_BOARD.cluster",
 	"$KV.DDIFF_BOARD.leader.coordinator", "$KV.DDIFF_BOARD.coordinator.a", "$KV.DDIFF_BOARD.start.1", "$KV.DDIFF_BOARD.campaign._request-1",
-	"$KV.DDIFF_BOARD.new", "ddiff.hint.1",
+	"$KV.DDIFF_BOARD.new",
 	"ddiff.work.1.c", "ddiff.result.1", "ddiff.dead.1",
 	"$JS.API.STREAM.PURGE.DDIFF_RESULT", "$JS.API.STREAM.DELETE.DDIFF_DEAD", "$JS.API.CONSUMER.DELETE.DDIFF_WORK.ddiff-1",
 }
@@ -382,7 +382,7 @@ func TestAttackMessageIDs(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	nc := connect(t, a.server, "worker")
-	for _, subject := range []string{"_INBOX_worker.>", "ddiff.board.>", "ddiff.hint.*"} {
+	for _, subject := range []string{"_INBOX_worker.>", "ddiff.board.>"} {
 		_, err := nc.QueueSubscribeSync(subject, "thieves")
 		must(t, err)
 	}
@@ -425,8 +425,8 @@ func TestAttackSubscriptions(t *testing.T) {
 	a := newAttacked(t)
 	other := map[string][]string{
 		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
-		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.hint.*", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
-		"coordinator": {"_INBOX_worker.>", "_INBOX_command.>", "ddiff.hint.*"},
+		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
+		"coordinator": {"_INBOX_worker.>", "_INBOX_command.>"},
 	}
 	for role, subjects := range other {
 		for _, subject := range append(subjects, ">", "_INBOX.>", "$KV.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.ADVISORY.>", "$JS.EVENT.METRIC.>", "$SYS.>", "$SRV.>") {

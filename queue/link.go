@@ -94,7 +94,7 @@ func (l *link) attempt(ctx context.Context, stream string, act func(ctx context.
 // before. The server reports it asynchronously and does not answer the request.
 func (l *link) denied(before error) error {
 	now := l.nc.LastError()
-	if now == before || !errors.Is(now, nats.ErrPermissionViolation) || hintDenied(now) { //nolint:errorlint // the same value is the old error
+	if now == before || !errors.Is(now, nats.ErrPermissionViolation) { //nolint:errorlint // the same value is the old error
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrAccess, now)

@@ -68,10 +68,6 @@ func TestRolesAllowCampaign(t *testing.T) {
 		must(t, err)
 	}
 
-	// Workers exchange hints.
-	other := connect(t, s, "worker")
-	must(t, hint(t, other, queue.NewHints(worker)))
-
 	// Every role reads.
 	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {
 		t.Fatalf("results %v", got)

@@ -63,26 +63,6 @@ func serveRoles(t *testing.T) *server.Server {
 	return serve(t, roleOptions(t))
 }
 
-// serveEdited starts a server with the documented accounts in which the first text of each pair is replaced by the second.
-func serveEdited(t *testing.T, pairs ...string) *server.Server {
-	t.Helper()
-	documented, err := os.ReadFile("../docs/security/nats-accounts.conf")
-	must(t, err)
-	accounts := string(documented)
-	for i := 0; i < len(pairs); i += 2 {
-		if !strings.Contains(accounts, pairs[i]) {
-			t.Fatalf("the accounts lack %s", pairs[i])
-		}
-		accounts = strings.ReplaceAll(accounts, pairs[i], pairs[i+1])
-	}
-	conf := filepath.Join(t.TempDir(), "nats.conf")
-	must(t, os.WriteFile(conf, []byte(accounts), 0o600))
-	o, err := server.ProcessConfigFile(conf)
-	must(t, err)
-	o.JetStream, o.StoreDir = true, t.TempDir()
-	return serve(t, o)
-}
-
 // roleOptions returns the options of a server with the documented accounts.
 func roleOptions(t *testing.T) *server.Options {
 	t.Helper()

@@ -152,64 +152,6 @@ func TestCountOfWorkers(t *testing.T) {
 	})
 }
 
-// hintList is a source of hints that ends with an error after some hints, and then at once.
-type hintList struct {
-	published
-	hints   []string
-	watches []time.Time
-}
-
-func (h *hintList) Watch(context.Context) iter.Seq2[string, error] {
-	h.watches = append(h.watches, time.Now())
-	return func(yield func(string, error) bool) {
-		if len(h.watches) > 1 {
-			return
-		}
-		for _, id := range h.hints {
-			if !yield(id, nil) {
-				return
-			}
-		}
-		if yield("", errors.New("no responders")) {
-			panic("a watch continues after its error")
-		}
-	}
-}
-
-// A hint wakes its campaign if it is empty. The hints are watched again after an error or an end.
-func TestHintsWakeEmptyCampaigns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		hints := &hintList{hints: []string{"unknown", "empty", "working"}}
-		f, now, log := fleetOf(t, func(c *Config) { c.Hints = hints })
-		empty, working, other := f.add(t, "empty"), f.add(t, "working"), f.add(t, "other")
-		for _, c := range []*campaign{empty, other} {
-			f.recordEmpty(c, f.snapshotOf(c))
-		}
-		woken, before := empty.empty.wakes, working.empty.wakes
-		ctx, cancel := context.WithTimeout(t.Context(), 3*errorPause-1)
-		defer cancel()
-		if err := f.watchHints(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the end is %v", err)
-		}
-		if !empty.empty.since.IsZero() || empty.empty.wakes != woken+1 {
-			t.Errorf("the empty campaign is %+v", empty.empty)
-		}
-		if working.empty.wakes != before {
-			t.Error("a campaign with work was woken")
-		}
-		if !other.empty.since.Equal(now.now) {
-			t.Error("a hint woke another campaign")
-		}
-		if len(hints.watches) != 3 || hints.watches[1].Sub(hints.watches[0]) != errorPause || hints.watches[2].Sub(hints.watches[1]) != errorPause {
-			t.Errorf("watches at %v", hints.watches)
-		}
-		if n := strings.Count(log.String(), "could not watch hints, will retry"); n != 1 {
-			t.Errorf("%d log lines: %s", n, log)
-		}
-	})
-}
-
 // A campaign whose queue is not ready is passed over; an error that ends the worker ends the request.
 func TestNextPassesOverCampaignsThatAreNotReady(t *testing.T) {
 	t.Parallel()

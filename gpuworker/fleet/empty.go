@@ -17,12 +17,11 @@ import (
 )
 
 // A Fleet remembers which campaigns had no work, and does not request leases of them at every call: the cost of a lease
-// must not grow with the number of open campaigns. An empty campaign gets work again in four ways:
+// must not grow with the number of open campaigns. An empty campaign gets work again in three ways:
 //
 //   - The coordinator publishes items: it then changes the campaign's record, which ends the memory at once.
 //   - A worker retries an item with a delay, releases an item, or its lease expires. A check of the campaign finds the
 //     item. The pause between two checks is the time since the campaign was found empty, from firstCheck to lastCheck.
-//   - Another worker finds several items in a campaign that it took for empty, and publishes a hint.
 //   - An idle worker waits in one empty campaign after the other, the one with the earliest check first.
 //
 // All workers together make about clusterChecks checks and clusterWaits lease requests with a wait per second, however
@@ -40,16 +39,13 @@ const (
 	// shortestWait and longestWait limit one lease request with a wait. The wait cannot be interrupted.
 	shortestWait = 100 * time.Millisecond
 	longestWait  = time.Second
-	// hintAfter is the time without work after which a campaign is worth a hint.
-	hintAfter = time.Second
 )
 
 // emptiness is the memory of one campaign.
 type emptiness struct {
 	since time.Time // when the campaign was found empty; zero: it may have work
 	check time.Time // next check
-	wakes int       // number of changes and hints
-	finds int       // number of leases in a row after the campaign had been empty for hintAfter
+	wakes int       // number of changes
 }
 
 // wake ends the memory that a campaign is empty.
@@ -65,7 +61,7 @@ func (f *Fleet) recordEmpty(c *campaign, s snapshot) {
 	now := f.cfg.Now()
 	f.rotation(s.Priority).idle(s.ID)
 	e := &c.empty
-	if e.finds = 0; e.wakes != s.wakes {
+	if e.wakes != s.wakes {
 		return
 	}
 	if e.since.IsZero() {
@@ -98,26 +94,11 @@ func (f *Fleet) waitSlice() time.Duration {
 	return min(max(time.Duration(f.workers)*time.Second/clusterWaits, shortestWait), longestWait)
 }
 
-// recordWork records that a campaign had work. The second lease in a row from a campaign that had been empty is
-// announced to the other workers: there may be more items.
+// recordWork records that a campaign had work.
 func (f *Fleet) recordWork(c *campaign) {
 	f.mu.Lock()
-	e, now := &c.empty, f.cfg.Now()
-	switch {
-	case e.finds > 0:
-		e.finds++
-	case !e.since.IsZero() && now.Sub(e.since) >= hintAfter:
-		e.finds = 1
-	}
-	e.since, e.check = time.Time{}, time.Time{}
-	announce, id := e.finds == 2, c.record.ID
-	f.mu.Unlock()
-	if !announce || f.cfg.Hints == nil {
-		return
-	}
-	if err := f.cfg.Hints.Publish(id); err != nil {
-		f.cfg.Logger.Debug("could not announce work", "campaign", id, "reason", err)
-	}
+	defer f.mu.Unlock()
+	c.empty.since, c.empty.check = time.Time{}, time.Time{}
 }
 
 // due returns the empty campaigns among all whose check is due, as many as this Fleet may check now.
@@ -157,25 +138,6 @@ func (f *Fleet) nextWait(all []*campaign) *campaign {
 		next.empty.check = now.Add(lastCheck)
 	}
 	return next
-}
-
-// watchHints wakes the campaigns of hints until ctx ends.
-func (f *Fleet) watchHints(ctx context.Context) error {
-	for ctx.Err() == nil {
-		for id, err := range f.cfg.Hints.Watch(ctx) {
-			if err != nil {
-				f.cfg.Logger.Warn("could not watch hints, will retry", "reason", err)
-				break
-			}
-			f.mu.Lock()
-			if c := f.campaigns[manifest.KeyCampaignPrefix+id]; c != nil && !c.empty.since.IsZero() {
-				c.empty.wake()
-			}
-			f.mu.Unlock()
-		}
-		_ = retry.Sleep(ctx, errorPause) // the loop checks ctx
-	}
-	return ctx.Err()
 }
 
 const (

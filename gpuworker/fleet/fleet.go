@@ -65,18 +65,10 @@ type board interface {
 	Watch(ctx context.Context, prefix string) iter.Seq2[queue.Change, error]
 }
 
-// hints announces work to the other workers of the cluster.
-type hints interface {
-	Publish(campaign string) error
-	Watch(ctx context.Context) iter.Seq2[string, error]
-}
-
 // Config describes a Fleet. Fields without a stated default are required.
 type Config struct {
 	// Board holds the records of campaigns.
 	Board board
-	// Hints announces work of campaigns that had none. Default: nil, workers find such work by their checks only.
-	Hints hints
 	// Attach opens the queue of a campaign.
 	Attach func(ctx context.Context, campaign string) (*queue.Queue, error)
 	// Store is the store of the cluster.
@@ -189,9 +181,6 @@ func (f *Fleet) Stop() { f.service.Stop() }
 func (f *Fleet) run(ctx context.Context, ready func()) error {
 	ready()
 	defer lifecycle.Go(ctx, f.countWorkers).Stop()
-	if f.cfg.Hints != nil {
-		defer lifecycle.Go(ctx, f.watchHints).Stop()
-	}
 	for ctx.Err() == nil {
 		if err := f.watch(ctx); err != nil && ctx.Err() == nil {
 			f.cfg.Logger.Warn("could not watch the campaigns, will retry", "reason", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -29,21 +28,6 @@ var must = workertest.Must
 type clock struct{ now time.Time }
 
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
-
-// published records the hints of a fleet.
-type published struct {
-	campaigns []string
-	err       error
-}
-
-func (p *published) Publish(campaign string) error {
-	p.campaigns = append(p.campaigns, campaign)
-	return p.err
-}
-
-func (*published) Watch(context.Context) iter.Seq2[string, error] {
-	return func(func(string, error) bool) {}
-}
 
 // fleetOf returns a fleet that does not watch its board, and its clock and log.
 func fleetOf(t *testing.T, change ...func(*Config)) (*Fleet, *clock, *strings.Builder) {
@@ -159,9 +143,8 @@ func TestWakeDuringRequest(t *testing.T) {
 	c := f.add(t, "a")
 	before := f.snapshotOf(c)
 	c.empty.wake()
-	c.empty.finds = 1
 	f.recordEmpty(c, before)
-	if !c.empty.since.IsZero() || !c.empty.check.IsZero() || c.empty.finds != 0 || c.empty.wakes != before.wakes+1 {
+	if !c.empty.since.IsZero() || !c.empty.check.IsZero() || c.empty.wakes != before.wakes+1 {
 		t.Errorf("%+v", c.empty)
 	}
 	f.recordEmpty(c, f.snapshotOf(c))
@@ -198,46 +181,6 @@ func TestRatesFollowWorkers(t *testing.T) {
 		if f.workers = workers; f.longestPause() != want {
 			t.Errorf("%d workers check 5 empty campaigns after %v, want %v", workers, f.longestPause(), want)
 		}
-	}
-}
-
-// The second lease in a row from a campaign that was empty for a second is announced, once.
-func TestWorkIsAnnounced(t *testing.T) {
-	t.Parallel()
-	hints, log := &published{}, &strings.Builder{}
-	f, now, _ := fleetOf(t, func(c *Config) {
-		c.Hints, c.Logger = hints, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	})
-	c := f.add(t, "a")
-	for _, tt := range []struct {
-		empty  time.Duration
-		leases int
-		want   int
-	}{{hintAfter - 1, 5, 0}, {hintAfter, 1, 0}, {hintAfter, 2, 1}, {time.Hour, 9, 1}} {
-		hints.campaigns = nil
-		f.recordEmpty(c, f.snapshotOf(c))
-		now.pass(tt.empty)
-		for range tt.leases {
-			f.recordWork(c)
-		}
-		if len(hints.campaigns) != tt.want || tt.want > 0 && hints.campaigns[0] != "a" {
-			t.Errorf("%d leases after %v announce %v", tt.leases, tt.empty, hints.campaigns)
-		}
-		if !c.empty.since.IsZero() || !c.empty.check.IsZero() {
-			t.Errorf("%+v after a lease", c.empty)
-		}
-	}
-	if strings.Contains(log.String(), "could not announce") {
-		t.Errorf("published hints are logged as failures: %s", log)
-	}
-	// A hint that cannot be published is a line of the log.
-	hints.err = errors.New("no route")
-	f.recordEmpty(c, f.snapshotOf(c))
-	now.pass(time.Hour)
-	f.recordWork(c)
-	f.recordWork(c)
-	if !strings.Contains(log.String(), "could not announce work") || !strings.Contains(log.String(), "no route") {
-		t.Errorf("log %s", log)
 	}
 }
 

@@ -122,7 +122,6 @@ func (p *workerProcess) open(ctx context.Context) error {
 
 	cfg := fleet.Config{
 		Board: p.board, Store: store, Sources: from, Pool: p.o.pool, Batch: batch, Logger: p.log,
-		Hints: queue.NewHints(nc),
 		Attach: func(ctx context.Context, campaign string) (*queue.Queue, error) {
 			return queue.Attach(ctx, nc, queue.Config{Campaign: campaign, Logger: p.log, Tracer: p.tel.Tracer("queue")})
 		},
