@@ -24,7 +24,7 @@ var id, must = boardtest.ID, boardtest.Must
 func queueOf(nc *queue.Conn) openQueue {
 	return func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, queue.Config{
-			Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: attempts, RetryBase: time.Millisecond, RetryMax: time.Millisecond,
+			Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: attempts,
 		})
 	}
 }

@@ -108,7 +108,7 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 
 // queueConfig configures the queue of a campaign.
 func queueConfig(campaign string, attempts int) queue.Config {
-	return queue.Config{Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: attempts, RetryBase: 10 * time.Millisecond, RetryMax: 20 * time.Millisecond}
+	return queue.Config{Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: attempts}
 }
 
 // image adds an image with distinct bytes to the dataset.

@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Config describes a campaign's queue. Open stores AckWait, MaxAttempts and the retry delays on the server; Attach
-// ignores its own values and adopts the stored ones.
+// Config describes a campaign's queue. Open stores AckWait and MaxAttempts on the server; Attach ignores its own values
+// and adopts the stored ones.
 type Config struct {
 	// Campaign is the campaign's name, 1 to MaxNameBytes bytes. Campaigns are isolated from each other.
 	Campaign string
@@ -22,9 +22,6 @@ type Config struct {
 	// Replicas is the number of servers that store each message of a stream that Open creates, 1 to 5; Setup changes it
 	// for existing streams. Default 1.
 	Replicas int
-	// RetryBase and RetryMax are the longest delays after the first attempt and after any attempt, see
-	// Lease.RetryDelay. Defaults 1 s and 60 s.
-	RetryBase, RetryMax time.Duration
 	// Timeout limits the retries of a call while the server does not answer; the call then returns ErrUnavailable.
 	// Default 30 s.
 	Timeout time.Duration
@@ -42,8 +39,6 @@ func (c Config) WithDefaults() Config {
 	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
 	c.Replicas = cmp.Or(c.Replicas, 1)
-	c.RetryBase = cmp.Or(c.RetryBase, time.Second)
-	c.RetryMax = cmp.Or(c.RetryMax, max(time.Minute, c.RetryBase))
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -67,10 +62,6 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: MaxAttempts is %d, at least 1 is needed", ErrConfig, c.MaxAttempts)
 	case c.Replicas < 1 || c.Replicas > 5:
 		return fmt.Errorf("%w: Replicas is %d, 1 to 5 are allowed", ErrConfig, c.Replicas)
-	case c.RetryBase < 0:
-		return fmt.Errorf("%w: RetryBase is %v, it must not be negative", ErrConfig, c.RetryBase)
-	case c.RetryMax < c.RetryBase:
-		return fmt.Errorf("%w: RetryMax is %v, less than RetryBase (%v)", ErrConfig, c.RetryMax, c.RetryBase)
 	case c.Timeout < 0:
 		return fmt.Errorf("%w: Timeout is %v, it must not be negative", ErrConfig, c.Timeout)
 	}

@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Keys of the consumer's metadata: the epoch of its creation, and the settings that the server itself does not use.
-const (
-	metadataEpoch     = "ddiff-epoch"
-	metadataRetryBase = "ddiff-retry-base"
-	metadataRetryMax  = "ddiff-retry-max"
-)
+// metadataEpoch is the key of the consumer's metadata with the epoch of its creation.
+const metadataEpoch = "ddiff-epoch"
 
 // openConsumer applies this queue's settings to the campaign's consumer, or creates the consumer in a new epoch.
 func (q *Queue) openConsumer(ctx context.Context) error {
@@ -95,11 +90,6 @@ func (q *Queue) findConsumer(ctx context.Context) error {
 	}
 	cfg := q.consumer.CachedInfo().Config
 	q.cfg.AckWait, q.cfg.MaxAttempts = cfg.AckWait, cfg.MaxDeliver-spareDeliveries
-	for key, to := range map[string]*time.Duration{metadataRetryBase: &q.cfg.RetryBase, metadataRetryMax: &q.cfg.RetryMax} {
-		if d, err := time.ParseDuration(cfg.Metadata[key]); err == nil {
-			*to = d
-		}
-	}
 	return nil
 }
 
@@ -113,11 +103,7 @@ func (q *Queue) consumerConfig(epoch int64) jetstream.ConsumerConfig {
 		MaxDeliver:    q.cfg.MaxAttempts + spareDeliveries,
 		MaxAckPending: maxAckPending,
 		MaxWaiting:    maxWaiting,
-		Metadata: map[string]string{
-			metadataEpoch:     formatEpoch(epoch),
-			metadataRetryBase: q.cfg.RetryBase.String(),
-			metadataRetryMax:  q.cfg.RetryMax.String(),
-		},
+		Metadata:      map[string]string{metadataEpoch: formatEpoch(epoch)},
 	}
 }
 

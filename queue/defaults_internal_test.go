@@ -11,12 +11,9 @@ import (
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := Config{}.WithDefaults()
-	if c.AckWait != 30*time.Second || c.MaxAttempts != 3 || c.Replicas != 1 || c.RetryBase != time.Second || c.RetryMax != time.Minute ||
+	if c.AckWait != 30*time.Second || c.MaxAttempts != 3 || c.Replicas != 1 ||
 		c.Timeout != 30*time.Second || c.Now == nil || c.Logger == nil || c.Tracer == nil {
 		t.Errorf("queue: %+v", c)
-	}
-	if c := (Config{RetryBase: time.Hour}).WithDefaults(); c.RetryMax != time.Hour {
-		t.Errorf("a first delay of an hour with a longest of %v", c.RetryMax)
 	}
 	s := SetupConfig{}.WithDefaults()
 	if s.Replicas != 1 || s.MaxResults != 10_000_000 || s.MaxDead != 1_000_000 ||
@@ -29,7 +26,7 @@ func TestDefaults(t *testing.T) {
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	streams := map[string]jetstream.StreamConfig{}
-	c := SetupConfig{Replicas: 3, MaxBytes: 1 << 30, MaxResults: -1, MaxDead: 5}.WithDefaults()
+	c := SetupConfig{Replicas: 3, MaxResults: -1, MaxDead: 5}.WithDefaults()
 	for _, s := range c.streams() {
 		streams[s.Name] = s
 		if s.Discard != jetstream.DiscardNew || s.Storage != jetstream.FileStorage || s.Replicas != 3 || s.MaxConsumers != 1<<20 || s.MaxMsgSize != -1 ||
@@ -41,7 +38,7 @@ func TestStreams(t *testing.T) {
 		bytes, messages, each int64
 		age                   time.Duration
 	}{
-		workStream: {1 << 30, -1, -1, 0}, deadStream: {-1, 5, -1, retention}, resultStream: {-1, -1, -1, retention},
+		workStream: {-1, -1, -1, 0}, deadStream: {-1, 5, -1, retention}, resultStream: {-1, -1, -1, retention},
 		boardStream: {-1, -1, 1, 0},
 	} {
 		s := streams[name]

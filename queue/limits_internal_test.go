@@ -53,13 +53,8 @@ func TestConfigLimits(t *testing.T) {
 		"five servers":     {func(c *Config) { c.Replicas = 5 }, ""},
 		"six servers":      {func(c *Config) { c.Replicas = 6 }, "Replicas"},
 		"negative servers": {func(c *Config) { c.Replicas = -1 }, "Replicas"},
-		"equal delays":     {func(c *Config) { c.RetryBase, c.RetryMax = 2, 2 }, ""},
-		"shorter maximum":  {func(c *Config) { c.RetryBase, c.RetryMax = 2, 1 }, "RetryMax"},
-		"negative base":    {func(c *Config) { c.RetryBase = -1 }, "RetryBase"},
 		"negative timeout": {func(c *Config) { c.Timeout = -1 }, "Timeout"},
 		"short timeout":    {func(c *Config) { c.Timeout = 1 }, ""},
-		"long base":        {func(c *Config) { c.RetryBase = time.Hour }, ""},
-		"short maximum":    {func(c *Config) { c.RetryMax = time.Millisecond }, "RetryMax"},
 		"no campaign":      {func(c *Config) { c.Campaign = "" }, "Campaign"},
 		"long campaign":    {func(c *Config) { c.Campaign = strings.Repeat("c", MaxNameBytes+1) }, "Campaign"},
 	} {

@@ -50,8 +50,14 @@ func TestReleaseWithoutSpaceCountsTheAttempt(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	nc := join(t, server)
-	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxBytes: 1500}))
 	q := open(t, server, queue.Config{})
+	js := streamsOf(t, nc)
+	stream, err := js.Stream(t.Context(), "DDIFF_WORK")
+	must(t, err)
+	limited := stream.CachedInfo().Config
+	limited.MaxBytes = 1500
+	_, err = js.UpdateStream(t.Context(), limited)
+	must(t, err)
 	must(t, publish(t.Context(), q, "c", "1", make([]byte, 1000)))
 	mustBe(t, publish(t.Context(), q, "c", "2", make([]byte, 1000)), queue.ErrFull)
 	must(t, lease(t, q).Release(t.Context()))

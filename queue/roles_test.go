@@ -122,7 +122,7 @@ func TestRolesDenyOtherRequests(t *testing.T) {
 		{"worker", "purge the results", request("STREAM.PURGE.DDIFF_RESULT")},
 		{"worker", "change a campaign", write("campaign.1")},
 		{"worker", "set up", func(ctx context.Context, nc *nats.Conn) error {
-			return queue.Setup(ctx, nc, queue.SetupConfig{MaxBytes: 1})
+			return queue.Setup(ctx, nc, queue.SetupConfig{MaxResults: 1})
 		}},
 		{"worker", "lead", func(ctx context.Context, nc *nats.Conn) error {
 			e, err := queue.NewElection(ctx, nc, queue.ElectionConfig{TTL: time.Second})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -35,8 +34,6 @@ const (
 type SetupConfig struct {
 	// Replicas is the number of servers that store each message: 1, 3 or 5. Default 1.
 	Replicas int
-	// MaxBytes limits the size of waiting work; a publish above it returns ErrFull. Default: only the server's limit.
-	MaxBytes int64
 	// MaxResults and MaxDead limit the numbers of results and dead letters of all campaigns. At the limit nothing is
 	// discarded: a publisher waits for a while and then returns ErrFull, and the item stays in the queue. Below 0: no
 	// limit but the server's. Default: 10 million results, some 4 GiB, and 1 million dead letters.
@@ -76,8 +73,6 @@ func (c SetupConfig) Validate() error {
 	switch {
 	case c.Replicas < 1 || c.Replicas > 5:
 		return fmt.Errorf("%w: Replicas is %d, 1 to 5 are allowed", ErrConfig, c.Replicas)
-	case c.MaxBytes < 0:
-		return fmt.Errorf("%w: MaxBytes is %d, it must not be negative", ErrConfig, c.MaxBytes)
 	case c.UnsyncedWork && c.Replicas > 1:
 		return fmt.Errorf("%w: UnsyncedWork needs Replicas 1, not %d", ErrConfig, c.Replicas)
 	case c.DedupWindow < 100*time.Millisecond:
@@ -87,15 +82,9 @@ func (c SetupConfig) Validate() error {
 }
 
 func (c SetupConfig) streams() []jetstream.StreamConfig {
-	unlimited := func(n int64) int64 {
-		if n <= 0 {
-			return -1
-		}
-		return n
-	}
 	streams := []jetstream.StreamConfig{{
 		Name: workStream, Subjects: []string{workSubject + ".>"}, Retention: jetstream.WorkQueuePolicy,
-		MaxBytes: unlimited(c.MaxBytes), Duplicates: c.DedupWindow,
+		Duplicates: c.DedupWindow,
 	}, {
 		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: retention, Duplicates: deadDedupWindow,
 		MaxMsgs: c.MaxDead,
@@ -117,7 +106,10 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		s := &streams[i]
 		s.Storage, s.Replicas = jetstream.FileStorage, c.Replicas
 		s.Discard = jetstream.DiscardNew // refuse new messages instead of dropping old ones
-		s.MaxConsumers, s.MaxMsgs, s.MaxBytes, s.MaxMsgSize = maxConsumers, unlimited(s.MaxMsgs), unlimited(s.MaxBytes), -1
+		s.MaxConsumers, s.MaxBytes, s.MaxMsgSize = maxConsumers, -1, -1
+		if s.MaxMsgs <= 0 {
+			s.MaxMsgs = -1
+		}
 		if s.MaxMsgsPerSubject == 0 {
 			s.MaxMsgsPerSubject = -1
 		}
@@ -173,10 +165,6 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 			return nil
 		}
 		_, err = l.js.UpdateStream(ctx, next)
-		if err != nil && strings.Contains(err.Error(), "MaxConsumers") { // old servers do not change it
-			next.MaxConsumers = old.MaxConsumers
-			_, err = l.js.UpdateStream(ctx, next)
-		}
 		if err == nil {
 			l.logger.Info("changed stream", "stream", want.Name, "replicas", want.Replicas)
 		}
@@ -189,8 +177,7 @@ func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now
 func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates
-	next.MaxConsumers, next.MaxBytes, next.MaxAge, next.MaxMsgsPerSubject = want.MaxConsumers, want.MaxBytes, want.MaxAge, want.MaxMsgsPerSubject
-	next.MaxMsgs, next.RePublish = want.MaxMsgs, want.RePublish
+	next.MaxAge, next.MaxMsgsPerSubject, next.MaxMsgs, next.RePublish = want.MaxAge, want.MaxMsgsPerSubject, want.MaxMsgs, want.RePublish
 	next.AllowRollup, next.AllowMsgTTL, next.AllowDirect = want.AllowRollup, want.AllowMsgTTL, want.AllowDirect
 	return next
 }

@@ -87,10 +87,10 @@ func wantExists(t *testing.T, q *queue.Queue, want bool) {
 func TestDeletedWorkStreamIsRestored(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	q := open(t, server, queue.Config{MaxAttempts: 5, AckWait: 20 * time.Second, RetryMax: 7 * time.Second})
+	q := open(t, server, queue.Config{MaxAttempts: 5, AckWait: 20 * time.Second})
 	nc := join(t, server)
 	worker := attach(t, nc, queue.Config{Campaign: "camp"})
-	if c := worker.Config(); c.MaxAttempts != 5 || c.AckWait != 20*time.Second || c.RetryMax != 7*time.Second || c.RetryBase != time.Second {
+	if c := worker.Config(); c.MaxAttempts != 5 || c.AckWait != 20*time.Second {
 		t.Fatalf("the worker's settings are %+v", c)
 	}
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}}))

@@ -35,7 +35,7 @@ func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, 
 	_, nc, kv := boardtest.Start(t)
 	open := func(ctx context.Context, campaign string) (*queue.Queue, error) {
 		return queue.Open(ctx, nc, queue.Config{
-			Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: 1, RetryBase: time.Millisecond, RetryMax: time.Millisecond,
+			Campaign: campaign, AckWait: 2 * time.Second, MaxAttempts: 1,
 		})
 	}
 	spec := manifest.Default()
