@@ -22,6 +22,8 @@ type Config struct {
 	// Replicas is the number of servers that store each message of a stream that Open creates, 1 to 5; Setup changes it
 	// for existing streams. Default 1.
 	Replicas int
+	// RetryBase is the longest delay after the first attempt, see Lease.RetryDelay. Default 1 s.
+	RetryBase time.Duration
 	// Timeout limits the retries of a call while the server does not answer; the call then returns ErrUnavailable.
 	// Default 30 s.
 	Timeout time.Duration
@@ -39,6 +41,7 @@ func (c Config) WithDefaults() Config {
 	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
 	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.RetryBase = cmp.Or(c.RetryBase, time.Second)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	if c.Now == nil {
 		c.Now = time.Now

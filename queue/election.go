@@ -17,21 +17,13 @@ import (
 	"ddiff/internal/retry"
 )
 
-const (
-	// KeyLeaderPrefix followed by the role is the key of the leader's record.
-	KeyLeaderPrefix = "leader."
-	// DefaultRole is the role of an election without a Role.
-	DefaultRole = "coordinator"
-	// KeyLeader is the key of the leading coordinator's record.
-	KeyLeader = KeyLeaderPrefix + DefaultRole
-)
+// KeyLeader is the key of the leading coordinator's record.
+const KeyLeader = "leader.coordinator"
 
 // ElectionConfig configures an election.
 type ElectionConfig struct {
 	// Name is this process's name, for people.
 	Name string
-	// Role is the position to fill: one process of all with the same Role leads. Default DefaultRole.
-	Role string
 	// TTL is the time after which the other processes replace a leader that has died. Default 10 s.
 	TTL time.Duration
 	// Fit reports whether this process may stand for election now. It is called often and must not block. Default: always.
@@ -51,7 +43,6 @@ type ElectionConfig struct {
 type Election struct {
 	cfg   ElectionConfig
 	board *Board
-	key   string
 	id    string
 	since time.Time
 	count uint64
@@ -70,7 +61,6 @@ type Leader struct {
 
 // NewElection opens the board, which Setup must have created, and returns an election.
 func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Election, error) {
-	cfg.Role = cmp.Or(cfg.Role, DefaultRole)
 	cfg.TTL = cmp.Or(cfg.TTL, 10*time.Second)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -79,18 +69,14 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 		cfg.Fit = func() bool { return true }
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	key := KeyLeaderPrefix + cfg.Role
-	switch {
-	case !validKey.MatchString(key):
-		return nil, fmt.Errorf("prepare election: %w: Role %q", ErrBadName, cfg.Role)
-	case cfg.TTL < 100*time.Millisecond:
+	if cfg.TTL < 100*time.Millisecond {
 		return nil, fmt.Errorf("prepare election: %w: TTL is %v, at least 100ms is needed", ErrConfig, cfg.TTL)
 	}
 	board, err := OpenBoard(ctx, nc, BoardLogger(cfg.Logger))
 	if err != nil {
 		return nil, fmt.Errorf("prepare election: %w", err)
 	}
-	return &Election{cfg: cfg, board: board.withTimeout(cfg.TTL), key: key, id: rand.Text()}, nil
+	return &Election{cfg: cfg, board: board.withTimeout(cfg.TTL), id: rand.Text()}, nil
 }
 
 // Run waits until this process leads, and calls lead with a context that ends when this process is no longer the
@@ -106,12 +92,12 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context) error
 			}
 			return err
 		}
-		e.cfg.Logger.Info("leading", "role", e.cfg.Role, "name", e.cfg.Name)
+		e.cfg.Logger.Info("leading", "name", e.cfg.Name)
 		done, err := e.lead(ctx, revision, renewed, lead)
 		if done {
 			return err
 		}
-		e.cfg.Logger.Warn("no longer leading", "role", e.cfg.Role, "name", e.cfg.Name)
+		e.cfg.Logger.Warn("no longer leading", "name", e.cfg.Name)
 	}
 }
 
@@ -120,14 +106,14 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 	var seen uint64
 	var since time.Time
 	for ctx.Err() == nil {
-		data, current, err := e.board.Get(ctx, e.key)
+		data, current, err := e.board.Get(ctx, KeyLeader)
 		now := e.cfg.Now()
 		switch {
 		case !e.cfg.Fit():
 			seen = 0 // when it is fit, it waits for a full TTL
 		case errors.Is(err, ErrNoRecord):
 			e.newTerm()
-			if revision, err = e.board.Create(ctx, e.key, e.record()); err == nil {
+			if revision, err = e.board.Create(ctx, KeyLeader, e.record()); err == nil {
 				return revision, now, nil
 			}
 		case err != nil:
@@ -135,17 +121,17 @@ func (e *Election) acquire(ctx context.Context) (revision uint64, renewed time.T
 			seen, since = current, now
 		case now.Sub(since) >= e.cfg.TTL: // also for our own record, after a lost answer
 			e.newTerm()
-			if revision, err = e.board.Update(ctx, e.key, e.record(), current); err == nil {
+			if revision, err = e.board.Update(ctx, KeyLeader, e.record(), current); err == nil {
 				return revision, now, nil
 			}
 		}
 		for _, final := range []error{ErrClosed, ErrAccess, ErrNotReady} {
 			if errors.Is(err, final) {
-				return 0, time.Time{}, fmt.Errorf("election of %s: %w", e.cfg.Role, err)
+				return 0, time.Time{}, fmt.Errorf("election of a leader: %w", err)
 			}
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNoRecord) {
-			e.cfg.Logger.Warn("could not take part in the election, will retry", "role", e.cfg.Role, "reason", err)
+			e.cfg.Logger.Warn("could not take part in the election, will retry", "reason", err)
 		}
 		if err := retry.Sleep(ctx, e.cfg.TTL/10); err != nil {
 			return 0, time.Time{}, err
@@ -168,7 +154,7 @@ func (e *Election) lead(ctx context.Context, revision uint64, renewed time.Time,
 			case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, ErrStepDown)):
 				return true, nil
 			case errors.Is(err, ErrStepDown):
-				e.cfg.Logger.Warn("stepping down", "role", e.cfg.Role, "name", e.cfg.Name, "reason", err)
+				e.cfg.Logger.Warn("stepping down", "name", e.cfg.Name, "reason", err)
 				return false, nil
 			}
 			return true, err
@@ -185,7 +171,7 @@ func (e *Election) lead(ctx context.Context, revision uint64, renewed time.Time,
 			continue
 		}
 		leading.Stop()
-		e.cfg.Logger.Warn("could not renew the lead", "role", e.cfg.Role, "reason", err, "last", leading.Err())
+		e.cfg.Logger.Warn("could not renew the lead", "reason", err, "last", leading.Err())
 		return false, nil
 	}
 }
@@ -195,16 +181,16 @@ func (e *Election) renew(ctx context.Context, revision uint64, left time.Duratio
 	ctx, cancel := context.WithTimeout(ctx, left) // it has ended if nothing is left, and no request is sent
 	defer cancel()
 	e.count++
-	next, err := e.board.Update(ctx, e.key, e.record(), revision)
+	next, err := e.board.Update(ctx, KeyLeader, e.record(), revision)
 	if !errors.Is(err, ErrConflict) {
 		return next, err
 	}
 	// The answer to an earlier attempt may have been lost.
-	data, current, getErr := e.board.Get(ctx, e.key)
+	data, current, getErr := e.board.Get(ctx, KeyLeader)
 	if getErr != nil || !e.owns(data) {
 		return 0, err
 	}
-	return e.board.Update(ctx, e.key, e.record(), current)
+	return e.board.Update(ctx, KeyLeader, e.record(), current)
 }
 
 func (e *Election) owns(data []byte) bool {
@@ -216,8 +202,8 @@ func (e *Election) owns(data []byte) bool {
 func (e *Election) resign(ctx context.Context, revision uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.cfg.TTL/3)
 	defer cancel()
-	if err := e.board.remove(ctx, e.key, jetstream.WithExpectLastSequencePerSubject(revision)); err != nil {
-		e.cfg.Logger.Warn("could not resign, the other processes wait for the TTL", "role", e.cfg.Role, "for", e.cfg.TTL, "reason", err)
+	if err := e.board.remove(ctx, KeyLeader, jetstream.WithExpectLastSequencePerSubject(revision)); err != nil {
+		e.cfg.Logger.Warn("could not resign, the other processes wait for the TTL", "for", e.cfg.TTL, "reason", err)
 	}
 }
 

@@ -122,7 +122,7 @@ func TestElection(t *testing.T) {
 		t.Fatal("the leader stopped without a reason")
 	}
 	board := openBoard(t, dial(t, s))
-	data, _, err := board.Get(t.Context(), queue.KeyLeaderPrefix+"coordinator")
+	data, _, err := board.Get(t.Context(), queue.KeyLeader)
 	must(t, err)
 	var l queue.Leader
 	must(t, json.Unmarshal(data, &l))
@@ -359,7 +359,7 @@ func TestElectionWaitsForTerm(t *testing.T) {
 	cancel()
 }
 
-// TestElectionConfig: a term has at least 100 ms, and a role is a part of a key.
+// TestElectionConfig: a term has at least 100 ms.
 func TestElectionConfig(t *testing.T) {
 	t.Parallel()
 	s, _ := electionServer(t)
@@ -370,8 +370,7 @@ func TestElectionConfig(t *testing.T) {
 	}{
 		"shortest term": {queue.ElectionConfig{TTL: 100 * time.Millisecond}, nil},
 		"shorter term":  {queue.ElectionConfig{TTL: 100*time.Millisecond - 1}, queue.ErrConfig},
-		"no term":       {queue.ElectionConfig{Role: "gc"}, nil},
-		"role":          {queue.ElectionConfig{Role: "a b"}, queue.ErrBadName},
+		"no term":       {queue.ElectionConfig{}, nil},
 	} {
 		if _, err := queue.NewElection(t.Context(), nc, c.cfg); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

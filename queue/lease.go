@@ -184,10 +184,10 @@ func (l *Lease) Last() bool { return l.attempt >= l.q.cfg.MaxAttempts }
 // buried without another attempt.
 func (l *Lease) Exhausted() bool { return l.attempt > l.q.cfg.MaxAttempts }
 
-// RetryDelay suggests a delay before the next attempt: a second, doubled after every attempt up to a minute, times a
+// RetryDelay suggests a delay before the next attempt: RetryBase, doubled after every attempt up to 60 times that, times a
 // random factor from 1/2 to 1, which spreads the items of a failed batch.
 func (l *Lease) RetryDelay() time.Duration {
-	delays := retry.NewBackOff(time.Second, time.Minute)
+	delays := retry.NewBackOff(l.q.cfg.RetryBase, 60*l.q.cfg.RetryBase)
 	for range l.attempt - 1 {
 		delays.NextBackOff()
 	}

@@ -104,7 +104,7 @@ func Queue(t *testing.T, cfg queue.Config) *queue.Queue {
 	if cfg.AckWait == 0 {
 		cfg.AckWait = Patience
 	}
-	cfg.RetryBase, cfg.RetryMax = time.Millisecond, time.Millisecond
+	cfg.RetryBase = time.Millisecond
 	q, err := queue.Open(t.Context(), nc, cfg)
 	Must(t, err)
 	return q

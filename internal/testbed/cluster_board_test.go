@@ -33,7 +33,7 @@ func (c *Cluster) Leader(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := board.Get(ctx, queue.KeyLeaderPrefix+"coordinator")
+	data, _, err := board.Get(ctx, queue.KeyLeader)
 	if err != nil {
 		return nil, fmt.Errorf("find the leader: %w", err)
 	}

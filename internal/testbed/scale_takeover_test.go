@@ -54,7 +54,7 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.
 	leader.Kill()
 	next := try(submitCampaign(ctx, c, file))
 	var l queue.Leader
-	check(awaitBoard(ctx, board, queue.KeyLeaderPrefix+"coordinator", &l, func() bool { return l.Name != leader.Name }))
+	check(awaitBoard(ctx, board, queue.KeyLeader, &l, func() bool { return l.Name != leader.Name }))
 	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled && st.At.After(l.Since) }))
 	check(awaitBoard(ctx, board, manifest.KeyCampaignPrefix+next, &rec, func() bool { return rec.Phase == manifest.PhaseRunning }))
 	return time.Since(l.Since)
