@@ -132,7 +132,7 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.open = func(campaign string, cfg queue.Config) *queue.Queue {
 		t.Helper()
-		cfg.Campaign, cfg.RetryBase, cfg.RetryMax = campaign, time.Millisecond, time.Millisecond
+		cfg.Campaign, cfg.RetryBase = campaign, time.Millisecond
 		if cfg.AckWait == 0 {
 			cfg.AckWait = patience
 		}

@@ -26,7 +26,7 @@ func newHost(t *testing.T, s store, cfg queue.Config) *host {
 	t.Cleanup(server.Stop)
 	nc, err := server.Connect()
 	must(t, err)
-	cfg.Campaign, cfg.RetryBase, cfg.RetryMax = "test", time.Millisecond, time.Millisecond
+	cfg.Campaign, cfg.RetryBase = "test", time.Millisecond
 	q, err := queue.Open(t.Context(), nc, cfg)
 	must(t, err)
 	h := &host{t: t, server: server, queue: q, store: s, end: make(chan struct{})}
