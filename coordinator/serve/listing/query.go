@@ -2,7 +2,6 @@ package listing
 
 import (
 	"cmp"
-	"container/heap"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unique"
 
 	"ddiff/api"
 )
@@ -61,7 +61,7 @@ func (o order) key(r *row, index int) key {
 	switch o.column {
 	case byIndex:
 	case byName:
-		k.Text = r.name
+		k.Text = r.name.Value()
 	case bySeconds:
 		k.Value, k.Missing = float64(r.seconds), !r.read
 	default:
@@ -88,44 +88,8 @@ func (o order) compare(a, b key) int {
 	return c
 }
 
-// behind reports whether a row comes after a key of a row that was scanned before: in the direction of the order, a row with an equal value does. It
-// spares the many rows that are not on a page their keys.
-func (o order) behind(r *row, k *key) bool {
-	var v float64
-	var missing bool
-	switch o.column {
-	case byIndex:
-		return true
-	case byName:
-		return o.down && r.name <= k.Text || !o.down && r.name >= k.Text
-	case bySeconds:
-		v, missing = float64(r.seconds), !r.read
-	default:
-		v = float64(r.values[o.column])
-		missing = math.IsNaN(v)
-	}
-	if missing || k.Missing {
-		return missing
-	}
-	return o.down && v <= k.Value || !o.down && v >= k.Value
-}
-
-// best keeps the first keys of an order: a heap with the last of them on top.
-type best struct {
-	order
-	keys []key
-}
-
-// Len, Less, Swap, Push and Pop implement heap.Interface.
-func (b *best) Len() int           { return len(b.keys) }
-func (b *best) Less(i, j int) bool { return b.compare(b.keys[i], b.keys[j]) > 0 }
-func (b *best) Swap(i, j int)      { b.keys[i], b.keys[j] = b.keys[j], b.keys[i] }
-func (b *best) Push(x any)         { b.keys = append(b.keys, x.(key)) } //nolint:forcetypeassert // the type of the heap
-func (b *best) Pop() any {
-	k := b.keys[len(b.keys)-1]
-	b.keys = b.keys[:len(b.keys)-1]
-	return k
-}
+// cutEvery is the number of keys that are collected beside those of two pages.
+const cutEvery = 1024
 
 // Query returns a page. The error wraps api.ErrInvalid for an unknown order or a damaged cursor.
 func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
@@ -144,8 +108,17 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 	defer t.mu.RUnlock()
 	out := api.Items{Items: []api.Item{}, Listed: len(t.rows), Read: t.reads, Done: t.done}
 	limit := max(1, q.Limit)
-	page := &best{order: o}
-	matches := t.filter(q)
+	var page []key // the first keys, in no order
+	var last *key  // of those that were the first at the last cut
+	cut := func() {
+		slices.SortFunc(page, o.compare)
+		if len(page) > limit {
+			page = page[:limit+1]
+			end := page[limit]
+			last = &end
+		}
+	}
+	matches := filter(q)
 	for i := range t.rows {
 		if o.down { // rows are mostly in the order of their names, and of equal values: the page is complete early in both directions
 			i = len(t.rows) - 1 - i
@@ -155,32 +128,25 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 			continue
 		}
 		out.Total++
-		if len(page.keys) > limit && o.behind(r, &page.keys[0]) {
-			continue
-		}
 		k := o.key(r, i)
-		if after != nil && o.compare(k, *after) <= 0 {
+		if after != nil && o.compare(k, *after) <= 0 || last != nil && o.compare(k, *last) > 0 {
 			continue
 		}
-		if len(page.keys) <= limit {
-			heap.Push(page, k)
-		} else if o.compare(k, page.keys[0]) < 0 {
-			page.keys[0] = k
-			heap.Fix(page, 0)
+		if page = append(page, k); len(page) > 2*limit+cutEvery {
+			cut()
 		}
 	}
-	slices.SortFunc(page.keys, o.compare)
-	if len(page.keys) > limit {
-		page.keys = page.keys[:limit]
-		data, err := json.Marshal(page.keys[limit-1])
+	if cut(); len(page) > limit {
+		page = page[:limit]
+		data, err := json.Marshal(page[limit-1])
 		if err != nil {
 			return out, err
 		}
 		out.Next = base64.RawURLEncoding.EncodeToString(data)
 	}
-	for _, k := range page.keys {
+	for _, k := range page {
 		out.Items = append(out.Items, t.item(k.Index))
-		if r := &t.rows[k.Index]; !r.read && states()[r.state] == api.StateDone {
+		if r := &t.rows[k.Index]; !r.read && r.state == api.StateDone {
 			out.Unread = append(out.Unread, out.Items[len(out.Items)-1].ID)
 		}
 	}
@@ -188,41 +154,34 @@ func (t *Table) Query(q api.ItemQuery) (api.Items, error) {
 }
 
 // filter returns the condition of a query.
-func (t *Table) filter(q api.ItemQuery) func(r *row) bool {
+func filter(q api.ItemQuery) func(r *row) bool {
 	var conditions []func(r *row) bool
 	if q.State != "" {
-		state := slices.Index(states(), q.State)
-		conditions = append(conditions, func(r *row) bool { return int(r.state) == state })
+		conditions = append(conditions, func(r *row) bool { return r.state == q.State })
 	}
-	word := func(text string, of func(r *row) uint32) {
-		if text == "" {
-			return
+	is := func(wanted string, of func(r *row) text) {
+		if wanted != "" {
+			w := unique.Make(wanted)
+			conditions = append(conditions, func(r *row) bool { return of(r) == w })
 		}
-		w, known := t.word[text]
-		conditions = append(conditions, func(r *row) bool { return known && of(r) == w })
 	}
-	word(q.Task, func(r *row) uint32 { return r.task })
-	word(q.Method, func(r *row) uint32 { return r.method })
-	word(q.Worker, func(r *row) uint32 { return r.worker })
+	is(q.Task, func(r *row) text { return r.task })
+	is(q.Method, func(r *row) text { return r.method })
+	is(q.Worker, func(r *row) text { return r.worker })
 	if q.Reason != "" {
-		conditions = append(conditions, func(r *row) bool { return strings.Contains(t.words[r.reason], q.Reason) })
+		conditions = append(conditions, func(r *row) bool { return strings.Contains(r.reason.Value(), q.Reason) })
 	}
 	if q.Name != "" {
 		begin, err := hex.DecodeString(q.Name[:len(q.Name)&^1])
 		isID := err == nil && len(q.Name) >= 8
 		conditions = append(conditions, func(r *row) bool {
-			return strings.Contains(r.name, q.Name) || isID && len(begin) <= len(r.id) && string(r.id[:len(begin)]) == string(begin)
+			return strings.Contains(r.name.Value(), q.Name) || isID && len(begin) <= len(r.id) && string(r.id[:len(begin)]) == string(begin)
 		})
 	}
 	if q.Warning != "" {
-		mask := uint16(math.MaxUint16)
-		if q.Warning != "any" {
-			mask = 0
-			if i := slices.Index(t.codes, q.Warning); i >= 0 {
-				mask = 1 << i
-			}
-		}
-		conditions = append(conditions, func(r *row) bool { return r.warnings&mask != 0 })
+		conditions = append(conditions, func(r *row) bool {
+			return q.Warning == "any" && len(r.warnings) > 0 || slices.Contains(r.warnings, q.Warning)
+		})
 	}
 	return func(r *row) bool {
 		for _, holds := range conditions {
