@@ -24,6 +24,12 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []manifest.CampaignStat
 	if err != nil {
 		return nil, nil, fmt.Errorf("list campaigns: %w", err)
 	}
+	all, skipped = Join(campaigns, statuses)
+	return all, skipped, nil
+}
+
+// Join reads the records of campaigns and of their statuses, by key, as Campaigns.
+func Join(campaigns, statuses map[string]queue.Change) (all []manifest.CampaignStatus, skipped []error) {
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
 		id := strings.TrimPrefix(key, manifest.KeyCampaignPrefix)
 		c, err := Parse(id, campaigns[key].Data)
@@ -41,7 +47,7 @@ func Campaigns(ctx context.Context, b *queue.Board) (all []manifest.CampaignStat
 		all = append(all, s)
 	}
 	slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
-	return all, skipped, nil
+	return all, skipped
 }
 
 // Status reads a campaign and its last status. It returns queue.ErrNoRecord when there is no campaign. If the record of the

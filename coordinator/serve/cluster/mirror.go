@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,125 +13,65 @@ import (
 	"ddiff/queue"
 )
 
-// mirror has the records of campaigns, workers and coordinators in memory, because every open page reads them again each second. The watch of the
-// event streams keeps it current to about two seconds; this coordinator's own writes are in it at once.
+// mirror has the records of the board in memory, because every open page reads them again each second. The watch of the event streams keeps
+// it current to about two seconds. After a write of this coordinator it is not used until the watch has brought the write.
 type mirror struct {
-	mu        sync.Mutex
-	seen      time.Time // of the last change
-	campaigns map[string]*entry
-	others    map[string]queue.Change
-	ahead     map[string]uint64 // revisions of own writes that the watch has not seen
-}
+	mu       sync.Mutex
+	records  map[string]queue.Change
+	seen     time.Time // of the last change
+	revision uint64    // of the last change
+	written  uint64    // revision of the last own write
 
-// entry is a campaign with its status.
-type entry struct {
-	record, status []byte
-	revision       uint64 // of record
-	// parsed is nil if the record cannot be read or is a request; skipped is why.
-	parsed  *manifest.CampaignStatus
-	skipped error
-	stale   bool
+	// joined: the campaigns, and why records are missing, are those of the records.
+	joined    bool
+	campaigns []manifest.CampaignStatus
+	skipped   []error
 }
 
 // mirrorAge is the time without a change after which a mirror is not used: the leader renews its record more often, so the board may be out of reach.
 const mirrorAge = 15 * time.Second
 
-func newMirror() *mirror {
-	return &mirror{campaigns: map[string]*entry{}, others: map[string]queue.Change{}, ahead: map[string]uint64{}}
-}
+func newMirror() *mirror { return &mirror{records: map[string]queue.Change{}} }
 
 // enter enters a change of the board.
 func (m *mirror) enter(change queue.Change, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen = now
-	if ahead, known := m.ahead[change.Key]; known {
-		if change.Revision < ahead && !change.Deleted {
-			return
-		}
-		delete(m.ahead, change.Key)
-	}
-	m.set(change)
-}
-
-// wrote enters the record of a campaign that this coordinator has just written, unless the watch was faster.
-func (m *mirror) wrote(id string, change queue.Change) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if e := m.campaigns[id]; e != nil && e.revision >= change.Revision {
+	if change.Ready {
 		return
 	}
-	m.ahead[change.Key] = change.Revision
-	m.set(change)
+	if change.Revision < m.revision {
+		m.written = 0 // the board was restored from a copy
+	}
+	m.revision = change.Revision
+	if m.records[change.Key] = change; change.Deleted {
+		delete(m.records, change.Key)
+	}
+	if strings.HasPrefix(change.Key, manifest.KeyCampaignPrefix) || strings.HasPrefix(change.Key, manifest.KeyStatusPrefix) {
+		m.joined = false
+	}
 }
 
-func (m *mirror) set(change queue.Change) {
-	id, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)
-	status, isStatus := strings.CutPrefix(change.Key, manifest.KeyStatusPrefix)
-	if isStatus {
-		id = status
-	}
-	switch {
-	case isCampaign || isStatus:
-		e := m.campaigns[id]
-		if e == nil {
-			e = &entry{}
-			m.campaigns[id] = e
-		}
-		if e.stale = true; isStatus {
-			e.status = change.Data
-		} else {
-			e.record, e.revision = change.Data, change.Revision
-		}
-		if e.record == nil && e.status == nil {
-			delete(m.campaigns, id)
-		}
-	case change.Deleted:
-		delete(m.others, change.Key)
-	case strings.HasPrefix(change.Key, manifest.KeyWorkerPrefix), strings.HasPrefix(change.Key, manifest.KeyCoordinatorPrefix):
-		m.others[change.Key] = change
-	}
+// below returns the records with a prefix. The caller holds m.mu.
+func (m *mirror) below(prefix string) map[string]queue.Change {
+	found := maps.Clone(m.records)
+	maps.DeleteFunc(found, func(key string, _ queue.Change) bool { return !strings.HasPrefix(key, prefix) })
+	return found
 }
 
 // list returns the campaigns in the order of their submission, and why records are missing. Callers do not change them.
 func (m *mirror) list() (all []manifest.CampaignStatus, skipped []error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(m.campaigns)) {
-		e := m.campaigns[id]
-		if e.stale {
-			e.parse(id)
+	if !m.joined {
+		m.campaigns, m.skipped = board.Join(m.below(manifest.KeyCampaignPrefix), m.below(manifest.KeyStatusPrefix))
+		for _, s := range m.campaigns {
+			public(s.Campaign)
 		}
-		if e.parsed != nil {
-			all = append(all, *e.parsed)
-		}
-		if e.skipped != nil {
-			skipped = append(skipped, e.skipped)
-		}
+		m.joined = true
 	}
-	slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
-	return all, skipped
-}
-
-func (e *entry) parse(id string) {
-	e.stale, e.parsed, e.skipped = false, nil, nil
-	if e.record == nil {
-		return
-	}
-	c, err := board.Parse(id, e.record)
-	if err != nil {
-		e.skipped = fmt.Errorf("read campaign %s: %w", id, err)
-		return
-	}
-	if c.Request != nil {
-		return
-	}
-	public(c)
-	s, err := board.JoinStatus(c, e.status)
-	if err != nil {
-		e.skipped = fmt.Errorf("read status of campaign %s: %w", id, err)
-	}
-	e.parsed = &s
+	return slices.Clone(m.campaigns), m.skipped
 }
 
 // current returns the mirror, or nil if there is none that is current.
@@ -143,7 +82,7 @@ func (c *Cluster) current() *mirror {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if c.cfg.Now().Sub(m.seen) > mirrorAge {
+	if m.revision < m.written || c.cfg.Now().Sub(m.seen) > mirrorAge {
 		return nil
 	}
 	return m
@@ -157,19 +96,18 @@ func (c *Cluster) records(ctx context.Context, prefix string) (map[string]queue.
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := maps.Clone(m.others)
-	maps.DeleteFunc(found, func(key string, _ queue.Change) bool { return !strings.HasPrefix(key, prefix) })
-	return found, nil
+	return m.below(prefix), nil
 }
 
-// wrote brings the record of a campaign that was just written into the mirror.
+// wrote tells the mirror of the record of a campaign that was just written.
 func (c *Cluster) wrote(ctx context.Context, id string) {
 	m := c.mirror.Load()
 	if m == nil {
 		return
 	}
-	key := manifest.KeyCampaignPrefix + id
-	if data, revision, err := c.cfg.Board.Get(ctx, key); err == nil { // else the watch brings it
-		m.wrote(id, queue.Change{Key: key, Data: data, Revision: revision})
+	if _, revision, err := c.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); err == nil {
+		m.mu.Lock()
+		m.written = max(m.written, revision)
+		m.mu.Unlock()
 	}
 }
