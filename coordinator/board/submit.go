@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"ddiff/api"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -19,23 +20,7 @@ import (
 var ErrRefused = errors.New("refused")
 
 // Order has the settings of a submission.
-type Order struct {
-	// Output is the prefix of the results below the cluster's store. Default: the id.
-	Output string
-	// Priority is the campaign's class. Default: normal.
-	Priority manifest.Priority
-	// Weight is its share within the class, 1..1000. Default: 1.
-	Weight int
-	// Canary is the number of items that run alone first; 0 for none.
-	Canary int
-	// Operators have the paths and digests of the campaign's operator files, as far as they are known. Another file at the
-	// path then rejects the campaign.
-	Operators []manifest.OperatorFile
-	// PriorSHA256 is the digest of the campaign's prior, if it is known. Another file at its path then rejects the campaign.
-	PriorSHA256 string
-	// Owner is the owner of the campaign; empty: none.
-	Owner string
-}
+type Order = api.Order
 
 // Submit writes a campaign to the board. It is idempotent: created is false if the campaign exists. If a different
 // campaign has the same id, or a setting is out of range, the error is ErrRefused.

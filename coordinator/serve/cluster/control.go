@@ -82,9 +82,7 @@ func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Ord
 	case err != nil:
 		return api.Submitted{}, err
 	}
-	record, created, err := board.Submit(ctx, c.cfg.Board, spec, board.Order{
-		Output: o.Output, Priority: o.Priority, Weight: o.Weight, Canary: o.Canary, Operators: o.Operators, PriorSHA256: o.PriorSHA256, Owner: o.Owner,
-	}, c.cfg.Now())
+	record, created, err := board.Submit(ctx, c.cfg.Board, spec, o, c.cfg.Now())
 	if err != nil {
 		return api.Submitted{}, err
 	}
@@ -108,7 +106,7 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	spec, err := c.parse(file)
 	if err == nil {
 		out.ID = spec.ID()
-		err = board.NewRecord(spec, board.Order{Output: o.Output, Priority: o.Priority, Weight: o.Weight, Canary: o.Canary}, c.cfg.Now()).Validate()
+		err = board.NewRecord(spec, o, c.cfg.Now()).Validate()
 	}
 	if err != nil {
 		for _, f := range serve.FieldErrors(err) {
