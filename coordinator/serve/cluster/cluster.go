@@ -63,7 +63,6 @@ type Config struct {
 type Cluster struct {
 	cfg    Config
 	views  *views
-	pilot  pilot
 	counts *semaphore.Weighted // of datasets
 
 	mirror atomic.Pointer[mirror] // while Watch runs
@@ -78,7 +77,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, outputs: map[string]string{}, counts: semaphore.NewWeighted(countParallel), pilot: pilot{known: map[manifest.Plan]measured{}}}
+	c := &Cluster{cfg: cfg, outputs: map[string]string{}, counts: semaphore.NewWeighted(countParallel)}
 	c.views = newViews(cfg)
 	return c
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,9 +20,8 @@ import (
 )
 
 const (
-	// pilotLimit limits the search for measured items, pilotAge is how long its answers count.
+	// pilotLimit limits the search for measured items.
 	pilotLimit = 3 * time.Second
-	pilotAge   = time.Minute
 	// pilotCampaigns is the number of campaigns that are searched, the newest first, pilotSamples the number of results that are read for a plan.
 	pilotCampaigns = 50
 	pilotSamples   = 16
@@ -31,18 +29,11 @@ const (
 	beatAge = 30 * time.Second
 )
 
-// pilot has measured device-seconds of items.
-type pilot struct {
-	mu    sync.Mutex
-	known map[manifest.Plan]measured
-}
-
 // measured is the mean of some results, of a campaign. Without samples nothing was found.
 type measured struct {
 	seconds  float64
 	samples  int
 	campaign string
-	at       time.Time
 }
 
 // estimate returns what items of a valid campaign would take. Rows counts the rows by the task that they name; the items of others, which
@@ -93,90 +84,60 @@ func (c *Cluster) estimate(ctx context.Context, spec *manifest.Spec, rows map[st
 	return out, err
 }
 
-// measure returns what items of plans have taken in earlier campaigns.
+// measure returns what items of plans have taken in earlier campaigns, as far as it finds it in time.
 func (c *Cluster) measure(ctx context.Context, plans []manifest.Plan) (map[manifest.Plan]measured, error) {
-	found, open := c.pilot.lookup(plans, c.cfg.Now())
-	if len(open) == 0 {
-		return found, nil
+	open, found := map[manifest.Plan]bool{}, map[manifest.Plan]measured{}
+	for _, p := range plans {
+		open[p] = true
 	}
 	limited, cancel := context.WithTimeout(ctx, pilotLimit)
 	defer cancel()
 	err := c.search(limited, open, found)
-	if ctx.Err() != nil || err != nil && limited.Err() == nil {
-		return nil, errors.Join(ctx.Err(), err)
+	if ctx.Err() == nil && limited.Err() != nil {
+		err = nil
 	}
-	for p := range open {
-		found[p] = measured{at: c.cfg.Now()}
-	}
-	c.pilot.mu.Lock()
-	defer c.pilot.mu.Unlock()
-	maps.Copy(c.pilot.known, found)
-	return found, nil
-}
-
-// lookup returns the known answers to plans, and the plans without one.
-func (p *pilot) lookup(plans []manifest.Plan, now time.Time) (found map[manifest.Plan]measured, open map[manifest.Plan]bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.known, func(_ manifest.Plan, m measured) bool { return now.Sub(m.at) > pilotAge })
-	found, open = map[manifest.Plan]measured{}, map[manifest.Plan]bool{}
-	for _, plan := range plans {
-		if m, known := p.known[plan]; known {
-			found[plan] = m
-		} else {
-			open[plan] = true
-		}
-	}
-	return found, open
+	return found, err
 }
 
 // search looks for results of plans, and moves those from open to found that it finds.
 func (c *Cluster) search(ctx context.Context, open map[manifest.Plan]bool, found map[manifest.Plan]measured) error {
-	records, err := c.recent(ctx)
+	all, _, err := board.Campaigns(ctx, c.cfg.Board)
 	if err != nil {
 		return err
 	}
-	for _, load := range records {
-		if len(open) == 0 {
+	archived, err := index.New(c.cfg.Store).All(ctx)
+	if err != nil {
+		return err
+	}
+	searched := 0
+	for _, s := range slices.Backward(all) {
+		delete(archived, s.Campaign.ID)
+		if searched++; searched <= pilotCampaigns && len(open) > 0 {
+			if err := c.searchOne(ctx, s.Campaign, open, found); err != nil {
+				return err
+			}
+		}
+	}
+	newest := slices.SortedFunc(maps.Values(archived), func(a, b index.Entry) int { return b.Row.Finished.Compare(a.Row.Finished) })
+	for _, e := range newest {
+		if e.State != index.Archived {
+			continue
+		}
+		if searched++; searched > pilotCampaigns || len(open) == 0 {
 			return nil
 		}
-		record, err := load()
+		record, err := board.Load(ctx, c.cfg.Store, e.ID)
 		if errors.Is(err, storage.ErrNotFound) || errors.Is(err, board.ErrDamaged) {
 			continue
+		}
+		if err == nil {
+			err = c.searchOne(ctx, record, open, found)
 		}
 		if err != nil {
 			return err
 		}
-		if err := c.searchOne(ctx, record, open, found); err != nil {
-			return err
-		}
 	}
 	return nil
-}
-
-// recent returns functions that load the records of the newest campaigns, those of the board first.
-func (c *Cluster) recent(ctx context.Context) ([]func() (*manifest.Campaign, error), error) {
-	all, _, err := board.Campaigns(ctx, c.cfg.Board)
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(all)
-	archived, err := index.New(c.cfg.Store).All(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []func() (*manifest.Campaign, error)
-	for _, s := range all {
-		delete(archived, s.Campaign.ID)
-		out = append(out, func() (*manifest.Campaign, error) { return s.Campaign, nil })
-	}
-	newest := slices.SortedFunc(maps.Values(archived), func(a, b index.Entry) int { return b.Row.Finished.Compare(a.Row.Finished) })
-	for _, e := range newest {
-		if e.State == index.Archived {
-			out = append(out, func() (*manifest.Campaign, error) { return board.Load(ctx, c.cfg.Store, e.ID) })
-		}
-	}
-	return out[:min(len(out), pilotCampaigns)], nil
 }
 
 // searchOne looks for results of plans in one campaign.
@@ -215,7 +176,7 @@ func (c *Cluster) searchOne(ctx context.Context, record *manifest.Campaign, open
 			return err
 		}
 		if m.samples > 0 {
-			m.campaign, m.at = record.ID, c.cfg.Now()
+			m.campaign = record.ID
 			found[p] = m
 			delete(open, p)
 		}

@@ -26,8 +26,7 @@ func TestEstimate(t *testing.T) {
 	must(t, f.board.Put(t.Context(), manifest.KeyWorkerPrefix+"gpu-1", beat))
 	check := func(more string) *api.Estimate {
 		t.Helper()
-		c := f.open() // with an empty memory
-		out, err := client(t, f.serve(c, false), "").Check(t.Context(), []byte("name: next\ndataset: {path: "+photos+"}\n"+more), api.Order{})
+		out, err := client(t, f.serve(f.open(), false), "").Check(t.Context(), []byte("name: next\ndataset: {path: "+photos+"}\n"+more), api.Order{})
 		must(t, err)
 		if len(out.Problems) > 0 || out.Estimate == nil {
 			t.Fatalf("%s: %+v", more, out)
