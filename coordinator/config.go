@@ -65,6 +65,8 @@ type Config struct {
 	// Fold is the number of outcomes of a campaign that move from the result stream to the store together. They move
 	// after an hour even if they are fewer. Default: 20,000.
 	Fold int
+	// Window is the approximate number of items of a window. Default: that of shard.Config.
+	Window int
 	// Probe is the interval of the checks of the store, and the time limit of one check. Default: 5 s.
 	Probe time.Duration
 	// Pools are the names of pools whose workers a scaler starts: the metrics have them also without workers. Default:

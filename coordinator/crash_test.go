@@ -57,7 +57,7 @@ func (tc *testCluster) leadUntilCrash(inject func(write string) fault) *process 
 	kv, err := queue.OpenBoard(tc.t.Context(), nc)
 	must(tc.t, err)
 	service, err := coordinator.New(coordinator.Config{
-		Board: kv, Store: p, StoreAddress: "memory", Sources: manifest.Files{}, Sweep: tc.sweep, Rows: tc.rows,
+		Board: kv, Store: p, StoreAddress: "memory", Sources: manifest.Files{}, Sweep: tc.sweep, Rows: tc.rows, Window: tc.window,
 		Open: func(ctx context.Context, campaign string, attempts int) (*queue.Queue, error) {
 			return queue.Open(ctx, nc, queueConfig(campaign, attempts))
 		},

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"maps"
 	"math"
 	"time"
 )
@@ -11,46 +12,38 @@ const paceWindow = 2 * time.Minute
 // pace counts settled items per second.
 type pace struct {
 	began   time.Time
-	buckets [int(paceWindow / time.Second)]int
-	second  int64 // of the newest bucket
+	settled map[int64]int // by second
+}
+
+// begin notes when the counting begins.
+func (p *pace) begin(now time.Time) {
+	if p.settled == nil {
+		p.began, p.settled = now, map[int64]int{}
+	}
 }
 
 // add counts n items that were settled at the given time, by the worker's clock. It may be long past when a new leader
 // reads old outcomes. Zero and future times count as now.
 func (p *pace) add(now, at time.Time, n int) {
-	p.advance(now)
-	if at.IsZero() || at.Unix() > p.second {
+	p.begin(now)
+	if at.IsZero() || at.After(now) {
 		at = now
 	}
-	age := max(p.second-at.Unix(), 0)
-	if age >= int64(len(p.buckets)) {
+	if now.Unix()-at.Unix() >= int64(paceWindow.Seconds()) {
 		return
 	}
-	p.buckets[(p.second-age)%int64(len(p.buckets))] += n
+	p.settled[at.Unix()] += n
 	if at.Before(p.began) {
 		p.began = at
 	}
 }
 
-// advance clears the buckets of the seconds that have passed.
-func (p *pace) advance(now time.Time) {
-	if p.began.IsZero() {
-		p.began, p.second = now, now.Unix()
-	}
-	for p.second < now.Unix() {
-		p.second++
-		p.buckets[p.second%int64(len(p.buckets))] = 0
-		if now.Unix()-p.second > int64(len(p.buckets)) {
-			p.second = now.Unix() - int64(len(p.buckets))
-		}
-	}
-}
-
 // rate returns the recent number of items per second, and the number of items it is based on.
 func (p *pace) rate(now time.Time) (perSecond float64, n int) {
-	p.advance(now)
-	for _, b := range p.buckets {
-		n += b
+	p.begin(now)
+	maps.DeleteFunc(p.settled, func(second int64, _ int) bool { return now.Unix()-second >= int64(paceWindow.Seconds()) })
+	for _, settled := range p.settled {
+		n += settled
 	}
 	over := min(now.Sub(p.began), paceWindow).Seconds()
 	if over < 1 || n == 0 {

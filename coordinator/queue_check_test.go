@@ -98,7 +98,7 @@ func (tc *testCluster) storeResult(id string, l *queue.Lease) {
 // leader nor its successor drops the queue.
 func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 20)
+	tc := newTestCluster(t, 8)
 	log := tc.recordLog()
 	id := tc.submit("silent", 0)
 	stop := tc.lead()
@@ -114,7 +114,7 @@ func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 	tc.lead()
 	tc.await(id, "7 items done", settled)
 	tc.work(id)
-	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 40, Done: 40}) {
+	if s := tc.awaitPhase(id, manifest.PhaseFinished); s.Status.Counts != (manifest.Counts{Items: 16, Done: 16}) {
 		t.Errorf("%+v", s.Status.Counts)
 	}
 	if log.contains(republished) {
@@ -173,15 +173,15 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 // TestQueueOfBusyCampaignStays compares queue and ledger all the time while items are published and settled.
 func TestQueueOfBusyCampaignStays(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 60)
+	tc := newTestCluster(t, 20)
 	log := tc.recordLog()
 	id := tc.submit("busy", 0)
-	restless := func(cfg *coordinator.Config) { cfg.Tick, cfg.Stall = time.Millisecond, time.Nanosecond }
+	restless := func(cfg *coordinator.Config) { cfg.Tick, cfg.Stall = 2*time.Millisecond, time.Nanosecond }
 	stop := tc.leadWith(restless)
 	for range 4 {
 		tc.work(id)
 	}
-	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 20 })
+	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 10 })
 	stop()
 	tc.leadWith(restless)
 	tc.awaitPhase(id, manifest.PhaseFinished)

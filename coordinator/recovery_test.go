@@ -12,23 +12,23 @@ import (
 
 // TestLeaderRestarts stops leaders at random times: no item is lost, and no item with a result is leased again.
 func TestLeaderRestarts(t *testing.T) {
-	tc := newTestCluster(t, 30)
+	tc := newTestCluster(t, 12)
 	tc.set(func(manifest.Item, int) error {
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond)
 		return nil
 	})
 	id := tc.submit("dies", 2)
 	tc.work(id)
 	tc.work(id)
 	random := rand.New(rand.NewPCG(5, 6))
-	for range 12 {
+	for range 8 {
 		stop := tc.lead()
 		time.Sleep(time.Duration(random.IntN(120)) * time.Millisecond)
 		stop()
 	}
 	tc.lead()
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	if want := (manifest.Counts{Items: 60, Done: 60}); s.Status.Counts != want {
+	if want := (manifest.Counts{Items: 24, Done: 24}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v", s.Status.Counts, want)
 	}
 	for item, n := range tc.started {
@@ -41,13 +41,13 @@ func TestLeaderRestarts(t *testing.T) {
 // TestTwoLeaders runs two leaders at once, as after a long pause of one: no item is lost, and the counts are right.
 func TestTwoLeaders(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 20)
+	tc := newTestCluster(t, 6)
 	id := tc.submit("two", 1)
 	tc.lead()
 	tc.lead()
 	tc.work(id)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	if s.Status.Counts.Done != 40 || tc.results(id) != 40 {
+	if s.Status.Counts.Done != 12 || tc.results(id) != 12 {
 		t.Errorf("%+v, %d results", s.Status.Counts, tc.results(id))
 	}
 }
@@ -55,7 +55,7 @@ func TestTwoLeaders(t *testing.T) {
 // TestLostWork drops the campaign's queue while it runs.
 func TestLostWork(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 20)
+	tc := newTestCluster(t, 6)
 	hold := tc.gated()
 	id := tc.submit("lost", 0)
 	tc.lead()
@@ -68,7 +68,7 @@ func TestLostWork(t *testing.T) {
 	permit(hold, 90)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
 	stop()
-	if want := (manifest.Counts{Items: 40, Done: 40}); s.Status.Counts != want {
+	if want := (manifest.Counts{Items: 12, Done: 12}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v", s.Status.Counts, want)
 	}
 }
@@ -76,13 +76,13 @@ func TestLostWork(t *testing.T) {
 // TestLostBoardAndStreams loses everything but storage: board, work and outcomes.
 func TestLostBoardAndStreams(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 15)
+	tc := newTestCluster(t, 6)
 	hold := tc.gated()
 	id := tc.submit("ashes", 0)
 	stop := tc.lead()
 	idle := tc.work(id)
-	permit(hold, 10)
-	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 8 })
+	permit(hold, 7)
+	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
 	stop()
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)
@@ -94,7 +94,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 	permit(hold, 90)
 	s := tc.awaitPhase(id, manifest.PhaseFinished)
 	idle()
-	if want := (manifest.Counts{Items: 30, Done: 30}); s.Status.Counts != want {
+	if want := (manifest.Counts{Items: 12, Done: 12}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v; %d were done before", s.Status.Counts, want, had)
 	}
 }

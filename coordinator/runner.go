@@ -76,9 +76,6 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
 		r.outcomes.stop()
 		r.reader.service.Stop()
-		if ctx.Err() != nil && r.queue != nil && r.folds() {
-			r.parts.FoldAtExit(ctx, r.outcomes.seen)
-		}
 		r.starts.end(ctx)
 	}()
 	r.rec = c

@@ -52,6 +52,7 @@ type testCluster struct {
 	sweep  func(ctx context.Context) error
 	output string     // of all campaigns; default: the id of each
 	rows   shard.Rows // of coordinators that may crash; default: those of the dataset
+	window int        // items of a window; default: that of coordinators
 	// workers is where the workers store results; default: store.
 	workers *storage.Dir
 	log     *slog.Logger
@@ -169,7 +170,7 @@ func (tc *testCluster) leadWith(change func(c *coordinator.Config)) (stop func()
 func (tc *testCluster) config(change func(c *coordinator.Config)) coordinator.Config {
 	cfg := coordinator.Config{
 		Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: tc.store, StoreAddress: "memory", Sources: manifest.Files{},
-		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond,
+		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond, Window: tc.window,
 		Logger: tc.log, Tracer: noop.NewTracerProvider().Tracer(""),
 	}
 	change(&cfg)

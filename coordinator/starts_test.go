@@ -97,7 +97,7 @@ func TestStartsOfStoppedCoordinators(t *testing.T) {
 func TestStartsWithProgress(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 0)
-	tc.rows = hintedRows(5 * 2048) // 5 windows
+	tc.rows, tc.window = hintedRows(5*16), 32 // 5 windows
 	tc.abandonAll()
 	id := tc.submit("progress", 0)
 	tc.work(id)
@@ -134,7 +134,7 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 		rows    shard.Rows
 		submit  func(tc *testCluster, name string) string
 	}{
-		{name: "preflight", phase: manifest.PhasePreflight, rows: hintedRows(2 * 2048)},
+		{name: "preflight", phase: manifest.PhasePreflight, rows: hintedRows(2 * 16)},
 		{name: "dataset", phase: manifest.PhaseQueued, problem: "waiting for the dataset", rows: filteredRows(hintedRows(1), func(*manifest.Row) (bool, error) {
 			return false, fmt.Errorf("list: %w", storage.ErrUnavailable)
 		})},
@@ -143,6 +143,7 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 0)
+			tc.window = 32
 			submit := c.submit
 			if submit == nil {
 				submit = func(tc *testCluster, name string) string { return tc.submit(name, 0) }

@@ -15,13 +15,13 @@ import (
 // one, which people watch.
 func TestTakeoverKeepsCounts(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 40)
-	id, last, stop := tc.halfDone("takeover", 40)
+	tc := newTestCluster(t, 15)
+	id, last, stop := tc.halfDone("takeover", 15)
 	for range 2 {
 		stop()
 		end := tc.statuses(id)
 		stop = tc.lead()
-		time.Sleep(time.Second)
+		time.Sleep(500 * time.Millisecond)
 		all := end()
 		for _, s := range all {
 			if s.Counts.Done < last.Done {
@@ -80,8 +80,8 @@ func (tc *testCluster) statuses(id string) (end func() []manifest.Status) {
 // TestCancelAtTakeover: a campaign that is cancelled while no coordinator leads has the outcomes of its items in its last status.
 func TestCancelAtTakeover(t *testing.T) {
 	t.Parallel()
-	tc := newTestCluster(t, 20)
-	id, n, stop := tc.halfDone("cancelled", 20)
+	tc := newTestCluster(t, 8)
+	id, n, stop := tc.halfDone("cancelled", 8)
 	stop()
 	_, err := board.Want(t.Context(), tc.board, id, manifest.WantCancel)
 	must(t, err)
@@ -90,7 +90,7 @@ func TestCancelAtTakeover(t *testing.T) {
 	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
 		t.Errorf("the first status is %+v, want %+v", got, want)
 	}
-	time.Sleep(time.Second)
+	time.Sleep(300 * time.Millisecond)
 	if got := tc.awaitPhase(id, manifest.PhaseCancelled).Status.Counts; got != want {
 		t.Errorf("the last status is %+v, want %+v", got, want)
 	}

@@ -51,7 +51,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 	must(tc.t, err)
 	p, err := prior.Open(prior.Bundled)
 	must(tc.t, err)
-	sharder, err := shard.New(shard.Config{Spec: spec, Prior: &p.Description, Sources: manifest.Files{}, Rows: rows})
+	sharder, err := shard.New(shard.Config{Spec: spec, Prior: &p.Description, Sources: manifest.Files{}, Rows: rows, Items: tc.window})
 	must(tc.t, err)
 	ctx, cancel := context.WithCancel(tc.t.Context())
 	defer cancel()
@@ -93,15 +93,15 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 }
 
 // takeoverItems is the number of outcomes of TestTakeover.
-var takeoverItems = flag.Int("takeover-items", 3*4096, "outcomes before the takeover, a multiple of 4096")
+var takeoverItems = flag.Int("takeover-items", 3*64, "outcomes before the takeover: 192, or a multiple of 4096")
 
 // TestTakeover measures how long a new leader needs until a worker leases an item that it has published, after a history
 // whose outcomes are stored. With -takeover-items=1003520 it shows the takeover after a million outcomes.
 func TestTakeover(t *testing.T) {
 	n := *takeoverItems
 	tc := newTestCluster(t, 0)
-	tc.log = slog.New(slog.DiscardHandler)
-	rows := listedRows(n + 4096)
+	tc.log, tc.window = slog.New(slog.DiscardHandler), min(4096, n/3)
+	rows := listedRows(n + tc.window)
 	id := tc.history(n, rows) // the last window needs the next row
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)
@@ -114,7 +114,7 @@ func TestTakeover(t *testing.T) {
 		t.Fatal("no lease")
 	}
 	tc.await(id, "the new window", func(s manifest.CampaignStatus) bool {
-		return s.Status.Counts.Items == n+4096 && s.Status.Counts.Done == n
+		return s.Status.Counts.Items == n+tc.window && s.Status.Counts.Done == n
 	})
 	t.Logf("%d outcomes: takeover_s=%.2f to the first lease", n, took.Seconds())
 }

@@ -55,7 +55,7 @@ func (r *runner) openSharder(context.Context) error {
 	}
 	spec := r.rec.Spec // the sharder reads it beside a change of the budget
 	cfg := shard.Config{
-		Spec: &spec, Precision: precision, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows,
+		Spec: &spec, Precision: precision, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Items: r.s.cfg.Window,
 		Catalogue: r.models.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}

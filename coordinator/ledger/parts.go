@@ -54,9 +54,6 @@ type Parts struct {
 const (
 	// foldInterval is the time after which a part may have fewer outcomes than PartsConfig.Fold.
 	foldInterval = time.Hour
-	// foldAtExit is the smallest number of outcomes that a leader stores at its end, exitTimeout the limit for it.
-	foldAtExit  = 1000
-	exitTimeout = 2 * time.Second
 	// partsParallel is the number of parts that are read and decoded at a time, partsChunk the number in memory.
 	partsParallel = 8
 	partsChunk    = 32
@@ -154,19 +151,6 @@ func (p *Parts) FoldAll(ctx context.Context, seen uint64) error {
 	}
 	p.emptied = p.stored
 	return nil
-}
-
-// FoldAtExit stores the outcomes for the next leader if there are many, also after the end of ctx. An error costs the
-// next leader some time only.
-func (p *Parts) FoldAtExit(ctx context.Context, seen uint64) {
-	if p == nil || len(p.outcomes) < foldAtExit {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), exitTimeout)
-	defer cancel()
-	if err := p.fold(ctx, seen); err != nil {
-		p.cfg.Logger.Warn("could not store the ledger for the next leader", "reason", err)
-	}
 }
 
 func (p *Parts) purge(ctx context.Context, through uint64) error {

@@ -48,7 +48,6 @@ func TestNoteOutcome(t *testing.T) {
 	}
 	var none *Parts
 	none.NoteOutcome(id(3), 2, Done, "", false)
-	none.FoldAtExit(t.Context(), 0)
 }
 
 // TestFold has the conditions under which outcomes are stored.
@@ -132,39 +131,6 @@ type damagingStore struct{ storage.Store }
 func (s damagingStore) Create(ctx context.Context, key string, data []byte) error {
 	return s.Store.Create(ctx, key, data[1:])
 }
-
-// The leader stores many outcomes at its end, and leaves few in the stream.
-func TestFoldAtExit(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	for _, c := range []struct {
-		n, want int
-		full    bool // the store refuses the part
-	}{{foldAtExit - 1, 0, false}, {foldAtExit, 1, false}, {foldAtExit, 0, true}} {
-		var log strings.Builder
-		p, _ := testParts(t, &now, &log)
-		for i := range c.n {
-			p.NoteOutcome(id(i), 0, Done, "", false)
-		}
-		if c.full {
-			p.cfg.Store = fullStore{p.cfg.Store}
-		}
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		p.FoldAtExit(ended, 1)
-		if p.next != c.want {
-			t.Errorf("%d outcomes: %d parts, want %d", c.n, p.next, c.want)
-		}
-		if logged := strings.Contains(log.String(), "could not store the ledger for the next leader"); logged != c.full {
-			t.Errorf("%d outcomes, full store %t: log %s", c.n, c.full, log.String())
-		}
-	}
-}
-
-// fullStore is a store that creates nothing.
-type fullStore struct{ storage.Store }
-
-func (fullStore) Create(context.Context, string, []byte) error { return errors.New("no space") }
 
 // The numbers of another result stream say nothing.
 func TestFollow(t *testing.T) {
