@@ -122,7 +122,7 @@ func TestArchiveWalk(t *testing.T) {
 		ids = append(ids, tc.finishMixed(fmt.Sprintf("walk%d", i)))
 	}
 	random := rand.New(rand.NewPCG(7, 8))
-	end := time.Now().Add(3 * time.Second)
+	end := time.Now().Add(2 * time.Second)
 	var leaders sync.WaitGroup
 	for range 2 {
 		pauses := rand.New(rand.NewPCG(random.Uint64(), 1))

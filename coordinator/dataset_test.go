@@ -209,16 +209,22 @@ func TestDatasetOutage(t *testing.T) {
 	}
 }
 
-// TestPriorIsUnavailable submits a campaign whose prior is in a bucket that does not answer.
+// TestPriorIsUnavailable submits two campaigns whose prior is in a bucket that does not answer. One is cancelled meanwhile.
 func TestPriorIsUnavailable(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
 	sources := &switchedSources{err: fmt.Errorf("%w: 503", storage.ErrUnavailable)}
-	spec := tc.spec("prior")
-	spec.Prior = "s3://priors/a.onnx"
-	_, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
-	must(t, err)
-	tc.leadWith(func(c *coordinator.Config) { c.Sources = sources })
+	spec, other := tc.spec("prior"), tc.spec("cancelled")
+	for _, s := range []*manifest.Spec{spec, other} {
+		s.Prior = "s3://priors/a.onnx"
+		_, _, err := board.Submit(t.Context(), tc.board, s, board.Order{}, time.Now())
+		must(t, err)
+	}
+	tc.leadWith(func(c *coordinator.Config) { c.Sources, c.Restart = sources, 10*time.Millisecond })
+	tc.want(other.ID(), manifest.WantCancel)
+	if s := tc.awaitPhase(other.ID(), manifest.PhaseCancelled); !strings.Contains(s.Campaign.Reason, "read prior s3://priors/a.onnx") {
+		t.Errorf("reason %q", s.Campaign.Reason)
+	}
 	s := tc.await(spec.ID(), "a problem", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })
 	if !strings.HasPrefix(s.Status.Problem, "waiting for the prior since 2") || s.Campaign.Phase != manifest.PhaseQueued {
 		t.Errorf("phase %s, problem %q", s.Campaign.Phase, s.Status.Problem)

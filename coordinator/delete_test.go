@@ -22,11 +22,35 @@ import (
 // shared is the output of two campaigns.
 const shared = "shared"
 
-// sharing runs two campaigns with one output in dir and archives them: all has the items of both tasks, part those of
-// one task.
+// archivedPair is a store with two archived campaigns, which the first test that needs it makes.
+var archivedPair struct {
+	once           sync.Once
+	dir, all, part string
+}
+
+// sharing returns a cluster with a copy of archivedPair in dir.
 func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 	t.Helper()
+	pair := &archivedPair
+	pair.once.Do(func() {
+		var err error
+		pair.dir, err = os.MkdirTemp("", "ddiff-pair")
+		must(t, err)
+		pair.all, pair.part = archivePair(t, pair.dir)
+	})
+	must(t, os.CopyFS(dir, os.DirFS(pair.dir)))
 	tc = newTestCluster(t, 3)
+	store, err := storage.NewDir(dir)
+	must(t, err)
+	tc.store, tc.output = store, shared
+	return tc, pair.all, pair.part
+}
+
+// archivePair runs two campaigns with one output in dir and archives them: all has the items of both tasks, part those of
+// one task.
+func archivePair(t *testing.T, dir string) (all, part string) {
+	t.Helper()
+	tc := newTestCluster(t, 3)
 	store, err := storage.NewDir(dir)
 	must(t, err)
 	tc.store, tc.output = store, shared
@@ -46,7 +70,7 @@ func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 		must(t, archive.Archive(t.Context(), tc.board, id))
 	}
 	stop()
-	return tc, all, part
+	return all, part
 }
 
 // keysOf lists the keys of a store that contain a text.

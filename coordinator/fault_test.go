@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -70,37 +69,4 @@ func TestStatusNamesSuspendedWorkers(t *testing.T) {
 	tc.await(id, "the suspended worker", func(s manifest.CampaignStatus) bool {
 		return s.Status.Problem == "1 of 3 workers are suspended: c: store is full"
 	})
-}
-
-// TestFaultOfOneWorkerDoesNotPauseLongItems: one worker reports a fault while another one works on an item that takes
-// longer than the reported time. The campaign pauses when the other worker reports a fault too.
-func TestFaultOfOneWorkerDoesNotPauseLongItems(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 1)
-	log := tc.recordLog()
-	id := tc.submit("long", 0)
-	data, err := json.Marshal(manifest.Beat{Name: "busy", Schema: manifest.RecordSchema, Campaign: id, At: time.Now()})
-	must(t, err)
-	must(t, tc.board.Put(t.Context(), manifest.KeyWorkerPrefix+"busy", data))
-	tc.lead()
-	tc.preflight(id)
-	lease := tc.lease(id, 1)[0]
-	tc.await(id, "one worker", func(s manifest.CampaignStatus) bool { return s.Status.Workers == 1 })
-	report := func(worker string) {
-		t.Helper()
-		data, err := json.Marshal(manifest.Fault{Worker: worker, Reason: "access denied", Seconds: 1e-9, At: time.Now()})
-		must(t, err)
-		must(t, lease.PublishNotice(t.Context(), manifest.IDFault, data))
-	}
-	for _, worker := range []string{"sick", "ill"} { // a pause after the first report precedes the second one
-		report(worker)
-		wait(t, patience, "the report", func() bool { return log.contains("worker=" + worker) })
-	}
-	s, err := board.Status(t.Context(), tc.board, id)
-	must(t, err)
-	if s.Campaign.Wanted != manifest.WantRun {
-		t.Fatalf("the campaign is to %s: %s", s.Campaign.Wanted, s.Campaign.Reason)
-	}
-	report("busy")
-	tc.awaitPhase(id, manifest.PhasePaused)
 }

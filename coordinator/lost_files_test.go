@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -11,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator"
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/restore/prior"
-	"ddiff/storage"
 )
 
 // priorFile writes the bundled prior as a file, with a comment, and returns path and digest.
@@ -96,30 +93,7 @@ func TestPriorIsLostFromStore(t *testing.T) {
 	must(t, tc.store.Delete(t.Context(), "priors/"+digest+".onnx"))
 	tc.priorFile(other.Prior, "fourth")
 	tc.lead()
-	if s := tc.awaitPhase(other.ID(), manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "began with "+digest[:12]) {
-		t.Errorf("reason %q", s.Campaign.Reason)
-	}
-}
-
-// missingModels is a source that no server answers.
-type missingModels struct{}
-
-func (missingModels) Get(context.Context, string) ([]byte, error) { return nil, storage.ErrUnavailable }
-
-// A campaign that waits for its prior can be cancelled.
-func TestCancelWhilePriorIsMissing(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 0)
-	spec := tc.spec("far")
-	spec.Prior = "https://example.org/prior.onnx"
-	c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
-	must(t, err)
-	tc.leadWith(func(c *coordinator.Config) { c.Models, c.Restart = missingModels{}, 10*time.Millisecond })
-	tc.await(c.ID, "its prior", func(s manifest.CampaignStatus) bool {
-		return strings.Contains(s.Status.Problem, "waiting for the prior")
-	})
-	tc.want(c.ID, manifest.WantCancel)
-	if s := tc.awaitPhase(c.ID, manifest.PhaseCancelled); !strings.Contains(s.Campaign.Reason, "read prior https://example.org/prior.onnx") {
+	if s := tc.awaitPhase(other.ID(), manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "was submitted with "+digest[:12]) {
 		t.Errorf("reason %q", s.Campaign.Reason)
 	}
 }

@@ -21,8 +21,8 @@ import (
 // modelWalks is the number of walks of the normal test suite, DDIFF_MODEL_WALKS that of `make model`. Each walk has about
 // modelSteps steps.
 const (
-	modelWalks = 12
-	modelTime  = 15 * time.Second // no walk of the normal suite begins later
+	modelWalks = 8
+	modelTime  = 10 * time.Second // no walk of the normal suite begins later
 	shortTime  = 2 * time.Second  // in -short mode
 	modelSteps = 40
 )

@@ -2,15 +2,11 @@ package coordinator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"ddiff/coordinator/shard"
-	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
-	"ddiff/storage"
 )
 
 // openOperators reads the outlines of the campaign's operator files. The first time it copies the files into the store, where
@@ -47,42 +43,23 @@ func (r *runner) openOperators(ctx context.Context) error {
 	return r.save(ctx, func(c *manifest.Campaign) { c.Operators = records })
 }
 
-// openOperator reads one operator file: the store's copy if the record has a key, otherwise the file, which it copies into
-// the store. If the store has lost its copy, it copies the file again. A file with another digest than the record's rejects
-// the campaign. It reads one file at a time, as for priors, and drops the network.
+// openOperator reads one operator file, and drops its network.
 func (r *runner) openOperator(ctx context.Context, rec *manifest.OperatorFile) (*operator.File, error) {
 	release, err := r.s.priors.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	known, name := rec.Key != "", redact.Address(rec.Path)
-	data, err := r.readModel(ctx, rec.Key, rec.Path, operator.Read)
-	if known && errors.Is(err, storage.ErrNotFound) {
-		r.log.Warn("the operator is missing from the store, copies it again", "operator", name, "key", rec.Key)
-		known, rec.Key = false, ""
-		data, err = r.readModel(ctx, rec.Key, rec.Path, operator.Read)
-	}
-	switch {
-	case err != nil && (known || shard.IsUnavailable(err)):
-		return nil, fmt.Errorf("read operator %s: %w", name, err)
-	case err != nil:
-		return nil, rejection{fmt.Errorf("operator %s: %w", name, err)}
-	}
-	f, err := operator.Load(name, data)
-	if err != nil {
-		return nil, rejection{err}
-	}
-	if rec.SHA256 != "" && f.SHA256 != rec.SHA256 {
-		return nil, rejection{fmt.Errorf("operator %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
-			name, f.SHA256, rec.SHA256)}
-	}
-	if known {
-		return f.Outline(), nil
-	}
-	rec.SHA256, rec.Key = f.SHA256, priorKey(f.SHA256)
-	if err := r.copyModel(ctx, "operator "+name, f.SHA256, data); err != nil {
-		return nil, err
-	}
-	return f.Outline(), nil
+	var outline *operator.File
+	m := modelFile{kind: "operator", path: rec.Path, key: rec.Key, sha256: rec.SHA256}
+	err = r.readModel(ctx, &m, operator.Read, func(name string, data []byte) (string, error) {
+		f, err := operator.Load(name, data)
+		if err != nil {
+			return "", err
+		}
+		outline = f.Outline()
+		return f.SHA256, nil
+	})
+	rec.Key, rec.SHA256 = m.key, m.sha256
+	return outline, err
 }

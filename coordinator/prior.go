@@ -87,53 +87,47 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 		r.models.prior = &run.Prior.Description
 		return nil
 	}
-	known := r.rec.Prior.SHA256 != ""
-	name := r.rec.Prior.SHA256
-	if known && r.rec.Prior.Key == "" || !known && r.rec.Spec.Prior == prior.Bundled {
+	began := r.rec.Prior
+	file := modelFile{kind: "prior", path: r.rec.Spec.Prior, key: began.Key, sha256: cmp.Or(began.SHA256, r.rec.PriorSHA256)}
+	name := began.SHA256
+	if file.path == prior.Bundled {
 		name = prior.Bundled
 	}
-	read := r.readStoredPrior
-	if !known {
-		read = r.copyPrior
+	if file.key != "" {
+		if _, err = r.s.cfg.Store.Stat(ctx, file.key); errors.Is(err, storage.ErrNotFound) {
+			name, err = "", nil // workers need it: readModel copies it again
+		}
 	}
-	if err = r.keepPrior(ctx); err == nil {
-		r.models.prior, err = r.s.priors.open(ctx, name, read)
+	if err == nil {
+		r.models.prior, err = r.s.priors.open(ctx, name, func(ctx context.Context) (d *prior.Description, err error) {
+			err = r.readModel(ctx, &file, prior.Read, func(name string, data []byte) (string, error) {
+				p, err := prior.Load(name, data)
+				if err != nil {
+					return "", err
+				}
+				description := p.Description // without the network
+				d = &description
+				return d.SHA256, nil
+			})
+			return d, err
+		})
 	}
 	if shard.IsUnavailable(err) {
-		return r.awaitFile(ctx, "prior", err)
+		return r.awaitFile(ctx, file.kind, err)
+	}
+	if err == nil {
+		err = file.check(r.models.prior.SHA256)
 	}
 	if err != nil {
 		return err
 	}
 	r.reader.waiting.clear()
-	if known {
-		return r.checkPrior(r.models.prior)
-	}
-	file := priorFile(r.models.prior)
-	if name != prior.Bundled {
-		file.Key = priorKey(r.models.prior.SHA256)
-	}
-	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = file })
-}
-
-// keepPrior copies the prior of a campaign that has begun into the store again if the store has lost it: workers need it.
-func (r *runner) keepPrior(ctx context.Context) error {
-	key := r.rec.Prior.Key
-	if key == "" {
+	if began.SHA256 != "" {
 		return nil
 	}
-	_, err := r.s.cfg.Store.Stat(ctx, key)
-	if !errors.Is(err, storage.ErrNotFound) {
-		return err
-	}
-	free, err := r.s.priors.read(ctx)
-	if err != nil {
-		return err
-	}
-	defer free()
-	r.log.Warn("the prior is missing from the store, copies it again", "prior", r.rec.Prior.Name, "key", key)
-	_, err = r.copyPrior(ctx)
-	return err
+	next := priorFile(r.models.prior)
+	next.Key = file.key
+	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = next })
 }
 
 // priorFile describes a prior without its key.
@@ -141,39 +135,65 @@ func priorFile(d *prior.Description) manifest.PriorFile {
 	return manifest.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
 }
 
-// checkPrior rejects the campaign if its prior differs from the one with which it began or was submitted.
-func (r *runner) checkPrior(d *prior.Description) error {
-	began, submitted := r.rec.Prior, r.rec.PriorSHA256
-	switch {
-	case began.SHA256 != "" && d.SHA256 != began.SHA256:
-		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign began with %.12s; submit the campaign again",
-			began.Name, d.SHA256, began.SHA256)}
-	case began.SHA256 == "" && submitted != "" && d.SHA256 != submitted:
-		return rejection{fmt.Errorf("prior %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
-			d.File, d.SHA256, submitted)}
-	}
-	return nil
+// modelFile is a prior or an operator file of a campaign.
+type modelFile struct {
+	kind string // "prior" or "operator"
+	path string // that the campaign states
+	// key is that of the copy in the store, "" without one; the bundled prior has none. sha256 is "" until it is known.
+	key, sha256 string
 }
 
-// copyPrior reads the prior from the campaign's path, checks its digest if it is known, and copies it into the store.
-func (r *runner) copyPrior(ctx context.Context) (*prior.Description, error) {
-	path := r.rec.Spec.Prior
-	name := redact.Address(path)
-	data, err := r.readModel(ctx, "", path, prior.Read)
-	if shard.IsUnavailable(err) {
-		return nil, fmt.Errorf("read prior %s: %w", name, err)
+// check rejects the campaign if the file has another digest than the one with which it began or was submitted.
+func (m *modelFile) check(sha256 string) error {
+	if m.sha256 == "" || m.sha256 == sha256 {
+		return nil
 	}
+	return rejection{fmt.Errorf("%s %s: its digest is %.12s, the campaign was submitted with %.12s; submit the campaign again under another name",
+		m.kind, redact.Address(m.path), sha256, m.sha256)}
+}
+
+// readModel reads a model: the copy in the store if it has a key, otherwise the file at an address or, with local, at a path, which
+// it copies into the store. A copy that the store has lost is made again. parse returns the digest of the file. A file that cannot be
+// used rejects the campaign; an environment that does not answer is another error. The caller reads one model at a time.
+func (r *runner) readModel(
+	ctx context.Context, m *modelFile, local func(path string) ([]byte, error), parse func(name string, data []byte) (sha256 string, err error),
+) (err error) {
+	var data []byte
+	name := redact.Address(m.path)
+	if m.key != "" {
+		data, err = r.s.cfg.Store.Get(ctx, m.key)
+		if errors.Is(err, storage.ErrNotFound) {
+			r.log.Warn("the "+m.kind+" is missing from the store, copies it again", m.kind, name, "key", m.key)
+			m.key = ""
+		}
+	}
+	known := m.key != ""
+	switch {
+	case known:
+	case strings.Contains(m.path, "://"):
+		data, err = r.s.cfg.Models.Get(ctx, m.path)
+	default:
+		data, err = local(m.path)
+	}
+	switch {
+	case err != nil && (known || shard.IsUnavailable(err)):
+		return fmt.Errorf("read %s %s: %w", m.kind, name, err)
+	case err != nil:
+		return rejection{fmt.Errorf("%s %s: %w", m.kind, name, err)}
+	}
+	digest, err := parse(name, data)
 	if err != nil {
-		return nil, rejection{fmt.Errorf("prior: %w", err)}
+		return rejection{err}
 	}
-	d, err := describePrior(name, data)
-	if err == nil {
-		err = r.checkPrior(d)
+	if err := m.check(digest); err != nil || known {
+		return err
 	}
-	if err != nil || name == prior.Bundled {
-		return d, err
+	m.sha256 = digest
+	if m.path == prior.Bundled {
+		return nil
 	}
-	return d, r.copyModel(ctx, "prior "+name, d.SHA256, data)
+	m.key = priorKey(digest)
+	return r.copyModel(ctx, m.kind+" "+name, digest, data)
 }
 
 // copyModel copies a prior or an operator file into the store. A file above the limit of the store rejects the campaign.
@@ -188,40 +208,4 @@ func (r *runner) copyModel(ctx context.Context, what, sha256 string, data []byte
 		return rejection{wrapped}
 	}
 	return wrapped
-}
-
-// readModel reads a prior or an operator file: the copy in the store if it has a key, otherwise the file at an address or, with
-// local, at a path.
-func (r *runner) readModel(ctx context.Context, key, path string, local func(path string) ([]byte, error)) ([]byte, error) {
-	switch {
-	case key != "":
-		return r.s.cfg.Store.Get(ctx, key)
-	case strings.Contains(path, "://"):
-		return r.s.cfg.Models.Get(ctx, path)
-	}
-	return local(path)
-}
-
-// readStoredPrior reads the prior of a campaign that has begun.
-func (r *runner) readStoredPrior(ctx context.Context) (*prior.Description, error) {
-	file := r.rec.Prior
-	data, err := r.readModel(ctx, file.Key, prior.Bundled, prior.Read)
-	if err != nil {
-		return nil, fmt.Errorf("read prior %s: %w", file.Name, err)
-	}
-	d, err := describePrior(file.Name, data)
-	if err != nil {
-		return nil, err
-	}
-	return d, r.checkPrior(d)
-}
-
-// describePrior parses a prior and drops its network.
-func describePrior(name string, data []byte) (*prior.Description, error) {
-	p, err := prior.Load(name, data)
-	if err != nil {
-		return nil, rejection{err}
-	}
-	d := p.Description
-	return &d, nil
 }

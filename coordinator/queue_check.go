@@ -56,7 +56,7 @@ func (r *runner) restoreLost(ctx context.Context) error {
 		return err
 	}
 	if lost > 0 {
-		if err := r.settleFromStore(ctx); err != nil {
+		if err := r.settleListed(ctx); err != nil {
 			return err
 		}
 		if lost, err = r.lostItems(ctx); err != nil {
@@ -141,29 +141,6 @@ func (r *runner) expected() int {
 		}
 	}
 	return 0
-}
-
-// settleFromStore settles the items that the queue should hold and that have a result in storage.
-func (r *runner) settleFromStore(ctx context.Context) error {
-	switch r.rec.Phase {
-	case manifest.PhaseCanary:
-		first, err := r.firstWindow(ctx)
-		if err != nil {
-			return err
-		}
-		isCanary := map[string]bool{}
-		for _, id := range r.trial.canary {
-			isCanary[id] = true
-		}
-		include := make([]bool, len(first.Items))
-		for i, it := range first.Items {
-			include[i] = isCanary[it.ID]
-		}
-		return r.settleStored(ctx, first.Items, include)
-	case manifest.PhaseRunning:
-		return r.settleListed(ctx)
-	}
-	return nil
 }
 
 // recover publishes the items again that the queue has lost.

@@ -38,41 +38,6 @@ func TestLeaderRestarts(t *testing.T) {
 	}
 }
 
-// TestTwoLeaders runs two leaders at once, as after a long pause of one: no item is lost, and the counts are right.
-func TestTwoLeaders(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 6)
-	id := tc.submit("two", 1)
-	tc.lead()
-	tc.lead()
-	tc.work(id)
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	if s.Status.Counts.Done != 12 || tc.results(id) != 12 {
-		t.Errorf("%+v, %d results", s.Status.Counts, tc.results(id))
-	}
-}
-
-// TestLostWork drops the campaign's queue while it runs.
-func TestLostWork(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 6)
-	hold := tc.gated()
-	id := tc.submit("lost", 0)
-	tc.lead()
-	stop := tc.work(id)
-	permit(hold, 7)
-	tc.await(id, "some items done", func(s manifest.CampaignStatus) bool { return s.Status.Counts.Done >= 5 })
-	q, err := tc.open(t.Context(), id, 3)
-	must(t, err)
-	must(t, q.Drop(t.Context()))
-	permit(hold, 90)
-	s := tc.awaitPhase(id, manifest.PhaseFinished)
-	stop()
-	if want := (manifest.Counts{Items: 12, Done: 12}); s.Status.Counts != want {
-		t.Errorf("%+v, want %+v", s.Status.Counts, want)
-	}
-}
-
 // TestLostBoardAndStreams loses everything but storage: board, work and outcomes.
 func TestLostBoardAndStreams(t *testing.T) {
 	t.Parallel()

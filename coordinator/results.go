@@ -132,7 +132,7 @@ func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
 	return others, false
 }
 
-// settled yields the result of every settled item in the order of the manifest. It reads one window at a time, and at
+// settled yields the result of every settled item in the order of the manifest. It reads at
 // most loadChunk results at once. The last pair has the error, if any.
 func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {

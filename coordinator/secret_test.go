@@ -19,23 +19,20 @@ func (garbage) Get(context.Context, string) ([]byte, error) { return []byte("no 
 // TestSignedNetworks: the reason of a rejection has no signature of the prior's or an operator's address.
 func TestSignedNetworks(t *testing.T) {
 	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.leadWith(func(c *coordinator.Config) { c.Sources = garbage{} })
 	const address = "https://host/net.onnx?X-Amz-Signature=Zq7Secret"
 	for name, change := range map[string]func(s *manifest.Spec){
 		"prior":    func(s *manifest.Spec) { s.Prior = address },
 		"operator": func(s *manifest.Spec) { s.Tasks = []manifest.TaskSpec{{Name: "net", Operator: address}} },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tc := newTestCluster(t, 1)
-			spec := tc.spec(name)
-			change(spec)
-			c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
-			must(t, err)
-			tc.leadWith(func(c *coordinator.Config) { c.Sources = garbage{} })
-			s := tc.awaitPhase(c.ID, manifest.PhaseRejected)
-			if !strings.Contains(s.Campaign.Reason, "https://host/net.onnx: ") || strings.Contains(s.Campaign.Reason, "Zq7Secret") {
-				t.Errorf("reason %q", s.Campaign.Reason)
-			}
-		})
+		spec := tc.spec(name)
+		change(spec)
+		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
+		must(t, err)
+		s := tc.awaitPhase(c.ID, manifest.PhaseRejected)
+		if !strings.Contains(s.Campaign.Reason, "https://host/net.onnx: ") || strings.Contains(s.Campaign.Reason, "Zq7Secret") {
+			t.Errorf("%s: reason %q", name, s.Campaign.Reason)
+		}
 	}
 }

@@ -3,7 +3,6 @@ package coordinator_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -41,17 +40,6 @@ func TestCampaignFinishes(t *testing.T) {
 	}
 }
 
-func TestSubmitIsIdempotent(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 1)
-	id := tc.submit("once", 0)
-	c, created, err := board.Submit(t.Context(), tc.board, tc.spec("once"), board.Order{}, time.Now())
-	must(t, err)
-	if created || c.ID != id {
-		t.Errorf("created %v, id %s", created, c.ID)
-	}
-}
-
 func TestCampaignRejected(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -61,7 +49,6 @@ func TestCampaignRejected(t *testing.T) {
 	}{
 		{"no dataset", func(tc *testCluster) { must(t, os.RemoveAll(tc.dir)) }, "no dataset there"},
 		{"preflight", func(tc *testCluster) { tc.check.Failed, tc.check.Reason = "operator gradient", "it is off by 0.5" }, "preflight: operator gradient: it is off by 0.5"},
-		{"dead canary", func(tc *testCluster) { tc.set(func(manifest.Item, int) error { return errDead }) }, "is dead: "},
 		{"no canary done", func(tc *testCluster) { tc.set(func(manifest.Item, int) error { return errors.New("cannot read") }) }, "none of 2 items could be restored"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -190,20 +177,6 @@ func TestOtherStoreIsLogged(t *testing.T) {
 	for i, address := range []string{"s3://results", "s3://results", "s3://result"} {
 		if log := lead(address, time.Duration(i+2)*time.Second); strings.Contains(log, warning) != (i == 2) {
 			t.Errorf("leader %d with %s logs %q", i, address, log)
-		}
-	}
-}
-
-// An output among the records of ddiff is rejected: ddiff gc would delete its results.
-func TestOutputAmongRecords(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 1)
-	tc.lead()
-	for i, output := range []string{"campaigns", "campaigns/night", "priors/"} {
-		c, _, err := board.Submit(t.Context(), tc.board, tc.spec(fmt.Sprint("bad", i)), board.Order{Output: output}, time.Now())
-		must(t, err)
-		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, "output: the folder") {
-			t.Errorf("%s: rejected with %q", output, s.Campaign.Reason)
 		}
 	}
 }

@@ -27,7 +27,12 @@ import (
 	"ddiff/storage"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(archivedPair.dir) //nolint:errcheck // a folder of the system's temporary files
+		os.Exit(code)
+	}))
+}
 
 // patience is the limit of every wait; a correct program needs far less.
 const patience = 2 * time.Minute

@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -16,6 +17,9 @@ import (
 // of another version.
 func TestSolverParametersRejected(t *testing.T) {
 	t.Parallel()
+	tc := newTestCluster(t, 1)
+	tc.lead()
+	n := 0
 	for want, change := range map[string]func(s *manifest.Spec){
 		"solver.t0: 1001 is outside integers in [0, 1000] or none": func(s *manifest.Spec) { s.Solver = manifest.Values{"t0": {Number: 1001}} },
 		`solver.zeta: unknown parameter of ddiff "zeta"`:           func(s *manifest.Spec) { s.Solver = manifest.Values{"zeta": {Number: 0.5}} },
@@ -23,12 +27,11 @@ func TestSolverParametersRejected(t *testing.T) {
 		"tasks[0].steps: 1001 is out of range, want 2 to 1000":     func(s *manifest.Spec) { s.Tasks[0].Steps = 1001 },
 		`methods[0]: unknown method "ddif"`:                        func(s *manifest.Spec) { s.Methods = []string{"ddif"} },
 	} {
-		tc := newTestCluster(t, 1)
-		spec := tc.spec("parameters")
+		n++
+		spec := tc.spec(fmt.Sprint("parameters", n))
 		change(spec)
 		c, _, err := board.Submit(t.Context(), tc.board, spec, board.Order{}, time.Now())
 		must(t, err)
-		tc.lead()
 		if s := tc.awaitPhase(c.ID, manifest.PhaseRejected); !strings.Contains(s.Campaign.Reason, want) {
 			t.Errorf("reason %q, want %q in it", s.Campaign.Reason, want)
 		}

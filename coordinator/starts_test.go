@@ -81,7 +81,7 @@ func TestStartsOfStoppedCoordinators(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 2)
 	id := tc.submit("restarted", 0)
-	for range 4 {
+	for range 3 {
 		p := tc.leadUntilCrash(inject("store shards", failWrite))
 		tc.await(id, "an interruption", func(s manifest.CampaignStatus) bool { return strings.Contains(s.Status.Problem, "interrupted") })
 		p.stop()

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,21 +70,6 @@ func TestPublishedStatus(t *testing.T) {
 	s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
 	if err != nil || s.Status.Problem != "" || s.Status.Warning != "3 rows are new" || s.Status.Counts.Items != 2 || s.Status.Workers != 1 {
 		t.Errorf("status %+v, %v", s.Status, err)
-	}
-	// An interruption leaves the status of an ended campaign alone, and is named otherwise.
-	r.publishInterruption(t.Context(), errors.New("read\n store"))
-	if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "" {
-		t.Errorf("status %+v, %v", s.Status, err)
-	}
-	fill(0)
-	r.rec.Phase = manifest.PhaseRunning
-	revision()
-	for range 2 {
-		r.publishInterruption(t.Context(), errors.New("read\n store"))
-		if s, err = board.Status(t.Context(), r.s.cfg.Board, r.id); err != nil || s.Status.Problem != "interrupted, will retry: read store" || s.Status.Phase != manifest.PhaseRunning {
-			t.Errorf("status %+v, %v", s.Status, err)
-		}
-		must(t, r.s.cfg.Board.Delete(t.Context(), manifest.KeyStatusPrefix+r.id))
 	}
 }
 

@@ -66,7 +66,7 @@ func (tc *testCluster) awaitDone(id string, n int) manifest.CampaignStatus {
 // A coordinator dies during a retry. The next one publishes every chosen item and answers with their number.
 func TestRetrySurvivesCrash(t *testing.T) {
 	t.Parallel()
-	for _, write := range []string{"store rounds", "record", "dead letter", "item", "status", "drop work", "store shards"} {
+	for _, write := range []string{"store rounds", "dead letter", "item", "store shards"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 1)
@@ -109,7 +109,7 @@ func TestRetrySurvivesCrash(t *testing.T) {
 // A campaign is resumed at a moment of its cancellation.
 func TestResumeDuringCancel(t *testing.T) {
 	t.Parallel()
-	for _, write := range []string{"drop consumer", "store report", "status", "store campaign.json", "record"} {
+	for _, write := range []string{"drop consumer", "store campaign.json"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 1)
@@ -123,30 +123,6 @@ func TestResumeDuringCancel(t *testing.T) {
 			tc.set(nil)
 			tc.wantState(id, manifest.WantCancelNow)
 			tc.leadUntilCrash(once(write, func() { tc.wantState(id, manifest.WantRun) }))
-			tc.work(id)
-			tc.awaitDone(id, 2)
-		})
-	}
-}
-
-// A retry arrives while the campaign ends.
-func TestRetryWhileCampaignEnds(t *testing.T) {
-	t.Parallel()
-	for _, write := range []string{"store report", "drop consumer", "store campaign.json"} {
-		t.Run(write, func(t *testing.T) {
-			t.Parallel()
-			tc := newTestCluster(t, 1)
-			tc.set(func(manifest.Item, int) error { return errors.New("disk on fire") })
-			id := tc.submit("retry", 0)
-			armed, sent := false, false
-			tc.leadUntilCrash(func(name string) fault {
-				if armed = armed || name == "store report"; armed && name == write && !sent {
-					sent = true
-					tc.set(nil)
-					tc.send(id, manifest.Command{ID: "one", Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed}})
-				}
-				return noFault
-			})
 			tc.work(id)
 			tc.awaitDone(id, 2)
 		})
@@ -174,7 +150,7 @@ func TestResumeAfterCrashDuringPause(t *testing.T) {
 // A coordinator dies while a campaign ends: the record says that it has ended only if the status does.
 func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
 	t.Parallel()
-	for _, write := range []string{"store report", "drop work", "status", "store campaign.json", "record"} {
+	for _, write := range []string{"drop work", "status", "store campaign.json"} {
 		t.Run(write, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 1)
@@ -191,25 +167,6 @@ func TestStatusOfEndedCampaignSurvivesCrash(t *testing.T) {
 			p.stop()
 			tc.leadUntilCrash(noFaults)
 			tc.awaitDone(id, 2)
-		})
-	}
-}
-
-// A campaign whose canary items failed runs them again after it was resumed.
-func TestResumeAfterFailedCanary(t *testing.T) {
-	t.Parallel()
-	for name, err := range map[string]error{"failed": errors.New("disk on fire"), "dead": errDead} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tc := newTestCluster(t, 2)
-			tc.set(func(manifest.Item, int) error { return err })
-			id := tc.submit("canary", 2)
-			tc.leadUntilCrash(noFaults)
-			tc.work(id)
-			tc.awaitPhase(id, manifest.PhaseRejected)
-			tc.set(nil)
-			tc.wantState(id, manifest.WantRun)
-			tc.awaitDone(id, 4)
 		})
 	}
 }

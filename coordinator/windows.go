@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/ledger"
@@ -219,11 +216,7 @@ var errMissingWindows = errors.New("windows are missing from the store")
 // are no longer in storage.
 func (r *runner) eachWindow(ctx context.Context, f func(w *shard.Window) error) error {
 	found := 0
-	for info, err := range r.s.cfg.Store.List(ctx, shard.Prefix(r.id)) {
-		if err != nil {
-			return fmt.Errorf("list windows: %w", err)
-		}
-		w, err := r.readWindow(ctx, info.Key)
+	for w, err := range shard.All(ctx, r.s.cfg.Store, r.id) {
 		if err != nil {
 			return err
 		}
@@ -242,41 +235,17 @@ func (r *runner) readWindow(ctx context.Context, key string) (*shard.Window, err
 	return shard.Read(ctx, r.s.cfg.Store, key)
 }
 
-const (
-	// readParallel is the number of windows that are read and decoded at a time, readChunk the number in memory.
-	readParallel = 8
-	readChunk    = 32
-)
-
 // restoreWindows adds the items of all stored windows to the ledger.
 func (r *runner) restoreWindows(ctx context.Context) error {
-	var keys []string
-	for info, err := range r.s.cfg.Store.List(ctx, shard.Prefix(r.id)) {
+	for w, err := range shard.All(ctx, r.s.cfg.Store, r.id) {
 		if err != nil {
-			return fmt.Errorf("list windows: %w", err)
-		}
-		keys = append(keys, info.Key)
-	}
-	for chunk := range slices.Chunk(keys, readChunk) {
-		read := make([]*shard.Window, len(chunk))
-		group, inner := errgroup.WithContext(ctx)
-		group.SetLimit(readParallel)
-		for i, key := range chunk {
-			group.Go(func() (err error) {
-				read[i], err = r.readWindow(inner, key)
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
 			return err
 		}
-		for _, w := range read {
-			if !r.follows(w) {
-				return fmt.Errorf("stored window %d does not follow the previous window; remove %s, so that the dataset is read again",
-					r.windows.stored, shard.Prefix(r.id))
-			}
-			r.addWindow(w)
+		if !r.follows(w) {
+			return fmt.Errorf("stored window %d does not follow the previous window; remove %s, so that the dataset is read again",
+				r.windows.stored, shard.Prefix(r.id))
 		}
+		r.addWindow(w)
 	}
 	return nil
 }

@@ -219,22 +219,23 @@ func TestRestoredLedger(t *testing.T) {
 		"another number":   {func(w *shard.Window) { w.Number++ }, false},
 		"another item":     {func(w *shard.Window) { w.Item = 1 }, false},
 	} {
+		const before = 17 // more than are read at a time
 		r := decidingRunner(t, &now, &strings.Builder{})
-		for n := range readChunk {
+		for n := range before {
 			putWindow(t, r, windowOf(r, n, 2*n, 2))
 		}
-		last := windowOf(r, readChunk, 2*readChunk, 2)
+		last := windowOf(r, before, 2*before, 2)
 		last.Last, last.Changed = true, "3 rows are new"
 		tt.change(last)
 		data, _, err := last.Encode()
 		must(t, err)
-		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, readChunk), data))
+		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, before), data))
 		r.ledger = ledger.New()
 		err = r.restoreLedger(t.Context())
-		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("stored window %d does not follow the previous window; remove ", readChunk)+shard.Prefix(r.id)) {
+		if (err == nil) != tt.follow || err != nil && !strings.Contains(err.Error(), fmt.Sprintf("stored window %d does not follow the previous window; remove ", before)+shard.Prefix(r.id)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		const n = readChunk + 1
+		const n = before + 1
 		if tt.follow && (r.windows.stored != n || r.ledger.Open() != 2*n || !r.windows.complete || r.windows.sound != 0 || r.windows.unverified != n || r.windows.warning != "3 rows are new" ||
 			r.windows.next.Item != 2*n) {
 			t.Errorf("%d windows, %d open items, the first with items is %d, warning %q", r.windows.stored, r.ledger.Open(), r.windows.sound, r.windows.warning)

@@ -175,11 +175,7 @@ func (d *deletion) collectOwn(ctx context.Context) (err error) {
 
 // eachItem calls f with the identities of a campaign's items.
 func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Identity)) error {
-	for info, err := range d.Store.List(ctx, shard.Prefix(id)) {
-		if err != nil {
-			return fmt.Errorf("list windows: %w", err)
-		}
-		w, err := shard.Read(ctx, d.Store, info.Key)
+	for w, err := range shard.All(ctx, d.Store, id) {
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 // state, and the round and the index of the reason as uvarints: some 19 bytes.
 type part struct {
 	partHeader
+	number  int // in its key
 	entries []partEntry
 }
 

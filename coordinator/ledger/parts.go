@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ddiff/storage"
 )
@@ -54,9 +52,6 @@ type Parts struct {
 const (
 	// foldInterval is the time after which a part may have fewer outcomes than PartsConfig.Fold.
 	foldInterval = time.Hour
-	// partsParallel is the number of parts that are read and decoded at a time, partsChunk the number in memory.
-	partsParallel = 8
-	partsChunk    = 32
 )
 
 func partPrefix(campaign string) string { return "campaigns/" + campaign + "/ledger/outcomes-" }
@@ -177,34 +172,16 @@ func (p *Parts) Follow(stream int64, last, seen uint64) (after uint64) {
 	return 0
 }
 
-// Enter enters the outcomes of all parts into a ledger, whose device-seconds later parts have. It returns the sequence number of the last of them in the result
-// stream, 0 without a part. It reads several parts at a time and skips damaged ones.
+// Enter enters the outcomes of all parts into a ledger, whose device-seconds later parts have. It returns the sequence number of the
+// last of them in the result stream, 0 without a part. It skips damaged ones.
 func (p *Parts) Enter(ctx context.Context, l *Ledger) (seen uint64, err error) {
 	p.ledger = l
-	var keys []string
-	for info, err := range p.cfg.Store.List(ctx, partPrefix(p.cfg.Campaign)) {
+	for old, err := range storage.Each(ctx, p.cfg.Store, partPrefix(p.cfg.Campaign), p.read) {
 		if err != nil {
-			return 0, fmt.Errorf("list ledger: %w", err)
-		}
-		keys = append(keys, info.Key)
-	}
-	for chunk := range slices.Chunk(keys, partsChunk) {
-		parts := make([]*part, len(chunk))
-		group, inner := errgroup.WithContext(ctx)
-		group.SetLimit(partsParallel)
-		for i, key := range chunk {
-			group.Go(func() (err error) {
-				parts[i], err = p.read(inner, key)
-				return err
-			})
-		}
-		if err := group.Wait(); err != nil {
 			return 0, err
 		}
-		for i, old := range parts {
-			if old != nil {
-				p.enter(l, chunk[i], old)
-			}
+		if old != nil {
+			p.enter(l, old)
 		}
 	}
 	return p.stored, nil
@@ -222,14 +199,16 @@ func (p *Parts) read(ctx context.Context, key string) (old *part, err error) {
 	default:
 		old, err = decodePart(data, p.cfg.Campaign)
 	}
-	if err != nil {
-		p.cfg.Logger.Error("skipped a part of the ledger", "key", key, "reason", err)
+	if err == nil {
+		old.number, _ = strconv.Atoi(strings.TrimPrefix(key, partPrefix(p.cfg.Campaign))) // 0 for the key of another program
+		return old, nil
 	}
-	return old, nil
+	p.cfg.Logger.Error("skipped a part of the ledger", "key", key, "reason", err)
+	return nil, nil
 }
 
 // enter enters the outcomes of one part.
-func (p *Parts) enter(l *Ledger, key string, old *part) {
+func (p *Parts) enter(l *Ledger, old *part) {
 	for _, e := range old.entries {
 		l.settle(l.findIdentity(e.id), e.round, e.state, e.reason)
 	}
@@ -237,8 +216,5 @@ func (p *Parts) enter(l *Ledger, key string, old *part) {
 	if old.Seq >= p.stored || old.Stream != p.stream {
 		p.stored, p.stream = old.Seq, old.Stream
 	}
-	var number int
-	if _, err := fmt.Sscanf(strings.TrimPrefix(key, partPrefix(p.cfg.Campaign)), "%d", &number); err == nil {
-		p.next = max(p.next, number+1)
-	}
+	p.next = max(p.next, old.number+1)
 }

@@ -46,18 +46,7 @@ func StoreRound(ctx context.Context, s storage.Store, campaign string, r Round) 
 
 // Rounds yields the stored rounds of a campaign in order.
 func Rounds(ctx context.Context, s storage.Store, campaign string) iter.Seq2[Round, error] {
-	return func(yield func(Round, error) bool) {
-		for info, err := range s.List(ctx, RoundPrefix(campaign)) {
-			if err != nil {
-				yield(Round{}, fmt.Errorf("list rounds: %w", err))
-				return
-			}
-			r, err := readRound(ctx, s, info.Key)
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
-	}
+	return storage.Each(ctx, s, RoundPrefix(campaign), func(ctx context.Context, key string) (Round, error) { return readRound(ctx, s, key) })
 }
 
 func readRound(ctx context.Context, s storage.Store, key string) (r Round, err error) {

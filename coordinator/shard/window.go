@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"time"
 
 	"ddiff/manifest"
@@ -108,6 +109,11 @@ func Read(ctx context.Context, s storage.Store, key string) (*Window, error) {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return w, nil
+}
+
+// All yields the stored windows of a campaign in order.
+func All(ctx context.Context, s storage.Store, campaign string) iter.Seq2[*Window, error] {
+	return storage.Each(ctx, s, Prefix(campaign), func(ctx context.Context, key string) (*Window, error) { return Read(ctx, s, key) })
 }
 
 // Decode reads the stored form of a window.
