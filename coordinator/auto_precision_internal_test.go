@@ -33,7 +33,7 @@ func TestRestorePrecision(t *testing.T) {
 		for i, task := range strings.Fields(c.tasks) {
 			it := manifest.Item{ID: fmt.Sprint(i), Task: task, Precision: r.rec.Spec.PrecisionOf(task, manifest.PrecisionBFloat16)}
 			w := shard.Window{Header: shard.Header{Schema: manifest.RecordSchema, Campaign: r.id, Number: i, Items: 1}, Items: []manifest.Item{it}}
-			data, _, err := w.Encode()
+			data, err := w.Encode()
 			must(t, err)
 			must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, i), data))
 			r.windows.sound, r.windows.stored = 0, i+1

@@ -119,7 +119,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 		if w.Number >= r.rec.Shards {
 			return nil // published later
 		}
-		_, err := r.publish(ctx, w.Items, func(it manifest.Item) bool { return retried[it.ID] })
+		_, err := r.publish(ctx, w.Items, func(i int) bool { return retried[w.Items[i].ID] })
 		return err
 	})
 	return len(retried), err
@@ -245,7 +245,7 @@ func (r *runner) rereadFirst(ctx context.Context) (*shard.Window, error) {
 
 // replaceWindow replaces a stored window.
 func (r *runner) replaceWindow(ctx context.Context, w *shard.Window) error {
-	data, _, err := w.Encode()
+	data, err := w.Encode()
 	if err != nil {
 		return err
 	}

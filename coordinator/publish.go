@@ -14,25 +14,12 @@ import (
 	"ddiff/queue"
 )
 
-// publishWindow publishes the pending items of a window and then counts the window in the record. encoded has the JSON
-// of the items, or is nil. include selects items, all when it is empty.
-func (r *runner) publishWindow(ctx context.Context, w *shard.Window, encoded [][]byte, include []bool) (err error) {
+// publishWindow publishes the pending items of a window and then counts the window in the record. include selects items by their
+// index in the window; nil selects all.
+func (r *runner) publishWindow(ctx context.Context, w *shard.Window, include func(i int) bool) (err error) {
 	ctx, span := r.startWindowSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
-	var batch batch
-	for i, it := range w.Items {
-		if len(include) > 0 && !include[i] {
-			continue
-		}
-		var data []byte
-		if encoded != nil {
-			data = encoded[i]
-		}
-		if err := r.addWork(&batch, it, data); err != nil {
-			return err
-		}
-	}
-	if err := r.send(ctx, batch.work); err != nil {
+	if _, err := r.publish(ctx, w.Items, include); err != nil {
 		return err
 	}
 	return r.save(ctx, func(c *manifest.Campaign) {
@@ -52,47 +39,26 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.publishWindow(ctx, w, nil, nil)
+	return r.publishWindow(ctx, w, nil)
 }
 
-// publish publishes the pending items and returns their number. It skips the items that include is false for, and items
-// that the queue has already are not an error.
-func (r *runner) publish(ctx context.Context, items []manifest.Item, include func(it manifest.Item) bool) (int, error) {
-	var batch batch
-	for _, it := range items {
-		if include != nil && !include(it) {
+// publish publishes the pending items that include selects by their index, nil all, and returns their number. Of several items with
+// one identity it publishes one. Items that the queue has already are not an error.
+func (r *runner) publish(ctx context.Context, items []manifest.Item, include func(i int) bool) (int, error) {
+	var work []queue.Work
+	chosen := map[string]bool{}
+	for i, it := range items {
+		if chosen[it.ID] || include != nil && !include(i) || r.ledger.State(it.ID) != ledger.Pending {
 			continue
 		}
-		if err := r.addWork(&batch, it, nil); err != nil {
-			return 0, err
+		chosen[it.ID] = true
+		data, err := json.Marshal(it)
+		if err != nil {
+			return 0, fmt.Errorf("publish item %s: %w", it.Name, err)
 		}
+		work = append(work, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: manifest.EncodeItem(data), Round: r.rec.Round})
 	}
-	return len(batch.work), r.send(ctx, batch.work)
-}
-
-// batch is work to publish, each identity once.
-type batch struct {
-	work []queue.Work
-	ids  map[string]bool
-}
-
-// addWork adds an item to a batch if its identity is pending. data is the item's JSON, or nil.
-func (r *runner) addWork(b *batch, it manifest.Item, data []byte) error {
-	if r.ledger.State(it.ID) != ledger.Pending || b.ids[it.ID] {
-		return nil
-	}
-	if b.ids == nil {
-		b.ids = map[string]bool{}
-	}
-	b.ids[it.ID] = true
-	if data == nil {
-		var err error
-		if data, err = json.Marshal(it); err != nil {
-			return fmt.Errorf("publish item %s: %w", it.Name, err)
-		}
-	}
-	b.work = append(b.work, queue.Work{Class: shard.Class(it), ID: it.ID, Payload: manifest.EncodeItem(data), Round: r.rec.Round})
-	return nil
+	return len(work), r.send(ctx, work)
 }
 
 // send publishes work. Duplicates are not an error.

@@ -101,7 +101,7 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 		again[id] = true
 	}
 	err := r.eachWindow(ctx, func(w *shard.Window) error {
-		_, err := r.publish(ctx, w.Items, func(it manifest.Item) bool { return again[it.ID] })
+		_, err := r.publish(ctx, w.Items, func(i int) bool { return again[w.Items[i].ID] })
 		return err
 	})
 	if err != nil || !repeated {

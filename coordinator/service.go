@@ -150,7 +150,10 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			continue
 		}
 		if c.Request != nil {
-			s.archive.Request(change.Key)
+			group.Go(func() error {
+				s.archive.Answer(ctx, change.Key)
+				return nil
+			})
 			continue
 		}
 		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })

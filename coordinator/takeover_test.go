@@ -60,7 +60,7 @@ func (tc *testCluster) history(n int, rows shard.Rows) (id string) {
 	var unstored []manifest.Item
 	for w, err := range sharder.Windows(ctx, shard.Position{}) {
 		must(tc.t, err)
-		data, _, err := w.Encode()
+		data, err := w.Encode()
 		must(tc.t, err)
 		must(tc.t, tc.store.Create(ctx, shard.Key(c.ID, w.Number), data))
 		items += len(w.Items)

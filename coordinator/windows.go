@@ -105,7 +105,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	w := sharded.window
 	ctx, span := r.startWindowSpan(ctx, "shard", w)
 	defer func() { endSpan(span, err) }()
-	data, items, err := w.Encode()
+	data, err := w.Encode()
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,6 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		if !r.follows(w) {
 			return fmt.Errorf("stored window %d does not follow the previous window", r.windows.stored)
 		}
-		items = nil
 	} else if err != nil {
 		return fmt.Errorf("store window %d: %w", w.Number, err)
 	}
@@ -142,7 +141,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 		return nil
 	}
 	// Items of a known identity are published already.
-	return r.publishWindow(ctx, w, items, isNew)
+	return r.publishWindow(ctx, w, func(i int) bool { return isNew[i] })
 }
 
 // addWindow adds a stored window to the ledger. It reports which items have a new identity.

@@ -25,7 +25,7 @@ func windowOf(r *runner, number, first, n int) *shard.Window {
 // putWindow stores a window, as the leader before did.
 func putWindow(t *testing.T, r *runner, w *shard.Window) {
 	t.Helper()
-	data, _, err := w.Encode()
+	data, err := w.Encode()
 	must(t, err)
 	must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, w.Number), data))
 }
@@ -102,7 +102,7 @@ func TestStoreWindowThatDoesNotFollow(t *testing.T) {
 		r := decidingRunner(t, &now, &strings.Builder{})
 		other := windowOf(r, 0, 0, 2)
 		change(other)
-		data, _, err := other.Encode()
+		data, err := other.Encode()
 		must(t, err)
 		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, 0), data))
 		err = r.storeWindow(t.Context(), shardedWindow{window: windowOf(r, 0, 0, 2)})
@@ -227,7 +227,7 @@ func TestRestoredLedger(t *testing.T) {
 		last := windowOf(r, before, 2*before, 2)
 		last.Last, last.Changed = true, "3 rows are new"
 		tt.change(last)
-		data, _, err := last.Encode()
+		data, err := last.Encode()
 		must(t, err)
 		must(t, r.s.cfg.Store.Put(t.Context(), shard.Key(r.id, before), data))
 		r.ledger = ledger.New()

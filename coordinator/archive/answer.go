@@ -11,9 +11,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -22,43 +24,30 @@ import (
 // listPage is the number of campaigns in one answer. An answer must fit into a record of the board.
 const listPage = 4000
 
-// Request adds the request in a record to those that run answers.
-func (a *Archiver) Request(key string) {
-	a.mu.Lock()
-	a.requests[key] = true
-	a.mu.Unlock()
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// answer answers the requests. It reports whether some are left, because of an error or because their campaign is busy.
-func (a *Archiver) answer(ctx context.Context) (left bool) {
-	a.mu.Lock()
-	requests := a.requests
-	a.requests = map[string]bool{}
-	a.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(requests)) {
-		err := a.answerRecord(ctx, key)
-		if err == nil || ctx.Err() != nil {
-			continue
-		}
-		if !errors.Is(err, errBusy) {
-			a.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
-		}
-		left = true
-		a.mu.Lock()
-		a.requests[key] = true
-		a.mu.Unlock()
-	}
-	return left
-}
-
 // errBusy: the campaign has ended, and its runner has not.
 var errBusy = errors.New("the campaign is about to end")
 
-func (a *Archiver) answerRecord(ctx context.Context, key string) error {
+// answerPause is the pause before a request is tried again.
+const answerPause = 250 * time.Millisecond
+
+// Answer answers the request in a record, until ctx ends or the sender gives up. It retries after errors, and while the campaign
+// is busy.
+func (a *Archiver) Answer(ctx context.Context, key string) {
+	for ctx.Err() == nil {
+		err := a.answer(ctx, key)
+		if err == nil {
+			return
+		}
+		if ctx.Err() == nil && !errors.Is(err, errBusy) {
+			a.cfg.Logger.Warn("could not answer a request, will retry", "request", key, "reason", err)
+		}
+		_ = retry.Sleep(ctx, answerPause) // the loop checks ctx
+	}
+}
+
+func (a *Archiver) answer(ctx context.Context, key string) error {
+	a.turn.Lock()
+	defer a.turn.Unlock()
 	data, revision, err := a.cfg.Board.Get(ctx, key)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil // the sender has given up

@@ -13,6 +13,7 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
+	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -26,16 +27,14 @@ type Archiver struct {
 
 	// work serializes everything that removes or restores the messages of a campaign.
 	work sync.Mutex
+	// turn lets one scan or answer at a time use the fields below.
+	turn sync.Mutex
 	// loaded: campaigns that the board has lost were restored.
 	loaded bool
 	// seen has, by key, when this leader first saw a request.
 	seen map[string]time.Time
 	// open has the campaigns of the board that the index has as open.
 	open map[string]bool
-
-	mu       sync.Mutex
-	requests map[string]bool // keys of the records to answer
-	wake     chan struct{}
 }
 
 // Config describes an [Archiver]. All fields are required.
@@ -59,49 +58,26 @@ type Config struct {
 
 // New returns the archiver of a new term.
 func New(cfg Config) *Archiver {
-	return &Archiver{
-		cfg: cfg, x: index.New(cfg.Store), seen: map[string]time.Time{}, open: map[string]bool{},
-		requests: map[string]bool{}, wake: make(chan struct{}, 1),
-	}
+	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]time.Time{}, open: map[string]bool{}}
 }
 
-// Run restores lost campaigns, answers requests and archives ended campaigns until ctx ends. It retries after errors.
+// Run restores lost campaigns and archives ended campaigns until ctx ends. It retries after errors.
 func (a *Archiver) Run(ctx context.Context) error {
-	tick := time.NewTicker(max(a.cfg.Tick, min(a.cfg.After/4, 30*time.Second)))
-	defer tick.Stop()
-	due := true
-	for {
-		var answerAgain, scanAgain <-chan time.Time
-		if a.answer(ctx) {
-			answerAgain = time.After(answerPause)
+	for ctx.Err() == nil {
+		pause := max(a.cfg.Tick, min(a.cfg.After/4, 30*time.Second))
+		if err := a.scan(ctx); err != nil && ctx.Err() == nil {
+			pause = a.cfg.Restart
+			a.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", pause, "reason", err)
 		}
-		if due {
-			err := a.scan(ctx)
-			if err != nil && ctx.Err() == nil {
-				scanAgain = time.After(a.cfg.Restart)
-				a.cfg.Logger.Warn("could not restore or archive campaigns, will retry", "after", a.cfg.Restart, "reason", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-a.wake:
-			due = scanAgain != nil
-		case <-answerAgain:
-			due = scanAgain != nil
-		case <-scanAgain:
-			due = true
-		case <-tick.C:
-			due = true
-		}
+		_ = retry.Sleep(ctx, pause) // the loop checks ctx
 	}
+	return nil
 }
-
-// answerPause is the pause before a request is tried again.
-const answerPause = 250 * time.Millisecond
 
 // scan archives the campaigns that ended long enough ago, and enters new ones into the index.
 func (a *Archiver) scan(ctx context.Context) error {
+	a.turn.Lock()
+	defer a.turn.Unlock()
 	if !a.loaded {
 		if err := a.load(ctx); err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 
 	"ddiff/manifest"
 	"ddiff/restore/prior"
-	"ddiff/storage"
 )
 
 // rowsOf returns a window with an item for each row from first to last, and a failed result for each fourth.
@@ -137,21 +136,6 @@ func TestWindowLimits(t *testing.T) {
 	for _, c := range []Config{{First: 30, Items: 20}, {First: 20, Items: 20}} {
 		if got := (&Sharder{cfg: c}).limit(1); got != 20 {
 			t.Errorf("%d items", got)
-		}
-	}
-}
-
-// A refused row fails after two rounds, an unavailable one after five.
-func TestConfirmedFailures(t *testing.T) {
-	t.Parallel()
-	for rounds, want := range map[int]string{1: "01", deniedRounds: "1", unavailableRounds - 1: "1", unavailableRounds: ""} {
-		r := &rowReader{rows: make([]manifest.Row, 2)}
-		rest := ""
-		for _, u := range r.failConfirmed([]unreadRow{{0, fmt.Errorf("get: %w", storage.ErrAccess)}, {1, storage.ErrUnavailable}}, rounds) {
-			rest += fmt.Sprint(u.row)
-		}
-		if rest != want || (r.rows[0].Err != nil) != !strings.Contains(want, "0") || (r.rows[1].Err != nil) != !strings.Contains(want, "1") {
-			t.Errorf("%d rounds: rows %q left, errors %v and %v", rounds, rest, r.rows[0].Err, r.rows[1].Err)
 		}
 	}
 }

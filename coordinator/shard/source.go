@@ -37,30 +37,56 @@ const (
 // environment (see IsUnavailable) is the error of a row only if several more attempts fail while the row's source answers
 // for another row, the witness, before and after each. Otherwise readRows calls wait and reads the row again.
 func (s *Sharder) readRows(ctx context.Context, rows []manifest.Row, wait Wait) ([]manifest.Probe, error) {
-	r := &rowReader{Sharder: s, rows: rows, probes: make([]manifest.Probe, len(rows)), wait: wait}
+	r := &rowReader{Sharder: s, rows: rows, probes: make([]manifest.Probe, len(rows)), sources: map[string]*sourceState{}}
 	var todo []int
 	for i := range rows {
 		if rows[i].Err == nil && !s.hinted(&rows[i], &r.probes[i]) {
 			todo = append(todo, i)
 		}
 	}
-	unread, err := r.read(ctx, todo, true)
-	for err == nil && len(unread) > 0 {
-		// One source at a time: each has its own trouble.
-		source := slices.Min(slices.Collect(maps.Keys(unread)))
-		list := unread[source]
-		delete(unread, source)
-		err = r.readAgain(ctx, source, list)
+	delays := retry.NewBackOff(s.cfg.Delay, 8*s.cfg.Delay)
+	random := rand.New(rand.NewPCG(0, 0))
+	for {
+		unread, err := r.read(ctx, todo)
+		if err != nil || len(unread) == 0 {
+			return r.probes, err
+		}
+		maps.DeleteFunc(r.sources, func(source string, _ *sourceState) bool { return unread[source] == nil })
+		todo = nil
+		waited := false
+		for _, source := range slices.Sorted(maps.Keys(unread)) {
+			rest, cause := r.examine(ctx, source, unread[source])
+			todo = append(todo, rest...)
+			if cause != nil {
+				if err := wait(ctx, cause); err != nil {
+					return nil, err
+				}
+				waited = true
+			}
+		}
+		if !waited && len(todo) > 0 {
+			if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
+				return nil, err
+			}
+		}
+		// In another order each time: the first rows may be refused, and any row that can be read is a witness.
+		random.Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
 	}
-	return r.probes, err
 }
 
 // rowReader reads the files of the rows of a window.
 type rowReader struct {
 	*Sharder
-	rows   []manifest.Row
-	probes []manifest.Probe
-	wait   Wait
+	rows    []manifest.Row
+	probes  []manifest.Probe
+	sources map[string]*sourceState // those with unread rows
+}
+
+// sourceState is the state of a source with unread rows.
+type sourceState struct {
+	unread  int  // rows that could not be read last
+	answers bool // for the witness
+	rounds  int  // in which no row could be read, while the source answered before and after
 }
 
 // unreadRow is a row that could not be read because of the environment.
@@ -69,81 +95,44 @@ type unreadRow struct {
 	err error
 }
 
-// readAgain reads rows of one source until each is read or has failed. A row with files of several sources may move to
-// the trouble of another source, which readAgain treats in the same way.
-func (r *rowReader) readAgain(ctx context.Context, source string, unread []unreadRow) error {
-	delays := retry.NewBackOff(r.cfg.Delay, 8*r.cfg.Delay)
-	confirmed := 0
-	for attempt := uint64(0); ; attempt++ {
-		answers := r.checkWitness(ctx, source) == nil
-		if !answers && attempt > 0 {
-			if err := r.wait(ctx, unread[0].err); err != nil {
-				return err
-			}
-		}
-		todo := make([]int, len(unread))
-		for i, u := range unread {
-			todo[i] = u.row
-		}
-		// In another order each time: the first rows may be refused, and any row that can be read is a witness.
-		random := rand.New(rand.NewPCG(attempt, 0))
-		random.Shuffle(len(todo), func(i, k int) { todo[i], todo[k] = todo[k], todo[i] })
-		still, err := r.read(ctx, todo, !answers)
-		if err != nil {
-			return err
-		}
-		for other, list := range still {
-			if other == source {
-				continue
-			}
-			if err := r.readAgain(ctx, other, list); err != nil {
-				return err
-			}
-		}
-		unread = still[source]
-		switch {
-		case len(unread) == 0:
-			return nil
-		case !answers || r.checkWitness(ctx, source) != nil:
-			confirmed = 0
-			continue
-		case len(unread) < len(todo):
-			confirmed = 0
-		default:
-			confirmed++
-		}
-		if unread = r.failConfirmed(unread, confirmed); len(unread) == 0 {
-			return nil
-		}
-		if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {
-			return err
-		}
+// examine sets the errors of the unread rows of a source that have failed, and returns the others. cause is the reason to wait for a
+// source that does not answer again.
+func (r *rowReader) examine(ctx context.Context, source string, unread []unreadRow) (rest []int, cause error) {
+	state := r.sources[source]
+	if state == nil {
+		state = &sourceState{}
+		r.sources[source] = state
 	}
-}
-
-// failConfirmed sets the errors of the rows that have failed after so many rounds, and returns the others.
-func (r *rowReader) failConfirmed(unread []unreadRow, rounds int) (rest []unreadRow) {
+	before := *state
+	state.answers = r.checkWitness(ctx, source) == nil
+	if state.rounds++; !before.answers || !state.answers || len(unread) != before.unread {
+		state.rounds = 0
+	}
 	for _, u := range unread {
-		if rounds >= unavailableRounds || rounds >= deniedRounds && errors.Is(u.err, storage.ErrAccess) {
+		if state.rounds >= unavailableRounds || state.rounds >= deniedRounds && errors.Is(u.err, storage.ErrAccess) {
 			r.rows[u.row].Err = u.err
 		} else {
-			rest = append(rest, u)
+			rest = append(rest, u.row)
 		}
 	}
-	return rest
+	if state.unread = len(rest); !state.answers && before.unread > 0 {
+		cause = unread[0].err
+	}
+	return rest, cause
 }
 
 // read probes the rows in todo. It returns the rows that could not be read because of the environment, by source, and
-// sets the error of every other unreadable row. With stop it leaves the rest of a source that fails for too many rows in
-// succession, instead of waiting for the timeouts of each.
-func (r *rowReader) read(ctx context.Context, todo []int, stop bool) (map[string][]unreadRow, error) {
+// sets the error of every other unreadable row. It leaves the rest of a source that fails for too many rows in succession and
+// does not answer for its witness, instead of waiting for the timeouts of each.
+func (r *rowReader) read(ctx context.Context, todo []int) (map[string][]unreadRow, error) {
 	var mu sync.Mutex
 	unread := map[string][]unreadRow{}
 	failures := map[string]int{} // in succession
 	down := func(source string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if list := unread[source]; stop && failures[source] >= r.cfg.Parallel {
+		state := r.sources[source]
+		if list := unread[source]; (state == nil || !state.answers) && failures[source] >= r.cfg.Parallel {
 			return list[0].err
 		}
 		return nil

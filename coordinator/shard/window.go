@@ -60,42 +60,27 @@ func Prefix(campaign string) string { return "campaigns/" + campaign + "/shards/
 // maxLine bounds a line of a stored window, in bytes.
 const maxLine = 16 << 20
 
-// Encode returns the stored form of the window, and the JSON of each item.
-func (w *Window) Encode() (data []byte, items [][]byte, err error) {
+// Encode returns the stored form of the window.
+func (w *Window) Encode() ([]byte, error) {
 	w.Failures = len(w.Failed)
 	var out bytes.Buffer
 	// Digests do not compress, so a higher level gains nothing.
 	zip, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	line := func(v any) ([]byte, error) {
-		b, err := json.Marshal(v)
-		if err != nil {
-			return nil, fmt.Errorf("encode window %d of %s: %w", w.Number, w.Campaign, err)
-		}
-		_, err = zip.Write(append(b, '\n'))
-		return b, err
-	}
-	if _, err := line(w.Header); err != nil {
-		return nil, nil, err
-	}
+	lines := json.NewEncoder(zip)
+	err = lines.Encode(w.Header)
 	for _, it := range w.Items {
-		b, err := line(it)
-		if err != nil {
-			return nil, nil, err
-		}
-		items = append(items, b)
+		err = errors.Join(err, lines.Encode(it))
 	}
 	for _, r := range w.Failed {
-		if _, err := line(r); err != nil {
-			return nil, nil, err
-		}
+		err = errors.Join(err, lines.Encode(r))
 	}
-	if err := zip.Close(); err != nil {
-		return nil, nil, err
+	if err = errors.Join(err, zip.Close()); err != nil {
+		return nil, fmt.Errorf("encode window %d of %s: %w", w.Number, w.Campaign, err)
 	}
-	return out.Bytes(), items, nil
+	return out.Bytes(), nil
 }
 
 // Read reads a stored window.

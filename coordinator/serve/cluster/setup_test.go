@@ -120,7 +120,7 @@ func (f *fixture) windows(campaign string, n, size int) []string {
 			ids = append(ids, it.ID)
 			w.Items = append(w.Items, it)
 		}
-		data, _, err := w.Encode()
+		data, err := w.Encode()
 		must(f.t, err)
 		must(f.t, f.store.Put(f.t.Context(), shard.Key(campaign, w.Number), data))
 	}
