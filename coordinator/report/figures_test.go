@@ -218,7 +218,7 @@ func TestStaleFilesAreRemoved(t *testing.T) {
 	t.Parallel()
 	for name, wrap := range map[string]func(*reporttest.Memory) result.Files{
 		"store":  func(m *reporttest.Memory) result.Files { return m },
-		"folder": func(m *reporttest.Memory) result.Files { return result.Folder{To: m} },
+		"folder": func(m *reporttest.Memory) result.Files { return result.Folder{Files: m} },
 	} {
 		store := reporttest.NewMemory()
 		kept := []string{

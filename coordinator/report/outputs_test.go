@@ -195,7 +195,7 @@ func TestFolderIsComplete(t *testing.T) {
 		outputs = append(outputs, result.Output{Address: fmt.Sprintf("out%d", i), Store: store})
 	}
 	to := reporttest.NewMemory()
-	s, err := Write(t.Context(), result.Folder{Outputs: outputs, To: to}, Campaign{Outputs: []string{"out0", "out1"}}, result.Results(t.Context(), outputs))
+	s, err := Write(t.Context(), result.Folder{Outputs: outputs, Files: to}, Campaign{Outputs: []string{"out0", "out1"}}, result.Results(t.Context(), outputs))
 	if err != nil || s.Done != 2 {
 		t.Fatalf("%+v, error %v", s, err)
 	}

@@ -80,17 +80,13 @@ func write(
 		return summary, nil, err
 	}
 	lost = append(lost, missing...)
-	curved := make(map[string]bool)
-	for _, e := range shown.Excerpt() {
-		curved[e.ID] = true
-	}
-	drawn, err := figure.DrawReport(ctx, store, summary, ordered.All(), curved)
+	drawn, err := figure.DrawReport(ctx, store, summary, ordered.All())
 	if err != nil {
 		return summary, nil, err
 	}
 	lost = append(lost, drawn.Lost...)
 	missing, err = page.Write(ctx, store, campaign, summary, shown, page.Parts{
-		List: list, Mosaic: mosaic, Sheets: sheets, Figures: drawn.Stored, Curves: drawn.Read, Pictures: runs.pictures,
+		List: list, Mosaic: mosaic, Sheets: sheets, Figures: drawn.Stored, Pictures: runs.pictures,
 	})
 	if err == nil {
 		err = removeStale(ctx, store, campaign.Tasks, sheets, mosaic, runs.keys)

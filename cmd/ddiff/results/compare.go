@@ -126,7 +126,7 @@ func (o compareOptions) store(ctx context.Context, v *comparison.Versus, outputs
 		return fmt.Errorf("open %s: %w", redact.Address(o.out), err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	side := func(i int) result.Folder { return result.Folder{Outputs: outputs[i : i+1], To: to.Store} }
+	side := func(i int) result.Folder { return result.Folder{Outputs: outputs[i : i+1], Files: to.Store} }
 	err = v.Write(ctx, to.Store, side(0), side(1), o.catalogue.Operators, largest)
 	if errors.Is(err, result.ErrIncomplete) {
 		fmt.Fprintln(stderr, "the pictures are incomplete:", cli.OneLine(err))

@@ -288,7 +288,7 @@ func (o reportOptions) folder(
 	if err != nil {
 		return "", store, nil, fmt.Errorf("open %s: %w", redact.Address(dir), err)
 	}
-	return dir, result.Folder{Outputs: outputs, To: to.Store}, to.Close, nil
+	return dir, result.Folder{Outputs: outputs, Files: to.Store}, to.Close, nil
 }
 
 // noteIncomplete prints the error of an incomplete report, and returns all others.

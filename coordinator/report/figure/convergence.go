@@ -30,7 +30,6 @@ type traceValues struct {
 	image  uint64
 	steps  int
 	curves [][]float64
-	page   *Curves // if the page shows the item
 }
 
 // convergence is the figure of the solver's curves. It reads at most limit traces of each approach.
@@ -108,7 +107,7 @@ func (w *figureWriter) readTraces(ctx context.Context, of []sampled) ([]*traceVa
 	group.SetLimit(result.ReadCalls)
 	for i, v := range of {
 		group.Go(func() error {
-			found[i], lost[i] = w.readTrace(ctx, v)
+			found[i], lost[i] = w.readValues(ctx, v)
 			return ctx.Err()
 		})
 	}
@@ -122,25 +121,16 @@ func (w *figureWriter) readTraces(ctx context.Context, of []sampled) ([]*traceVa
 		} else {
 			out = append(out, t)
 		}
-		if w.shown[of[i].item] {
-			w.Read[of[i].item] = nil
-			if t != nil {
-				w.Read[of[i].item] = t.page
-			}
-		}
 	}
 	return out, nil
 }
 
-func (w *figureWriter) readTrace(ctx context.Context, of sampled) (*traceValues, error) {
-	t, thinned, err := readTrace(ctx, w.store, of.item)
+func (w *figureWriter) readValues(ctx context.Context, of sampled) (*traceValues, error) {
+	t, err := readTrace(ctx, w.store, of.item)
 	if err != nil {
 		return nil, err
 	}
 	out := &traceValues{image: of.image, steps: len(t.Timestep)}
-	if w.shown[of.item] {
-		out.page = thinned
-	}
 	at := evenSteps(out.steps, maxCurveSteps)
 	for _, c := range convergenceCurves() {
 		values := t.Curve(c.name)

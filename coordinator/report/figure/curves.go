@@ -47,26 +47,30 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 // ReadCurves reads and thins the trace of an item.
 func ReadCurves(ctx context.Context, store result.Files, e *entry.Entry) (*Curves, error) {
-	_, c, err := readTrace(ctx, store, e.ID)
-	return c, err
+	t, err := readTrace(ctx, store, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	return thin(t), nil
 }
 
-// readTrace reads the trace of an item, complete and thinned.
-func readTrace(ctx context.Context, store result.Files, id string) (*manifest.Trace, *Curves, error) {
+// readTrace reads the trace of an item, whose curves have a value for each step.
+func readTrace(ctx context.Context, store result.Files, id string) (*manifest.Trace, error) {
 	key := manifest.ItemKey(id, manifest.FileTrace)
 	data, err := store.Get(ctx, key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", key, err)
+		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
 	var t manifest.Trace
 	if err := json.Unmarshal(data, &t); err != nil {
-		return nil, nil, fmt.Errorf("decode %s: %w", key, err)
+		return nil, fmt.Errorf("decode %s: %w", key, err)
 	}
-	c, err := thin(&t)
-	if err != nil {
-		return nil, nil, fmt.Errorf("decode %s: %w", key, err)
+	for _, curve := range t.Curves {
+		if len(curve.Values) != len(t.Timestep) {
+			return nil, fmt.Errorf("decode %s: %s has %d entries, timestep has %d", key, curve.Name, len(curve.Values), len(t.Timestep))
+		}
 	}
-	return &t, c, nil
+	return &t, nil
 }
 
 // evenSteps are the indices of at most limit evenly spaced steps, with the first and the last.
@@ -83,26 +87,21 @@ func evenSteps(steps, limit int) []int {
 }
 
 // thin selects the steps of the page.
-func thin(t *manifest.Trace) (*Curves, error) {
-	steps := len(t.Timestep)
-	at := evenSteps(steps, maxCurvePoints)
-	points := len(at)
-	c := &Curves{Step: make([]int, points), Timestep: make([]int, points)}
-	for p, k := range at {
-		c.Step[p], c.Timestep[p] = k+1, t.Timestep[k]
+func thin(t *manifest.Trace) *Curves {
+	at := evenSteps(len(t.Timestep), maxCurvePoints)
+	c := &Curves{}
+	for _, k := range at {
+		c.Step, c.Timestep = append(c.Step, k+1), append(c.Timestep, t.Timestep[k])
 	}
 	for _, curve := range t.Curves {
-		if len(curve.Values) != steps {
-			return nil, fmt.Errorf("%s has %d entries, timestep has %d", curve.Name, len(curve.Values), steps)
-		}
 		if curve.Name == stepSize {
 			continue
 		}
-		values := make([]number, points)
-		for p, k := range at {
-			values[p] = number(curve.Values[k])
+		s := series{Name: curve.Name}
+		for _, k := range at {
+			s.Values = append(s.Values, number(curve.Values[k]))
 		}
-		c.Series = append(c.Series, series{curve.Name, values})
+		c.Series = append(c.Series, s)
 	}
-	return c, nil
+	return c
 }

@@ -65,12 +65,10 @@ func reportTraces() traceLimits { return traceLimits{total: 1024, line: 128} }
 
 func figureTraces() traceLimits { return traceLimits{total: 16384, line: 2048} }
 
-// drawing has the stored figures, an error for each listed trace that could not be read, and the curves of the items that the page
-// shows, nil for an unreadable trace.
+// drawing has the stored figures, and an error for each listed trace that could not be read.
 type drawing struct {
 	Stored []File
 	Lost   []error
-	Read   map[string]*Curves
 }
 
 // Draw stores all figures of a summary, and its entries, in a store of figures. It reads many traces.
@@ -80,12 +78,9 @@ func Draw(ctx context.Context, store result.Files, summary aggregate.Summary, or
 	return w.drawing, err
 }
 
-// DrawReport stores the figures of a report below [Folder], and returns the curves of the shown items.
-func DrawReport(
-	ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error], shown map[string]bool,
-) (drawing, error) {
-	w := &figureWriter{store: store, folder: Folder, summary: summary, limits: reportTraces(), shown: shown}
-	w.Read = make(map[string]*Curves)
+// DrawReport stores the figures of a report below [Folder].
+func DrawReport(ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error]) (drawing, error) {
+	w := &figureWriter{store: store, folder: Folder, summary: summary, limits: reportTraces()}
 	err := w.writeAll(ctx, ordered)
 	return w.drawing, err
 }
@@ -145,8 +140,7 @@ type figureWriter struct {
 	limits  traceLimits
 
 	drawing
-	shown map[string]bool // items whose curves the page shows
-	used  sweep.FileNames
+	used sweep.FileNames
 }
 
 // writeAll stores all figures and their captions, and removes those of an earlier report.
@@ -241,7 +235,7 @@ func (w *figureWriter) removeStale(ctx context.Context) error {
 func (w *figureWriter) removeFigure(ctx context.Context, name string) error {
 	own := w.store
 	if folder, ok := w.store.(result.Folder); ok {
-		own = folder.To
+		own = folder.Files
 	}
 	data, err := own.Get(ctx, name+".csv")
 	if err != nil || !bytes.HasPrefix(data, []byte(figureHeader)) {

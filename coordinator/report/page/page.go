@@ -110,8 +110,6 @@ type Parts struct {
 	Figures []figure.File
 	// Pictures are further pictures of an item, by its id. Each path is relative to the page.
 	Pictures map[string][]PictureFile
-	// Curves are those that the figures have read, by the item's id; nil for a trace that could not be read.
-	Curves map[string]*figure.Curves
 }
 
 // PictureFile is a picture of an item beside truth, measurement and restoration.
@@ -139,17 +137,13 @@ func Write(
 		if !e.Has(manifest.FileTrace) {
 			continue
 		}
-		c, known := with.Curves[e.ID]
-		var unreadable error
-		if !known {
-			c, unreadable = figure.ReadCurves(ctx, store, e)
-		}
+		c, err := figure.ReadCurves(ctx, store, e)
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("write %s: %w", Key, ctx.Err())
 		}
-		if unreadable != nil {
-			lost = append(lost, unreadable)
-		} else if c != nil && len(c.Step) > 0 {
+		if err != nil {
+			lost = append(lost, err)
+		} else if len(c.Step) > 0 {
 			curvesOf[strconv.Itoa(row)] = c
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 
 	"ddiff/manifest"
 	"ddiff/storage"
@@ -17,7 +16,7 @@ import (
 // writes to a store of its own, to which the pictures of the page are copied.
 type Folder struct {
 	Outputs []Output
-	To      Files
+	Files   // the own store
 }
 
 // Get implements the store of a report.
@@ -62,24 +61,11 @@ func checkDigest(data []byte, digest string) error {
 	return nil
 }
 
-// Put implements the store of a report.
-func (f Folder) Put(ctx context.Context, key string, data []byte) error {
-	return f.To.Put(ctx, key, data)
-}
-
-// List lists the files of the report.
-func (f Folder) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	return f.To.List(ctx, prefix)
-}
-
-// Delete removes a file of the report.
-func (f Folder) Delete(ctx context.Context, key string) error { return f.To.Delete(ctx, key) }
-
 // CopyPicture copies a picture that the page shows.
 func (f Folder) CopyPicture(ctx context.Context, key string) error {
 	data, err := f.Get(ctx, key)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", key, err)
 	}
-	return Put(ctx, f.To, key, data)
+	return Put(ctx, f.Files, key, data)
 }

@@ -4,7 +4,6 @@
 package result
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -146,37 +145,53 @@ func (o Output) read(ctx context.Context, key, id string) (manifest.Result, erro
 	return r, nil
 }
 
-// isPart reports whether a key is that of a list of failures or scores, FOLDER/NAME/PART.jsonl, of this output and not of one inside.
-func isPart(key string) bool { return strings.Count(key, "/") == 2 && strings.HasSuffix(key, ".jsonl") }
+// line is a line of a list of failures or scores.
+type line struct {
+	key    string
+	number int // from 1
+	text   []byte
+}
+
+// lines yields the lines of the lists FOLDER/NAME/PART.jsonl of this output, and not of one inside.
+func (o Output) lines(ctx context.Context, folder string) iter.Seq2[line, error] {
+	return func(yield func(line, error) bool) {
+		for info, err := range o.Store.List(ctx, folder) {
+			if err == nil && (strings.Count(info.Key, "/") != 2 || !strings.HasSuffix(info.Key, ".jsonl")) {
+				continue
+			}
+			var data []byte
+			if err == nil {
+				data, err = o.Store.Get(ctx, info.Key)
+			}
+			if err != nil {
+				yield(line{}, err)
+				return
+			}
+			number := 0
+			for text := range bytes.SplitSeq(bytes.TrimSuffix(data, []byte("\n")), []byte("\n")) { // an empty file has an empty line
+				number++
+				if !yield(line{info.Key, number, text}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // failures yields the items that the reports of the output's campaigns list as failed or dead.
 func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
-	for info, err := range o.Store.List(ctx, manifest.FailuresFolder) {
-		if err == nil && !isPart(info.Key) {
-			continue
-		}
-		var data []byte
+	for l, err := range o.lines(ctx, manifest.FailuresFolder) {
+		var r manifest.Result
 		if err == nil {
-			data, err = o.Store.Get(ctx, info.Key)
+			if err = json.Unmarshal(l.text, &r); err != nil {
+				err = fmt.Errorf("%w: decode line %d of %s: %w; remove the file and run its campaign again", ErrArtifact, l.number, l.key, err)
+			}
 		}
 		if err != nil {
 			yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
 			return false
 		}
-		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, 1<<20)
-		for n := 1; lines.Scan(); n++ {
-			var r manifest.Result
-			if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-				yield(r, fmt.Errorf("read %s: %w: decode line %d of %s: %w; remove the file and run its campaign again", o.Address, ErrArtifact, n, info.Key, err))
-				return false
-			}
-			if r.Outcome != manifest.OutcomeDone && isNew(r.Item.ID) && !yield(r, nil) {
-				return false
-			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(manifest.Result{}, fmt.Errorf("read %s: %s: %w", o.Address, info.Key, err))
+		if r.Outcome != manifest.OutcomeDone && isNew(r.Item.ID) && !yield(r, nil) {
 			return false
 		}
 	}

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,16 +18,19 @@ func TestScoreTable(t *testing.T) {
 	done.Artifacts = map[string]string{manifest.FileTruth: "12", manifest.FileRestored: "34"}
 	pictures := manifest.ScoredPictures(&done)
 	other := strings.Repeat("00", 16)
-	table := &scoreTable{index: map[string]uint16{}, values: map[scoreKey]float64{}, skipped: map[scoreKey]struct{}{}}
-	for _, part := range []string{
+	store := reporttest.NewMemory()
+	for i, part := range []string{
 		`{"metric":"lpips_vgg@1:aaaaaaaa"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + other + `","value":0.9}`,
 		`{"metric":"lpips_vgg@1:aaaaaaaa"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + pictures + `","value":0.25}`,
 		`{"metric":"niqe@1"}` + "\n" + `{"item":"` + done.Item.ID + `","pictures":"` + pictures + `","reason":"too small"}`,
 		`{"metric":"nima@1"}` + "\n" + `{"item":"` + strings.Repeat("00", 32) + `","pictures":"` + pictures + `","value":3}`,
 	} {
-		reporttest.Must(t, table.add([]byte(part)))
+		store.Files[fmt.Sprintf("%sm/%d.jsonl", manifest.ScoresFolder, i)] = []byte(part)
 	}
+	table, err := readScores(t.Context(), []Output{{Store: store}})
+	reporttest.Must(t, err)
 	got := table.of(&done)
+	slices.SortFunc(got, func(a, b manifest.Score) int { return strings.Compare(a.Metric, b.Metric) })
 	if len(got) != 2 || got[0].Metric != "lpips_vgg@1:aaaaaaaa" || got[0].Value == nil || *got[0].Value != 0.25 ||
 		got[1].Metric != "niqe@1" || got[1].Value != nil || got[0].Item != done.Item.ID {
 		t.Errorf("scores %+v", got)
@@ -53,10 +58,10 @@ func TestScoreTableRefuses(t *testing.T) {
 		`{"metric":"psnr@1"}` + "\n" + strings.Replace(good, "5a5a", "", 1)[:40] + `"}`: "decode line 2: item or pictures are no digest",
 		`{"metric":"psnr@1"}` + "\n" + strings.Replace(good, "0000", "zz00", 1):         "decode line 2: item or pictures are no digest",
 		`{"metric":"psnr@1"}` + "\n" + strings.Replace(good, "0000", "", 1):             "decode line 2: item or pictures are no digest",
-		`{"metric":"psnr@1"}` + "\n" + good + "\n" + strings.Repeat("x", 1<<20+1):       "too long",
 	} {
-		table := &scoreTable{index: map[string]uint16{}, values: map[scoreKey]float64{}, skipped: map[scoreKey]struct{}{}}
-		if err := table.add([]byte(part)); err == nil || !strings.Contains(err.Error(), want) {
+		store := reporttest.NewMemory()
+		store.Files[manifest.ScoresFolder+"m/1.jsonl"] = []byte(part)
+		if _, err := readScores(t.Context(), []Output{{Store: store}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: error %v, want %q", part, err, want)
 		}
 	}
