@@ -1,9 +1,7 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -66,56 +64,5 @@ func TestExcerptSelectsWorstAndFirst(t *testing.T) {
 	want := []string{"a-0", "a-1", "a-18", "a-19", "b-0", "b-1", "b-18", "b-19"}
 	if !slices.Equal(got, want) {
 		t.Errorf("excerpt = %q, want %q", got, want)
-	}
-}
-
-// TestExcerptEqualsSelectionFromAll compares the bounded selection with a selection from all items.
-func TestExcerptEqualsSelectionFromAll(t *testing.T) {
-	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		limit := 1 + random.IntN(20)
-		var results []manifest.Result
-		tasks := 1 + random.IntN(4)
-		for task := range tasks {
-			// Few different values, so that ties occur.
-			results = append(results, rows(fmt.Sprintf("t%d", task), random.IntN(40), func(int) float64 { return float64(random.IntN(5)) })...)
-		}
-		var want []string
-		for task := range tasks {
-			of := slices.DeleteFunc(slices.Clone(results), func(r manifest.Result) bool { return r.Item.Task != fmt.Sprintf("t%d", task) })
-			left := slices.DeleteFunc(slices.Clone(results), func(r manifest.Result) bool { return r.Item.Task < fmt.Sprintf("t%d", task) })
-			present := make(map[string]bool)
-			for _, r := range left {
-				present[r.Item.Task] = true
-			}
-			if len(of) == 0 {
-				continue
-			}
-			share := (limit - len(want)) / len(present)
-			if len(left) <= limit-len(want) {
-				share = len(of)
-			}
-			worst := slices.Clone(of)
-			slices.SortStableFunc(worst, func(a, b manifest.Result) int { return cmp.Compare(*a.Metrics.PSNR, *b.Metrics.PSNR) })
-			chosen := make(map[string]bool)
-			for _, r := range worst[:min(share/2, len(worst))] {
-				chosen[r.Item.Name] = true
-			}
-			for _, r := range of {
-				if len(chosen) < share {
-					chosen[r.Item.Name] = true
-				}
-			}
-			for _, r := range of {
-				if chosen[r.Item.Name] {
-					want = append(want, r.Item.Name)
-				}
-			}
-		}
-		random.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
-		if got := excerpt(t, results, limit); !slices.Equal(got, want) {
-			t.Fatalf("limit %d: excerpt = %q, want %q", limit, got, want)
-		}
 	}
 }

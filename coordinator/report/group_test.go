@@ -11,7 +11,6 @@ import (
 	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
@@ -161,23 +160,4 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 	var out bytes.Buffer
 	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil))
 	reporttest.Contains(t, out.String(), ",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`)
-}
-
-func TestSecondReportLeavesNothingStale(t *testing.T) {
-	t.Parallel()
-	store := reporttest.NewMemory()
-	for _, task := range []string{"hdr", "motion_deblur"} {
-		store.Files[sheet.Folder+"notes.txt"] = []byte("of a person")
-		c := testCampaign()
-		c.Others = 1
-		s, err := Write(t.Context(), store, c, reporttest.Stream([]manifest.Result{reporttest.Result(t, task, "ddiff", "a", 0, reporttest.Scored(25, 20, 0.5, 0))}))
-		reporttest.Must(t, err)
-		if got := reporttest.Keys(store, sheet.Folder); len(got) != 2 || store.Files[sheet.Folder+task+".png"] == nil {
-			t.Errorf("after the report on %s: %v", task, got)
-		}
-		var out bytes.Buffer
-		if err := table.Write(&out, s, table.FormatText); err != nil || !strings.Contains(out.String(), "also holds 1 results of other campaigns") {
-			t.Errorf("error %v, no word on the other result:\n%s", err, out.String())
-		}
-	}
 }

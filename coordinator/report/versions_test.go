@@ -11,7 +11,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
@@ -175,23 +174,6 @@ func TestOnlyScores(t *testing.T) {
 	}
 	if len(results[0].Scores) != 3 {
 		t.Error("the results themselves changed")
-	}
-}
-
-// TestFigureByName finds the columns of a worker and those of further metrics.
-func TestFigureByName(t *testing.T) {
-	t.Parallel()
-	c := &entry.Columns{Extra: []string{"lpips_vgg", "niqe"}}
-	s := &selection.Scores{PSNR: 25, SSIM: 0.5, Extra: []float64{0.25}}
-	for metric, want := range map[string]float64{"psnr": 25, "ssim": 0.5, "lpips_vgg": 0.25} {
-		if got := c.Figure(s, metric); got != want {
-			t.Errorf("%s is %v, want %v", metric, got, want)
-		}
-	}
-	for _, metric := range []string{"niqe", "other"} {
-		if got := c.Figure(s, metric); !math.IsNaN(got) {
-			t.Errorf("%s is %v", metric, got)
-		}
 	}
 }
 

@@ -3,12 +3,14 @@ package aggregate_test
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) aggregate.Summary {
@@ -104,5 +106,28 @@ func TestComparisonRefusesUnequalMeasurements(t *testing.T) {
 					c.Difference.N, c.LeftOut, c.Refused, tt.n, tt.out, tt.refused)
 			}
 		})
+	}
+}
+
+// The rows follow the order of the operators, and other tasks by name.
+func TestRowsFollowTheOrderOfTheTasks(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for _, task := range []string{"zoom", "hdr", "gaussian_deblur", "denoise"} {
+		results = append(results, reporttest.Result(t, task, "ddiff", "a.png", 0))
+	}
+	own := operator.Set{{Name: "zoom", Label: "Zoom lens"}, {Name: "hdr", Label: "HDR"}}
+	for want, tasks := range map[string]operator.Set{
+		"Gaussian deblurring, High dynamic range, Denoising, zoom": nil, "Zoom lens, HDR, Denoising, Gaussian deblurring": own,
+	} {
+		s, err := aggregate.Summarize(reporttest.Stream(results), tasks, "", nil)
+		reporttest.Must(t, err)
+		var labels []string
+		for i := range s.Rows {
+			labels = append(labels, s.Rows[i].Label)
+		}
+		if got := strings.Join(labels, ", "); got != want {
+			t.Errorf("order %q, want %q", got, want)
+		}
 	}
 }

@@ -2,72 +2,8 @@ package statistic
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 )
-
-// draws makes runs and a truth of samples with the mean 0.5 whose deviations vary. The truth has factor times the deviation
-// of the runs: 1 is calibrated.
-func draws(seed uint64, samples, runs int, factor float64) (*Spread, []float64) {
-	random := rand.New(rand.NewPCG(seed, 7))
-	deviations, truth := make([]float64, samples), make([]float64, samples)
-	for i := range samples {
-		deviations[i] = 0.002 * math.Exp(4*random.Float64()) // 0.5 to 28 grey levels
-		truth[i] = 0.5 + factor*deviations[i]*random.NormFloat64()
-	}
-	s := &Spread{}
-	for range runs {
-		one := make([]float64, samples)
-		for i := range one {
-			one[i] = 0.5 + deviations[i]*random.NormFloat64()
-		}
-		s.Add(one)
-	}
-	return s, truth
-}
-
-// TestCalibratedRunsCoverTheTruth: with any number of runs the intervals cover 68.27 % and 95.45 %, within five standard
-// errors, and the error equals the deviation.
-func TestCalibratedRunsCoverTheTruth(t *testing.T) {
-	t.Parallel()
-	const samples = 200_000
-	for _, runs := range []int{2, 3, 8, 50} {
-		var c Calibrator
-		for part := range uint64(4) { // several measurements
-			c.Add(draws(part, samples/4, runs, 1))
-		}
-		got := c.Result()
-		if got.Samples != samples {
-			t.Errorf("%d runs: %d samples", runs, got.Samples)
-		}
-		for k, v := range []float64{got.Coverage1, got.Coverage2} {
-			p := []float64{0.682689, 0.954500}[k]
-			if tolerance := 5 * math.Sqrt(p*(1-p)/samples); !(math.Abs(v-p) <= tolerance) {
-				t.Errorf("%d runs: coverage %.4f, want %.4f ± %.4f", runs, v, p, tolerance)
-			}
-		}
-		if got.Ratio == nil || !(math.Abs(*got.Ratio-1) <= 0.02) {
-			t.Errorf("%d runs: ratio %v, want 1", runs, *got.Ratio)
-		}
-		if got.Correlation == nil || !(*got.Correlation >= 0.3) || !(*got.Correlation < 1) {
-			t.Errorf("%d runs: correlation %v", runs, *got.Correlation)
-		}
-		if runs < 50 {
-			continue
-		}
-		// With many runs the deviation is known, and each bin is calibrated.
-		total := 0
-		for _, b := range got.Bins {
-			total += b.Samples
-			if b.Samples > 5000 && !(math.Abs(b.ErrorRMS/b.DeviationRMS-1) <= 0.1) {
-				t.Errorf("bin from %v: error %v, deviation %v", b.From, b.ErrorRMS, b.DeviationRMS)
-			}
-		}
-		if total != samples {
-			t.Errorf("the bins have %d samples", total)
-		}
-	}
-}
 
 // TestSpreadKnown computes mean and deviation by hand, and the figures of constant pictures.
 func TestSpreadKnown(t *testing.T) {
