@@ -118,7 +118,7 @@ func TestRowsFollowTheOrderOfTheTasks(t *testing.T) {
 	}
 	own := operator.Set{{Name: "zoom", Label: "Zoom lens"}, {Name: "hdr", Label: "HDR"}}
 	for want, tasks := range map[string]operator.Set{
-		"Gaussian deblurring, High dynamic range, Denoising, zoom": nil, "Zoom lens, HDR, Denoising, Gaussian deblurring": own,
+		"Gaussian deblurring, High dynamic range, Denoising, zoom": nil, "Zoom lens, HDR, denoise, gaussian_deblur": own,
 	} {
 		s, err := aggregate.Summarize(reporttest.Stream(results), tasks, "", nil)
 		reporttest.Must(t, err)

@@ -19,7 +19,7 @@ import (
 type publishedPair struct {
 	task   string
 	ours   *aggregate.Row
-	theirs *publishedRow
+	theirs row // nil for none
 	// differs names the circumstances in which both differ, as far as both are known.
 	differs []string
 }
@@ -34,29 +34,29 @@ func (p *Figures) pairs(s aggregate.Summary) (pairs []publishedPair, further int
 		}
 	}
 	for _, task := range tasks {
-		known := map[string]bool{}
+		var known []string
 		for i := range s.Rows {
 			r := &s.Rows[i]
 			if r.Task != task || !r.Cell().Resolved() {
 				continue
 			}
-			pair := publishedPair{task: task, ours: r}
-			if k := slices.IndexFunc(p.rows, func(t publishedRow) bool { return t.task == task && t.method == r.Method }); k >= 0 {
-				pair.theirs, known[r.Method] = &p.rows[k], true
-				pair.differs = p.differences(ourConditions(r, s), pair.theirs.conditions)
+			pair := publishedPair{task: task, ours: r, theirs: p.find(task, r.Method)}
+			if pair.theirs != nil {
+				pair.differs = p.differences(ourConditions(r, s), pair.theirs)
 			}
+			known = append(known, r.Method)
 			pairs = append(pairs, pair)
 		}
-		for k := range p.rows {
-			if r := &p.rows[k]; r.task == task && !known[r.method] {
+		for _, r := range p.rows {
+			if r["task"] == task && !slices.Contains(known, r["method"]) {
 				pairs = append(pairs, publishedPair{task: task, theirs: r})
 			}
 		}
 	}
-	var absent []string
+	absent := make(map[string]bool)
 	for _, r := range p.rows {
-		if !slices.Contains(tasks, r.task) && !slices.Contains(absent, r.task) {
-			absent = append(absent, r.task)
+		if !slices.Contains(tasks, r["task"]) {
+			absent[r["task"]] = true
 		}
 	}
 	return pairs, len(absent)
@@ -65,12 +65,8 @@ func (p *Figures) pairs(s aggregate.Summary) (pairs []publishedPair, further int
 // ourConditions are the circumstances of a row. Data has no name in results.
 func ourConditions(r *aggregate.Row, s aggregate.Summary) map[string]string {
 	size, _, _ := strings.Cut(r.Size, " ")
-	steps := ""
-	for _, a := range sweep.Assignments(r.Settings) {
-		if name, value, _ := strings.Cut(a, "="); name == "steps" {
-			steps = value
-		}
-	}
+	_, steps, _ := strings.Cut(";"+r.Settings, ";steps=")
+	steps, _, _ = strings.Cut(steps, ";")
 	runs := ""
 	if r.Measurements > 0 {
 		runs = sweep.Exact(float64(r.Runs) / float64(r.Measurements))
@@ -149,7 +145,7 @@ func (p *Figures) verdict(pairs []publishedPair, s aggregate.Summary) string {
 		ours[conditionPrior] = cmp.Or(p.Priors[ours[conditionPrior]], sweep.ShortPrior(ours[conditionPrior]))
 		for _, c := range publishedConditions() {
 			v := values[c]
-			for side, text := range []string{ours[c], pair.theirs.conditions[c]} {
+			for side, text := range []string{ours[c], pair.theirs[c]} {
 				if text != "" && !slices.Contains(v[side], text) {
 					v[side] = append(v[side], text)
 				}

@@ -18,6 +18,9 @@ import (
 	"ddiff/coordinator/report/sweep"
 )
 
+// ErrPublished: a file of published figures cannot be read.
+var ErrPublished = errors.New("published figures")
+
 // Figures are the figures of a publication, with which [Write] compares a summary.
 type Figures struct {
 	// Name is the name of the file.
@@ -27,23 +30,12 @@ type Figures struct {
 	// Priors names priors by their SHA-256 that are certainly not the publication's, such as the bundled one. It may be nil.
 	Priors map[string]string
 
-	rows []publishedRow
+	rows []row
 }
 
-// publishedRow has the figures of one task and method.
-type publishedRow struct {
-	table, task, method, remark string
-	// conditions are the circumstances of the figures; an empty one is unknown.
-	conditions map[string]string
-	// mean and half are in the order of publishedFigures, as the file has them, empty where the publication has none.
-	mean, half []publishedNumber
-}
-
-// publishedNumber is a number with the digits of the publication.
-type publishedNumber struct {
-	text  string
-	value float64
-}
+// row has the figures of one task and method: the texts of its columns, empty where the publication has none. A circumstance that is a number
+// is in its shortest form.
+type row map[string]string
 
 // publishedFigure is a figure that publications report.
 type publishedFigure struct {
@@ -147,14 +139,24 @@ func (p *Figures) readRow(in *csv.Reader, head []string) error {
 		return err
 	}
 	line, _ := in.FieldPos(0)
-	row, err := parsePublishedRow(head, cells)
+	r, err := parseRow(head, cells)
 	if err != nil {
 		return fmt.Errorf("line %d: %w", line, err)
 	}
-	if slices.ContainsFunc(p.rows, func(r publishedRow) bool { return r.task == row.task && r.method == row.method }) {
-		return fmt.Errorf("line %d: repeats task %s and method %s; remove one", line, row.task, row.method)
+	if p.find(r["task"], r["method"]) != nil {
+		return fmt.Errorf("line %d: repeats task %s and method %s; remove one", line, r["task"], r["method"])
 	}
-	p.rows = append(p.rows, row)
+	p.rows = append(p.rows, r)
+	return nil
+}
+
+// find returns the row of a task and method, or nil.
+func (p *Figures) find(task, method string) row {
+	for _, r := range p.rows {
+		if r["task"] == task && r["method"] == method {
+			return r
+		}
+	}
 	return nil
 }
 
@@ -185,51 +187,39 @@ func checkPublishedHead(head []string) error {
 	return nil
 }
 
-func parsePublishedRow(head, cells []string) (publishedRow, error) {
-	row := publishedRow{conditions: map[string]string{}}
-	get := func(column string) string {
-		if i := slices.Index(head, column); i >= 0 {
-			return strings.TrimSpace(cells[i])
-		}
-		return ""
-	}
-	row.table, row.task, row.method, row.remark = get("table"), get("task"), get("method"), get("remark")
-	if row.task == "" || row.method == "" {
-		return row, errors.New("task or method is empty; give both")
-	}
-	for _, c := range publishedConditions() {
-		text := get(c)
-		if slices.Contains([]string{conditionImages, conditionSigma, conditionSteps, conditionRuns}, c) && text != "" {
-			x, err := finite(text)
-			if err != nil {
-				return row, fmt.Errorf("%s: %w", c, err)
+// numbers are the circumstances that are numbers.
+var numbers = []string{conditionImages, conditionSigma, conditionSteps, conditionRuns}
+
+func parseRow(head, cells []string) (row, error) {
+	r := row{}
+	for i, column := range head {
+		text := strings.TrimSpace(cells[i])
+		isFigure := slices.ContainsFunc(publishedFigures(), func(f publishedFigure) bool { return column == f.name || column == f.name+"_half" })
+		if isNumber := slices.Contains(numbers, column); text != "" && (isNumber || isFigure) {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				return nil, fmt.Errorf("%s: %q is not a number", column, text)
 			}
-			text = sweep.Exact(x)
-		}
-		row.conditions[c] = text
-	}
-	for _, f := range publishedFigures() {
-		for _, part := range []struct {
-			column string
-			to     *[]publishedNumber
-		}{{f.name, &row.mean}, {f.name + "_half", &row.half}} {
-			x := publishedNumber{text: get(part.column)}
-			if x.text != "" {
-				var err error
-				if x.value, err = finite(x.text); err != nil {
-					return row, fmt.Errorf("%s: %w", part.column, err)
-				}
+			if isNumber {
+				text = sweep.Exact(x)
 			}
-			*part.to = append(*part.to, x)
 		}
+		r[column] = text
 	}
-	return row, nil
+	if r["task"] == "" || r["method"] == "" {
+		return nil, errors.New("task or method is empty; give both")
+	}
+	return r, nil
 }
 
-func finite(text string) (float64, error) {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0, fmt.Errorf("%q is not a number", text)
+// compared are our estimate of a figure, N 0 for none, and the difference to theirs, NaN for none.
+func (f publishedFigure) compared(ours *aggregate.Row, theirs row) (e statistic.Estimate, difference float64) {
+	if ours != nil {
+		e = f.of(ours)
 	}
-	return x, nil
+	mean, err := strconv.ParseFloat(theirs[f.name], 64)
+	if err != nil || e.N == 0 {
+		return e, math.NaN()
+	}
+	return e, e.Mean - mean
 }

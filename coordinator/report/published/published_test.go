@@ -23,18 +23,18 @@ func TestPublishedFilesOfThePaper(t *testing.T) {
 		}
 		tasks := 0
 		for _, r := range p.rows {
-			for k, f := range publishedFigures() {
-				if r.mean[k].text == "" {
-					t.Errorf("%s: %s of %s has no %s", name, r.task, r.method, f.name)
+			for _, f := range publishedFigures() {
+				if r[f.name] == "" {
+					t.Errorf("%s: %s of %s has no %s", name, r["task"], r["method"], f.name)
 				}
 			}
-			if r.method != "ddiff" {
+			if r["method"] != "ddiff" {
 				continue
 			}
 			tasks++
 			for _, c := range publishedConditions() {
-				if r.conditions[c] == "" && c != conditionSelect {
-					t.Errorf("%s: %s has no %s", name, r.task, c)
+				if r[c] == "" && c != conditionSelect {
+					t.Errorf("%s: %s has no %s", name, r["task"], c)
 				}
 			}
 		}

@@ -1,9 +1,11 @@
 package published
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,8 +51,8 @@ func (p *Figures) Table(s aggregate.Summary, missing string) table.Table {
 			t.Rules = append(t.Rules, i)
 		}
 		t.Lines = append(t.Lines, table.Cells(pair.line(s, variants, varies, shown, missing)))
-		if pair.ours != nil && pair.theirs != nil && pair.theirs.remark != "" {
-			if note := pair.task + ": " + pair.theirs.remark + "."; !slices.Contains(t.Notes, note) {
+		if pair.ours != nil && pair.theirs["remark"] != "" {
+			if note := pair.task + ": " + pair.theirs["remark"] + "."; !slices.Contains(t.Notes, note) {
 				t.Notes = append(t.Notes, note)
 			}
 		}
@@ -69,15 +71,10 @@ func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] 
 
 // line renders one pair.
 func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]string, varies bool, shown []bool, missing string) []string {
-	method, cell, n, star := "", missing, missing, ""
-	if pair.theirs != nil {
-		method = pair.theirs.method
-	}
+	method, cell, n, star := pair.theirs["method"], missing, missing, ""
 	if pair.ours != nil {
 		method, n = pair.ours.Method, strconv.Itoa(pair.ours.Images)
-		if v := variants[pair.ours.Cell()]; v != "" {
-			cell = v
-		}
+		cell = cmp.Or(variants[pair.ours.Cell()], missing)
 		if pair.ours.Marked(s.Oracle) {
 			star = "*"
 		}
@@ -88,11 +85,8 @@ func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]stri
 	}
 	line = append(line, n)
 	for k, f := range publishedFigures() {
-		ours, theirs, difference := missing, missing, missing
-		var e statistic.Estimate
-		if pair.ours != nil {
-			e = f.of(pair.ours)
-		}
+		ours, theirs, difference := missing, cmp.Or(pair.theirs[f.name], missing), missing
+		e, d := f.compared(pair.ours, pair.theirs)
 		if e.N > 0 {
 			ours = table.Decimal(e.Mean, f.decimals)
 			if e.HalfWidth != nil {
@@ -100,14 +94,11 @@ func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]stri
 			}
 			ours += star
 		}
-		if t := pair.theirs; t != nil && t.mean[k].text != "" {
-			theirs = t.mean[k].text
-			if t.half[k].text != "" {
-				theirs += " ±" + t.half[k].text
-			}
-			if e.N > 0 {
-				difference = table.Signed(e.Mean-t.mean[k].value, f.decimals) + star
-			}
+		if half := pair.theirs[f.name+"_half"]; theirs != missing && half != "" {
+			theirs += " ±" + half
+		}
+		if statistic.Defined(d) {
+			difference = table.Signed(d, f.decimals) + star
 		}
 		if shown[k] {
 			line = append(line, ours, theirs, difference)
@@ -154,40 +145,32 @@ func WriteCSV(w io.Writer, s aggregate.Summary, p *Figures) error {
 }
 
 func (pair publishedPair) csvLine(s aggregate.Summary) []string {
-	ours, theirs := map[string]string{}, map[string]string{}
-	line := []string{"", pair.task, "", "", ""}
-	remark := ""
-	if pair.theirs != nil {
-		line[0], line[2], remark, theirs = pair.theirs.table, pair.theirs.method, pair.theirs.remark, pair.theirs.conditions
-	}
+	line := []string{pair.theirs["table"], pair.task, pair.theirs["method"], "", ""}
+	ours := map[string]string{}
 	if pair.ours != nil {
 		line[2], line[3], line[4], ours = pair.ours.Method, pair.ours.Params, pair.ours.Settings, ourConditions(pair.ours, s)
 	}
 	for _, c := range publishedConditions() {
-		line = append(line, ours[c], theirs[c])
+		line = append(line, ours[c], pair.theirs[c])
 	}
 	for i := range line {
 		line[i] = table.CSVText(line[i])
 	}
-	for k, f := range publishedFigures() {
-		cells := make([]string, 5)
-		var e statistic.Estimate
-		if pair.ours != nil {
-			e = f.of(pair.ours)
-		}
+	for _, f := range publishedFigures() {
+		e, difference := f.compared(pair.ours, pair.theirs)
+		mean, half := math.NaN(), statistic.Value(e.HalfWidth)
 		if e.N > 0 {
-			cells[0] = sweep.Exact(e.Mean)
-			if e.HalfWidth != nil {
-				cells[1] = sweep.Exact(*e.HalfWidth)
-			}
+			mean = e.Mean
 		}
-		if t := pair.theirs; t != nil && t.mean[k].text != "" {
-			cells[2], cells[3] = t.mean[k].text, t.half[k].text
-			if e.N > 0 {
-				cells[4] = sweep.Exact(e.Mean - t.mean[k].value)
-			}
-		}
-		line = append(line, cells...)
+		line = append(line, exact(mean), exact(half), pair.theirs[f.name], pair.theirs[f.name+"_half"], exact(difference))
 	}
-	return append(line, strings.Join(pair.differs, " "), table.CSVText(remark))
+	return append(line, strings.Join(pair.differs, " "), table.CSVText(pair.theirs["remark"]))
+}
+
+// exact is the shortest text of a number, empty for NaN.
+func exact(v float64) string {
+	if !statistic.Defined(v) {
+		return ""
+	}
+	return sweep.Exact(v)
 }

@@ -1,8 +1,0 @@
-package published
-
-import (
-	"errors"
-)
-
-// ErrPublished: a file of published figures cannot be read.
-var ErrPublished = errors.New("published figures")
