@@ -32,7 +32,7 @@
 // The number of results is not limited. [Write] holds 32768 results in memory (about 16 MB) and sorts the others in a
 // temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
 // file. The page lists at most 50,000 items, about 150 bytes each; contact sheets show a bounded selection. The
-// intervals need 8 bytes for each measurement, the comparisons 32 bytes more for each measurement of a task with
+// intervals and the histograms need 24 bytes for each measurement, the comparisons 32 bytes more for each measurement of a task with
 // several approaches to one problem; result.Results 16 bytes for each result; comparison.Compare all measurements of both sides.
 // The figures hold a bounded sample of the measurements of one problem, at most 10,000 of about 200 bytes, and the traces of one line.
 package report

@@ -31,8 +31,9 @@ func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
 	reporttest.Must(t, err)
 	g := &page.Gallery{Limit: limit}
-	for _, err := range g.Watch(ordered.All()) {
+	for e, err := range ordered.All() {
 		reporttest.Must(t, err)
+		g.Add(e)
 	}
 	return g
 }

@@ -19,8 +19,9 @@ func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing
 	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
 	reporttest.Must(t, err)
 	l := page.NewListing(summaryOf(t, results, selection.First), ordered.Columns.Extra, limit)
-	for _, err := range l.Watch(ordered.All()) {
+	for e, err := range ordered.All() {
 		reporttest.Must(t, err)
+		l.Add(e)
 	}
 	return l
 }

@@ -22,6 +22,21 @@ import (
 	"ddiff/restore/operator"
 )
 
+// Campaign describes the campaign on the page.
+type Campaign = page.Campaign
+
+// The keys of a report's files. The keys of the sheets follow the names of the tasks.
+const (
+	KeyCSV             = table.KeyCSV
+	KeyPage            = page.Key
+	KeyMosaic          = page.KeyMosaic
+	KeySummaryJSON     = table.KeySummaryJSON
+	KeySummaryMarkdown = table.KeySummaryMarkdown
+	// FigureFolder is before the keys of the figures.
+	FigureFolder = figure.Folder
+	KeyCaptions  = figure.KeyCaptions
+)
+
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
 // index.html, the page last, so that its links work. A second call replaces the first report and removes contact sheets that the
 // new one does not have. Write reads results once, in any order, and one picture at a time. It returns the stored summary.
@@ -55,7 +70,7 @@ func write(
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
 	shown := &page.Gallery{Limit: page.MaxItems}
 	list := page.NewListing(summary, ordered.Columns.Extra, page.MaxListed)
-	if err := table.StoreCSV(ctx, store, ordered.Columns, list.Watch(shown.Watch(ordered.All()))); err != nil {
+	if err := table.StoreCSV(ctx, store, ordered.Columns, page.Watch(ordered.All(), shown.Add, list.Add)); err != nil {
 		return summary, nil, err
 	}
 	runs, err := compareRuns(ctx, store, &summary, ordered)

@@ -1,6 +1,12 @@
 package aggregate
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 )
@@ -67,3 +73,82 @@ func (r *Row) Marked(oracle bool) bool { return oracle && r.Chosen }
 
 // Cell is the key of the row.
 func (r *Row) Cell() sweep.Cell { return sweep.Cell{Problem: r.Problem, Approach: r.Approach} }
+
+// BetweenRuns compares the runs of the measurements of a row that have two finished runs or more, by their stored pictures.
+type BetweenRuns struct {
+	// Measurements were compared, of Of with several runs; a large row is sampled evenly. Runs is the number of their runs.
+	Measurements int `json:"measurements"`
+	Of           int `json:"of"`
+	Runs         int `json:"runs"`
+	// PSNROfMean is the PSNR of the mean picture of the runs, MeanPSNR the mean of the runs' PSNR, both in dB.
+	PSNROfMean statistic.Estimate `json:"psnr_of_mean,omitzero"`
+	MeanPSNR   statistic.Estimate `json:"mean_psnr,omitzero"`
+	// Calibration is nil without a truth.
+	Calibration *statistic.Calibration `json:"calibration,omitempty"`
+}
+
+// PrecisionText is the text of a row in the column of precisions: those that its items used, or the one that its campaign
+// fixes. Beside rows of campaigns that fix a precision, those that fix none say so.
+func (r *Row) PrecisionText() string {
+	if len(r.Precisions) == 0 {
+		return string(r.Precision)
+	}
+	text := strings.Join(slices.Sorted(maps.Keys(r.Precisions)), " and ")
+	if r.besideFixed {
+		text += " (not fixed)"
+	}
+	return text
+}
+
+// markUnfixed marks the rows that fix no precision, if another one does.
+func markUnfixed(rows []Row) {
+	fixed := slices.ContainsFunc(rows, func(r Row) bool { return r.Precision != "" })
+	for i := range rows {
+		rows[i].besideFixed = fixed && rows[i].Precision == ""
+	}
+}
+
+// countFinished counts finished items: those with warnings by code, and in measured ones those of a known precision.
+func (r *Row) countFinished(done []*entry.Entry, measured bool) {
+	count := func(of *map[string]int, key string) {
+		if *of == nil {
+			*of = make(map[string]int)
+		}
+		(*of)[key]++
+	}
+	for _, e := range done {
+		if e.Warnings != "" {
+			r.Warned++
+			for code := range strings.SplitSeq(e.Warnings, ";") {
+				count(&r.Warnings, code)
+			}
+		}
+		if measured && e.Used != "" {
+			count(&r.Precisions, e.Used)
+		}
+	}
+}
+
+// Suspect reports whether at least half of the finished items have warnings.
+func (r *Row) Suspect() bool { return r.Warned > 0 && 2*r.Warned >= r.Items-r.Failed-r.Dead }
+
+// Warned returns the number of finished items with warnings, and those with a warning of each code.
+func (s *Summary) Warned() (items int, codes map[string]int) {
+	codes = make(map[string]int)
+	for i := range s.Rows {
+		items += s.Rows[i].Warned
+		for code, n := range s.Rows[i].Warnings {
+			codes[code] += n
+		}
+	}
+	return items, codes
+}
+
+// WarningCounts lists the codes of warnings with the numbers of their items, sorted by code: "flat 1, residual 3".
+func WarningCounts(codes map[string]int) string {
+	var out []string
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		out = append(out, fmt.Sprintf("%s %d", code, codes[code]))
+	}
+	return strings.Join(out, ", ")
+}

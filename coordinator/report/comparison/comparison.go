@@ -20,6 +20,9 @@ import (
 	"ddiff/restore/operator"
 )
 
+// ErrNotComparable: two sets of results cannot be compared; the text states the reason.
+var ErrNotComparable = errors.New("not comparable")
+
 // Versus is the comparison of two sets of results, problem by problem, paired by measurement.
 type Versus struct {
 	// Metric is the versioned id of the compared metric.

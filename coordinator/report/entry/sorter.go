@@ -14,6 +14,9 @@ import (
 	"ddiff/restore/operator"
 )
 
+// ErrTemporary: the report needs a temporary file, which large campaigns do, and cannot write it.
+var ErrTemporary = errors.New("temporary directory")
+
 // maxSorted is the number of entries that a sorter holds in memory, about 16 MB.
 const maxSorted = 1 << 15
 
@@ -174,4 +177,22 @@ type cursor struct {
 func (c *cursor) next() (err error) {
 	c.head, err = c.read()
 	return err
+}
+
+// TempFile opens a temporary file without a name: closing it, or the end of the process, frees its space. The error wraps
+// ErrTemporary.
+func TempFile() (*os.File, error) {
+	f, err := os.CreateTemp("", "ddiff-report-")
+	if err != nil {
+		return nil, TemporaryError(err)
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(TemporaryError(err), f.Close())
+	}
+	return f, nil
+}
+
+// TemporaryError marks an error of a temporary file.
+func TemporaryError(err error) error {
+	return fmt.Errorf("%w %s: %w; set TMPDIR to a directory with free space", ErrTemporary, os.TempDir(), err)
 }

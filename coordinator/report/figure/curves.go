@@ -29,20 +29,27 @@ type Curves struct {
 }
 
 type series struct {
-	Name   string   `json:"name"`
-	Values []number `json:"values"`
+	Name   string `json:"name"`
+	Values Column `json:"values"`
 }
 
-// number has 4 significant digits in JSON, enough for a chart.
-type number float64
+// Column has 5 significant digits in JSON, and null for an undefined figure.
+type Column []float64
 
-// MarshalJSON writes null for NaN and infinities.
-func (n number) MarshalJSON() ([]byte, error) {
-	v := float64(n)
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return []byte("null"), nil
+// MarshalJSON implements json.Marshaler.
+func (c Column) MarshalJSON() ([]byte, error) {
+	out := []byte{'['}
+	for i, v := range c {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			out = append(out, "null"...)
+		} else {
+			out = strconv.AppendFloat(out, v, 'g', 5, 64)
+		}
 	}
-	return strconv.AppendFloat(nil, v, 'g', 4, 64), nil
+	return append(out, ']'), nil
 }
 
 // ReadCurves reads and thins the trace of an item.
@@ -99,7 +106,7 @@ func thin(t *manifest.Trace) *Curves {
 		}
 		s := series{Name: curve.Name}
 		for _, k := range at {
-			s.Values = append(s.Values, number(curve.Values[k]))
+			s.Values = append(s.Values, curve.Values[k])
 		}
 		c.Series = append(c.Series, s)
 	}

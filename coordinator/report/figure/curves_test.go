@@ -20,7 +20,7 @@ func TestThinIncludesFirstAndLastStep(t *testing.T) {
 		if i > 0 && (step <= c.Step[i-1] || step-c.Step[i-1] > 4) {
 			t.Fatalf("steps %d and %d follow each other", c.Step[i-1], step)
 		}
-		if float64(c.Series[0].Values[i]) != full.Curve("data_norm")[step-1] || c.Timestep[i] != full.Timestep[step-1] {
+		if c.Series[0].Values[i] != full.Curve("data_norm")[step-1] || c.Timestep[i] != full.Timestep[step-1] {
 			t.Fatalf("point %d is not step %d", i, step)
 		}
 	}
@@ -41,9 +41,9 @@ func TestThinReturnsUnknownCurves(t *testing.T) {
 
 func TestNumbersAreValidJSON(t *testing.T) {
 	t.Parallel()
-	out, err := json.Marshal([]number{1, 0.123456, 1e-9, 123456, number(math.NaN()), number(math.Inf(1))})
+	out, err := json.Marshal(Column{1, 0.123456, 1e-9, 123456, math.NaN(), math.Inf(1)})
 	reporttest.Must(t, err)
-	if got, want := string(out), `[1,0.1235,1e-09,1.235e+05,null,null]`; got != want {
+	if got, want := string(out), `[1,0.12346,1e-09,1.2346e+05,null,null]`; got != want {
 		t.Errorf("json = %s, want %s", got, want)
 	}
 }

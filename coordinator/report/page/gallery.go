@@ -39,17 +39,14 @@ func (g *Gallery) Names() []string {
 	return out
 }
 
-// Watch yields the entries and adds each of them.
-func (g *Gallery) Watch(ordered iter.Seq2[*entry.Entry, error]) iter.Seq2[*entry.Entry, error] {
-	return watch(ordered, g.add)
-}
-
-// watch yields the entries and shows each of them to see.
-func watch(ordered iter.Seq2[*entry.Entry, error], see func(*entry.Entry)) iter.Seq2[*entry.Entry, error] {
+// Watch yields the entries and shows each of them to all functions.
+func Watch(ordered iter.Seq2[*entry.Entry, error], see ...func(*entry.Entry)) iter.Seq2[*entry.Entry, error] {
 	return func(yield func(*entry.Entry, error) bool) {
 		for e, err := range ordered {
-			if err == nil {
-				see(e)
+			for _, f := range see {
+				if err == nil {
+					f(e)
+				}
 			}
 			if !yield(e, err) {
 				return
@@ -58,7 +55,8 @@ func watch(ordered iter.Seq2[*entry.Entry, error], see func(*entry.Entry)) iter.
 	}
 }
 
-func (g *Gallery) add(e *entry.Entry) {
+// Add takes the next entry.
+func (g *Gallery) Add(e *entry.Entry) {
 	last := len(g.Tasks) - 1
 	if last < 0 || g.Tasks[last].task != e.Task {
 		g.Tasks = append(g.Tasks, &taskGallery{task: e.Task})

@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
@@ -33,21 +33,21 @@ type Listing struct {
 	Measurement []int `json:"measurement"`
 	Run         []int `json:"run"`
 	// Pictures has a bit for each file of [pageFiles].
-	Pictures []int  `json:"pictures"`
-	PSNR     column `json:"psnr"`
-	Baseline column `json:"baseline"`
-	SSIM     column `json:"ssim"`
-	Residual column `json:"residual"`
+	Pictures []int         `json:"pictures"`
+	PSNR     figure.Column `json:"psnr"`
+	Baseline figure.Column `json:"baseline"`
+	SSIM     figure.Column `json:"ssim"`
+	Residual figure.Column `json:"residual"`
 	// Ratio is the mean square residual over the variance of the noise.
-	Ratio   column `json:"ratio"`
-	Seconds column `json:"seconds"`
-	Luma    column `json:"luma"`
-	HaarPSI column `json:"haarpsi"`
+	Ratio   figure.Column `json:"ratio"`
+	Seconds figure.Column `json:"seconds"`
+	Luma    figure.Column `json:"luma"`
+	HaarPSI figure.Column `json:"haarpsi"`
 	// Warnings has the codes of an item's warnings.
 	Warnings []string `json:"warnings"`
 	// Extra has a column for each of Metrics, the metrics without a column of their own.
-	Metrics []string `json:"metrics"`
-	Extra   []column `json:"extra"`
+	Metrics []string        `json:"metrics"`
+	Extra   []figure.Column `json:"extra"`
 
 	left         map[sweep.Cell]int // places for the items of each row of the table
 	names        map[string]int
@@ -91,25 +91,6 @@ type howView struct {
 	Precision string `json:"precision,omitempty"`
 }
 
-// column has 7 significant digits in JSON, and null for an undefined figure.
-type column []float64
-
-// MarshalJSON implements json.Marshaler.
-func (c column) MarshalJSON() ([]byte, error) {
-	out := []byte{'['}
-	for i, v := range c {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			out = append(out, "null"...)
-		} else {
-			out = strconv.AppendFloat(out, v, 'g', 7, 64)
-		}
-	}
-	return append(out, ']'), nil
-}
-
 // NewListing returns a listing for at most limit of the items of the summary, an equal share of each row of its table, with the
 // scores of the further metrics.
 func NewListing(summary aggregate.Summary, metrics []string, limit int) *Listing {
@@ -119,7 +100,7 @@ func NewListing(summary aggregate.Summary, metrics []string, limit int) *Listing
 		measurements: make(map[string]int), rows: make(map[string]int), labels: make(map[string]string), variants: summary.Variants(),
 	}
 	l.Metrics = append([]string{}, metrics...)
-	l.Extra = make([]column, len(l.Metrics))
+	l.Extra = make([]figure.Column, len(l.Metrics))
 	counts := make([]int, len(summary.Rows))
 	for i := range summary.Rows {
 		r := &summary.Rows[i]
@@ -150,12 +131,8 @@ func shares(counts []int, limit int) []int {
 	return out
 }
 
-// Watch yields the entries and lists the finished ones.
-func (l *Listing) Watch(ordered iter.Seq2[*entry.Entry, error]) iter.Seq2[*entry.Entry, error] {
-	return watch(ordered, l.consider)
-}
-
-func (l *Listing) consider(e *entry.Entry) {
+// Add lists an entry if it is finished and there is a place for it.
+func (l *Listing) Add(e *entry.Entry) {
 	if !e.Done() {
 		return
 	}

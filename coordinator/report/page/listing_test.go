@@ -1,8 +1,6 @@
 package page
 
 import (
-	"encoding/json"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,14 +24,6 @@ func TestSharesUseAllPlaces(t *testing.T) {
 		if got > limit || total <= limit && got != total {
 			t.Fatalf("shares(%v, %d) have %d of %d", counts, limit, got, total)
 		}
-	}
-}
-
-func TestColumnIsJSON(t *testing.T) {
-	t.Parallel()
-	data, err := json.Marshal(column{28.314159265, math.NaN(), math.Inf(1), -1e-9, 0})
-	if want := `[28.31416,null,null,-1e-09,0]`; err != nil || string(data) != want {
-		t.Errorf("%s, %v, want %s", data, err, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/statistic"
@@ -132,7 +133,7 @@ func WriteMosaic(ctx context.Context, store result.Files, l *Listing) (file *Mos
 
 // mosaicPictures are those of an item: the measurement, a restoration for each approach, and the truth.
 func (l *Listing) mosaicPictures(store result.Files, r mosaicRow, item []int, truth bool) []sheet.Picture {
-	picture := func(row int, file, title string, score column) sheet.Picture {
+	picture := func(row int, file, title string, score figure.Column) sheet.Picture {
 		if !l.has(row, file) {
 			return sheet.Picture{None: title}
 		}

@@ -32,8 +32,9 @@ func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 	summary, err := aggregate.SummarizeEntries(ordered, nil, selection.First, nil)
 	reporttest.Must(t, err)
 	l := NewListing(summary, nil, MaxListed)
-	for _, err := range l.Watch(ordered.All()) {
+	for e, err := range ordered.All() {
 		reporttest.Must(t, err)
+		l.Add(e)
 	}
 	got := make(map[string][]string)
 	for _, r := range mosaicRows(l) {

@@ -108,40 +108,22 @@ func (c *condition) equal(value, want string) bool {
 // property returns a property of a result as text.
 func property(r *manifest.Result, name string) (value string, known bool, err error) {
 	it := &r.Item
-	switch name {
-	case "item":
-		return it.ID, true, nil
-	case "image":
-		return it.Name, true, nil
-	case "task":
-		return it.Task, true, nil
-	case "method":
-		return it.Method, true, nil
-	case "preset":
-		return it.Preset, true, nil
-	case "prior":
-		return it.Prior, true, nil
-	case "campaign":
-		return it.Campaign, true, nil
-	case "outcome":
-		return string(r.Outcome), true, nil
-	case "sigma":
-		return sweep.Exact(it.Sigma), true, nil
-	case "sigma_estimated":
-		return strconv.FormatBool(it.SigmaEstimated), it.SigmaEstimated, nil
-	case "photons":
-		return sweep.Exact(it.Photons), it.Photons > 0, nil
-	case "seed":
-		return strconv.FormatUint(it.Seed, 10), true, nil
-	case "run":
-		return strconv.Itoa(it.Run), true, nil
-	case "size":
-		return sweep.Pixels(it.Width, it.Height), true, nil
-	case "fit":
-		return string(it.Fit), true, nil
-	case "precision":
-		used := cmp.Or(string(r.Runtime.Used()), string(it.Precision))
-		return used, used != "", nil
+	values := map[string]string{
+		"item": it.ID, "image": it.Name, "task": it.Task, "method": it.Method, "preset": it.Preset, "prior": it.Prior, "campaign": it.Campaign,
+		"outcome": string(r.Outcome), "sigma": sweep.Exact(it.Sigma), "seed": strconv.FormatUint(it.Seed, 10), "run": strconv.Itoa(it.Run),
+		"size": sweep.Pixels(it.Width, it.Height), "fit": string(it.Fit),
+	}
+	if it.SigmaEstimated {
+		values["sigma_estimated"] = "true"
+	}
+	if it.Photons > 0 {
+		values["photons"] = sweep.Exact(it.Photons)
+	}
+	if used := cmp.Or(string(r.Runtime.Used()), string(it.Precision)); used != "" {
+		values["precision"] = used
+	}
+	if value, known = values[name]; known {
+		return value, true, nil
 	}
 	if v, ok := it.Params[name]; ok {
 		return sweep.Exact(v), true, nil

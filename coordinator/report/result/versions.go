@@ -16,19 +16,7 @@ func BuiltinMetrics() map[string]string {
 
 // MetricField returns the score of a worker in the column, or nil for another column.
 func MetricField(m *manifest.Metrics, column string) **float64 {
-	switch column {
-	case "psnr":
-		return &m.PSNR
-	case "ssim":
-		return &m.SSIM
-	case "residual":
-		return &m.Residual
-	case "psnr_y":
-		return &m.PSNRLuma
-	case "haarpsi":
-		return &m.HaarPSI
-	}
-	return nil
+	return map[string]**float64{"psnr": &m.PSNR, "ssim": &m.SSIM, "residual": &m.Residual, "psnr_y": &m.PSNRLuma, "haarpsi": &m.HaarPSI}[column]
 }
 
 // SolvedID returns the version of the worker's score in a column.

@@ -3,13 +3,18 @@
 package selection
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 )
+
+// ErrUnknownRule: the selection rule is none of [Rules].
+var ErrUnknownRule = errors.New("unknown selection rule")
 
 // Rule combines the runs of one measurement into one figure.
 type Rule string
@@ -220,4 +225,37 @@ func (r Rule) Chances(runs []Scores, k int) (ranked []Scores, chances []float64)
 // ByName are the scores of the builtin metrics, by name.
 func (s *Scores) ByName() map[string]*float64 {
 	return map[string]*float64{"psnr": &s.PSNR, "ssim": &s.SSIM, "residual": &s.Residual, "psnr_y": &s.PSNRLuma, "haarpsi": &s.HaarPSI}
+}
+
+// CostKinds is the number of kinds of work in a [manifest.Cost].
+const CostKinds = 5
+
+// CostNames are the columns of results.csv and the keys of costs in summary.json.
+var CostNames = [CostKinds]string{"network", "network_backward", "operator", "autoencoder", "autoencoder_backward"}
+
+// costOf returns a cost as figures by the index in [CostNames], which are undefined for the unknown one.
+func costOf(c manifest.Cost) (out [CostKinds]float64) {
+	for k, n := range []int{c.Network, c.NetworkBackward, c.Operator, c.Autoencoder, c.AutoencoderBackward} {
+		out[k] = float64(n)
+		if c == (manifest.Cost{}) {
+			out[k] = math.NaN()
+		}
+	}
+	return out
+}
+
+// Combine returns the figures of a measurement from the results of its runs, in the order of their numbers, by a rule. ok
+// is false if no run is done.
+func Combine(rule Rule, runs []manifest.Result) (f tune.Figures, ok bool) {
+	var done []Scores
+	for i := range runs {
+		if runs[i].Outcome == manifest.OutcomeDone {
+			done = append(done, ScoresOf(&runs[i]))
+		}
+	}
+	if len(done) == 0 {
+		return tune.Figures{}, false
+	}
+	s := rule.Combine(done)
+	return tune.Figures{PSNR: s.PSNR, SSIM: s.SSIM, HaarPSI: s.HaarPSI, Residual: s.Residual}, true
 }

@@ -130,6 +130,24 @@ func ClusterMean(values []float64, images []uint64) Estimate {
 	return m.Estimate(0)
 }
 
+// Mean is the estimate of one figure with a value per image. All of them are finite.
+func Mean(values []float64) Estimate {
+	images := make([]uint64, len(values))
+	for i := range images {
+		images[i] = uint64(i)
+	}
+	return ClusterMean(values, images)
+}
+
+// Average is the mean of values, 0 without any.
+func Average(values []float64) float64 {
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(max(1, len(values)))
+}
+
 // studentQuantile is the 0.975 quantile of Student's t: the factor of a two-sided 95 % interval.
 func studentQuantile(df int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(df)}.Quantile(0.975)

@@ -7,12 +7,23 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"ddiff/coordinator/report/sweep"
+)
+
+// ErrUnknownFormat: the table format is none of the three.
+var ErrUnknownFormat = errors.New("unknown table format")
+
+// The keys of a report's tables.
+const (
+	KeyCSV             = "results.csv"
+	KeySummaryJSON     = "summary.json"
+	KeySummaryMarkdown = "summary.md"
 )
 
 // Format is a text format of a table.

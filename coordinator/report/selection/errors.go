@@ -1,6 +1,0 @@
-package selection
-
-import "errors"
-
-// ErrUnknownRule: the selection rule is none of [Rules].
-var ErrUnknownRule = errors.New("unknown selection rule")
