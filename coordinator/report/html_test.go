@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
@@ -176,5 +178,130 @@ func TestPageMarksTheOracle(t *testing.T) {
 	}
 	if strings.Contains(html, "best of this task") {
 		t.Error("an oracle's figure is ranked")
+	}
+}
+
+// rows makes n finished items of a task; psnr may be nil.
+func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
+	out := make([]manifest.Result, n)
+	for i := range out {
+		out[i].Outcome = manifest.OutcomeDone
+		out[i].Item.Task, out[i].Item.Name = task, fmt.Sprintf("%s-%d", task, i)
+		if psnr != nil {
+			out[i].Metrics.PSNR = new(psnr(i))
+		}
+		out[i].Metrics.Residual = new(float64(i))
+	}
+	return out
+}
+
+// galleryOf adds the sorted results to a gallery.
+func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery {
+	t.Helper()
+	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
+	reporttest.Must(t, err)
+	g := &page.Gallery{Limit: limit}
+	for e, err := range ordered.All() {
+		reporttest.Must(t, err)
+		g.Add(e)
+	}
+	return g
+}
+
+// excerpt returns the names of the items on a page of at most limit items.
+func excerpt(t *testing.T, results []manifest.Result, limit int) []string {
+	t.Helper()
+	var out []string
+	for _, e := range galleryOf(t, results, limit).Excerpt() {
+		out = append(out, e.Name)
+	}
+	return out
+}
+
+func TestExcerptSelectsAllItemsWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	results := append(rows("a", 3, nil), rows("b", 1, nil)...)
+	results[1].Outcome = manifest.OutcomeFailed
+	if got, want := excerpt(t, results, 3), []string{"a-0", "a-2", "b-0"}; !slices.Equal(got, want) {
+		t.Errorf("excerpt = %q, want %q", got, want)
+	}
+}
+
+func TestExcerptSelectsWorstAndFirst(t *testing.T) {
+	t.Parallel()
+	// Of task a the last rows are the worst by PSNR, of task b by residual.
+	results := append(rows("a", 20, func(i int) float64 { return 40 - float64(i) }), rows("b", 20, nil)...)
+	got := excerpt(t, results, 8)
+	want := []string{"a-0", "a-1", "a-18", "a-19", "b-0", "b-1", "b-18", "b-19"}
+	if !slices.Equal(got, want) {
+		t.Errorf("excerpt = %q, want %q", got, want)
+	}
+}
+
+// listingOf lists at most limit of the sorted results.
+func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing {
+	t.Helper()
+	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
+	reporttest.Must(t, err)
+	l := page.NewListing(summaryOf(t, results, selection.First), ordered.Columns.Extra, limit)
+	for e, err := range ordered.All() {
+		reporttest.Must(t, err)
+		l.Add(e)
+	}
+	return l
+}
+
+func TestListingSharesItsPlaces(t *testing.T) {
+	t.Parallel()
+	var results []manifest.Result
+	for task, n := range map[string]int{"a": 30, "b": 3, "c": 40} {
+		for i := range n {
+			results = append(results, reporttest.Result(t, task, "ddiff", fmt.Sprintf("img%02d", i), 0))
+		}
+	}
+	l := listingOf(t, results, 30)
+	counts := make(map[string]int)
+	for row := range l.ID {
+		counts[l.Cells[l.Cell[row]].Task]++
+	}
+	if counts["a"] != 10 || counts["b"] != 3 || counts["c"] != 17 {
+		t.Errorf("items = %v, want a 10, b 3, c 17", counts)
+	}
+}
+
+// pageItems decodes the page's table of items.
+func pageItems(t *testing.T, index string) *page.Listing {
+	t.Helper()
+	_, rest, _ := strings.Cut(index, `id="report-data">`)
+	text, _, _ := strings.Cut(rest, "</script>")
+	var data struct {
+		Items struct {
+			ID       []string
+			Pictures []int
+		}
+	}
+	reporttest.Must(t, json.Unmarshal([]byte(text), &data))
+	return &page.Listing{ID: data.Items.ID, Pictures: data.Items.Pictures}
+}
+
+// TestMosaicIsBounded: more tasks than rows are counted, and a report without finished items leaves no mosaic.
+func TestMosaicIsBounded(t *testing.T) {
+	t.Parallel()
+	store := reporttest.NewMemory()
+	var results []manifest.Result
+	for i := range 12 + 3 {
+		results = append(results, reporttest.Result(t, fmt.Sprintf("task with a very long name %d", i), "ddiff", "a", 0))
+	}
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(results)); err != nil {
+		t.Fatal(err)
+	}
+	if index := string(store.Files[KeyPage]); !strings.Contains(index, "3 more tasks are in the contact sheets") || store.Files[KeyMosaic] == nil {
+		t.Error("the page does not count the other tasks")
+	}
+	if _, err := Write(t.Context(), store, testCampaign(), reporttest.Stream(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if store.Files[KeyMosaic] != nil || strings.Contains(string(store.Files[KeyPage]), KeyMosaic) {
+		t.Error("the mosaic of the earlier report is left")
 	}
 }

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 	"ddiff/restore/method"
-	"ddiff/storage"
 )
 
 // output is a store with results, and with failures of one campaign.
@@ -83,38 +80,6 @@ func TestResultsNameADamagedFile(t *testing.T) {
 	}
 }
 
-// TestResultsStop ends the reading early: no reader may remain.
-// cancelledStore lists its keys, waits for the end of the context, and fails for it, as a large directory does.
-type cancelledStore struct{ *reporttest.Memory }
-
-func (s cancelledStore) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	return func(yield func(storage.Info, error) bool) {
-		n := 0
-		for info, err := range s.Memory.List(ctx, prefix) {
-			if n++; !yield(info, err) {
-				return
-			}
-		}
-		if n > 0 {
-			<-ctx.Done()
-			yield(storage.Info{}, ctx.Err())
-		}
-	}
-}
-
-// TestDamagedFileIsNoInterruption: the error of a file ends the listing of the others, and is the only error.
-func TestDamagedFileIsNoInterruption(t *testing.T) {
-	t.Parallel()
-	for _, key := range []string{manifest.ItemKey(reporttest.Result(t, "hdr", "ddiff", "a", 0).Item.ID, manifest.FileResult), manifest.ScoresFolder + "psnr@1/0.jsonl"} {
-		store := cancelledStore{reporttest.NewMemory()}
-		store.Files[key] = []byte("nonsense")
-		_, err := read(t, &result.Filter{}, result.Output{Address: "out", Store: store})
-		if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), key) {
-			t.Errorf("error %v, want one that names %s alone", err, key)
-		}
-	}
-}
-
 // TestForeignFilesAreNoRecords: a desktop leaves files of its own in every folder, and tuning/ may be an output itself.
 func TestForeignFilesAreNoRecords(t *testing.T) {
 	t.Parallel()
@@ -131,21 +96,28 @@ func TestForeignFilesAreNoRecords(t *testing.T) {
 	}
 }
 
-func TestResultsStop(t *testing.T) {
+// TestManyResults reads more results than are read at once, and ends the reading early.
+func TestManyResults(t *testing.T) {
 	t.Parallel()
 	var all []manifest.Result
-	for i := range 100 {
+	for i := range 600 {
 		all = append(all, reporttest.Result(t, "hdr", "ddiff", fmt.Sprintf("image%d", i), 0))
 	}
-	n := 0
-	for _, err := range result.Results(t.Context(), []result.Output{output(t, all...)}) {
-		reporttest.Must(t, err)
-		if n++; n == 3 {
-			break
+	o := output(t, all...)
+	for _, limit := range []int{3, 600} {
+		n := 0
+		for _, err := range result.Results(t.Context(), []result.Output{o}) {
+			reporttest.Must(t, err)
+			if n++; n == limit {
+				break
+			}
+		}
+		if n != limit {
+			t.Errorf("read %d results, want %d", n, limit)
 		}
 	}
-	if n != 3 {
-		t.Errorf("read %d results, want 3", n)
+	if names, err := read(t, &result.Filter{}, o); err != nil || len(names) != 600 {
+		t.Errorf("%d results, error %v", len(names), err)
 	}
 }
 

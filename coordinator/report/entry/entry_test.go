@@ -1,10 +1,15 @@
 package entry
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
 )
 
@@ -15,5 +20,55 @@ func TestRatioOfUnknownVariance(t *testing.T) {
 	e, err := newEntry(&r)
 	if err != nil || !math.IsNaN(e.ResidualRatio()) {
 		t.Errorf("ratio %v, %v", e.ResidualRatio(), err)
+	}
+}
+
+// TestSorterMergesRuns compares sorting with runs of three entries to sorting in memory.
+func TestSorterMergesRuns(t *testing.T) {
+	t.Parallel()
+	results := append(reporttest.TableResults(t), reporttest.Result(t, "hdr", "ddiff", "z", 0, reporttest.Later("lpips_vgg@1:aaaaaaaa", 0.2)))
+	var got [2][]string
+	for i, limit := range []int{maxSorted, 3} {
+		s, err := collectIn(reporttest.Stream(results), nil, false, limit)
+		reporttest.Must(t, err)
+		if want := 4 * i; len(s.ends) != want {
+			t.Fatalf("limit %d: %d runs in the file, want %d", limit, len(s.ends), want)
+		}
+		for range 2 { // each iteration begins anew
+			for e, err := range s.All() {
+				reporttest.Must(t, err)
+				got[i] = append(got[i], fmt.Sprintf("%+v", *e))
+			}
+		}
+		reporttest.Must(t, s.Close())
+	}
+	if !slices.Equal(got[0], got[1]) || len(got[0]) != 2*len(results) {
+		t.Errorf("in memory: %q\nmerged: %q", got[0], got[1])
+	}
+}
+
+// TestCommonVersion names the remedy where two sides of a comparison lack a common version.
+func TestCommonVersion(t *testing.T) {
+	t.Parallel()
+	side := func(items int, id string) *Columns {
+		return &Columns{items: items, chosen: map[string]string{"psnr": id}}
+	}
+	for _, tt := range []struct {
+		a, b *Columns
+		want string
+		err  string
+	}{
+		{side(1, "psnr@1"), side(2, "psnr@1"), "psnr@1", ""},
+		{side(0, ""), side(2, "psnr@1"), "psnr@1", ""},
+		{side(2, "psnr@1"), side(0, ""), "psnr@1", ""},
+		{side(1, ""), side(1, ""), "", "no result has a score of psnr"},
+		{side(1, "psnr@1"), side(1, ""), "", "only one side has scores of psnr (psnr@1)"},
+		{side(1, ""), side(1, "psnr@2"), "", "only one side has scores of psnr (psnr@2)"},
+		{side(1, "psnr@1"), side(1, "psnr@2"), "", "A has psnr@1, B has psnr@2"},
+	} {
+		got, err := CommonVersion(tt.a, tt.b, "psnr")
+		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, result.ErrVersions) || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%+v and %+v: %q, error %v", tt.a.chosen, tt.b.chosen, got, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -107,5 +108,91 @@ func TestConvergenceOfUndefinedValues(t *testing.T) {
 	}, 0)
 	if len(got) != 2 || statistic.Defined(got[0].Y) || got[0].N != 0 || got[1].Y != 3 || got[1].N != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestThinIncludesFirstAndLastStep(t *testing.T) {
+	t.Parallel()
+	full := reporttest.Trace(1000, 1)
+	c := thin(full)
+	if len(c.Step) != maxCurvePoints || c.Step[0] != 1 || c.Step[maxCurvePoints-1] != 1000 {
+		t.Errorf("steps %d..%d, %d points", c.Step[0], c.Step[len(c.Step)-1], len(c.Step))
+	}
+	for i, step := range c.Step {
+		if i > 0 && (step <= c.Step[i-1] || step-c.Step[i-1] > 4) {
+			t.Fatalf("steps %d and %d follow each other", c.Step[i-1], step)
+		}
+		if c.Series[0].Values[i] != full.Curve("data_norm")[step-1] || c.Timestep[i] != full.Timestep[step-1] {
+			t.Fatalf("point %d is not step %d", i, step)
+		}
+	}
+}
+
+func TestThinReturnsUnknownCurves(t *testing.T) {
+	t.Parallel()
+	c := thin(&manifest.Trace{Timestep: []int{9, 0}, Curves: []manifest.Curve{
+		{Name: "gamma", Values: []float64{1, 2}}, {Name: "acceptance", Values: []float64{3, 4}}, {Name: "data_norm", Values: []float64{5, 6}},
+	}})
+	got, err := json.Marshal(c)
+	reporttest.Must(t, err)
+	want := `{"step":[1,2],"t":[9,0],"series":[{"name":"acceptance","values":[3,4]},{"name":"data_norm","values":[5,6]}]}`
+	if string(got) != want {
+		t.Errorf("curves = %s, want %s", got, want)
+	}
+}
+
+func TestNumbersAreValidJSON(t *testing.T) {
+	t.Parallel()
+	out, err := json.Marshal(Column{1, 0.123456, 1e-9, 123456, math.NaN(), math.Inf(1)})
+	reporttest.Must(t, err)
+	if got, want := string(out), `[1,0.12346,1e-09,1.2346e+05,null,null]`; got != want {
+		t.Errorf("json = %s, want %s", got, want)
+	}
+}
+
+// The front has the best PSNR for each time, over all lines.
+func TestFront(t *testing.T) {
+	t.Parallel()
+	line := func(values ...float64) *sweepLine {
+		l := &sweepLine{}
+		for pair := range slices.Chunk(values, 2) {
+			l.rows = append(l.rows, &aggregate.Row{Seconds: statistic.Estimate{N: 1, Mean: pair[0]}, PSNR: statistic.Estimate{N: 1, Mean: pair[1]}})
+		}
+		return l
+	}
+	axis := sweepAxis{name: "seconds", value: func(r *aggregate.Row) float64 { return r.Seconds.Mean }}
+	got := ""
+	for _, p := range front([]*sweepLine{line(5, 30, 1, 20, 2, 19), line(3, 25, 5, 31, 1, 20, 4, 25)}, axis).Points {
+		got += fmt.Sprintf("%g:%g ", p.X, p.Y)
+	}
+	if want := "1:20 3:25 5:31 "; got != want {
+		t.Errorf("the front is %s, want %s", got, want)
+	}
+}
+
+// A sample has the measurements with the smallest keys, and is partial from the first one beyond its limit on.
+func TestSampleIsPartialBeyondItsLimit(t *testing.T) {
+	t.Parallel()
+	s := sample{limit: 3}
+	for i, c := range []struct {
+		key, chosen string
+		partial     bool
+	}{{"d", "d", false}, {"b", "bd", false}, {"c", "bcd", false}, {"e", "bcd", true}, {"a", "abc", true}} {
+		s.add(sampled{key: c.key})
+		got := ""
+		for _, v := range s.chosen {
+			got += v.key
+		}
+		if got != c.chosen || s.isPartial() != c.partial || s.seen != i+1 {
+			t.Errorf("after %d: %s, partial %t, want %+v", i+1, got, s.isPartial(), c)
+		}
+	}
+	for _, key := range []string{"a", "b", "c"} {
+		if v := s.find(key); v == nil || v.key != key {
+			t.Errorf("find %s: %+v", key, v)
+		}
+	}
+	if v := s.find("d"); v != nil {
+		t.Errorf("a measurement that was not chosen: %s", v.key)
 	}
 }

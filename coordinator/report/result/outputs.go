@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -75,59 +76,40 @@ func Results(ctx context.Context, outputs []Output) iter.Seq2[manifest.Result, e
 
 // results yields the stored results. It returns false when the sequence has ended.
 func (o Output) results(ctx context.Context, isNew func(id string) bool, yield func(manifest.Result, error) bool) bool {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	found := make(chan manifest.Result, ReadCalls)
-	var failed error
-	go func() {
-		defer close(found)
-		group, inner := errgroup.WithContext(ctx)
-		group.SetLimit(ReadCalls)
-		failed = o.list(inner, isNew, func(key, id string) {
-			group.Go(func() error {
-				r, err := o.read(inner, key, id)
-				if err != nil {
-					return err
-				}
-				select {
-				case found <- r:
-					return nil
-				case <-inner.Done():
-					return inner.Err()
-				}
-			})
-		})
-		if err := group.Wait(); err != nil { // it ends the listing with a cancellation
-			failed = err
-		}
-	}()
-	for r := range found {
-		if !yield(r, nil) {
-			cancel()
-			for range found { // until the readers have ended
-			}
-			return false
-		}
-	}
-	if failed != nil {
-		yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, failed))
+	fail := func(err error) bool {
+		yield(manifest.Result{}, fmt.Errorf("read %s: %w", o.Address, err))
 		return false
 	}
-	return true
-}
-
-// list calls read with each result that is new.
-func (o Output) list(ctx context.Context, isNew func(id string) bool, read func(key, id string)) error {
+	var ids []string
+	flush := func() bool {
+		found := make([]manifest.Result, len(ids))
+		group, inner := errgroup.WithContext(ctx)
+		group.SetLimit(ReadCalls)
+		for i, id := range ids {
+			group.Go(func() (err error) {
+				found[i], err = o.read(inner, manifest.ItemKey(id, manifest.FileResult), id)
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return fail(err)
+		}
+		ids = ids[:0]
+		return !slices.ContainsFunc(found, func(r manifest.Result) bool { return !yield(r, nil) })
+	}
 	for info, err := range o.Store.List(ctx, manifest.ItemsFolder) {
 		if err != nil {
-			return err
+			return fail(err)
 		}
 		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
 		if ok && isNew(id) {
-			read(info.Key, id)
+			ids = append(ids, id)
+		}
+		if len(ids) == 32*ReadCalls && !flush() {
+			return false
 		}
 	}
-	return nil
+	return flush()
 }
 
 func (o Output) read(ctx context.Context, key, id string) (manifest.Result, error) {

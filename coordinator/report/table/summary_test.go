@@ -3,14 +3,17 @@ package table_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
+	"ddiff/restore/operator"
 )
 
 func tableText(t *testing.T, s aggregate.Summary, format table.Format) string {
@@ -128,4 +131,101 @@ func summaryOf(t *testing.T, results []manifest.Result, rule selection.Rule) agg
 	s, err := aggregate.Summarize(reporttest.Stream(results), nil, rule, nil)
 	reporttest.Must(t, err)
 	return s
+}
+
+// costly gives a result a cost.
+func costly(c manifest.Cost) func(*manifest.Result) {
+	return func(r *manifest.Result) { r.Cost = c }
+}
+
+// The tables have the mean cost per image, of all runs where the rule chooses among them, and no column for what no row
+// knows or uses.
+func TestCostInTables(t *testing.T) {
+	t.Parallel()
+	network := manifest.Cost{Network: 100, Operator: 300}
+	latent := manifest.Cost{Network: 10, NetworkBackward: 10, Operator: 20, Autoencoder: 11, AutoencoderBackward: 10}
+	score := reporttest.Scored(25, 20, 0.7, 0.001)
+	results := func(costs ...manifest.Cost) (out []manifest.Result) {
+		for i, c := range costs {
+			out = append(out, reporttest.Result(t, "hdr", "other", "a", i, score, costly(c)))
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		results []manifest.Result
+		rule    selection.Rule
+		columns string
+		cells   string
+	}{
+		"pixels":  {results(network), selection.First, "network backward operator", "100 0 300"},
+		"latents": {results(latent), selection.First, "network backward operator autoencoder its backward", "10 10 20 11 10"},
+		"first":   {results(network, network), selection.First, "network backward operator", "100 0 300"},
+		"mean":    {results(network, network), selection.Mean, "network backward operator", "100 0 300"},
+		"chosen":  {results(network, network), selection.BestPSNR, "network backward operator", "200 0 600"},
+		"unknown": {results(manifest.Cost{}), selection.First, "", ""},
+		"partly":  {results(network, manifest.Cost{}), selection.BestPSNR, "", ""},
+	} {
+		s, err := aggregate.Summarize(reporttest.Stream(c.results), operator.Builtin(), c.rule, nil)
+		reporttest.Must(t, err)
+		shown := table.Of(s, "-")
+		fixed := len(table.Of(aggregate.Summary{}, "-").Head)
+		if got := strings.Join(shown.Head[fixed:], " "); got != c.columns {
+			t.Errorf("%s: columns %q, want %q", name, got, c.columns)
+		}
+		if got := texts(shown.Lines[0][fixed:]); got != c.cells {
+			t.Errorf("%s: cells %q, want %q", name, got, c.cells)
+		}
+		if said := strings.Contains(strings.Join(shown.Notes, " "), "Per image: network counts"); said != (c.columns != "") {
+			t.Errorf("%s: the note on the cost is there: %v", name, said)
+		}
+	}
+}
+
+// texts joins the texts of cells.
+func texts(cells []table.Cell) string {
+	var out []string
+	for _, c := range cells {
+		out = append(out, c.Text)
+	}
+	return strings.Join(out, " ")
+}
+
+// TestWriterFits: at every width of a terminal a table fits, names the columns that it does not show, and loses no word of a last column
+// with text. Without a terminal it has all columns.
+func TestWriterFits(t *testing.T) {
+	t.Parallel()
+	const reason = "the worker's device has lost its driver, and no other worker of the campaign has leased the item"
+	write := func(columns, labels int) string {
+		var out bytes.Buffer
+		w := table.NewWriter(&out, labels)
+		w.Columns = columns
+		fmt.Fprintln(w, "A sentence with more than forty characters before the table.")
+		fmt.Fprintln(w, "CAMPAIGN\tNAME\tWORKER\tREASON")
+		fmt.Fprintf(w, "night\ta photograph with a very long name.png\tgpu-node-17\t%s\n", reason)
+		reporttest.Must(t, w.Flush())
+		return out.String()
+	}
+	if whole := write(0, table.Texts); !strings.Contains(whole, "night     a photograph with a very long name.png  gpu-node-17  "+reason+"\n") {
+		t.Errorf("without a terminal:\n%s", whole)
+	}
+	for width := 20; width < 200; width++ {
+		for _, labels := range []int{1, table.Texts} {
+			text := write(width, labels)
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+					t.Errorf("%d columns on a terminal of %d: %q", n, width, line)
+				}
+			}
+			flat := strings.Join(strings.Fields(text), " ")
+			if shown := strings.Contains(flat, "gpu-node-17"); shown == strings.Contains(strings.SplitAfter(flat+"left out:", "left out:")[1], "WORKER") {
+				t.Errorf("width %d: the note is wrong:\n%s", width, text)
+			}
+			if got := strings.Contains(flat, "…"); got != strings.Contains(flat, "shortened: ") {
+				t.Errorf("width %d: a shortened column is not named:\n%s", width, text)
+			}
+			if width >= 60 && labels == table.Texts && !strings.Contains(flat, "leased the") {
+				t.Errorf("width %d: the reason is not complete:\n%s", width, text)
+			}
+		}
+	}
 }

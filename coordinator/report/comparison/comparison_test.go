@@ -8,15 +8,20 @@ import (
 	"image/png"
 	"iter"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/method"
 )
 
 // solvedBy has five images of two tasks with the given gains in PSNR.
@@ -165,5 +170,175 @@ func TestProblemsOfOneSide(t *testing.T) {
 	reporttest.Contains(t, text.String(), "inpaint σ=0.05 128x128 center_crop: only in A.", "phase_retrieval σ=0.05 128x128 center_crop: only in B.")
 	if strings.Contains(text.String(), "largest differences") {
 		t.Errorf("differences that nobody asked for:\n%s", text.String())
+	}
+}
+
+// TestCompareNamesUnequalConditions: prior, precision, number of runs and tuning are named with the values of both sides, where they
+// matter. Methods, settings and other tasks are not.
+func TestCompareNamesUnequalConditions(t *testing.T) {
+	t.Parallel()
+	used := func(precision string) func(*manifest.Result) {
+		return func(r *manifest.Result) { r.Runtime.Precision = precision }
+	}
+	prior := func(r *manifest.Result) { r.Item.Prior = strings.Repeat("cd", 32) }
+	settings := func(r *manifest.Result) { r.Item.Solver = json.RawMessage(`{"steps":7}`) }
+	again := func(r *manifest.Result) { r.Item.Run = 1 }
+	base := solvedBy(t, "ddiff", 0, used("fp32"))
+	mixed := solvedBy(t, "ddiff", 0, used("fp32"))
+	mixed[0].Runtime.Precision = "bf16"
+	twice := slices.Concat(base, solvedBy(t, "ddiff", 1, used("fp32"), again))
+	for _, tt := range []struct {
+		name string
+		b    []manifest.Result
+		rule selection.Rule
+		want []string
+	}{
+		{"methods and settings", solvedBy(t, "diffpir", 1, used("fp32"), settings), "", nil},
+		{"prior", solvedBy(t, "diffpir", 1, used("fp32"), prior), "", []string{"note: unequal prior: abababab in A, cdcdcdcd in B (measurements: 10)"}},
+		{"precision", solvedBy(t, "diffpir", 1, used("bf16")), "", []string{"note: unequal precision: float32 in A, bfloat16 in B (measurements: 10)"}},
+		{"precision of one item", mixed, "", []string{"note: unequal precision: float32 in A, bfloat16 in B (measurements: 1)"}},
+		{"unknown precision", solvedBy(t, "diffpir", 1), "", nil},
+		{"runs, of which the first counts", twice, "", nil},
+		{"runs", twice, selection.Mean, []string{"note: unequal runs: 1 in A, 2 in B (measurements: 10)"}},
+		{"several", solvedBy(t, "diffpir", 1, used("bf16"), prior), "", []string{
+			"note: unequal prior: abababab in A, cdcdcdcd in B (measurements: 10)",
+			"note: unequal precision: float32 in A, bfloat16 in B (measurements: 10)",
+		}},
+	} {
+		v, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, "")
+		reporttest.Must(t, err)
+		if got := notesOf(t, v); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCompareNamesTuning: settings that one side chose with a compared image are named, and those that both sides chose with it are not.
+func TestCompareNamesTuning(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
+	tuned := func(results ...manifest.Result) *aggregate.Tunings {
+		store := reporttest.NewMemory()
+		for _, r := range results {
+			cell, err := sweep.CellOf(&r.Item)
+			reporttest.Must(t, err)
+			key, data, err := tune.Record{Folds: []tune.RecordFold{{
+				Fold:  tune.Fold{Tune: []tune.Image{{SHA256: r.Item.Image.SHA256}}},
+				Races: []tune.RecordRace{{Task: cell.Task, Method: cell.Method, Chosen: cell.Settings, Cells: []tune.RecordedCell{{Solver: r.Item.Solver}, {Solver: r.Item.Solver}}}},
+			}}}.Encode()
+			reporttest.Must(t, err)
+			reporttest.Must(t, store.Put(t.Context(), key, data))
+		}
+		all, err := aggregate.ReadTunings(t.Context(), []result.Output{{Store: store}}, method.Set{})
+		reporttest.Must(t, err)
+		return all
+	}
+	for _, tt := range []struct {
+		name    string
+		tunings *aggregate.Tunings
+		want    []string
+	}{
+		{"neither", tuned(), nil},
+		{"both", tuned(a[0], b[0]), nil},
+		{"one", tuned(a[0]), []string{"note: unequal tuning: with the same image in A, without the image in B (measurements: 1)"}},
+	} {
+		v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
+		reporttest.Must(t, err)
+		v.AddTunings(tt.tunings)
+		if got := notesOf(t, v); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// notesOf returns the notes of the text, as many as comparison.json has.
+func notesOf(t *testing.T, v *comparison.Versus) (notes []string) {
+	t.Helper()
+	var text bytes.Buffer
+	reporttest.Must(t, v.WriteText(&text, 0))
+	for line := range strings.Lines(text.String()) {
+		if strings.HasPrefix(line, "note: ") {
+			notes = append(notes, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	data, err := json.Marshal(v)
+	reporttest.Must(t, err)
+	var stored comparison.Versus
+	if err := json.Unmarshal(data, &stored); err != nil || len(stored.Unequal) != len(notes) {
+		t.Errorf("%d conditions in JSON, error %v; %d notes", len(stored.Unequal), err, len(notes))
+	}
+	return notes
+}
+
+// runsOf has one measurement with a run for each pair of PSNR and residual.
+func runsOf(t *testing.T, name string, runs ...[2]float64) []manifest.Result {
+	t.Helper()
+	var out []manifest.Result
+	for i, r := range runs {
+		out = append(out, reporttest.Result(t, "phase_retrieval", "ddiff", name, i, reporttest.Scored(r[0], 10, r[0]/100, r[1])))
+	}
+	return out
+}
+
+// TestChoose compares with figures computed by hand, for best of 2 among 4 runs within 1 dB of the best, 30 dB.
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	results := slices.Concat(
+		// Six pairs. The residuals order the runs 1, 3, 0, 2, their distances from zero 0, 3, 1, 2.
+		runsOf(t, "a", [2]float64{20, 0.001}, [2]float64{30, -0.002}, [2]float64{10, 0.003}, [2]float64{29.5, -0.0015}),
+		// All runs of b are good.
+		runsOf(t, "b", [2]float64{30, 0.001}, [2]float64{30, 0.002}, [2]float64{30, 0.003}, [2]float64{30, 0.004}),
+		runsOf(t, "c", [2]float64{30, 0.001}), // too few
+	)
+	c, err := comparison.Choose(reporttest.Stream(results), nil, 2, 1)
+	reporttest.Must(t, err)
+	if len(c.Groups) != 1 || c.Groups[0].Runs != 8 || c.Groups[0].LeftOut != 1 {
+		t.Fatalf("%+v", c)
+	}
+	for _, want := range []struct {
+		rule       selection.Rule
+		good, psnr float64 // of a
+	}{
+		{selection.First, 2.0 / 4, 89.5 / 4},
+		{selection.Mean, math.NaN(), 89.5 / 4},
+		{selection.ClosestToNoise, 3.0 / 6, (3*20 + 2*29.5 + 30) / 6}, // 0 of {01,02,03}, 3 of {13,23}, 1 of {12}
+		{selection.MinMisfit, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},      // 1 of {01,12,13}, 3 of {03,23}, 0 of {02}
+		{selection.BestPSNR, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},
+		{selection.BestSSIM, 5.0 / 6, (3*30 + 2*29.5 + 20) / 6},
+	} {
+		i := slices.IndexFunc(c.Groups[0].Rules, func(r comparison.RuleChoice) bool { return r.Rule == want.rule })
+		r := c.Groups[0].Rules[i]
+		if want.rule == selection.Mean {
+			if r.Good.N != 0 {
+				t.Errorf("%s picks no run, but has %+v", r.Rule, r.Good)
+			}
+		} else if !(math.Abs(r.Good.Mean-(want.good+1)/2) <= 1e-12) || r.Good.N != 2 {
+			t.Errorf("%s: good %+v, want mean %g", r.Rule, r.Good, (want.good+1)/2)
+		}
+		if !(math.Abs(r.PSNR.Mean-(want.psnr+30)/2) <= 1e-12) || !(math.Abs(r.Gain.Mean-(want.psnr-89.5/4)/2) <= 1e-12) {
+			t.Errorf("%s: PSNR %+v, gain %+v", r.Rule, r.PSNR, r.Gain)
+		}
+		if r.Oracle != (want.rule == selection.BestPSNR || want.rule == selection.BestSSIM) {
+			t.Errorf("%s: oracle %t", r.Rule, r.Oracle)
+		}
+		// Half the interval of two images is 12.706 |a - b| / 2.
+		if r.Rule == selection.MinMisfit && !(math.Abs(*r.PSNR.HalfWidth-12.7062047*(30-want.psnr)/2) <= 1e-6) {
+			t.Errorf("%s: half-width %g", r.Rule, *r.PSNR.HalfWidth)
+		}
+	}
+	var text bytes.Buffer
+	reporttest.Must(t, c.WriteText(&text))
+	reporttest.Golden(t, "choices.txt", text.Bytes())
+
+	if _, err := comparison.Choose(reporttest.Stream(results), nil, 5, 1); !errors.Is(err, comparison.ErrNotComparable) || !strings.Contains(err.Error(), "no measurement has 5 finished runs") {
+		t.Errorf("5 of 4 runs: error %v", err)
+	}
+	for _, within := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if _, err := comparison.Choose(reporttest.Stream(results), nil, 2, within); err == nil {
+			t.Errorf("within %g dB is accepted", within)
+		}
+	}
+	if _, err := comparison.Choose(reporttest.Stream(results), nil, 0, 1); err == nil {
+		t.Error("a choice among 0 runs is accepted")
 	}
 }

@@ -2,6 +2,8 @@ package page
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -11,6 +13,59 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
+
+func TestSharesUseAllPlaces(t *testing.T) {
+	t.Parallel()
+	for range 1000 {
+		counts := make([]int, 1+rand.IntN(6))
+		total, got, limit := 0, 0, rand.IntN(60)
+		for i := range counts {
+			counts[i] = rand.IntN(30)
+			total += counts[i]
+		}
+		for i, n := range shares(counts, limit) {
+			if n < 0 || n > counts[i] {
+				t.Fatalf("shares(%v, %d)[%d] = %d", counts, limit, i, n)
+			}
+			got += n
+		}
+		if got > limit || total <= limit && got != total {
+			t.Fatalf("shares(%v, %d) have %d of %d", counts, limit, got, total)
+		}
+	}
+}
+
+// TestCopiedAddsRestorationsOfShownMeasurements: the report of a large campaign copies the shown items and what they are
+// compared with.
+func TestCopiedAddsRestorationsOfShownMeasurements(t *testing.T) {
+	t.Parallel()
+	l := &Listing{ID: make([]string, 6), Measurement: []int{0, 1, 2, 0, 1, 2}}
+	for limit, want := range map[int][]int{6: {0, 1, 2, 3, 4, 5}, 5: {1, 4}, 1: {1}} {
+		if got := l.copied([]int{1}, limit); !slices.Equal(got, want) {
+			t.Errorf("limit %d: rows %v, want %v", limit, got, want)
+		}
+	}
+}
+
+func TestCompareWorstIsAnOrder(t *testing.T) {
+	t.Parallel()
+	nan := math.NaN()
+	scores := []selection.Scores{{PSNR: 10, Residual: nan}, {PSNR: 30, Residual: 9}, {PSNR: nan, Residual: 5}, {PSNR: nan, Residual: 1}, {PSNR: nan, Residual: nan}}
+	for i := range scores {
+		for j := range scores {
+			want := 0
+			if i != j {
+				want = 1
+				if i < j {
+					want = -1
+				}
+			}
+			if got := compareWorst(&entry.Entry{Scores: scores[i]}, &entry.Entry{Scores: scores[j]}); got != want {
+				t.Errorf("compare(%d, %d) = %d, want %d", i, j, got, want)
+			}
+		}
+	}
+}
 
 // TestMosaicSelectsTheMiddleOfEachPart: of the first row of a task in the table, and of the first run of each image, with the restorations
 // by all methods.
