@@ -2,9 +2,6 @@ package dataset_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,14 +13,8 @@ import (
 	"ddiff/dataset"
 )
 
-// digester is the error of a refused file.
-type digester interface {
-	error
-	Digest(ctx context.Context) (string, error)
-}
-
 // TestChecks: every kind of address gives its beginning and its size to the check of its name. A refused file is not read
-// further, and states its digest.
+// further.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	const size = 17 << 20 // above the limit of a member whose beginning is read with the rest
@@ -108,70 +99,5 @@ func TestChecks(t *testing.T) {
 		if len(sizes) != 1 || sizes[0] != c.size {
 			t.Errorf("%s: the check gets the sizes %d, want %d", c.address, sizes, c.size)
 		}
-		refused, ok := errors.AsType[digester](err)
-		if !ok {
-			t.Errorf("%s: %v has no digest", c.address, err)
-			continue
-		}
-		sum := sha256.Sum256(c.data)
-		if got, err := refused.Digest(t.Context()); err != nil || got != hex.EncodeToString(sum[:]) {
-			t.Errorf("%s: digest %.12s, %v", c.address, got, err)
-		}
-	}
-}
-
-// TestDigestOfEndlessFile: the digest of a refused answer without an end stops at the limit.
-func TestDigestOfEndlessFile(t *testing.T) {
-	t.Parallel()
-	url, allow := webServer(t, t.TempDir(), func(w http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodHead {
-			return true // the body would be discarded without an end
-		}
-		for block := make([]byte, 1<<16); ; {
-			if _, err := w.Write(block); err != nil {
-				return true
-			}
-		}
-	})
-	refusal := errors.New("no image")
-	s := sources(t, func(c *dataset.Config) {
-		allow(c)
-		c.MaxBytes, c.CheckImage = 1<<20, func([]byte, int64) error { return refusal }
-	})
-	_, err := s.Get(t.Context(), url+"/a.png")
-	refused, ok := errors.AsType[digester](err)
-	if !ok || !errors.Is(err, refusal) {
-		t.Fatal(err)
-	}
-	if got, err := refused.Digest(t.Context()); !errors.Is(err, dataset.ErrTooLarge) {
-		t.Errorf("digest %.12s, error %v", got, err)
-	}
-}
-
-// TestDigestOfLargestFile: the digest of a refused file is read up to the limit, which belongs to it.
-func TestDigestOfLargestFile(t *testing.T) {
-	t.Parallel()
-	const limit = 1 << 20
-	folder := t.TempDir()
-	url, allow := webServer(t, folder, nil)
-	refusal := errors.New("no image")
-	s := sources(t, func(c *dataset.Config) {
-		allow(c)
-		c.MaxBytes, c.CheckImage = limit, func([]byte, int64) error { return refusal }
-	})
-	data := append([]byte("GIF89a"), make([]byte, limit-6)...)
-	write(t, folder, "a.png", data)
-	_, err := s.Get(t.Context(), url+"/a.png")
-	refused, ok := errors.AsType[digester](err)
-	if !ok || !errors.Is(err, refusal) {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(data)
-	if got, err := refused.Digest(t.Context()); err != nil || got != hex.EncodeToString(sum[:]) {
-		t.Errorf("digest %.12s, %v", got, err)
-	}
-	write(t, folder, "a.png", append(data, 0))
-	if got, err := refused.Digest(t.Context()); !errors.Is(err, dataset.ErrTooLarge) {
-		t.Errorf("one byte more: digest %.12s, %v", got, err)
 	}
 }

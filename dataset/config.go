@@ -57,8 +57,7 @@ type Config struct {
 	SpoolBytes int64
 	// CheckImage, if not nil, checks a file whose name ends as that of an image before the rest of it is read: a file, an
 	// object, a web resource, or a member above 16 MiB; smaller members and cells before they are used. beginning has 32
-	// bytes, fewer only of shorter files. size is in bytes, negative if it is unknown. The error of Get wraps its error, and
-	// has a method Digest(context.Context) (string, error) that reads the file again and returns its SHA-256.
+	// bytes, fewer only of shorter files. size is in bytes, negative if it is unknown. The error of Get wraps its error.
 	CheckImage Check
 	// CheckOther is CheckImage for addresses whose name has no extension, which may be of any file. Nil checks nothing.
 	CheckOther Check

@@ -12,7 +12,6 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
-	"ddiff/storage"
 )
 
 // errStop ends an iteration after its consumer left the loop.
@@ -25,8 +24,8 @@ var errStop = errors.New("stop")
 // Rows follows the rules of [manifest.Rows]: the problem of one row is its Err; a problem of the dataset, or the end of
 // ctx, is the error of the last pair; skipped, which may be nil, receives the entries that are not images. Rows does
 // not check remote files; their problems appear when they are read. If one of several shards or lists is missing or
-// damaged, or denied while another can be read, Rows yields a failed row for it. [ErrUnavailable], and [ErrDenied] of a
-// bucket, end the dataset: the remaining rows are unknown.
+// damaged, Rows yields a failed row for it. [ErrUnavailable], and [ErrDenied] of a bucket, end the dataset: the remaining
+// rows are unknown.
 func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
 	return func(yield func(manifest.Row, error) bool) {
 		r := &reading{Sources: s, ctx: ctx, dataset: d, skipped: skipped}
@@ -52,9 +51,8 @@ type reading struct {
 	ctx     context.Context
 	dataset manifest.Dataset
 	skipped func(path string)
-	ignored int    // skipped entries
-	listed  int    // rows
-	witness string // the last path that was read completely
+	ignored int // skipped entries
+	listed  int // rows
 }
 
 // emitter emits one row. Its error ends the iteration.
@@ -86,13 +84,8 @@ func (r *reading) read(emit emitter) error {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}
-		before := r.listed
 		err := r.path(path, emit)
-		switch {
-		case err == nil:
-			r.witness = path
-			continue
-		case several && (permanent(err) || r.listed == before && r.deniedAlone(path, err)):
+		if several && err != nil && permanent(err) {
 			err = emit(failedPart(path, err))
 		}
 		if err != nil {
@@ -106,26 +99,6 @@ func (r *reading) read(emit emitter) error {
 		return fmt.Errorf("%w: skipped %d entries that are not images", manifest.ErrEmptyDataset, r.ignored)
 	}
 	return nil
-}
-
-// deniedAlone reports whether access to one path of several is missing, and not to its bucket: the last path that was read
-// can still be opened before and after another attempt at this path.
-func (r *reading) deniedAlone(path string, err error) bool {
-	return errors.Is(err, storage.ErrAccess) && r.opens(r.witness) == nil &&
-		errors.Is(r.opens(path), storage.ErrAccess) && r.opens(r.witness) == nil
-}
-
-// opens opens and closes the object of a path.
-func (r *reading) opens(path string) error {
-	a, err := Parse(path)
-	if err != nil {
-		return err
-	}
-	obj, err := r.open(r.ctx, a)
-	if err != nil {
-		return err
-	}
-	return obj.close()
 }
 
 // failedPart returns a failed row for a list or shard that cannot be read completely. The number of its rows is

@@ -7,7 +7,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"ddiff/internal/regular"
@@ -200,39 +199,13 @@ func (j *Job) encodeDraw() error {
 func (s Loader) Read(ctx context.Context, from manifest.Source) ([]byte, error) {
 	data, err := s.Sources.Get(ctx, from.Path)
 	if err != nil {
-		return nil, readError(ctx, from, err)
+		return nil, fmt.Errorf("read %s: %w", from.Public(), SourceError{err})
 	}
 	if got := regular.SHA256(data); got != from.SHA256 {
-		return nil, digestError(from, got)
+		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
+			ErrDigest, from.Public(), got, from.SHA256)
 	}
 	return data, nil
-}
-
-// digestError is the error of a source with another digest.
-func digestError(from manifest.Source, got string) error {
-	return fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",
-		ErrDigest, from.Public(), got, from.SHA256)
-}
-
-// refusedFile is the error of a file whose beginning shows that it cannot be used. Digest reads the complete file.
-type refusedFile interface {
-	error
-	Digest(ctx context.Context) (string, error)
-}
-
-// readError classifies an error of reading a source. A refused file with the campaign's digest is refused by every worker.
-func readError(ctx context.Context, from manifest.Source, err error) error {
-	file, ok := errors.AsType[refusedFile](err)
-	if !ok {
-		return fmt.Errorf("read %s: %w", from.Public(), SourceError{err})
-	}
-	switch got, failed := file.Digest(ctx); {
-	case failed != nil:
-		return fmt.Errorf("read %s: %w", from.Public(), SourceError{failed})
-	case got != from.SHA256:
-		return digestError(from, got)
-	}
-	return fmt.Errorf("read %s: %w", from.Public(), err)
 }
 
 // Decode reads a source and calls use, which decodes it, while its memory is reserved.

@@ -143,33 +143,6 @@ func TestLoadOfItem(t *testing.T) {
 	}
 }
 
-// noImageError is the error of a source that refuses a file by its beginning, with the file's digest.
-type noImageError string
-
-func (noImageError) Error() string { return "no image" }
-
-func (noImageError) Unwrap() error { return raster.ErrFormat }
-
-func (n noImageError) Digest(context.Context) (string, error) {
-	if n == "" {
-		return "", storage.ErrUnavailable
-	}
-	return string(n), nil
-}
-
-// A file with the campaign's digest that is no image is the item's fault, whatever the worker. A file with another digest, or an unknown
-// one, may be right on another worker.
-func TestRefusedFile(t *testing.T) {
-	t.Parallel()
-	from := manifest.Source{Path: "a", SHA256: strings.Repeat("1", 64)}
-	for digest, want := range map[string]error{from.SHA256: raster.ErrFormat, strings.Repeat("0", 64): ErrDigest, "": storage.ErrUnavailable} {
-		err := readError(t.Context(), from, noImageError(digest))
-		if !errors.Is(err, want) || FromSource(err) != (digest == "") || !strings.Contains(err.Error(), "read a: ") {
-			t.Errorf("digest %q: %v, want %v", digest, err, want)
-		}
-	}
-}
-
 // A mask or kernel of an item is read from its file, or from the stored arrays.
 func TestLoadOfMask(t *testing.T) {
 	t.Parallel()
