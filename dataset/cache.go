@@ -42,15 +42,15 @@ func (s *Sources) cached(
 
 func (s *Sources) version(ctx context.Context, a Address) (string, error) {
 	if a.scheme == schemeHTTPS || a.scheme == schemeHTTP {
-		response, err := s.web.request(ctx, http.MethodHead, a, 0, 0, "")
+		r, err := s.web.request(ctx, http.MethodHead, a, 0, 0, "")
 		if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			return "", err
 		}
 		if err != nil {
 			return "", nil //nolint:nilerr // some servers support GET only
 		}
-		response.Body.Close() // empty
-		return sizedVersion(response.ContentLength, strongETag(response)), nil
+		r.close() // empty
+		return sizedVersion(r.ContentLength, strongETag(r.Response)), nil
 	}
 	obj, err := s.open(ctx, a)
 	if err != nil {

@@ -44,7 +44,7 @@ func (s *Sources) open(ctx context.Context, a Address) (object, error) {
 	case schemeS3:
 		return s.buckets.object(ctx, a)
 	default:
-		return s.web.open(ctx, a)
+		return s.web.open(ctx, a, 0, blockBytes)
 	}
 }
 

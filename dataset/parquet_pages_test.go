@@ -133,13 +133,13 @@ func TestPaceOfTransfer(t *testing.T) {
 	for n, shortest := range map[int]time.Duration{least - 1: interval, least: 2 * interval} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		response := &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", n)))}
+		r := &answer{Response: response, call: ctx, cancel: cancel}
 		begin := time.Now()
-		stop := (&web{cfg: Config{Timeout: interval}}).limit(cancel, response, 100<<20)
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		r.limit(interval, 100<<20)
+		if _, err := io.Copy(io.Discard, r); err != nil {
 			t.Fatal(err)
 		}
 		<-ctx.Done()
-		stop()
 		if took := time.Since(begin); took < shortest || !errors.Is(context.Cause(ctx), errTimeout) {
 			t.Errorf("%d bytes: ended after %v with %v", n, took, fmt.Sprint(context.Cause(ctx)))
 		}

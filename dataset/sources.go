@@ -120,22 +120,26 @@ func (s *Sources) readMember(ctx context.Context, a Address, check Check) ([]byt
 	return data, check(beginningOf(data), a.size)
 }
 
-// readPart reads the first size bytes of a member.
+// readPart reads the first size bytes of a member, fewer only at the end of the tar file.
 func (s *Sources) readPart(ctx context.Context, a Address, size int64) ([]byte, error) {
-	a.size = size
+	if size == 0 {
+		return nil, nil
+	}
+	var obj object
+	var err error
 	switch a.scheme {
 	case schemeFile:
-		f, err := openFile(a.file)
-		if err != nil {
-			return nil, err
-		}
-		defer f.close() //nolint:errcheck // opened for reading
-		return f.readRange(ctx, a.offset, a.size)
-	case schemeS3:
-		return s.buckets.part(ctx, a)
+		obj, err = openFile(a.file)
+	case schemeS3: // without a request for the version
+		return s.buckets.part(ctx, a, size)
 	default:
-		return s.web.part(ctx, a, a.offset, a.size)
+		obj, err = s.web.open(ctx, a, a.offset, size)
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer obj.close() //nolint:errcheck // opened for reading
+	return obj.readRange(ctx, a.offset, size)
 }
 
 func (s *Sources) tooLarge(size int64) error {

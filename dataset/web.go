@@ -80,9 +80,15 @@ func backoff(least, most time.Duration, attempt int, response *http.Response) ti
 	return min(retryablehttp.DefaultBackoff(least, most, attempt, response), most)
 }
 
-// request requests a resource, or a range of it if size is positive. The caller closes the body.
-func (w *web) request(ctx context.Context, method string, a Address, offset, size int64, etag string) (*http.Response, error) {
-	request, err := retryablehttp.NewRequestWithContext(ctx, method, a.url.String(), nil)
+// request requests a resource, or a range of it if size is positive. The caller closes the answer.
+func (w *web) request(ctx context.Context, method string, a Address, offset, size int64, etag string) (r *answer, err error) {
+	call, cancel := context.WithCancelCause(ctx)
+	defer func() {
+		if err != nil {
+			cancel(nil)
+		}
+	}()
+	request, err := retryablehttp.NewRequestWithContext(call, method, a.url.String(), nil)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
@@ -98,15 +104,15 @@ func (w *web) request(ctx context.Context, method string, a Address, offset, siz
 	if err != nil {
 		return nil, requestError(ctx, withoutURL(err))
 	}
-	if err := statusError(response); err != nil {
+	err = statusError(response)
+	if encoding := response.Header.Get("Content-Encoding"); err == nil && encoding != "" && !strings.EqualFold(encoding, "identity") {
+		err = fmt.Errorf("%w: server sends unrequested encoding %q", ErrRefused, encoding)
+	}
+	if err != nil {
 		response.Body.Close() // not read
 		return nil, err
 	}
-	if encoding := response.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		response.Body.Close() // not read
-		return nil, fmt.Errorf("%w: server sends unrequested encoding %q", ErrRefused, encoding)
-	}
-	return response, nil
+	return &answer{Response: response, call: call, cancel: cancel}, nil
 }
 
 // requestError wraps the error of a request without an answer with the matching sentinel.
@@ -166,36 +172,14 @@ func (w *web) get(ctx context.Context, a Address, check Check) ([]byte, error) {
 	})
 }
 
-// errBroken: the transfer of an answer was interrupted. Such errors also wrap ErrUnavailable.
-var errBroken = errors.New("transfer interrupted")
-
-// errTimeout: the transfer exceeded its time limit.
-var errTimeout = errors.New("timeout")
-
 func (w *web) fetch(ctx context.Context, a Address, check Check) ([]byte, error) {
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	response, err := w.request(call, http.MethodGet, a, 0, 0, "")
+	r, err := w.request(ctx, http.MethodGet, a, 0, 0, "")
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() // opened for reading
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%w: unexpected answer: %s", ErrRefused, printable(response.Status))
+	defer r.close()
+	if r.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%w: unexpected answer: %s", ErrRefused, printable(r.Status))
 	}
-	return w.body(call, cancel, response, w.cfg.MaxBytes, check)
-}
-
-// transferError returns the error of a transfer with the context call, nil after success. A transfer whose context has
-// ended always failed, since a server that detects the close may terminate a partial answer properly.
-func transferError(call context.Context, err error) error {
-	switch {
-	case errors.Is(context.Cause(call), errTimeout):
-		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, errTimeout)
-	case call.Err() != nil:
-		return call.Err()
-	case err != nil:
-		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, err)
-	}
-	return nil
+	return w.body(r, w.cfg.MaxBytes, check)
 }

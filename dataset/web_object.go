@@ -1,10 +1,10 @@
 package dataset
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,33 +15,32 @@ type webObject struct {
 	a     Address
 	size  int64
 	etag  string // strong, or empty
-	first []byte // the first block
+	start int64  // of first
+	first []byte // the first range that was requested
 }
 
-// open requests the first block. If the server sends the complete resource instead, open copies it to a file.
-func (w *web) open(ctx context.Context, a Address) (object, error) {
-	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a) })
+// open requests a range. If the server sends the complete resource instead, open copies it to a file.
+func (w *web) open(ctx context.Context, a Address, offset, size int64) (object, error) {
+	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a, offset, size) })
 }
 
-func (w *web) openOnce(ctx context.Context, a Address) (object, error) {
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	response, err := w.request(call, http.MethodGet, a, 0, blockBytes, "")
+func (w *web) openOnce(ctx context.Context, a Address, offset, size int64) (object, error) {
+	r, err := w.request(ctx, http.MethodGet, a, offset, size, "")
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() // opened for reading
-	switch response.StatusCode {
+	defer r.close()
+	switch r.StatusCode {
 	case http.StatusOK:
-		return w.spool(call, cancel, response)
+		return w.spool(r)
 	case http.StatusRequestedRangeNotSatisfiable:
-		return &webObject{web: w, a: a}, nil // empty
+		return &webObject{web: w, a: a}, nil // empty, or it ends before the range
 	}
-	o := &webObject{web: w, a: a, etag: strongETag(response)}
-	if _, o.size, err = contentRange(response, 0); err != nil {
+	o := &webObject{web: w, a: a, etag: strongETag(r.Response), start: offset}
+	if _, o.size, err = contentRange(r.Response, offset); err != nil {
 		return nil, err
 	}
-	if o.first, err = w.body(call, cancel, response, blockBytes, nil); err != nil {
+	if o.first, err = w.body(r, size, nil); err != nil {
 		return nil, err
 	}
 	return o, nil
@@ -75,70 +74,32 @@ func contentRange(response *http.Response, offset int64) (end, size int64, err e
 }
 
 func (o *webObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
-	if offset+size <= int64(len(o.first)) {
-		return append([]byte{}, o.first[offset:offset+size]...), nil
+	if size = min(size, o.size-offset); size <= 0 {
+		return nil, nil
+	}
+	if from := offset - o.start; from >= 0 && from+size <= int64(len(o.first)) {
+		return bytes.Clone(o.first[from : from+size]), nil
 	}
 	return retryRead(ctx, o.web.cfg.Attempts, errBroken, func() ([]byte, error) { return o.fetch(ctx, offset, size) })
 }
 
 func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, error) {
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	response, err := o.web.request(call, http.MethodGet, o.a, offset, size, o.etag)
+	r, err := o.web.request(ctx, http.MethodGet, o.a, offset, size, o.etag)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() // opened for reading
-	if response.StatusCode != http.StatusPartialContent {
+	defer r.close()
+	if r.StatusCode != http.StatusPartialContent {
 		return nil, fmt.Errorf("%w: server no longer supports ranges", ErrChanged)
 	}
-	end, total, err := contentRange(response, offset)
+	end, total, err := contentRange(r.Response, offset)
 	if err != nil {
 		return nil, err
 	}
-	if total != o.size || end != offset+size || o.etag != "" && strongETag(response) != o.etag {
+	if total != o.size || end != offset+size || o.etag != "" && strongETag(r.Response) != o.etag {
 		return nil, ErrChanged
 	}
-	return o.web.body(call, cancel, response, size, nil)
-}
-
-// part reads a range of a resource. It discards the bytes before the range if the server does not support ranges.
-func (w *web) part(ctx context.Context, a Address, offset, size int64) ([]byte, error) {
-	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) { return w.fetchPart(ctx, a, offset, size) })
-}
-
-func (w *web) fetchPart(ctx context.Context, a Address, offset, size int64) ([]byte, error) {
-	if size == 0 {
-		return nil, nil
-	}
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	response, err := w.request(call, http.MethodGet, a, offset, size, "")
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close() // opened for reading
-	switch response.StatusCode {
-	case http.StatusRequestedRangeNotSatisfiable:
-		return nil, nil // the range begins after the end
-	case http.StatusPartialContent:
-		if _, _, err := contentRange(response, offset); err != nil {
-			return nil, err
-		}
-		return w.body(call, cancel, response, size, nil)
-	}
-	if offset+size > w.cfg.SpoolBytes {
-		return nil, fmt.Errorf("%w: server does not support ranges, and the range begins at byte %d", ErrTooLarge, offset)
-	}
-	defer w.limit(cancel, response, offset+size)()
-	var data []byte
-	if _, err = io.CopyN(io.Discard, response.Body, offset); err == nil {
-		data, err = io.ReadAll(io.LimitReader(response.Body, size))
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil // the caller checks the length
-	}
-	return data, transferError(call, err)
+	return o.web.body(r, size, nil)
 }
 
 func (o *webObject) length() int64 { return o.size }
