@@ -38,9 +38,6 @@ func openTable(ctx context.Context, obj object, maxBytes int64) (t *table, err e
 	if err := checkFooter(read, obj.length()); err != nil {
 		return nil, err
 	}
-	if err := checkMetadata(read, obj.length()); err != nil {
-		return nil, err
-	}
 	file, err := parquet.OpenFile(read, obj.length(),
 		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(64<<10))
 	if err != nil {
@@ -58,7 +55,7 @@ func openTable(ctx context.Context, obj object, maxBytes int64) (t *table, err e
 	return t, nil
 }
 
-// checkFooter refuses other files before allocating memory.
+// checkFooter refuses other files, and footers that the library must not decode, see checkThrift.
 func checkFooter(r io.ReaderAt, size int64) error {
 	const magic = "PAR1"
 	var tail [8]byte
@@ -68,14 +65,22 @@ func checkFooter(r io.ReaderAt, size int64) error {
 	if _, err := r.ReadAt(tail[:], size-int64(len(tail))); err != nil {
 		return err
 	}
-	footer := int64(binary.LittleEndian.Uint32(tail[:4]))
+	size -= int64(len(tail))
+	length := int64(binary.LittleEndian.Uint32(tail[:4]))
 	switch {
 	case string(tail[4:]) == "PARE":
 		return fmt.Errorf("%w: file is encrypted", ErrBadArchive)
 	case string(tail[4:]) != magic:
 		return fmt.Errorf("%w: not a Parquet file, or truncated", ErrBadArchive)
-	case footer > maxFooter || footer > size-int64(len(tail)):
-		return fmt.Errorf("%w: footer claims %d bytes", ErrBadArchive, footer)
+	case length > maxFooter || length > size:
+		return fmt.Errorf("%w: footer claims %d bytes", ErrBadArchive, length)
+	}
+	footer := make([]byte, length)
+	if _, err := r.ReadAt(footer, size-length); err != nil {
+		return err
+	}
+	if err := checkThrift(footer); err != nil {
+		return parquetError(fmt.Errorf("footer: %w", err))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 
@@ -15,22 +14,6 @@ const (
 	// allocates up to 560 bytes.
 	maxElements = 1 << 20
 )
-
-// checkMetadata reads the footer of a Parquet file, whose length checkFooter has checked, and checks its structure.
-func checkMetadata(r io.ReaderAt, size int64) error {
-	var tail [8]byte
-	if _, err := r.ReadAt(tail[:], size-int64(len(tail))); err != nil {
-		return err
-	}
-	footer := make([]byte, binary.LittleEndian.Uint32(tail[:4]))
-	if _, err := r.ReadAt(footer, size-int64(len(tail))-int64(len(footer))); err != nil {
-		return err
-	}
-	if err := checkThrift(footer); err != nil {
-		return parquetError(fmt.Errorf("footer: %w", err))
-	}
-	return nil
-}
 
 // checkThrift checks a structure in the compact encoding of Thrift before the library decodes it, which allocates lists by
 // their claimed lengths and calls itself for each nested structure. Both could end the process: neither lack of memory nor

@@ -41,7 +41,7 @@ func TestMetadataBombs(t *testing.T) {
 		"nothing":           {nil, ""},
 	} {
 		file := bytes.NewReader(parquetOf(c.metadata))
-		err := checkMetadata(file, file.Size())
+		err := checkFooter(file, file.Size())
 		if !errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s as the footer: %v, want %q", name, err, c.words)
 		}

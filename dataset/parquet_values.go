@@ -104,20 +104,11 @@ func (l leaf) format(v parquet.Value) (string, error) {
 	case !l.numeric():
 		return "", fmt.Errorf("contains %s, want text or numbers", l.column.Type())
 	}
-	switch v.Kind() {
-	case parquet.Int32:
-		if l.unsigned() {
-			return strconv.FormatUint(uint64(uint32(v.Int32())), 10), nil
-		}
-		return strconv.FormatInt(int64(v.Int32()), 10), nil
-	case parquet.Int64:
-		if l.unsigned() {
-			return strconv.FormatUint(uint64(v.Int64()), 10), nil
-		}
-		return strconv.FormatInt(v.Int64(), 10), nil
-	case parquet.Float:
-		return strconv.FormatFloat(float64(v.Float()), 'g', -1, 32), nil
-	default:
-		return strconv.FormatFloat(v.Double(), 'g', -1, 64), nil
+	switch {
+	case l.unsigned() && v.Kind() == parquet.Int32:
+		return strconv.FormatUint(uint64(v.Uint32()), 10), nil
+	case l.unsigned() && v.Kind() == parquet.Int64:
+		return strconv.FormatUint(v.Uint64(), 10), nil
 	}
+	return v.String(), nil
 }

@@ -38,28 +38,6 @@ type tarIndex struct {
 	Next int64 `json:"next"`
 }
 
-func (x *tarIndex) check(size int64) error {
-	for _, m := range x.Members {
-		if m.Offset < 0 || m.Size < 0 || m.Offset > size-m.Size || m.Name == "" {
-			return fmt.Errorf("%w: index does not match the shard", ErrBadArchive)
-		}
-	}
-	if x.Next < 0 || x.Next > size {
-		return fmt.Errorf("%w: index does not match the shard", ErrBadArchive)
-	}
-	return nil
-}
-
-// readIndex decodes an index of a tar file of size bytes.
-func readIndex(data []byte, size int64) (*tarIndex, error) {
-	x := &tarIndex{}
-	if err := json.Unmarshal(data, x); err != nil {
-		return nil, fmt.Errorf("%w: read the index: %w", ErrBadArchive, err)
-	}
-	err := x.check(size)
-	return x, err
-}
-
 // indexTar indexes up to limit members of a tar file from start, which is 0 or the Next of another index. It reads only
 // headers. With an error it returns the members before the error.
 func indexTar(r *io.SectionReader, start int64, limit int) (*tarIndex, error) {
@@ -205,5 +183,6 @@ func (s *Sources) index(ctx context.Context, a Address, obj object, start int64)
 	case err != nil:
 		return &tarIndex{}, err
 	}
-	return readIndex(data, obj.length())
+	x := &tarIndex{}
+	return x, json.Unmarshal(data, x) // the cache has checked the bytes
 }
