@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -265,56 +266,35 @@ func (l *lines) object(text string) Row {
 func parseObject(text string, columns map[string]string) (fields []Field, key string, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	if start, err := dec.Token(); err != nil {
-		return nil, "", notJSON(err)
-	} else if start != json.Delim('{') {
+	var object map[string]any
+	err = dec.Decode(&object)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) || err == nil && object == nil {
 		return nil, "", errors.New(`want a JSON object, as in {"image": "a.png"}`)
 	}
-	seen := map[string]bool{}
-	for dec.More() {
-		token, err := dec.Token()
-		if err != nil {
-			return nil, "", notJSON(err)
-		}
-		key := token.(string) // the decoder accepts only strings as keys
+	if err != nil {
+		return nil, "", notJSON(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, "", errors.New("has text after the object; write one object per line")
+	}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		fills, err := rowColumns(columns, key)
 		if err != nil {
 			return nil, "", err
 		}
-		if seen[key] {
-			return nil, key, errors.New("is repeated; remove one")
-		}
-		seen[key] = true
-		if len(fills) == 0 {
-			var passed json.RawMessage
-			if err := dec.Decode(&passed); err != nil {
-				return nil, key, notJSON(err)
-			}
-			continue
-		}
-		value, err := dec.Token()
-		if err != nil {
-			return nil, key, notJSON(err)
-		}
 		for _, column := range fills {
-			text, err := fieldText(column, value)
+			text, err := fieldText(column, object[key])
 			if err != nil {
 				return nil, key, err
 			}
 			fields = append(fields, Field{column, text})
 		}
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, "", notJSON(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, "", errors.New("has text after the object; write one object per line")
-	}
 	return fields, "", nil
 }
 
 // fieldText checks the type of a value: a number for numeric columns, text for the others.
-func fieldText(column string, value json.Token) (string, error) {
+func fieldText(column string, value any) (string, error) {
 	numeric := isNumeric(column)
 	switch v := value.(type) {
 	case nil:
