@@ -65,12 +65,13 @@ type field func(value *yaml.Node, path string)
 // at the first.
 type yamlDecoder struct {
 	file     string
-	lines    map[string]int // field path -> line
+	lines    map[string]int      // field path -> line
+	swept    map[*yaml.Node]bool // lists that tasks have instead, see expandSweeps
 	problems []*FieldError
 }
 
 func newYAMLDecoder(file string) *yamlDecoder {
-	return &yamlDecoder{file: file, lines: map[string]int{}}
+	return &yamlDecoder{file: file, lines: map[string]int{}, swept: map[*yaml.Node]bool{}}
 }
 
 func (d *yamlDecoder) problem(n *yaml.Node, path string, err error) {
@@ -220,6 +221,9 @@ func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *
 			continue
 		}
 		seen[key.Value] = key.Line
+		if d.swept[value] {
+			continue
+		}
 		child := key.Value
 		if path != "" {
 			child = path + "." + key.Value
