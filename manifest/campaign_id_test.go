@@ -14,7 +14,7 @@ func TestCampaignIDGolden(t *testing.T) {
 	s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
 	must(t, err)
 	// A change here orphans every interrupted campaign: it must be meant.
-	if got, want := s.ID(), "night-photos-be8d7e61"; got != want {
+	if got, want := s.ID(), "night-photos-6447da35"; got != want {
 		t.Errorf("ID = %s, want %s", got, want)
 	}
 }

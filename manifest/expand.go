@@ -96,27 +96,18 @@ func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
 // error or the probe does not match it, or the entries of a task that does not resolve. Always
 // len(items) + len(failed) == [ItemsPerRow], and every index from First on is used once.
 func (e *Expander) Expand(row Row, probe Probe, first int) (items []Item, failed []Result) {
-	err := row.Err
-	if err == nil {
-		err = probe.check(row)
-	}
-	if err != nil {
-		failed = failedItems(row, e.spec, first, err.Error())
-		for i := range failed {
-			failed[i].Item.Precision = e.spec.PrecisionOf(failed[i].Item.Task, e.Precision)
-		}
-		return nil, failed
+	rowErr := row.Err
+	if rowErr == nil {
+		rowErr = probe.check(row)
 	}
 	for _, p := range places(row, e.spec, first) {
-		it, err := e.item(row, probe, p)
-		if err != nil {
-			reason := fmt.Sprintf("task %s, method %s: %v", p.task.Name, p.method, err)
-			res := failedItem(row, e.spec, e.campaign, p, reason)
-			res.Item.Precision = e.spec.PrecisionOf(p.task.Name, e.Precision)
-			failed = append(failed, res)
-			continue
+		if rowErr != nil {
+			failed = append(failed, e.failed(row, p, rowErr))
+		} else if it, err := e.item(row, probe, p); err != nil {
+			failed = append(failed, e.failed(row, p, fmt.Errorf("task %s, method %s: %w", p.task.Name, p.method, err)))
+		} else {
+			items = append(items, it)
 		}
-		items = append(items, it)
 	}
 	return items, failed
 }
@@ -310,28 +301,19 @@ func positiveZero(x float64) float64 {
 	return x
 }
 
-// failedItems returns a failed result for each entry of a row that cannot be expanded: one per task,
-// method and run, in the order of [Expander.Expand]. The caller adds Runtime and Finished.
+// failed returns the failed result of an entry that cannot be expanded. The caller adds Runtime and Finished.
 //
-// The items have placeholder IDs, from the row's name and paths and the campaign, because the digests
+// The item has a placeholder ID, from the row's name and paths and the campaign, because the digests
 // of unreadable files are unknown. After a repair of the row its items get their real IDs and run.
-func failedItems(row Row, spec *Spec, first int, reason string) []Result {
-	campaign := spec.ID()
-	var out []Result
-	for _, p := range places(row, spec, first) {
-		out = append(out, failedItem(row, spec, campaign, p, reason))
-	}
-	return out
-}
-
-func failedItem(row Row, spec *Spec, campaign string, p place, reason string) Result {
-	it := p.item(row, spec, campaign)
+func (e *Expander) failed(row Row, p place, reason error) Result {
+	it := p.item(row, e.spec, e.campaign)
 	it.Image = source(row.Image, "")
 	it.Measurement = source(row.Measurement, "")
 	it.Mask = source(row.Overrides.Mask, "")
 	it.Kernel = source(row.Overrides.Kernel, "")
+	it.Precision = e.spec.PrecisionOf(it.Task, e.Precision)
 	it.ID = placeholderID(row, it, p.cell)
-	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason}
+	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason.Error()}
 }
 
 // placeholderID returns a digest of the known properties of a cell. Encoding cannot fail: specs and
@@ -356,17 +338,11 @@ func placeholderID(row Row, it Item, cell int) string {
 // ItemsPerRow returns the number of manifest entries of a row, readable or not: the runs of its
 // tasks × methods.
 func ItemsPerRow(row Row, spec *Spec) int {
-	name, found, solutions := row.Overrides.Task, false, 0
-	for i := range spec.Tasks {
-		if t := &spec.Tasks[i]; name == "" || t.Name == name {
-			found = true
-			solutions += len(spec.methodsOf(*t)) * spec.Effective(*t).Runs
-		}
+	n := 0
+	for _, t := range rowTasks(row, spec) {
+		n += len(spec.methodsOf(t)) * t.Runs
 	}
-	if name != "" && !found && !slices.Contains(spec.LeftOut, name) {
-		solutions = len(spec.Methods) * spec.Runs
-	}
-	return solutions
+	return n
 }
 
 // methodsOf returns the methods that solve a task, in the order of the campaign.

@@ -208,7 +208,10 @@ func TestExpandPartly(t *testing.T) {
 
 func TestPlaceholderIDs(t *testing.T) {
 	t.Parallel()
-	id := func(row Row, spec *Spec) string { return failedItems(row, spec, 0, "why")[0].Item.ID }
+	id := func(row Row, spec *Spec) string {
+		_, failed := NewExpander(spec, "prior", testResolve).Expand(row, Probe{}, 0)
+		return failed[0].Item.ID
+	}
 	row := Row{Index: 4, Name: "a", Image: "/a.png", Err: errors.New("x")}
 	want := id(row, testSpec())
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -44,36 +43,20 @@ func ResolveDataset(base, path string) string {
 	return resolvePath(base, path)
 }
 
-// kindError is the text of a regular.ErrKind.
-type kindError string
-
-func (e kindError) Error() string { return string(e) }
-
-// Is reports whether target is regular.ErrKind.
-func (kindError) Is(target error) bool { return target == regular.ErrKind }
-
 // CheckFile returns an error unless a path is a readable, regular, non-empty file. It follows symbolic links. The error for
 // directories, pipes and devices is a regular.ErrKind.
 func CheckFile(path string) error {
 	if !utf8.ValidString(path) {
 		return errors.New("the file name is not valid UTF-8; rename the file")
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return reason(err)
-	case info.IsDir():
-		return kindError("is a directory, want a file")
-	case !info.Mode().IsRegular():
-		return kindError("is not a regular file")
-	case info.Size() == 0:
-		return ErrEmptyFile
-	}
-	f, _, err := regular.Open(path, regular.NoLimit)
+	f, size, err := regular.Open(path, regular.NoLimit)
 	if err != nil {
 		return reason(err)
 	}
-	return f.Close()
+	if err := f.Close(); err != nil || size > 0 {
+		return err
+	}
+	return ErrEmptyFile
 }
 
 // reason returns a file system error without operation and path, which the caller adds.

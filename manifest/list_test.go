@@ -71,9 +71,9 @@ func TestListRowErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, list, row, want string }{
 		{"missing file", "l.csv", "no.png,,,", `l.csv:3: image: "no.png": no such file or directory`},
-		{"directory", "l.csv", "dir.png,,,", `l.csv:3: image: "dir.png": is a directory, want a file`},
+		{"directory", "l.csv", "dir.png,,,", `l.csv:3: image: "dir.png": not a regular file but a directory`},
 		{"not an image", "l.csv", "y.npy,,,", `l.csv:3: image: "y.npy" is not a supported image, want a file that ends in png, jpg, jpeg, tif, tiff, webp`},
-		{"device", "l.csv", ",,,/dev/null", `l.csv:3: mask: "/dev/null": is not a regular file`},
+		{"device", "l.csv", ",,,/dev/null", `l.csv:3: mask: "/dev/null": not a regular file but a device`},
 		{"neither", "l.csv", ",0.1,1,", "l.csv:3: has neither image nor measurement; give one of them"},
 		{"sigma in words", "l.csv", "a.png,little,,", `l.csv:3: sigma: "little" is not a finite number, and not auto`},
 		{"sigma NaN", "l.csv", "a.png,NaN,,", `l.csv:3: sigma: "NaN" is not a finite number, and not auto`},

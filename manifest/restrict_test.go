@@ -88,7 +88,8 @@ func TestRowsOfTasksThatAreLeftOut(t *testing.T) {
 	for _, s := range []*Spec{s, again} {
 		for task, want := range map[string]int{"": 1, "hdr": 1, "inpaint_box": 0, "denoise": 1} {
 			row := Row{Name: "a", Overrides: Overrides{Task: task}, Err: errors.New("unreadable")}
-			if n, items := ItemsPerRow(row, s), failedItems(row, s, 0, "unreadable"); n != want || len(items) != want || len(RowTasks(row, s)) != want {
+			_, items := NewExpander(s, "prior", testResolve).Expand(row, Probe{}, 0)
+			if n := ItemsPerRow(row, s); n != want || len(items) != want || len(RowTasks(row, s)) != want {
 				t.Errorf("task %q: %d items, want %d: %+v", task, n, want, items)
 			}
 		}

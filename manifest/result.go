@@ -201,11 +201,8 @@ func WarningCodes(warnings []Warning) string {
 	return strings.Join(codes, ";")
 }
 
-// ErrResultDigest: a result.json differs from its digest, because it was changed or damaged.
+// ErrResultDigest: a result.json differs from its digest, or has none, because it was changed or damaged.
 var ErrResultDigest = errors.New("the file differs from its sha256")
-
-// ErrNoResultDigest: a result.json has no digest, because an earlier version wrote it.
-var ErrNoResultDigest = errors.New("no sha256")
 
 // The last member of result.json is the SHA-256 of the compact JSON of the other members.
 const (
@@ -230,8 +227,7 @@ func EncodeResult(r *Result) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// CheckResult compares a result.json with its digest. It returns ErrResultDigest, or ErrNoResultDigest for a file without
-// one. White space does not count.
+// CheckResult compares a result.json with its digest. It returns ErrResultDigest if they differ. White space does not count.
 func CheckResult(data []byte) error {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
@@ -240,10 +236,7 @@ func CheckResult(data []byte) error {
 	all := compact.Bytes()
 	at := len(all) - len(digestEnd) - digestSize
 	if at < len(digestBegin) || !bytes.HasSuffix(all[:at], []byte(digestBegin)) {
-		if bytes.Contains(all, []byte(digestBegin)) {
-			return fmt.Errorf("%w: its sha256 is not the last member, or is cut", ErrResultDigest)
-		}
-		return ErrNoResultDigest
+		return fmt.Errorf("%w: its sha256 is not the last member, or is cut", ErrResultDigest)
 	}
 	sum := sha256.Sum256(append(bytes.Clone(all[:at-len(digestBegin)]), '}'))
 	if got := string(all[at : at+digestSize]); got != hex.EncodeToString(sum[:]) {

@@ -70,7 +70,7 @@ func TestResultDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.CheckResult(old); !errors.Is(err, manifest.ErrNoResultDigest) {
-		t.Errorf("a file of an earlier version: %v", err)
+	if err := manifest.CheckResult(old); !errors.Is(err, manifest.ErrResultDigest) {
+		t.Errorf("a file without a digest: %v", err)
 	}
 }

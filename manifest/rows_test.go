@@ -96,8 +96,8 @@ func TestDirectories(t *testing.T) {
 		"c = c.tiff ! c.tiff: is an empty file\n" +
 		"d = d.tif\n" +
 		"e = e.jpeg ! e.jpeg: no such file or directory\n" +
-		"f = f.png ! f.png: is a directory, want a file\n"
-	strange := "v\uFFFDw = v\nw.png ! v\uFFFDw.png: is a directory, want a file\nw\uFFFDx = w\nx.png\n"
+		"f = f.png ! f.png: not a regular file but a directory\n"
+	strange := "v\uFFFDw = v\nw.png ! v\uFFFDw.png: not a regular file but a directory\nw\uFFFDx = w\nx.png\n"
 	for _, tc := range []struct {
 		name        string
 		dataset     Dataset

@@ -29,9 +29,6 @@ const (
 	SelectMinMisfit      Selection = "min_misfit"       // the smallest mean square residual; needs no ground truth
 	SelectBestPSNR       Selection = "best_psnr"        // chosen by the ground truth: shown, never ranked
 	SelectBestSSIM       Selection = "best_ssim"        // chosen by the ground truth: shown, never ranked
-
-	// selectMinResidual is the name of SelectMinMisfit in campaigns of earlier versions.
-	selectMinResidual Selection = "min_residual"
 )
 
 // Selections returns all rules, the default first.

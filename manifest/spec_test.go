@@ -33,7 +33,7 @@ steps: 250
 sigma: 1e-2
 seed: 18446744073709551615
 runs: 3
-select: min_residual
+select: min_misfit
 batch: 4
 solver:
   gamma0: 50
@@ -89,7 +89,7 @@ func TestParseFull(t *testing.T) {
 			},
 		},
 		Methods: []string{"ddiff", "hqs"}, Preset: "ffhq", Prior: "/data/priors/faces.onnx",
-		Steps: 250, Sigma: 0.01, Seed: 18446744073709551615, Runs: 3, Select: selectMinResidual, Batch: 4,
+		Steps: 250, Sigma: 0.01, Seed: 18446744073709551615, Runs: 3, Select: SelectMinMisfit, Batch: 4,
 		Solver: Values{
 			"gamma0": {Number: 50}, "t_gamma": {Number: 300}, "a": {Number: 3.3}, "b": {Number: 0.1}, "t0": {},
 			"sigma_rule": {Word: "ddpm"}, "gradient": {Word: "norm"},

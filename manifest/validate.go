@@ -361,9 +361,7 @@ func (c *checker) ranges() {
 	c.add("sigma", s.Sigma.check())
 	c.photons("photons", s.Photons)
 	c.integer("runs", s.Runs, 1, 1000)
-	if s.Select != selectMinResidual {
-		c.name("select", "value", string(s.Select), texts(Selections()))
-	}
+	c.name("select", "value", string(s.Select), texts(Selections()))
 	c.integer("batch", s.Batch, 0, 1024)
 	if s.Precision != "" {
 		c.name("precision", "value", string(s.Precision), append(texts(parameter.Precisions()), string(PrecisionAuto)))

@@ -31,7 +31,7 @@ func TestObserved(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	var got calls
 	s := storage.NewTraced(newDir(t, t.TempDir()), sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test"),
-		storage.Observed(&got), storage.InBucket("results"))
+		&got, "results")
 	ctx := t.Context()
 	_ = s.Create(ctx, "a", []byte("12345"))
 	_ = s.Create(ctx, "a", []byte("12345"))

@@ -51,22 +51,11 @@ type Traced struct {
 
 var _ Store = (*Traced)(nil)
 
-// TracedOption changes a Traced.
-type TracedOption func(*Traced)
-
-// Observed also reports each call to o.
-func Observed(o Observer) TracedOption { return func(s *Traced) { s.observer = o } }
-
-// InBucket adds the attributes of S3 to the spans, for a store in this bucket. An empty name adds none.
-func InBucket(name string) TracedOption { return func(s *Traced) { s.bucket = name } }
-
-// NewTraced wraps store; spans go to tracer.
-func NewTraced(store Store, tracer trace.Tracer, options ...TracedOption) *Traced {
-	s := &Traced{tracer: tracer}
+// NewTraced wraps store; spans go to tracer. A call is also reported to observer, unless it is nil. The spans have the attributes of S3
+// if bucket, the name of the store's bucket, is not empty.
+func NewTraced(store Store, tracer trace.Tracer, observer Observer, bucket string) *Traced {
+	s := &Traced{tracer: tracer, observer: observer, bucket: bucket}
 	s.around = around{store, s.do}
-	for _, o := range options {
-		o(s)
-	}
 	return s
 }
 

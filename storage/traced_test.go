@@ -16,7 +16,7 @@ import (
 func TestTracedContract(t *testing.T) {
 	t.Parallel()
 	testContract(t, func(t *testing.T) storage.Store {
-		return storage.NewTraced(newDir(t, t.TempDir()), noop.NewTracerProvider().Tracer("test"))
+		return storage.NewTraced(newDir(t, t.TempDir()), noop.NewTracerProvider().Tracer("test"), nil, "")
 	})
 }
 
@@ -24,7 +24,7 @@ func TestTracedSpans(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	s := storage.NewTraced(newDir(t, t.TempDir()), provider.Tracer("test"))
+	s := storage.NewTraced(newDir(t, t.TempDir()), provider.Tracer("test"), nil, "")
 	ctx := t.Context()
 
 	must(t, s.Put(ctx, "a/b", []byte("12345")))

@@ -182,7 +182,7 @@ func TestInstrumentsAreUsed(t *testing.T) {
 	for _, use := range []string{
 		"Items.Add(", "ItemDuration.Record(", "Instruments.Stage(", "Steps.Add(", "StepDuration.Record(", "SolverTime.Add(",
 		"NetworkEvaluations.Add(", "BatchFill.Record(", "Redeliveries.Add(", "Retries.Add(", "Faults.Add(", "Suspensions.Add(",
-		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.Observed(", "Transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
+		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.NewTraced(", "Transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
 		".ObserveStanding(", "Metrics.Observe(", "telemetry.ObserveGPUs(",
 	} {
 		if !strings.Contains(code.String(), use) {

@@ -34,7 +34,7 @@ func TestBadImages(t *testing.T) {
 		"huge":      "30000x30000 pixels, the limit is",
 		"text":      "not a PNG, JPEG, TIFF or WebP image",
 		"empty":     "is an empty file",
-		"x":         "is a directory, want a file",
+		"x":         "not a regular file but a directory",
 		"dangling":  "no such file",
 	} {
 		for _, task := range []string{"hdr", "super_resolution"} {

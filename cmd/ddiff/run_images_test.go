@@ -115,7 +115,7 @@ func TestRunParameters(t *testing.T) {
 		"tasks: [{name: hdr, params: {scale: 3}, solver: {b: 0.1}}, super_resolution]\nsteps: 5\nruns: 2\n"))
 	out := filepath.Join(t.TempDir(), "out")
 	e := restore(t, campaign, "--param", "scale=4", "--param", "super_resolution.factor=2", "--solver", "b=0.7",
-		"--select", "min_residual", "-q", "--out", out)
+		"--select", "min_misfit", "-q", "--out", out)
 	wantCode(t, e, 0)
 	for _, r := range wantItems(t, out, 4) {
 		want := map[string]float64{"scale": 4}

@@ -30,7 +30,7 @@ func TracedStore(store storage.Store, address string, tel *telemetry.Telemetry, 
 	if c, err := storage.ParseS3URL(address); err == nil {
 		bucket = c.Bucket
 	}
-	return storage.NewTraced(store, tel.Tracer("storage"), storage.Observed(transfer), storage.InBucket(bucket))
+	return storage.NewTraced(store, tel.Tracer("storage"), transfer, bucket)
 }
 
 // OpenModels opens the sources of priors and operator files. The store keeps a copy of each file, so they have no cache.

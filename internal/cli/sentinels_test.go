@@ -21,7 +21,6 @@ var withoutCode = map[string]string{
 	"board.ErrDamaged":           "the archiver answers with it, or skips the record",
 	"index.ErrDeleting":          "the coordinator rejects the campaign",
 	"manifest.ErrResultDigest":   "ddiff verify prints it as a problem",
-	"manifest.ErrNoResultDigest": "ddiff verify prints it as a note",
 	"queue.ErrDuplicate":         "a repeated publication is not an error",
 	"queue.ErrSettled":           "the worker drops the item",
 	"queue.ErrTooLarge":          "ends an item, not a command",

@@ -200,7 +200,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	}
 	sources.Transfer = transfer
 	// Spans for each object would be as many as a campaign has items.
-	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), storage.Observed(transfer))
+	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), transfer, "")
 	service, err := coordinator.New(coordinator.Config{
 		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,

@@ -185,10 +185,6 @@ func (o *output) checkSidecar(ctx context.Context) {
 // passport lacks, such as steps, seconds, campaign and index.
 func (o *output) checkDigest(path string, data []byte) {
 	err := manifest.CheckResult(data)
-	if errors.Is(err, manifest.ErrNoResultDigest) {
-		o.addNote("its steps, seconds, campaign and index in %s are not verified: an older ddiff wrote the file", manifest.FileResult)
-		return
-	}
 	if err != nil && !slices.ContainsFunc(o.Problems, func(p problem) bool { return p.File == path }) {
 		o.addProblem(path, "sha256", "%v; %s", err, remedy)
 	}

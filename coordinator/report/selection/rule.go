@@ -34,9 +34,6 @@ const (
 	// so their figures are marked and never ranked.
 	BestPSNR Rule = "best_psnr"
 	BestSSIM Rule = "best_ssim"
-
-	// ruleMinResidual is the name of MinMisfit in stored campaigns of earlier versions.
-	ruleMinResidual Rule = "min_residual"
 )
 
 // Rules returns all rules, the default first.
@@ -49,8 +46,6 @@ func Parse(name string) (Rule, error) {
 	switch r := Rule(name); {
 	case r == "":
 		return First, nil
-	case r == ruleMinResidual:
-		return MinMisfit, nil
 	case slices.Contains(Rules(), r):
 		return r, nil
 	}

@@ -72,9 +72,6 @@ func TestParseRule(t *testing.T) {
 	if len(Rules()) != len(manifest.Selections()) {
 		t.Errorf("rules %v, selections of a campaign %v", Rules(), manifest.Selections())
 	}
-	if r, err := Parse("min_residual"); err != nil || r != MinMisfit {
-		t.Errorf("Parse of an earlier name = %q, %v, want %q", r, err, MinMisfit)
-	}
 	if r, err := Parse(""); err != nil || r != First {
 		t.Errorf("Parse of nothing = %q, %v, want first", r, err)
 	}
