@@ -151,41 +151,25 @@ func (a *Address) readFragment(fragment string) error {
 	if err != nil {
 		return errors.New("fragment is invalid")
 	}
-	number := func(text string, into *int64) error {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			return errors.New("fragment has an invalid number")
+	number := func(name string) (n int64) {
+		if err == nil {
+			n, err = strconv.ParseInt(values.Get(name), 10, 64)
 		}
-		*into = n
+		if n < 0 {
+			err = strconv.ErrRange
+		}
+		return n
+	}
+	a.name = values.Get("name")
+	if a.part == partMember {
+		a.offset, a.size = number("offset"), number("size")
+		if err != nil || a.offset+a.size < 0 {
+			return errors.New("member of a tar file needs offset and size")
+		}
 		return nil
 	}
-	for key, list := range values {
-		if len(list) != 1 {
-			return fmt.Errorf("parameter %q occurs %d times", key, len(list))
-		}
-		err := error(nil)
-		switch text := list[0]; {
-		case key == "name":
-			a.name = text
-		case a.part == partMember && key == "offset":
-			err = number(text, &a.offset)
-		case a.part == partMember && key == "size":
-			err = number(text, &a.size)
-		case a.part == partCell && key == "row":
-			err = number(text, &a.row)
-		case a.part == partCell && key == "column":
-			a.column = text
-		default:
-			err = errors.New("fragment has an unknown parameter")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	switch {
-	case a.part == partMember && (!values.Has("offset") || !values.Has("size") || a.offset+a.size < 0):
-		return errors.New("member of a tar file needs offset and size")
-	case a.part == partCell && (!values.Has("row") || a.column == ""):
+	a.row, a.column = number("row"), values.Get("column")
+	if err != nil || a.column == "" {
 		return errors.New("cell of a Parquet file needs row and column")
 	}
 	return nil

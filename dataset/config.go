@@ -41,9 +41,6 @@ type Config struct {
 	// Networks are allowed besides public addresses, for example 10.0.0.0/8. All other private, loopback,
 	// link-local and special addresses are refused, even after a redirect or a DNS answer.
 	Networks []netip.Prefix
-	// Proxy sends web requests through the proxy of $HTTPS_PROXY and the like. The proxy then decides which servers
-	// are reachable. A private proxy must be in Networks.
-	Proxy bool
 	// AllowHTTP permits http://, which others on the network can read and change.
 	AllowHTTP bool
 	// CAFile is a PEM file of authorities of web servers that are trusted besides the authorities of the system.
@@ -86,18 +83,6 @@ type Check func(beginning []byte, size int64) error
 
 // Validate reports the first invalid field by name.
 func (c Config) Validate() error {
-	switch {
-	case c.MaxBytes < 0:
-		return fmt.Errorf("field MaxBytes: %d is negative", c.MaxBytes)
-	case c.SpoolBytes < 0:
-		return fmt.Errorf("field SpoolBytes: %d is negative", c.SpoolBytes)
-	case c.Timeout < 0:
-		return fmt.Errorf("field Timeout: %v is negative", c.Timeout)
-	case c.ObjectTimeout < 0:
-		return fmt.Errorf("field ObjectTimeout: %v is negative", c.ObjectTimeout)
-	case c.Attempts < 0:
-		return fmt.Errorf("field Attempts: %d is negative", c.Attempts)
-	}
 	for _, host := range c.Hosts {
 		if name := strings.TrimPrefix(host, "*."); name == "" || strings.ContainsAny(name, "*/@ ") {
 			return fmt.Errorf("field Hosts: %q is not a host; write example.org or *.example.org", host)

@@ -179,7 +179,6 @@ func TestPathErrors(t *testing.T) {
 func TestConfigNamesTheField(t *testing.T) {
 	t.Parallel()
 	for field, cfg := range map[string]dataset.Config{
-		"MaxBytes": {MaxBytes: -1}, "SpoolBytes": {SpoolBytes: -1}, "Timeout": {Timeout: -1}, "Attempts": {Attempts: -1},
 		"Hosts": {Hosts: []string{"https://example.org/"}}, "Networks": {Networks: make([]netip.Prefix, 1)},
 		"CAFile": {CAFile: "/nowhere/ca.pem", CacheDir: t.TempDir()},
 	} {

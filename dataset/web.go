@@ -37,9 +37,6 @@ func newWeb(cfg Config) (*web, error) {
 		ForceAttemptHTTP2:      true,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 	}
-	if cfg.Proxy {
-		transport.Proxy = http.ProxyFromEnvironment
-	}
 	if cfg.CAFile != "" {
 		pool, err := storage.Authorities(cfg.CAFile)
 		if err != nil {
