@@ -91,7 +91,7 @@ func powRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 // constantNumbers returns the elements of a float or integer value that does not depend on data.
 func (g *Graph) constantNumbers(v Value) ([]float64, bool) {
 	l, ok := g.facts.LiteralOf(v.Name)
-	return l.Floats(), ok
+	return l.Elements, ok
 }
 
 // extremeRule divides the gradient equally among the inputs that are equal to the result.

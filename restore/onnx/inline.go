@@ -43,9 +43,6 @@ func (g *Graph) inline(m *modelfile.Model, inputs map[string]Value) (*renamer, e
 	if o := m.Opset(); o != g.opset {
 		return nil, fmt.Errorf("inline model of operator set %d into a graph of %d: %w", o, g.opset, modelfile.ErrModel)
 	}
-	if len(m.Proto().Functions) > 0 {
-		return nil, fmt.Errorf("inline model: %w: it defines functions of its own", modelfile.ErrModel)
-	}
 	for _, o := range m.Proto().OpsetImport {
 		if o.Domain == "" || o.Domain == "ai.onnx" {
 			continue

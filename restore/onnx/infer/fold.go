@@ -34,19 +34,16 @@ func (f *Facts) LiteralOf(name string) (Literal, bool) {
 // IntegersOf returns the elements of an integer value that does not depend on data, such as a shape, in row-major order.
 func (f *Facts) IntegersOf(v Value) ([]int, bool) {
 	l, ok := f.LiteralOf(v.Name)
-	if !ok || l.Numbers != nil {
+	if !ok || l.dtype.isFloat() {
 		return nil, false
 	}
-	return l.Integers, true
+	return l.Integers(), true
 }
 
 // NumbersOf returns the elements of a float value that does not depend on data, such as the scales of a Resize.
 func (f *Facts) NumbersOf(v Value) ([]float64, bool) {
 	l, ok := f.LiteralOf(v.Name)
-	if !ok || l.Numbers == nil {
-		return nil, false
-	}
-	return l.Numbers, true
+	return l.Elements, ok && l.dtype.isFloat()
 }
 
 // evaluate computes a literal of f itself.
@@ -63,12 +60,14 @@ func (f *Facts) evaluate(name string) (l Literal, ok bool) {
 	if err != nil || n.Outputs[0].Size() > largestLiteral {
 		return Literal{}, false
 	}
+	l.dtype, l.dims = n.Outputs[0].DType, n.Outputs[0].Dims
 	switch n.Op {
 	case "Shape":
-		dims := shapeOf(n)
-		return vector(dims), !slices.ContainsFunc(dims, func(d int) bool { return d < 0 })
+		l.Elements = numbers(shapeOf(n))
+		return l, !slices.ContainsFunc(l.Elements, func(d float64) bool { return d < 0 })
 	case "Size":
-		return Literal{dtype: Int64, Integers: []int{n.Inputs[0].Size()}}, true
+		l.Elements = numbers([]int{n.Inputs[0].Size()})
+		return l, true
 	case "Constant":
 		return constantOf(n)
 	}
@@ -77,13 +76,16 @@ func (f *Facts) evaluate(name string) (l Literal, ok bool) {
 		return Literal{}, false
 	}
 	defer func() {
-		if recover() != nil { // a division by zero, or an index outside the input
+		if recover() != nil { // an index outside the input
 			l, ok = Literal{}, false
 		}
 	}()
-	l, ok = compute(n, in)
-	l.dtype, l.dims = n.Outputs[0].DType, n.Outputs[0].Dims
-	return l, ok && len(l.Integers)+len(l.Numbers) == Size(l.dims)
+	elements, ok := compute(n, in)
+	if !ok || len(elements) != Size(l.dims) {
+		return Literal{}, false
+	}
+	l.Elements, ok = l.dtype.represent(elements)
+	return l, ok
 }
 
 // literalsOf returns the elements of all inputs of n. Omitted inputs are empty.
@@ -101,69 +103,57 @@ func (f *Facts) literalsOf(n *Node) ([]Literal, bool) {
 	return out, true
 }
 
-// vector returns a literal of rank 1.
-func vector(x []int) Literal { return Literal{dtype: Int64, dims: []int{len(x)}, Integers: x} }
-
 // isFloat reports whether the elements are numbers.
 func (t DType) isFloat() bool { return t == Float || t == Double || t == Float16 }
 
-// round returns the elements as integers, cut towards zero.
-func (l Literal) round() []int {
-	if !l.dtype.isFloat() {
-		return l.Integers
+// represent returns numbers as a type has them. ok is false for a type that is not evaluated, and for an integer that does not exist, such as the
+// result of a division by zero.
+func (t DType) represent(x []float64) (out []float64, ok bool) {
+	out = slices.Clone(x)
+	for i, v := range x {
+		switch {
+		case t == Float:
+			out[i] = float64(float32(v))
+		case t == Bool:
+			out[i] = truth(v != 0)
+		case t == Int64 || t == Int32:
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, false
+			}
+			out[i] = math.Trunc(v)
+		case t != Double:
+			return nil, false
+		}
 	}
-	out := make([]int, len(l.Numbers))
-	for i, x := range l.Numbers {
-		out[i] = int(x)
-	}
-	return out
-}
-
-// Floats returns the elements as numbers.
-func (l Literal) Floats() []float64 {
-	if l.dtype.isFloat() {
-		return l.Numbers
-	}
-	out := make([]float64, len(l.Integers))
-	for i, x := range l.Integers {
-		out[i] = float64(x)
-	}
-	return out
+	return out, true
 }
 
 // pick returns the elements at the given positions.
-func (l Literal) pick(at []int) Literal {
-	var out Literal
-	if l.dtype.isFloat() {
-		out.Numbers = make([]float64, len(at))
-		for i, k := range at {
-			out.Numbers[i] = l.Numbers[k]
-		}
-		return out
-	}
-	out.Integers = make([]int, len(at))
+func (l Literal) pick(at []int) []float64 {
+	out := make([]float64, len(at))
 	for i, k := range at {
-		out.Integers[i] = l.Integers[k]
+		out[i] = l.Elements[k]
 	}
 	return out
 }
 
-// A fold computes the elements of a node's output from those of its inputs.
-type fold func(n *Node, in []Literal) (Literal, bool)
+// A fold computes the elements of a node's output from those of its inputs. The caller represents them in the output's type.
+type fold func(n *Node, in []Literal) ([]float64, bool)
 
 var folds = func() map[string]fold {
-	typed := func(*Node, []Literal) (Literal, bool) { return Literal{}, false } // from types only, see evaluate
-	copied := func(_ *Node, in []Literal) (Literal, bool) { return in[0], true }
+	typed := func(*Node, []Literal) ([]float64, bool) { return nil, false } // from types only, see evaluate
+	copied := func(_ *Node, in []Literal) ([]float64, bool) { return in[0].Elements, true }
 	out := map[string]fold{
 		"Shape": typed, "Size": typed, "Constant": typed,
-		"Identity": copied, "Reshape": copied, "Squeeze": copied, "Unsqueeze": copied, "Flatten": copied,
-		"Cast": foldCast, "ConstantOfShape": foldConstantOfShape, "Range": foldRange, "Gather": foldGather, "Concat": foldConcat,
+		"Identity": copied, "Reshape": copied, "Squeeze": copied, "Unsqueeze": copied, "Flatten": copied, "Cast": copied,
+		"ConstantOfShape": foldConstantOfShape, "Range": foldRange, "Gather": foldGather, "Concat": foldConcat,
 		"Slice": foldSlice, "Expand": foldExpand, "Where": foldWhere, "ReduceProd": foldReduce, "ReduceSum": foldReduce, "ReduceMax": foldReduce,
-		"ReduceMin": foldReduce, "Transpose": foldTranspose, "Not": foldNot,
+		"ReduceMin": foldReduce, "Transpose": foldTranspose,
 	}
 	for op, f := range map[string]func(float64) float64{
 		"Floor": math.Floor, "Ceil": math.Ceil, "Round": math.RoundToEven, "Sqrt": math.Sqrt, "Exp": math.Exp, "Log": math.Log,
 		"Neg": func(x float64) float64 { return -x }, "Abs": math.Abs, "Reciprocal": func(x float64) float64 { return 1 / x },
+		"Not": func(x float64) float64 { return 1 - x },
 	} {
 		out[op] = foldUnary(f)
 	}
@@ -173,105 +163,61 @@ var folds = func() map[string]fold {
 	return out
 }()
 
-// operator computes with integers or numbers.
-type operator struct {
-	integers func(a, b int) int
-	numbers  func(a, b float64) float64
-}
-
-func truth(b bool) int {
+func truth(b bool) float64 {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// modulo has the sign of the divisor.
-func modulo(a, b int) int { return ((a % b) + b) % b }
+var binaries = map[string]func(a, b float64) float64{
+	"Add": func(a, b float64) float64 { return a + b },
+	"Sub": func(a, b float64) float64 { return a - b },
+	"Mul": func(a, b float64) float64 { return a * b },
+	"Div": func(a, b float64) float64 { return a / b },
+	"Mod": func(a, b float64) float64 { return a - b*math.Floor(a/b) }, // with the sign of the divisor
+	"Min": math.Min,
+	"Max": math.Max,
+	"Pow": math.Pow,
 
-var binaries = map[string]operator{
-	"Add": {func(a, b int) int { return a + b }, func(a, b float64) float64 { return a + b }},
-	"Sub": {func(a, b int) int { return a - b }, func(a, b float64) float64 { return a - b }},
-	"Mul": {func(a, b int) int { return a * b }, func(a, b float64) float64 { return a * b }},
-	"Div": {func(a, b int) int { return a / b }, func(a, b float64) float64 { return a / b }},
-	"Mod": {modulo, nil},
-	"Min": {func(a, b int) int { return min(a, b) }, math.Min},
-	"Max": {func(a, b int) int { return max(a, b) }, math.Max},
-	"Pow": {func(a, b int) int { return int(math.Pow(float64(a), float64(b))) }, math.Pow},
-
-	"Equal":          {func(a, b int) int { return truth(a == b) }, func(a, b float64) float64 { return float64(truth(a == b)) }},
-	"Less":           {func(a, b int) int { return truth(a < b) }, func(a, b float64) float64 { return float64(truth(a < b)) }},
-	"Greater":        {func(a, b int) int { return truth(a > b) }, func(a, b float64) float64 { return float64(truth(a > b)) }},
-	"LessOrEqual":    {func(a, b int) int { return truth(a <= b) }, func(a, b float64) float64 { return float64(truth(a <= b)) }},
-	"GreaterOrEqual": {func(a, b int) int { return truth(a >= b) }, func(a, b float64) float64 { return float64(truth(a >= b)) }},
-	"And":            {func(a, b int) int { return a & b }, nil},
-	"Or":             {func(a, b int) int { return a | b }, nil},
-	"Xor":            {func(a, b int) int { return a ^ b }, nil},
-}
-
-// rounded returns numbers in the precision of a type.
-func rounded(t DType, x []float64) Literal {
-	if t == Float {
-		for i := range x {
-			x[i] = float64(float32(x[i]))
-		}
-	}
-	return Literal{dtype: t, Numbers: x}
+	"Equal":          func(a, b float64) float64 { return truth(a == b) },
+	"Less":           func(a, b float64) float64 { return truth(a < b) },
+	"Greater":        func(a, b float64) float64 { return truth(a > b) },
+	"LessOrEqual":    func(a, b float64) float64 { return truth(a <= b) },
+	"GreaterOrEqual": func(a, b float64) float64 { return truth(a >= b) },
+	"And":            math.Min,
+	"Or":             math.Max,
+	"Xor":            func(a, b float64) float64 { return truth(a != b) },
 }
 
 func foldUnary(f func(float64) float64) fold {
-	return func(n *Node, in []Literal) (Literal, bool) {
-		x := make([]float64, in[0].count())
-		for i, v := range in[0].Floats() {
-			x[i] = f(v)
+	return func(_ *Node, in []Literal) ([]float64, bool) {
+		out := make([]float64, len(in[0].Elements))
+		for i, v := range in[0].Elements {
+			out[i] = f(v)
 		}
-		l := rounded(n.Outputs[0].DType, x)
-		if !n.Outputs[0].DType.isFloat() {
-			l.Numbers, l.Integers = nil, make([]int, len(x))
-			for i := range x {
-				l.Integers[i] = int(x[i])
-			}
-		}
-		return l, n.Outputs[0].DType != Float16
+		return out, true
 	}
 }
 
-func (l Literal) count() int { return len(l.Integers) + len(l.Numbers) }
-
-func foldBinary(f operator) fold {
-	return func(n *Node, in []Literal) (Literal, bool) {
-		acc := in[0].stretch(n.Outputs[0].Dims)
-		acc.dtype = in[0].dtype
+func foldBinary(f func(a, b float64) float64) fold {
+	return func(n *Node, in []Literal) ([]float64, bool) {
+		if n.Op == "Mod" && in[0].dtype.isFloat() {
+			return nil, false // has the sign of the dividend
+		}
+		dims := n.Outputs[0].Dims
+		acc := in[0].stretch(dims)
 		for _, other := range in[1:] {
-			b := other.stretch(n.Outputs[0].Dims)
-			if acc.dtype.isFloat() != other.dtype.isFloat() {
-				return Literal{}, false
+			for i, b := range other.stretch(dims) {
+				acc[i] = f(acc[i], b)
 			}
-			if !acc.dtype.isFloat() {
-				for i := range acc.Integers {
-					acc.Integers[i] = f.integers(acc.Integers[i], b.Integers[i])
-				}
-				continue
-			}
-			if f.numbers == nil {
-				return Literal{}, false
-			}
-			for i := range acc.Numbers {
-				acc.Numbers[i] = f.numbers(acc.Numbers[i], b.Numbers[i])
-			}
-		}
-		if n.Outputs[0].DType == Bool && acc.Numbers != nil {
-			return Literal{Integers: acc.round()}, true
-		}
-		if acc.dtype.isFloat() {
-			return rounded(n.Outputs[0].DType, acc.Numbers), true
 		}
 		return acc, true
 	}
 }
 
 // stretch repeats the elements to the given dimensions.
-func (l Literal) stretch(dims []int) Literal {
+func (l Literal) stretch(dims []int) []float64 {
 	return l.pick(positions(dims, func(at []int) int {
 		from := slices.Clone(at[len(dims)-len(l.dims):])
 		for i, d := range l.dims {

@@ -68,7 +68,7 @@ var sourceShapes = map[string]inference{
 		}
 		in := n.Inputs[0].Dims
 		ax := Axis(n.Integer("axis", -1), len(in)+1)
-		dims := append(append([]int(nil), in[:ax]...), depth.round()[0])
+		dims := append(append([]int(nil), in[:ax]...), depth.Integers()[0])
 		return n.returns(n.Inputs[2].DType, append(dims, in[ax:]...))
 	},
 }
@@ -92,17 +92,13 @@ func constantOf(n *Node) (Literal, bool) {
 		case *onnxpb.TensorProto:
 			return DecodeTensor(v)
 		case int:
-			return Literal{dtype: Int64, Integers: []int{v}}, name == "value_int"
+			return Literal{dtype: Int64, Elements: numbers([]int{v})}, name == "value_int"
 		case []int:
-			return Literal{dtype: Int64, dims: []int{len(v)}, Integers: v}, name == "value_ints"
+			return Literal{dtype: Int64, dims: []int{len(v)}, Elements: numbers(v)}, name == "value_ints"
 		case float32:
-			return Literal{dtype: Float, Numbers: []float64{float64(v)}}, name == "value_float"
+			return Literal{dtype: Float, Elements: []float64{float64(v)}}, name == "value_float"
 		case []float32:
-			l := Literal{dtype: Float, dims: []int{len(v)}, Numbers: []float64{}}
-			for _, x := range v {
-				l.Numbers = append(l.Numbers, float64(x))
-			}
-			return l, name == "value_floats"
+			return Literal{dtype: Float, dims: []int{len(v)}, Elements: numbers(v)}, name == "value_floats"
 		}
 	}
 	return Literal{}, false
@@ -136,9 +132,9 @@ func rangeShape(f *Facts, n *Node) error {
 	if !ok {
 		return unknown("the range")
 	}
-	l, ok := foldRange(n, in)
+	elements, ok := foldRange(n, in)
 	if !ok {
 		return unknown("the range")
 	}
-	return n.returns(n.Inputs[0].DType, l.dims)
+	return n.returns(n.Inputs[0].DType, []int{len(elements)})
 }

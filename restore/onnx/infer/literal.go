@@ -7,16 +7,25 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Literal holds the elements of a value that does not depend on data.
+// Literal holds the elements of a value that does not depend on data. Booleans are 0 and 1; integers above 2⁵³ are rounded.
 type Literal struct {
 	dtype    DType
 	dims     []int
-	Integers []int     // of integer and Boolean types
-	Numbers  []float64 // of float types; not nil even if empty
+	Elements []float64
 }
 
 // largestLiteral is the number of elements up to which values are evaluated.
 const largestLiteral = 1 << 16
+
+// Integers returns the elements as integers, cut towards zero and limited to ±2⁶².
+func (l Literal) Integers() []int {
+	const limit = 1 << 62
+	out := make([]int, len(l.Elements))
+	for i, x := range l.Elements {
+		out[i] = int(max(-limit, min(x, limit)))
+	}
+	return out
+}
 
 // DecodeTensor reads a small tensor of a file.
 func DecodeTensor(t *onnxpb.TensorProto) (Literal, bool) {
@@ -25,43 +34,41 @@ func DecodeTensor(t *onnxpb.TensorProto) (Literal, bool) {
 	if n > largestLiteral {
 		return Literal{}, false
 	}
-	switch l.dtype {
+	switch bits := binary.LittleEndian; l.dtype {
 	case Float:
-		l.Numbers = make([]float64, 0, n)
-		for _, x := range t.FloatData {
-			l.Numbers = append(l.Numbers, float64(x))
-		}
-		for raw := t.RawData; len(raw) >= 4; raw = raw[4:] {
-			l.Numbers = append(l.Numbers, float64(math.Float32frombits(binary.LittleEndian.Uint32(raw))))
-		}
+		l.Elements = append(numbers(t.FloatData), stored(t.RawData, 4, func(b []byte) float32 { return math.Float32frombits(bits.Uint32(b)) })...)
 	case Double:
-		l.Numbers = append(make([]float64, 0, n), t.DoubleData...)
-		for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
-			l.Numbers = append(l.Numbers, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
-		}
+		l.Elements = append(numbers(t.DoubleData), stored(t.RawData, 8, func(b []byte) float64 { return math.Float64frombits(bits.Uint64(b)) })...)
 	case Int64:
-		l.Integers = Ints(t.Int64Data)
-		for raw := t.RawData; len(raw) >= 8; raw = raw[8:] {
-			l.Integers = append(l.Integers, int(int64(binary.LittleEndian.Uint64(raw)))) //nolint:gosec // two's complement
-		}
+		//nolint:gosec // two's complement
+		l.Elements = append(numbers(t.Int64Data), stored(t.RawData, 8, func(b []byte) int64 { return int64(bits.Uint64(b)) })...)
 	case Int32:
-		for _, x := range t.Int32Data {
-			l.Integers = append(l.Integers, int(x))
-		}
-		for raw := t.RawData; len(raw) >= 4; raw = raw[4:] {
-			l.Integers = append(l.Integers, int(int32(binary.LittleEndian.Uint32(raw)))) //nolint:gosec // two's complement
-		}
+		//nolint:gosec // two's complement
+		l.Elements = append(numbers(t.Int32Data), stored(t.RawData, 4, func(b []byte) int32 { return int32(bits.Uint32(b)) })...)
 	case Bool:
-		for _, x := range t.Int32Data {
-			l.Integers = append(l.Integers, int(x))
-		}
-		for _, x := range t.RawData {
-			l.Integers = append(l.Integers, int(x))
-		}
+		l.Elements = append(numbers(t.Int32Data), numbers(t.RawData)...)
 	default:
 		return Literal{}, false
 	}
-	return l, len(l.Integers)+len(l.Numbers) == n
+	return l, len(l.Elements) == n
+}
+
+// numbers converts elements.
+func numbers[T float32 | float64 | int64 | int32 | int | byte](x []T) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// stored reads elements of a size in bytes.
+func stored[T float32 | float64 | int64 | int32](raw []byte, size int, read func(b []byte) T) []float64 {
+	var out []float64
+	for ; len(raw) >= size; raw = raw[size:] {
+		out = append(out, float64(read(raw)))
+	}
+	return out
 }
 
 // FloatBytes returns the elements of a float tensor as a file stores them.

@@ -131,7 +131,7 @@ func (b *blocker) rewrite() *Model {
 	// Weights that are not used any more must not remain as inputs.
 	inputs := slices.DeleteFunc(slices.Clone(source.Graph.Input), func(v *onnxpb.ValueInfoProto) bool { return b.consts[v.Name] != nil })
 	all := &Model{proto: &onnxpb.ModelProto{
-		IrVersion: source.IrVersion, Functions: source.Functions,
+		IrVersion:   source.IrVersion,
 		OpsetImport: append(imports, &onnxpb.OperatorSetIdProto{Domain: BlockedDomain, Version: 1}),
 		Graph:       &onnxpb.GraphProto{Name: source.Graph.Name, Initializer: slices.Concat(source.Graph.Initializer, b.weights), Node: b.nodes},
 	}}

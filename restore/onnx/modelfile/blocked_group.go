@@ -107,7 +107,7 @@ func (b *blocker) reducesLast(n *onnxpb.NodeProto) bool {
 		if l == nil {
 			return false
 		}
-		axes = l.Integers
+		axes = l.Integers()
 	}
 	return slices.Equal(axes, []int{2}) || slices.Equal(axes, []int{-1})
 }

@@ -38,7 +38,7 @@ func (b *blocker) resize(n *onnxpb.NodeProto) bool {
 	// Scales that are no integers may give the same size: floor then repeats pixels unevenly.
 	if len(n.Input) > 2 && n.Input[2] != "" {
 		l := b.literal(n.Input[2])
-		if l == nil || !slices.Equal(l.Numbers, []float64{1, 1, float64(high), float64(wide)}) {
+		if l == nil || !slices.Equal(l.Elements, []float64{1, 1, float64(high), float64(wide)}) {
 			return false
 		}
 	}

@@ -31,8 +31,7 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 	}
 	fused := &Model{
 		proto: &onnxpb.ModelProto{
-			IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps,
-			Functions: m.proto.Functions, Graph: graph,
+			IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps, Graph: graph,
 		},
 		precise: map[string]bool{}, normalised: map[string]bool{},
 	}

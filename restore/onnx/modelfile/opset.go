@@ -19,7 +19,7 @@ func (m *Model) Convert(opset int) (*Model, error) {
 	if from == opset {
 		return m, nil
 	}
-	p := proto.CloneOf(&onnxpb.ModelProto{IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, Functions: m.proto.Functions})
+	p := proto.CloneOf(&onnxpb.ModelProto{IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport})
 	for _, o := range p.OpsetImport {
 		if o.Domain == "" || o.Domain == "ai.onnx" {
 			o.Version = int64(opset)

@@ -46,7 +46,7 @@ func (m *Model) Split(output string, wanted ...string) (first, rest *Model, cros
 // part returns a model of the nodes, weights and inputs on which the named values depend, without outputs, see Reduce.
 func (m *Model) part(names []string, given map[string]bool) *Model {
 	return &Model{proto: &onnxpb.ModelProto{
-		IrVersion: m.proto.IrVersion, Graph: Reduce(m.proto.Graph, names, given), OpsetImport: m.proto.OpsetImport, Functions: m.proto.Functions,
+		IrVersion: m.proto.IrVersion, Graph: Reduce(m.proto.Graph, names, given), OpsetImport: m.proto.OpsetImport,
 	}}
 }
 

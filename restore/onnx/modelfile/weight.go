@@ -77,5 +77,5 @@ func (f *fuser) integers(name string) []int {
 		return nil
 	}
 	l, _ := infer.DecodeTensor(t)
-	return l.Integers
+	return l.Integers()
 }
