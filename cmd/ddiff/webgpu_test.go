@@ -66,9 +66,9 @@ func TestComputeFlags(t *testing.T) {
 		args    []string
 		message []string
 	}{
-		{"option of another provider", []string{"--device", "cpu", "--provider-option", "tf32=on"}, []string{"--device cpu: Options.TF32", "only of cuda, tensorrt"}},
-		{"option without a provider", []string{"--provider-option", "tf32=on"}, []string{"Options.TF32", "explicit provider"}},
-		{"unknown option", []string{"--device", "cuda", "--provider-option", "speed=high"}, []string{"--provider-option: ", "memory_limit, arena"}},
+		{"option of another provider", []string{"--device", "cpu", "--provider-option", "tf32=on"}, []string{"--device cpu: tf32: ", "only of cuda, tensorrt"}},
+		{"option without a provider", []string{"--provider-option", "tf32=on"}, []string{"tf32: ", "explicit provider"}},
+		{"unknown option", []string{"--device", "cuda", "--provider-option", "speed=high"}, []string{"--provider-option: ", "memory_limit, tf32"}},
 		{"second WebGPU", []string{"--device", "webgpu:1"}, []string{"webgpu has only device 0"}},
 		{"precision", []string{"--precision", "fp8"}, []string{"--precision: ", "float32, bfloat16, float16, auto"}},
 		{"form", []string{"--form", "spiral"}, []string{"form: ", "loop unrolled single"}},

@@ -140,7 +140,7 @@ func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) err
 		return nil
 	}
 	cpu, err := rt.With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW}, Threads: rt.Threads(),
+		Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{onnxruntime.OptionLayout: onnxruntime.LayoutNCHW}, Threads: rt.Threads(),
 	})
 	if err != nil {
 		return err

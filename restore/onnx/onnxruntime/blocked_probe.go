@@ -17,7 +17,7 @@ import (
 const blockedTolerance = 1e-4
 
 // Block returns the number of channels per block with which this runtime computes score networks in float32, see Graph.Block: 8 with
-// AVX2, 16 with AVX-512. It is 0, and networks have ONNX Runtime's own choice of layouts, on other providers, with Options.Layout nchw,
+// AVX2, 16 with AVX-512. It is 0, and networks have ONNX Runtime's own choice of layouts, on other providers, with OptionLayout nchw,
 // and if a small network gives other results in the blocked layout than without. The first call runs that network.
 func (r *Runtime) Block() int { return r.block() }
 
@@ -26,7 +26,7 @@ func (r *Runtime) Block() int { return r.block() }
 var blockSizes = []int{16, 8}
 
 func (r *Runtime) findBlock() int {
-	if r.Provider() != ProviderCPU || r.cfg.Options.Layout == LayoutNCHW {
+	if r.Provider() != ProviderCPU || r.cfg.Options[OptionLayout] == LayoutNCHW {
 		return 0
 	}
 	var reasons error

@@ -24,7 +24,7 @@ func TestBlock(t *testing.T) {
 	if err := rt.ProbeBlocked(2 * block); err == nil { // whole blocks of the library, in another order
 		t.Errorf("blocks of %d channels instead of %d: no error", 2*block, block)
 	}
-	plain, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW}})
+	plain, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{onnxruntime.OptionLayout: onnxruntime.LayoutNCHW}})
 	must(t, err)
 	defer plain.Close()
 	if b := plain.Block(); b != 0 || plain.Settings()["cpu.layout"] != "nchw" {

@@ -36,9 +36,10 @@ func (r *Runtime) fallback(model []byte, inputs, outputs []string, t target) (*S
 	if err != nil {
 		return nil, fmt.Errorf("make session: %w: %w; their names are unknown: %w", ErrRuntime, ErrFallback, err)
 	}
+	allowed := strings.Split(r.cfg.Options[OptionAllowFallback], ",")
 	var refused, kinds []string
 	for _, n := range nodes {
-		if slices.Contains(r.cfg.Options.AllowFallback, n.op) {
+		if slices.Contains(allowed, n.op) {
 			continue
 		}
 		refused = append(refused, n.op+" "+n.name)

@@ -2,72 +2,78 @@ package onnxruntime
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// option is one field of Options.
-type option struct {
-	key, field string
-	providers  []string // that have the option
-	words      []string // the valid values; nil for numbers and flags
-	set        func(o *Options, value string) error
-	get        func(o Options) string // empty: the default
-}
+// Options are the settings of an execution provider by key, an Option constant. Without any, results can be compared with those of a
+// CPU. Validate refuses an option that the provider does not have.
+type Options map[string]string
 
-var (
-	onNVIDIA   = []string{ProviderCUDA, ProviderTensorRT}
-	onTensorRT = []string{ProviderTensorRT}
-	onWebGPU   = []string{ProviderWebGPU}
+// The keys of Options.
+const (
+	// OptionMemoryLimit bounds the provider's arena on the device, in bytes, for cuda, and the CUDA provider beside tensorrt. Default: no limit.
+	OptionMemoryLimit = "memory_limit"
+	// OptionConvSearch selects the choice of convolution algorithms, a Search constant, for cuda and tensorrt. Default: heuristic, which makes
+	// the same choice in every run.
+	OptionConvSearch = "conv_search"
+	// OptionTF32 rounds the factors of float32 products to 10 bits on NVIDIA's GPUs: on or off, for cuda and tensorrt. Default: off.
+	OptionTF32 = "tf32"
+	// OptionLayout is the layout of images inside the provider, a Layout constant: for cuda nchw (default) or nhwc, for webgpu nhwc (default) or
+	// nchw, for cpu nchwc (default, where the library has it, and for networks in float32 without gradient) or nchw, with which the library chooses.
+	OptionLayout = "layout"
+	// OptionAllowFallback names operations (such as NonZero), separated by commas, that may run on the CPU instead of the GPU. Default: none.
+	OptionAllowFallback = "allow_fallback"
 )
 
-var options = []option{
-	{"memory_limit", "MemoryLimit", onNVIDIA, nil, func(o *Options, v string) (err error) {
-		o.MemoryLimit, err = parseBytes(v)
-		return err
-	}, func(o Options) string {
-		if o.MemoryLimit == 0 {
-			return ""
+// The values of Options that are words.
+const (
+	SearchHeuristic  = "heuristic"  // cuDNN's heuristics choose the convolution algorithm
+	SearchExhaustive = "exhaustive" // cuDNN times the algorithms; the choice varies between runs
+	SearchDefault    = "default"    // cuDNN's fallback algorithm
+
+	LayoutNCHW  = "nchw"  // channels before rows
+	LayoutNHWC  = "nhwc"  // channels last, for tensor cores
+	LayoutNCHWc = "nchwc" // blocks of channels last, for vector units, see Graph.Block
+)
+
+var (
+	searches = []string{SearchHeuristic, SearchExhaustive, SearchDefault}
+	// optionWords has the valid values of each option by provider; nil for numbers and lists.
+	optionWords = map[string]map[string][]string{
+		OptionMemoryLimit:   {ProviderCUDA: nil, ProviderTensorRT: nil},
+		OptionConvSearch:    {ProviderCUDA: searches, ProviderTensorRT: searches},
+		OptionTF32:          {ProviderCUDA: {"on", "off"}, ProviderTensorRT: {"on", "off"}},
+		OptionLayout:        {ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC}, ProviderCPU: {LayoutNCHW, LayoutNCHWc}},
+		OptionAllowFallback: {ProviderCUDA: nil, ProviderTensorRT: nil, ProviderWebGPU: nil},
+	}
+)
+
+// Set sets an option from KEY=VALUE, such as "tf32=on". The error names the key.
+func (o *Options) Set(setting string) error {
+	key, value, ok := strings.Cut(setting, "=")
+	byProvider := optionWords[key]
+	if !ok || byProvider == nil {
+		return fmt.Errorf("%q is not KEY=VALUE with a key of %s", setting, strings.Join(slices.Sorted(maps.Keys(optionWords)), ", "))
+	}
+	words := slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(byProvider))...))))
+	if len(words) > 0 && !slices.Contains(words, value) {
+		return fmt.Errorf("%s: %q is none of %s", key, value, strings.Join(words, ", "))
+	}
+	if key == OptionMemoryLimit {
+		n, err := parseBytes(value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
 		}
-		return strconv.FormatInt(o.MemoryLimit, 10)
-	}},
-	wordOption("arena", "Arena", onNVIDIA, func(o *Options) *string { return &o.Arena }, ArenaSameAsRequested, ArenaNextPowerOfTwo),
-	wordOption("conv_search", "ConvSearch", onNVIDIA, func(o *Options) *string { return &o.ConvSearch }, SearchHeuristic, SearchExhaustive, SearchDefault),
-	flagOption("tf32", "TF32", onNVIDIA, func(o *Options) *bool { return &o.TF32 }),
-	wordOption("layout", "Layout", []string{ProviderCUDA, ProviderWebGPU, ProviderCPU}, func(o *Options) *string { return &o.Layout },
-		LayoutNCHW, LayoutNHWC, LayoutNCHWc),
-	flagOption("fp16", "FP16", onTensorRT, func(o *Options) *bool { return &o.FP16 }),
-	wordOption("cache_dir", "CacheDir", onTensorRT, func(o *Options) *string { return &o.CacheDir }),
-	wordOption("power", "Power", onWebGPU, func(o *Options) *string { return &o.Power }, PowerHigh, PowerLow),
-	wordOption("validation", "Validation", onWebGPU, func(o *Options) *string { return &o.Validation }, "disabled", "wgpuOnly", "basic", "full"),
-	{"allow_fallback", "AllowFallback", []string{ProviderCUDA, ProviderTensorRT, ProviderWebGPU}, nil, func(o *Options, v string) error {
-		o.AllowFallback = strings.Split(v, ",")
-		return nil
-	}, func(o Options) string { return strings.Join(o.AllowFallback, ",") }},
-}
-
-func wordOption(key, field string, providers []string, at func(*Options) *string, words ...string) option {
-	return option{key, field, providers, words,
-		func(o *Options, v string) error { *at(o) = v; return nil },
-		func(o Options) string { return *at(&o) }}
-}
-
-func flagOption(key, field string, providers []string, at func(*Options) *bool) option {
-	return option{key, field, providers, nil,
-		func(o *Options, v string) error {
-			if v != "on" && v != "off" {
-				return fmt.Errorf("%q is neither on nor off", v)
-			}
-			*at(o) = v == "on"
-			return nil
-		},
-		func(o Options) string {
-			if *at(&o) {
-				return "on"
-			}
-			return ""
-		}}
+		value = strconv.FormatInt(n, 10)
+	}
+	if *o == nil {
+		*o = Options{}
+	}
+	(*o)[key] = value
+	return nil
 }
 
 // parseBytes parses a number of bytes with an optional suffix KiB, MiB or GiB.
@@ -85,51 +91,22 @@ func parseBytes(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// Set sets an option from KEY=VALUE, such as "tf32=on". The error names the key.
-func (o *Options) Set(setting string) error {
-	key, value, ok := strings.Cut(setting, "=")
-	var keys []string
-	for _, opt := range options {
-		if ok && opt.key == key {
-			if err := opt.set(o, value); err != nil {
-				return fmt.Errorf("%s: %w", key, err)
-			}
-			if len(opt.words) > 0 && !slices.Contains(opt.words, value) {
-				return fmt.Errorf("%s: %q is none of %s", key, value, strings.Join(opt.words, ", "))
-			}
-			return nil
-		}
-		keys = append(keys, opt.key)
-	}
-	return fmt.Errorf("%q is not KEY=VALUE with a key of %s", setting, strings.Join(keys, ", "))
-}
-
-// validate names the first field that is invalid or that the provider does not have.
+// validate names the first option that is invalid or that the provider does not have.
 func (o Options) validate(provider string) error {
-	for _, opt := range options {
-		v := opt.get(o)
+	for _, key := range slices.Sorted(maps.Keys(o)) {
+		owners := strings.Join(slices.Sorted(maps.Keys(optionWords[key])), ", ")
+		words, ok := optionWords[key][provider]
 		switch {
-		case v == "":
 		case provider == ProviderAuto:
-			return fmt.Errorf("Options.%s: needs an explicit provider (%s) instead of auto", opt.field, strings.Join(opt.providers, ", "))
-		case !slices.Contains(opt.providers, provider):
-			return fmt.Errorf("Options.%s: not an option of provider %s; only of %s", opt.field, provider, strings.Join(opt.providers, ", "))
-		case len(opt.words) > 0 && !slices.Contains(opt.words, v):
-			return fmt.Errorf("Options.%s: %q is none of %s", opt.field, v, strings.Join(opt.words, ", "))
+			return fmt.Errorf("%s: needs an explicit provider (%s) instead of auto", key, owners)
+		case !ok:
+			return fmt.Errorf("%s: not an option of provider %s; only of %s", key, provider, owners)
+		case words != nil && !slices.Contains(words, o[key]):
+			return fmt.Errorf("%s: provider %s has no %s; it has %s", key, provider, o[key], strings.Join(words, " and "))
 		}
-	}
-	other := LayoutNHWC
-	if provider == ProviderCPU {
-		other = LayoutNCHWc
-	}
-	if o.Layout != "" && o.Layout != LayoutNCHW && o.Layout != other {
-		return fmt.Errorf("Options.Layout: provider %s has no layout %s; it has %s and %s", provider, o.Layout, LayoutNCHW, other)
-	}
-	if o.MemoryLimit < 0 {
-		return fmt.Errorf("Options.MemoryLimit: %d is negative", o.MemoryLimit)
-	}
-	if slices.Contains(o.AllowFallback, "") {
-		return fmt.Errorf("Options.AllowFallback: a name is empty")
 	}
 	return nil
 }
+
+// on reports whether a flag is set.
+func (o Options) on(key string) bool { return o[key] == "on" }

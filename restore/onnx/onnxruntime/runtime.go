@@ -39,7 +39,7 @@ type Config struct {
 	// OpenVINO is the path of OpenVINO's library libopenvino_c. Default: none. Needed for openvino; auto uses it beside the CPU
 	// provider, see Runtime.Alternative.
 	OpenVINO string
-	// Device is the index of the GPU. Default: 0, the only one of WebGPU, which chooses by Options.Power.
+	// Device is the index of the GPU. Default: 0, the only one of WebGPU.
 	Device int
 	// Options are the settings of the provider.
 	Options Options
@@ -61,7 +61,7 @@ func (c Config) Validate() error {
 	case c.Device < 0:
 		return fmt.Errorf("Device: %d is negative", c.Device)
 	case c.Device > 0 && provider == ProviderWebGPU:
-		return fmt.Errorf("Device: %d: webgpu has only device 0; choose one of several GPUs with Options.Power", c.Device)
+		return fmt.Errorf("Device: %d: webgpu has only device 0", c.Device)
 	case c.Device > 0 && (provider == ProviderCPU || provider == ProviderOpenVINO):
 		return fmt.Errorf("Device: %d: %s computes on the CPU, which has no index", c.Device, provider)
 	case c.Threads < 0:
@@ -183,7 +183,7 @@ func (r *Runtime) chooseProvider() error {
 	if r.cfg.Provider == ProviderAuto {
 		d.Provider = ProviderCUDA
 	}
-	if d.Provider == ProviderTensorRT && !r.cfg.Options.TF32 {
+	if d.Provider == ProviderTensorRT && !r.cfg.Options.on(OptionTF32) {
 		if err := os.Setenv(noTF32, "0"); err != nil {
 			return fmt.Errorf("open ONNX Runtime: %w", err)
 		}

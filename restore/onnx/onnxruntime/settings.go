@@ -1,6 +1,7 @@
 package onnxruntime
 
 import (
+	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -38,25 +39,25 @@ func bit(on bool) string {
 func cudaSettings(index int, o Options) map[string]string {
 	s := map[string]string{
 		"device_id":                    strconv.Itoa(index),
-		"arena_extend_strategy":        map[string]string{"": "kSameAsRequested", ArenaSameAsRequested: "kSameAsRequested", ArenaNextPowerOfTwo: "kNextPowerOfTwo"}[o.Arena],
-		"cudnn_conv_algo_search":       map[string]string{"": "HEURISTIC", SearchHeuristic: "HEURISTIC", SearchExhaustive: "EXHAUSTIVE", SearchDefault: "DEFAULT"}[o.ConvSearch],
+		"arena_extend_strategy":        "kSameAsRequested", // with fixed shapes nothing grows after the first call
+		"cudnn_conv_algo_search":       strings.ToUpper(cmp.Or(o[OptionConvSearch], SearchHeuristic)),
 		"cudnn_conv_use_max_workspace": "1",
 		"do_copy_in_default_stream":    "1",
-		"use_tf32":                     bit(o.TF32),
-		"prefer_nhwc":                  bit(o.Layout == LayoutNHWC),
+		"use_tf32":                     bit(o.on(OptionTF32)),
+		"prefer_nhwc":                  bit(o[OptionLayout] == LayoutNHWC),
 	}
-	if o.MemoryLimit > 0 {
-		s["gpu_mem_limit"] = strconv.FormatInt(o.MemoryLimit, 10)
+	if limit := o[OptionMemoryLimit]; limit != "" && limit != "0" {
+		s["gpu_mem_limit"] = limit
 	}
 	return s
 }
 
 // tensorRTSettings are the options of the TensorRT provider. TF32 is not among them (microsoft/onnxruntime#26029): see
 // noTF32.
-func tensorRTSettings(index int, o Options, cache string) map[string]string {
+func tensorRTSettings(index int, cache string) map[string]string {
 	return map[string]string{
 		"device_id":               strconv.Itoa(index),
-		"trt_fp16_enable":         bit(o.FP16),
+		"trt_fp16_enable":         "0", // the model in float16 keeps norms in float32
 		"trt_engine_cache_enable": "1",
 		"trt_engine_cache_path":   cache,
 		"trt_timing_cache_enable": "1",
@@ -74,12 +75,11 @@ func webGPUSettings(o Options) map[string]string {
 		"deviceId": "0",
 		// The device computes int64 values in 32 bits, which suffice for the time index. Without this entry such nodes
 		// run on the CPU.
-		"enableInt64":     "1",
-		"preferredLayout": strings.ToUpper(o.Layout),
-		"powerPreference": map[string]string{PowerHigh: "high-performance", PowerLow: "low-power"}[o.Power],
-		"validationMode":  o.Validation,
+		"enableInt64": "1",
 	}
-	maps.DeleteFunc(s, func(_, v string) bool { return v == "" })
+	if layout := o[OptionLayout]; layout != "" {
+		s["preferredLayout"] = strings.ToUpper(layout)
+	}
 	return s
 }
 
@@ -109,9 +109,9 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 	case ProviderCUDA:
 		add("cuda.", cudaSettings(r.device.Index, o))
 	case ProviderTensorRT:
-		add("tensorrt.", tensorRTSettings(r.device.Index, o, ""))
+		add("tensorrt.", tensorRTSettings(r.device.Index, ""))
 		add("cuda.", cudaSettings(r.device.Index, o))
-		if !o.TF32 {
+		if !o.on(OptionTF32) {
 			out[noTF32] = "0"
 		}
 	case ProviderWebGPU:
@@ -127,8 +127,8 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 		add("openvino.", settings)
 		out[SettingOpenVINO] = r.openVINO
 	}
-	if len(o.AllowFallback) > 0 {
-		out["allow_fallback"] = strings.Join(o.AllowFallback, ",")
+	if allowed := o[OptionAllowFallback]; allowed != "" {
+		out[OptionAllowFallback] = allowed
 	}
 	return out
 }
@@ -149,7 +149,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 			return err
 		}
 		defer trt.Destroy()
-		if err := trt.Update(tensorRTSettings(d.Index, r.cfg.Options, cache)); err != nil {
+		if err := trt.Update(tensorRTSettings(d.Index, cache)); err != nil {
 			return err
 		}
 		if err := opts.AppendExecutionProviderTensorRT(trt); err != nil {

@@ -29,11 +29,11 @@ func TestWebGPUOpens(t *testing.T) {
 func TestWebGPUOptions(t *testing.T) {
 	onnxtest.WebGPU(t)
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{Layout: onnxruntime.LayoutNCHW, Power: onnxruntime.PowerHigh},
+		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{onnxruntime.OptionLayout: onnxruntime.LayoutNCHW},
 	})
 	must(t, err)
 	defer rt.Close()
-	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" || s["webgpu.powerPreference"] != "high-performance" {
+	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" {
 		t.Errorf("settings %v", s)
 	}
 	if _, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderWebGPU, Device: 1}); err == nil {
@@ -74,7 +74,7 @@ func TestGuardNamesNodes(t *testing.T) {
 func TestAllowedFallback(t *testing.T) {
 	onnxtest.WebGPU(t)
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{AllowFallback: []string{"Loop", "Identity"}},
+		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{onnxruntime.OptionAllowFallback: "Loop,Identity"},
 	})
 	must(t, err)
 	defer rt.Close()
