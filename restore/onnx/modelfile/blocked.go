@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -20,36 +19,7 @@ const BlockedDomain = "com.microsoft.nchwc"
 // values and for a number of channels per block. It returns the model itself if nothing of it gains. Nodes whose dimensions
 // are unknown stay as they are. The inputs and outputs of the model are those of the source.
 func (m *Model) Blocked(channels int, inputs map[string]infer.Value) *Model {
-	key := blockedForm{channels: channels}
-	for _, name := range slices.Sorted(maps.Keys(inputs)) {
-		key.dims += fmt.Sprint(inputs[name].Dims)
-	}
-	m.blocked.Lock()
-	defer m.blocked.Unlock()
-	if m.blocked.model != nil && m.blocked.form == key {
-		return m.blocked.model
-	}
-	out := newBlocker(m, m.facts(inputs), channels).rewrite()
-	if m.Parameters() <= keptParameters {
-		m.blocked.form, m.blocked.model = key, out
-	}
-	return out
-}
-
-// keptParameters is the largest number of weights of a model that keeps its form in blocks for the next graphs. Each has 4 bytes.
-const keptParameters = 16 << 20
-
-// blockedModel is the latest form of a model in blocks, which the graphs of streams and tasks have in common.
-type blockedModel struct {
-	sync.Mutex
-	form  blockedForm
-	model *Model
-}
-
-// blockedForm identifies the dimensions of a model's inputs, and the layout.
-type blockedForm struct {
-	dims     string
-	channels int
+	return newBlocker(m, m.facts(inputs), channels).rewrite()
 }
 
 // blocker rewrites a model node by node. A value exists in its own layout under its own name, in the blocked layout as a view, or

@@ -28,12 +28,6 @@ func (b *blocker) convolution(n *onnxpb.NodeProto) bool {
 		b.phases(n.Output[0], v.of, w, dims, bias, y)
 		return true
 	}
-	if image, r := b.unshuffled(n.Input[0]); r > 0 && in/(r*r) < c && out >= c && isSame3x3(attrs, dims) {
-		b.restore(image)
-		w, dims = unshuffledKernel(w, dims, r)
-		b.conv(n.Output[0], image, blockedKernel(w, dims, c), bias, map[string]any{"strides": []int{r, r}, "pads": []int{r, r, r, r}}, y)
-		return true
-	}
 	// Of fewer channels than a block, kernels read images in their own layout, also if a convolution filled up the block.
 	blocked := in >= c && (b.imageOf(n.Input[0]) != nil || v != nil && v.kind == viewPadded)
 	var input string

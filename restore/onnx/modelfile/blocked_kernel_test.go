@@ -3,7 +3,6 @@ package modelfile
 import (
 	"os"
 	"slices"
-	"sync"
 	"testing"
 
 	"ddiff/restore/onnx/infer"
@@ -97,30 +96,5 @@ func TestBlockedOrder(t *testing.T) {
 	dims := map[string]infer.Value{"x": {DType: infer.Float, Dims: []int{2, 3, 32, 32}}, "t": {DType: infer.Int64, Dims: []int{2}}}
 	if m.Blocked(8, dims) != m {
 		t.Error("it was rewritten")
-	}
-}
-
-// Graphs for the same dimensions have one form of a model in common, also if they are built at the same time.
-func TestBlockedKept(t *testing.T) {
-	t.Parallel()
-	m := bundled(t)
-	form := func(n, channels int) *Model {
-		return m.Blocked(channels, map[string]infer.Value{"x": {DType: infer.Float, Dims: []int{n, 3, 32, 32}}, "t": {DType: infer.Int64, Dims: []int{n}}})
-	}
-	var forms [4]*Model
-	var wait sync.WaitGroup
-	for i := range forms {
-		wait.Go(func() { forms[i] = form(2, 8) })
-	}
-	wait.Wait()
-	for i, f := range forms {
-		if f == m || f != forms[0] {
-			t.Errorf("graph %d has another form", i)
-		}
-	}
-	for _, c := range [][2]int{{1, 8}, {2, 16}} {
-		if f := form(c[0], c[1]); f == m || f == forms[0] {
-			t.Errorf("batch %d, blocks of %d: the form of others", c[0], c[1])
-		}
 	}
 }

@@ -44,15 +44,6 @@ func (l *layers) resize(x onnx.Value, high, wide int, mode, nearest string) onnx
 		x, onnx.Value{}, l.Const([]float32{1, 1, float32(high), float32(wide)}, 4))
 }
 
-// unshuffle makes channels of the pixels of each high×wide, moved by the permutation of rows, columns and their pixels.
-func (l *layers) unshuffle(x onnx.Value, high, wide int, perm ...int) onnx.Value {
-	n, c, h, w := x.Dims[0], x.Dims[1], x.Dims[2]/high, x.Dims[3]/wide
-	return l.Reshape(l.Transpose(l.Reshape(x, n, c, h, high, w, wide), perm...), n, c*high*wide, h, w)
-}
-
-// twice has twice the channels of an image.
-func (l *layers) twice(x onnx.Value) onnx.Value { return l.Concat(1, x, l.op("Softsign", x)) }
-
 func (l *layers) op(op string, x onnx.Value, more ...onnx.Value) onnx.Value {
 	return l.Apply(op, onnx.Float, x.Dims, nil, append([]onnx.Value{x}, more...)...)
 }
@@ -202,28 +193,6 @@ func TestBlockedRules(t *testing.T) {
 		"without offset": {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
 			a := l.conv(x, 32, 3, 1)
 			return l.Apply("Conv", onnx.Float, a.Dims, map[string]any{"dilations": []int{2, 2}, "pads": []int{2, 2, 2, 2}}, a, l.weights(32, 32, 3, 3))
-		}},
-		"unshuffled": {"2 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			return l.conv(l.conv(l.unshuffle(l.twice(x), 2, 2, 0, 1, 3, 5, 2, 4), 32, 3, 1), 16, 3, 1)
-		}},
-		"unshuffled for two": {"1 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			u := l.unshuffle(l.twice(x), 2, 2, 0, 1, 3, 5, 2, 4)
-			return l.Concat(1, l.conv(u, 32, 3, 1), u)
-		}},
-		"unshuffled, many channels": {"2 Conv 1 ReorderInput 2 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			return l.conv(l.unshuffle(l.conv(x, 20, 3, 1), 2, 2, 0, 1, 3, 5, 2, 4), 32, 3, 1)
-		}},
-		"unshuffled, pixels first": {"1 Conv 1 ReorderInput 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			return l.conv(l.unshuffle(l.twice(x), 2, 2, 0, 3, 5, 1, 2, 4), 32, 3, 1)
-		}},
-		"unshuffled by rows": {"1 Conv 1 ReorderInput 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			return l.conv(l.unshuffle(l.twice(l.twice(x)), 2, 1, 0, 1, 3, 5, 2, 4), 32, 3, 1)
-		}},
-		"unshuffled before a pixel": {"1 Conv 1 ReorderInput 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			return l.conv(l.unshuffle(l.twice(x), 2, 2, 0, 1, 3, 5, 2, 4), 32, 1, 1)
-		}},
-		"unshuffled before a stride": {"1 Conv 1 ReorderInput 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
-			return l.conv(l.unshuffle(l.twice(x), 2, 2, 0, 1, 3, 5, 2, 4), 32, 3, 2)
 		}},
 		"computed weights": {"1 Conv 1 ReorderOutput", func(l *layers, x onnx.Value) onnx.Value {
 			a := l.conv(x, 32, 3, 1)

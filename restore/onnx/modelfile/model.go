@@ -20,7 +20,6 @@ type Model struct {
 	// Values of a result of FuseGroupNorm by name: those that stay in float32, and its results.
 	precise, normalised map[string]bool
 	half                *Model // the result of Half
-	blocked             blockedModel
 }
 
 // ReadModel parses a model file. All errors wrap ErrModel.
