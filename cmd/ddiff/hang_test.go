@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"math"
 	"net"
 	"net/http"
 	"os"
@@ -18,13 +17,16 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// endlessPrior returns the bytes of a score model that loops without end.
+// endlessPrior returns the bytes of a score model that loops without end, but at the time at which a new prior is verified.
 func endlessPrior(t *testing.T) []byte {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, -1, 3, -1, -1)
-	g.Input("t", onnx.Int64, -1)
-	final, _ := g.Loop(g.Ints(math.MaxInt64), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
+	const verified = 1000 / 2 // of the schedule in card
+	at := g.Input("t", onnx.Int64, -1)
+	at.Dims = []int{1} // of a batch of one
+	distance := g.Add(at, g.Ints(-verified))
+	final, _ := g.Loop(g.Mul(g.Mul(distance, distance), g.Ints(1<<40)), []onnx.Value{x}, func(b *onnx.Graph, _ onnx.Value, s []onnx.Value) (next, collect []onnx.Value) {
 		return []onnx.Value{b.Mul(s[0], b.Scalar(0.5))}, nil
 	})
 	g.Output("eps", final[0])
