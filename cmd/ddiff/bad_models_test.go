@@ -103,11 +103,11 @@ func badResults(t *testing.T) []badInput {
 			changed(filepath.Base(name)+" empty", name, nil)
 		}
 	}
-	for _, command := range []string{"verify", "replay", "report", "score", "export", "rules", "compare x"} {
+	for _, command := range []string{"verify", "replay", "report", "score", "export", "compare x"} {
 		words := strings.Fields(command)
 		all = append(all, badInput{name: "missing output/" + command, args: append(words, "nowhere"), code: 2, parts: []string{"ddiff: ", "no such ", "give "}})
 	}
-	for _, command := range []string{"report", "score", "export", "rules"} {
+	for _, command := range []string{"report", "score", "export"} {
 		for _, name := range []string{"x.png", "x.json"} {
 			in := badInput{name: "file for an output/" + command + " " + name, files: map[string][]byte{name: []byte("x")}, args: []string{command, name}, code: 2}
 			in.parts = []string{"ddiff: ", name, "is a file; give the directory"}

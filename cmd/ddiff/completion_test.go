@@ -28,7 +28,7 @@ func TestCompletion(t *testing.T) {
 		line string
 		want string // words that are offered, all of them when it ends in a dot
 	}{
-		{"ru", "run rules runtime ."},
+		{"ru", "run runtime ."},
 		{"run --task ", "all super_resolution hdr"},
 		{"run --task hd", "hdr ."},
 		{"run --task hdr,super", "hdr,super_resolution hdr,super_resolution_area ."},

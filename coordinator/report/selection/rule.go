@@ -177,46 +177,6 @@ func meanScores(runs []Scores) Scores {
 	return out
 }
 
-// Decides reports whether the rule has a figure of some run to choose by, or does not choose.
-func (r Rule) Decides(runs []Scores) bool {
-	merit := r.merit()
-	return merit == nil || slices.ContainsFunc(runs, func(s Scores) bool { return statistic.Defined(merit(s)) })
-}
-
-// Chances returns the runs and the probability that the rule picks each of them, over all choices of k runs. Among n
-// runs, ranked from the best, the rule picks run i if the choice has it and none before it: C(n-1-i, k-1) of C(n, k)
-// choices.
-func (r Rule) Chances(runs []Scores, k int) (ranked []Scores, chances []float64) {
-	n := len(runs)
-	chances = make([]float64, n)
-	merit := r.merit()
-	if merit == nil {
-		for i := range chances {
-			chances[i] = 1 / float64(n)
-		}
-		return runs, chances
-	}
-	ranked = slices.Clone(runs)
-	slices.SortStableFunc(ranked, func(a, b Scores) int {
-		switch x, y := merit(a), merit(b); {
-		case better(x, y):
-			return -1
-		case better(y, x):
-			return 1
-		}
-		return 0
-	})
-	// C(n-1, k-1) / C(n, k) = k/n, and each next one is smaller by (n-i-k)/(n-1-i).
-	chance := float64(k) / float64(n)
-	for i := 0; i+k <= n; i++ {
-		chances[i] = chance
-		if i+k < n {
-			chance *= float64(n-i-k) / float64(n-1-i)
-		}
-	}
-	return ranked, chances
-}
-
 // ByName are the scores of the builtin metrics, by name.
 func (s *Scores) ByName() map[string]*float64 {
 	return map[string]*float64{"psnr": &s.PSNR, "ssim": &s.SSIM, "residual": &s.Residual, "psnr_y": &s.PSNRLuma, "haarpsi": &s.HaarPSI}

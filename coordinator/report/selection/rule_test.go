@@ -2,65 +2,12 @@ package selection
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/manifest"
 )
-
-// TestChancesEqualEnumeration: the closed form equals what combine picks from every choice of k runs, with ties and
-// undefined residuals.
-func TestChancesEqualEnumeration(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 8).Draw(t, "n")
-		k := rapid.IntRange(1, n).Draw(t, "k")
-		runs := make([]Scores, n)
-		for i := range runs {
-			runs[i] = Scores{
-				PSNR:     float64(rapid.IntRange(0, 5).Draw(t, "psnr")),
-				SSIM:     float64(rapid.IntRange(0, 5).Draw(t, "ssim")),
-				Residual: rapid.SampledFrom([]float64{-2, -1, 0, 1, 2, math.NaN()}).Draw(t, "residual"),
-				Seconds:  math.Ldexp(1, i), // identifies the run
-			}
-		}
-		for _, r := range []Rule{ClosestToNoise, MinMisfit, BestPSNR, BestSSIM} {
-			want := make(map[string]float64)
-			choices := 0
-			for set := range 1 << n {
-				var chosen []Scores
-				for i := range n {
-					if set>>i&1 == 1 {
-						chosen = append(chosen, runs[i])
-					}
-				}
-				if len(chosen) == k {
-					choices++
-					s := r.Combine(chosen)
-					want[fmt.Sprint(s.PSNR, s.SSIM, s.Residual)]++
-				}
-			}
-			ranked, chances := r.Chances(runs, k)
-			got, sum := make(map[string]float64), 0.0
-			for i, s := range ranked {
-				got[fmt.Sprint(s.PSNR, s.SSIM, s.Residual)] += chances[i]
-				sum += chances[i]
-			}
-			if !(math.Abs(sum-1) <= 1e-12) {
-				t.Fatalf("%s: the chances add up to %g", r, sum)
-			}
-			for key, p := range got {
-				if !(math.Abs(p-want[key]/float64(choices)) <= 1e-12) {
-					t.Fatalf("%s: run %s with chance %g, want %g of %d", r, key, p, want[key], choices)
-				}
-			}
-		}
-	})
-}
 
 func TestParseRule(t *testing.T) {
 	t.Parallel()
