@@ -20,7 +20,6 @@ import (
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
-	"ddiff/internal/cli/embedded"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore/method"
@@ -107,11 +106,9 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 	defer sources.Close()
 	// A missing directory has no results.
 	stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
-	var changes *embedded.Changes
 	opened, err := storage.Open(ctx, spec.Output, storage.Options{ReadOnly: true})
 	switch {
 	case err == nil:
-		changes = embedded.NewChanges(ctx, opened.Store)
 		stat = opened.Store.Stat
 		defer opened.Close() //nolint:errcheck // nothing was written
 	case !errors.Is(err, fs.ErrNotExist):
@@ -135,20 +132,10 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 		if err := all.add(ctx, stat, w); err != nil {
 			return err
 		}
-		for i := range w.Items {
-			if changes != nil && !o.JSON && !o.Quiet {
-				changes.Add(&w.Items[i])
-			}
-		}
 		for _, r := range w.Failed {
 			if !o.JSON {
 				fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
 			}
-		}
-	}
-	if changes != nil && all.toDo() > 0 {
-		for _, line := range changes.Lines() {
-			fmt.Fprintln(stderr, cli.Printable(line))
 		}
 	}
 	return all.print(stdout, stderr, spec.Output, o)
@@ -193,14 +180,6 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 		g.Failed++
 	}
 	return nil
-}
-
-// toDo counts the items to restore.
-func (p *plan) toDo() (n int) {
-	for _, g := range p.groups {
-		n += g.ToDo
-	}
-	return n
 }
 
 // expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this

@@ -52,7 +52,7 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 				return dryRun(cmd.Context(), spec, o, stdout, stderr)
 			}
 			err = runEmbedded(cmd.Context(), spec, o, stdout, stderr)
-			if code := cli.ExitCode(err); o.Simulate == 0 && slices.Contains([]int{cli.ExitDone, cli.ExitIncomplete, cli.ExitInterrupted}, code) {
+			if code := cli.ExitCode(err); slices.Contains([]int{cli.ExitDone, cli.ExitIncomplete, cli.ExitInterrupted}, code) {
 				resultname.Link(cmd.Context(), spec.Output, stderr)
 			}
 			return err
@@ -67,8 +67,6 @@ func newRunCommand(c shard.Catalogue) *cobra.Command {
 	o.AddSettings(f)
 	f.StringVar(&o.Measurement, "measurement", "", "measurements to restore, as a single `path` or address: pictures or .npy files, in place of images")
 	o.Measurements.Add(f)
-	f.DurationVar(&o.Simulate, "simulate", 0, "hold each item for about so long instead of computing")
-	_ = f.MarkHidden("simulate") // the flag exists
 	o.AddParts(f)
 	return cmd
 }

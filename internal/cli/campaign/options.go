@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -34,8 +33,6 @@ type Options struct {
 	JSON          bool
 	Quiet         bool
 	OpenPage      bool // in the browser
-	// Simulate is the mean time for which each item is held instead of computed; 0 computes.
-	Simulate time.Duration
 
 	cli.ComputeOptions
 	Process cli.ProcessFlags

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -29,10 +28,8 @@ import (
 	"ddiff/internal/redact"
 	"ddiff/manifest"
 	"ddiff/restore"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -43,23 +40,9 @@ const embeddedLease = 2 * time.Minute
 // embeddedPatience is how long a run waits for an unavailable store. Then it ends, and the same command resumes.
 const embeddedPatience = 30 * time.Second
 
-// openEngine opens the engine of a run. A simulated run does not use its network.
-func openEngine(
-	ctx context.Context, o campaign.Options, rt *onnxruntime.Runtime, p *prior.Prior, build solver.Build, logger *slog.Logger,
-) (*restore.Engine, error) {
-	if o.Simulate > 0 {
-		return restore.NewEngine(rt, p, o.Engine(build)), nil
-	}
-	return restore.OpenEngine(ctx, rt, p, o.Engine(build), logger)
-}
-
 // embeddedGC is the GC percentage of a run without GOGC. Its heap is mostly long-lived state of coordinator and queue,
 // and collecting it more often costs little next to the solver.
 const embeddedGC = 20
-
-// simulatedMemory limits the memory of Go, in bytes, in a simulated run without GOMEMLIMIT: the buffers of the queue
-// server grow with the rate of items, of which a solver makes few per second and a simulation thousands.
-const simulatedMemory = 210 << 20
 
 // WithCampaign opens what a campaign needs in this process, and closes it after use.
 func WithCampaign(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer, use func(e Campaign) error) error {
@@ -70,9 +53,6 @@ func WithCampaign(ctx context.Context, spec *manifest.Spec, o campaign.Options, 
 func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer, use func(m Machine) error) (err error) {
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(embeddedGC))
-	}
-	if o.Simulate > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(simulatedMemory))
 	}
 	limits, err := o.Stages.Limits()
 	if err != nil {
@@ -115,7 +95,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return errors.Join(err, rt.Close())
 	}
 	o.NotePrecision(stderr, spec, why)
-	engine, err := openEngine(ctx, o, rt, p, build, tel.Logger)
+	engine, err := restore.OpenEngine(ctx, rt, p, o.Engine(build), tel.Logger)
 	if err != nil {
 		return errors.Join(cli.PriorError(err), rt.Close())
 	}
@@ -124,11 +104,9 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 			err = errors.Join(err, engine.Close(), rt.Close())
 		}
 	}()
-	var operators map[string]*operator.File
-	if o.Simulate == 0 {
-		if operators, err = campaign.VerifyOperators(ctx, rt, o.Catalogue, p, tel.Logger); err != nil {
-			return err
-		}
+	operators, err := campaign.VerifyOperators(ctx, rt, o.Catalogue, p, tel.Logger)
+	if err != nil {
+		return err
 	}
 
 	dir, removeScratch, err := scratchDir(spec.Output)
@@ -152,14 +130,6 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	defer func() { err = errors.Join(err, stopGPUs()) }()
 	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
 	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engine, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
-	if o.Simulate > 0 {
-		log, err := newResultLog(store, dir)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, log.Close()) }()
-		m.Store, m.simulate = log, &gpuworker.Simulation{Mean: o.Simulate}
-	}
 	m.progress = func() *Progress { return newProgress(o, stdout, stderr) }
 	return use(m)
 }
@@ -231,7 +201,6 @@ type Machine struct {
 	Engine      *restore.Engine
 	operators   map[string]*operator.File // by SHA-256
 	Store       storage.Store
-	simulate    *gpuworker.Simulation
 	limits      guard.Limits
 	memoryShare float64 // of the machine, for solving
 	tel         *telemetry.Telemetry
@@ -285,17 +254,13 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 	if err != nil {
 		return nil, nil, err
 	}
-	file := ""
-	if e.simulate == nil {
-		file = cli.BatchSizesFile(e.tel.Logger)
-	}
 	items, pixels := batch(e.Spec)
 	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: items, Pixels: pixels,
 		}},
-		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped, Simulate: e.simulate,
-		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner.New(file, e.tel.Logger),
+		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped,
+		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner.New(cli.BatchSizesFile(e.tel.Logger), e.tel.Logger),
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err
@@ -303,12 +268,6 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 
 // Run processes the campaign, writes the report, and prints the summary.
 func (e Campaign) Run(ctx context.Context, stdout io.Writer, asJSON bool) error {
-	changes := NewChanges(ctx, e.Store)
-	e.Keep = func(it *manifest.Item) bool {
-		changes.Add(it)
-		return true
-	}
-	e.Show.changes = changes
 	run, w, err := e.Parts(func(items, steps int, complete bool) {
 		e.Show.Entered(items, steps, complete)
 		if e.Read != nil {

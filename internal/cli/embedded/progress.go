@@ -36,7 +36,6 @@ type Progress struct {
 	warned   int           // warnings of finished items
 	files    int           // files of the dataset that are no images
 	began    time.Time     // of the first steps
-	changes  *Changes      // nil: unknown
 	stopped  chan struct{} // nil before begin
 	ticker   sync.WaitGroup
 }
@@ -91,11 +90,6 @@ func (p *Progress) Entered(items, steps int, complete bool) {
 		noun = "item"
 	}
 	fmt.Fprintf(p.err, "%d %s, %d of them are done, %d to do\n", p.items, noun, p.found, p.pending())
-	if p.changes != nil && p.pending() > 0 {
-		for _, line := range p.changes.Lines() {
-			fmt.Fprintln(p.err, cli.Printable(line))
-		}
-	}
 }
 
 // pending is the number of items that this run restores; p.mu is locked.

@@ -1,17 +1,12 @@
 package embedded
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
-	"ddiff/coordinator/report/aggregate"
-	"ddiff/coordinator/report/reporttest"
-	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
@@ -36,36 +31,6 @@ func TestStatusLineFits(t *testing.T) {
 	}
 	if line := p.bar(100); !strings.Contains(line, "7/36 images  12 of 48 found") {
 		t.Errorf("the line does not show the resumed items: %q", line)
-	}
-}
-
-// A rerun with another setting says which, once the dataset is read; an equal one and a new method say nothing.
-func TestChangedSettings(t *testing.T) {
-	item := func(method, solver string) manifest.Item {
-		return manifest.Item{Task: "hdr", Method: method, Width: 8, Height: 8, Fit: manifest.FitCenterCrop, Sigma: 0.05, Solver: json.RawMessage(solver)}
-	}
-	old, err := sweep.CellOf(new(item("ddiff", `{"steps":50,"gamma0":8}`)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(aggregate.Summary{Rows: []aggregate.Row{{Problem: old.Problem, Approach: old.Approach}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	output := reporttest.NewMemory()
-	output.Files[table.KeySummaryJSON] = data
-	const want = "changed since the last report of this output: hdr, ddiff: gamma0 8 -> 4, rule none -> x\n"
-	for want, it := range map[string]manifest.Item{
-		want: item("ddiff", `{"steps":50,"gamma0":4,"rule":"x"}`), "": item("ddiff", `{"steps":50,"gamma0":8}`), "\n": item("dps", `{"steps":50}`),
-	} {
-		var out strings.Builder
-		p := newProgress(campaign.Options{}, &out, &out)
-		p.changes = NewChanges(t.Context(), output)
-		p.changes.Add(&it)
-		p.Entered(1, 50, true)
-		if _, lines, _ := strings.Cut(out.String(), "1 to do\n"); lines != strings.TrimPrefix(want, "\n") {
-			t.Errorf("%s %s: %q, want %q", it.Method, it.Solver, lines, want)
-		}
 	}
 }
 
