@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -22,7 +20,6 @@ import (
 
 	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report"
-	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/resultname"
@@ -194,7 +191,14 @@ func (p *puller) copyAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return resultname.Write(ctx, p.dir, func() iter.Seq2[resultname.Item, error] { return storedItems(ctx, p.to) })
+	resultname.Write(ctx, p.dir, func(yield func(resultname.Row, error) bool) {
+		for id, err := range itemIDs(ctx, p.to) {
+			if !yield(resultname.Row{ID: id}, err) {
+				return
+			}
+		}
+	}, p.stderr)
+	return ctx.Err()
 }
 
 // count applies one change to the counts and shows them.
@@ -341,29 +345,4 @@ func (p *puller) copyFile(ctx context.Context, key string) error {
 		return err
 	}
 	return p.to.Put(ctx, key, data)
-}
-
-// storedItems reads the finished items of a store from their results.
-func storedItems(ctx context.Context, store storage.Store) iter.Seq2[resultname.Item, error] {
-	return func(yield func(resultname.Item, error) bool) {
-		for id, err := range itemIDs(ctx, store) {
-			if err != nil {
-				yield(resultname.Item{}, err)
-				return
-			}
-			data, err := store.Get(ctx, manifest.ItemKey(id, manifest.FileResult))
-			var r manifest.Result
-			if err != nil || json.Unmarshal(data, &r) != nil {
-				continue // an unfinished item has no name
-			}
-			cell, err := sweep.CellOf(&r.Item)
-			if err != nil {
-				continue // the copy has counted it as wrong
-			}
-			it := resultname.Item{ID: id, Name: r.Item.Name, Seed: strconv.FormatUint(r.Item.Seed, 10), Cell: cell, Run: r.Item.Run}
-			if !yield(it, nil) {
-				return
-			}
-		}
-	}
 }

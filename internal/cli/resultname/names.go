@@ -1,17 +1,20 @@
 package resultname
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,7 +24,6 @@ import (
 
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 )
@@ -32,8 +34,14 @@ const namesFolder = "restored"
 // nameBytes is the longest part of a file name that the name of a row makes.
 const nameBytes = 120
 
+// Row names the image of an item.
+type Row struct {
+	ID   string
+	Name string // of the image; empty: that in the result
+}
+
 // Link gives the images of the last report of an output directory readable names. An object store has no links
-// and gets no names; ddiff pull makes them. A failure costs the names alone, so that it is a warning.
+// and gets no names; ddiff pull makes them.
 func Link(ctx context.Context, output string, stderr io.Writer) {
 	dir := output
 	if u, err := url.Parse(output); err == nil && u.Scheme == "file" {
@@ -42,48 +50,32 @@ func Link(ctx context.Context, output string, stderr io.Writer) {
 		return
 	}
 	// An interrupted run gets names, too.
-	err := Write(context.WithoutCancel(ctx), dir, func() iter.Seq2[Item, error] { return reportedItems(dir) })
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(stderr, "ddiff: cannot name the images under %s: %v\n", filepath.Join(dir, namesFolder), err)
-	}
+	Write(context.WithoutCancel(ctx), dir, reported(dir), stderr)
 }
 
-// Item holds the parts of the readable name of a restored item.
-type Item struct {
-	ID, Name, Seed string
-	Cell           sweep.Cell
-	Run            int
-}
-
-// reportedItems reads the finished items of results.csv in the directory of an output.
-func reportedItems(dir string) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
-		if err := readReported(dir, func(it Item) bool { return yield(it, nil) }); err != nil {
-			yield(Item{}, err)
+// reported reads the finished items of results.csv in the directory of an output.
+func reported(dir string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		if err := readReported(dir, func(r Row) bool { return yield(r, nil) }); err != nil {
+			yield(Row{}, err)
 		}
 	}
 }
 
-func readReported(dir string, yield func(Item) bool) error {
+func readReported(dir string, yield func(Row) bool) error {
 	f, _, err := regular.Open(filepath.Join(dir, report.KeyCSV), regular.NoLimit)
 	if err != nil {
 		return err
 	}
 	defer f.Close() // nothing was written
 	rows := csv.NewReader(f)
-	rows.ReuseRecord = true
 	header, err := rows.Read()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", report.KeyCSV, err)
 	}
-	column := map[string]int{}
-	for i, name := range header {
-		column[name] = i
-	}
-	for _, name := range []string{"item", "image", "task", "params", "sigma", "size", "prior", "method", "settings", "run", "seed", "outcome", "fit"} {
-		if _, ok := column[name]; !ok {
-			return fmt.Errorf("read %s: column %s is missing", report.KeyCSV, name)
-		}
+	item, image, outcome := slices.Index(header, "item"), slices.Index(header, "image"), slices.Index(header, "outcome")
+	if item < 0 || image < 0 || outcome < 0 {
+		return fmt.Errorf("read %s: want the columns item, image and outcome", report.KeyCSV)
 	}
 	for {
 		row, err := rows.Read()
@@ -93,51 +85,18 @@ func readReported(dir string, yield func(Item) bool) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
 		}
-		if row[column["outcome"]] != string(manifest.OutcomeDone) {
-			continue
-		}
-		it, err := namedRow(func(name string) string {
-			if i, ok := column[name]; ok {
-				return row[i]
-			}
-			return "" // of an earlier version
-		})
-		if err != nil {
-			return fmt.Errorf("read %s: %w", report.KeyCSV, err)
-		}
-		if !yield(it) {
+		if row[outcome] == string(manifest.OutcomeDone) && !yield(Row{row[item], row[image]}) {
 			return nil
 		}
 	}
 }
 
-// namedRow reads a row of results.csv.
-func namedRow(column func(name string) string) (Item, error) {
-	run, err := strconv.Atoi(column("run"))
-	if err != nil {
-		return Item{}, fmt.Errorf("run: %w", err)
-	}
-	sigma, err := manifest.ParseSigma(column("sigma"))
-	if err != nil {
-		return Item{}, fmt.Errorf("sigma: %w", err)
-	}
-	if column("sigma_estimated") != "" {
-		sigma = manifest.SigmaAuto
-	}
-	photons := 0.0
-	if text := column("photons"); text != "" {
-		if photons, err = strconv.ParseFloat(text, 64); err != nil {
-			return Item{}, fmt.Errorf("photons: %w", err)
-		}
-	}
-	size := strings.TrimSpace(column("size") + " " + column("fit"))
-	if fit := column("fit"); fit == string(manifest.FitPad) {
-		size = fit
-	}
-	it := Item{ID: column("item"), Name: column("image"), Seed: column("seed"), Run: run}
-	it.Cell.Problem = sweep.Problem{Task: column("task"), Params: column("params"), Sigma: sigma, Photons: photons, Size: size}
-	it.Cell.Approach = sweep.Approach{Method: column("method"), Prior: column("prior"), Settings: column("settings")}
-	return it, nil
+// restoredItem is an item with a restored image.
+type restoredItem struct {
+	Row
+	cell sweep.Cell
+	seed string
+	run  int
 }
 
 // names writes the links of one output. Of each item it holds a hash of its name.
@@ -145,64 +104,93 @@ type names struct {
 	dir     string // the output
 	varying Variation
 	runs    bool // names end in the run
+	seed    maphash.Seed
 	claimed map[uint64]struct{}
 }
 
-// Write makes the folder of readable names agree with the items: a relative link for each item that has a
-// restored image, or a copy where the file system has no links. It removes links and copies of other items, and leaves
-// files that it did not write. A second call changes nothing. Items is called twice.
-func Write(ctx context.Context, dir string, items func() iter.Seq2[Item, error]) error {
-	n := names{dir: dir, claimed: map[uint64]struct{}{}}
-	for it, err := range items() {
-		if err != nil {
-			return err
-		}
-		n.varying.Add(it.Cell, it.Seed)
-		n.runs = n.runs || it.Run > 0
+// Write makes the folder of readable names agree with the rows: a relative link for each item that has a result and a
+// restored image. It removes links to other items, and leaves files that it did not write. A second call changes nothing. Rows are
+// read twice. A failure, as on a file system without links, costs the names alone, so that it is a warning.
+func Write(ctx context.Context, dir string, rows iter.Seq2[Row, error], stderr io.Writer) {
+	n := names{dir: dir, seed: maphash.MakeSeed(), claimed: map[uint64]struct{}{}}
+	err := n.each(ctx, rows, func(it restoredItem) error {
+		n.varying.Add(it.cell, it.seed)
+		n.runs = n.runs || it.run > 0
+		return nil
+	})
+	if err == nil {
+		err = n.each(ctx, rows, n.add)
 	}
-	for it, err := range items() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+	if err == nil {
+		err = n.removeStale()
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "ddiff: cannot name the images under %s: %v\n", filepath.Join(dir, namesFolder), err)
+	}
+}
+
+// each calls use with the restored items of the rows.
+func (n *names) each(ctx context.Context, rows iter.Seq2[Row, error], use func(it restoredItem) error) error {
+	for row, err := range rows {
+		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		if err := n.add(it); err != nil {
+		it, ok := n.read(row)
+		if !ok {
+			continue
+		}
+		if err := use(it); err != nil {
 			return fmt.Errorf("name item %s: %w", it.Name, err)
 		}
 	}
-	return n.removeStale()
+	return nil
+}
+
+// read reads the result of an item; false if it has none, or no restored image.
+func (n *names) read(row Row) (it restoredItem, ok bool) {
+	if row.ID == "" || !filepath.IsLocal(row.ID) {
+		return it, false // a row that failed before it had an identity
+	}
+	if _, err := os.Lstat(n.path(row.ID, manifest.FileRestored)); err != nil {
+		return it, false
+	}
+	data, err := regular.Read(n.path(row.ID, manifest.FileResult), manifest.MaxFileBytes)
+	var r manifest.Result
+	if err != nil || json.Unmarshal(data, &r) != nil {
+		return it, false
+	}
+	cell, err := sweep.CellOf(&r.Item)
+	row.Name = cmp.Or(row.Name, r.Item.Name)
+	return restoredItem{row, cell, strconv.FormatUint(r.Item.Seed, 10), r.Item.Run}, err == nil
+}
+
+// path is the path of a file of an item.
+func (n *names) path(id, file string) string {
+	return filepath.Join(n.dir, filepath.FromSlash(manifest.ItemKey(id, file)))
 }
 
 // add links one item.
-func (n *names) add(it Item) error {
-	source := filepath.Join(n.dir, filepath.FromSlash(manifest.ItemKey(it.ID, manifest.FileRestored)))
-	if it.ID == "" || !filepath.IsLocal(it.ID) {
-		return nil // a row that failed before it had an identity
-	}
-	if _, err := os.Lstat(source); err != nil {
-		return nil //nolint:nilerr // it has no restored image
-	}
+func (n *names) add(it restoredItem) error {
 	if err := os.MkdirAll(filepath.Join(n.dir, namesFolder), 0o755); err != nil {
 		return err
 	}
-	base := Safe(it.Name) + "." + n.varying.Tail(it.Cell, it.Seed, false)
+	base := Safe(it.Name) + "." + n.varying.Tail(it.cell, it.seed, false)
 	if n.runs {
-		base += fmt.Sprintf(".run%d", it.Run)
+		base += fmt.Sprintf(".run%d", it.run)
 	}
 	for _, suffix := range []string{"", "." + it.ID[:min(8, len(it.ID))], "." + it.ID[:min(24, len(it.ID))]} {
 		name := base + suffix + ".png"
-		if _, taken := n.claimed[hashName(name)]; taken || !n.mayWrite(name) {
+		if _, taken := n.claimed[n.hash(name)]; taken || !n.mayWrite(name) {
 			continue
 		}
-		n.claimed[hashName(name)] = struct{}{}
-		return n.link(name, it.ID, source)
+		n.claimed[n.hash(name)] = struct{}{}
+		return n.link(name, it.ID)
 	}
 	return nil // the item is linked already, or a file of the user has its name
 }
 
 // link makes name a link to the restored image of an item.
-func (n *names) link(name, id, source string) error {
+func (n *names) link(name, id string) error {
 	path := filepath.Join(n.dir, namesFolder, name)
 	target := filepath.Join("..", filepath.FromSlash(manifest.ItemKey(id, manifest.FileRestored)))
 	if now, err := os.Readlink(path); err == nil && now == target {
@@ -213,48 +201,25 @@ func (n *names) link(name, id, source string) error {
 		return err
 	}
 	if err := os.Symlink(target, temp); err != nil {
-		data, readErr := regular.Read(source, manifest.MaxFileBytes)
-		if readErr != nil {
-			return readErr
-		}
-		if now, err := regular.Read(path, manifest.MaxFileBytes); err == nil && string(now) == string(data) {
-			return nil
-		}
-		if err := os.WriteFile(temp, data, 0o644); err != nil {
-			return errors.Join(err, os.Remove(temp))
-		}
+		return err
 	}
 	return os.Rename(temp, path)
 }
 
-// mayWrite reports whether a name is free, or has a link or a copy of an item.
+// mayWrite reports whether a name is free, or has a link to an item.
 func (n *names) mayWrite(name string) bool {
 	path := filepath.Join(n.dir, namesFolder, name)
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	return err == nil && isOwnFile(path, info.Mode())
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist) || isOwnLink(path)
 }
 
-// isOwnFile reports whether a file was written by link: a link to an item, or an image with a passport.
-func isOwnFile(path string, mode fs.FileMode) bool {
-	if mode&fs.ModeSymlink != 0 {
-		target, err := os.Readlink(path)
-		return err == nil && strings.HasPrefix(filepath.ToSlash(target), "../items/")
-	}
-	if !mode.IsRegular() || filepath.Ext(path) != ".png" {
-		return false
-	}
-	data, err := regular.Read(path, manifest.MaxFileBytes)
-	if err != nil {
-		return false
-	}
-	_, err = passport.Read(data)
-	return err == nil
+// isOwnLink reports whether a file is a link to an item.
+func isOwnLink(path string) bool {
+	target, err := os.Readlink(path)
+	return err == nil && strings.HasPrefix(filepath.ToSlash(target), "../items/")
 }
 
-// removeStale removes the links and copies that no item claimed.
+// removeStale removes the links that no item claimed.
 func (n *names) removeStale() error {
 	folder, err := os.Open(filepath.Join(n.dir, namesFolder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -268,7 +233,7 @@ func (n *names) removeStale() error {
 		entries, err := folder.ReadDir(1024)
 		for _, e := range entries {
 			path := filepath.Join(folder.Name(), e.Name())
-			if _, used := n.claimed[hashName(e.Name())]; used || !isOwnFile(path, e.Type()) {
+			if _, used := n.claimed[n.hash(e.Name())]; used || !isOwnLink(path) {
 				continue
 			}
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -284,7 +249,7 @@ func (n *names) removeStale() error {
 	}
 }
 
-// Safe makes a part of a file name of any text, for all file systems.
+// Safe makes a part of a file name of any text, without the characters that a file system refuses.
 func Safe(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`/\<>:"|?*`, r) || r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -297,34 +262,14 @@ func Safe(text string) string {
 		text = text[:len(text)-size]
 	}
 	text = strings.TrimRight(text, " .")
-	if text == "" || text[0] == '.' || reserved(text) {
+	if text == "" || text[0] == '.' {
 		text = "_" + text
 	}
 	return text
 }
 
-// reserved reports whether Windows takes the text for a device: up to its first dot, in any case.
-func reserved(text string) bool {
-	device, _, _ := strings.Cut(strings.ToUpper(text), ".")
-	device = strings.TrimRight(device, " ")
-	switch device {
-	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
-		return true
-	}
-	port, numbered := strings.CutPrefix(device, "COM")
-	if !numbered {
-		port, numbered = strings.CutPrefix(device, "LPT")
-	}
-	digit, _ := utf8.DecodeRuneInString(port)
-	return numbered && utf8.RuneCountInString(port) == 1 && strings.ContainsRune("0123456789¹²³", digit)
-}
-
 // Fold is the same for names that a file system without a difference between upper and lower case confuses.
 func Fold(name string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(name))) }
 
-// hashName identifies a name on file systems with and without a difference between upper and lower case.
-func hashName(name string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(Fold(name))) // a hash does not fail
-	return h.Sum64()
-}
+// hash identifies a name on file systems with and without a difference between upper and lower case.
+func (n *names) hash(name string) uint64 { return maphash.String(n.seed, Fold(name)) }
