@@ -171,21 +171,19 @@ func TestHelpWraps(t *testing.T) {
 }
 
 func TestVersionFlag(t *testing.T) {
-	got := helpOf(t, "--version")
-	want := regexp.MustCompile(`^ddiff ` + regexp.QuoteMeta(cli.Version()) + `\ncommit .*\ngo1\.\d+\S* \w+/\w+\nONNX Runtime pinned: cpu \d.*\n$`)
-	if !want.MatchString(got) {
-		t.Errorf("ddiff --version prints %q", got)
+	if got, want := helpOf(t, "--version"), "ddiff "+cli.Version()+"\n"; got != want {
+		t.Errorf("ddiff --version prints %q, want %q", got, want)
 	}
 }
 
-// Every visible command and help topic has a manual page with its flags.
+// Every visible command has a manual page with its flags.
 func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
-	out := helpOf(t, "man", dir)
+	helpOf(t, "man", dir)
 	pages := 0
 	eachCommand(newRootCommand(&bytes.Buffer{}, shard.Catalogue{}), func(cmd *cobra.Command) {
-		if cmd.Name() == "help" {
-			return // describes the other pages
+		if cmd.Name() == "help" || cmd.IsAdditionalHelpTopicCommand() {
+			return
 		}
 		pages++
 		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
@@ -203,8 +201,8 @@ func TestManualPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != pages || !strings.HasPrefix(out, fmt.Sprintf("pages=%d ", len(entries))) {
-		t.Errorf("%d pages for %d commands, printed %q", len(entries), pages, out)
+	if len(entries) != pages {
+		t.Errorf("%d pages for %d commands", len(entries), pages)
 	}
 	first, err := os.ReadFile(filepath.Join(dir, "ddiff-run.1"))
 	if err != nil {

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -26,40 +23,13 @@ func newManCommand() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return cli.Usage(fmt.Errorf("man: %w; name a directory that you can write to", err))
 			}
-			n, err := writeManual(cmd.Root(), args[0])
-			if err != nil {
+			cmd.Root().DisableAutoGenTag = true
+			if err := doc.GenManTree(cmd.Root(), manualHeader(), args[0]); err != nil {
 				return fmt.Errorf("man: %w", err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "pages=%d dir=%s\n", n, args[0])
 			return nil
 		},
 	}
-}
-
-// writeManual writes the pages of a command and of all commands and help topics below it, and returns their number.
-func writeManual(cmd *cobra.Command, dir string) (int, error) {
-	cmd.DisableAutoGenTag = true
-	cmd.InitDefaultHelpFlag()
-	var page bytes.Buffer
-	if err := doc.GenMan(cmd, manualHeader(), &page); err != nil {
-		return 0, fmt.Errorf("render %s: %w", cmd.CommandPath(), err)
-	}
-	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
-	if err := os.WriteFile(filepath.Join(dir, name), page.Bytes(), 0o644); err != nil {
-		return 0, err
-	}
-	n := 1
-	for _, c := range cmd.Commands() {
-		if c.Hidden || c.Name() == "help" {
-			continue
-		}
-		more, err := writeManual(c, dir)
-		if err != nil {
-			return n, err
-		}
-		n += more
-	}
-	return n, nil
 }
 
 // manualHeader dates the pages by the commit, so that one build always writes the same pages.

@@ -13,7 +13,6 @@ import (
 
 	"ddiff/cmd/ddiff/bench"
 	"ddiff/cmd/ddiff/cluster"
-	"ddiff/cmd/ddiff/export"
 	"ddiff/cmd/ddiff/lookup"
 	"ddiff/cmd/ddiff/machine"
 	"ddiff/cmd/ddiff/results"
@@ -73,7 +72,7 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		SilenceErrors: true,
 	}
 	cobra.EnableCommandSorting = false // the most used commands come first
-	root.SetVersionTemplate(versionText())
+	root.SetVersionTemplate("ddiff {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return cli.Usage(fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath()))
 	})
@@ -81,11 +80,10 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"restore", "Restore images:", slices.Concat(run.Commands(c), tune.Commands(c), results.Commands(c), export.Commands())},
+		{"restore", "Restore images:", slices.Concat(run.Commands(c), []*cobra.Command{tune.NewCommand(c)}, results.Commands(c))},
 		{"cluster", "Run campaigns on a cluster:", cluster.Commands(c)},
 		{"models", "Look up tasks, methods and models:", lookup.Commands(c)},
-		{"machine", "Set up and measure this machine:", append(slices.Concat(machine.Commands(), bench.Commands()),
-			cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
+		{"machine", "Set up and measure this machine:", append(machine.Commands(), bench.NewCommand(), cluster.NewGCCommand(), newVersionCommand(), newManCommand())},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, cmd := range g.commands {

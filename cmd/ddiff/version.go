@@ -58,9 +58,3 @@ func printVersion(out io.Writer, lib install.Library, found, asJSON bool) error 
 	fmt.Fprintf(out, "ONNX Runtime %s %s (%s)\n", lib.Version, lib.Path, lib.Source)
 	return nil
 }
-
-// versionText returns the output of `ddiff --version`.
-func versionText() string {
-	info, _ := debug.ReadBuildInfo()
-	return cli.ReportBuild(info).Text()
-}

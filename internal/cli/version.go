@@ -103,30 +103,3 @@ func ReportBuild(info *debug.BuildInfo) Build {
 	}
 	return r
 }
-
-// Text returns the lines of `ddiff --version`.
-func (r Build) Text() string {
-	origin := "commit unknown: built outside of Git"
-	if r.Commit != "" {
-		origin = "commit " + r.Commit
-		if r.Time != nil {
-			origin += " of " + r.Time.Format(time.RFC3339)
-		}
-		switch {
-		case r.Tag != "":
-			origin += ", tag " + r.Tag
-		case r.Modified:
-			origin += ", without a tag, with changed files"
-		default:
-			origin += ", without a tag"
-		}
-	}
-	var pinned []string
-	for _, ep := range []string{install.CPU, install.CUDA, install.OpenVINO} {
-		if v := r.Pinned[ep]; v != "" {
-			pinned = append(pinned, ep+" "+v)
-		}
-	}
-	return fmt.Sprintf("ddiff %s\n%s\n%s %s\nONNX Runtime pinned: %s\n",
-		r.Version, origin, r.Go, r.Platform, strings.Join(pinned, ", "))
-}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"runtime/debug"
-	"strings"
 	"testing"
 )
 
@@ -24,22 +23,21 @@ func TestVersionOfBuild(t *testing.T) {
 	for name, c := range map[string]struct {
 		info         *debug.BuildInfo
 		version, tag string
-		text         string // in the lines of --version
 	}{
-		"tag":             {build("v"+release, commit, "false"), release, "v" + release, ", tag v" + release + "\n"},
-		"candidate":       {build("v"+release+"-rc1", commit, "false"), release + "-rc1", "v" + release + "-rc1", ", tag v" + release + "-rc1\n"},
-		"after a tag":     {build("v0.1.1-0.20260102030405-"+commit[:12], commit, "false"), named, "", ", without a tag\n"},
-		"before all tags": {build("v0.0.0-20260102030405-"+commit[:12], commit, "false"), named, "", ", without a tag\n"},
-		"pseudo-version":  {build("v"+release+"-0.20260102030405-"+commit[:12], commit, "false"), named, "", ", without a tag\n"},
-		"changed tag":     {build("v"+release+"+dirty", commit, "true"), named + ".dirty", "", ", without a tag, with changed files\n"},
-		"foreign tag":     {build("v9.9.9", commit, "false"), named, "", ", without a tag\n"},
-		"no commit":       {build("(devel)", "", ""), release, "", "commit unknown: built outside of Git\n"},
-		"module proxy":    {build("v"+release, "", ""), release, "", "commit unknown: built outside of Git\n"},
-		"no information":  {nil, release, "", "commit unknown: built outside of Git\n"},
+		"tag":             {build("v"+release, commit, "false"), release, "v" + release},
+		"candidate":       {build("v"+release+"-rc1", commit, "false"), release + "-rc1", "v" + release + "-rc1"},
+		"after a tag":     {build("v0.1.1-0.20260102030405-"+commit[:12], commit, "false"), named, ""},
+		"before all tags": {build("v0.0.0-20260102030405-"+commit[:12], commit, "false"), named, ""},
+		"pseudo-version":  {build("v"+release+"-0.20260102030405-"+commit[:12], commit, "false"), named, ""},
+		"changed tag":     {build("v"+release+"+dirty", commit, "true"), named + ".dirty", ""},
+		"foreign tag":     {build("v9.9.9", commit, "false"), named, ""},
+		"no commit":       {build("(devel)", "", ""), release, ""},
+		"module proxy":    {build("v"+release, "", ""), release, ""},
+		"no information":  {nil, release, ""},
 	} {
 		r := ReportBuild(c.info)
-		if r.Version != c.version || r.Tag != c.tag || !strings.Contains(r.Text(), c.text) {
-			t.Errorf("%s: version %q, tag %q\n%s", name, r.Version, r.Tag, r.Text())
+		if r.Version != c.version || r.Tag != c.tag {
+			t.Errorf("%s: version %q, tag %q", name, r.Version, r.Tag)
 		}
 	}
 }

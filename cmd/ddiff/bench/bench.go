@@ -1,3 +1,6 @@
+// Package bench has the command ddiff bench, which compares a campaign's speed with the score network alone and with PyTorch.
+//
+// It times whole campaigns in this process with package embedded, and PyTorch in a process of its own.
 package bench
 
 import (
@@ -38,7 +41,8 @@ type benchOptions struct {
 // lightTasks are the tasks whose operators cost little next to the network.
 var lightTasks = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR}
 
-func newBenchCommand() *cobra.Command {
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
 	o := benchOptions{run: campaign.Options{Process: cli.ProcessFlags{LogLevel: "off"}, Quiet: true}}
 	cmd := &cobra.Command{
 		Use:   "bench",

@@ -185,7 +185,7 @@ func TestBenchMeasures(t *testing.T) {
 	}
 	o := fakeTorch(t)
 	var out, errs bytes.Buffer
-	cmd := newBenchCommand()
+	cmd := NewCommand()
 	cmd.SetOut(&out)
 	cmd.SetErr(&errs)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,phase_retrieval", "--batch", "1,2", "--size", "64",
@@ -201,7 +201,7 @@ func TestBenchMeasures(t *testing.T) {
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 	// A limit that the first round exceeds ends the bench after it, and says so.
-	cmd, out = newBenchCommand(), bytes.Buffer{}
+	cmd, out = NewCommand(), bytes.Buffer{}
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution", "--batch", "1", "--size", "64",
 		"--steps", "2", "--items", "1", "--rounds", "2", "--time", "1ms", "--device", "cpu", "--precision", "fp32"})
@@ -229,7 +229,7 @@ func TestBenchInterrupted(t *testing.T) {
 		}
 	}()
 	var out bytes.Buffer
-	cmd := newBenchCommand()
+	cmd := NewCommand()
 	cmd.SetOut(&out)
 	cmd.SetArgs([]string{"--images", "../../../examples/images", "--task", "super_resolution,hdr", "--batch", "1", "--size", "32",
 		"--steps", "20", "--items", "2", "--rounds", "3", "--device", "cpu", "--precision", "fp32"})

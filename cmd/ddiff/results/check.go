@@ -91,7 +91,7 @@ func (o *output) read(ctx context.Context) {
 	p, err := passport.Read(data)
 	switch {
 	case errors.Is(err, passport.ErrNone):
-		o.addProblem(file, "passport", "the file has none: an older ddiff wrote the file, or another program removed the passport; %s", remedy)
+		o.addProblem(file, "passport", "the file has none: another program removed it; %s", remedy)
 	case err != nil:
 		o.addProblem(file, "passport", "%v; %s", err, remedy)
 	default:
@@ -212,9 +212,6 @@ func (o *output) compare(path string, r manifest.Result) {
 		return
 	}
 	want.Pixels = o.passport.Pixels // the result does not contain it
-	if o.passport.Warnings == nil {
-		want.Warnings = nil // passports had none before 2026-11-25
-	}
 	a, errA := json.Marshal(want)
 	b, errB := json.Marshal(o.passport)
 	if err := errors.Join(errA, errB); err != nil {

@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -155,8 +154,8 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
-	if precision != madeIn(was) {
-		again.made, again.now = string(madeIn(was)), string(precision)
+	if made := was.Used(); precision != made {
+		again.made, again.now = string(made), string(precision)
 		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", again.made, again.now)
 	}
 	result, err := job.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
@@ -167,16 +166,11 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	return again, nil
 }
 
-// madeIn returns the precision of a result; early versions computed in float32 and did not record it.
-func madeIn(was manifest.Runtime) onnxruntime.Precision {
-	return cmp.Or(was.Used(), onnxruntime.FP32)
-}
-
 // precisionFor returns the precision of a replay: the requested one, else that of the result, or float32 where the device
 // lacks that.
 func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnxruntime.Runtime) (onnxruntime.Precision, error) {
 	if o.precision == "" {
-		if p := madeIn(was); rt.Computes(p) {
+		if p := was.Used(); rt.Computes(p) {
 			return p, nil
 		}
 		return onnxruntime.FP32, nil

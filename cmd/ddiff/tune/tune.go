@@ -1,3 +1,7 @@
+// Package tune has the command ddiff tune, which chooses settings on some images and reports them on others.
+//
+// Package coordinator/tune divides the images and races the settings. This package plans the races of a campaign, solves
+// them with package embedded, and writes and prints the outcome.
 package tune
 
 import (
@@ -33,7 +37,8 @@ type tuneOptions struct {
 	equalCosts bool
 }
 
-func newTuneCommand(c shard.Catalogue) *cobra.Command {
+// NewCommand returns the command for the methods and operators of a catalogue.
+func NewCommand(c shard.Catalogue) *cobra.Command {
 	o := tuneOptions{Options: campaign.Options{ComputeOptions: cli.ComputeOptions{Catalogue: c}}}
 	cmd := &cobra.Command{
 		Use:   "tune [CAMPAIGN.yaml | IMAGES...]",
