@@ -1,9 +1,11 @@
 package raster
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,15 +35,15 @@ func DecodeNPY(data []byte) (*Array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: %w", err)
 	}
-	h, err := parseNPYHeader(text)
+	descr, shape, err := parseNPYHeader(text)
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: header: %w", err)
 	}
-	count, err := countValues(h.shape, MaxValues)
+	count, err := countValues(shape, MaxValues)
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: %w", err)
 	}
-	size, read, err := h.sampleReader()
+	size, read, err := sampleReader(descr)
 	if err != nil {
 		return nil, fmt.Errorf("decode npy: %w", err)
 	}
@@ -55,7 +57,7 @@ func DecodeNPY(data []byte) (*Array, error) {
 	for i := range values {
 		values[i] = read(body[i*size:])
 	}
-	return &Array{Shape: h.shape, Data: values}, nil
+	return &Array{Shape: shape, Data: values}, nil
 }
 
 // EncodeNPY encodes values as a float32 .npy file, version 1, in C order. Equal arrays give equal bytes. [ErrShape]: the
@@ -126,6 +128,48 @@ func splitNPY(data []byte) (text string, body []byte, err error) {
 	return string(rest[:size]), rest[size:], nil
 }
 
+const (
+	maxNPYHeader = 10_000 // bytes, NumPy's own limit
+	maxRank      = 32     // dimensions
+)
+
+// npyEntries match the entries of the Python dictionary at the start of a .npy file.
+var npyEntries = []*regexp.Regexp{
+	regexp.MustCompile(`['"]descr['"]\s*:\s*['"]([^'"]*)['"]`),
+	regexp.MustCompile(`['"]fortran_order['"]\s*:\s*(True|False)`),
+	regexp.MustCompile(`['"]shape['"]\s*:\s*\(([^()]*)\)`),
+}
+
+// parseNPYHeader returns the type of the values and the shape.
+func parseNPYHeader(text string) (descr string, shape []int, err error) {
+	var values [3]string
+	for i, entry := range npyEntries {
+		m := entry.FindStringSubmatch(text)
+		if m == nil {
+			return "", nil, fmt.Errorf("descr, fortran_order or shape is missing or has another form in %.80q: %w", text, ErrFormat)
+		}
+		values[i] = m[1]
+	}
+	if values[1] == "True" {
+		return "", nil, fmt.Errorf("Fortran order is not supported; save numpy.ascontiguousarray(a): %w", ErrFormat)
+	}
+	shape = []int{}
+	for length := range strings.SplitSeq(values[2], ",") {
+		if length = strings.TrimSpace(length); length == "" { // behind the last comma
+			continue
+		}
+		n, err := strconv.ParseUint(length, 10, 63)
+		if err != nil {
+			return "", nil, fmt.Errorf("want a length, have %.24q: %w", length, ErrFormat)
+		}
+		shape = append(shape, int(n))
+	}
+	if len(shape) > maxRank {
+		return "", nil, fmt.Errorf("%d dimensions, at most %d: %w", len(shape), maxRank, ErrFormat)
+	}
+	return values[0], shape, nil
+}
+
 // countValues multiplies the shape, without overflow.
 func countValues(shape []int, limit int) (int, error) {
 	if slices.Contains(shape, 0) {
@@ -141,12 +185,9 @@ func countValues(shape []int, limit int) (int, error) {
 	return count, nil
 }
 
-// sampleReader returns the size of a value in bytes and the function that decodes it.
-func (h npyHeader) sampleReader() (size int, read func([]byte) float32, err error) {
-	if h.fortran {
-		return 0, nil, fmt.Errorf("Fortran order is not supported; save numpy.ascontiguousarray(a): %w", ErrFormat)
-	}
-	switch h.descr {
+// sampleReader returns the size of a value of a type, such as "<f4", in bytes and the function that decodes it.
+func sampleReader(descr string) (size int, read func([]byte) float32, err error) {
+	switch descr {
 	case "<f4":
 		return 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }, nil
 	case "<f8":
@@ -156,7 +197,7 @@ func (h npyHeader) sampleReader() (size int, read func([]byte) float32, err erro
 	case "|u1":
 		return 1, func(b []byte) float32 { return float32(b[0]) }, nil
 	default:
-		return 0, nil, fmt.Errorf("values of type %q are not supported; save a.astype('<f4'): %w", h.descr, ErrFormat)
+		return 0, nil, fmt.Errorf("values of type %q are not supported; save a.astype('<f4'): %w", descr, ErrFormat)
 	}
 }
 
@@ -175,4 +216,23 @@ func float16(b uint16) float32 {
 	default:
 		return float32(sign * math.Ldexp(1024+fraction, exponent-25))
 	}
+}
+
+// IsNPY reports whether data begin with the magic number of NumPy files.
+func IsNPY(data []byte) bool { return bytes.HasPrefix(data, []byte(npyMagic)) }
+
+// DecodeMeasurement decodes a stored measurement of any rank from a .npy file. It drops leading dimensions of length 1 before
+// three others. Errors are those of [DecodeNPY] and [ErrNotFinite].
+func DecodeMeasurement(data []byte) (*Array, error) {
+	a, err := DecodeNPY(data)
+	if err != nil {
+		return nil, err
+	}
+	if i, ok := Finite(a.Data); !ok {
+		return nil, fmt.Errorf("decode npy: element %d is not a finite number: %w", i, ErrNotFinite)
+	}
+	for len(a.Shape) > 3 && a.Shape[0] == 1 {
+		a.Shape = a.Shape[1:]
+	}
+	return a, nil
 }

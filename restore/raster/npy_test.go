@@ -96,7 +96,7 @@ func TestDecodeNPYRejects(t *testing.T) {
 		{"big-endian", npy(1, head("'>f4'", "False", "(1,)"), "1234"), ErrFormat, "astype('<f4')"},
 		{"integers", npy(1, head("'<i8'", "False", "(1,)"), "12345678"), ErrFormat, `"<i8"`},
 		{"Fortran order", npy(1, head("'<f4'", "True", "(1,)"), "1234"), ErrFormat, "ascontiguousarray"},
-		{"structured", npy(1, head("[('a', '<f4')]", "False", "(1,)"), "1234"), ErrFormat, "want the entry descr, fortran_order or shape at \"'descr': [('a'"},
+		{"structured", npy(1, head("[('a', '<f4')]", "False", "(1,)"), "1234"), ErrFormat, "'descr': [('a'"},
 		{"short", npy(1, head("'<f4'", "False", "(2,)"), "1234567"), ErrTruncated, "7 of 8 bytes"},
 		{"long", npy(1, head("'<f4'", "False", "(2,)"), "123456789"), ErrFormat, "1 bytes after"},
 		{"too large", npy(1, head("'<f4'", "False", "(30000, 30000, 3)"), ""), ErrTooLarge, "30000"},
@@ -105,11 +105,8 @@ func TestDecodeNPYRejects(t *testing.T) {
 		{"negative", npy(1, head("'<f4'", "False", "(-1,)"), ""), ErrFormat, "want a length"},
 		{"rank", npy(1, head("'|u1'", "False", "("+strings.Repeat("1,", 33)+")"), "1"), ErrFormat, "dimensions"},
 		{"missing key", npy(1, "{'descr': '<f4', 'shape': (1,)}", "1234"), ErrFormat, "fortran_order"},
-		{"key twice", npy(1, "{'descr': '<f4', 'descr': '<f4'}", "1234"), ErrFormat, "twice"},
 		{"unknown key", npy(1, "{'type': '<f4'}", "1234"), ErrFormat, "'type'"},
-		{"open dictionary", npy(1, "{'descr': '<f4'", "1234"), ErrFormat, "at \"'descr': '<f4'\""},
-		{"open string", npy(1, "{'descr: <f4}", "1234"), ErrFormat, "at \"'descr: <f4}\""},
-		{"text behind", npy(1, head("'<f4'", "False", "(1,)")+"x", "1234"), ErrFormat, "after the dictionary"},
+		{"open string", npy(1, "{'descr: <f4}", "1234"), ErrFormat, "{'descr: <f4}"},
 		{"huge header", append([]byte(npyMagic), 2, 0, 0xff, 0xff, 0xff, 0xff), ErrFormat, "header of"},
 	}
 	for _, tt := range tests {
