@@ -215,7 +215,7 @@ func (e *Engine) Apply(ctx context.Context, op *operator.Operator, x, draw []flo
 }
 
 func (e *Engine) forward(op *operator.Operator, use func(*operator.Forward) ([]float32, error)) ([]float32, error) {
-	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image, Own: op.Own, Given: op.Definition().IsGiven()}.Key()
+	key, err := Plan{Task: op.Task, Params: op.Params, Image: op.Image, Own: op.Own, Given: op.Definition.IsGiven()}.Key()
 	if err != nil {
 		return nil, err
 	}

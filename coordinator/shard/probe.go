@@ -162,7 +162,7 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 func (s *Sharder) statedParams(row manifest.Row, data []byte, p *manifest.Probe) error {
 	operators := s.cfg.Catalogue.Operators
 	for _, name := range manifest.RowTasks(row, s.cfg.Spec) {
-		read := operators.Stated(name)
+		read := operators.Known(name).Stated
 		if read == nil {
 			continue
 		}
@@ -197,7 +197,7 @@ func (s *Sharder) measuredShape(task string, params map[string]float64, data []b
 		return image, err
 	}
 	probe := raster.ProbePicture
-	if operators.Grid(task) {
+	if operators.Known(task).Grid {
 		probe = raster.ProbeStored
 	}
 	w, h, err := probe(data)

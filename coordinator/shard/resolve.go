@@ -99,7 +99,7 @@ func (c Catalogue) Check(s *manifest.Spec, p *prior.Description) error {
 		if _, err := method.Planned(m, settings, p.Schedule, largestImage); err != nil {
 			return fmt.Errorf("method %s: %w", name, err)
 		}
-		own := (s.Dataset.Kernel != "" || task.Kernel != "") && c.Operators.Optional(task.Name)
+		own := (s.Dataset.Kernel != "" || task.Kernel != "") && c.Operators.Known(task.Name).Given != nil
 		d, err := c.operator(task, own)
 		if err != nil {
 			return err

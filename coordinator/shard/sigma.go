@@ -57,7 +57,7 @@ func (s *Sharder) estimate(t manifest.TaskSpec, p *manifest.Probe, measurement, 
 	if err != nil {
 		return 0, fmt.Errorf("read the measurement: %w", err)
 	}
-	if operators.Input(t.Name) == "mask" {
+	if operators.Known(t.Name).Input == "mask" {
 		if mask == nil {
 			return 0, fmt.Errorf("task %s: the mask of the measurement is missing; give it, or sigma as a number", t.Name)
 		}

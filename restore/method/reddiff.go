@@ -154,7 +154,7 @@ func (redDiff) Step(b *Builder, s Settings) Next {
 func redDiffStart(b *Builder, start string) onnx.Value {
 	op := b.run.Operator
 	if start == startPseudoInverse && op.Own == nil {
-		if op.Definition().SVD != nil {
+		if op.Definition.SVD != nil {
 			return b.SVD().PseudoInverse(smallFactor)
 		}
 		if op.Task == operator.HDR {

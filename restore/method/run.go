@@ -38,7 +38,7 @@ func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, 
 	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
 		return nil, err
 	}
-	if err := r.Info.serves(op.Definition()); err != nil {
+	if err := r.Info.serves(op.Definition); err != nil {
 		return nil, err
 	}
 	if err := r.Info.Suits(&p.Card); err != nil {

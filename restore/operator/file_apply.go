@@ -203,8 +203,8 @@ func (o *Operator) opset() int {
 	return onnx.DefaultOpset
 }
 
-// smallest returns the smallest shape of an image that the file takes, at least least pixels a side if it is free.
-func (f *File) smallest(least int) Shape {
+// Smallest returns the smallest shape of an image that the file takes, at least least pixels a side if it is free.
+func (f *File) Smallest(least int) Shape {
 	side := int(math.Ceil(float64(least)/float64(f.multipleOf))) * f.multipleOf
 	s := Shape{f.x.Dims[1], side, side}
 	if f.x.Dims[2] > 0 {
@@ -216,21 +216,10 @@ func (f *File) smallest(least int) Shape {
 	return s
 }
 
-// operator returns the operator with the default parameters for one shape.
-func (f *File) operator(s Shape) (*Operator, error) {
+// New returns the operator with the default parameters for one shape.
+func (f *File) New(s Shape) (*Operator, error) {
 	const name = "own"
 	return Set{f.Definition(name)}.New(name, nil, s)
-}
-
-// WithGradient returns a model file of the operator with its gradient for one image of a shape, with the default parameters:
-// inputs x, draw for an operator with a kernel, and w, outputs y and gx.
-func (f *File) WithGradient(s Shape) ([]byte, error) {
-	op, err := f.operator(s)
-	if err != nil {
-		return nil, err
-	}
-	data, _, _, err := op.model(1, true)
-	return data, err
 }
 
 // checkGraph returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if y depends on w
@@ -243,7 +232,7 @@ func (f *File) checkGraph() error {
 	if f.Differentiates && slices.ContainsFunc(parts.forward.Inputs(), func(p modelfile.Port) bool { return p.Name == portWeights }) {
 		return fmt.Errorf("%w: y depends on w, the weights of its gradient", ErrFile)
 	}
-	op, err := f.operator(f.smallest(8))
+	op, err := f.New(f.Smallest(8))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFile, err)
 	}

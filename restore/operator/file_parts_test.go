@@ -2,12 +2,10 @@ package operator_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"ddiff/restore/onnx"
-	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/operator"
 )
 
@@ -53,26 +51,6 @@ func TestFileFits(t *testing.T) {
 	}
 	if err := f.Outline().Fits(17, 1); !errors.Is(err, operator.ErrFile) || !strings.HasPrefix(err.Error(), "operator own.onnx: ") {
 		t.Errorf("an outline: %v", err)
-	}
-}
-
-// TestFileWithGradient: the model with the gradient has the inputs x, draw and w.
-func TestFileWithGradient(t *testing.T) {
-	t.Parallel()
-	f := shifted(t)
-	data, err := f.WithGradient(small)
-	must(t, err)
-	m, err := modelfile.ReadModel(data)
-	must(t, err)
-	var names []string
-	for _, p := range append(m.Inputs(), m.Outputs()...) {
-		names = append(names, p.Name)
-	}
-	if want := []string{"x", "draw", "w", "y", "gx"}; !slices.Equal(names, want) {
-		t.Errorf("inputs and outputs %v, want %v", names, want)
-	}
-	if _, err := f.WithGradient(operator.Shape{Channels: 1, Height: 8, Width: 16}); !errors.Is(err, operator.ErrShape) {
-		t.Errorf("another shape: %v", err)
 	}
 }
 

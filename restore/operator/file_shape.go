@@ -16,15 +16,15 @@ func channelsLast(shape []int) bool {
 // maxRatio is the largest ratio of the sides of an image and of its measurement that a file's operator is tried with.
 const maxRatio = 16
 
-// fixesSize reports whether the file is for images of one size.
-func (f *File) fixesSize() bool { return f.x.Dims[2] > 0 && f.x.Dims[3] > 0 }
+// FixesSize reports whether the file is for images of one size.
+func (f *File) FixesSize() bool { return f.x.Dims[2] > 0 && f.x.Dims[3] > 0 }
 
 // imageShape returns the shape of the image with a measurement of the given shape: the shape that the file fixes, or the
 // first that fits among images with the sides of the measurement, multiples of them and parts of them.
 func (f *File) imageShape(name string, p map[string]float64, measurement []int) (Shape, error) {
 	var candidates []Shape
-	if f.fixesSize() {
-		candidates = []Shape{f.smallest(1)}
+	if f.FixesSize() {
+		candidates = []Shape{f.Smallest(1)}
 	} else if len(measurement) == 3 {
 		for k := 1; k <= maxRatio; k++ {
 			candidates = append(candidates, Shape{f.x.Dims[1], k * measurement[1], k * measurement[2]},
@@ -65,8 +65,8 @@ func covers(side, picture int) bool { return picture <= side && side < 2*picture
 // imagesOf returns the shapes of images, with sides that are multiples of the given number, whose measurement a picture may be: for each
 // ratio of image and measurement the least ones.
 func (f *File) imagesOf(picture Shape, multiple int) (all []Shape) {
-	if f.fixesSize() {
-		if s := f.smallest(1); s.Height%multiple == 0 && s.Width%multiple == 0 {
+	if f.FixesSize() {
+		if s := f.Smallest(1); s.Height%multiple == 0 && s.Width%multiple == 0 {
 			return []Shape{s}
 		}
 		return nil
@@ -111,8 +111,8 @@ func (f *File) sized(name string, p map[string]float64, s Shape) *Operator {
 // unfit returns the error of a measurement that no image has.
 func (f *File) unfit(name string, p map[string]float64, found string, last bool) error {
 	err := fmt.Errorf("task %s: %w: no image has %s, or the operator does not fix its size", name, ErrShape, found)
-	if f.fixesSize() {
-		if op := f.sized(name, p, f.smallest(1)); op != nil {
+	if f.FixesSize() {
+		if op := f.sized(name, p, f.Smallest(1)); op != nil {
 			err = fmt.Errorf("task %s: %w: operator %s is for images of %d×%d pixels with measurements of shape %v, got %s",
 				name, ErrShape, f.Path, op.Image.Width, op.Image.Height, op.Measurement, found)
 		}

@@ -32,7 +32,7 @@ func (f *File) Verify(ctx context.Context, rt *onnxruntime.Runtime) error {
 }
 
 func (f *File) verifyWithin(ctx context.Context, rt *onnxruntime.Runtime, limit time.Duration) error {
-	op, err := f.operator(f.smallest(verifySide))
+	op, err := f.New(f.Smallest(verifySide))
 	if err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}

@@ -24,6 +24,11 @@ func NewForward(rt *onnxruntime.Runtime, op *Operator) (*Forward, error) {
 	return newForward(rt, op, 1, false)
 }
 
+// NewGradient compiles A with its gradient for one image, see [Forward.Gradient]. Close it after use.
+func NewGradient(rt *onnxruntime.Runtime, op *Operator) (*Forward, error) {
+	return newForward(rt, op, 1, true)
+}
+
 // newForward compiles A, and its gradient if that is wanted, for a batch of n images.
 func newForward(rt *onnxruntime.Runtime, op *Operator, n int, gradient bool) (*Forward, error) {
 	model, in, out, err := op.model(n, gradient)
@@ -101,6 +106,12 @@ func (f *Forward) Apply(ctx context.Context, x, draw []float32) ([]float32, erro
 		return nil, err
 	}
 	return slices.Clone(f.outputs[0].F32), nil
+}
+
+// Gradient is A(x) and Jᵀ·w at x for one image, if f was made by NewGradient. They are valid until the next call.
+func (f *Forward) Gradient(ctx context.Context, x, draw, w []float32) (y, gx []float32, err error) {
+	err = f.run(ctx, x, draw, w)
+	return f.outputs[0].F32, f.outputs[1].F32, err
 }
 
 // Measure simulates a measurement: A(x) with noise, drawn with the key, on every entry.

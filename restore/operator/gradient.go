@@ -34,7 +34,7 @@ type GradientReport struct {
 // fixed random image, draw and weighting of y. It returns ErrGradient for a wrong gradient, and
 // [onnx.ErrNoGradient] for an operation without a rule.
 func (o *Operator) CheckGradient(ctx context.Context, rt *onnxruntime.Runtime) (GradientReport, error) {
-	f, err := newForward(rt, o, 1, true)
+	f, err := NewGradient(rt, o)
 	if err != nil {
 		return GradientReport{}, err
 	}
@@ -53,8 +53,7 @@ func (o *Operator) CheckGradient(ctx context.Context, rt *onnxruntime.Runtime) (
 		if w == nil {
 			w = none
 		}
-		err = f.run(ctx, x, draw, w)
-		return f.outputs[0].F32, f.outputs[1].F32, err
+		return f.Gradient(ctx, x, draw, w)
 	})
 	if err == nil && !(r.Error <= GradientTolerance) {
 		err = fmt.Errorf("task %s: %w: it differs from finite differences by %.2g, at most %g is allowed", o.Task, ErrGradient, r.Error, GradientTolerance)

@@ -209,7 +209,7 @@ func TestJPEGRefusals(t *testing.T) {
 // The parameters of a file of libjpeg are its quality and subsampling; a quality of each number is found again.
 func TestStatedByJPEG(t *testing.T) {
 	t.Parallel()
-	read := operator.Builtin().Stated(operator.JPEG)
+	read := operator.Builtin().Known(operator.JPEG).Stated
 	files, err := filepath.Glob("testdata/jpeg/*.jpg")
 	if err != nil || len(files) != 20 {
 		t.Fatalf("%d files, %v", len(files), err)
@@ -235,7 +235,7 @@ func TestStatedByJPEG(t *testing.T) {
 	if got, err := read([]byte("\x89PNG\r\n\x1a\n")); err != nil || got.Params != nil {
 		t.Errorf("PNG: %+v, %v", got, err)
 	}
-	if operator.Builtin().Stated(operator.HDR) != nil || operator.Builtin().Stated("x") != nil {
+	if operator.Builtin().Known(operator.HDR).Stated != nil || operator.Builtin().Known("x").Stated != nil {
 		t.Error("another task reads parameters from files")
 	}
 }

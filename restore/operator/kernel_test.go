@@ -145,18 +145,18 @@ func TestGivenDefinition(t *testing.T) {
 	all, set := operator.Builtin(), given(t)
 	shape := operator.Shape{Channels: 3, Height: 16, Width: 16}
 	for _, d := range all {
-		if all.Optional(d.Name) != (d.Name == operator.GaussianDeblur) {
-			t.Errorf("%s: its kernel is optional: %v", d.Name, all.Optional(d.Name))
+		if (d.Given != nil) != (d.Name == operator.GaussianDeblur) {
+			t.Errorf("%s: its kernel is optional: %v", d.Name, d.Given != nil)
 		}
 		same, err := all.Definition(d.Name, true)
 		if err != nil || same.IsGiven() != (d.Name == operator.GaussianDeblur) || d.IsGiven() {
 			t.Errorf("%s: %+v, %v", d.Name, same, err)
 		}
 	}
-	if _, err := all.Definition("sharpen", true); !errors.Is(err, operator.ErrTask) || all.Optional("sharpen") {
+	if _, err := all.Definition("sharpen", true); !errors.Is(err, operator.ErrTask) {
 		t.Errorf("an unknown task: error %v", err)
 	}
-	if set[0].SVD != nil || !set.Linear(operator.GaussianDeblur) {
+	if set[0].SVD != nil || !set.Known(operator.GaussianDeblur).Linear {
 		t.Error("the properties of the operator with a kernel")
 	}
 	if _, err := set.Parameters(operator.GaussianDeblur, map[string]float64{"std": 3}); !errors.Is(err, operator.ErrParam) {
@@ -172,7 +172,7 @@ func TestGivenDefinition(t *testing.T) {
 	if _, err := own.SVD(); !errors.Is(err, operator.ErrNoSVD) {
 		t.Errorf("decomposition: error %v", err)
 	}
-	if own.Definition().Required != true || own.Required != true {
+	if own.Definition.Required != true || own.Required != true {
 		t.Error("the kernel may be missing")
 	}
 	for name, d := range map[string]*operator.Draw{

@@ -19,20 +19,12 @@ type Operator struct {
 	// Image and Measurement are the shapes of x and y for one item.
 	Image       Shape
 	Measurement []int
-	// Own is the file of the operator, nil for a built one.
-	Own *File
-	// NotPicture, Required, Coloured and Grid: see [Definition].
-	NotPicture, Required, Coloured, Grid bool
-	// Stated: see [Definition].
-	Stated func(file []byte) (Stated, error)
+	// Definition is that of the task; for an operator of an item with a file it is [Definition.Given].
+	Definition
 
-	definition Definition
 	expression Expression
 	svd        func() (*SVD, error)
 }
-
-// Definition is that of the operator's task; for an operator of an item with a file it is [Definition.Given].
-func (o *Operator) Definition() Definition { return o.definition }
 
 // MeasurementSize is the number of entries of y for one item.
 func (o *Operator) MeasurementSize() int { return infer.Size(o.Measurement) }

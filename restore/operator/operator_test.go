@@ -181,7 +181,7 @@ func encoded(t *testing.T, op *operator.Operator, n int) []float32 {
 func TestAdjoint(t *testing.T) {
 	t.Parallel()
 	for _, task := range operator.Builtin().Names() {
-		if !operator.Builtin().Linear(task) {
+		if !operator.Builtin().Known(task).Linear {
 			continue
 		}
 		for _, shape := range shapes {

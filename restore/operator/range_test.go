@@ -86,7 +86,7 @@ func TestFactsOfTasks(t *testing.T) {
 	}{
 		"denoise": {false, ""}, "demosaic": {true, ""}, "inpaint": {false, "mask"}, "motion_deblur": {false, "kernel"}, "unknown": {false, ""},
 	} {
-		if got, input := set.Grid(task), set.Input(task); got != want.grid || input != want.input {
+		if got, input := set.Known(task).Grid, set.Known(task).Input; got != want.grid || input != want.input {
 			t.Errorf("%s: grid %v, input %q", task, got, input)
 		}
 	}

@@ -87,8 +87,8 @@ func (s Set) find(name string) (Definition, error) {
 	return Definition{}, fmt.Errorf("%w %q: see ddiff tasks", ErrTask, name)
 }
 
-// known returns the definition of a task, the zero Definition for an unknown one.
-func (s Set) known(name string) Definition {
+// Known returns the definition of a task, the zero Definition for an unknown one.
+func (s Set) Known(name string) Definition {
 	d, _ := s.find(name)
 	return d
 }
@@ -102,23 +102,8 @@ func (s Set) Definition(task string, given bool) (Definition, error) {
 	return d, err
 }
 
-// Optional reports whether items with a file have another operator than those without, see [Definition.Given].
-func (s Set) Optional(task string) bool { return s.known(task).Given != nil }
-
 // Label returns the task's name for people, and the name itself for an unknown task.
-func (s Set) Label(name string) string { return cmp.Or(s.known(name).Label, name) }
-
-// Linear reports whether the operators of a task are linear; an operator from a file is not known to be.
-func (s Set) Linear(task string) bool { return s.known(task).Linear }
-
-// Stated returns the reader of the parameters that the file of a measurement states, see [Definition]; nil for a task without one.
-func (s Set) Stated(task string) func(file []byte) (Stated, error) { return s.known(task).Stated }
-
-// Grid reports whether a picture is the measurement of a task as its pixels lie in the file, see [Definition].
-func (s Set) Grid(task string) bool { return s.known(task).Grid }
-
-// Input returns the name of the file that a row may give to a task: "mask", "kernel", or "" for a task without one.
-func (s Set) Input(task string) string { return s.known(task).Input }
+func (s Set) Label(name string) string { return cmp.Or(s.Known(name).Label, name) }
 
 // Parameters returns the given parameters of a task with defaults for the missing ones. It
 // returns ErrTask for an unknown task and ErrParam for an unknown name or a value out of range.
@@ -146,7 +131,7 @@ const maxDense = 201_326_592 // 1.5·2·8192²
 
 // Constants returns the number of elements of the constant matrices of a task for images of one shape, see [Definition.Dense]. It is 0 for an unknown
 // task.
-func (s Set) Constants(task string, image Shape) float64 { return s.known(task).constants(image) }
+func (s Set) Constants(task string, image Shape) float64 { return s.Known(task).constants(image) }
 
 func (d Definition) constants(image Shape) float64 {
 	h, w := float64(image.Height), float64(image.Width)
@@ -197,8 +182,7 @@ func (s Set) New(name string, params map[string]float64, image Shape) (*Operator
 		e.Range = &r
 	}
 	return &Operator{
-		Task: name, Params: p, Image: image, Measurement: e.Measurement, Own: d.Own, NotPicture: d.NotPicture, Required: d.Required,
-		Coloured: d.Coloured, Grid: d.Grid, Stated: d.Stated, definition: d, expression: e,
+		Task: name, Params: p, Image: image, Measurement: e.Measurement, Definition: d, expression: e,
 		svd: sync.OnceValues(func() (*SVD, error) {
 			if d.SVD == nil {
 				return nil, ErrNoSVD

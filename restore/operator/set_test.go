@@ -362,7 +362,7 @@ func TestPaper(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for i, name := range want {
-		if got := operator.Builtin().Linear(name); got != (i < 5) {
+		if got := operator.Builtin().Known(name).Linear; got != (i < 5) {
 			t.Errorf("%s: linear is %v", name, got)
 		}
 	}

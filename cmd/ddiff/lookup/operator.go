@@ -21,10 +21,10 @@ func newOperatorCommand() *cobra.Command {
 	var o checkOptions
 	var tolerance float64
 	inspect := &cobra.Command{
-		Use: "check FILE", Short: "Check the gradient of an operator, or the properties of a metric", Args: cobra.ExactArgs(1),
+		Use: "check FILE", Short: "Check the gradient of an operator, or the interface of a metric", Args: cobra.ExactArgs(1),
 		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient with finite differences: the output\n" +
 			"gx of the file (for an input w with the shape of y), or else reverse mode through the file. If the\n" +
-			"card declares it linear, compare also ⟨Ax, w⟩ with ⟨x, Aᵀw⟩. For a metric, check zero, symmetry and increase with noise. Compare with the reference\n" +
+			"card declares it linear, compare also ⟨Ax, w⟩ with ⟨x, Aᵀw⟩. For a metric, check its interface. Compare with the reference\n" +
 			"vectors beside the file. Files for images of one size are run on that size. Exit code 3: a check failed; 7: the file cannot be used.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("size") {
@@ -63,7 +63,11 @@ func showOperator(out io.Writer, r *check.OperatorReport) {
 	if name == "" {
 		name = manifest.OperatorName(r.File)
 	}
-	fmt.Fprintf(out, "%s: %s %s, image %v, output %v, values %.4g..%.4g\n", r.File, r.Kind, name, r.Image, r.Output, r.Min, r.Max)
+	fmt.Fprintf(out, "%s: %s %s", r.File, r.Kind, name)
+	if r.Kind == check.KindOperator {
+		fmt.Fprintf(out, ", image %v, output %v, values %.4g..%.4g", r.Image, r.Output, r.Min, r.Max)
+	}
+	fmt.Fprintln(out)
 	for _, p := range r.Parameters {
 		fmt.Fprintf(out, "parameter %s=%g, %s: %s\n", p.Name, p.Default, p.Range, p.Doc)
 	}
@@ -72,9 +76,6 @@ func showOperator(out io.Writer, r *check.OperatorReport) {
 	}
 	if r.Adjoint != nil {
 		fmt.Fprintf(out, "adjoint: error=%.3g\n", *r.Adjoint)
-	}
-	if m := r.Metric; m != nil {
-		fmt.Fprintf(out, "distance: same=%.3g asymmetry=%.3g with increasing noise=%.4g\n", m.Same, m.Asymmetry, m.Distances)
 	}
 	showAgreement(out, r.Vectors)
 	for _, p := range r.Problems {

@@ -116,7 +116,7 @@ func chooseMethod(s *manifest.Spec, t *manifest.TaskSpec, c shard.Catalogue) err
 	}
 	method, file := t.Methods[0], s.Dataset.Kernel != "" || s.Dataset.Mask != ""
 	whole := s.Effective(*t)
-	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Stated(t.Name) != nil {
+	if *whole.Sigma == manifest.SigmaAuto || c.Operators.Known(t.Name).Stated != nil {
 		t.Choice = method + ", with settings for the noise and the parameters of each picture"
 		t.Choose = func(row *manifest.TaskSpec) { chooseSettings(row, all, method, file, c) }
 		return nil

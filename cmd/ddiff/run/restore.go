@@ -205,8 +205,8 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 			"(shorter side in pixels), or the blur itself with --kernel FILE; --sigma is the noise"))
 	}
 	given := map[string]string{"mask": spec.Dataset.Mask, "kernel": spec.Dataset.Kernel}
-	if input := o.Catalogue.Operators.Input(spec.Tasks[0].Name); input != "" && given[input] == "" && !o.Catalogue.Operators.Optional(spec.Tasks[0].Name) {
-		return nil, cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, input, input))
+	if d := o.Catalogue.Operators.Known(spec.Tasks[0].Name); d.Input != "" && given[d.Input] == "" && d.Given == nil {
+		return nil, cli.Usage(fmt.Errorf("restore: task %s needs the %s of the pictures; give --%s FILE", spec.Tasks[0].Name, d.Input, d.Input))
 	}
 	return spec, nil
 }
