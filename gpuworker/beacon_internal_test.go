@@ -150,6 +150,6 @@ func TestSolvingOf(t *testing.T) {
 		t.Errorf("%+v", it)
 	}
 	if got := solvingOf(tasks[:1], make([]solver.Curves, 1), 0, 100, 0); got.Rate != 0 || got.Items[0].DataNorm != nil {
-		t.Errorf("before the first chunk: %+v", got)
+		t.Errorf("before the first step: %+v", got)
 	}
 }

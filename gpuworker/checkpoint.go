@@ -71,7 +71,7 @@ func decodeCheckpoint(data []byte, t *task) (*checkpoint, error) {
 	return &c, nil
 }
 
-// storeCheckpoints stores the states of a batch that was stopped after a chunk. An error is logged only: the next worker
+// storeCheckpoints stores the states of a batch that was stopped after a step. An error is logged only: the next worker
 // then starts from the beginning. Seconds is the solver time of this attempt, for each item.
 func (e engineRestorer) storeCheckpoints(ctx context.Context, tasks []*task, states []solver.State, curves []solver.Curves, seconds float64) {
 	a := e.watchdog.Begin(context.WithoutCancel(ctx), "checkpoint", e.cfg.Limits.Finish, tasks...)

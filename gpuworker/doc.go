@@ -28,7 +28,7 @@
 // The stages call a restorer. It computes with an engine, or waits ([Simulation]); the rest of the worker is the same.
 //
 // Leases are extended while a stage runs. A watchdog limits each stage, see [guard.Limits]: at its limit a stage is interrupted,
-// the attempt at its items counts, the worker releases all other items and ends with [guard.ErrHung]. The limits of chunks follow
+// the attempt at its items counts, the worker releases all other items and ends with [guard.ErrHung]. The limits of steps follow
 // the measured durations, so that a slow machine is not taken for a hung one. The leases of a process that does not run
 // expire, and another worker takes over.
 //
@@ -44,12 +44,12 @@
 // opinion (dispute.go).
 //
 // Before the items of a campaign are published, one worker runs its preflight (preflight.go): prior, operators,
-// compilation, memory, sources and store. A busy worker runs it between two chunks of its batch.
+// compilation, memory, sources and store. A busy worker runs it between two steps of its batch.
 //
 // # Shutdown
 //
-// When the context of Run ends, the worker drains: it leases nothing more, stops after the current chunk of steps,
-// saves checkpoints of unfinished items, releases these items to the queue, and returns. A chunk that takes longer than
-// [guard.Limits].Drain is interrupted; the checkpoint is then that of the chunk before. A campaign that is cancelled immediately
-// interrupts the current chunk; its unfinished items are dropped without checkpoints.
+// When the context of Run ends, the worker drains: it leases nothing more, stops after the current step,
+// saves checkpoints of unfinished items, releases these items to the queue, and returns. A step that takes longer than
+// [guard.Limits].Drain is interrupted; the checkpoint is then that of the step before. A campaign that is cancelled immediately
+// interrupts the current step; its unfinished items are dropped without checkpoints.
 package gpuworker

@@ -20,7 +20,7 @@ import (
 	"ddiff/restore/solver"
 )
 
-// engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
+// engineOf returns an engine with a score model that predicts a tenth of the image as noise.
 func engineOf(t *testing.T) *restore.Engine {
 	t.Helper()
 	return engineWith(t, 0.1)
@@ -29,7 +29,7 @@ func engineOf(t *testing.T) *restore.Engine {
 // engineWith returns an engine with a score model that predicts a multiple of the image as noise.
 func engineWith(t *testing.T, scale float32) *restore.Engine {
 	t.Helper()
-	return workertest.Engine(t, workertest.Share(t, scale), solver.Build{Chunk: 2})
+	return workertest.Engine(t, workertest.Share(t, scale), solver.Build{})
 }
 
 var sampleItem = workertest.Item
@@ -73,7 +73,7 @@ func TestSizeOfBatch(t *testing.T) {
 	}
 }
 
-// The time of a step does not count the first chunk. The last chunk, which is shorter, may compile.
+// The time of a step does not count the first one.
 func TestProgressOfBatch(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
@@ -89,12 +89,12 @@ func TestProgressOfBatch(t *testing.T) {
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
 	four := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 0, method.Cost{Network: 4 * s.Steps()})
-	if limit := four.limit(0); limit != 640*time.Second {
-		t.Errorf("the first chunk with four evaluations in a step: limit %v", limit)
+	if limit := four.limit(); limit != 1600*time.Second {
+		t.Errorf("the first step with four evaluations in a step: limit %v", limit)
 	}
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 0, method.Cost{Network: s.Steps()})
-	if limit := p.limit(0); limit != 160*time.Second || p.stepPerImage() != 0 {
-		t.Errorf("the first chunk: limit %v, %v per step", limit, p.stepPerImage())
+	if limit := p.limit(); limit != 400*time.Second || p.stepPerImage() != 0 {
+		t.Errorf("the first step: limit %v, %v per step", limit, p.stepPerImage())
 	}
 	for _, tt := range []struct {
 		step     int
@@ -102,24 +102,18 @@ func TestProgressOfBatch(t *testing.T) {
 		perImage time.Duration
 		limit    time.Duration
 	}{
-		{2, 8 * time.Second, 2 * time.Second, 160 * time.Second},
-		{4, 4 * time.Second, time.Second, 160*time.Second + time.Hour},
-		{5, 4 * time.Second, 8 * time.Second / 6, 160*time.Second + time.Hour},
+		{1, 8 * time.Second, 4 * time.Second, 800 * time.Second},
+		{2, 4 * time.Second, 2 * time.Second, 800 * time.Second},
+		{3, 2 * time.Second, 3 * time.Second / 2, 800 * time.Second},
 	} {
 		now.time = now.time.Add(tt.took)
 		p.update(tt.step)
-		if limit := p.limit(tt.step); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
+		if limit := p.limit(); p.stepPerImage() != tt.perImage || limit != tt.limit || made != 2*tt.step {
 			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)
 		}
 	}
-	if rt := RuntimeOf(e, tk.Plan, "v"); rt.K != 2 || rt.Version != "v" || rt.Provider == "" {
+	if rt := RuntimeOf(e, tk.Plan, "v"); rt.Version != "v" || rt.Provider == "" {
 		t.Errorf("%+v", rt)
-	}
-	for steps, want := range map[int]int{0: 2, 1: 1, 2: 2, 3: 2} {
-		plan := tk.Plan
-		if plan.Solver.Steps = steps; RuntimeOf(e, plan, "").K != want {
-			t.Errorf("%d steps: %d per call", steps, RuntimeOf(e, plan, "").K)
-		}
 	}
 }
 
@@ -149,7 +143,7 @@ func TestPreflightOfShapes(t *testing.T) {
 			t.Errorf("a draining worker: %v", err)
 		}
 		if _, err := p.memory(ended); err == nil {
-			t.Error("a draining worker solves a chunk")
+			t.Error("a draining worker makes a step")
 		}
 	}
 	p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 1), tuner: sizes, sample: sample}
@@ -162,7 +156,7 @@ func TestPreflightOfShapes(t *testing.T) {
 	}
 }
 
-// A probe solves a chunk of the good item, or of the failed one, unless there is nothing to solve.
+// A probe makes a step of the good item, or of the failed one, unless there is nothing to solve.
 func TestProbeOfDevice(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
@@ -210,7 +204,7 @@ func TestProbeThatDiverges(t *testing.T) {
 	}
 }
 
-// A preflight solves a chunk of tasks whose items need a mask or a kernel from a file, without the file.
+// A preflight makes a step of tasks whose items need a mask or a kernel from a file, without the file.
 func TestPreflightWithoutFiles(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)

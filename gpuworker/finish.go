@@ -169,16 +169,12 @@ func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Resu
 	}
 }
 
-// RuntimeOf describes how an engine computes a plan. The length of its run limits the steps per call, unless it is 0.
+// RuntimeOf describes how an engine computes a plan.
 func RuntimeOf(e *restore.Engine, p restore.Plan, version string) manifest.Runtime {
 	rt, build := e.RuntimeFor(p), e.Build(p)
-	k := build.Chunk
-	if steps := p.Solver.Steps; steps > 0 {
-		k = min(k, steps)
-	}
 	return manifest.Runtime{
 		Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(),
-		Options: e.Settings(p), Precision: build.Precision.Short(), Form: string(build.Form), K: k, Version: version,
+		Options: e.Settings(p), Precision: build.Precision.Short(), Version: version,
 		Streams: build.Streams,
 	}
 }

@@ -17,9 +17,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore"
 	"ddiff/restore/onnx/onnxtest"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
@@ -217,7 +215,7 @@ func (c *cluster) prior(data []byte) manifest.PriorFile {
 func (c *cluster) engines(change ...func(*enginecache.Config)) *enginecache.Cache {
 	c.t.Helper()
 	cfg := enginecache.Config{
-		Runtime: onnxtest.Runtime(c.t), Engine: restore.Config{Build: solver.Build{Chunk: 1}}, Store: c.store, Dir: c.t.TempDir(),
+		Runtime: onnxtest.Runtime(c.t), Store: c.store, Dir: c.t.TempDir(),
 		Logger: slog.New(slog.NewTextHandler(c.log, nil)),
 	}
 	for _, f := range change {

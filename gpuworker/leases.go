@@ -90,7 +90,7 @@ func (s *leaseSet) unsettled() []*task {
 }
 
 // run extends the leases while active, until ctx ends. It does not wait for the solver: a slow network delays extensions,
-// not steps, and a chunk may take longer than a lease.
+// not steps, and a step may take longer than a lease.
 func (s *leaseSet) run(ctx context.Context, active func() bool) error {
 	failing := false
 	for {

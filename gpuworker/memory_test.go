@@ -18,7 +18,7 @@ func TestBatchThatExceedsMemoryIsHalved(t *testing.T) {
 	t.Parallel()
 	p, err := prior.Load("hungry.onnx", hungryPrior(t, 1))
 	must(t, err)
-	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: solver.Build{Chunk: 1, Streams: 1}})
+	e := restore.NewEngine(onnxtest.Runtime(t), p, restore.Config{Build: solver.Build{Streams: 1}})
 	t.Cleanup(func() { must(t, e.Close()) })
 	var all []manifest.Item
 	for _, it := range items(t, 8) {

@@ -77,7 +77,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 	return nil
 }
 
-// check implements checker. Its solves run between two chunks of the batch on the device.
+// check implements checker. Its solves run between two steps of the batch on the device.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
 	giveBack := sync.OnceFunc(e.interrupt())
@@ -204,10 +204,10 @@ func (p *preflight) shapes(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d models compiled", compiled), nil
 }
 
-// memory solves one chunk of the largest item.
+// memory makes one step of the largest item.
 func (p *preflight) memory(ctx context.Context) (string, error) {
 	largest := slices.MaxFunc(p.tasks, func(a, b *task) int { return cmp.Compare(a.Op.Image.Size(), b.Op.Image.Size()) })
-	if err := p.loader.SolveChunk(ctx, &largest.Job); err != nil {
+	if err := p.loader.SolveStep(ctx, &largest.Job); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%s at %d×%d, peak memory of the process %d MiB", largest.Plan.Task, largest.Item.Width, largest.Item.Height, check.PeakMiB()), nil

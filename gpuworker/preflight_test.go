@@ -199,7 +199,7 @@ func (r *replacing) Create(ctx context.Context, key string, data []byte) error {
 	return r.recorder.Create(ctx, key, data)
 }
 
-// TestPreflightBesideBatch: the preflight of a campaign with the same prior is answered between two chunks of an item that the worker solves, and
+// TestPreflightBesideBatch: the preflight of a campaign with the same prior is answered between two steps of an item that the worker solves, and
 // the item gets the image that it gets alone.
 func TestPreflightBesideBatch(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ const (
 	maxProbeBytes = 16 << 20
 )
 
-// test tests the environment of a failed item: store, with sources the files of the dataset, and a solve of one chunk.
+// test tests the environment of a failed item: store, with sources the files of the dataset, and one step of a solve.
 func (w *Worker) test(ctx context.Context, t *task, sources bool) error {
 	defer w.interrupt()()
 	a := w.watchdog.Begin(ctx, "probe", w.cfg.Limits.Compile)
@@ -79,7 +79,7 @@ func (t *task) sample() *manifest.Item {
 	return &t.Item
 }
 
-// probe implements restorer. It solves one chunk of the last good item, or of the failed item, whose divergence may be
+// probe implements restorer. It makes one step of the last good item, or of the failed item, whose divergence may be
 // its own.
 func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.Item) error {
 	t := &task{Job: job.Job{Item: *cmp.Or(good, failed.sample())}, assigned: failed.assigned}
@@ -89,7 +89,7 @@ func (e engineRestorer) probe(ctx context.Context, failed *task, good *manifest.
 	if err := t.assigned.loader.Plan(&t.Job); err != nil {
 		return nil //nolint:nilerr // the item is at fault
 	}
-	err := t.assigned.loader.SolveChunk(ctx, &t.Job)
+	err := t.assigned.loader.SolveStep(ctx, &t.Job)
 	if good == nil && errors.Is(err, solver.ErrDiverged) {
 		return nil
 	}

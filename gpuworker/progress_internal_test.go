@@ -71,14 +71,14 @@ func TestMetricsOfBatch(t *testing.T) {
 	a := w.watchdog.Begin(t.Context(), stageCompile, time.Minute)
 	defer a.End()
 	p := engineRestorer{w.core}.newProgress(t.Context(), a, s, tk, 1, method.Cost{})
-	if limit := p.limit(1); limit != 2*time.Minute {
-		t.Errorf("the limit of the first chunk of two images is %v", limit)
+	if limit := p.limit(); limit != 2*time.Minute {
+		t.Errorf("the limit of the first step of two images is %v", limit)
 	}
 	p.cost = method.Cost{Network: 12, NetworkBackward: 7}
 	now.time = now.time.Add(4 * time.Second)
 	p.update(3)
-	if limit := p.limit(3); limit != 80*time.Second { // the rest is a whole chunk, which compiles nothing
-		t.Errorf("the limit of the last chunk is %v", limit)
+	if limit := p.limit(); limit != 400*time.Second {
+		t.Errorf("the limit of the next step is %v", limit)
 	}
 	got := sums(t, reader)
 	want := map[string]float64{
@@ -108,7 +108,7 @@ func TestMetricsOfBatch(t *testing.T) {
 	}
 }
 
-// A batch whose worker begins to drain while a preflight has the device stops at this chunk border.
+// A batch whose worker begins to drain while a preflight has the device stops before the next step.
 func TestYieldOfDrainingWorker(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)

@@ -60,7 +60,7 @@ func engine(t *testing.T) *restore.Engine {
 // engineIn is engine with a default precision.
 func engineIn(t *testing.T, p onnxruntime.Precision) *restore.Engine {
 	t.Helper()
-	return workertest.Engine(t, workertest.Share(t, 0.1), solver.Build{Chunk: 1, Precision: p})
+	return workertest.Engine(t, workertest.Share(t, 0.1), solver.Build{Precision: p})
 }
 
 // store is the store of a worker; tests wrap storage.Dir.

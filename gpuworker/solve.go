@@ -98,10 +98,10 @@ func (e engineRestorer) batchSize(tasks []*task) int {
 	return a.loader.Fitting(tasks[0].Plan, n)
 }
 
-// solveBatch solves a batch chunk by chunk, and applies A to the restored images.
+// solveBatch solves a batch step by step, and applies A to the restored images.
 func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	first, n := tasks[0], len(tasks)
-	// Draining does not interrupt a chunk at once; the cancellation of the campaign does.
+	// Draining does not interrupt a step at once; the cancellation of the campaign does.
 	lifetime, stop := first.assigned.withLifetime(context.WithoutCancel(drain))
 	defer stop()
 	e.device <- struct{}{}
@@ -196,7 +196,7 @@ const (
 	stageApply   = "apply"
 )
 
-// progress follows the chunks of one batch: it records spans and metrics, and limits each chunk.
+// progress follows the steps of one batch: it records spans and metrics, and limits each step.
 type progress struct {
 	engineRestorer
 	ctx      context.Context
@@ -205,49 +205,45 @@ type progress struct {
 	n        int // images
 	cost     method.Cost
 	account  metric.MeasurementOption // whose time it is
-	step     int                      // last step of the previous chunk
+	step     int                      // the last one
 	since    time.Time
 	began    time.Time
 
-	chunks         int
-	first          time.Duration // limit of the first chunk
+	steps          int           // in spent
+	first          time.Duration // limit of the first step
 	longest, spent time.Duration
-	steps          int // in spent
+	warm           bool // the first step, which is slower, was made
 }
 
-// newProgress begins with the first chunk after a step, of the batch of a task. cost is that of an image.
+// newProgress begins after a step, of the batch of a task. cost is that of an image.
 func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, t *task, step int, cost method.Cost) *progress {
 	p := &progress{
 		engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, since: e.cfg.Now(), began: e.cfg.Now(),
 		account: metric.WithAttributes(telemetry.CampaignKey.String(t.Item.Campaign), telemetry.OwnerKey.String(t.assigned.Owner)),
 	}
-	expected := e.cfg.Tuner.Expected(t.workload()) * time.Duration(p.evaluations()*s.Build().Chunk*p.n)
-	p.first = e.cfg.Limits.FirstChunk(p.n, expected)
+	expected := e.cfg.Tuner.Expected(t.workload()) * time.Duration(p.evaluations()*p.n)
+	p.first = e.cfg.Limits.FirstStep(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
-		p.first = e.cfg.Limits.FirstStep(tiles, expected)
+		p.first = e.cfg.Limits.FirstTiledStep(tiles, expected)
 	}
-	a.Next(stageSolve, p.limit(step), true)
+	a.Next(stageSolve, p.limit(), true)
 	return p
 }
 
-// limit returns the limit of the chunk after a step. The last chunk, if it is shorter, may compile a model of its own.
-func (p *progress) limit(step int) time.Duration {
-	limit := p.first
+// limit returns the limit of the next step.
+func (p *progress) limit() time.Duration {
 	if p.longest > 0 {
-		limit = p.cfg.Limits.NextChunk(p.longest)
+		return p.cfg.Limits.NextStep(p.longest)
 	}
-	if p.solver.Steps()-step < p.solver.Build().Chunk {
-		limit += p.cfg.Limits.Compile
-	}
-	return limit
+	return p.first
 }
 
-// update is called after every chunk with the number of steps since the start of the item.
+// update is called after every step with the number of steps since the start of the item.
 func (p *progress) update(step int) {
 	now, steps := p.cfg.Now(), step-p.step
 	took := now.Sub(p.since)
 	p.longest = max(p.longest, took)
-	p.activity.Next(stageSolve, p.limit(step), true)
+	p.activity.Next(stageSolve, p.limit(), true)
 	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
 		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
 	span.End(trace.WithTimestamp(now))
@@ -256,18 +252,17 @@ func (p *progress) update(step int) {
 	p.cfg.Instruments.SolverTime.Add(p.ctx, took.Seconds(), p.account)
 	p.countEvaluations(step)
 	p.cfg.Steps(steps * p.n)
-	if p.chunks == 1 { // the first chunk of a batch is slower
-		p.spent, p.steps = 0, 0
+	if p.steps > 0 && !p.warm {
+		p.spent, p.steps, p.warm = 0, 0, true
 	}
 	p.spent, p.steps = p.spent+took, p.steps+steps
-	p.chunks++
 	p.step, p.since = step, p.cfg.Now()
 }
 
-// errYield stops a batch between two chunks, for a preflight or a probe that waits.
+// errYield stops a batch between two steps, for a preflight or a probe that waits.
 var errYield = errors.New("a preflight or a probe waits for the device")
 
-// interrupt takes the device between two chunks of a batch, and returns the function that gives it back.
+// interrupt takes the device between two steps of a batch, and returns the function that gives it back.
 func (c *core) interrupt() func() {
 	c.checks.Add(1)
 	c.device <- struct{}{}
@@ -291,19 +286,19 @@ func (p *progress) yield(drain context.Context, t *task) (*solver.Solver, error)
 	if err != nil {
 		return nil, err
 	}
-	p.solver, p.longest = s, 0 // the next chunk is a first one
-	p.activity.Next(stageSolve, p.limit(p.step), true)
+	p.solver, p.longest = s, 0 // the next step is a first one
+	p.activity.Next(stageSolve, p.limit(), true)
 	p.since = p.cfg.Now()
 	return s, nil
 }
 
-// countEvaluations counts the evaluations of the network in the chunk up to a step. The steps of a run need not have equal
-// numbers: a chunk gets the share of its steps, and the whole run the exact number.
+// countEvaluations counts the evaluations of the network up to a step. The steps of a run need not have equal
+// numbers: each gets a share, and the whole run the exact number.
 func (p *progress) countEvaluations(step int) {
 	total := p.solver.Steps()
 	for pass, n := range map[string]int{"forward": p.cost.Network, "backward": p.cost.NetworkBackward} {
-		if chunk := n*step/total - n*p.step/total; chunk > 0 {
-			p.cfg.Instruments.NetworkEvaluations.Add(p.ctx, int64(chunk*p.n), metric.WithAttributes(telemetry.PassKey.String(pass)))
+		if made := n*step/total - n*p.step/total; made > 0 {
+			p.cfg.Instruments.NetworkEvaluations.Add(p.ctx, int64(made*p.n), metric.WithAttributes(telemetry.PassKey.String(pass)))
 		}
 	}
 }
@@ -320,7 +315,7 @@ func (e engineRestorer) traceOthers(ctx context.Context, others []*task, began t
 // evaluations returns the number of evaluations of the network in a step, 1 for a step with fewer.
 func (p *progress) evaluations() int { return max(1, p.cost.Network/p.solver.Steps()) }
 
-// stepPerImage returns the time of one step per image, without the first chunk unless it is the only one. It is 0 when
+// stepPerImage returns the time of one step per image, without the first step unless it is the only one. It is 0 when
 // no step was made.
 func (p *progress) stepPerImage() time.Duration {
 	if p.steps == 0 {

@@ -30,7 +30,7 @@ func endless(t *testing.T, q *queue.Queue, s store, n int) (gpuworker.Config, []
 	})
 	cfg := config(t, q, s)
 	single(&cfg, func(s *gpuworker.Single) {
-		s.Items.Engine, s.Items.Batch = workertest.Engine(t, p, solver.Build{Chunk: 1}), 1
+		s.Items.Engine, s.Items.Batch = workertest.Engine(t, p, solver.Build{}), 1
 	})
 	all := items(t, n)
 	for i := range all {

@@ -36,7 +36,7 @@ const (
 	WantRun       Wanted = "run"
 	WantPause     Wanted = "pause"      // lease no more items; items in flight finish
 	WantCancel    Wanted = "cancel"     // drop pending items; items in flight finish
-	WantCancelNow Wanted = "cancel_now" // drop all items; workers stop at the next chunk border
+	WantCancelNow Wanted = "cancel_now" // drop all items; workers stop after the next step
 )
 
 // Phase is the state of a campaign, which its coordinator writes.
@@ -320,12 +320,12 @@ type Beat struct {
 	At      time.Time         `json:"at"`
 }
 
-// Solving is the progress of a batch after its last chunk.
+// Solving is the progress of a batch after its last step.
 type Solving struct {
 	Campaign string `json:"campaign"`
 	Step     int    `json:"step"` // made, of Steps
 	Steps    int    `json:"steps"`
-	// Rate is the number of steps in a second, of all images of the batch together; 0 before the second chunk.
+	// Rate is the number of steps in a second, of all images of the batch together; 0 before the second step.
 	Rate float64 `json:"rate,omitempty"`
 	// Items are the first ones of the batch.
 	Items []SolvingItem `json:"items"`

@@ -57,10 +57,6 @@ type Runtime struct {
 	Options map[string]string `json:"options,omitempty"`
 	// Precision is the arithmetic of the score network: "fp32", "bf16" or "fp16".
 	Precision string `json:"precision,omitempty"`
-	// Form is the arrangement of the steps in the model ("loop", "unrolled" or "single"), K the
-	// number of steps per call.
-	Form string `json:"form,omitempty"`
-	K    int    `json:"k,omitempty"`
 	// Streams is the largest permitted number of parts of a batch that are computed beside each other, with a share of the threads each.
 	Streams int `json:"streams,omitempty"`
 	// Version is the ddiff version.

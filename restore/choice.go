@@ -34,7 +34,7 @@ func newChoices() choices {
 	return choices{faster: map[workload]string{}, divisible: map[string]bool{}}
 }
 
-// alternative returns the alternative of a runtime and its build, or nil if it does not have the build's form.
+// alternative returns the alternative of a runtime and its build, or nil if it does not have one.
 func alternative(rt *onnxruntime.Runtime, b solver.Build) (*onnxruntime.Runtime, solver.Build) {
 	other := rt.Alternative()
 	if other == nil {

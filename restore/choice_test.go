@@ -30,10 +30,7 @@ func TestChoice(t *testing.T) {
 		t.Error("only the CPU provider computes a network in one session with the rest of a step")
 	}
 	plan := restore.Plan{Task: operator.GaussianDeblur, Image: rgb(32, 32), Solver: natural(t, operator.GaussianDeblur, effectSigma)}
-	open := func(b solver.Build) *restore.Engine {
-		return newEngine(t, rt, restore.Config{Build: b, Methods: method.Builtin(), Operators: operator.Builtin()})
-	}
-	e := open(solver.Build{})
+	e := newEngine(t, rt, restore.Config{Methods: method.Builtin(), Operators: operator.Builtin()})
 	provider := func(precision onnxruntime.Precision) string {
 		plan := plan
 		plan.Precision = precision
@@ -53,8 +50,8 @@ func TestChoice(t *testing.T) {
 		t.Fatalf("race: %v, %v", times, err)
 	}
 	e.Choose(plan, onnxruntime.ProviderOpenVINO)
-	if got, form := provider(onnxruntime.FP32), e.Build(plan).Form; got != onnxruntime.ProviderOpenVINO || form != solver.FormSingle {
-		t.Errorf("after the measurement: %s, form %s", got, form)
+	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderOpenVINO {
+		t.Errorf("after the measurement: %s", got)
 	}
 	if got := provider(onnxruntime.FP16); got != onnxruntime.ProviderCPU {
 		t.Errorf("float16: %s", got)
@@ -72,9 +69,6 @@ func TestChoice(t *testing.T) {
 	e.Prefer(onnxruntime.ProviderCPU)
 	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderCPU || len(e.Candidates(plan)) != 1 {
 		t.Errorf("preferred cpu: %s, %d candidates", got, len(e.Candidates(plan)))
-	}
-	if e = open(solver.Build{Form: solver.FormLoop}); len(e.Candidates(plan)) != 1 {
-		t.Error("OpenVINO has no loop, but is a candidate")
 	}
 }
 

@@ -122,8 +122,7 @@ func (e *Engine) Prior() *prior.Prior { return e.prior }
 // Runtime is the engine's runtime. RuntimeFor is that of a plan's solver.
 func (e *Engine) Runtime() *onnxruntime.Runtime { return e.rt }
 
-// Build returns the build of a plan's solver with all defaults filled in. A solver of fewer steps than a chunk makes them in
-// one call.
+// Build returns the build of a plan's solver with all defaults filled in.
 func (e *Engine) Build(p Plan) solver.Build {
 	b := e.cfg.Build
 	if e.RuntimeFor(p) != e.rt {

@@ -1,5 +1,7 @@
 package restore
 
+import "ddiff/restore/solver"
+
 const (
 	// activationFactor is the number of float32 values of memory per pixel and channel of the network's width. On the CPU
 	// the bundled prior takes 1.75 kB per pixel (6 channels per pixel) beside its weights, a network of the FFHQ
@@ -94,7 +96,7 @@ func (e *Engine) noise(p Plan, n int) int64 {
 	if err != nil {
 		return 0
 	}
-	need, err := e.cfg.Build.NoiseBytes(m.Info(), p.Solver, e.prior.Space().Dims(p.Image.Dims(1)), n)
+	need, err := solver.NoiseBytes(m.Info(), p.Solver, e.prior.Space().Dims(p.Image.Dims(1)), n)
 	if err != nil {
 		return 0 // the plan cannot be solved
 	}

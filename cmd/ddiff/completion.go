@@ -13,7 +13,6 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
-	"ddiff/restore/solver"
 )
 
 // completions returns the values that a flag may have, by the flag's name.
@@ -42,7 +41,6 @@ func completions(c shard.Catalogue) map[string]func() []string {
 		"select":     func() []string { return strings.Split(cli.Words(manifest.Selections()), ", ") },
 		"objective":  func() []string { return strings.Split(cli.Words(tune.Objectives()), ", ") },
 		"device":     onnxruntime.Providers,
-		"form":       func() []string { return strings.Split(cli.Words(solver.Forms()), ", ") },
 		"precision":  fixed("fp32", "bf16", "fp16"),
 		"log-level":  fixed("debug", "info", "warn", "error", "off"),
 		"log-format": fixed("text", "json"),

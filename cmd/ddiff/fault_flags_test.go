@@ -57,8 +57,6 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 		"--device":          {"--device", "abacus"},
 		"--provider-option": {"--provider-option", "fast"},
 		"--precision":       {"--precision", "fp1"},
-		"--form":            {"--form", "round"},
-		"--chunk":           {"--chunk", "-1"},
 		"--streams":         {"--streams", "-1"},
 		"--source-ca":       {"--source-ca", "/none.pem"},
 		"--log-format":      {"--log-format", "xml"},

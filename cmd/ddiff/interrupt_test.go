@@ -70,12 +70,12 @@ func TestInterrupt(t *testing.T) {
 			made := firstSteps(t, spans)
 			for _, n := range reached {
 				if !slices.Contains(made, n+1) {
-					t.Errorf("no chunk resumes after step %d; the chunks begin with %v", n, made)
+					t.Errorf("no span resumes after step %d; the spans begin with %v", n, made)
 				}
 			}
 			// An item that had no checkpoint begins with the first step.
 			if len(reached) == len(kept) && len(kept) == 2 && slices.Contains(made, 1) {
-				t.Errorf("the first step is made again, chunks begin with %v", made)
+				t.Errorf("the first step is made again, the spans begin with %v", made)
 			}
 			wantItems(t, out, 2)
 			wantSame(t, out, reference)
@@ -147,7 +147,7 @@ func checkpointSteps(t *testing.T, log string) []int {
 	return found
 }
 
-// firstSteps returns the first step of each chunk in a trace file.
+// firstSteps returns the first step of each span in a trace file.
 func firstSteps(t *testing.T, path string) []int {
 	t.Helper()
 	var found []int

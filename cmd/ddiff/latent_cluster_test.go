@@ -41,7 +41,7 @@ solver: {mode: [pixel_dc, latent_dc]}
 	return file
 }
 
-// firstStep finds the first step of a chunk in the spans of a process.
+// firstStep finds the first step in the spans of a process.
 var firstStep = regexp.MustCompile(`"Key":"ddiff\.step\.first","Value":\{"Type":"INT64","Value":(\d+)`)
 
 // restored returns the pixels of all items of an output by their ids, and the workers of the items.
@@ -62,7 +62,7 @@ func restored(t *testing.T, output string) (pixels map[string][]byte, workers ma
 	return pixels, workers
 }
 
-// TestLatentCampaign runs a campaign with a bundle on a cluster. The first worker stops between two chunks of steps and another
+// TestLatentCampaign runs a campaign with a bundle on a cluster. The first worker stops between two steps and another
 // worker, which has only the store, resumes its items after the bundle is gone. The pixels are those of one run.
 func TestLatentCampaign(t *testing.T) {
 	t.Parallel()
@@ -84,7 +84,7 @@ func TestLatentCampaign(t *testing.T) {
 	c := startProcess(t, nil, "coordinator", "--nats", n.url, "--store", store, "--replicas", "1")
 	c.wait(t, &c.stderr, "coordinator is ready", 1)
 
-	first := beginWorker(t, "--nats", n.url, "--name", "first", "--chunk", "10", "--batch", "1")
+	first := beginWorker(t, "--nats", n.url, "--name", "first", "--batch", "1")
 	first.wait(t, &first.stdout, steps, 1)
 	must(t, os.RemoveAll(dir)) // the store has a copy
 	first.signal(t, syscall.SIGTERM)
@@ -96,7 +96,7 @@ func TestLatentCampaign(t *testing.T) {
 		t.Fatal("no checkpoint")
 	}
 
-	second := beginWorker(t, "--nats", n.url, "--name", "second", "--chunk", "20")
+	second := beginWorker(t, "--nats", n.url, "--name", "second")
 	e = ddiff(t, "status", "--watch", id, "--nats", n.url)
 	wantCode(t, e, 0)
 	if !strings.Contains(e.stdout, "done=4 failed=0 dead=0") {
@@ -113,7 +113,7 @@ func TestLatentCampaign(t *testing.T) {
 	}
 	for _, step := range saved {
 		if starts[strconv.Itoa(step+1)] == 0 {
-			t.Errorf("no chunk begins after the checkpoint of step %d", step)
+			t.Errorf("no step begins after the checkpoint of step %d", step)
 		}
 	}
 	if starts["1"] != 4-len(saved) {

@@ -93,7 +93,7 @@ func TestRunOnOpenVINO(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	wantCode(t, withOpenVINO(t, env, "--device", "openvino", "--precision", "float32", "--out", out), 0)
 	r := resultOf(t, out)
-	if r.Runtime.Provider != onnxruntime.ProviderOpenVINO || r.Runtime.Precision != "fp32" || r.Runtime.Form != "single" {
+	if r.Runtime.Provider != onnxruntime.ProviderOpenVINO || r.Runtime.Precision != "fp32" {
 		t.Errorf("runtime %+v", r.Runtime)
 	}
 	for key, want := range map[string]string{

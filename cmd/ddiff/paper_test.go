@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/restore/operator"
-	"ddiff/restore/prior/linear"
 	"ddiff/restore/raster"
 )
 
@@ -129,8 +127,7 @@ func TestPaperNonlinear(t *testing.T) {
 func TestLatentCampaigns(t *testing.T) {
 	t.Parallel()
 	bundle := t.TempDir()
-	image, latent := operator.Shape{Channels: 3, Height: 32, Width: 32}, operator.Shape{Channels: 3, Height: 8, Width: 8}
-	must(t, linear.New(image, latent, 1).Write(bundle, slices.Repeat([]float32{0.2}, latent.Size())))
+	writeLatentPrior(t, bundle)
 	for _, name := range []string{"ffhq", "imagenet"} {
 		file := filepath.Join("..", "..", "examples", "paper", "table3_"+name+".yaml")
 		e := ddiff(t, "run", file, "--dry-run", "--prior", "bundled")
@@ -160,11 +157,10 @@ func TestLatentCampaigns(t *testing.T) {
 func TestLatentSettings(t *testing.T) {
 	t.Parallel()
 	bundle, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
-	image, latent := operator.Shape{Channels: 3, Height: 32, Width: 32}, operator.Shape{Channels: 3, Height: 8, Width: 8}
-	must(t, linear.New(image, latent, 1).Write(bundle, slices.Repeat([]float32{0.2}, latent.Size())))
+	writeLatentPrior(t, bundle)
 	common := []string{"run", "--images", photographs(t, "coffee"), "--prior", bundle, "--size", "32", "--steps", "2", "--threads", "1", "--out", out}
 	wantRefusals(t, common, []refusal{
-		{[]string{"--task", "hdr"}, 2, "methods[0]: method ddiff works on pixels, but the prior linear on latents; use latent_ddiff"},
+		{[]string{"--task", "hdr"}, 2, "methods[0]: method ddiff works on pixels, but the prior haar on latents; use latent_ddiff"},
 		{[]string{"--task", "hdr", "--method", "latent_ddiff"}, 2,
 			"gamma0: preset natural has no value for method latent_ddiff and task hdr: set it under solver, or choose a preset that has one: ffhq, imagenet"},
 		{[]string{"--task", "phase_retrieval", "--method", "latent_ddiff", "--preset", "ffhq"}, 2,

@@ -31,7 +31,7 @@ func TestPlacement(t *testing.T) {
 		{"other order of tasks", dir, others, 12, []string{"--batch", "3"}},
 		{"the first image", dir, tasks, 4, []string{"--limit", "1"}},
 		{"the last image alone, as a copy", photographs(t, "rocket"), tasks, 4, nil},
-		{"other chunks and threads", filepath.Join(dir, "coffee.png"), tasks, 4, []string{"--chunk", "7", "--threads", "2"}},
+		{"other threads", filepath.Join(dir, "coffee.png"), tasks, 4, []string{"--threads", "2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,8 @@ type process struct {
 	done           chan struct{} // closed when it has ended
 }
 
-// begin starts a run that writes its spans to stdout as they end, so that a test sees the progress: every chunk of ten
-// steps is one span named "steps".
+// begin starts a run that writes its spans to stdout as they end, so that a test sees the progress: every
+// step is a span named "steps".
 func begin(t *testing.T, args ...string) *process {
 	t.Helper()
 	return beginWith(t, nil, args...)
@@ -50,7 +50,7 @@ func startProcess(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// steps identifies the span of a chunk of steps.
+// steps identifies the span of a step.
 const steps = `"Name":"steps"`
 
 // signal sends a signal.

@@ -113,7 +113,7 @@ func wantParents(t *testing.T, output string) {
 func TestLeasesOfRun(t *testing.T) {
 	t.Parallel()
 	p := beginWith(t, []string{"OTEL_METRICS_EXPORTER=console", "OTEL_METRIC_EXPORT_INTERVAL=50"},
-		"--images", photographs(t, "coffee"), "--task", "hdr", "--steps", "1000", "--chunk", "10", "--out", filepath.Join(t.TempDir(), "out"))
+		"--images", photographs(t, "coffee"), "--task", "hdr", "--steps", "1000", "--out", filepath.Join(t.TempDir(), "out"))
 	p.wait(t, &p.stdout, `"Name":"ddiff.leases"`, 1)
 	p.signal(t, syscall.SIGTERM)
 	<-p.done

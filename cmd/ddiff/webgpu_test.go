@@ -20,16 +20,16 @@ func TestWebGPU(t *testing.T) {
 		}, args...)...)
 		return out, wantItems(t, out, 4)
 	}
-	there, gpu := run("--device", "webgpu", "--chunk", "4", "--provider-option", "layout=nchw")
+	there, gpu := run("--device", "webgpu", "--provider-option", "layout=nchw")
 	here, cpu := run("--device", "cpu")
 	for id, r := range gpu {
 		rt := r.Runtime
-		if rt.Provider != "webgpu" || rt.Device != "webgpu:0" || rt.Form != "unrolled" || rt.K != 4 || rt.Precision != "fp32" ||
+		if rt.Provider != "webgpu" || rt.Device != "webgpu:0" || rt.Precision != "fp32" ||
 			rt.Options["session.disable_cpu_ep_fallback"] != "1" || rt.Options["webgpu.preferredLayout"] != "NCHW" {
 			t.Errorf("item %s was computed by %+v", r.Item.Name, rt)
 		}
 		was := cpu[id].Runtime
-		if was.Provider != "cpu" || was.Device != "" || was.Form != "loop" || was.K != 10 || was.Options["session.disable_cpu_ep_fallback"] != "" {
+		if was.Provider != "cpu" || was.Device != "" || was.Options["session.disable_cpu_ep_fallback"] != "" {
 			t.Errorf("item %s was computed by %+v", r.Item.Name, was)
 		}
 		a, b := decode(t, read(t, file(there, id, manifest.FileRestored))), decode(t, read(t, file(here, id, manifest.FileRestored)))
@@ -58,7 +58,7 @@ func TestWebGPU(t *testing.T) {
 	}
 }
 
-// TestComputeFlags checks the errors of device and solver form flags.
+// TestComputeFlags checks the errors of the device flags.
 func TestComputeFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -71,8 +71,6 @@ func TestComputeFlags(t *testing.T) {
 		{"unknown option", []string{"--device", "cuda", "--provider-option", "speed=high"}, []string{"--provider-option: ", "memory_limit, tf32"}},
 		{"second WebGPU", []string{"--device", "webgpu:1"}, []string{"webgpu has only device 0"}},
 		{"precision", []string{"--precision", "fp8"}, []string{"--precision: ", "float32, bfloat16, float16, auto"}},
-		{"form", []string{"--form", "spiral"}, []string{"form: ", "loop unrolled single"}},
-		{"chunk of a single step", []string{"--form", "single", "--chunk", "4"}, []string{"chunk: 4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -117,7 +117,7 @@ func TestWorkerStops(t *testing.T) {
 	item := longItem(t)
 	q := n.campaign(t, "long", item)
 
-	w := beginWorker(t, "--nats", n.url, "--name", "first", "--chunk", "10")
+	w := beginWorker(t, "--nats", n.url, "--name", "first")
 	w.wait(t, &w.stdout, steps, 1)
 	if there := n.workers(t); len(there) != 1 || there[0] != manifest.KeyWorkerPrefix+"first" {
 		t.Errorf("the workers' records are %q", there)
@@ -141,7 +141,7 @@ func TestWorkerStops(t *testing.T) {
 		t.Errorf("the workers' records are %q after the stop", left)
 	}
 
-	w = beginWorker(t, "--nats", n.url, "--name", "second", "--chunk", "10", "--grace", "1ns")
+	w = beginWorker(t, "--nats", n.url, "--name", "second", "--grace", "1ns")
 	w.wait(t, &w.stdout, steps, 1)
 	w.signal(t, syscall.SIGTERM)
 	e = w.end()

@@ -22,7 +22,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
-	"ddiff/restore/solver"
 	"ddiff/storage"
 )
 
@@ -58,7 +57,7 @@ func (c *files) prior(data []byte) manifest.PriorFile {
 func (c *files) engines(change ...func(*Config)) *Cache {
 	c.t.Helper()
 	cfg := Config{
-		Runtime: onnxtest.Runtime(c.t), Engine: restore.Config{Build: solver.Build{Chunk: 1}}, Store: c.store, Dir: c.t.TempDir(), Logger: c.out,
+		Runtime: onnxtest.Runtime(c.t), Store: c.store, Dir: c.t.TempDir(), Logger: c.out,
 	}
 	for _, f := range change {
 		f(&cfg)

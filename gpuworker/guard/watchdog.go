@@ -164,7 +164,7 @@ func (d *Watchdog[T]) Run(ctx context.Context) error {
 // interval returns the time between two checks: small compared with every limit.
 func (d *Watchdog[T]) interval() time.Duration {
 	l := d.limits
-	least := min(l.Prepare, l.Compile, l.Solve/chunkFloor, l.Finish, l.Drain, l.Stop)
+	least := min(l.Prepare, l.Compile, l.Solve/stepFloor, l.Finish, l.Drain, l.Stop)
 	return max(min(watchTick, least/4), time.Millisecond)
 }
 

@@ -14,7 +14,7 @@ type item int
 
 func (item) Logger(log *slog.Logger) *slog.Logger { return log }
 
-// A slow machine is not a hung one: the limits of chunks follow the measured durations.
+// A slow machine is not a hung one: the limits of steps follow the measured durations.
 func TestLimitsFollowMeasurements(t *testing.T) {
 	t.Parallel()
 	l := Limits{Solve: time.Minute}.WithDefaults()
@@ -22,12 +22,12 @@ func TestLimitsFollowMeasurements(t *testing.T) {
 		name      string
 		got, want time.Duration
 	}{
-		{"first chunk of a new workload", l.FirstChunk(1, 0), time.Minute},
-		{"of a batch", l.FirstChunk(4, 0), 4 * time.Minute},
-		{"of a large batch", l.FirstChunk(64, 0), 8 * time.Minute},
-		{"of a measured workload", l.FirstChunk(1, 10*time.Second), 200 * time.Second},
-		{"chunk after a short one", l.NextChunk(time.Millisecond), 6 * time.Second},
-		{"chunk after a long one", l.NextChunk(time.Hour), 20 * time.Hour},
+		{"first step of a new workload", l.FirstStep(1, 0), time.Minute},
+		{"of a batch", l.FirstStep(4, 0), 4 * time.Minute},
+		{"of a large batch", l.FirstStep(64, 0), 8 * time.Minute},
+		{"of a measured workload", l.FirstStep(1, 10*time.Second), 1000 * time.Second},
+		{"step after a short one", l.NextStep(time.Millisecond), 6 * time.Second},
+		{"step after a long one", l.NextStep(time.Hour), 100 * time.Hour},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: the limit is %v, want %v", c.name, c.got, c.want)
@@ -42,7 +42,7 @@ func newTestDog() (*Watchdog[item], *int) {
 	return d, &drains
 }
 
-// Each chunk has the whole limit; the stage that exceeds it is interrupted once, and stuck when it does not return.
+// Each step has the whole limit; the stage that exceeds it is interrupted once, and stuck when it does not return.
 func TestWatchdogInterruptsStage(t *testing.T) {
 	t.Parallel()
 	d, drains := newTestDog()
@@ -256,8 +256,8 @@ func TestLimitOfFirstStep(t *testing.T) {
 		tiles    int
 		expected time.Duration
 		want     time.Duration
-	}{{4, 0, time.Minute}, {10, 0, 2 * time.Minute}, {352, 0, 36 * time.Minute}, {4, time.Minute, 20 * time.Minute}} {
-		if got := l.FirstStep(c.tiles, c.expected); got != c.want {
+	}{{4, 0, time.Minute}, {10, 0, 2 * time.Minute}, {352, 0, 36 * time.Minute}, {4, time.Minute, 100 * time.Minute}} {
+		if got := l.FirstTiledStep(c.tiles, c.expected); got != c.want {
 			t.Errorf("%d tiles, expected %v: %v, want %v", c.tiles, c.expected, got, c.want)
 		}
 	}

@@ -22,7 +22,7 @@ var must = workertest.Must
 // engineOf returns an engine with a score model that predicts a tenth of the image as noise, and calls of two steps.
 func engineOf(t *testing.T) *restore.Engine {
 	t.Helper()
-	return workertest.Engine(t, workertest.Share(t, 0.1), solver.Build{Chunk: 2})
+	return workertest.Engine(t, workertest.Share(t, 0.1), solver.Build{})
 }
 
 // planned returns a planned job of an item.

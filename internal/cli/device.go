@@ -23,9 +23,7 @@ type ComputeOptions struct {
 	options   []string
 	library   string
 	Threads   int
-	chunk     int
 	streams   int
-	form      string
 	precision string
 	// Catalogue has the methods and operators.
 	Catalogue shard.Catalogue
@@ -41,9 +39,7 @@ func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
 
 // AddBuild adds the flags of the compilation of solvers.
 func (o *ComputeOptions) AddBuild(f *pflag.FlagSet) {
-	f.IntVar(&o.chunk, "chunk", 0, "solver steps per call of the runtime (0: automatic)")
 	f.IntVar(&o.streams, "streams", 0, "parts of a batch that the CPU computes beside each other (0: one per thread)")
-	f.StringVar(&o.form, "form", "", "layout of a call's steps in the model: "+Words(solver.Forms())+" (default: automatic)")
 }
 
 // AddPrecision adds the flag of the precision of campaigns that fix none.
@@ -63,7 +59,7 @@ func Words[T ~string](values []T) string {
 
 // Build returns the validated compilation settings.
 func (o ComputeOptions) Build() (solver.Build, error) {
-	b := solver.Build{Form: solver.Form(o.form), Chunk: o.chunk, Streams: o.streams}
+	b := solver.Build{Streams: o.streams}
 	if o.precision != "" {
 		var err error
 		if b.Precision, err = onnxruntime.ParsePrecision(o.precision); err != nil {

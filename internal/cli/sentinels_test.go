@@ -49,7 +49,6 @@ var withoutCode = map[string]string{
 	"raster.ErrBudget":           "ends an item, not a command",
 	"onnx.ErrDivide":             "comes with onnxruntime.ErrFallback",
 	"haar.ErrConfig":             "a mistake of the program, or of make latent-bundle",
-	"randomnet.ErrConfig":        "a mistake of the program",
 	"lifecycle.ErrStopped":       "a mistake of the program",
 }
 

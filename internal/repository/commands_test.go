@@ -213,9 +213,7 @@ func documentFiles(t *testing.T, dir string) {
 	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 64, 64), g.Input("gain", onnx.Float)))
 	sensor, err := g.Marshal("sensor")
 	write("sensor.onnx", onnxtest.WithMetadata(t, sensor, map[string]string{"ddiff.params.gain": "1; (0, 4]; gain of the sensor"}), err)
-	network, err := randomnet.New(randomnet.Small(32))
-	must(t, err)
-	unet, err := network.ONNX()
+	unet, err := randomnet.New(randomnet.Small(32)).ONNX()
 	write("unet.onnx", unet, err)
 	must(t, haar.Write(filepath.Join(dir, "ldm-ffhq"), []byte(read(t, "restore/prior/bundled/prior.onnx")), haar.Config{Levels: 2}))
 }

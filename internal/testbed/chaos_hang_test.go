@@ -22,7 +22,7 @@ const (
 	hangInnocent = 8
 	hangTime     = 300 // the prior loops below this time index of 0..999
 	hangLimit    = 4 * time.Minute
-	// hangTimeout is the limit of the first chunk of a batch.
+	// hangTimeout is the limit of the first step of a batch.
 	hangTimeout = 10 * time.Second
 )
 

@@ -79,7 +79,7 @@ func startPoison(ctx context.Context, o chaosOptions, dir string, say func(forma
 		}
 	}
 	for range poisonWorkers {
-		p := c.NewWorker(append(args, "--chunk", "5", "--log-format", "json")...)
+		p := c.NewWorker(append(args, "--log-format", "json")...)
 		p.LimitMemory(poisonMemory)
 		if err := p.Start(); err != nil {
 			return c, nil, c.Stop, err

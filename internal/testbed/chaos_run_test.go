@@ -24,7 +24,7 @@ const (
 const cacheBytes = 32 << 20
 
 // workerArgs are the flags of the workers beside their names and threads.
-var workerArgs = []string{"--batch", "2", "--chunk", "5", "--nats-wait", "1m", "--log-format", "json"}
+var workerArgs = []string{"--batch", "2", "--nats-wait", "1m", "--log-format", "json"}
 
 // session is the cluster of one seed.
 type session struct {

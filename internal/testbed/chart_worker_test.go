@@ -80,7 +80,7 @@ func TestChartScaleDown(t *testing.T) {
 
 	c := startCluster(t, Options{Directory: true})
 	lags := lagOf(t, c)
-	flags := []string{grace, "--batch", "1", "--chunk", "5"}
+	flags := []string{grace, "--batch", "1"}
 	worker(t, c, flags...)
 	id := submit(t, c, file, "--canary", "0", "--output", "out")
 	lags(func(all []int) bool { return len(all) == 1 && all[0] > 0 })

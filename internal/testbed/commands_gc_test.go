@@ -19,7 +19,7 @@ func TestClusterGCBesideCampaigns(t *testing.T) {
 	c := startCluster(t, Options{Directory: true})
 	_, err := c.AddCoordinator(t.Context(), "--nats-wait", "30s", "--archive-after", "1s")
 	must(t, err)
-	first := worker(t, c, "--batch", "1", "--chunk", "2")
+	first := worker(t, c, "--batch", "1")
 	prior := filepath.Join(t.TempDir(), "prior.onnx")
 	data := read(t, filepath.Join(root, "restore", "prior", "bundled", "prior.onnx"))
 	write(t, prior, append(data, 0x32, 1, 'x')) // with a comment: it is not the bundled prior

@@ -8,7 +8,7 @@ import (
 	"ddiff/restore/onnx/infer"
 )
 
-// ahead draws the noise of the next chunk while the device works on the present one.
+// ahead draws the noise of the next step while the device works on the present one.
 type ahead struct {
 	ready   chan [][]float32
 	service *lifecycle.Service
@@ -20,14 +20,14 @@ func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *
 	var buffers [2][][]float32
 	for i := range buffers {
 		for d := range s.run.Info.Draws {
-			buffers[i] = append(buffers[i], make([]float32, s.k*infer.Size(s.run.DrawDims(d, s.n))))
+			buffers[i] = append(buffers[i], make([]float32, infer.Size(s.run.DrawDims(d, s.n))))
 		}
 	}
 	a.service = lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error {
-		for chunk, at := 0, first; at < len(s.run.Steps); chunk, at = chunk+1, at+s.k {
-			buf := buffers[chunk%2]
+		for at := first; at < len(s.run.Steps); at++ {
+			buf := buffers[at%2]
 			for d := range buf {
-				s.drawChunk(buf[d], d, problems, at)
+				s.drawStep(buf[d], d, problems, at)
 			}
 			select {
 			case a.ready <- buf:
@@ -40,7 +40,7 @@ func (s *Solver) drawAhead(ctx context.Context, problems []Problem, first int) *
 	return a
 }
 
-// next waits for the noise of the next chunk, one slice per draw. It stays valid until the following call.
+// next waits for the noise of the next step, one slice per draw. It stays valid until the following call.
 func (a *ahead) next() [][]float32 { return <-a.ready }
 
 // stop joins the goroutine that draws.
@@ -49,20 +49,17 @@ func (a *ahead) stop() { a.service.Stop() }
 // drawShift is the position of a draw's number in the step of its noise key, above the time index.
 const drawShift = 20
 
-// drawChunk fills [K, N, draw], or [K, count, N, draw] for a draw with a count, with the scaled noise of one draw, and with zeros
-// where a step adds none.
-func (s *Solver) drawChunk(buf []float32, draw int, problems []Problem, at int) {
-	name, size := s.run.Info.Draws[draw].Name, infer.Size(s.run.SpaceDims(1))
-	iterations := len(buf) / (s.k * s.n * size)
-	for j := range min(s.k, len(s.run.Steps)-at) * iterations {
-		st, iteration := s.run.Steps[at+j/iterations], j%iterations
-		for i := range s.n {
-			dst := buf[(j*s.n+i)*size:][:size]
-			if st.Std[name] == 0 || i >= len(problems) {
-				clear(dst)
-				continue
-			}
-			noise.Normal(dst, problems[i].Key, noise.Step.Iteration(iteration), uint32(draw<<drawShift|st.Time), st.Std[name])
+// drawStep fills [N, draw], or [count, N, draw] for a draw with a count, with the scaled noise of one draw, and with zeros
+// where the step adds none.
+func (s *Solver) drawStep(buf []float32, draw int, problems []Problem, at int) {
+	name, size, st := s.run.Info.Draws[draw].Name, infer.Size(s.run.SpaceDims(1)), s.run.Steps[at]
+	for j := range len(buf) / size {
+		iteration, i := j/s.n, j%s.n
+		dst := buf[j*size:][:size]
+		if st.Std[name] == 0 || i >= len(problems) {
+			clear(dst)
+			continue
 		}
+		noise.Normal(dst, problems[i].Key, noise.Step.Iteration(iteration), uint32(draw<<drawShift|st.Time), st.Std[name])
 	}
 }

@@ -19,7 +19,7 @@ func BenchmarkStepWithoutNetwork(b *testing.B) {
 				p := gaussianPrior(b, n, shape, slices.Repeat([]float32{0.1}, shape.Size()))
 				op := newOperator(b, info.Name, shape)
 				cfg := with(config(b, info.Name, 50), "t0", 0)
-				s := newSolver(b, p, op, cfg, n, 0)
+				s := newSolver(b, p, op, cfg, n)
 				probs := problems(b, op, n, 0.05)
 				for b.Loop() {
 					if _, err := s.Solve(context.Background(), probs, nil); err != nil {

@@ -14,7 +14,6 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 )
 
 // conformant is every built-in method, one with two draws and no curve, and one with inner iterations.
@@ -27,7 +26,7 @@ func suitable(t testing.TB, info method.Info) *prior.Prior {
 		return bundled(t)
 	}
 	latent := operator.Shape{Channels: 2, Height: small.Height / 4, Width: small.Width / 4}
-	return linearPrior(t, linear.New(small, latent, 1), slices.Repeat([]float32{0.5}, latent.Size()))
+	return linearPrior(t, newLinearStage(small, latent, 1), slices.Repeat([]float32{0.5}, latent.Size()))
 }
 
 // gamma is the step size, for which not every method has a default.
@@ -50,6 +49,17 @@ func TestMethods(t *testing.T) {
 	}
 }
 
+// TestRulesOfLatentVariants: the readings of latent_ddiff keep the rules.
+func TestRulesOfLatentVariants(t *testing.T) {
+	t.Parallel()
+	for name, changes := range latentVariants() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkRules(t, method.LatentDDiff(), "ffhq", changes...)
+		})
+	}
+}
+
 // TestRulesOfTestMethods: the methods of these tests keep the rules.
 func TestRulesOfTestMethods(t *testing.T) {
 	t.Parallel()
@@ -58,9 +68,9 @@ func TestRulesOfTestMethods(t *testing.T) {
 }
 
 // checkRules restores two images with a method. A result depends neither on the other images of the batch, nor on the place in it, nor
-// on the chunk, the form or an interruption, but on the seed. Each curve has a finite entry for each step. A method sees the
+// on an interruption, but on the seed. Each curve has a finite entry for each step. A method sees the
 // measurement, the mask and the seed of an image only.
-func checkRules(t *testing.T, m method.Method, preset string) {
+func checkRules(t *testing.T, m method.Method, preset string, changes ...any) {
 	t.Helper()
 	const steps, n = 7, 2
 	op := newOperator(t, operator.GaussianDeblur, small)
@@ -69,11 +79,11 @@ func checkRules(t *testing.T, m method.Method, preset string) {
 	p := suitable(t, info)
 	settings, err := conformant().Resolve(method.Request{Method: info.Name, Preset: preset, Task: op.Task, Steps: steps, Values: gamma()}, 1000)
 	must(t, err)
-	run := planRun(t, m, settings, p, op)
+	run := planRun(t, m, with(settings, changes...), p, op)
 	if len(run.Steps) != steps {
 		t.Fatalf("%d steps, want %d", len(run.Steps), steps)
 	}
-	batch := compile(t, onnxtest.Runtime(t), run, n, Build{Chunk: 3})
+	batch := compile(t, onnxtest.Runtime(t), run, n, Build{})
 	want := solve(t, batch, probs)
 	checkCurves(t, run, want[1].Curves)
 	if len(want[1].X) != small.Size() {
@@ -96,24 +106,31 @@ func checkRules(t *testing.T, m method.Method, preset string) {
 		t.Error("another seed gives the same image")
 	}
 
-	// Alone, interrupted after a call, in another form.
+	// Alone, and interrupted after the second step.
+	alone := compile(t, onnxtest.Runtime(t), run, 1, Build{})
+	whole := solve(t, alone, probs[1:])[0]
+	if d := maxAbs(whole.X, want[1].X); !(d <= 1.0/255) {
+		t.Errorf("alone, the image differs by %.2g from that of the batch", d)
+	}
 	states, curves := []State{batch.Start(probs[1].Key)}, make([]Curves, 1)
-	interrupted := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 3})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	err = interrupted.Resume(ctx, probs[1:], states, curves, func(int) error { cancel(); return nil })
-	if !errors.Is(err, context.Canceled) || states[0].Step != interrupted.Build().Chunk || !Fits(run, states[0], curves[0]) {
+	err = alone.Resume(ctx, probs[1:], states, curves, func(step int) error {
+		if step == 2 {
+			cancel()
+		}
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) || states[0].Step != 2 || !Fits(run, states[0], curves[0]) {
 		t.Fatalf("error %v after %d steps; the state fits: %v", err, states[0].Step, Fits(run, states[0], curves[0]))
 	}
 	resumed := []State{states[0].Clone()}
-	unrolled := compile(t, onnxtest.Runtime(t), run, 1, Build{Form: FormUnrolled, Chunk: 2})
-	must(t, unrolled.Resume(t.Context(), probs[1:], resumed, curves, nil))
-	answers, err := unrolled.Answers(t.Context(), resumed)
+	must(t, alone.Resume(t.Context(), probs[1:], resumed, curves, nil))
+	answers, err := alone.Answers(t.Context(), resumed)
 	must(t, err)
-	if d := maxAbs(answers[0], want[1].X); !(d <= 1.0/255) || len(answers[0]) != len(want[1].X) {
-		t.Errorf("resumed alone, the image differs by %.2g from that of the batch", d)
+	if !slices.Equal(answers[0], whole.X) || !reflect.DeepEqual(curves[0], whole.Curves) {
+		t.Error("the resumed run has other bits")
 	}
-	checkCurves(t, run, curves[0])
 	if Fits(run, resumed[0], curves[0]) {
 		t.Error("a finished state fits")
 	}
@@ -205,14 +222,14 @@ func TestDraws(t *testing.T) {
 	op, p := newOperator(t, operator.HDR, small), bundled(t)
 	settings := method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}
 	run := planRun(t, twoDraws{}, settings, p, op)
-	s := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 4})
+	s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
 	prob := problems(t, op, 1, 0.05)
-	var draws [2][]float32
-	for d := range draws {
-		draws[d] = make([]float32, 4*small.Size())
-		s.drawChunk(draws[d], d, prob, 0)
+	drawn := func(draw, step int) []float32 {
+		out := make([]float32, small.Size())
+		s.drawStep(out, draw, prob, step)
+		return out
 	}
-	first, second := draws[0][:small.Size()], draws[1][:small.Size()]
+	first, second := drawn(0, 0), drawn(1, 0)
 	product, square := 0.0, 0.0
 	for i := range first {
 		product += float64(first[i] * second[i])
@@ -221,7 +238,7 @@ func TestDraws(t *testing.T) {
 	if n := float64(small.Size()); !(math.Abs(product/n) <= 5/math.Sqrt(n)) || !(math.Abs(square/n-1) <= 0.1) {
 		t.Errorf("correlation %.3f, variance %.3f of the draws", product/n, square/n)
 	}
-	if last := draws[1][3*small.Size():]; maxAbs(last, make([]float32, len(last))) != 0 {
+	if last := drawn(1, 3); maxAbs(last, make([]float32, len(last))) != 0 {
 		t.Error("noise where the plan adds none")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// session computes a chunk. The inputs are those of its model, in order.
+// session computes a step. The inputs are those of its model, in order.
 type session interface {
 	Run(ctx context.Context, inputs, outputs []*onnxruntime.Tensor) error
 	Close() error
@@ -33,8 +33,8 @@ type part struct {
 	inputs  []*onnxruntime.Tensor
 }
 
-// newDivided compiles a divided step. inputs are the tensors of its model by name.
-func (s *Solver) newDivided(c chunk, inputs map[string]*onnxruntime.Tensor) (d *divided, err error) {
+// newDivided compiles a divided step. inputs are the tensors of its model by name; it adds those of the evaluations.
+func (s *Solver) newDivided(m stepModel, inputs map[string]*onnxruntime.Tensor) (d *divided, err error) {
 	d = &divided{}
 	defer func() {
 		if err != nil {
@@ -44,13 +44,13 @@ func (s *Solver) newDivided(c chunk, inputs map[string]*onnxruntime.Tensor) (d *
 	if d.network, err = s.newNetwork(); err != nil {
 		return d, err
 	}
-	if d.results, err = onnxruntime.NewTensors(c.results...); err != nil {
+	if d.results, err = onnxruntime.NewTensors(m.results...); err != nil {
 		return d, err
 	}
-	for i, v := range c.results {
+	for i, v := range m.results {
 		inputs[v.Name] = d.results[i]
 	}
-	for _, stage := range c.stages {
+	for _, stage := range m.stages {
 		var p part
 		var in, out []string
 		for _, v := range stage.Inputs {
@@ -100,8 +100,7 @@ func (d *divided) Close() error {
 // Divisible returns nil if a provider that divides steps, see onnxruntime.Runtime.Divides, can make those of the run, and
 // onnxruntime.ErrFallback otherwise. It compiles nothing.
 func Divisible(run *method.Run) error {
-	b := builder{run: run, build: Build{Form: FormSingle, Chunk: 1}, divided: true}
-	_, err := b.chunk(1, 1)
+	_, err := builder{run: run, divided: true}.step(1)
 	return divideError(run, onnxruntime.ProviderOpenVINO, err)
 }
 

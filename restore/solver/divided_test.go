@@ -2,7 +2,6 @@ package solver
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
@@ -28,26 +27,5 @@ func TestDivisible(t *testing.T) {
 	run := planRun(t, m, method.Settings{Method: "two_draws", Steps: 4}, p, op)
 	if err := Divisible(run); err == nil || errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "leaves out state tensor") {
 		t.Errorf("a fault of the method: %v", err)
-	}
-}
-
-// TestUnrolled: a provider without loops unrolls all inner iterations, the unrolled form few, the others none.
-func TestUnrolled(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		provider string
-		form     Form
-		want     int
-	}{
-		{onnxruntime.ProviderWebGPU, FormLoop, math.MaxInt},
-		{onnxruntime.ProviderWebGPU, FormUnrolled, math.MaxInt},
-		{onnxruntime.ProviderCUDA, FormUnrolled, shortRepeat},
-		{onnxruntime.ProviderCPU, FormUnrolled, shortRepeat},
-		{onnxruntime.ProviderCPU, FormLoop, 0},
-		{onnxruntime.ProviderTensorRT, FormSingle, 0},
-	} {
-		if got := unrolled(c.provider, c.form); got != c.want {
-			t.Errorf("%s, form %s: %d iterations, want %d", c.provider, c.form, got, c.want)
-		}
 	}
 }

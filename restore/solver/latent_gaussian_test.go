@@ -9,7 +9,6 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
-	"ddiff/restore/prior/linear"
 )
 
 // latentVariants are the readings of Algorithm 2.
@@ -43,7 +42,7 @@ func TestLatentGaussianFixedPoint(t *testing.T) {
 	t.Parallel()
 	const scale, at, gamma, steps = 1.5, 2, 0.1, 4000
 	image, latent := operator.Shape{Channels: 1, Height: 16, Width: 16}, operator.Shape{Channels: 1, Height: 8, Width: 8}
-	ae := linear.New(image, latent, scale)
+	ae := newLinearStage(image, latent, scale)
 	variance := make([]float32, latent.Size())
 	for i := range variance {
 		variance[i] = 0.02 + 0.03*float32(i%7)/6
@@ -60,7 +59,7 @@ func TestLatentGaussianFixedPoint(t *testing.T) {
 		noise.Normal(truth, key, noise.Start, 1, 0.15)
 		y := make([]float32, op.MeasurementSize())
 		noise.Normal(y, key, noise.Measurement, 0, 0.01)
-		for i, v := range apply(product(a, ae.Decode), float64s(truth)) {
+		for i, v := range apply(product(a, ae.decode), float64s(truth)) {
 			y[i] += float32(v)
 		}
 		for name, changes := range latentVariants() {
@@ -68,10 +67,10 @@ func TestLatentGaussianFixedPoint(t *testing.T) {
 				t.Parallel()
 				cfg := latentSettings(t, task, 50, append(slices.Clone(changes), "gamma0", gamma, "a", 1, "b", 1, "gradient", method.GradientSquared)...)
 				run := planRun(t, held{method.LatentDDiff(), at, steps, []string{"next_of_clean"}, []string{"next_of_noise", "next_of_xt"}}, cfg, p, op)
-				got := solve(t, compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 100}), []Problem{{Y: y, Draw: draw, Key: key}})
+				got := solve(t, compile(t, onnxtest.Runtime(t), run, 1, Build{}), []Problem{{Y: y, Draw: draw, Key: key}})
 				fixed, mean := latentClosedForms(name, ae, a, y, variance, tau, gamma, scale)
 				worst, far := 0.0, 0.0
-				for i, v := range apply(ae.Encode, float64s(got[0].X)) {
+				for i, v := range apply(ae.encode, float64s(got[0].X)) {
 					found := v / math.Sqrt(alpha) / (1 + tau/float64(variance[i]))
 					worst, far = max(worst, math.Abs(found-fixed[i])), max(far, math.Abs(fixed[i]-mean[i]))
 				}
@@ -88,13 +87,13 @@ func TestLatentGaussianFixedPoint(t *testing.T) {
 }
 
 // latentClosedForms solves for the fixed point of a reading and for the posterior mean that it approximates.
-func latentClosedForms(name string, ae linear.Stage, a [][]float64, y []float32, variance []float32, tau, gamma, scale float64) (fixed, mean []float64) {
-	ad, at := product(a, ae.Decode), transpose(a)
-	back, sigma2 := product(transpose(ae.Decode), at), tau/(2*gamma) // DᵀAᵀ
+func latentClosedForms(name string, ae linearStage, a [][]float64, y []float32, variance []float32, tau, gamma, scale float64) (fixed, mean []float64) {
+	ad, at := product(a, ae.decode), transpose(a)
+	back, sigma2 := product(transpose(ae.decode), at), tau/(2*gamma) // DᵀAᵀ
 	exact := back
 	weight := func(i int) float64 { return 1 - tau/float64(variance[i]) }
 	if name == "pixel" || name == "latent" || name == "tangent" {
-		back, sigma2 = product(ae.Encode, at), scale*scale*sigma2 // EAᵀ
+		back, sigma2 = product(ae.encode, at), scale*scale*sigma2 // EAᵀ
 	}
 	if name == "pixel" {
 		m := product(a, at)

@@ -19,7 +19,7 @@ func TestLatentHaarIsDDiff(t *testing.T) {
 	pixels, latents, op := bundled(t), haarPrior(t), newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 32, Width: 32})
 	prob, key := problems(t, op, 1, 0.02), noise.Key{8}
 	same := []any{"gamma0", 4, "a", 3.3, "b", 1, "t_gamma", 90, "t0", 300, "sigma_rule", "ddpm", "gradient", "norm"}
-	s := newSolver(t, pixels, op, with(config(t, op.Task, steps), same...), 1, 2)
+	s := newSolver(t, pixels, op, with(config(t, op.Task, steps), same...), 1)
 	// A grey picture of low contrast with the noise of the step.
 	start := s.Start(key)
 	start.Step = from
@@ -30,7 +30,7 @@ func TestLatentHaarIsDDiff(t *testing.T) {
 	must(t, s.Resume(context.Background(), prob, want, make([]Curves, 1), nil))
 	transformed := encode(t, latents, op.Image, start.Image())
 	for name, changes := range latentVariants() {
-		s := newSolver(t, latents, op, latentSettings(t, op.Task, steps, append(changes, same...)...), 1, 2)
+		s := newSolver(t, latents, op, latentSettings(t, op.Task, steps, append(changes, same...)...), 1)
 		st := []State{s.Start(key)}
 		st[0].Step = from
 		copy(st[0].Tensors[0].Data, transformed)

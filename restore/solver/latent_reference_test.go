@@ -11,7 +11,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 )
 
 // The latent methods without noise, against the same algorithms in float64 with matrices: a linear autoencoder, Gaussian latents,
@@ -44,7 +43,7 @@ func TestLatentMethodsAgainstReference(t *testing.T) {
 			found, err := method.Builtin().Find(c.method)
 			must(t, err)
 			run := planRun(t, quiet{found}, cfg, p, op)
-			s := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 4})
+			s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
 			state := []State{s.Start(m.problem.Key)}
 			z := float64s(state[0].Image())
 			must(t, s.Resume(context.Background(), []Problem{m.problem}, state, make([]Curves, 1), nil))
@@ -83,7 +82,7 @@ type latentModel struct {
 func newLatentModel(t *testing.T, task string) (latentModel, *prior.Prior, *operator.Operator) {
 	t.Helper()
 	image, latent := operator.Shape{Channels: 1, Height: 16, Width: 16}, operator.Shape{Channels: 1, Height: 8, Width: 8}
-	stage := linear.New(image, latent, 1.5)
+	stage := newLinearStage(image, latent, 1.5)
 	variance := make([]float32, latent.Size())
 	for i := range variance {
 		variance[i] = 0.2 + 0.3*float32(i%7)/6
@@ -91,7 +90,7 @@ func newLatentModel(t *testing.T, task string) (latentModel, *prior.Prior, *oper
 	p, op := linearPrior(t, stage, variance), newOperator(t, task, image)
 	key := noise.Key{23}
 	draw := encoded(t, op, key)
-	m := latentModel{encode: stage.Encode, decode: stage.Decode, a: columns(t, op, draw), variance: float64s(variance), alpha: p.Schedule.AlphaBar,
+	m := latentModel{encode: stage.encode, decode: stage.decode, a: columns(t, op, draw), variance: float64s(variance), alpha: p.Schedule.AlphaBar,
 		rows: [2]int(op.Measurement[1:]), sides: [2]int{16, 16}}
 	truth, y := make([]float32, latent.Size()), make([]float32, op.MeasurementSize())
 	noise.Normal(truth, key, noise.Start, 1, 0.5)

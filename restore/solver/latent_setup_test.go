@@ -5,14 +5,13 @@ import (
 
 	"ddiff/restore/prior"
 	"ddiff/restore/prior/haar"
-	"ddiff/restore/prior/linear"
 )
 
 // linearPrior writes and opens the bundle of a linear first stage with Gaussian latents.
-func linearPrior(t testing.TB, stage linear.Stage, variance []float32) *prior.Prior {
+func linearPrior(t testing.TB, stage linearStage, variance []float32) *prior.Prior {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, stage.Write(dir, variance))
+	must(t, stage.write(dir, variance))
 	p, err := prior.Open(dir)
 	must(t, err)
 	return p

@@ -10,18 +10,16 @@ import (
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
-	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 )
 
 // latentCase is a prior with latents of a quarter of the image's values, and settings that add noise in some steps.
 func latentCase(t *testing.T, op *operator.Operator, steps int, changes ...any) (*prior.Prior, method.Settings) {
 	t.Helper()
 	latent := operator.Shape{Channels: 3, Height: op.Image.Height / 2, Width: op.Image.Width / 2}
-	p := linearPrior(t, linear.New(op.Image, latent, 1), slices.Repeat([]float32{0.2}, latent.Size()))
+	p := linearPrior(t, newLinearStage(op.Image, latent, 1), slices.Repeat([]float32{0.2}, latent.Size()))
 	return p, latentSettings(t, op.Task, steps, append([]any{"gamma0", 8, "b", 1, "t0", 300}, changes...)...)
 }
 
@@ -32,7 +30,7 @@ func TestLatentIsRotatedDDiff(t *testing.T) {
 	shape := operator.Shape{Channels: 1, Height: 16, Width: 16}
 	rotated := operator.Shape{Channels: 4, Height: 8, Width: 8}
 	key := noise.Key{5}
-	stage := linear.New(shape, rotated, 1)
+	stage := newLinearStage(shape, rotated, 1)
 	latents := linearPrior(t, stage, slices.Repeat([]float32{variance}, rotated.Size()))
 	pixels := gaussianPrior(t, 1, shape, slices.Repeat([]float32{variance}, shape.Size()))
 	for _, task := range []string{operator.GaussianDeblur, operator.InpaintRandom, operator.HDR} {
@@ -42,14 +40,14 @@ func TestLatentIsRotatedDDiff(t *testing.T) {
 			same := []any{"gamma0", gamma0, "a", 0.1, "b", 0.1, "t_gamma", 90, "t0", "none", "sigma_rule", "ddpm", "gradient", gradient}
 			settings := resolve(t, method.Request{Method: "ddiff", Preset: "ffhq", Task: task, Steps: steps, // without recover
 				Values: map[string]parameter.Value{"answer": parameter.Word("x_plus_u")}})
-			s := newSolver(t, pixels, op, with(settings, append(same, "t0", 999)...), 1, 0)
+			s := newSolver(t, pixels, op, with(settings, append(same, "t0", 999)...), 1)
 			start := s.Start(key)
 			want := []State{start.Clone()}
 			must(t, s.Resume(context.Background(), prob, want, make([]Curves, 1), nil))
 			for name, changes := range latentVariants() {
-				s := newSolver(t, latents, op, latentSettings(t, task, steps, append(slices.Clone(changes), append(same, "t0", 999)...)...), 1, 0)
+				s := newSolver(t, latents, op, latentSettings(t, task, steps, append(slices.Clone(changes), append(same, "t0", 999)...)...), 1)
 				st := []State{s.Start(key)}
-				for i, v := range apply(stage.Encode, float64s(start.Image())) {
+				for i, v := range apply(stage.encode, float64s(start.Image())) {
 					st[0].Tensors[0].Data[i] = float32(v)
 				}
 				must(t, s.Resume(context.Background(), prob, st, make([]Curves, 1), nil))
@@ -63,53 +61,13 @@ func TestLatentIsRotatedDDiff(t *testing.T) {
 	}
 }
 
-// A resumed run has the same bits as an uninterrupted one, and a restored image does not depend on its batch.
-func TestLatentRunsAreReproducible(t *testing.T) {
-	t.Parallel()
-	op := newOperator(t, operator.MotionDeblur, operator.Shape{Channels: 3, Height: 16, Width: 16})
-	probs := problems(t, op, 3, 0.05)
-	for name, changes := range latentVariants() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p, cfg := latentCase(t, op, 20, changes...)
-			want := solve(t, newSolver(t, p, op, cfg, 4, 5), probs)
-			alone := newSolver(t, p, op, cfg, 1, 5)
-			for i := range probs {
-				whole := solve(t, alone, probs[i:i+1])
-				if d := maxAbs(whole[0].X, want[i].X); !(d <= 1.0/255) {
-					t.Errorf("image %d differs by %.2g from that of the batch", i, d)
-				}
-				stop := errors.New("stop")
-				states, curves := []State{alone.Start(probs[i].Key)}, make([]Curves, 1)
-				err := alone.Resume(context.Background(), probs[i:i+1], states, curves, func(step int) error {
-					if step == 10 {
-						return stop
-					}
-					return nil
-				})
-				run := newRun(t, p, op, cfg)
-				if !errors.Is(err, stop) || !Fits(run, states[0], curves[0]) {
-					t.Fatalf("error %v; the state fits: %v", err, Fits(run, states[0], curves[0]))
-				}
-				other := newSolver(t, p, op, cfg, 1, 5)
-				must(t, other.Resume(context.Background(), probs[i:i+1], states, curves, nil))
-				got, err := other.Answers(context.Background(), states)
-				must(t, err)
-				if !slices.Equal(got[0], whole[0].X) || !slices.Equal(curves[0].Curve("dual_norm"), whole[0].Curves.Curve("dual_norm")) {
-					t.Errorf("image %d: the resumed run has other bits", i)
-				}
-			}
-		})
-	}
-}
-
 // The dual variable has the shape of images for one reading only, so a state of that reading does not fit the others.
 func TestLatentStateShapes(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	p, cfg := latentCase(t, op, 4)
 	key := noise.Key{1}
-	st := newSolver(t, p, op, with(cfg, "dual", "pixel"), 1, 2).Start(key)
+	st := newSolver(t, p, op, with(cfg, "dual", "pixel"), 1).Start(key)
 	for name, changes := range latentVariants() {
 		run := newRun(t, p, op, with(cfg, changes...))
 		if fits := Fits(run, st, Curves{}); fits != (name == "pixel") {
@@ -122,7 +80,7 @@ func TestLatentCancel(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	p, cfg := latentCase(t, op, 20)
-	s := newSolver(t, p, op, cfg, 1, 5)
+	s := newSolver(t, p, op, cfg, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Answers(ctx, []State{s.Start(noise.Key{1})}); !errors.Is(err, context.Canceled) {
@@ -136,16 +94,16 @@ func TestLatentNaN(t *testing.T) {
 	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	latent := operator.Shape{Channels: 3, Height: 8, Width: 8}
 	variance := slices.Repeat([]float32{0.2}, latent.Size())
-	stage := linear.New(op.Image, latent, 1)
+	stage := newLinearStage(op.Image, latent, 1)
 	sound := linearPrior(t, stage, variance)
-	stage.Decode[7][3] = math.NaN()
+	stage.decode[7][3] = math.NaN()
 	broken := linearPrior(t, stage, variance)
 	for name, changes := range latentVariants() {
 		cfg := latentSettings(t, op.Task, 4, append(slices.Clone(changes), "gamma0", 8)...)
-		if _, err := newSolver(t, broken, op, cfg, 1, 2).Solve(context.Background(), problems(t, op, 1, 0.05), nil); !errors.Is(err, ErrDiverged) {
+		if _, err := newSolver(t, broken, op, cfg, 1).Solve(context.Background(), problems(t, op, 1, 0.05), nil); !errors.Is(err, ErrDiverged) {
 			t.Errorf("%s: error %v, want ErrDiverged", name, err)
 		}
-		s := newSolver(t, sound, op, cfg, 1, 2)
+		s := newSolver(t, sound, op, cfg, 1)
 		st := s.Start(noise.Key{1})
 		st.Tensors[0].Data[0] = float32(math.Inf(1))
 		if _, err := s.Answers(context.Background(), []State{st}); !errors.Is(err, ErrDiverged) {
@@ -159,7 +117,7 @@ func TestLatentAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	p, cfg := latentCase(t, op, 4)
-	s := newSolver(t, p, op, cfg, 2, 2)
+	s := newSolver(t, p, op, cfg, 2)
 	start := func() State { return s.Start(noise.Key{1}) }
 	short, infinite := start(), start()
 	short.Tensors[0].Data = short.Tensors[0].Data[1:]
@@ -192,24 +150,3 @@ func TestLatentNeedsItsSpace(t *testing.T) {
 }
 
 func second(_ *method.Run, err error) error { return err }
-
-// The forms make the same steps.
-func TestLatentForms(t *testing.T) {
-	t.Parallel()
-	op := newOperator(t, operator.GaussianDeblur, operator.Shape{Channels: 3, Height: 16, Width: 16})
-	prob := problems(t, op, 1, 0.05)
-	for name, changes := range latentVariants() {
-		p, cfg := latentCase(t, op, 7, changes...)
-		var want []Solution
-		for _, form := range Forms() {
-			s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, cfg), 1, Build{Form: form})
-			got := solve(t, s, prob)
-			if want == nil {
-				want = got
-			}
-			if d := maxAbs(got[0].X, want[0].X); !(d <= 1e-4) {
-				t.Errorf("%s, form %s: differs by %.2g", name, form, d)
-			}
-		}
-	}
-}

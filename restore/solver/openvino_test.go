@@ -138,19 +138,3 @@ func TestOpenVINOSteps(t *testing.T) {
 		})
 	}
 }
-
-// OpenVINO makes single steps, in float32 or bfloat16.
-func TestOpenVINOBuild(t *testing.T) {
-	rt := onnxtest.OpenVINO(t)
-	if b, err := (Build{}).Complete(rt); err != nil || b != (Build{Form: FormSingle, Chunk: 1, Precision: onnxruntime.FP32, Streams: rt.Threads()}) {
-		t.Errorf("completed to %+v, %v", b, err)
-	}
-	for _, b := range []Build{{Form: FormLoop}, {Form: FormUnrolled}} {
-		if _, err := b.Complete(rt); !errors.Is(err, ErrConfig) {
-			t.Errorf("%+v: %v", b, err)
-		}
-	}
-	if _, err := (Build{Precision: onnxruntime.FP16}).Complete(rt); !errors.Is(err, onnxruntime.ErrPrecision) {
-		t.Errorf("float16: %v", err)
-	}
-}

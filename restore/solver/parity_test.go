@@ -69,8 +69,7 @@ func (c parityCase) compare(t *testing.T, network int) float64 {
 	shape := operator.Shape{Channels: 3, Height: c.Side, Width: c.Side}
 	op, p := c.operator(t, shape), c.prior(t, network)
 	prob := Problem{Y: readArray(t, filepath.Join(c.folder, "y.npy")), Draw: c.draw(t, op), Key: c.Key}
-	s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, resolve(t, method.Request{Method: "ddiff", Preset: c.Preset, Task: c.Task})), 1,
-		Build{Form: FormLoop, Chunk: 1})
+	s := compile(t, onnxtest.Runtime(t), newRun(t, p, op, resolve(t, method.Request{Method: "ddiff", Preset: c.Preset, Task: c.Task})), 1, Build{})
 	picture, values := c.picture(t, shape), (shape.Size()+c.Stride-1)/c.Stride
 	all := readArray(t, filepath.Join(c.folder, "x.npy")) // [networks, segments, states, values]
 	if len(all) != len(c.Networks)*len(c.Times)*len(c.Steps)*values {

@@ -136,7 +136,7 @@ func (e example) pseudoInverse(t *testing.T) *mat.VecDense {
 func (e example) solve(t *testing.T, name string, steps int, values map[string]parameter.Value) []float32 {
 	t.Helper()
 	s := resolve(t, method.Request{Method: name, Preset: "natural", Task: e.op.Task, Steps: steps, Values: unmirrored(values)})
-	answers := solve(t, newSolver(t, e.prior, e.op, s, 1, 0), []Problem{e.problem})
+	answers := solve(t, newSolver(t, e.prior, e.op, s, 1), []Problem{e.problem})
 	return answers[0].X
 }
 

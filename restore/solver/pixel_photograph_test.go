@@ -46,7 +46,7 @@ func TestPixelMethodsRestorePhotograph(t *testing.T) {
 			y, err := f.Measure(context.Background(), photograph.Pix, draw, operator.Noise{Sigma: sigma}, key)
 			must(t, err)
 			settings := resolve(t, method.Request{Method: c.method, Preset: "natural", Task: c.task, Steps: c.steps})
-			answers := solve(t, newSolver(t, p, op, settings, 1, 0), []Problem{{Y: y, Draw: draw, Key: key}})
+			answers := solve(t, newSolver(t, p, op, settings, 1), []Problem{{Y: y, Draw: draw, Key: key}})
 			restored, degraded := decibels(answers[0].X, photograph.Pix), decibels(op.Baseline(y).Pix, photograph.Pix)
 			if !(restored >= degraded+1) {
 				t.Errorf("PSNR of %.1f dB, the degraded image has %.1f dB", restored, degraded)

@@ -10,7 +10,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 )
 
 // posterior is the Gaussian posterior of a linear inverse problem with a Gaussian prior N(0, S), in the prior's space: the
@@ -54,10 +53,10 @@ func newPosterior(t *testing.T, latent bool) posterior {
 	b := columns(t, p.op, p.draw)
 	p.project = float64s
 	if latent {
-		stage := linear.New(shape, operator.Shape{Channels: 1, Height: 8, Width: 8}, 1)
+		stage := newLinearStage(shape, operator.Shape{Channels: 1, Height: 8, Width: 8}, 1)
 		p.prior = linearPrior(t, stage, variance)
-		b = product(b, stage.Decode)
-		p.project = func(x []float32) []float64 { return apply(stage.Encode, float64s(x)) }
+		b = product(b, stage.decode)
+		p.project = func(x []float32) []float64 { return apply(stage.encode, float64s(x)) }
 	} else {
 		p.prior = gaussianPrior(t, posteriorChains, shape, variance)
 	}

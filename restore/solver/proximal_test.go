@@ -43,7 +43,7 @@ func TestProximalStep(t *testing.T) {
 		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4,
 			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations), "lambda": parameter.Number(30), "dual": parameter.Number(0.1),
 				"t_start": parameter.Number(500)}}) // the rows begin at different times
-		return solve(t, newSolver(t, p, op, settings, 1, 0), []Problem{{Y: problem.Y, Draw: draw, Key: problem.Key}})[0].X
+		return solve(t, newSolver(t, p, op, settings, 1), []Problem{{Y: problem.Y, Draw: draw, Key: problem.Key}})[0].X
 	}
 	kernel, err := motion.Encode(gaussianKernel(side, std))
 	must(t, err)
@@ -68,7 +68,7 @@ func TestProximalStepOfLongImage(t *testing.T) {
 	for _, name := range []string{"ddiff", "diffpir"} {
 		settings := resolve(t, method.Request{Method: name, Preset: "natural", Task: op.Task, Sigma: new(0.01), Steps: 10,
 			Values: map[string]parameter.Value{"cg_steps": parameter.Number(5)}})
-		got := solve(t, newSolver(t, bundled(t), op, settings, 1, 0), probs)[0].X
+		got := solve(t, newSolver(t, bundled(t), op, settings, 1), probs)[0].X
 		if d := maxAbs(got, scene(op.Image, 0)); !(d < 0.6) { // black or white would be 1 off
 			t.Errorf("%s: the largest error is %.2g", name, d)
 		}
@@ -84,7 +84,7 @@ func TestStartOfLongImage(t *testing.T) {
 		op, err := operator.Builtin().New(operator.SuperResolution, map[string]float64{"factor": 8}, operator.Shape{Channels: 3, Height: 16, Width: width})
 		must(t, err)
 		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Sigma: new(sigma)})
-		got := solve(t, newSolver(t, bundled(t), op, settings, 1, 0), problems(t, op, 1, sigma))[0].X
+		got := solve(t, newSolver(t, bundled(t), op, settings, 1), problems(t, op, 1, sigma))[0].X
 		errors[i] = rms(got, scene(op.Image, 0))
 	}
 	if !(errors[1] < 1.2*errors[0]) {
@@ -103,7 +103,7 @@ func TestProximalStepOfNonlinear(t *testing.T) {
 	for _, iterations := range []float64{5, 40} {
 		settings := resolve(t, method.Request{Method: "diffpir", Preset: "natural", Task: op.Task, Sigma: new(sigma), Steps: 20,
 			Values: map[string]parameter.Value{"cg_steps": parameter.Number(iterations)}})
-		for i, got := range solve(t, newSolver(t, bundled(t), op, settings, len(probs), 0), probs) {
+		for i, got := range solve(t, newSolver(t, bundled(t), op, settings, len(probs)), probs) {
 			var square float64
 			for k, truth := range scene(op.Image, i) {
 				square += math.Pow(float64(got.X[k]-truth), 2)
@@ -136,7 +136,7 @@ func TestProximalStepOfFile(t *testing.T) {
 		must(t, err)
 		settings := resolve(t, method.Request{Method: "ddiff", Preset: "natural", Task: op.Task, Steps: 4, Values: map[string]parameter.Value{"data_step": parameter.Word("proximal")}})
 		probs := problems(t, op, 1, 0.05)
-		return solve(t, newSolver(t, bundled(t), op, settings, 1, 0), probs)[0].X
+		return solve(t, newSolver(t, bundled(t), op, settings, 1), probs)[0].X
 	}
 	want := answer(func(_ *onnx.Graph, w onnx.Value) onnx.Value { return w })
 	got := answer(func(g *onnx.Graph, w onnx.Value) onnx.Value { // the product of one factor

@@ -39,7 +39,7 @@ func newGaussianProblem(t *testing.T, name string, steps int, changes ...any) ga
 // solve compares the state tensors of a run with those that one step after the other computes in float64.
 func (g gaussianProblem) solve(t *testing.T, tolerance float64, step func(i int, st method.Step, state [][]float64)) {
 	t.Helper()
-	s := compile(t, onnxtest.Runtime(t), g.run, 1, Build{Chunk: 1})
+	s := compile(t, onnxtest.Runtime(t), g.run, 1, Build{})
 	got := []State{s.Start(g.problem.Key)}
 	var want [][]float64
 	for _, tensor := range got[0].Tensors {

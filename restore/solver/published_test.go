@@ -50,7 +50,7 @@ func TestPublishedSteps(t *testing.T) {
 				must(t, err)
 			}
 			cfg := c.settings(t)
-			s := compile(t, onnxtest.Runtime(t), newRun(t, c.prior(t, cfg), op, cfg), 1, Build{Form: FormLoop, Chunk: 1})
+			s := compile(t, onnxtest.Runtime(t), newRun(t, c.prior(t, cfg), op, cfg), 1, Build{})
 			states := []State{s.Start(c.Key)}
 			made := 0
 			err = s.Resume(t.Context(), []Problem{prob}, states, make([]Curves, 1), func(step int) error {

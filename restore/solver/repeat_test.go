@@ -76,7 +76,7 @@ func newInner(t *testing.T, steps int) *method.Run {
 	return run
 }
 
-// The cost counts inner iterations, gradients through the network and the operator's calls, in all forms.
+// The cost counts inner iterations, gradients through the network and the operator's calls.
 func TestCost(t *testing.T) {
 	t.Parallel()
 	got, err := newInner(t, 5).Cost()
@@ -193,7 +193,7 @@ func iteratedRun(t *testing.T, m iterated) *method.Run {
 }
 
 // The noise of an iteration depends on key, time, draw and iteration only, lists and times are those of the iteration, also
-// in a batch, in all forms and for a number of iterations that all forms loop over.
+// in a batch.
 func TestRepeat(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, small)
@@ -201,30 +201,28 @@ func TestRepeat(t *testing.T) {
 	for _, count := range []int{1, shortRepeat, shortRepeat + 3} {
 		m := iterated{count: count}
 		run := iteratedRun(t, m)
-		for _, build := range []Build{{Form: FormLoop, Chunk: 2}, {Form: FormUnrolled, Chunk: 2}, {Form: FormSingle}} {
-			s := compile(t, onnxtest.Runtime(t), run, 2, build)
-			states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
-			must(t, s.Resume(t.Context(), probs, states, make([]Curves, 2), nil))
-			for k, p := range probs {
-				want, draw := make([]float32, small.Size()), make([]float32, small.Size())
-				for _, st := range run.Steps {
-					for i := range count {
-						noise.Normal(draw, p.Key, noise.Step.Iteration(i), uint32(st.Time), 2)
-						for e, v := range draw {
-							want[e] += v * float32(m.weight(i))
-						}
+		s := compile(t, onnxtest.Runtime(t), run, 2, Build{})
+		states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
+		must(t, s.Resume(t.Context(), probs, states, make([]Curves, 2), nil))
+		for k, p := range probs {
+			want, draw := make([]float32, small.Size()), make([]float32, small.Size())
+			for _, st := range run.Steps {
+				for i := range count {
+					noise.Normal(draw, p.Key, noise.Step.Iteration(i), uint32(st.Time), 2)
+					for e, v := range draw {
+						want[e] += v * float32(m.weight(i))
 					}
 				}
-				if d := maxAbs(states[k].Tensors[1].Data, want); !(d <= 1e-4) {
-					t.Errorf("%d iterations, %s, image %d: the sum of the noise differs by %.2g", count, build.Form, k, d)
-				}
-				alpha := run.Prior.Schedule.AlphaBar[100]
-				for e, x := range states[k].Tensors[0].Data {
-					want[e] = max(-1, min(1, x*float32(math.Sqrt(alpha)*0.04/(alpha*0.04+1-alpha))))
-				}
-				if d := maxAbs(states[k].Tensors[2].Data, want); !(d <= 1e-4) {
-					t.Errorf("%d iterations, %s, image %d: the clean image at time 100 differs by %.2g", count, build.Form, k, d)
-				}
+			}
+			if d := maxAbs(states[k].Tensors[1].Data, want); !(d <= 1e-4) {
+				t.Errorf("%d iterations, image %d: the sum of the noise differs by %.2g", count, k, d)
+			}
+			alpha := run.Prior.Schedule.AlphaBar[100]
+			for e, x := range states[k].Tensors[0].Data {
+				want[e] = max(-1, min(1, x*float32(math.Sqrt(alpha)*0.04/(alpha*0.04+1-alpha))))
+			}
+			if d := maxAbs(states[k].Tensors[2].Data, want); !(d <= 1e-4) {
+				t.Errorf("%d iterations, image %d: the clean image at time 100 differs by %.2g", count, k, d)
 			}
 		}
 	}
@@ -257,22 +255,17 @@ func (endless) Step(b *method.Builder, _ method.Settings) method.Next {
 	return method.Next{State: map[string]onnx.Value{"x": x[0]}, Curves: map[string]onnx.Value{"slope": b.Zeros()}}
 }
 
-// A call makes fewer steps if their inner iterations have noise, and the estimate of the noise's memory is that of the
-// buffers.
+// The estimate of the memory of inner noise is that of the buffers.
 func TestInnerNoise(t *testing.T) {
 	t.Parallel()
-	for count, want := range map[int]int{1: 10, 5: 6, 10: 3, 33: 1} {
+	for _, count := range []int{1, 33} {
 		run := iteratedRun(t, iterated{count: count})
-		build := Build{Chunk: 10}
-		if got := build.steps(run.Info, run.Settings); got != want {
-			t.Errorf("%d iterations: %d steps per call, want %d", count, got, want)
-		}
-		got, err := build.NoiseBytes(run.Info, run.Settings, run.SpaceDims(1), 2)
-		if chunk := int64(4 * want * count * 2 * small.Size()); err != nil || got < 3*chunk || got > 4*chunk {
-			t.Errorf("%d iterations: %d bytes, %v; want three to four times the noise of a call, %d", count, got, err, chunk)
+		got, err := NoiseBytes(run.Info, run.Settings, run.SpaceDims(1), 2)
+		if step := int64(4 * count * 2 * small.Size()); err != nil || got != 4*step {
+			t.Errorf("%d iterations: %d bytes, %v; want four times the noise of a step, %d", count, got, err, step)
 		}
 	}
-	if got, err := (Build{Chunk: 10}).NoiseBytes(twoDraws{}.Info(), method.Settings{}, small.Dims(1), 2); err != nil || got != 0 {
+	if got, err := NoiseBytes(twoDraws{}.Info(), method.Settings{}, small.Dims(1), 2); err != nil || got != 0 {
 		t.Errorf("%d bytes, %v; want 0 without inner iterations", got, err)
 	}
 }
@@ -300,11 +293,8 @@ func TestFaultyRepeats(t *testing.T) {
 			return []onnx.Value{b.Gradient(out[0], state[0], noise)}
 		},
 	} {
-		for _, form := range Forms() {
-			_, err := New(onnxtest.Runtime(t), iteratedRun(t, iterated{9, body}), 1, Build{Form: form})
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error %v, want %q", form, err, want)
-			}
+		if _, err := iteratedRun(t, iterated{9, body}).Cost(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	for _, count := range []int{0, noise.MaxIterations + 1} {

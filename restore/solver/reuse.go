@@ -1,8 +1,6 @@
 package solver
 
 import (
-	"crypto/sha256"
-
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 )
@@ -21,7 +19,7 @@ func (s *Solver) Reuse(rt *onnxruntime.Runtime, run *method.Run, n int, build Bu
 		parts = []*Solver{s}
 	}
 	for _, part := range parts {
-		if same, err := part.makes(run); err != nil || !same {
+		if m, err := part.model(run); err != nil || m.digest() != part.digest {
 			return false, err
 		}
 	}
@@ -30,32 +28,4 @@ func (s *Solver) Reuse(rt *onnxruntime.Runtime, run *method.Run, n int, build Bu
 		part.run = run
 	}
 	return true, nil
-}
-
-// makes reports whether the compiled models make the steps of a run.
-func (s *Solver) makes(run *method.Run) (bool, error) {
-	if s.steps(run) != s.k {
-		return false, nil
-	}
-	for _, c := range []*call{s.main, s.single} {
-		if c == nil {
-			continue
-		}
-		m, err := s.model(run, c.form, c.k)
-		if err != nil || m.digest() != c.digest {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-// digest is equal for equal models.
-func (c chunk) digest() string {
-	h := sha256.New()
-	h.Write(c.model)
-	for _, stage := range c.stages {
-		sum := sha256.Sum256(stage.Model)
-		h.Write(sum[:])
-	}
-	return string(h.Sum(nil))
 }

@@ -11,7 +11,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
-	"ddiff/restore/prior/linear"
 )
 
 // otherValue returns a value of a parameter beside its present one.
@@ -34,7 +33,7 @@ func TestReuseOfEveryParameter(t *testing.T) {
 	rt, image := onnxtest.Runtime(t), operator.Shape{Channels: 3, Height: 8, Width: 8}
 	latents := operator.Shape{Channels: 4, Height: 4, Width: 4}
 	pixels := gaussianPrior(t, 1, image, slices.Repeat([]float32{0.1, 0.4}, image.Size()/2))
-	latent := linearPrior(t, linear.New(image, latents, 1), slices.Repeat([]float32{0.1, 0.4}, latents.Size()/2))
+	latent := linearPrior(t, newLinearStage(image, latents, 1), slices.Repeat([]float32{0.1, 0.4}, latents.Size()/2))
 	reused := map[string]int{}
 	for _, m := range method.Builtin() {
 		info, p, task := m.Info(), pixels, operator.GaussianDeblur

@@ -70,39 +70,15 @@ func TestReuseRefuses(t *testing.T) {
 	refused("a method", rt, newRun(t, p, op, resolve(t, method.Request{Method: "reddiff", Preset: "natural", Task: op.Task, Steps: 12})), 2, Build{})
 	refused("a gradient", rt, newRun(t, p, op, with(s, "gradient", "squared")), 2, Build{})
 	refused("a task", rt, newRun(t, p, blur, config(t, blur.Task, 12)), 2, Build{})
-	refused("fewer steps than a call makes", rt, newRun(t, p, op, config(t, op.Task, 5)), 2, Build{})
 	refused("another size", rt, newRun(t, p, newOperator(t, op.Task, operator.Shape{Channels: 3, Height: 48, Width: 32}), s), 2, Build{})
 	refused("another prior", rt, newRun(t, bundled(t), op, s), 2, Build{})
 	refused("a batch", rt, run, 3, Build{})
-	refused("a form", rt, run, 2, Build{Form: FormSingle})
 	refused("a precision", rt, run, 2, Build{Precision: onnxruntime.FP16})
 	refused("a runtime", rt.Threaded(1), run, 2, Build{})
-	if _, err := used.Reuse(rt, run, 2, Build{Chunk: -1}); err == nil {
+	if _, err := used.Reuse(rt, run, 2, Build{Streams: -1}); err == nil {
 		t.Error("a wrong build is accepted")
 	}
 	if ok, err := used.Reuse(rt, newRun(t, p, op, config(t, op.Task, 15)), 2, Build{}); err != nil || !ok || used.Steps() != 15 {
 		t.Errorf("more steps: reused %v, %d steps, error %v", ok, used.Steps(), err)
 	}
-}
-
-// BenchmarkReuse has the time of reuse for other settings, beside that of compiling.
-func BenchmarkReuse(b *testing.B) {
-	rt, p, op := onnxtest.Runtime(b), bundled(b), newOperator(b, operator.SuperResolution, operator.Shape{Channels: 3, Height: 64, Width: 64})
-	s := config(b, op.Task, 20)
-	runs := [2]*method.Run{newRun(b, p, op, s), newRun(b, p, op, with(s, "gamma0", 3))}
-	b.Run("compile", func(b *testing.B) {
-		for i := range b.N {
-			s, err := New(rt, runs[i%2], 2, Build{})
-			must(b, err)
-			must(b, s.Close())
-		}
-	})
-	b.Run("reuse", func(b *testing.B) {
-		used := compile(b, rt, runs[1], 2, Build{})
-		for i := range b.N {
-			if ok, err := used.Reuse(rt, runs[i%2], 2, Build{}); err != nil || !ok {
-				b.Fatal(ok, err)
-			}
-		}
-	})
 }

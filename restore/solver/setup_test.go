@@ -17,7 +17,6 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 	"ddiff/restore/prior/randomnet"
 )
 
@@ -47,9 +46,7 @@ func readJSON(t testing.TB, path string, v any) {
 // randomPrior is a network of the published architecture with random weights.
 func randomPrior(t testing.TB, side int) *prior.Prior {
 	t.Helper()
-	n, err := randomnet.New(randomnet.Small(side))
-	must(t, err)
-	data, err := n.ONNX()
+	data, err := randomnet.New(randomnet.Small(side)).ONNX()
 	must(t, err)
 	p, err := prior.Load("random", data)
 	must(t, err)
@@ -124,9 +121,9 @@ func encoded(t testing.TB, op *operator.Operator, key noise.Key) []float32 {
 	return draw
 }
 
-func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Settings, n, k int) *Solver {
+func newSolver(t testing.TB, p *prior.Prior, op *operator.Operator, s method.Settings, n int) *Solver {
 	t.Helper()
-	return compile(t, onnxtest.Runtime(t), newRun(t, p, op, s), n, Build{Chunk: k})
+	return compile(t, onnxtest.Runtime(t), newRun(t, p, op, s), n, Build{})
 }
 
 func compile(t testing.TB, rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
@@ -145,19 +142,19 @@ func solve(t testing.TB, s *Solver, probs []Problem) []Solution {
 }
 
 // gaussianPrior is the score model of independent pixels N(0, variance_i), whose answer is
-// known, see [linear.Score]. Like every exported model it is a file
+// known, see [gaussianScore]. Like every exported model it is a file
 // with a card.
 func gaussianPrior(t testing.TB, n int, shape operator.Shape, variance []float32) *prior.Prior {
 	t.Helper()
-	schedule, err := prior.ParseSchedule(linear.Schedule)
+	schedule, err := prior.ParseSchedule(linearSchedule)
 	must(t, err)
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, shape.Dims(n)...)
-	g.Output("eps", linear.Score(g, x, g.Input("t", onnx.Int64, n), variance, schedule))
+	g.Output("eps", gaussianScore(g, x, g.Input("t", onnx.Int64, n), variance, schedule))
 	data, err := g.Marshal("gaussian")
 	must(t, err)
 	data = onnxtest.WithMetadata(t, data, map[string]string{
-		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": linear.Schedule,
+		"ddiff.card": "1", "ddiff.name": "gaussian", "ddiff.prediction": "epsilon", "ddiff.schedule": linearSchedule,
 		"ddiff.range": "-1..1", "ddiff.channels": strconv.Itoa(shape.Channels), "ddiff.multiple_of": "2",
 		"ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0",
 	})

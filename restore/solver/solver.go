@@ -8,6 +8,7 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/prior"
 )
 
 // ErrDiverged reports a state or curve that is not finite: the step size is too large for the problem.
@@ -35,12 +36,13 @@ type Solution struct {
 type Solver struct {
 	run     *method.Run
 	build   Build
-	n, k    int
+	n       int
 	rt      *onnxruntime.Runtime
-	in      map[string]*onnxruntime.Tensor // inputs of all calls: state, y and masks or kernels
-	state   []*onnxruntime.Tensor          // the state after a call
-	main    *call
-	single  *call     // makes the rest of a run that is no full chunk, compiled at its first use
+	digest  string // of the model of a step
+	in      map[string]*onnxruntime.Tensor
+	inputs  []*onnxruntime.Tensor // the tensors of in, in the order of the session
+	outputs []*onnxruntime.Tensor // the state and the computed curves
+	sess    session
 	decoder *decoder  // of a latent prior, else nil
 	streams []*Solver // that make the steps of parts of the batch; empty: this solver makes them
 }
@@ -86,27 +88,21 @@ func (s *Solver) Tiles() int {
 // Cost returns the cost of a run for one image, see [method.Run.Cost].
 func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }
 
-// Build returns the build with all defaults filled in. Chunk is the number of steps of a call.
-func (s *Solver) Build() Build {
-	b := s.build
-	b.Chunk = s.k
-	return b
-}
-
 // Close releases the runtime's memory.
 func (s *Solver) Close() error {
-	for _, t := range s.in {
-		t.Close()
+	onnxruntime.CloseTensors(s.inputs)
+	onnxruntime.CloseTensors(s.outputs)
+	errs := []error{s.decoder.close()}
+	if s.sess != nil {
+		errs = append(errs, s.sess.Close())
 	}
-	onnxruntime.CloseTensors(s.state)
-	errs := []error{s.main.close(), s.single.close(), s.decoder.close()}
 	for _, stream := range s.streams {
 		errs = append(errs, stream.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every chunk with the
+// Solve restores up to Batch problems from their starts. It calls progress, unless nil, after every step with the
 // number of steps made. An error from progress ends the run, as does the end of the context.
 func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(step int) error) ([]Solution, error) {
 	states, curves := make([]State, len(problems)), make([]Curves, len(problems))
@@ -128,8 +124,8 @@ func (s *Solver) Solve(ctx context.Context, problems []Problem, progress func(st
 }
 
 // Resume continues from states with equal numbers of steps to the end; Answers then has the images.
-// States and curves, unless nil, are updated at every chunk border. An error from progress stops the run there, and the end of the
-// context terminates the chunk in progress; states and curves are those of the last border, and can be stored and resumed.
+// States and curves, unless nil, are updated after every step. An error from progress stops the run there, and the end of the
+// context terminates the step in progress; states and curves are those after the last step, and can be stored and resumed.
 func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State, curves []Curves, progress func(step int) error) error {
 	parts, err := s.divide(problems, states, curves)
 	if err != nil {
@@ -144,16 +140,15 @@ func (s *Solver) Resume(ctx context.Context, problems []Problem, states []State,
 			p.ahead.stop()
 		}
 	}()
-	for at := first; at < s.Steps(); at += s.k {
-		count := min(s.k, s.Steps()-at)
+	for at := first; at < s.Steps(); at++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := makeStepsOf(ctx, parts, at, count); err != nil {
-			return fmt.Errorf("steps %d to %d: %w", at+1, at+count, err)
+		if err := prior.Beside(len(parts), func(i int) error { return parts[i].makeStep(ctx, at) }); err != nil {
+			return fmt.Errorf("step %d: %w", at+1, err)
 		}
 		if progress != nil {
-			if err := progress(at + count); err != nil {
+			if err := progress(at + 1); err != nil {
 				return err
 			}
 		}
@@ -170,8 +165,8 @@ func (s *Solver) tooLarge() string {
 	return fmt.Sprintf("the step size is too large: %s", settings)
 }
 
-// load checks the parts of the problems, which begin at problem first of the batch, and copies them and the states to the model's inputs. Unused places of the batch repeat the
-// first problem.
+// load checks the parts of the problems, which begin at problem first of the batch, and copies them and the states to the
+// model's inputs. Unused places of the batch repeat the first problem.
 func (s *Solver) load(problems []Problem, states []State, first int) error {
 	for i := range s.n {
 		j := i
@@ -203,33 +198,31 @@ func (s *Solver) load(problems []Problem, states []State, first int) error {
 	return nil
 }
 
-// record appends the curves of one image. computed returns the value of a computed curve.
-func (s *Solver) record(c *Curves, at, count int, computed func(curve, step int) float64) {
+// record appends the curves of one image after a step. computed returns the value of a computed curve.
+func (s *Solver) record(c *Curves, st method.Step, computed func(curve int) float64) {
 	if c.Curves == nil {
 		for _, curve := range s.run.Info.Curves {
 			c.Curves = append(c.Curves, Curve{Name: curve.Name})
 		}
 	}
-	for j := range count {
-		st, k := s.run.Steps[at+j], 0
-		c.Time = append(c.Time, st.Time)
-		for i, curve := range s.run.Info.Curves {
-			v := st.Scalars[curve.Scalar]
-			if curve.Scalar == "" {
-				v = computed(k, j)
-				k++
-			}
-			c.Curves[i].Values = append(c.Curves[i].Values, v)
+	c.Time = append(c.Time, st.Time)
+	k := 0
+	for i, curve := range s.run.Info.Curves {
+		v := st.Scalars[curve.Scalar]
+		if curve.Scalar == "" {
+			v = computed(k)
+			k++
 		}
+		c.Curves[i].Values = append(c.Curves[i].Values, v)
 	}
 }
 
-// unload copies the state after a chunk.
+// unload copies the state after a step.
 func (s *Solver) unload(states []State, made int) {
 	for i := range states {
 		states[i].Step = made
 		for k, t := range states[i].Tensors {
-			copy(t.Data, s.state[k].F32[i*len(t.Data):])
+			copy(t.Data, s.outputs[k].F32[i*len(t.Data):])
 		}
 	}
 }

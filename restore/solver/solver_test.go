@@ -16,54 +16,6 @@ import (
 
 var small = operator.Shape{Channels: 3, Height: 32, Width: 48}
 
-// How steps are cut into calls, and where a run is resumed, does not change the answer.
-func TestChunksDoNotMatter(t *testing.T) {
-	t.Parallel()
-	op, p := newOperator(t, operator.MotionDeblur, small), bundled(t)
-	cfg := config(t, op.Task, 23)
-	probs := problems(t, op, 2, 0.05)
-	var want []Solution
-	for _, k := range []int{23, 10, 7, 1} {
-		s := newSolver(t, p, op, cfg, 2, k)
-		got := solve(t, s, probs)
-		if want == nil {
-			want = got
-		}
-		for i := range got {
-			if d := maxAbs(got[i].X, want[i].X); !(d <= 1e-5) {
-				t.Errorf("chunks of %d: image %d differs by %.2g", k, i, d)
-			}
-			if !slices.Equal(got[i].Curves.Time, want[i].Curves.Time) {
-				t.Errorf("chunks of %d: times %v", k, got[i].Curves.Time)
-			}
-		}
-	}
-
-	// Interrupt after the second chunk and go on elsewhere.
-	stop := errors.New("stop")
-	s := newSolver(t, p, op, cfg, 2, 7)
-	states, curves := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}, make([]Curves, 2)
-	err := s.Resume(context.Background(), probs, states, curves, func(step int) error {
-		if step == 14 {
-			return stop
-		}
-		return nil
-	})
-	if !errors.Is(err, stop) || states[0].Step != 14 {
-		t.Fatalf("error %v after %d steps", err, states[0].Step)
-	}
-	other := newSolver(t, p, op, cfg, 1, 10)
-	for i := range probs {
-		must(t, other.Resume(context.Background(), probs[i:i+1], states[i:i+1], curves[i:i+1], nil))
-		if d := maxAbs(states[i].Image(), want[i].X); !(d <= 1e-4) {
-			t.Errorf("resumed image %d differs by %.2g", i, d)
-		}
-		if n := len(curves[i].Curve("data_norm")); n != 23 {
-			t.Errorf("%d entries in the curves, want 23", n)
-		}
-	}
-}
-
 // An image comes out the same alone, in any place of a batch, and beside an empty place.
 func TestBatchDoesNotMatter(t *testing.T) {
 	t.Parallel()
@@ -73,7 +25,7 @@ func TestBatchDoesNotMatter(t *testing.T) {
 			op, p := newOperator(t, info.Name, small), bundled(t)
 			cfg := config(t, op.Task, 12)
 			probs := problems(t, op, 3, 0.05)
-			four, one := newSolver(t, p, op, cfg, 4, 0), newSolver(t, p, op, cfg, 1, 0)
+			four, one := newSolver(t, p, op, cfg, 4), newSolver(t, p, op, cfg, 1)
 			together := solve(t, four, probs)
 			for i := range probs {
 				alone := solve(t, one, probs[i:i+1])
@@ -95,7 +47,7 @@ func TestZeroResidual(t *testing.T) {
 	op := newOperator(t, operator.GaussianDeblur, shape)
 	for _, gradient := range []string{method.GradientNorm, method.GradientSquared} {
 		cfg := with(config(t, op.Task, 2), "gamma0", 1, "a", 1, "b", 1, "t0", 999, "sigma_rule", "full", "gradient", gradient)
-		s := newSolver(t, p, op, cfg, 1, 0)
+		s := newSolver(t, p, op, cfg, 1)
 		zero := make([]float32, shape.Size())
 		states := []State{s.Start(noise.Key{})}
 		clear(states[0].Image())
@@ -110,24 +62,24 @@ func TestDivergenceIsNamed(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.GaussianDeblur, small)
 	cfg := with(config(t, op.Task, 20), "gradient", method.GradientSquared, "gamma0", 1e6)
-	s := newSolver(t, bundled(t), op, cfg, 1, 0)
+	s := newSolver(t, bundled(t), op, cfg, 1)
 	_, err := s.Solve(context.Background(), problems(t, op, 1, 0.05), nil)
-	if !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), "steps 1 to 10: diverged: ") {
-		t.Errorf("error %v, want ErrDiverged in steps 1 to 10", err)
+	if !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), "step 1: diverged: ") {
+		t.Errorf("error %v, want ErrDiverged in step 1", err)
 	}
 }
 
-// A state that is not finite names its image and the steps, also where no curve shows it.
+// A state that is not finite names its image and the step, also where no curve shows it.
 func TestDivergedStateIsNamed(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, small)
 	run := planRun(t, twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, bundled(t), op)
-	s := compile(t, onnxtest.Runtime(t), run, 2, Build{Chunk: 3})
+	s := compile(t, onnxtest.Runtime(t), run, 2, Build{})
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
 	states[1].Tensors[1].Data[7] = float32(math.Inf(1))
 	err := s.Resume(t.Context(), probs, states, make([]Curves, 2), nil)
-	if want := "steps 1 to 3: image 2 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
+	if want := "step 2: image 2 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 	probs, states = probs[:1], states[:1]
@@ -135,7 +87,7 @@ func TestDivergedStateIsNamed(t *testing.T) {
 	states[0].Step = 3
 	states[0].Tensors[1].Data[7] = float32(math.Inf(1))
 	err = s.Resume(t.Context(), probs, states, make([]Curves, 1), nil)
-	if want := "steps 4 to 4: image 1 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
+	if want := "step 4: image 1 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 }
@@ -144,7 +96,7 @@ func TestDivergedStateIsNamed(t *testing.T) {
 func TestExtremeMeasurement(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, small)
-	s := newSolver(t, bundled(t), op, config(t, op.Task, 20), 1, 0)
+	s := newSolver(t, bundled(t), op, config(t, op.Task, 20), 1)
 	p := problems(t, op, 1, 0.05)
 	p[0].Y[7] = 3e38
 	if _, err := s.Solve(context.Background(), p, nil); !errors.Is(err, ErrDiverged) {
@@ -155,11 +107,11 @@ func TestExtremeMeasurement(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	op := newOperator(t, operator.HDR, small)
-	s := newSolver(t, bundled(t), op, config(t, op.Task, 20), 1, 5)
+	s := newSolver(t, bundled(t), op, config(t, op.Task, 20), 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	steps := 0
 	_, err := s.Solve(ctx, problems(t, op, 1, 0.05), func(step int) error { steps = step; cancel(); return nil })
-	if !errors.Is(err, context.Canceled) || steps != 5 {
-		t.Errorf("error %v after %d steps, want canceled after 5", err, steps)
+	if !errors.Is(err, context.Canceled) || steps != 1 {
+		t.Errorf("error %v after %d steps, want canceled after 1", err, steps)
 	}
 }

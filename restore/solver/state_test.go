@@ -8,7 +8,6 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx/infer"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 )
@@ -91,9 +90,9 @@ func TestFits(t *testing.T) {
 func TestRefusedProblems(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.InpaintRandom, small), bundled(t)
-	s := newSolver(t, p, op, config(t, op.Task, 4), 2, 9)
-	if s.Batch() != 2 || s.Steps() != 4 || s.Build() != (Build{Form: FormLoop, Chunk: 4, Precision: onnxruntime.FP32, Streams: onnxtest.Runtime(t).Threads()}) {
-		t.Errorf("batch %d, %d steps, build %+v", s.Batch(), s.Steps(), s.Build())
+	s := newSolver(t, p, op, config(t, op.Task, 4), 2)
+	if s.Batch() != 2 || s.Steps() != 4 {
+		t.Errorf("batch %d, %d steps", s.Batch(), s.Steps())
 	}
 	good := problems(t, op, 1, 0.05)[0]
 	start := func() State { return s.Start(noise.Key{1}) }
@@ -124,7 +123,7 @@ func TestUnusedPlaces(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.HDR, small), bundled(t)
 	run := planRun(t, twoDraws{}, method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}, p, op)
-	s := compile(t, onnxtest.Runtime(t), run, 3, Build{Chunk: 4, Streams: 1})
+	s := compile(t, onnxtest.Runtime(t), run, 3, Build{Streams: 1})
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
 	must(t, s.load(probs, states, 0))
@@ -135,15 +134,15 @@ func TestUnusedPlaces(t *testing.T) {
 		}
 	}
 	size := infer.Size(run.SpaceDims(1))
-	buf := slices.Repeat([]float32{7}, s.k*3*size)
-	s.drawChunk(buf, 0, probs, 0)
 	name, noisy := s.run.Info.Draws[0].Name, 0
 	for j, st := range s.run.Steps {
+		buf := slices.Repeat([]float32{7}, 3*size)
+		s.drawStep(buf, 0, probs, j)
 		if st.Std[name] != 0 {
 			noisy++
 		}
 		for i := range 3 {
-			got := buf[(j*3+i)*size : (j*3+i+1)*size]
+			got := buf[i*size : (i+1)*size]
 			want := make([]float32, size)
 			if i < len(probs) && st.Std[name] != 0 {
 				noise.Normal(want, probs[i].Key, noise.Step, uint32(st.Time), st.Std[name])
@@ -162,7 +161,7 @@ func TestUnusedPlaces(t *testing.T) {
 func TestStart(t *testing.T) {
 	t.Parallel()
 	op, p := newOperator(t, operator.HDR, small), bundled(t)
-	s := newSolver(t, p, op, config(t, op.Task, 4), 1, 4)
+	s := newSolver(t, p, op, config(t, op.Task, 4), 1)
 	key := noise.Key{4, 5, 6}
 	for i, tensor := range s.Start(key).Tensors {
 		want := make([]float32, len(tensor.Data))

@@ -12,23 +12,15 @@ import (
 
 // newStream returns a solver that is not compiled.
 func newStream(rt *onnxruntime.Runtime, run *method.Run, n int, build Build) *Solver {
-	s := &Solver{run: run, build: build, n: n, rt: rt, in: map[string]*onnxruntime.Tensor{}}
-	s.k = s.steps(run)
-	return s
-}
-
-// steps returns the number of steps of a call.
-func (s *Solver) steps(run *method.Run) int {
-	return min(s.build.steps(run.Info, run.Settings), len(run.Steps))
+	return &Solver{run: run, build: build, n: n, rt: rt, in: map[string]*onnxruntime.Tensor{}}
 }
 
 // compileSteps compiles the models that make the steps.
-func (s *Solver) compileSteps() (err error) {
+func (s *Solver) compileSteps() error {
 	if len(s.streams) == 0 {
-		s.main, err = s.compile(s.build.Form, s.k)
-		return err
+		return s.compile()
 	}
-	return prior.Beside(len(s.streams), func(i int) error { return s.streams[i].compileSteps() })
+	return prior.Beside(len(s.streams), func(i int) error { return s.streams[i].compile() })
 }
 
 // batchPart is the part of a batch whose steps one solver makes.
@@ -71,16 +63,12 @@ func (s *Solver) divide(problems []Problem, states []State, curves []Curves) ([]
 	return out, nil
 }
 
-// makeStepsOf makes count steps from step at of all parts, beside each other, and copies their states.
-func makeStepsOf(ctx context.Context, parts []batchPart, at, count int) error {
-	return prior.Beside(len(parts), func(i int) error { return parts[i].makeSteps(ctx, at, count) })
-}
-
-func (p *batchPart) makeSteps(ctx context.Context, at, count int) error {
-	if err := p.solver.makeSteps(ctx, at, count, p.ahead.next(), p.curves); err != nil {
+// makeStep makes the step at and copies the state.
+func (p *batchPart) makeStep(ctx context.Context, at int) error {
+	if err := p.solver.makeStep(ctx, at, p.ahead.next(), p.curves); err != nil {
 		return err
 	}
-	p.solver.unload(p.states, at+count)
+	p.solver.unload(p.states, at+1)
 	for i := range p.states {
 		if _, ok := raster.Finite(p.states[i].Image()); !ok {
 			return fmt.Errorf("image %d of the batch: %w: %s", p.first+i+1, ErrDiverged, p.solver.tooLarge())

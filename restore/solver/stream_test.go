@@ -20,8 +20,8 @@ func streamed(t *testing.T, task string) (parts, whole *Solver, probs []Problem)
 	p, op := bundled(t), newOperator(t, task, shape)
 	run := newRun(t, p, op, config(t, task, 8))
 	rt := onnxtest.Runtime(t).Threaded(2)
-	parts = compile(t, rt, run, 3, Build{Chunk: 3})
-	whole = compile(t, rt, run, 3, Build{Chunk: 3, Streams: 1})
+	parts = compile(t, rt, run, 3, Build{})
+	whole = compile(t, rt, run, 3, Build{Streams: 1})
 	if len(parts.streams) != 2 || len(whole.streams) != 0 {
 		t.Fatalf("%d and %d streams", len(parts.streams), len(whole.streams))
 	}
@@ -38,7 +38,7 @@ func TestStreamsSolve(t *testing.T) {
 			must(t, err)
 			want, err := whole.Solve(t.Context(), probs[:n], func(step int) error { made[1] = append(made[1], step); return nil })
 			must(t, err)
-			if len(made[0]) != 3 || made[0][2] != 8 || len(made[1]) != 3 {
+			if len(made[0]) != 8 || made[0][7] != 8 || len(made[1]) != 8 {
 				t.Errorf("progress after steps %v and %v", made[0], made[1])
 			}
 			for i := range want {
@@ -53,7 +53,7 @@ func TestStreamsSolve(t *testing.T) {
 	}
 }
 
-// A run in streams stops at a chunk border, and another solver resumes it.
+// A run in streams stops after a step, and another solver resumes it.
 func TestStreamsResume(t *testing.T) {
 	parts, whole, probs := streamed(t, operator.InpaintRandom)
 	want := solve(t, whole, probs)
@@ -62,7 +62,12 @@ func TestStreamsResume(t *testing.T) {
 		states[i] = parts.Start(p.Key)
 	}
 	stop := errors.New("stop")
-	if err := parts.Resume(t.Context(), probs, states, curves, func(int) error { return stop }); !errors.Is(err, stop) {
+	if err := parts.Resume(t.Context(), probs, states, curves, func(step int) error {
+		if step == 3 {
+			return stop
+		}
+		return nil
+	}); !errors.Is(err, stop) {
 		t.Fatal(err)
 	}
 	for i := range states {
@@ -96,7 +101,7 @@ func TestStreamsFail(t *testing.T) {
 	for i := range probs[2].Y {
 		probs[2].Y[i] = float32(math.Inf(1))
 	}
-	if _, err := parts.Solve(t.Context(), probs, nil); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "steps 1 to 3") {
+	if _, err := parts.Solve(t.Context(), probs, nil); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "step 1") {
 		t.Errorf("infinite measurement in the second stream: %v", err)
 	}
 	if _, err := parts.Solve(t.Context(), probs[:2], nil); err != nil {

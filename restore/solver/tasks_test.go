@@ -10,7 +10,6 @@ import (
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 )
 
 // TestTasksBesideThePaper: every method restores the tasks that are not the paper's, or refuses them when the campaign is read. The
@@ -26,7 +25,7 @@ func TestTasksBesideThePaper(t *testing.T) {
 			probs := problems(t, op, 1, 0.05)
 			pixels := gaussianPrior(t, 1, shape, slices.Repeat([]float32{0.1}, shape.Size()))
 			latent := operator.Shape{Channels: 2, Height: 4, Width: 4}
-			latents := linearPrior(t, linear.New(shape, latent, 1), slices.Repeat([]float32{0.5}, latent.Size()))
+			latents := linearPrior(t, newLinearStage(shape, latent, 1), slices.Repeat([]float32{0.5}, latent.Size()))
 			of := func(i method.Info) *prior.Prior {
 				if i.Latent {
 					return latents
@@ -48,7 +47,7 @@ func TestTasksBesideThePaper(t *testing.T) {
 					t.Errorf("%s: %v", info.Name, err)
 					continue
 				}
-				answers, err := compile(t, onnxtest.Runtime(t), run, 1, Build{Chunk: 4}).Solve(t.Context(), probs, nil)
+				answers, err := compile(t, onnxtest.Runtime(t), run, 1, Build{}).Solve(t.Context(), probs, nil)
 				if err != nil {
 					t.Errorf("%s: %v", info.Name, err)
 					continue

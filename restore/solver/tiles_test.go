@@ -13,7 +13,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
-	"ddiff/restore/prior/linear"
 	"ddiff/restore/tile"
 )
 
@@ -93,7 +92,7 @@ func localPrior(t testing.TB, radius int) *prior.Prior {
 	data, err := g.Marshal("local")
 	must(t, err)
 	p, err := prior.Load("local.onnx", onnxtest.WithMetadata(t, data, map[string]string{
-		"ddiff.card": "1", "ddiff.name": "local", "ddiff.prediction": "epsilon", "ddiff.schedule": linear.Schedule, "ddiff.range": "-1..1",
+		"ddiff.card": "1", "ddiff.name": "local", "ddiff.prediction": "epsilon", "ddiff.schedule": linearSchedule, "ddiff.range": "-1..1",
 		"ddiff.channels": "3", "ddiff.multiple_of": "4", "ddiff.learned_variance": "false", "ddiff.license": "Apache-2.0", "ddiff.size": "64",
 	}))
 	must(t, err)

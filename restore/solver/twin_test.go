@@ -76,7 +76,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 	}
 	for _, j := range jobs {
 		t.Run(j.name, func(t *testing.T) {
-			s := newSolver(t, bundled(t), j.op, j.cfg, n, 0)
+			s := newSolver(t, bundled(t), j.op, j.cfg, n)
 			got := solve(t, s, j.probs)
 			want := readArray(t, filepath.Join(dir, j.name, "x.npy"))
 			m := shape.Size()

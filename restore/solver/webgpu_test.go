@@ -1,10 +1,8 @@
 package solver
 
 import (
-	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"ddiff/restore/noise"
@@ -67,7 +65,7 @@ func TestWebGPUOperators(t *testing.T) {
 	}
 }
 
-// Whole runs of each task, with calls of four steps and a rest of two.
+// Whole runs of each task.
 func TestWebGPURuns(t *testing.T) {
 	gpu := webGPU(t)
 	const n, size = 2, 32
@@ -78,30 +76,26 @@ func TestWebGPURuns(t *testing.T) {
 			op := newOperator(t, info.Name, shape)
 			cfg := config(t, op.Task, 6)
 			probs := problems(t, op, n, 0.05)
-			want := solve(t, newSolver(t, p, op, cfg, n, 0), probs)
-			got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), n, Build{Chunk: 4}), probs)
+			want := solve(t, newSolver(t, p, op, cfg, n), probs)
+			got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), n, Build{}), probs)
 			wantImages(t, got, want, 1e-3)
 		})
 	}
 }
 
-// The bundled prior, two steps in one call.
+// The bundled prior.
 func TestWebGPUBundled(t *testing.T) {
 	gpu := webGPU(t)
 	op := newOperator(t, operator.SuperResolution, operator.Shape{Channels: 3, Height: 64, Width: 64})
 	cfg := config(t, op.Task, 2)
 	p := bundled(t)
 	probs := problems(t, op, 1, 0.05)
-	want := solve(t, newSolver(t, p, op, cfg, 1, 0), probs)
-	s := compile(t, gpu, newRun(t, p, op, cfg), 1, Build{})
-	got := solve(t, s, probs)
+	want := solve(t, newSolver(t, p, op, cfg, 1), probs)
+	got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), 1, Build{}), probs)
 	// At the first step z is x_t over √ᾱ = 0.006: a difference of 10⁻⁴ in the prediction is
 	// one of 0.02 in a pixel.
 	if d := rms(got[0].X, want[0].X); !(d < 2e-3) {
 		t.Errorf("differs by %.2g (root of the mean square), at most by %.2g", d, maxAbs(got[0].X, want[0].X))
-	}
-	if b := s.Build(); b.Form != FormUnrolled || b.Chunk != 2 {
-		t.Errorf("built as %+v, want unrolled, two steps in a call", b)
 	}
 }
 
@@ -113,8 +107,8 @@ func TestWebGPUAttention(t *testing.T) {
 	op := newOperator(t, operator.HDR, shape)
 	cfg := config(t, op.Task, 3)
 	probs := problems(t, op, 2, 0.05)
-	want := solve(t, newSolver(t, p, op, cfg, 2, 0), probs)
-	got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), 2, Build{Chunk: 2}), probs)
+	want := solve(t, newSolver(t, p, op, cfg, 2), probs)
+	got := solve(t, compile(t, gpu, newRun(t, p, op, cfg), 2, Build{}), probs)
 	for i := range want {
 		if d := rms(got[i].X, want[i].X); !(d < 2e-3) {
 			t.Errorf("image %d differs by %.2g (root of the mean square)", i, d)
@@ -128,15 +122,4 @@ func rms(a, b []float32) float64 {
 		sum += math.Pow(float64(v-b[i]), 2)
 	}
 	return math.Sqrt(sum / float64(len(a)))
-}
-
-// WebGPU has no Loop: the guard refuses it, by name.
-func TestWebGPURefusesLoop(t *testing.T) {
-	gpu := webGPU(t)
-	op := newOperator(t, operator.InpaintBox, small)
-	p := gaussianPrior(t, 1, small, slices.Repeat([]float32{0.1}, small.Size()))
-	_, err := New(gpu, newRun(t, p, op, config(t, op.Task, 4)), 1, Build{Form: FormLoop})
-	if !errors.Is(err, onnxruntime.ErrFallback) || !strings.Contains(err.Error(), "Loop ") {
-		t.Errorf("error %v, want ErrFallback that names a Loop", err)
-	}
 }

@@ -144,7 +144,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 		return again, err
 	}
 	in.item.Precision = "" // the engine's
-	engine, err := restore.OpenEngine(ctx, rt, p, o.run.Engine(buildOf(was, rt, precision)), slog.New(slog.DiscardHandler))
+	engine, err := restore.OpenEngine(ctx, rt, p, o.run.Engine(solver.Build{Precision: precision}), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return again, cli.PriorError(err)
 	}
@@ -183,15 +183,6 @@ func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnxruntime.Runtim
 		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnxruntime.ErrPrecision, rt.Provider(), p)
 	}
 	return p, nil
-}
-
-// buildOf returns the solver build of a passport, as far as this runtime supports it.
-func buildOf(was manifest.Runtime, rt *onnxruntime.Runtime, p onnxruntime.Precision) solver.Build {
-	b := solver.Build{Precision: p}
-	if was.Provider == rt.Provider() {
-		b.Form, b.Chunk = solver.Form(was.Form), was.K
-	}
-	return b
 }
 
 // solverOf returns the solver settings of an item, empty if they are invalid.

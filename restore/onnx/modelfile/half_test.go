@@ -33,9 +33,7 @@ func psnr(a, b []float32) float64 {
 // networks returns the score network of the bundled prior and one with attention by the names of their outputs.
 func networks(t *testing.T) map[string]*modelfile.Model {
 	t.Helper()
-	network, err := randomnet.New(randomnet.Small(64))
-	must(t, err)
-	data, err := network.ONNX()
+	data, err := randomnet.New(randomnet.Small(64)).ONNX()
 	must(t, err)
 	attention, err := modelfile.ReadModel(data)
 	must(t, err)

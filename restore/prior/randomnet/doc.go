@@ -6,6 +6,6 @@
 // base channels, multipliers 1, 1, 2, 2, 4, 4, one residual block per level, attention at 16×16 with heads of 64
 // channels, scale and shift by the time, learned variance; 93.6 million weights.
 //
-// Package noise draws the weights from a seed and their names, so that all machines build equal networks. The names are
+// Package noise draws the weights from their names, so that all machines build equal networks. The names are
 // those of the published state dictionaries. The weights are scaled to keep activations near 1.
 package randomnet

@@ -134,13 +134,13 @@ func (b *builder) resample(x onnx.Value, r resampling) onnx.Value {
 }
 
 // draw returns a random weight with the given mean and standard deviation. Its shape is dims in the graph and stored in
-// the state dictionary. Its values depend on seed and name only.
+// the state dictionary. Its values depend on the name only.
 func (b *builder) draw(name string, mean float32, deviation float64, stored []int, dims ...int) onnx.Value {
 	size := 1
 	for _, d := range dims {
 		size *= d
 	}
-	key := noise.NewKey(sha256.Sum256(fmt.Appendf(nil, "random network %d %s", b.cfg.Seed, name)))
+	key := noise.NewKey(sha256.Sum256(fmt.Appendf(nil, "random network 0 %s", name)))
 	data := make([]float32, size)
 	noise.Normal(data, key, noise.Start, 0, deviation)
 	for i := range data {

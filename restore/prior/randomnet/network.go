@@ -18,14 +18,11 @@ type Network struct {
 	weights []weight
 }
 
-// New draws the weights and builds the graph. ErrConfig: the configuration is invalid.
-func New(cfg Config) (*Network, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
+// New draws the weights and builds the graph.
+func New(cfg Config) *Network {
 	b := &builder{cfg: cfg, Graph: onnx.NewGraph(onnx.DefaultOpset)}
 	b.build()
-	return &Network{cfg: cfg, graph: b.Graph, weights: b.weights}, nil
+	return &Network{cfg: cfg, graph: b.Graph, weights: b.weights}
 }
 
 // ONNX encodes the network as the file of a prior, with its model card.
@@ -39,7 +36,7 @@ func (n *Network) ONNX() ([]byte, error) {
 	for _, e := range [][2]string{
 		{"card", "1"}, {"name", fmt.Sprintf("random-%d", c.Base)}, {"prediction", "epsilon"},
 		{"schedule", "linear:1e-4:0.02:1000"}, {"timestep", "int64 index 0..999"}, {"range", "-1..1"},
-		{"channels", strconv.Itoa(c.Channels)}, {"multiple_of", strconv.Itoa(c.multipleOf())},
+		{"channels", strconv.Itoa(channels)}, {"multiple_of", strconv.Itoa(1 << (len(c.Multipliers) - 1))},
 		{"learned_variance", "true"}, {"license", "Apache-2.0"}, {"training", "none: random weights for measurements"},
 	} {
 		card.MetadataProps = append(card.MetadataProps, &onnxpb.StringStringEntryProto{Key: "ddiff." + e[0], Value: e[1]})
@@ -52,23 +49,21 @@ func (n *Network) ONNX() ([]byte, error) {
 	return model, nil
 }
 
-// build builds the graph from x [N, C, S, S] and t [N] to y [N, 2·C, S, S].
+// build builds the graph from x [N, 3, S, S] and t [N] to y [N, 6, S, S].
 func (b *builder) build() {
 	c := b.cfg
-	x := b.Input("x", onnx.Float, -1, c.Channels, c.Size, c.Size)
+	x := b.Input("x", onnx.Float, -1, channels, c.Size, c.Size)
 	emb := b.embed(b.Input("t", onnx.Int64, -1))
 
 	h := b.conv("input_blocks.0.0", x, c.Base, 3, 1)
 	skips := []onnx.Value{h}
 	for level, m := range c.Multipliers {
-		for range c.Blocks {
-			name := fmt.Sprintf("input_blocks.%d", len(skips))
-			h = b.block(name+".0", h, emb, c.Base*m, same)
-			if slices.Contains(c.Attention, h.Dims[2]) {
-				h = b.attention(name+".1", h)
-			}
-			skips = append(skips, h)
+		name := fmt.Sprintf("input_blocks.%d", len(skips))
+		h = b.block(name+".0", h, emb, c.Base*m, same)
+		if slices.Contains(c.Attention, h.Dims[2]) {
+			h = b.attention(name+".1", h)
 		}
+		skips = append(skips, h)
 		if level < len(c.Multipliers)-1 {
 			h = b.block(fmt.Sprintf("input_blocks.%d.0", len(skips)), h, emb, h.Dims[1], down)
 			skips = append(skips, h)
@@ -80,7 +75,7 @@ func (b *builder) build() {
 
 	outputs := 0
 	for level := len(c.Multipliers) - 1; level >= 0; level-- {
-		for i := range c.Blocks + 1 {
+		for i := range 2 {
 			name, part := fmt.Sprintf("output_blocks.%d", outputs), 1
 			h = b.block(name+".0", b.Concat(1, h, skips[len(skips)-1]), emb, c.Base*c.Multipliers[level], same)
 			skips = skips[:len(skips)-1]
@@ -88,12 +83,12 @@ func (b *builder) build() {
 				h = b.attention(name+".1", h)
 				part++
 			}
-			if level > 0 && i == c.Blocks {
+			if level > 0 && i == 1 {
 				h = b.block(fmt.Sprintf("%s.%d", name, part), h, emb, h.Dims[1], up)
 			}
 			outputs++
 		}
 	}
-	h = b.conv("out.2", b.silu(b.norm("out.0", h)), 2*c.Channels, 3, 1)
+	h = b.conv("out.2", b.silu(b.norm("out.0", h)), 2*channels, 3, 1)
 	b.Output("y", h)
 }

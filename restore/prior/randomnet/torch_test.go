@@ -40,15 +40,13 @@ func TestAgainstTorch(t *testing.T) {
 		write(name, data, err)
 	}
 	data, err := json.Marshal(map[string]any{
-		"size": cfg.Size, "channels": cfg.Channels, "base": cfg.Base, "multipliers": cfg.Multipliers, "blocks": cfg.Blocks,
+		"size": cfg.Size, "channels": 3, "base": cfg.Base, "multipliers": cfg.Multipliers, "blocks": 1,
 		"attention": cfg.Attention, "head_channels": randomnet.HeadChannels, "time": net.T.I64[0],
 	})
 	write("network.json", data, err)
-	n, err := randomnet.New(cfg)
-	must(t, err)
 	weights, err := os.Create(filepath.Join(dir, "weights.safetensors"))
 	must(t, err)
-	must(t, errors.Join(n.WriteSafetensors(weights), weights.Close()))
+	must(t, errors.Join(randomnet.New(cfg).WriteSafetensors(weights), weights.Close()))
 	cmd := exec.CommandContext(t.Context(), cmp.Or(os.Getenv("PYTHON"), "/usr/bin/python3"), "-m", "ddiff_torch.unet_bench", "--network", dir,
 		"--device", device, "--batches", "1,4,8,16", "--seconds", "0")
 	cmd.Dir, cmd.Stderr = filepath.Join("..", "..", "..", "tools"), os.Stderr

@@ -8,11 +8,11 @@ import (
 	"ddiff/restore/solver"
 )
 
-// errFirstChunk ends a run after its first chunk.
-var errFirstChunk = errors.New("the first chunk is complete")
+// errFirstStep ends a run after its first step.
+var errFirstStep = errors.New("the first step is made")
 
-// SolveChunk solves one chunk of a planned item with a grey image.
-func (s Loader) SolveChunk(ctx context.Context, planned *Job) error {
+// SolveStep makes the first step of a planned item with a grey image.
+func (s Loader) SolveStep(ctx context.Context, planned *Job) error {
 	j := &Job{Item: planned.Item, Op: planned.Op, Plan: planned.Plan, Problem: solver.Problem{Key: planned.Problem.Key}}
 	j.draw = j.Op.Draw(j.Problem.Key) // a random mask or kernel takes as much memory as that of a file
 	if err := j.encodeDraw(); err != nil {
@@ -27,8 +27,8 @@ func (s Loader) SolveChunk(ctx context.Context, planned *Job) error {
 	if err != nil {
 		return err
 	}
-	_, err = run.Solve(ctx, []solver.Problem{j.Problem}, func(int) error { return errFirstChunk })
-	if errors.Is(err, errFirstChunk) {
+	_, err = run.Solve(ctx, []solver.Problem{j.Problem}, func(int) error { return errFirstStep })
+	if errors.Is(err, errFirstStep) {
 		return nil
 	}
 	if err != nil {
