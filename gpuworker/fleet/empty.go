@@ -45,7 +45,7 @@ const (
 type emptiness struct {
 	since time.Time // when the campaign was found empty; zero: it may have work
 	check time.Time // next check
-	wakes int       // number of changes
+	wakes int       // number of changes of the record
 }
 
 // wake ends the memory that a campaign is empty.

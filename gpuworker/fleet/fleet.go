@@ -43,18 +43,13 @@ type sources interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// engines opens the priors of campaigns, see package enginecache.
+// engines opens the priors and operator files of campaigns, see package enginecache.
 type engines interface {
-	// Fetch copies the prior to this machine in the background, and reports whether it is there.
+	// Fetch and FetchOperator copy a file to this machine in the background, and report whether it is there.
 	Fetch(prior manifest.PriorFile) (ready bool, err error)
+	FetchOperator(file manifest.OperatorFile) (ready bool, err error)
 	// Acquire returns the engine of a prior, and a function that releases it.
 	Acquire(ctx context.Context, prior manifest.PriorFile) (*restore.Engine, func(), error)
-}
-
-// operatorFiles opens the operator files of campaigns, see package enginecache.
-type operatorFiles interface {
-	// FetchOperator copies the file to this machine in the background, and reports whether it is there.
-	FetchOperator(file manifest.OperatorFile) (ready bool, err error)
 	// Operators returns the operators of a campaign by their digests.
 	Operators(ctx context.Context, files []manifest.OperatorFile) (map[string]*operator.File, error)
 }
@@ -75,9 +70,8 @@ type Config struct {
 	Store storage.Store
 	// Sources reads the files of datasets.
 	Sources sources
-	// Engines opens priors, Operators the operator files of campaigns. They are nil only for simulated workers.
-	Engines   engines
-	Operators operatorFiles
+	// Engines opens priors and operator files. Default: nil, for simulated workers.
+	Engines engines
 	// Tuner supplies the number of items to lease. Default: gpuworker.DefaultBatch items are leased.
 	Tuner *tuner.Tuner
 	// Pool is the pool of the worker: it leases no items of campaigns that ask for another one. Default: manifest.DefaultPool.

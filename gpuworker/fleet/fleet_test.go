@@ -584,7 +584,7 @@ func TestFetchBeforeLease(t *testing.T) {
 		"unusable operator":             {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhaseRunning, false, nil, errorPause, 1},
 		"unusable operator of a former": {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhasePreflight, true, enginecache.ErrOperatorFile, 0, 1},
 	} {
-		f, now, _ := fleetOf(t, func(c *Config) { c.Engines, c.Operators = &tt.cache, &tt.cache })
+		f, now, _ := fleetOf(t, func(c *Config) { c.Engines = &tt.cache })
 		c := f.add(t, "a", func(r *manifest.Campaign) {
 			r.Phase, r.Owner, r.Operators = tt.phase, "ann", make([]manifest.OperatorFile, 2)
 		})
@@ -604,18 +604,12 @@ func TestFetchBeforeLease(t *testing.T) {
 			t.Errorf("%s: %d operators were read, want %d", name, tt.cache.read, want)
 		}
 	}
-	// Without a cache for operators, and without caches.
-	cache := &fetched{prior: true}
-	f, _, _ := fleetOf(t, func(c *Config) { c.Engines = cache })
+	f, _, _ := fleetOf(t)
 	c := f.add(t, "a", func(r *manifest.Campaign) { r.Operators = make([]manifest.OperatorFile, 2) })
-	if ready, err := f.fetch(c, f.snapshotOf(c)); !ready || err != nil || cache.calls != 0 {
-		t.Errorf("without operators: %v, %v", ready, err)
-	}
-	f.cfg.Engines = nil
 	if ready, err := f.fetch(c, f.snapshotOf(c)); !ready || err != nil {
 		t.Errorf("without engines: %v, %v", ready, err)
 	}
-	if a, err := f.assign(t.Context(), f.snapshotOf(c), nil); err != nil || a.Engine != nil || cache.opened != 0 {
+	if a, err := f.assign(t.Context(), f.snapshotOf(c), nil); err != nil || a.Engine != nil {
 		t.Errorf("without engines: %v", err)
 	}
 }

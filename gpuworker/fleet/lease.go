@@ -88,9 +88,9 @@ func (f *Fleet) fetch(c *campaign, s snapshot) (ready bool, unusable error) {
 		return true, nil
 	}
 	ready, err := f.cfg.Engines.Fetch(s.Prior)
-	for i := 0; err == nil && i < len(s.Operators) && f.cfg.Operators != nil; i++ {
+	for i := 0; err == nil && i < len(s.Operators); i++ {
 		var here bool
-		here, err = f.cfg.Operators.FetchOperator(s.Operators[i])
+		here, err = f.cfg.Engines.FetchOperator(s.Operators[i])
 		ready = ready && here
 	}
 	switch {
@@ -182,8 +182,8 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (gpuwork
 		return a, nil //nolint:nilerr // the assignment has the error, so that the items are rejected with it
 	}
 	var err error
-	if len(s.Operators) > 0 && f.cfg.Operators != nil {
-		a.Operators, err = f.cfg.Operators.Operators(ctx, s.Operators)
+	if len(s.Operators) > 0 {
+		a.Operators, err = f.cfg.Engines.Operators(ctx, s.Operators)
 	}
 	if err == nil {
 		a.Engine, a.Done, err = f.cfg.Engines.Acquire(ctx, s.Prior)

@@ -131,7 +131,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		cfg.Engines, cfg.Operators, cfg.Tuner = engines, engines, p.tuner
+		cfg.Engines, cfg.Tuner = engines, p.tuner
 		p.precisions, cfg.Whole, p.auto = job.Offer(p.runtime)
 		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.Catalogue.Methods
 	}
