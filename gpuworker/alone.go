@@ -27,7 +27,7 @@ type campaigns interface {
 // startLeases starts the admitted leases of one assignment, and waits for the end of a suspect.
 func (w *Worker) startLeases(ctx context.Context, a Assignment, leases []*queue.Lease, out chan<- []*task) error {
 	if c := w.breaker.Circuit(a.Campaign); c != nil && a.Campaign != "" {
-		w.releaseEach(ctx, leases, unchanged) // the test may take longer than a lease
+		w.releaseEach(ctx, leases, 0) // the test may take longer than a lease
 		leases = nil
 		w.testCampaign(ctx, a.Campaign, c)
 	}
@@ -72,11 +72,11 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 		}
 		return start, false
 	case len(start) > 0:
-		w.releaseEach(ctx, suspects, unchanged)
+		w.releaseEach(ctx, suspects, 0)
 		return start, false
 	case w.leases.count() > 0:
 		// The queue may hold suspects only. Leasing again at once would release the same suspects.
-		w.releaseEach(ctx, suspects, unchanged)
+		w.releaseEach(ctx, suspects, 0)
 		w.awaitSettled(ctx)
 		// Items of another campaign would make the suspect wait again.
 		if w.campaigns != nil {
@@ -84,19 +84,18 @@ func (w *Worker) admit(ctx context.Context, campaign string, leases []*queue.Lea
 		}
 		return nil, false
 	}
-	w.releaseEach(ctx, suspects[1:], unchanged)
+	w.releaseEach(ctx, suspects[1:], 0)
 	return suspects[:1], true
 }
 
-// unchanged keeps the marks of a released item.
-func unchanged(m queue.Marks) queue.Marks { return m }
-
-// releaseEach releases items that were not started, with changed marks.
-func (w *Worker) releaseEach(ctx context.Context, leases []*queue.Lease, change func(queue.Marks) queue.Marks) {
+// releaseEach releases items that were not started, and adds passes to their marks.
+func (w *Worker) releaseEach(ctx context.Context, leases []*queue.Lease, passes int) {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
 	_ = inParallel(leases, func(l *queue.Lease) error { // errors are logged
-		if err := l.ReleaseMarked(ctx, change(l.Marks())); err != nil {
+		m := l.Marks()
+		m.Passes += passes
+		if err := l.ReleaseMarked(ctx, m); err != nil {
 			w.cfg.Logger.Warn("could not release item", "id", l.ID(), "reason", err)
 		}
 		return nil

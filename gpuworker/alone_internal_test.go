@@ -285,11 +285,11 @@ func TestReleaseThatFails(t *testing.T) {
 	w := quietWorker(t, logTo(log))
 	leases := leaseNew(t, q, 2)
 	must(t, leases[0].Ack(t.Context()))
-	w.releaseEach(t.Context(), leases[1:], unchanged)
+	w.releaseEach(t.Context(), leases[1:], 0)
 	if log.Len() > 0 {
 		t.Errorf("log: %s", log)
 	}
-	w.releaseEach(t.Context(), leases[:1], unchanged)
+	w.releaseEach(t.Context(), leases[:1], 0)
 	if !strings.Contains(log.String(), "could not release item") || !strings.Contains(log.String(), "item0") {
 		t.Errorf("log: %s", log)
 	}

@@ -25,10 +25,7 @@ func (w *Worker) pass(ctx context.Context, leases []*queue.Lease) (again bool) {
 	for _, l := range leases {
 		again = w.passes.Add(l.ID()) || again
 	}
-	w.releaseEach(ctx, leases, func(m queue.Marks) queue.Marks {
-		m.Passes++
-		return m
-	})
+	w.releaseEach(ctx, leases, 1)
 	return again
 }
 

@@ -338,8 +338,8 @@ func TestSimulatedWorker(t *testing.T) {
 			t.Errorf("%d items, %v", len(all), err)
 		}
 	}
-	if sim.waits.total != 2 || math.Abs(float64(sim.waits.quantile(0.5))/float64(time.Second)-1) > 0.01 {
-		t.Errorf("%d requests of %v", sim.waits.total, sim.waits.quantile(0.5))
+	if r := sim.Report(); sim.asked != 2 || r.P50 != time.Second || r.P99 != time.Second {
+		t.Errorf("%d requests, %+v", sim.asked, r)
 	}
 	tasks := []*task{{assigned: newAssigned(Assignment{}, 2, nil, 0)}, {}, {}, {}}
 	if m, err := s.solve(t.Context(), tasks); m != 4 || err != nil || tasks[3].seconds != 0.25 || tasks[3].batch != 4 {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,9 +27,13 @@ type Simulation struct {
 
 	mu    sync.Mutex
 	spans map[*simulator]*busySpan
-	waits histogram // of the lease requests that returned items
+	waits []time.Duration // of the last lease requests that returned items
+	asked int             // number of these requests
 	items int
 }
+
+// maxWaits is the number of lease requests whose duration a Simulation remembers.
+const maxWaits = 100_000
 
 // busySpan is the time in which one worker was busy.
 type busySpan struct {
@@ -43,7 +47,7 @@ type SimulationReport struct {
 	Workers, Items int
 	// Busy is the share of time in which a worker held an item, between its first and its last item.
 	Busy float64
-	// P50 and P99 are quantiles, within 1 %, of the duration of the lease requests that returned items.
+	// P50 and P99 are quantiles of the duration of the last maxWaits lease requests that returned items.
 	P50, P99 time.Duration
 }
 
@@ -57,7 +61,10 @@ func (s *Simulation) duration(id string) time.Duration {
 func (s *Simulation) Report() SimulationReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := SimulationReport{Workers: len(s.spans), Items: s.items, P50: s.waits.quantile(0.50), P99: s.waits.quantile(0.99)}
+	r := SimulationReport{Workers: len(s.spans), Items: s.items}
+	if waits := slices.Sorted(slices.Values(s.waits)); len(waits) > 0 {
+		r.P50, r.P99 = waits[len(waits)/2], waits[len(waits)*99/100]
+	}
 	var busy, total time.Duration
 	for _, span := range s.spans {
 		busy += span.busy
@@ -82,9 +89,19 @@ func (s *simulator) Next(ctx context.Context, wait time.Duration) (Assignment, [
 	if len(leases) > 0 {
 		s.simulation.mu.Lock()
 		defer s.simulation.mu.Unlock()
-		s.simulation.waits.add(s.cfg.Now().Sub(begin))
+		s.simulation.wait(s.cfg.Now().Sub(begin))
 	}
 	return a, leases, err
+}
+
+// wait records the duration of a lease request in place of the oldest. The caller holds the mutex.
+func (s *Simulation) wait(d time.Duration) {
+	if len(s.waits) < maxWaits {
+		s.waits = append(s.waits, d)
+	} else {
+		s.waits[s.asked%maxWaits] = d
+	}
+	s.asked++
 }
 
 func (s *simulator) check(context.Context, *task) (manifest.Checked, error) {
@@ -146,34 +163,4 @@ func (s *simulator) finish(t *task) (*manifest.Result, error) {
 		return err
 	})
 	return res, err
-}
-
-const (
-	// bucketWidth is the ratio of the bounds of a histogram's bucket. Its geometric mean is within 1 % of both bounds.
-	bucketWidth = 1.02
-	// bucketCount buckets cover 1 µs to 1.1 h.
-	bucketCount = 1116
-)
-
-// histogram counts durations in buckets of equal ratio. The zero value is empty.
-type histogram struct {
-	counts [bucketCount]int
-	total  int
-}
-
-func (h *histogram) add(d time.Duration) {
-	microseconds := max(float64(d)/float64(time.Microsecond), 1)
-	h.counts[min(int(math.Log(microseconds)/math.Log(bucketWidth)), bucketCount-1)]++
-	h.total++
-}
-
-// quantile returns the duration of rank q·n within 1 %, for durations in the range of the buckets, or 0 without any.
-func (h *histogram) quantile(q float64) time.Duration {
-	rank := int(q * float64(h.total))
-	for i, n := range h.counts {
-		if rank -= n; rank < 0 {
-			return time.Duration(math.Pow(bucketWidth, float64(i)+0.5) * float64(time.Microsecond))
-		}
-	}
-	return 0
 }

@@ -28,16 +28,6 @@ func (c choice) fastest(first string) string {
 	return best
 }
 
-// valid reports whether the times are positive.
-func (c *choice) valid() bool {
-	for _, s := range c.Seconds {
-		if !(s > 0) {
-			return false
-		}
-	}
-	return len(c.Seconds) > 0
-}
-
 // Fastest returns the provider to use for a workload without a provider, and whether it was measured before.
 func (t *Tuner) Fastest(w Workload, first string) (provider string, known bool) {
 	t.mu.Lock()
@@ -62,7 +52,7 @@ func (t *Tuner) RecordRace(w Workload, first string, times map[string]time.Durat
 	t.log.Info("chose the provider of a network", "provider", best, "prior", w.Prior[:min(12, len(w.Prior))],
 		"height", w.Height, "width", w.Width, "seconds", c.Seconds)
 	t.store(func(f *curvesFile) {
-		f.Choices = append(slices.DeleteFunc(f.Choices, func(k *choice) bool { return k.Workload == w }), &c)
+		f.Choices = append(slices.DeleteFunc(f.Choices, func(k choice) bool { return k.Workload == w }), c)
 	})
 	return best
 }

@@ -19,10 +19,10 @@ const maxCurvesBytes = 16 << 20
 
 // curvesFile is the content of a Tuner's file.
 type curvesFile struct {
-	Schema int      `json:"schema"`
-	Curves []*curve `json:"curves"`
+	Schema int     `json:"schema"`
+	Curves []curve `json:"curves"`
 	// Choices are the measurements of providers.
-	Choices []*choice `json:"choices,omitempty"`
+	Choices []choice `json:"choices,omitempty"`
 }
 
 // readCurves reads the file. It returns nothing when there is no file.
@@ -40,29 +40,7 @@ func readCurves(file string) (f curvesFile, err error) {
 	if f.Schema != curvesSchema {
 		return curvesFile{}, fmt.Errorf("%w: schema %d, this program reads %d", errCurves, f.Schema, curvesSchema)
 	}
-	for _, c := range f.Curves {
-		if c == nil || !c.valid() {
-			return curvesFile{}, fmt.Errorf("%w: the sizes of a curve are invalid", errCurves)
-		}
-	}
-	for _, c := range f.Choices {
-		if c == nil || !c.valid() {
-			return curvesFile{}, fmt.Errorf("%w: the times of a choice are invalid", errCurves)
-		}
-	}
 	return f, nil
-}
-
-// valid reports whether the sizes are 1, 2, 4 and so on, and Best is one of them.
-func (c *curve) valid() bool {
-	best := c.Best == 0
-	for i, p := range c.Points {
-		if p.Batch != 1<<i || p.Batch > MaxBatch || p.Seconds <= 0 {
-			return false
-		}
-		best = best || p.Batch == c.Best
-	}
-	return best && c.Ceiling >= 0
 }
 
 // changeCurves changes the file, and keeps what other processes stored. The write is atomic. Of two concurrent writes one

@@ -87,10 +87,10 @@ func New(file string, log *slog.Logger) *Tuner {
 		log.Warn("skipped the file of batch sizes", "file", file, "reason", err)
 	}
 	for _, c := range known.Curves {
-		t.curves[c.Workload] = c
+		t.curves[c.Workload] = &c
 	}
 	for _, c := range known.Choices {
-		t.choices[c.Workload] = *c
+		t.choices[c.Workload] = c
 	}
 	return t
 }
@@ -216,7 +216,7 @@ func (t *Tuner) curve(w Workload) *curve {
 // save stores a curve.
 func (t *Tuner) save(c *curve) {
 	t.store(func(f *curvesFile) {
-		f.Curves = append(slices.DeleteFunc(f.Curves, func(k *curve) bool { return k.Workload == c.Workload }), c)
+		f.Curves = append(slices.DeleteFunc(f.Curves, func(k curve) bool { return k.Workload == c.Workload }), *c)
 	})
 }
 

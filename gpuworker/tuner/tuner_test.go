@@ -102,46 +102,6 @@ func TestCeilingOfMemory(t *testing.T) {
 	}
 }
 
-func TestValidCurves(t *testing.T) {
-	t.Parallel()
-	points := func(sizes ...int) (out []point) {
-		for _, n := range sizes {
-			out = append(out, point{n, 1})
-		}
-		return out
-	}
-	for name, tt := range map[string]struct {
-		curve curve
-		valid bool
-	}{
-		"empty":               {curve{}, true},
-		"search":              {curve{Points: points(1, 2)}, true},
-		"best":                {curve{Points: points(1, 2, 4), Best: 2, Ceiling: 4}, true},
-		"last":                {curve{Points: points(1, 2, 4), Best: 4}, true},
-		"best not measured":   {curve{Points: points(1, 2), Best: 4}, false},
-		"best of nothing":     {curve{Best: 1}, false},
-		"gap":                 {curve{Points: points(1, 4)}, false},
-		"not from one":        {curve{Points: points(2, 4)}, false},
-		"negative ceiling":    {curve{Ceiling: -1}, false},
-		"no time":             {curve{Points: []point{{1, 0}}}, false},
-		"the largest":         {curve{Points: points(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)}, true},
-		"beyond the largest":  {curve{Points: points(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)}, false},
-		"the time of another": {curve{Points: []point{{1, 1}, {2, -1}}}, false},
-	} {
-		if got := tt.curve.valid(); got != tt.valid {
-			t.Errorf("%s: valid %v", name, got)
-		}
-	}
-	for name, tt := range map[string]struct {
-		times map[string]float64
-		valid bool
-	}{"none": {nil, false}, "one": {map[string]float64{"a": 1}, true}, "zero": {map[string]float64{"a": 1, "b": 0}, false}} {
-		if got := (&choice{Seconds: tt.times}).valid(); got != tt.valid {
-			t.Errorf("choice %s: valid %v", name, got)
-		}
-	}
-}
-
 // Of the curves of a prior and a shape the fastest size counts. Curves with an operator file do not.
 func TestExpect(t *testing.T) {
 	t.Parallel()
@@ -183,7 +143,7 @@ func TestChangeOfCurvesFile(t *testing.T) {
 	if f, err := readCurves(file); err != nil || len(f.Curves) != 0 {
 		t.Errorf("no file: %+v, %v", f, err)
 	}
-	add := func(f *curvesFile) { f.Curves = append(f.Curves, &curve{Workload: Workload{Prior: "p"}}) }
+	add := func(f *curvesFile) { f.Curves = append(f.Curves, curve{Workload: Workload{Prior: "p"}}) }
 	for want := range 3 {
 		if err := changeCurves(file, add); err != nil {
 			t.Fatal(err)
@@ -192,7 +152,7 @@ func TestChangeOfCurvesFile(t *testing.T) {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}
-	for _, bad := range []string{"", `{"schema":1,"curves":[null]}`, `{"schema":1,"curves":[{"ceiling":-1}]}`, `{"schema":0}`, `{"schema":9}`, `{"schema":1,"choices":[null]}`, `{"schema":1,"choices":[{"prior":"p"}]}`} {
+	for _, bad := range []string{"", `{"schema":0}`, `{"schema":9}`} {
 		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
