@@ -70,6 +70,7 @@ fi
 if [[ $1 == release ]]; then
 	program ssh-keygen openssh-client  # signs in the test
 	program git git
+	program jq jq
 	program "$python" python3
 	module pip python3-pip             # downloads ONNX Runtime
 	case $(uname -m) in

@@ -92,9 +92,20 @@ for arch in amd64 arm64; do
 		--mode=u=rwX,go=rX --format=gnu "$stem" | gzip -9n >"$out/$stem.tar.gz"
 done
 cd "$out"
-sha256sum "ddiff-$version"-linux-* >"$work/sums"
-"$work/parts" provenance -source "${SOURCE:-https://ddiff.example}" -commit "$commit" -version "$version" -builder "${BUILDER:-urn:ddiff:local}" \
-	-sums "$work/sums" "ddiff-$version.provenance.json"
+# An in-toto statement with the provenance of SLSA 1.0.
+sha256sum "ddiff-$version"-linux-* | jq --raw-input --slurp --arg source "${SOURCE:-https://ddiff.example}" --arg commit "$commit" --arg version "$version" \
+	--arg builder "${BUILDER:-urn:ddiff:local}" '{
+	_type: "https://in-toto.io/Statement/v1",
+	subject: [rtrimstr("\n") | split("\n")[] | split("  ") | {name: .[1], digest: {sha256: .[0]}}],
+	predicateType: "https://slsa.dev/provenance/v1",
+	predicate: {
+		buildDefinition: {
+			buildType: "urn:ddiff:make-release", externalParameters: {version: $version},
+			resolvedDependencies: [{uri: "git+\($source)", digest: {gitCommit: $commit}}]
+		},
+		runDetails: {builder: {id: $builder}}
+	}
+}' >"ddiff-$version.provenance.json"
 sha256sum "ddiff-$version"* >SHA256SUMS
 if [[ ${SIGN:-} ]]; then
 	$SIGN SHA256SUMS >&2

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	slsa "github.com/in-toto/attestation/go/predicates/provenance/v1"
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 )
@@ -96,6 +97,11 @@ func checkProvenance(t *testing.T, dir string) {
 	statement := &intoto.Statement{}
 	must(t, protojson.Unmarshal(data, statement))
 	must(t, statement.Validate())
+	predicate, err := protojson.Marshal(statement.Predicate)
+	must(t, err)
+	provenance := &slsa.Provenance{}
+	must(t, protojson.Unmarshal(predicate, provenance))
+	must(t, provenance.Validate())
 	if len(statement.Subject) != 4 {
 		t.Errorf("the provenance is about %v", statement.Subject)
 	}

@@ -3,11 +3,9 @@
 //
 //	release library -arch ARCH DIR
 //	release documents -program FILE [-arch ARCH -runner FILE] [-cpu DIR] [-cuda DIR] [-openvino DIR] DIR
-//	release provenance -source URL -commit COMMIT -version VERSION -builder URI -sums FILE FILE
 //
 // The first command copies the pinned ONNX Runtime for CPUs, with verified digests. The second one writes licence texts, a report of
-// licences and a software bill of materials (SBOM) in CycloneDX's JSON, the third one a statement of
-// provenance. A new kind of document belongs to documents.write.
+// licences and a software bill of materials (SBOM) in CycloneDX's JSON. A new kind of document belongs to documents.write.
 package main
 
 import (
@@ -19,7 +17,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"syscall"
 
 	"ddiff/restore/onnx/install"
@@ -36,20 +33,14 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) == 0 || !slices.Contains([]string{"library", "documents", "provenance"}, args[0]) {
-		return errors.New("name a command: library, documents or provenance")
+	if len(args) == 0 || args[0] != "library" && args[0] != "documents" {
+		return errors.New("name a command: library or documents")
 	}
 	f := flag.NewFlagSet(args[0], flag.ExitOnError)
 	d := documents{runtimes: map[string]string{}}
 	f.StringVar(&d.arch, "arch", runtime.GOARCH, "architecture of the program")
 	f.StringVar(&d.program, "program", "", "the program")
 	f.StringVar(&d.runner, "runner", "", "the same program for this machine (default the program)")
-	var p provenance
-	f.StringVar(&p.source, "source", "", "address of the source")
-	f.StringVar(&p.commit, "commit", "", "commit of the source")
-	f.StringVar(&p.version, "version", "", "version of the release")
-	f.StringVar(&p.builder, "builder", "", "URI of the builder")
-	sums := f.String("sums", "", "digests of the files, as of sha256sum")
 	for _, ep := range providers() {
 		f.Func(ep, "directory of the installed release for "+ep, func(dir string) error { d.runtimes[ep] = dir; return nil })
 	}
@@ -57,13 +48,10 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if f.NArg() != 1 || args[0] == "documents" && d.program == "" {
-		return fmt.Errorf("%s: give one directory or file, and -program for documents", args[0])
+		return fmt.Errorf("%s: give one directory, and -program for documents", args[0])
 	}
-	switch args[0] {
-	case "library":
+	if args[0] == "library" {
 		return fetchLibrary(ctx, d.arch, f.Arg(0))
-	case "provenance":
-		return p.write(*sums, f.Arg(0))
 	}
 	if d.runner == "" {
 		d.runner = d.program
