@@ -1,5 +1,4 @@
-// Package comparison compares two sets of results, paired by measurement ([Compare]), and the selection rules on the runs of one set
-// ([Choose]).
+// Package comparison compares two sets of results, paired by measurement.
 package comparison
 
 import (
