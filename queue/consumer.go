@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -121,4 +122,119 @@ func parseEpoch(s string) (int64, error) { return strconv.ParseInt(s, 36, 64) }
 
 func notFound(err error) bool {
 	return errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound)
+}
+
+// farFuture is the end of a pause without a time limit.
+var farFuture = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Pause stops the delivery of the campaign's items. Leases stay valid. It is idempotent. ErrNotReady: the campaign does
+// not exist.
+func (q *Queue) Pause(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+		_, err := q.js.PauseConsumer(ctx, workStream, q.durable(), farFuture)
+		return err
+	})
+	return wrap(err, "pause campaign %s", q.cfg.Campaign)
+}
+
+// Resume ends a pause. It is idempotent.
+func (q *Queue) Resume(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+		_, err := q.js.ResumeConsumer(ctx, workStream, q.durable())
+		return err
+	})
+	return wrap(err, "resume campaign %s", q.cfg.Campaign)
+}
+
+// Reset drops all work, results and dead letters of the campaign, starts a new epoch, and ends a pause. The coordinator
+// calls it at its start. Leases become void; the workers' results in storage stay valid.
+func (q *Queue) Reset(ctx context.Context) error {
+	// Another process may have reset the campaign since this one opened it.
+	err := q.openConsumer(ctx)
+	if err == nil {
+		err = q.removeAll(ctx)
+	}
+	if err == nil {
+		// The new epoch must start after the purge, also when a worker has just opened the queue and
+		// created the consumer: a purged result may then be published again.
+		err = q.startEpoch(ctx)
+	}
+	return wrap(err, "reset campaign %s", q.cfg.Campaign)
+}
+
+func (q *Queue) startEpoch(ctx context.Context) error {
+	epoch := q.nextEpoch()
+	err := q.withRetry(ctx, "", func(ctx context.Context) (err error) {
+		_, err = q.js.CreateOrUpdateConsumer(ctx, workStream, q.consumerConfig(epoch))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create consumer: %w", err)
+	}
+	q.recordEpoch(epoch)
+	return nil
+}
+
+// Drop removes the campaign's consumer and all of its work. Results and dead letters stay, and workers may still
+// publish results of leased items. It is idempotent. Open creates the campaign again.
+func (q *Queue) Drop(ctx context.Context) error {
+	err := q.deleteConsumer(ctx)
+	if err == nil {
+		err = q.purgeAll(ctx, workStream, q.workFilter())
+	}
+	return wrap(err, "drop campaign %s", q.cfg.Campaign)
+}
+
+// Remove removes everything of the campaign: consumer, work, results and dead letters. It is idempotent.
+func (q *Queue) Remove(ctx context.Context) error {
+	return wrap(q.removeAll(ctx), "remove campaign %s", q.cfg.Campaign)
+}
+
+// RenewEpoch makes this handle publish in a new epoch, so that a removed result or dead letter may be published again.
+func (q *Queue) RenewEpoch() { q.recordEpoch(q.nextEpoch()) }
+
+func (q *Queue) removeAll(ctx context.Context) error {
+	if err := q.deleteConsumer(ctx); err != nil {
+		return err
+	}
+	for _, purge := range []struct{ stream, filter string }{
+		{workStream, q.workFilter()},
+		{deadStream, deadSubject + "." + q.campaign},
+		{resultStream, resultSubject + "." + q.campaign},
+	} {
+		if err := q.purgeAll(ctx, purge.stream, purge.filter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *Queue) deleteConsumer(ctx context.Context) error {
+	err := q.withRetry(ctx, "", func(ctx context.Context) error {
+		return q.js.DeleteConsumer(ctx, workStream, q.durable())
+	})
+	if err != nil && !notFound(err) {
+		return fmt.Errorf("delete consumer: %w", err)
+	}
+	return nil
+}
+
+// purgeAll removes the messages of a subject. A missing stream is no error.
+func (q *Queue) purgeAll(ctx context.Context, name, filter string) error {
+	err := q.purge(ctx, name, filter)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	return wrap(err, "purge %s", name)
+}
+
+// purge removes the messages of a subject.
+func (q *Queue) purge(ctx context.Context, name, filter string, options ...jetstream.StreamPurgeOpt) error {
+	return q.withRetry(ctx, "", func(ctx context.Context) error {
+		stream, err := q.js.Stream(ctx, name)
+		if err != nil {
+			return err
+		}
+		return stream.Purge(ctx, append(options, jetstream.WithPurgeSubject(filter))...)
+	})
 }

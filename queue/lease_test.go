@@ -2,12 +2,22 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
 	"ddiff/queue"
+	"ddiff/queue/queuetest"
 )
 
 const shortWait = 500 * time.Millisecond
@@ -259,4 +269,246 @@ func TestManyWorkers(t *testing.T) {
 	if len(done) != items {
 		t.Errorf("%d items done, want %d", len(done), items)
 	}
+}
+
+// TestLeaseEndsEarlyWithItems deletes the campaign's consumer while a call waits for its second item: it returns the first.
+func TestLeaseEndsEarlyWithItems(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q := open(t, server, queue.Config{})
+	nc := join(t, server)
+	js := streamsOf(t, nc)
+	must(t, publish(t.Context(), q, "c", "1", nil))
+	var leases []*queue.Lease
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		leases, err = q.Lease(t.Context(), 2, patience)
+		ended <- err
+	}()
+	wantDepth(t, q, 0, 1)
+	must(t, js.DeleteConsumer(t.Context(), "DDIFF_WORK", "ddiff-camp"))
+	must(t, <-ended)
+	if len(leases) != 1 || leases[0].ID() != "1" {
+		t.Errorf("%d leases, want that of the item", len(leases))
+	}
+}
+
+// TestSettlingSpans: a call of Lease without items makes no span; the span of a burial has the reason, and that of a failed call
+// its error.
+func TestSettlingSpans(t *testing.T) {
+	t.Parallel()
+	recorder := tracetest.NewSpanRecorder()
+	q := newQueue(t, queue.Config{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")})
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
+	first, second := lease(t, q), lease(t, q)
+	must(t, first.Ack(t.Context()))
+	must(t, second.Bury(t.Context(), queue.Dead{ID: "2", Reason: "no light"}))
+	mustBe(t, second.Retry(t.Context(), 0), queue.ErrSettled)
+	spans := map[string]sdktrace.ReadOnlySpan{}
+	for _, span := range recorder.Ended() {
+		spans[span.Name()] = span
+	}
+	for name, want := range map[string]struct {
+		reason string
+		failed bool
+	}{
+		"publish ddiff.work": {}, "ack ddiff.work": {}, "bury ddiff.work": {reason: "no light"}, "retry ddiff.work": {failed: true},
+	} {
+		span := spans[name]
+		if span == nil {
+			t.Errorf("no span %s", name)
+			continue
+		}
+		attributes := attribute.NewSet(span.Attributes()...)
+		reason, found := attributes.Value("ddiff.queue.reason")
+		if found != (want.reason != "") || found && reason.AsString() != want.reason || (span.Status().Code == codes.Error) != want.failed || attributes.HasValue("error.type") != want.failed {
+			t.Errorf("span %s has the reason %q and the status %+v", name, reason.AsString(), span.Status())
+		}
+	}
+}
+
+// 64 leases of a worker at a round trip of 100 ms are extended in one round trip: all of them survive several lease times,
+// each of which is shorter than 64 round trips.
+func TestExtendTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	const batch, ackWait = 64, time.Second
+	s := serve(t, jetStream(t))
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "slow", AckWait: ackWait, MaxAttempts: 1000})
+	work := make([]queue.Work, batch)
+	for i := range work {
+		work[i] = queue.Work{Class: "c", ID: fmt.Sprint(i)}
+	}
+	must(t, q.PublishBatch(t.Context(), work))
+	slow, err := nats.Connect(s.ClientURL(), nats.SetCustomDialer(queuetest.Dialer{RoundTrip: 100 * time.Millisecond}))
+	must(t, err)
+	t.Cleanup(slow.Close)
+	far := attach(t, slow, queue.Config{Campaign: "slow"})
+	wantRenewed(t, q, ackWait, 3*ackWait/2, ackWait/4, func() (leases []*queue.Lease) {
+		for begin := time.Now(); len(leases) < batch; {
+			more, err := far.Lease(t.Context(), batch-len(leases), patience)
+			must(t, err)
+			if leases = append(leases, more...); time.Since(begin) > patience {
+				t.Fatalf("%d leases, want %d", len(leases), batch)
+			}
+		}
+		return leases
+	})
+}
+
+// TestExpiringCallsOfLeaseLoseNoItem publishes items during a series of short calls of Lease: each call must return the
+// items that the server delivered to it, at their first attempt.
+func TestExpiringCallsOfLeaseLoseNoItem(t *testing.T) {
+	t.Parallel()
+	const items = 300
+	q := newQueue(t, queue.Config{})
+	published := make(chan error, 1)
+	go func() {
+		for i := range items {
+			if err := publish(t.Context(), q, "c", fmt.Sprint(i), nil); err != nil {
+				published <- err
+				return
+			}
+			time.Sleep(time.Millisecond) // spreads the items, so that calls end in between
+		}
+		published <- nil
+	}()
+	last := time.Now()
+	for got := 0; got < items; {
+		if time.Since(last) > patience {
+			t.Fatalf("%d items of %d, and none within %v: the others are leased without a worker", got, items, patience)
+		}
+		leases, err := q.Lease(t.Context(), 4, 2*time.Millisecond)
+		if errors.Is(err, queue.ErrUnavailable) {
+			continue // a busy server may not answer: callers retry
+		}
+		must(t, err)
+		for _, l := range leases {
+			if l.Attempt() != 1 {
+				t.Fatalf("item %s at attempt %d, want 1", l.ID(), l.Attempt())
+			}
+			must(t, l.Ack(t.Context()))
+			got, last = got+1, time.Now()
+		}
+	}
+	must(t, <-published)
+}
+
+// More workers than the server lets wait ask for items of an empty campaign: the others wait as well, without an error, and
+// get items later.
+func TestLeaseAboveWaitingLimit(t *testing.T) {
+	t.Parallel()
+	s := serve(t, jetStream(t))
+	q := openOn(t, dial(t, s), queue.Config{Campaign: "crowded"})
+	crowd, err := nats.Connect(s.ClientURL())
+	must(t, err)
+	t.Cleanup(crowd.Close)
+	inbox := crowd.NewRespInbox()
+	answers, err := crowd.SubscribeSync(inbox)
+	must(t, err)
+	for range 4096 {
+		must(t, crowd.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.DDIFF_WORK.ddiff-crowded", inbox, []byte(`{"batch":1,"expires":3600000000000}`)))
+	}
+	must(t, crowd.Flush())
+	const wait = 200 * time.Millisecond
+	begin := time.Now()
+	leases, err := q.Lease(t.Context(), 1, wait)
+	if took := time.Since(begin); err != nil || len(leases) != 0 || took < wait {
+		t.Fatalf("%d leases after %v: %v", len(leases), took, err)
+	}
+	must(t, answers.Unsubscribe()) // the server drops requests that nobody waits for
+	must(t, crowd.Flush())
+	must(t, publish(t.Context(), q, "c", "1", nil))
+	for deadline := time.Now().Add(patience); len(leases) == 0; {
+		leases, err = q.Lease(t.Context(), 1, wait)
+		must(t, err)
+		if time.Now().After(deadline) {
+			t.Fatal("timeout: no item")
+		}
+	}
+}
+
+// TestReleaseUsesNoAttempt releases an item more often than MaxAttempts.
+func TestReleaseUsesNoAttempt(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{MaxAttempts: 2})
+	of := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{7}, SpanID: trace.SpanID{8}, TraceFlags: trace.FlagsSampled})
+	ctx := trace.ContextWithSpanContext(t.Context(), of)
+	must(t, q.PublishBatch(ctx, []queue.Work{{Class: "a class", ID: "1", Round: 4, Payload: []byte("payload")}}))
+	for range 10 {
+		l := lease(t, q)
+		got := trace.SpanContextFromContext(l.Context(t.Context()))
+		if l.Attempt() != 1 || l.ID() != "1" || l.Round() != 4 || l.Class() != "a=20class" || string(l.Payload()) != "payload" || !got.Equal(of.WithRemote(true)) {
+			t.Fatalf("item %s of %s, round %d, attempt %d, %q, trace %s", l.ID(), l.Class(), l.Round(), l.Attempt(), l.Payload(), got.TraceID())
+		}
+		must(t, l.Release(t.Context()))
+		wantDepth(t, q, 1, 0)
+	}
+	must(t, lease(t, q).Ack(t.Context()))
+	wantDepth(t, q, 0, 0)
+}
+
+// TestReleaseByTwoWorkersLeavesOneItem has a slow and a quick worker release the same item.
+func TestReleaseByTwoWorkersLeavesOneItem(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{AckWait: shortWait})
+	must(t, publish(t.Context(), q, "c", "1", nil))
+	slow, quick := lease(t, q), lease(t, q)
+	must(t, quick.Release(t.Context()))
+	must(t, slow.Release(t.Context()))
+	wantDepth(t, q, 1, 0)
+	l := lease(t, q)
+	if l.Attempt() != 2 { // the quick worker's attempt does not count, the slow worker's lease expired
+		t.Fatalf("attempt %d, want 2", l.Attempt())
+	}
+	must(t, l.Ack(t.Context()))
+	wantNone(t, q, 2*shortWait)
+}
+
+// TestReleaseWithoutSpaceCountsTheAttempt releases an item to a server that cannot store its copy.
+func TestReleaseWithoutSpaceCountsTheAttempt(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	nc := join(t, server)
+	q := open(t, server, queue.Config{})
+	js := streamsOf(t, nc)
+	stream, err := js.Stream(t.Context(), "DDIFF_WORK")
+	must(t, err)
+	limited := stream.CachedInfo().Config
+	limited.MaxBytes = 1500
+	_, err = js.UpdateStream(t.Context(), limited)
+	must(t, err)
+	must(t, publish(t.Context(), q, "c", "1", make([]byte, 1000)))
+	mustBe(t, publish(t.Context(), q, "c", "2", make([]byte, 1000)), queue.ErrFull)
+	must(t, lease(t, q).Release(t.Context()))
+	l := lease(t, q)
+	if l.ID() != "1" || l.Attempt() != 2 {
+		t.Fatalf("item %s, attempt %d, want item 1 at attempt 2", l.ID(), l.Attempt())
+	}
+	must(t, l.Ack(t.Context()))
+	must(t, publish(t.Context(), q, "c", "2", make([]byte, 1000)))
+}
+
+// TestMarksTravelWithReleasedItem releases an item with marks, and again without a change.
+func TestMarksTravelWithReleasedItem(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{MaxAttempts: 2})
+	must(t, publish(t.Context(), q, "c", "1", []byte("payload")))
+	l := lease(t, q)
+	if got := l.Marks(); !reflect.DeepEqual(got, queue.Marks{}) {
+		t.Fatalf("a new item has the marks %+v", got)
+	}
+	want := queue.Marks{Faults: 3, Disputed: []string{"gpu 1", "größe,2"}, Passes: 2}
+	must(t, l.ReleaseMarked(t.Context(), want))
+	must(t, lease(t, q).Release(t.Context()))
+	l = lease(t, q)
+	if got := l.Marks(); !reflect.DeepEqual(got, want) || l.Attempt() != 1 || string(l.Payload()) != "payload" {
+		t.Fatalf("marks %+v at attempt %d, want %+v at 1", got, l.Attempt(), want)
+	}
+	must(t, l.ReleaseMarked(t.Context(), queue.Marks{}))
+	l = lease(t, q)
+	if got := l.Marks(); !reflect.DeepEqual(got, queue.Marks{}) {
+		t.Fatalf("the marks %+v were not removed", got)
+	}
+	must(t, l.Ack(t.Context()))
 }

@@ -1,10 +1,15 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -131,5 +136,174 @@ func TestFullResultStream(t *testing.T) {
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{MaxResults: 1}))
 	if usage, err := queue.Usage(t.Context(), nc); err != nil || usage[1].Messages != 3 || usage[1].MaxMessages != 1 {
 		t.Errorf("%+v, %v", usage, err)
+	}
+}
+
+// TestRepeatedOutcomeIsNotNew: an outcome that another worker, or the same one, has published is not new; that of another
+// item or round is.
+func TestRepeatedOutcomeIsNotNew(t *testing.T) {
+	t.Parallel()
+	q := open(t, start(t, t.TempDir()), queue.Config{AckWait: shortWait, MaxAttempts: 3})
+	must(t, publish(t.Context(), q, "class", "1", nil))
+	first := lease(t, q)
+	outcome := func(l *queue.Lease, want bool) {
+		t.Helper()
+		isNew, err := l.PublishOutcome(t.Context(), []byte("done"))
+		must(t, err)
+		if isNew != want {
+			t.Errorf("outcome of item %s, attempt %d: new is %v, want %v", l.ID(), l.Attempt(), isNew, want)
+		}
+	}
+	outcome(first, true)
+	outcome(first, false)
+	again := lease(t, q) // the first lease has expired
+	if again.Attempt() != 2 {
+		t.Fatalf("attempt %d", again.Attempt())
+	}
+	outcome(again, false)
+	must(t, again.Ack(t.Context()))
+	must(t, publish(t.Context(), q, "class", "2", nil))
+	outcome(lease(t, q), true)
+}
+
+// textLog is the text of a log that several goroutines write.
+type textLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *textLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *textLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// logger returns a logger that writes to l.
+func (l *textLog) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+
+// TestReadingWithoutInterruption: a healthy read of several messages has no gaps, and logs nothing. Each result has the number
+// of results after it.
+func TestReadingWithoutInterruption(t *testing.T) {
+	t.Parallel()
+	var log textLog
+	q := newQueue(t, queue.Config{Logger: log.logger()})
+	for _, id := range []string{"1", "2", "3"} {
+		must(t, q.PublishResult(t.Context(), id, 0, nil))
+	}
+	want := uint64(2)
+	for r, err := range q.Results(t.Context(), 0) {
+		must(t, err)
+		if r.Behind != want {
+			t.Errorf("result %s is %d behind, want %d", r.ID, r.Behind, want)
+		}
+		if want == 0 {
+			break
+		}
+		want--
+	}
+	if text := log.String(); strings.Contains(text, "reading was interrupted") {
+		t.Errorf("a healthy read logs\n%s", text)
+	}
+}
+
+// TestReadingWithoutServerSlowsDown: the pauses of a reader without progress grow.
+func TestReadingWithoutServerSlowsDown(t *testing.T) {
+	t.Parallel()
+	s := serve(t, jetStream(t))
+	var log textLog
+	nc := dial(t, s)
+	q := openOn(t, nc, queue.Config{Logger: log.logger()})
+	stopServer(s)
+	waitFor(t, "the loss of the connection", func() bool { return !nc.IsConnected() })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for r, err := range q.Results(ctx, 0) {
+			t.Errorf("result %s, %v, want none", r.ID, err)
+		}
+	}()
+	interruptions := func(n int) func() bool {
+		return func() bool { return strings.Count(log.String(), "reading was interrupted") >= n }
+	}
+	waitFor(t, "the first interruption", interruptions(1))
+	begin := time.Now()
+	waitFor(t, "four more", interruptions(5))
+	took := time.Since(begin)
+	cancel()
+	<-ended
+	// The pauses are at least half of 50, 100, 200 and 400 ms, and the first two may be over when the first is seen.
+	if took < 250*time.Millisecond {
+		t.Errorf("four pauses take only %v", took)
+	}
+}
+
+// TestDeadLettersSkipDamaged puts a message that is not a letter between two letters.
+func TestDeadLettersSkipDamaged(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	nc := join(t, server)
+	q := open(t, server, queue.Config{})
+	bury := func(id string) {
+		must(t, publish(t.Context(), q, "c", id, nil))
+		must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: id, Reason: "no light"}))
+	}
+	bury("first")
+	_, err := nc.RequestWithContext(t.Context(), "ddiff.dead.camp", []byte("{garbage"))
+	must(t, err)
+	bury("second")
+
+	var ids []string
+	var damaged uint64
+	for letter, err := range q.DeadLetters(t.Context()) {
+		if errors.Is(err, queue.ErrDamaged) && strings.Contains(err.Error(), "camp") && damaged == 0 {
+			damaged = letter.Seq
+			continue
+		}
+		must(t, err)
+		ids = append(ids, letter.ID)
+	}
+	if strings.Join(ids, " ") != "first second" || damaged == 0 {
+		t.Errorf("letters %q, the damaged letter has number %d", ids, damaged)
+	}
+	must(t, q.RemoveDead(t.Context(), damaged))
+	if n := len(deadLetters(t, q)); n != 2 {
+		t.Errorf("%d letters remain, want 2", n)
+	}
+}
+
+// TestPurgeDead removes the letters up to a number, and those of this campaign only.
+func TestPurgeDead(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
+	for _, id := range []string{"0", "1", "2"} {
+		for _, to := range []*queue.Queue{q, other} {
+			must(t, publish(t.Context(), to, "c", id, nil))
+			must(t, lease(t, to).Bury(t.Context(), queue.Dead{ID: id, Reason: "no light"}))
+		}
+	}
+	var second uint64
+	for letter, err := range q.DeadLetters(t.Context()) {
+		must(t, err)
+		if letter.ID == "1" {
+			second = letter.Seq
+		}
+	}
+	for range 2 { // it is idempotent
+		must(t, q.PurgeDead(t.Context(), second))
+		if rest := deadLetters(t, q); len(rest) != 1 || rest[0].ID != "2" {
+			t.Errorf("letters %+v remain, want the last", rest)
+		}
+	}
+	if n := len(deadLetters(t, other)); n != 3 {
+		t.Errorf("%d letters of the other campaign remain, want 3", n)
 	}
 }

@@ -1,8 +1,17 @@
 package queue_test
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/queue"
 )
@@ -167,4 +176,217 @@ func TestNewRoundIsNoDuplicate(t *testing.T) {
 		t.Fatalf("dead letters %+v remain", left)
 	}
 	mustBe(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: -1}}), queue.ErrConfig)
+}
+
+func TestResetDropsAllMessages(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
+	worker := open(t, server, queue.Config{}) // another process, which does not know of the Reset
+	ids := []string{"acked", "leased", "buried", "waiting"}
+	for _, id := range ids {
+		must(t, publish(t.Context(), q, "c", id, []byte("old")))
+	}
+	must(t, publish(t.Context(), other, "c", "acked", nil))
+	must(t, lease(t, worker).Ack(t.Context()))
+	held := lease(t, worker)
+	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "buried", Reason: "old"}))
+	must(t, worker.PublishResult(t.Context(), "acked", 0, []byte("old")))
+
+	must(t, q.Reset(t.Context()))
+	wantDepth(t, q, 0, 0)
+	wantNone(t, worker, 100*time.Millisecond)
+	letters := deadLetters(t, q)
+	if len(letters) != 0 {
+		t.Fatalf("dead letters after Reset: %v", letters)
+	}
+
+	// Every stream accepts the same ids again at once.
+	batch := make([]queue.Work, len(ids))
+	for i, id := range ids {
+		batch[i] = queue.Work{Class: "c", ID: id, Payload: []byte("new")}
+	}
+	must(t, q.PublishBatch(t.Context(), batch))
+	mustBe(t, q.PublishBatch(t.Context(), batch), queue.ErrDuplicate)
+	wantDepth(t, q, 4, 0)
+	must(t, held.Ack(t.Context())) // a dropped item
+	wantDepth(t, q, 4, 0)
+	for _, id := range ids {
+		l := lease(t, worker)
+		if l.ID() != id || l.Attempt() != 1 || string(l.Payload()) != "new" {
+			t.Fatalf("leased %s %q, attempt %d, want %s at attempt 1", l.ID(), l.Payload(), l.Attempt(), id)
+		}
+		if id == "buried" {
+			must(t, l.Bury(t.Context(), queue.Dead{ID: id, Reason: "new"}))
+			continue
+		}
+		must(t, worker.PublishResult(t.Context(), id, 0, []byte("new")))
+		must(t, l.Ack(t.Context()))
+	}
+	for id, payload := range results(t, q, 3) {
+		if payload != "new" {
+			t.Errorf("result %s is %q, want the new payload", id, payload)
+		}
+	}
+	letters = deadLetters(t, q)
+	if len(letters) != 1 || letters[0].Reason != "new" {
+		t.Fatalf("dead letters: %+v, want the new payload", letters)
+	}
+	wantDepth(t, other, 1, 0)
+}
+
+// TestResetAfterRestart resets like a coordinator after a crash: the server loads the old items from disk and must accept
+// them again.
+func TestResetAfterRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, dir)
+	must(t, publish(t.Context(), open(t, server, queue.Config{}), "c", "1", []byte("old")))
+	server.Stop()
+
+	q := open(t, start(t, dir), queue.Config{})
+	must(t, q.Reset(t.Context()))
+	must(t, publish(t.Context(), q, "c", "1", []byte("new")))
+	if l := lease(t, q); string(l.Payload()) != "new" || l.Attempt() != 1 {
+		t.Fatalf("leased %q, attempt %d", l.Payload(), l.Attempt())
+	}
+}
+
+func TestCampaignsAreIsolated(t *testing.T) {
+	t.Parallel()
+	server := start(t, t.TempDir())
+	names := []string{"a", "a.b", "a b", "A", "a*", "größe/>", strings.Repeat("long", 16)}
+	queues := make([]*queue.Queue, len(names))
+	for i, name := range names {
+		queues[i] = open(t, server, queue.Config{Campaign: name})
+		must(t, publish(t.Context(), queues[i], "c", "same id", []byte(name)))
+		must(t, queues[i].PublishResult(t.Context(), "same id", 0, []byte(name)))
+	}
+	for i, name := range names {
+		l := lease(t, queues[i])
+		if string(l.Payload()) != name {
+			t.Fatalf("campaign %q leases an item of %q", name, l.Payload())
+		}
+		wantNone(t, queues[i], 20*time.Millisecond)
+		must(t, l.Bury(t.Context(), queue.Dead{ID: l.ID(), Reason: name}))
+		letters := deadLetters(t, queues[i])
+		if len(letters) != 1 || letters[0].Reason != name {
+			t.Fatalf("campaign %q sees dead letters %+v", name, letters)
+		}
+		if got := results(t, queues[i], 1); got["same id"] != name {
+			t.Fatalf("campaign %q sees results %v", name, got)
+		}
+	}
+}
+
+// results reads the first n results of a campaign.
+func results(t *testing.T, q *queue.Queue, n int) map[string]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	got := map[string]string{}
+	count := 0
+	for r, err := range q.Results(ctx, 0) {
+		must(t, err)
+		got[r.ID] = string(r.Payload)
+		if count++; count == n {
+			return got
+		}
+	}
+	t.Fatal(fmt.Errorf("%d results within %v, want %d", count, patience, n))
+	return nil
+}
+
+// Two processes that delete and create a consumer at the same time leave a consumer without files. Open creates it again.
+func TestOpenReplacesConsumerWithoutFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, dir)
+	q := open(t, server, queue.Config{})
+	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "a", ID: "one"}}))
+	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", "DDIFF_WORK", "obs", "*camp"))
+	must(t, err)
+	if len(files) != 1 {
+		t.Fatalf("the consumer has the folders %v, want one", files)
+	}
+	must(t, os.RemoveAll(files[0]))
+	q = open(t, server, queue.Config{})
+	leases, err := q.Lease(t.Context(), 1, 5*time.Second)
+	must(t, err)
+	if len(leases) != 1 {
+		t.Errorf("%d leases, want 1", len(leases))
+	}
+}
+
+func TestPublishLeaseAck(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, queue.Config{})
+	must(t, publish(t.Context(), q, "sr 4x/256", "item-1", []byte("payload")))
+	wantDepth(t, q, 1, 0)
+	l := lease(t, q)
+	if l.ID() != "item-1" || string(l.Payload()) != "payload" || l.Attempt() != 1 || l.Last() || l.Exhausted() {
+		t.Fatalf("leased %s %q, attempt %d, last %t", l.ID(), l.Payload(), l.Attempt(), l.Last())
+	}
+	if want := "sr=204x=2F256"; l.Class() != want {
+		t.Errorf("class is %s, want %s", l.Class(), want)
+	}
+	wantDepth(t, q, 0, 1)
+	must(t, l.Ack(t.Context()))
+	wantDepth(t, q, 0, 0)
+	mustBe(t, l.Ack(t.Context()), queue.ErrSettled)
+	mustBe(t, l.Retry(t.Context(), 0), queue.ErrSettled)
+	must(t, queue.Extend(t.Context(), l)) // settled: nothing is sent
+}
+
+func TestPublishRefusesDuplicates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server := start(t, dir)
+	q := open(t, server, queue.Config{})
+	must(t, publish(t.Context(), q, "c", "twice", []byte("first")))
+	mustBe(t, publish(t.Context(), q, "c", "twice", []byte("second")), queue.ErrDuplicate)
+	mustBe(t, publish(t.Context(), q, "other class", "twice", []byte("second")), queue.ErrDuplicate)
+	server.Stop()
+
+	q = open(t, start(t, dir), queue.Config{})
+	mustBe(t, publish(t.Context(), q, "c", "twice", []byte("second")), queue.ErrDuplicate)
+	l := lease(t, q)
+	if string(l.Payload()) != "first" {
+		t.Fatalf("payload %q, want the first", l.Payload())
+	}
+	must(t, l.Ack(t.Context()))
+	wantDepth(t, q, 0, 0)
+}
+
+func TestTraceContextTravels(t *testing.T) {
+	t.Parallel()
+	recorder := tracetest.NewSpanRecorder()
+	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test")
+	q := newQueue(t, queue.Config{Tracer: tracer})
+	ctx, span := tracer.Start(t.Context(), "shard")
+	must(t, publish(ctx, q, "c", "1", nil))
+	must(t, q.PublishBatch(ctx, []queue.Work{{Class: "c", ID: "2"}}))
+	must(t, publish(t.Context(), q, "c", "of another trace", nil))
+	span.End()
+
+	publishers := map[trace.SpanID]bool{}
+	for _, ended := range recorder.Ended() {
+		if ended.Name() == "publish ddiff.work" && ended.Parent().SpanID() == span.SpanContext().SpanID() {
+			publishers[ended.SpanContext().SpanID()] = true
+		}
+	}
+	if len(publishers) != 2 {
+		t.Fatalf("%d publish spans below the caller's, want 2", len(publishers))
+	}
+	for range 2 {
+		l := lease(t, q)
+		got := trace.SpanContextFromContext(l.Context(t.Context()))
+		if got.TraceID() != span.SpanContext().TraceID() || !publishers[got.SpanID()] || !got.IsRemote() || !got.IsSampled() {
+			t.Fatalf("item %s carries %+v, want trace %v", l.ID(), got, span.SpanContext().TraceID())
+		}
+	}
+	l := lease(t, q)
+	if got := trace.SpanContextFromContext(l.Context(t.Context())); got.TraceID() == span.SpanContext().TraceID() || !got.IsValid() {
+		t.Fatalf("item %s carries %+v, want its own trace", l.ID(), got)
+	}
 }

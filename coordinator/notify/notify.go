@@ -1,8 +1,19 @@
+// Package notify sends signed webhooks when a campaign reaches a state that a person waits for: paused, finished, cancelled or
+// rejected.
+//
+// A [Notifier] belongs to the leading coordinator and follows the board. A message has the form of the Standard Webhooks
+// specification: a JSON body, and the headers webhook-id, webhook-timestamp and webhook-signature (HMAC-SHA256 of
+// "id.timestamp.body"). It is sent at least once: the store has an object for each message that was sent or given up, written
+// after the last attempt, and the next leader sends what has none. If states follow each other faster than the receiver
+// answers, only the newest is sent. The id is that of the change, so that a receiver can drop copies.
 package notify
 
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +22,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -287,4 +299,41 @@ func (n *Notifier) send(ctx context.Context, address string, m message) (status 
 		return answer.StatusCode, fmt.Errorf("%w: the receiver answered %s", errGivenUp, answer.Status)
 	}
 	return answer.StatusCode, nil
+}
+
+// body is the JSON of a message.
+type body struct {
+	Type      string          `json:"type"` // campaign.PHASE
+	Timestamp time.Time       `json:"timestamp"`
+	Data      manifest.Status `json:"data"`
+}
+
+// message is a webhook before its first attempt.
+type message struct {
+	id      string
+	content []byte
+}
+
+// messageID names the newest change of a campaign.
+func messageID(c *manifest.Campaign) string {
+	return fmt.Sprintf("%s.%d.%d", c.ID, c.Changes, c.Notices)
+}
+
+// newMessage describes the campaign's phase, with the counts of its last status.
+func newMessage(s manifest.CampaignStatus, now time.Time) (message, error) {
+	c, status := s.Campaign, s.Status
+	status.Phase, status.Reason = c.Phase, c.Reason
+	content, err := json.Marshal(body{Type: "campaign." + string(c.Phase), Timestamp: now.UTC(), Data: status})
+	return message{id: messageID(c), content: content}, err
+}
+
+// sign adds the headers of an attempt at a time.
+func (m message) sign(h http.Header, secret []byte, now time.Time) {
+	at := strconv.FormatInt(now.Unix(), 10)
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "%s.%s.%s", m.id, at, m.content)
+	h.Set("Content-Type", "application/json")
+	h.Set("Webhook-Id", m.id)
+	h.Set("Webhook-Timestamp", at)
+	h.Set("Webhook-Signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }

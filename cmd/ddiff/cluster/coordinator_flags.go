@@ -4,15 +4,91 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"ddiff/api"
+	"ddiff/coordinator/budget"
+	"ddiff/coordinator/notify"
 	"ddiff/coordinator/serve"
 	"ddiff/coordinator/serve/oidc"
+	"ddiff/internal/cli"
 	"ddiff/internal/regular"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
 )
+
+const maxPrice = 1e9
+
+// parseQuotas reads the flags --quota, and checks --price.
+func parseQuotas(flags []string, price float64) (budget.Quotas, error) {
+	if !(price >= 0 && price <= maxPrice) {
+		return nil, fmt.Errorf("--price: %g is outside 0..%g", price, maxPrice)
+	}
+	quotas := budget.Quotas{}
+	for _, text := range flags {
+		colon := strings.LastIndex(text, ":") // an owner may contain one
+		if colon < 1 {
+			return nil, fmt.Errorf("--quota: %q has no owner; give OWNER:LIMITS, as in ann:seconds=36000", text)
+		}
+		owner := text[:colon]
+		if _, repeated := quotas[owner]; repeated {
+			return nil, fmt.Errorf("--quota: %s is repeated; give each owner one quota", owner)
+		}
+		var b manifest.Budget
+		if err := b.Set(text[colon+1:]); err != nil {
+			return nil, fmt.Errorf("--quota %s: %w", owner, err)
+		}
+		if b.Cost > 0 && price == 0 {
+			return nil, fmt.Errorf("--quota %s: a cost needs a price; give --price too", owner)
+		}
+		quotas[owner] = b
+	}
+	return quotas, nil
+}
+
+// notifyFlags permit notifications.
+type notifyFlags struct {
+	hosts  []string
+	secret string
+}
+
+func (n *notifyFlags) add(f *pflag.FlagSet) {
+	f.StringSliceVar(&n.hosts, "notify-host", nil, "`servers` to which campaigns may send notifications, as in hooks.example.org or hooks.example.org:8443 (default: none)")
+	f.StringVar(&n.secret, "notify-secret", "", "`file` with the key that signs notifications, at least 24 bytes")
+}
+
+// key reads the key, nil without a server.
+func (n *notifyFlags) key() ([]byte, error) {
+	if len(n.hosts) == 0 {
+		if n.secret != "" {
+			return nil, cli.Usage(errors.New("--notify-secret: nothing may be sent; give --notify-host too"))
+		}
+		return nil, nil
+	}
+	if n.secret == "" {
+		return nil, cli.Usage(errors.New("--notify-host needs a key; give --notify-secret FILE"))
+	}
+	secret, err := regular.Read(n.secret, regular.MaxConfigBytes)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--notify-secret: %w", err))
+	}
+	if secret = bytes.TrimSpace(secret); len(secret) < 24 {
+		return nil, cli.Usage(fmt.Errorf("--notify-secret: %s has %d bytes, at least 24 are needed", n.secret, len(secret)))
+	}
+	return secret, nil
+}
+
+// open returns the notifier with a key, nil without one.
+func (n *notifyFlags) open(b *queue.Board, s storage.Store, key []byte, logger *slog.Logger) *notify.Notifier {
+	if key == nil {
+		return nil
+	}
+	return notify.New(notify.Config{Board: b, Store: s, Hosts: n.hosts, Secret: key, Logger: logger})
+}
 
 // oidcFlags describe an OpenID Connect issuer whose users may use the API.
 type oidcFlags struct {

@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"ddiff/coordinator/serve"
+	"ddiff/internal/cli"
+	"ddiff/internal/lifecycle"
+	"ddiff/telemetry"
+)
+
+// listenFlags are the addresses at which a process of a cluster answers supervisors and Prometheus.
+type listenFlags struct{ health, metrics string }
+
+func (l *listenFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&l.health, "health-listen", "", "serve GET /startupz, /readyz and /livez at `HOST:PORT` (default: off)")
+	f.StringVar(&l.metrics, "metrics-listen", "", "serve GET /metrics for Prometheus at `HOST:PORT`, which may be that of --health-listen (default: off)")
+}
+
+// serve serves the probes and the metrics until stop is called. The error is that of cli.Usage when an address cannot be used.
+func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Telemetry) (stop func(), err error) {
+	byAddress := map[string]*endpoint{}
+	at := func(flag, address string) *http.ServeMux {
+		e := byAddress[address]
+		if e == nil {
+			e = &endpoint{flag: flag, address: address, mux: http.NewServeMux()}
+			byAddress[address] = e
+		}
+		return e.mux
+	}
+	if l.health != "" {
+		p.handle(at("--health-listen", l.health))
+	}
+	if l.metrics != "" {
+		at("--metrics-listen", l.metrics).Handle("GET /metrics", tel.Metrics())
+	}
+	stop = func() {
+		for _, e := range byAddress {
+			e.Stop()
+		}
+	}
+	for _, e := range byAddress {
+		if err := e.Start(context.WithoutCancel(ctx)); err != nil {
+			stop()
+			return nil, err
+		}
+	}
+	return stop, nil
+}
+
+// apiFlags are the flags of the HTTP API of a coordinator.
+type apiFlags struct {
+	address       string
+	tls           serve.TLS
+	requireTokens bool
+	oidc          oidcFlags
+}
+
+func (a *apiFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&a.address, "listen", "", "serve the page and the HTTP API at `HOST:PORT`; :PORT is that of localhost (default: off)")
+	f.StringVar(&a.tls.Cert, "tls-cert", "", "PEM `file` with the certificate of --listen")
+	f.StringVar(&a.tls.Key, "tls-key", "", "PEM `file` with the key of --tls-cert")
+	f.BoolVar(&a.requireTokens, "require-tokens", false, "require access tokens on localhost too; other addresses always require them")
+	a.oidc.add(f)
+}
+
+// check completes and checks the flags.
+func (a *apiFlags) check() error {
+	if err := a.oidc.check(); err != nil {
+		return cli.Usage(err)
+	}
+	a.requireTokens = a.requireTokens || a.oidc.config != nil
+	if a.address == "" {
+		if a.tls != (serve.TLS{}) || a.requireTokens {
+			return cli.Usage(errors.New("--tls-cert, --tls-key, --require-tokens and --oidc-issuer are for --listen; give it"))
+		}
+		return nil
+	}
+	if strings.HasPrefix(a.address, ":") {
+		a.address = "localhost" + a.address
+	}
+	host, _, err := net.SplitHostPort(a.address)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--listen: %w; give HOST:PORT", err))
+	}
+	if (a.tls.Cert == "") != (a.tls.Key == "") {
+		return cli.Usage(errors.New("--tls-cert and --tls-key belong together; give both or none"))
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		a.requireTokens = true
+	}
+	return nil
+}
+
+// listening is a server at an address, until it is stopped.
+type listening struct{ lifecycle.Service }
+
+// start serves at the address of the flags. The error is that of cli.Usage when the address cannot be used.
+func (a apiFlags) start(ctx context.Context, s *serve.Server) (*listening, error) {
+	l := &listening{}
+	err := l.Start(context.WithoutCancel(ctx), func(ctx context.Context, ready func()) error {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", a.address)
+		if err != nil {
+			return cli.Usage(fmt.Errorf("--listen: %w", err))
+		}
+		ready()
+		return s.Serve(ctx, listener, a.tls)
+	})
+	return l, err
+}
+
+// probes are the checks of a process, as a supervisor asks for them. They may be used and changed concurrently.
+type probes struct {
+	mu sync.Mutex
+	// started, ready and live return the reason why the process is not, or nil.
+	started, ready, live func() error
+}
+
+// newProbes returns the probes of a process that begins with an action, as in "opening the device".
+func newProbes(action string) *probes {
+	begins := func() error { return errors.New(action) }
+	return &probes{started: begins, ready: begins, live: func() error { return nil }}
+}
+
+// change replaces probes. It leaves those that are nil.
+func (p *probes) change(started, ready, live func() error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range []struct {
+		probe *func() error
+		by    func() error
+	}{{&p.started, started}, {&p.ready, ready}, {&p.live, live}} {
+		if c.by != nil {
+			*c.probe = c.by
+		}
+	}
+}
+
+// passed is a probe that succeeds.
+func passed() error { return nil }
+
+// answer returns the handler of one probe: 200, or 503 with the reason.
+func (p *probes) answer(probe func(p *probes) func() error) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		p.mu.Lock()
+		check := probe(p)
+		p.mu.Unlock()
+		if err := check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	}
+}
+
+// handle adds the paths of the probes to mux.
+func (p *probes) handle(mux *http.ServeMux) {
+	mux.HandleFunc("GET /startupz", p.answer(func(p *probes) func() error { return p.started }))
+	mux.HandleFunc("GET /readyz", p.answer(func(p *probes) func() error { return p.ready }))
+	mux.HandleFunc("GET /livez", p.answer(func(p *probes) func() error { return p.live }))
+}
+
+// endpoint serves HTTP at an address, until it is stopped. It is a service of package lifecycle.
+type endpoint struct {
+	flag, address string
+	mux           *http.ServeMux
+	service       lifecycle.Service
+}
+
+// Start listens and serves. The error is that of cli.Usage when the address cannot be used.
+func (e *endpoint) Start(ctx context.Context) error { return e.service.Start(ctx, e.run) }
+
+// Stop closes the server.
+func (e *endpoint) Stop() { e.service.Stop() }
+
+func (e *endpoint) run(ctx context.Context, ready func()) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.address)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("%s: %w", e.flag, err))
+	}
+	server := &http.Server{Handler: e.mux, ReadHeaderTimeout: 5 * time.Second}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve reports the end
+	ready()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return ctx.Err()
+}
