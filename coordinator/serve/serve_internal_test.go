@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image"
 	"image/png"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/api"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
@@ -67,5 +69,70 @@ func TestMemoryOfFiles(t *testing.T) {
 	}
 	if err := s.reserve(t.Context(), maxMemory+1); Problem(err).Status != http.StatusConflict {
 		t.Errorf("a file that is too large: %v", err)
+	}
+}
+
+// TestLostBoard: a board that was lost and restored begins with low ids; open streams and clients that resume get its states.
+func TestLostBoard(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	h.enter(api.Event{ID: 10, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
+	h.enter(api.Event{Kind: api.EventReady})
+	_, last, stream, err := h.open(listener{}, 0)
+	if err != nil || last != 10 {
+		t.Fatalf("opened after event %d, %v", last, err)
+	}
+	h.enter(api.Event{ID: 10, Kind: api.EventStatus, Key: "night", Data: []byte("1")}) // of a second watch
+	h.enter(api.Event{ID: 3, Kind: api.EventStatus, Key: "night", Data: []byte("2")})
+	if len(stream) != 1 || !strings.Contains(string(<-stream), `"data":2`) {
+		t.Error("the stream lacks the state of the restored board, or has a known one")
+	}
+	missed, last, _, err := h.open(listener{}, 10)
+	if err != nil || last != 3 || len(missed) != 1 || missed[0].ID != 3 {
+		t.Errorf("missed %+v before event %d, %v", missed, last, err)
+	}
+}
+
+// TestOwnStreams: one caller cannot take the streams of all.
+func TestOwnStreams(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	for range ownStreams {
+		if _, _, _, err := h.open(listener{who: "ann"}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _, _, err := h.open(listener{who: "ann"}, 0)
+	_, _, stream, other := h.open(listener{who: "bob"}, 0)
+	if !errors.Is(err, api.ErrTooMany) || other != nil {
+		t.Errorf("one stream more: %v; of another caller: %v", err, other)
+	}
+	h.close(stream)
+}
+
+// TestSlowStream: a stream whose client takes nothing ends when its buffer is full; others go on.
+func TestSlowStream(t *testing.T) {
+	t.Parallel()
+	h := newHub()
+	_, _, slow, err := h.open(listener{who: "ann"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, quick, err := h.open(listener{who: "bob"}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(streamBuffer + 2) {
+		h.enter(api.Event{ID: i + 1, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
+		if _, open := <-quick; !open {
+			t.Fatal("the other stream has ended")
+		}
+	}
+	n := 0
+	for range slow { // until it is closed
+		n++
+	}
+	if n != streamBuffer || len(h.streams) != 1 {
+		t.Errorf("the slow stream had %d events, %d streams are left", n, len(h.streams))
 	}
 }

@@ -1,0 +1,263 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ddiff/api"
+	"ddiff/internal/cli"
+	"ddiff/manifest"
+)
+
+// TestSubmittedBefore: the line of a second submission names the state of the campaign, and the command that continues it.
+func TestSubmittedBefore(t *testing.T) {
+	t.Parallel()
+	recalled := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, c := range []struct {
+		phase    manifest.Phase
+		wanted   manifest.Wanted
+		recalled time.Time
+		want     string
+	}{
+		{manifest.PhaseRunning, manifest.WantRun, time.Time{}, "now running"},
+		{manifest.PhaseRunning, manifest.WantRun, recalled, "now running"},
+		{manifest.PhaseRunning, manifest.WantCancel, time.Time{}, "now running, cancel requested"},
+		{manifest.PhaseRunning, manifest.WantPause, time.Time{}, "now running; continue it with: ddiff resume night-12345678"},
+		{manifest.PhasePaused, manifest.WantPause, time.Time{}, "now paused; continue it with: ddiff resume night-12345678"},
+		{manifest.PhasePaused, manifest.WantRun, time.Time{}, "now paused, resume requested"},
+		{manifest.PhaseFinished, manifest.WantRun, time.Time{}, "now finished; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
+		{manifest.PhaseFinished, manifest.WantRun, recalled, "now finished, back from the archive; run failed or dead items again with: ddiff retry night-12345678 --failed --dead"},
+		{manifest.PhaseCancelled, manifest.WantCancel, recalled, "now cancelled, back from the archive; continue it with: ddiff resume night-12345678"},
+		{manifest.PhaseCancelled, manifest.WantRun, time.Time{}, "now cancelled, resume requested"},
+		{manifest.PhaseRejected, manifest.WantPause, time.Time{}, "now rejected; continue it with: ddiff resume night-12345678"},
+	} {
+		var out bytes.Buffer
+		record := api.Submitted{ID: "night-12345678", Phase: c.phase, Wanted: c.wanted, Recalled: c.recalled}
+		if err := printSubmitted(&out, record, false); err != nil {
+			t.Fatal(err)
+		}
+		if want := "night-12345678  (submitted before, " + c.want + ")\n"; out.String() != want {
+			t.Errorf("phase %s, wanted %s: %q, want %q", c.phase, c.wanted, out.String(), want)
+		}
+	}
+}
+
+// TestOutputNote: a submission says where the results go, unless the user has chosen this folder or none.
+func TestOutputNote(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, flag, output, want string }{
+		{"", "", "night-12345678", ""},
+		{"", "maps", "maps", ""},
+		{"output: out/night", "maps", "maps", ""},
+		{"output: out/night", "", "night-12345678", "folder night-12345678 of the cluster's store, not to out/night; --output chooses"},
+		{"", "maps", "night-12345678", "folder night-12345678 of the cluster's store, not to maps; --output chooses"}, // submitted before
+	} {
+		spec, err := manifest.Parse("night.yaml", []byte("dataset: {path: photos}\n"+c.file), "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		note := outputNote(spec, c.flag, api.Submitted{Output: c.output})
+		if !strings.Contains(note, c.want) || (note == "") != (c.want == "") {
+			t.Errorf("%q and --output %q: note %q, want %q", c.file, c.flag, note, c.want)
+		}
+	}
+}
+
+// TestStatusOfChangedDataset prints the problem and the warning of a campaign, each in one line.
+func TestStatusOfChangedDataset(t *testing.T) {
+	t.Parallel()
+	st := manifest.Status{Phase: manifest.PhaseRunning, Problem: "waiting for the dataset", Warning: "the dataset changed"}
+	var out bytes.Buffer
+	err := writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{Phase: manifest.PhaseRunning}, Status: st})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"\nproblem    waiting for the dataset\n", "\nwarning    the dataset changed\n"} {
+		if strings.Count(out.String(), line) != 1 {
+			t.Errorf("the status lacks %q:\n%s", line, out.String())
+		}
+	}
+	out.Reset()
+	err = writeStatus(&out, manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: manifest.PhaseRejected, Reason: "cut"}})
+	if want := "phase      rejected: cut\nremedy     mend the cause, then: ddiff resume night\n"; err != nil || !strings.Contains(out.String(), want) {
+		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
+	}
+	out.Reset()
+	writeWarning(&out, st, manifest.Status{}, false, false)
+	writeWarning(&out, st, st, false, false)
+	if got := out.String(); got != "warning: the dataset changed\n" {
+		t.Errorf("watch prints %q", got)
+	}
+}
+
+// TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.
+func TestFailuresOfWatch(t *testing.T) {
+	t.Parallel()
+	s := manifest.CampaignStatus{
+		Campaign: &manifest.Campaign{ID: "night-12345678", Output: "shared", Phase: manifest.PhaseFinished},
+		Status:   manifest.Status{Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 3, Done: 1, Failed: 2}},
+	}
+	var out bytes.Buffer
+	err := endOf(s, false, &out)
+	if out.String() != "done=1 failed=2 dead=0 lost=0\n" || cli.ExitCode(err) != cli.ExitIncomplete {
+		t.Errorf("watch prints %q and ends with %v", out.String(), err)
+	}
+	if want := "2 failed, 0 dead; the reasons are in shared/failures/night-12345678 of the store"; !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("the error is %q, want %q at its end", err, want)
+	}
+}
+
+// TestEndOfWatch: a campaign that was resumed after its end has not ended, although its phase is still the old one.
+func TestEndOfWatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		phase, status manifest.Phase
+		wanted        manifest.Wanted
+		want          bool
+	}{
+		{manifest.PhaseFinished, manifest.PhaseFinished, manifest.WantRun, true},
+		{manifest.PhaseFinished, manifest.PhaseRunning, manifest.WantRun, false},
+		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantCancel, true},
+		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantCancelNow, true},
+		{manifest.PhaseCancelled, manifest.PhaseCancelled, manifest.WantRun, false},
+		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantPause, true},
+		{manifest.PhaseRejected, manifest.PhaseRejected, manifest.WantRun, false},
+		{manifest.PhaseRunning, manifest.PhaseRunning, manifest.WantRun, false},
+	} {
+		got := hasEnded(manifest.CampaignStatus{
+			Campaign: &manifest.Campaign{Phase: c.phase, Wanted: c.wanted}, Status: manifest.Status{Phase: c.status},
+		})
+		if got != c.want {
+			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
+// TestProbes: a process is alive from its start, is ready when its probes say so, and each answer names its reason.
+func TestProbes(t *testing.T) {
+	t.Parallel()
+	p := newProbes("opening the device")
+	mux := http.NewServeMux()
+	p.handle(mux)
+	want := func(path string, code int, text string) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if w.Code != code || w.Body.String() != text {
+			t.Errorf("%s: %d %q, want %d %q", path, w.Code, w.Body, code, text)
+		}
+	}
+	want("/startupz", 503, "opening the device\n")
+	want("/readyz", 503, "opening the device\n")
+	want("/livez", 200, "ok\n")
+	p.change(passed, func() error { return errors.New("not connected to NATS") }, nil)
+	want("/startupz", 200, "ok\n")
+	want("/readyz", 503, "not connected to NATS\n")
+	want("/livez", 200, "ok\n")
+	p.change(nil, passed, func() error { return errors.New("stage solve took 15m0s") })
+	want("/startupz", 200, "ok\n")
+	want("/readyz", 200, "ok\n")
+	want("/livez", 503, "stage solve took 15m0s\n")
+}
+
+func TestParseQuotas(t *testing.T) {
+	t.Parallel()
+	q, err := parseQuotas([]string{"a:b:items=5,cost=2", "*:seconds=60"}, 0.5)
+	if err != nil || q.Of("a:b").Items != 5 || q.Of("bob").Seconds != 60 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	for _, tt := range []struct {
+		flags []string
+		price float64
+		want  string
+	}{
+		{nil, -1, "--price"},
+		{nil, math.Inf(1), "--price"},
+		{nil, math.NaN(), "--price"},
+		{[]string{"items=5"}, 1, "has no owner"},
+		{[]string{":items=5"}, 1, "has no owner"},
+		{[]string{"ann:hours=5"}, 1, "--quota ann"},
+		{[]string{"ann:items=5", "ann:items=6"}, 1, "repeated"},
+		{[]string{"ann:cost=5"}, 0, "give --price too"},
+	} {
+		if _, err := parseQuotas(tt.flags, tt.price); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want %s", tt.flags, err, tt.want)
+		}
+	}
+}
+
+// TestNotifyKey: the flags of notifications are refused, with the remedy, before a server is asked.
+func TestNotifyKey(t *testing.T) {
+	t.Parallel()
+	file := func(content string) string {
+		path := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, c := range []struct {
+		flags notifyFlags
+		want  string
+	}{
+		{notifyFlags{}, ""},
+		{notifyFlags{hosts: []string{"a.example"}}, "give --notify-secret FILE"},
+		{notifyFlags{secret: "key"}, "give --notify-host too"},
+		{notifyFlags{hosts: []string{"a.example"}, secret: file("short\n")}, "has 5 bytes, at least 24"},
+		{notifyFlags{hosts: []string{"a.example"}, secret: file(strings.Repeat("x", 24))}, ""},
+	} {
+		key, err := c.flags.key()
+		if c.want == "" && (err != nil || (key == nil) != (c.flags.hosts == nil)) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %q, %v", c.flags, key, err)
+		}
+	}
+}
+
+func TestOIDCFlags(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("word\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := apiFlags{address: ":8080", oidc: oidcFlags{
+		issuer: "https://id.example.org", client: "ddiff", secret: secret, owner: "sub", roles: []string{"cn=a,ou=b=submitter", "*=viewer"},
+	}}
+	if err := a.check(); err != nil || !a.requireTokens {
+		t.Errorf("tokens required %v, %v", a.requireTokens, err)
+	}
+	if c := a.oidc.config; c.ClientSecret != "word" || c.Roles["cn=a,ou=b"] != api.Submitter || c.Roles["*"] != api.Viewer {
+		t.Errorf("%+v", c)
+	}
+	empty := secret + "-empty"
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, flags := range map[string]oidcFlags{
+		"give it":              {client: "ddiff"},
+		"--oidc-groups and":    {groups: "roles"},
+		"a is repeated":        {issuer: "https://id.example.org", client: "ddiff", roles: []string{"a=viewer", "a=admin"}},
+		`the role "owner"`:     {issuer: "https://id.example.org", client: "ddiff", roles: []string{"a=owner"}},
+		"no https address":     {issuer: "id.example.org", client: "ddiff", roles: []string{"a=viewer"}},
+		"is empty":             {issuer: "https://id.example.org", client: "ddiff", roles: []string{"a=viewer"}, secret: empty},
+		"--oidc-client ID":     {issuer: "https://id.example.org", roles: []string{"a=viewer"}},
+		"--oidc-role GROUP":    {issuer: "https://id.example.org", client: "ddiff"},
+		`"viewer" is no GROUP`: {issuer: "https://id.example.org", client: "ddiff", roles: []string{"viewer"}},
+		"--oidc-secret: open":  {issuer: "https://id.example.org", client: "ddiff", roles: []string{"a=viewer"}, secret: secret + "x"},
+		"are for --listen":     {issuer: "https://id.example.org", client: "ddiff", roles: []string{"a=viewer"}},
+	} {
+		flags.owner, flags.groups = cmp.Or(flags.owner, defaultOwner), cmp.Or(flags.groups, defaultGroups)
+		a := apiFlags{oidc: flags}
+		if err := a.check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", flags, err, want)
+		}
+	}
+}
