@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"runtime/debug"
 	"time"
@@ -291,7 +292,7 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 		c.Close()
 		return nil, err
 	}
-	l, err := o.api.start(ctx, s)
+	l, err := listen(ctx, "--listen", o.api.address, func(ctx context.Context, l net.Listener) error { return s.Serve(ctx, l, o.api.tls) })
 	if err != nil {
 		c.Close()
 		return nil, err

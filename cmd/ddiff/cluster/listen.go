@@ -28,14 +28,12 @@ func (l *listenFlags) add(f *pflag.FlagSet) {
 
 // serve serves the probes and the metrics until stop is called. The error is that of cli.Usage when an address cannot be used.
 func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Telemetry) (stop func(), err error) {
-	byAddress := map[string]*endpoint{}
+	muxes, flags := map[string]*http.ServeMux{}, map[string]string{} // by address
 	at := func(flag, address string) *http.ServeMux {
-		e := byAddress[address]
-		if e == nil {
-			e = &endpoint{flag: flag, address: address, mux: http.NewServeMux()}
-			byAddress[address] = e
+		if muxes[address] == nil {
+			muxes[address], flags[address] = http.NewServeMux(), flag
 		}
-		return e.mux
+		return muxes[address]
 	}
 	if l.health != "" {
 		p.handle(at("--health-listen", l.health))
@@ -43,18 +41,42 @@ func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Teleme
 	if l.metrics != "" {
 		at("--metrics-listen", l.metrics).Handle("GET /metrics", tel.Metrics())
 	}
+	var services []*lifecycle.Service
 	stop = func() {
-		for _, e := range byAddress {
-			e.Stop()
+		for _, s := range services {
+			s.Stop()
 		}
 	}
-	for _, e := range byAddress {
-		if err := e.Start(context.WithoutCancel(ctx)); err != nil {
+	for address, mux := range muxes {
+		s, err := listen(ctx, flags[address], address, func(ctx context.Context, l net.Listener) error {
+			server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+			defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve reports the end
+			if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return ctx.Err()
+		})
+		if err != nil {
 			stop()
 			return nil, err
 		}
+		services = append(services, s)
 	}
 	return stop, nil
+}
+
+// listen serves at an address until the service is stopped. The error is that of cli.Usage when the address cannot be used.
+func listen(ctx context.Context, flag, address string, serve func(ctx context.Context, l net.Listener) error) (*lifecycle.Service, error) {
+	s := &lifecycle.Service{}
+	err := s.Start(context.WithoutCancel(ctx), func(ctx context.Context, ready func()) error {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			return cli.Usage(fmt.Errorf("%s: %w", flag, err))
+		}
+		ready()
+		return serve(ctx, l)
+	})
+	return s, err
 }
 
 // apiFlags are the flags of the HTTP API of a coordinator.
@@ -99,23 +121,6 @@ func (a *apiFlags) check() error {
 		a.requireTokens = true
 	}
 	return nil
-}
-
-// listening is a server at an address, until it is stopped.
-type listening struct{ lifecycle.Service }
-
-// start serves at the address of the flags. The error is that of cli.Usage when the address cannot be used.
-func (a apiFlags) start(ctx context.Context, s *serve.Server) (*listening, error) {
-	l := &listening{}
-	err := l.Start(context.WithoutCancel(ctx), func(ctx context.Context, ready func()) error {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", a.address)
-		if err != nil {
-			return cli.Usage(fmt.Errorf("--listen: %w", err))
-		}
-		ready()
-		return s.Serve(ctx, listener, a.tls)
-	})
-	return l, err
 }
 
 // probes are the checks of a process, as a supervisor asks for them. They may be used and changed concurrently.
@@ -167,31 +172,4 @@ func (p *probes) handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET /startupz", p.answer(func(p *probes) func() error { return p.started }))
 	mux.HandleFunc("GET /readyz", p.answer(func(p *probes) func() error { return p.ready }))
 	mux.HandleFunc("GET /livez", p.answer(func(p *probes) func() error { return p.live }))
-}
-
-// endpoint serves HTTP at an address, until it is stopped. It is a service of package lifecycle.
-type endpoint struct {
-	flag, address string
-	mux           *http.ServeMux
-	service       lifecycle.Service
-}
-
-// Start listens and serves. The error is that of cli.Usage when the address cannot be used.
-func (e *endpoint) Start(ctx context.Context) error { return e.service.Start(ctx, e.run) }
-
-// Stop closes the server.
-func (e *endpoint) Stop() { e.service.Stop() }
-
-func (e *endpoint) run(ctx context.Context, ready func()) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", e.address)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("%s: %w", e.flag, err))
-	}
-	server := &http.Server{Handler: e.mux, ReadHeaderTimeout: 5 * time.Second}
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve reports the end
-	ready()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return ctx.Err()
 }
