@@ -64,13 +64,10 @@ func lostFiles(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode == codeConsumerCreate
 }
 
-// setConsumer records the consumer's epoch and stores the first handle. A handle is a name on the server and stays valid when the consumer is recreated;
-// Reset must not write the field while Lease reads it.
+// setConsumer stores the consumer, a name on the server that stays valid when the consumer is recreated, and records its epoch.
 func (q *Queue) setConsumer(consumer jetstream.Consumer, epoch int64) {
+	q.consumer = consumer
 	q.recordEpoch(epoch)
-	if q.consumer == nil {
-		q.consumer = consumer
-	}
 }
 
 func (q *Queue) findConsumer(ctx context.Context) error {
@@ -144,35 +141,6 @@ func (q *Queue) Resume(ctx context.Context) error {
 		return err
 	})
 	return wrap(err, "resume campaign %s", q.cfg.Campaign)
-}
-
-// Reset drops all work, results and dead letters of the campaign, starts a new epoch, and ends a pause. The coordinator
-// calls it at its start. Leases become void; the workers' results in storage stay valid.
-func (q *Queue) Reset(ctx context.Context) error {
-	// Another process may have reset the campaign since this one opened it.
-	err := q.openConsumer(ctx)
-	if err == nil {
-		err = q.removeAll(ctx)
-	}
-	if err == nil {
-		// The new epoch must start after the purge, also when a worker has just opened the queue and
-		// created the consumer: a purged result may then be published again.
-		err = q.startEpoch(ctx)
-	}
-	return wrap(err, "reset campaign %s", q.cfg.Campaign)
-}
-
-func (q *Queue) startEpoch(ctx context.Context) error {
-	epoch := q.nextEpoch()
-	err := q.withRetry(ctx, "", func(ctx context.Context) (err error) {
-		_, err = q.js.CreateOrUpdateConsumer(ctx, workStream, q.consumerConfig(epoch))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("create consumer: %w", err)
-	}
-	q.recordEpoch(epoch)
-	return nil
 }
 
 // Drop removes the campaign's consumer and all of its work. Results and dead letters stay, and workers may still

@@ -39,8 +39,7 @@
 //
 // The pending work is the manifest minus the results in storage. The queue only transports it and may be lost at any
 // time. When a campaign's consumer is missing ([Queue.Exists]), the coordinator calls Setup and Open again and publishes
-// the pending work; the workers' handles become valid again. A coordinator that owns the server calls [Queue.Reset]
-// instead, which drops all messages of the campaign.
+// the pending work; the workers' handles become valid again.
 //
 // Each creation of a campaign's consumer starts a new epoch, an increasing number that is stored with the consumer and
 // travels with every item. Epoch and round are part of the ids by which the server detects duplicates, because the

@@ -13,7 +13,7 @@ var (
 	// ErrSettled is returned by the methods of a lease that was acknowledged, retried, released or buried before.
 	ErrSettled = errors.New("lease has ended")
 	// ErrNotReady is returned while the stream, the bucket or the campaign's consumer does not exist: no coordinator
-	// has created it yet, it was deleted, or it is being reset. The call succeeds once a coordinator has created it.
+	// has created it yet, or it was deleted. The call succeeds once a coordinator has created it.
 	ErrNotReady = errors.New("the queue is not set up; start a coordinator, or wait until the running one sets it up again")
 	// ErrUnavailable is returned when the server did not answer, or could not, until the call's time limit. Nothing is
 	// known to be lost; the call may succeed later.

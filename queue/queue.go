@@ -64,7 +64,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 // Attach connects a worker to a campaign's queue that a coordinator has opened, and adopts the coordinator's settings.
 // It creates nothing and returns ErrNotReady when the queue does not exist (yet).
 //
-// The handle stays valid when the coordinator resets or recreates the queue; Lease returns ErrNotReady in the meantime.
+// The handle stays valid when the coordinator recreates the queue; Lease returns ErrNotReady in the meantime.
 func Attach(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	q, err := newQueue(nc, cfg)
 	if err != nil {

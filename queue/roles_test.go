@@ -36,7 +36,6 @@ func TestRolesAllowCampaign(t *testing.T) {
 	board := openBoard(t, coordinator)
 	must(t, board.Put(t.Context(), "status.1", []byte("running")))
 	q := openOn(t, coordinator, queue.Config{Campaign: "1", AckWait: shortWait, MaxAttempts: 1})
-	must(t, q.Reset(t.Context()))
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
 	must(t, q.Pause(t.Context()))
 	must(t, q.Resume(t.Context()))

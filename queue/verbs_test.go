@@ -181,11 +181,11 @@ func TestNewRoundIsNoDuplicate(t *testing.T) {
 	mustBe(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: -1}}), queue.ErrConfig)
 }
 
-func TestResetDropsAllMessages(t *testing.T) {
+func TestRemovedCampaignBeginsAnew(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
-	worker := open(t, server, queue.Config{}) // another process, which does not know of the Reset
+	worker := open(t, server, queue.Config{}) // another process, which does not know of the removal
 	ids := []string{"acked", "leased", "buried", "waiting"}
 	for _, id := range ids {
 		must(t, publish(t.Context(), q, "c", id, []byte("old")))
@@ -196,12 +196,13 @@ func TestResetDropsAllMessages(t *testing.T) {
 	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "buried", Reason: "old"}))
 	must(t, worker.PublishResult(t.Context(), "acked", 0, []byte("old")))
 
-	must(t, q.Reset(t.Context()))
+	must(t, q.Remove(t.Context()))
+	q = open(t, server, queue.Config{})
 	wantDepth(t, q, 0, 0)
 	wantNone(t, worker, 100*time.Millisecond)
 	letters := deadLetters(t, q)
 	if len(letters) != 0 {
-		t.Fatalf("dead letters after Reset: %v", letters)
+		t.Fatalf("dead letters after Remove: %v", letters)
 	}
 
 	// Every stream accepts the same ids again at once.
@@ -236,23 +237,6 @@ func TestResetDropsAllMessages(t *testing.T) {
 		t.Fatalf("dead letters: %+v, want the new payload", letters)
 	}
 	wantDepth(t, other, 1, 0)
-}
-
-// TestResetAfterRestart resets like a coordinator after a crash: the server loads the old items from disk and must accept
-// them again.
-func TestResetAfterRestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	server := start(t, dir)
-	must(t, publish(t.Context(), open(t, server, queue.Config{}), "c", "1", []byte("old")))
-	server.Stop()
-
-	q := open(t, start(t, dir), queue.Config{})
-	must(t, q.Reset(t.Context()))
-	must(t, publish(t.Context(), q, "c", "1", []byte("new")))
-	if l := lease(t, q); string(l.Payload()) != "new" || l.Attempt() != 1 {
-		t.Fatalf("leased %q, attempt %d", l.Payload(), l.Attempt())
-	}
 }
 
 func TestCampaignsAreIsolated(t *testing.T) {
