@@ -2,15 +2,24 @@ package queue
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"math/rand/v2"
 	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+
+	"ddiff/internal/retry"
 )
 
 // MaxRecordBytes is the size limit of a record.
@@ -167,4 +176,321 @@ func (b *Board) withTimeout(d time.Duration) *Board {
 	l := *b.link
 	l.timeout = d
 	return &Board{link: &l, kv: b.kv, stream: b.stream}
+}
+
+const (
+	// pollInterval is the mean time between two reads of a watch without a notice. A notice may be lost.
+	pollInterval = 5 * time.Second
+	// noticePause is the least time between two reads of a watch: the changes of that time are read together. While each read finds
+	// changes, the pause grows to longestNoticePause: thousands of watches of records that never rest cost the server a few requests
+	// a second each otherwise.
+	noticePause        = 200 * time.Millisecond
+	longestNoticePause = 2 * time.Second
+	// listReads is the number of records that a list reads at a time.
+	listReads = 32
+)
+
+// Change is the current or the new state of a record.
+type Change struct {
+	Key      string
+	Data     []byte
+	Revision uint64
+	// Deleted means that the record was deleted; Data is empty.
+	Deleted bool
+	// Ready marks the end of the records that existed when the watch began. It comes once, in a Change of its own.
+	Ready bool
+}
+
+// Keys lists the keys with a prefix in byte order. The prefix is "" for all keys, ends with "." for the keys below it,
+// or is a complete key.
+func (b *Board) Keys(ctx context.Context, prefix string) ([]string, error) {
+	w, err := b.watcher(prefix)
+	var records []Change
+	if err == nil {
+		records, err = w.list(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list records %s: %w", prefix, err)
+	}
+	var keys []string
+	for _, c := range records {
+		if !c.Deleted {
+			keys = append(keys, c.Key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// Watch yields the records that Keys would list, in the order in which they were written, then one Change with Ready set,
+// and then every change as it happens, the first after a quiet time at once and further ones within a fifth of a second, or
+// within two seconds if changes go on for long.
+// Of several changes in quick succession only the last may be yielded, and a deletion may be yielded for a record that
+// never was. Watch survives lost connections and servers. When a server has lost its last writes, or was restored from a
+// copy, Watch yields the records that differ, with Deleted for those that are gone. It ends without an error when ctx ends; any
+// other error is yielded as the last pair. ErrNotReady: the board was deleted.
+func (b *Board) Watch(ctx context.Context, prefix string) iter.Seq2[Change, error] {
+	return b.watch(ctx, prefix, longestNoticePause)
+}
+
+// WatchClosely is Watch that yields every change within a fifth of a second, also if changes go on for long: for the one process that answers
+// requests of others.
+func (b *Board) WatchClosely(ctx context.Context, prefix string) iter.Seq2[Change, error] {
+	return b.watch(ctx, prefix, noticePause)
+}
+
+// watch is Watch with pauses of up to longest between two reads.
+func (b *Board) watch(ctx context.Context, prefix string, longest time.Duration) iter.Seq2[Change, error] {
+	return func(yield func(Change, error) bool) {
+		w, err := b.withTimeout(0).watcher(prefix)
+		if err == nil {
+			err = w.run(ctx, longest, func(c Change) bool { return yield(c, nil) })
+		}
+		if err != nil && ctx.Err() == nil {
+			yield(Change{}, fmt.Errorf("watch records %s: %w", prefix, err))
+		}
+	}
+}
+
+// watcher reads the records of the board with a prefix, and their changes. It sends requests only: the permission to create a
+// consumer lets its owner send records to any subscription in the account of the streams, because the server does not check a
+// consumer's deliver subject.
+type watcher struct {
+	*link
+	stream jetstream.Stream
+	filter string // of subjects
+	// after is the sequence number up to which all messages were read.
+	after uint64
+	// last is the newest message that was read up to after.
+	last version
+	// known has the read records, also deleted ones.
+	known map[string]version
+	// connection is the number of reconnections at the last read. The messages of another connection may be others.
+	connection uint64
+}
+
+// version identifies a message. A stream that has lost its last messages uses their sequence numbers again.
+type version struct {
+	revision uint64
+	written  int64 // in nanoseconds
+	deleted  bool
+}
+
+// expired reports whether the server has removed the mark of a deleted record.
+func (v version) expired() bool {
+	return v.deleted && time.Since(time.Unix(0, v.written)) > tombstoneAge/2
+}
+
+func (b *Board) watcher(prefix string) (*watcher, error) {
+	if key := strings.TrimSuffix(prefix, "."); key != "" && !validKey.MatchString(key) {
+		return nil, fmt.Errorf("%w: prefix %q", ErrBadName, prefix)
+	}
+	filter := "." + prefix
+	if prefix == "" || strings.HasSuffix(prefix, ".") {
+		filter += ">"
+	}
+	return &watcher{link: b.link, stream: b.stream, filter: filter}, nil
+}
+
+// run yields the records, Ready, and changes until yield returns false. The pause between two reads grows to longest.
+func (w *watcher) run(ctx context.Context, longest time.Duration, yield func(Change) bool) error {
+	notice := make(chan struct{}, 1)
+	sub, err := w.nc.Subscribe(noticeSubject+w.filter, func(*nats.Msg) {
+		select {
+		case notice <- struct{}{}:
+		default:
+		}
+	})
+	if err != nil {
+		return serverError(err)
+	}
+	defer sub.Unsubscribe() //nolint:errcheck // it fails only on a closed connection
+	status := w.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer w.nc.RemoveStatusListener(status)
+	records, err := w.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range append(records, Change{Ready: true}) {
+		if !yield(c) {
+			return nil
+		}
+	}
+	for pause := noticePause; ; {
+		before := w.after
+		if goOn, err := w.readChanges(ctx, yield); err != nil || !goOn {
+			return err
+		}
+		if pause = min(pause*5/4, longest); w.after == before {
+			pause = noticePause
+		}
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return err
+		}
+		poll := time.NewTimer(time.Duration((0.75 + rand.Float64()/2) * float64(pollInterval)))
+		select {
+		case <-ctx.Done():
+		case <-notice:
+		case <-poll.C:
+		case _, open := <-status: // notices were lost with the connection
+			if !open {
+				status = nil
+			}
+		}
+		poll.Stop()
+	}
+}
+
+// list reads all records, in the order in which they were written, and sets the position of readChanges.
+func (w *watcher) list(ctx context.Context) ([]Change, error) {
+	var info *jetstream.StreamInfo
+	var after uint64
+	connection := w.nc.Stats().Reconnects
+	err := w.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
+		if info, err = w.stream.Info(ctx); err == nil {
+			after = info.State.LastSeq
+			info, err = w.stream.Info(ctx, jetstream.WithSubjectFilter(boardSubject+w.filter))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var records []Change
+	known, last := map[string]version{}, version{}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(listReads)
+	for subject := range info.State.Subjects {
+		group.Go(func() error {
+			c, v, err := w.get(inner, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+				return w.stream.GetLastMsgForSubject(ctx, subject)
+			})
+			if err != nil || c == nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			records = append(records, *c)
+			known[c.Key] = v
+			if v.revision <= after && v.revision > last.revision {
+				last = v
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	slices.SortFunc(records, func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
+	w.after, w.last, w.known, w.connection = after, last, known, connection
+	return records, nil
+}
+
+// readChanges yields the records that were written after the last read.
+func (w *watcher) readChanges(ctx context.Context, yield func(Change) bool) (goOn bool, err error) {
+	connection := w.nc.Stats().Reconnects
+	newest, err := w.newest(ctx)
+	if err != nil || w.nc.Stats().Reconnects != connection {
+		return true, err
+	}
+	if newest == w.last || (newest.revision <= w.after && w.last.expired()) {
+		w.last, w.connection = newest, connection
+		return true, nil
+	}
+	if back, err := w.wentBack(ctx, newest, connection); err != nil {
+		return true, err
+	} else if back {
+		return w.listAgain(ctx, yield)
+	}
+	for w.after < newest.revision {
+		c, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return w.stream.GetMsg(ctx, w.after+1, jetstream.WithGetMsgSubject(boardSubject+w.filter))
+		})
+		if err != nil || c == nil || w.nc.Stats().Reconnects != connection {
+			return true, err
+		}
+		w.after, w.last = c.Revision, v
+		if w.known[c.Key] == v {
+			continue
+		}
+		if w.known[c.Key] = v; c.Deleted {
+			delete(w.known, c.Key)
+		}
+		if !yield(*c) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (w *watcher) newest(ctx context.Context) (version, error) {
+	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return w.stream.GetLastMsgForSubject(ctx, boardSubject+w.filter)
+	})
+	return v, err
+}
+
+// wentBack reports whether messages that were read may be gone, given the newest message and the number of reconnections.
+func (w *watcher) wentBack(ctx context.Context, newest version, connection uint64) (bool, error) {
+	if newest.revision <= w.after || w.connection == connection {
+		return newest.revision <= w.after, nil
+	}
+	if w.last.revision == 0 {
+		return true, nil
+	}
+	// Others may have been written since in their place.
+	_, v, err := w.get(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+		return w.stream.GetMsg(ctx, w.last.revision)
+	})
+	if err != nil {
+		return false, err
+	}
+	w.connection = connection
+	return v != w.last, nil
+}
+
+// listAgain reads all records again, and yields those that differ from the known ones.
+func (w *watcher) listAgain(ctx context.Context, yield func(Change) bool) (goOn bool, err error) {
+	before := w.known
+	records, err := w.list(ctx)
+	if err != nil {
+		return true, err
+	}
+	for key := range before {
+		if _, found := w.known[key]; !found && !yield(Change{Key: key, Deleted: true}) {
+			return false, nil
+		}
+	}
+	for _, c := range records {
+		if before[c.Key] != w.known[c.Key] && !yield(c) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// get returns the record of the message that read returns; nil means that there is none.
+func (w *watcher) get(ctx context.Context, read func(context.Context) (*jetstream.RawStreamMsg, error)) (*Change, version, error) {
+	var msg *jetstream.RawStreamMsg
+	err := w.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
+		msg, err = read(ctx)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			msg, err = nil, nil
+		}
+		return err
+	})
+	if err != nil || msg == nil {
+		return nil, version{}, err
+	}
+	c := &Change{Key: strings.TrimPrefix(msg.Subject, boardSubject+"."), Revision: msg.Sequence}
+	if header := msg.Header; header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != "" {
+		c.Deleted = true
+	} else {
+		c.Data = msg.Data
+	}
+	return c, version{msg.Sequence, msg.Time.UnixNano(), c.Deleted}, nil
 }
