@@ -3,7 +3,7 @@ package coordinator
 import (
 	"context"
 
-	"ddiff/coordinator/shard"
+	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -25,29 +25,14 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 	return nil
 }
 
-// restorePrecision takes a choice that the record lacks from the stored windows: the record may have been restored from a
-// copy that is older than the choice.
-func (r *runner) restorePrecision(ctx context.Context) error {
-	if _, ok := r.rec.Needs(); ok || r.windows.sound < 0 {
-		return nil
-	}
-	for number := r.windows.sound; number < r.windows.stored; number++ {
-		w, err := r.readWindow(ctx, shard.Key(r.id, number))
-		if err != nil {
-			return err
-		}
-		if p := r.rec.Spec.ChosenBy(w.Items); p != "" {
-			return r.recordPrecision(ctx, p)
-		}
-	}
-	if r.windows.complete { // all items stay in float32
-		return r.recordPrecision(ctx, manifest.PrecisionFloat32)
-	}
-	return nil // no item depends on a choice yet
-}
-
-// recordPrecision writes a choice. An earlier choice of another leader stays.
+// recordPrecision writes a choice. An earlier choice of another leader stays. The store's copy of the record gets it first: it must
+// survive the loss of the board.
 func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) error {
+	next := *r.rec
+	next.Precision = p
+	if err := board.Store(ctx, r.s.cfg.Store, &next); err != nil {
+		return err
+	}
 	err := r.save(ctx, func(c *manifest.Campaign) {
 		if c.Precision == "" {
 			c.Precision = p

@@ -35,6 +35,7 @@ func TestLogs(t *testing.T) {
 	}
 	put(all, strings.Repeat("f", 64)+".1.damaged.json", []byte("{"))
 	put(all, strings.Repeat("f", 64)+".1.huge.json", append([]byte(`{"id":"huge"}`), make([]byte, 2<<20)...))
+	put(all, "inner/"+manifest.ItemKey(strings.Repeat("0", 64), manifest.FileResult), []byte(`{"id":"inner"}`)) // of another output
 	tc.leadArchiving(time.Hour, unchanged)
 
 	got, more, err := archive.Logs(t.Context(), tc.board, all, "")

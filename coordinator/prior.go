@@ -22,46 +22,33 @@ func priorKey(sha256 string) string { return manifest.PriorsFolder + sha256 + ".
 // leader's memory does not grow with the campaigns or their networks.
 type priors struct {
 	reading chan struct{} // has one element while a file is read
-
-	mu     sync.Mutex
-	byName map[string]*prior.Description // by digest, or prior.Bundled
+	byName  sync.Map      // *prior.Description by digest, or prior.Bundled
 }
 
 func newPriors() *priors {
-	return &priors{reading: make(chan struct{}, 1), byName: map[string]*prior.Description{}}
+	return &priors{reading: make(chan struct{}, 1)}
 }
 
 // open returns the description of the prior with a name, which read reads once. The name is the digest, or prior.Bundled. It is
 // empty while the digest is unknown: open then reads the file.
 func (p *priors) open(ctx context.Context, name string, read func(ctx context.Context) (*prior.Description, error)) (*prior.Description, error) {
-	if d := p.known(name); d != nil {
-		return d, nil
+	if d, known := p.byName.Load(name); known {
+		return d.(*prior.Description), nil
 	}
 	free, err := p.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer free()
-	if d := p.known(name); d != nil { // read in the meantime
-		return d, nil
+	if d, known := p.byName.Load(name); known { // read in the meantime
+		return d.(*prior.Description), nil
 	}
 	d, err := read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	name = cmp.Or(name, d.SHA256)
-	if p.byName[name] == nil {
-		p.byName[name] = d
-	}
-	return p.byName[name], nil
-}
-
-func (p *priors) known(name string) *prior.Description {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.byName[name]
+	known, _ := p.byName.LoadOrStore(cmp.Or(name, d.SHA256), d)
+	return known.(*prior.Description), nil
 }
 
 // read waits until no other file is read. The caller calls release after reading.

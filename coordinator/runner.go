@@ -83,18 +83,12 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	tick := time.NewTicker(r.s.cfg.Tick)
 	defer tick.Stop()
 	r.tick = tick.C
-	err := r.openTraced(ctx)
-	for err == nil {
-		err = r.step(ctx)
-	}
-	return err
-}
-
-// openTraced is open in a span of the campaign.
-func (r *runner) openTraced(ctx context.Context) error {
 	_, span := r.startSpan(ctx, "open") // the queue's calls in open have spans of their own
 	err := r.open(ctx)
 	endSpan(span, err)
+	for err == nil {
+		err = r.step(ctx)
+	}
 	return err
 }
 
@@ -104,7 +98,7 @@ func (r *runner) open(ctx context.Context) error {
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
 	for _, step := range []func(ctx context.Context) error{
-		r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.restorePrecision, r.openSharder,
+		r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
 	} {
 		if err := step(ctx); err != nil {
 			return err

@@ -73,17 +73,6 @@ func (s *Spec) PrecisionOf(task string, p Precision) Precision {
 	return p
 }
 
-// ChosenBy returns the choice for a campaign with the precision auto that items of it reveal, those of a window. It is empty if all of them are of
-// tasks that stay in float32, as in a list whose first rows name such tasks.
-func (s *Spec) ChosenBy(items []Item) Precision {
-	for _, it := range items {
-		if !slices.Contains(s.Float32, it.Task) {
-			return it.Precision
-		}
-	}
-	return ""
-}
-
 // float32 reports unknown and repeated tasks of float32, and the field without a precision.
 func (c *checker) float32(v Vocabulary) {
 	s := c.spec

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,41 +74,6 @@ func TestLogPages(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(tt.want) || len(seen) != total {
 			t.Errorf("%s: pages %v of %d different records, want %v", name, got, len(seen), tt.want)
 		}
-	}
-}
-
-// TestLogsOfDamagedRecords: a record that cannot be read is left out, and so are the files of an output inside.
-func TestLogsOfDamagedRecords(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	a, r := archiverOf(t, &now, &strings.Builder{})
-	for i := range 4 {
-		attemptWith(t, a, r, i, 100<<10)
-	}
-	inner := manifest.LogPrefix(r.id, "inner/") + manifest.ItemKey(id(9), manifest.FileResult)
-	must(t, a.cfg.Store.Put(t.Context(), r.rec.Output+"/"+inner, []byte(`{"id":"inner"}`)))
-	for _, i := range []int{0, 3} {
-		key := r.rec.Output + "/" + (&manifest.AttemptLog{ID: id(i), Attempt: 1, Worker: "w"}).Key(r.id)
-		must(t, a.cfg.Store.Put(t.Context(), key, []byte("{")))
-	}
-	attemptWith(t, a, r, 4, 100<<10)
-	var got []string
-	for request := (&manifest.Request{Campaign: r.id}); ; {
-		must(t, a.logs(t.Context(), request))
-		var page logAnswer
-		must(t, unpack(request.List, &page))
-		for _, attempt := range page.Attempts {
-			got = append(got, attempt.ID)
-		}
-		if !request.More {
-			break
-		}
-		request.After = page.Last
-	}
-	want := []string{id(1), id(2), id(4)}
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("records %q", got)
 	}
 }
 
