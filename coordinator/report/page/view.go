@@ -24,26 +24,26 @@ func campaignFacts(c Campaign, s aggregate.Summary, l *Listing) []fact {
 	if prior != "" && c.PriorLicence != "" {
 		prior += " (" + c.PriorLicence + ")"
 	}
-	if !s.Varying.Prior {
-		add("Prior", prior)
+	r := s.ResolvedRow()
+	if r == nil {
+		r = &aggregate.Row{}
 	}
-	if !s.Varying.Preset {
-		add("Preset", c.Preset)
-	}
-	if r := s.ResolvedRow(); r != nil && !s.Varying.Precision {
-		add("Precision", r.PrecisionText())
-	}
-	if c.Steps > 0 {
-		add("Steps", strconv.Itoa(c.Steps))
-	}
-	if r := s.ResolvedRow(); r != nil && !s.Varying.Sigma {
-		add("Noise σ", r.Sigma.String())
-	}
-	if r := s.ResolvedRow(); r != nil && !s.Varying.Photons {
-		add("Photons of a white pixel", r.PhotonsText())
-	}
-	if r := s.ResolvedRow(); r != nil && !s.Varying.Size {
-		add("Size", r.Size)
+	for _, f := range []struct {
+		name   string
+		hidden bool // a column of the table has it
+		value  string
+	}{
+		{"Prior", s.Varying.Prior, prior},
+		{"Preset", s.Varying.Preset, c.Preset},
+		{"Precision", s.Varying.Precision, r.PrecisionText()},
+		{"Steps", c.Steps == 0, strconv.Itoa(c.Steps)},
+		{"Noise σ", s.Varying.Sigma || r.Size == "", r.Sigma.String()},
+		{"Photons of a white pixel", s.Varying.Photons, r.PhotonsText()},
+		{"Size", s.Varying.Size, r.Size},
+	} {
+		if !f.hidden {
+			add(f.name, f.value)
+		}
 	}
 	if len(c.Outputs) > 0 {
 		add("Outputs", strings.Join(c.Outputs, ", "))

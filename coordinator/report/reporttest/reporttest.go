@@ -14,8 +14,8 @@ import (
 	"image/png"
 	"io/fs"
 	"iter"
-	"maps"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,9 +35,7 @@ func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
@@ -61,9 +59,7 @@ func Traced(t *testing.T, store *Memory, r *manifest.Result, data, primal []floa
 		trace.Curves = append(trace.Curves, manifest.Curve{Name: "primal_norm", Values: primal})
 	}
 	text, err := json.Marshal(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	store.Files[manifest.ItemKey(r.Item.ID, manifest.FileTrace)] = text
 	r.Artifacts = map[string]string{manifest.FileTrace: ""}
 }
@@ -83,12 +79,7 @@ func ReadFigures(t *testing.T, store *Memory) map[string]map[string][]string {
 		}
 		out[name] = make(map[string][]string)
 		for _, row := range rows[1:] {
-			series := strings.TrimSpace(row[0] + " " + row[1])
-			if row[2] != "step" {
-				series = strings.TrimSpace(series + " " + row[4])
-			} else {
-				series += " " + row[4]
-			}
+			series := strings.TrimSpace(strings.TrimSpace(row[0]+" "+row[1]) + " " + row[4])
 			point := row[9]
 			for _, column := range []int{3, 5, 6, 7} {
 				text := "-"
@@ -164,12 +155,8 @@ func (m *Memory) Export(t *testing.T, dir string) {
 	t.Helper()
 	for key, data := range m.Files {
 		path := filepath.Join(dir, filepath.FromSlash(key))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		Must(t, os.WriteFile(path, data, 0o644))
 	}
 }
 
@@ -197,9 +184,7 @@ func Result(t *testing.T, task, method, name string, run int, change ...func(*ma
 	for _, c := range change {
 		c(&r)
 	}
-	if err := r.Item.Identify(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, r.Item.Identify())
 	return r
 }
 
@@ -238,66 +223,40 @@ func Illustrate(t *testing.T, store *Memory, r *manifest.Result, seed int) {
 	add(manifest.FileMeasurement, Scene(t, measured, seed, 0.16))
 	add(manifest.FileRestored, Scene(t, side, seed, 0.03))
 	trace, err := json.Marshal(Trace(100, seed))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	add(manifest.FileTrace, trace)
 }
 
-// Scene is a synthetic landscape as PNG, with noise of the given strength.
+// Scene is a picture of a disc on a gradient as PNG, with noise of the given strength on [0, 1].
 func Scene(t *testing.T, side, seed int, noise float64) []byte {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, side, side))
-	state := uint32(seed)*2654435761 + 12345
-	level := func(v float64) uint8 {
-		state = state*1664525 + 1013904223
-		v += noise * (float64(state>>8)/float64(1<<24)*2 - 1) * 1.7
-		return uint8(255 * min(max(v, 0), 1))
-	}
-	hue := float64(seed%10) * 0.5
-	for y := range side {
-		for x := range side {
-			u, v := float64(x)/float64(side), float64(y)/float64(side)
-			ridge := 0.55 + 0.12*math.Sin(7*u+hue) + 0.05*math.Sin(23*u+2*hue)
-			r, g, b := 0.55+0.3*(1-v), 0.65+0.2*(1-v), 0.95-0.1*v
-			if math.Hypot(u-0.72, v-0.22) < 0.09 {
-				r, g, b = 0.99, 0.93, 0.7
-			}
-			if v > ridge {
-				shade := 0.5 + 0.3*math.Sin(40*u+60*v)*(1-v)
-				r, g, b = 0.3*shade+0.1*hue/5, 0.6*shade, 0.25*shade
-			}
-			img.SetRGBA(x, y, color.RGBA{level(r), level(g), level(b), 255})
+	random := rand.New(rand.NewPCG(uint64(seed), 1))
+	level := func(v float64) uint8 { return uint8(255 * min(max(v+noise*random.NormFloat64(), 0), 1)) }
+	for i := range side * side {
+		u, v := float64(i%side)/float64(side), float64(i/side)/float64(side)
+		disc := 0.0
+		if math.Hypot(u-0.5, v-0.1*float64(seed%10)) < 0.2 {
+			disc = 0.5
 		}
+		img.SetRGBA(i%side, i/side, color.RGBA{level(u/2 + disc), level(v/2 + disc), level(0.5 - u/2 + disc), 255})
 	}
 	var out bytes.Buffer
-	if err := png.Encode(&out, img); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, png.Encode(&out, img))
 	return out.Bytes()
 }
 
 // Trace has curves of a plausible shape; they are test data, no solver made them.
 func Trace(steps, seed int) *manifest.Trace {
 	tr := &manifest.Trace{}
-	shapes := []struct {
-		name  string
-		value func(f, wave float64) float64
-	}{
-		{"data_norm", func(f, wave float64) float64 { return 90*math.Exp(-3*f)*wave + 11 }},
-		{"primal_norm", func(f, wave float64) float64 { return 60*math.Exp(-5*f)*wave + 0.3 }},
-		{"dual_norm", func(f, _ float64) float64 { return 40 * f * math.Exp(-2*f) }},
-		{"delta_x", func(f, wave float64) float64 { return 80 * math.Exp(-6*f) * wave }},
-		{"delta_z", func(f, wave float64) float64 { return 70 * math.Exp(-6.5*f) * wave }},
-		{"delta_u", func(f, wave float64) float64 { return 20 * math.Exp(-4*f) / wave }},
-	}
 	for k := range steps {
 		tr.Timestep = append(tr.Timestep, 1000-1000*(k+1)/steps)
 	}
-	for _, shape := range shapes {
-		c := manifest.Curve{Name: shape.name}
+	for i, name := range []string{"data_norm", "primal_norm", "dual_norm", "delta_x", "delta_z", "delta_u"} {
+		c := manifest.Curve{Name: name}
 		for k := range steps {
-			c.Values = append(c.Values, shape.value(float64(k)/float64(steps), 1+0.15*math.Sin(float64(k)*0.9+float64(seed))))
+			wave := 1 + 0.15*math.Sin(float64(k)*0.9+float64(seed))
+			c.Values = append(c.Values, 90*wave*math.Exp(-float64((i+2)*k)/float64(steps))+0.3)
 		}
 		tr.Curves = append(tr.Curves, c)
 	}
@@ -307,7 +266,7 @@ func Trace(steps, seed int) *manifest.Trace {
 // Keys returns the keys with the prefix, in no order.
 func Keys(m *Memory, prefix string) []string {
 	var out []string
-	for key := range maps.Keys(m.Files) {
+	for key := range m.Files {
 		if strings.HasPrefix(key, prefix) {
 			out = append(out, key)
 		}
