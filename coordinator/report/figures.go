@@ -33,7 +33,7 @@ func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, re
 	if err != nil {
 		return 0, err
 	}
-	drawn, err := figure.Draw(ctx, store, summary, ordered.All())
+	drawn, err := figure.Draw(ctx, store, "", summary, ordered.All())
 	if err != nil {
 		return 0, err
 	}

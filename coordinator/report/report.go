@@ -95,7 +95,7 @@ func write(
 		return summary, nil, err
 	}
 	lost = append(lost, missing...)
-	drawn, err := figure.DrawReport(ctx, store, summary, ordered.All())
+	drawn, err := figure.Draw(ctx, store, FigureFolder, summary, ordered.All())
 	if err != nil {
 		return summary, nil, err
 	}

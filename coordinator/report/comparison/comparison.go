@@ -44,11 +44,8 @@ type VersusRow struct {
 	A sweep.Approach `json:"a"`
 	B sweep.Approach `json:"b"`
 	// MeanA and MeanB are the means over the compared measurements, Difference that of A - B.
-	MeanA statistic.Estimate `json:"mean_a,omitzero"`
-	MeanB statistic.Estimate `json:"mean_b,omitzero"`
-	// PSNRA and PSNRB are MeanA and MeanB if the metric is PSNR.
-	PSNRA      statistic.Estimate `json:"psnr_a,omitzero"`
-	PSNRB      statistic.Estimate `json:"psnr_b,omitzero"`
+	MeanA      statistic.Estimate `json:"mean_a,omitzero"`
+	MeanB      statistic.Estimate `json:"mean_b,omitzero"`
 	Difference statistic.Estimate `json:"difference,omitzero"`
 	// P is the two-sided p value of Wilcoxon's signed-rank test over images; PHolm is adjusted for all rows.
 	P     *float64 `json:"p,omitempty"`
@@ -67,11 +64,9 @@ type ImageDifference struct {
 	// ItemA and ItemB are the identities of the first runs.
 	ItemA string `json:"item_a"`
 	ItemB string `json:"item_b"`
-	// ValueA and ValueB are the scores of the runs combined by the rule; PSNRA and PSNRB the same if the metric is PSNR.
+	// ValueA and ValueB are the scores of the runs combined by the rule.
 	ValueA float64 `json:"value_a"`
 	ValueB float64 `json:"value_b"`
-	PSNRA  float64 `json:"psnr_a,omitempty"`
-	PSNRB  float64 `json:"psnr_b,omitempty"`
 
 	a, b *entry.Entry
 }
@@ -221,18 +216,11 @@ func (v *Versus) add(c *entry.Columns, rule selection.Rule, p sweep.Problem, a, 
 		valuesA, valuesB, differences = append(valuesA, x), append(valuesB, y), append(differences, x-y)
 		images = append(images, m.Image)
 		v.addUnequal(rule, m, n)
-		one := ImageDifference{
+		v.Images = append(v.Images, ImageDifference{
 			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, ValueA: x, ValueB: y, a: m.Entry, b: n.Entry,
-		}
-		if v.name() == "psnr" {
-			one.PSNRA, one.PSNRB = x, y
-		}
-		v.Images = append(v.Images, one)
+		})
 	}
 	row.MeanA, row.MeanB = statistic.ClusterMean(valuesA, images), statistic.ClusterMean(valuesB, images)
-	if v.name() == "psnr" {
-		row.PSNRA, row.PSNRB = row.MeanA, row.MeanB
-	}
 	row.Difference = statistic.ClusterMean(differences, images)
 	row.P = statistic.SignedRankOfImages(differences, images)
 	v.Rows = append(v.Rows, row)

@@ -52,7 +52,7 @@ func TestCompare(t *testing.T) {
 	// Differences 0.25 … 1.25: mean 0.75, s = 0.39528471, half = 2.77644511 * s / sqrt(5) = 0.49081080.
 	r := v.Rows[0]
 	if r.A.Method != "diffpir" || r.B.Method != "ddiff" || r.Difference.N != 5 || !(math.Abs(r.Difference.Mean-0.75) <= 1e-12) ||
-		!(math.Abs(*r.Difference.HalfWidth-0.49081080) <= 1e-7) || !(math.Abs(r.PSNRA.Mean-22.75) <= 1e-12) {
+		!(math.Abs(*r.Difference.HalfWidth-0.49081080) <= 1e-7) || !(math.Abs(r.MeanA.Mean-22.75) <= 1e-12) {
 		t.Errorf("row %+v ± %g", r, statistic.Value(r.Difference.HalfWidth))
 	}
 	// Five differences of one sign: p = 2/2^5; twice that after Holm's correction for two tasks.
@@ -115,7 +115,7 @@ func TestCompareLeavesOutFailures(t *testing.T) {
 	reporttest.Ended(manifest.OutcomeFailed, "x")(&b[0])
 	v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
 	reporttest.Must(t, err)
-	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.PSNRA.N != 4 {
+	if r := v.Rows[0]; r.LeftOut != 1 || r.Difference.N != 4 || r.MeanA.N != 4 {
 		t.Errorf("row %+v", r)
 	}
 }

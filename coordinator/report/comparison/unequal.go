@@ -90,19 +90,18 @@ func (v *Versus) countUnequal(field, a, b string) {
 // unequalMeasurements names the fields in which the measurements of two sides differ: images and seeds. It is empty if these are equal, and
 // masks or kernels differ, for example.
 func unequalMeasurements(a, b *solved) string {
-	sets := func(s *solved) (images map[uint64]bool, seeds []uint64) {
-		images = make(map[uint64]bool)
-		all := make(map[uint64]bool)
+	sets := func(s *solved) (images, seeds []uint64) {
+		all, of := make(map[uint64]bool), make(map[uint64]bool)
 		for _, m := range s.measurements {
-			images[m.Image], all[m.Seed] = true, true
+			all[m.Image], of[m.Seed] = true, true
 		}
-		return images, slices.Sorted(maps.Keys(all))
+		return slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(of))
 	}
 	imagesA, seedsA := sets(a)
 	imagesB, seedsB := sets(b)
 	common := 0
-	for image := range imagesA {
-		if imagesB[image] {
+	for _, image := range imagesA {
+		if _, shared := slices.BinarySearch(imagesB, image); shared {
 			common++
 		}
 	}
@@ -111,21 +110,7 @@ func unequalMeasurements(a, b *solved) string {
 		out += fmt.Sprintf("; images: %d of A, %d of B, %d in common", len(imagesA), len(imagesB), common)
 	}
 	if !slices.Equal(seedsA, seedsB) {
-		out += fmt.Sprintf("; seed: %s in A, %s in B", seedList(seedsA), seedList(seedsB))
+		out += fmt.Sprintf("; seed: %s in A, %s in B", strings.Trim(fmt.Sprint(seedsA), "[]"), strings.Trim(fmt.Sprint(seedsB), "[]"))
 	}
 	return out
-}
-
-// maxSeeds bounds the seeds of a line.
-const maxSeeds = 5
-
-func seedList(seeds []uint64) string {
-	var texts []string
-	for _, seed := range seeds[:min(len(seeds), maxSeeds)] {
-		texts = append(texts, strconv.FormatUint(seed, 10))
-	}
-	if len(seeds) > maxSeeds {
-		texts = append(texts, "...")
-	}
-	return strings.Join(texts, ", ")
 }

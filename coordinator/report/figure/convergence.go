@@ -91,7 +91,7 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit
 		"Lines: means over measurements; bands: 95 % confidence intervals of the means, each image one cluster; n = "+images.text("image")+".",
 		"Curves of the first finished run of each measurement.")
 	if sampledOnly {
-		f.notes = append(f.notes, fmt.Sprintf("A random sample of %d measurements of each approach, the same where they restored the same.", limit))
+		f.notes = append(f.notes, sampleNote(limit))
 	}
 	if missing > 0 {
 		f.notes = append(f.notes, plural(missing, "measurement")+" without a readable trace.")

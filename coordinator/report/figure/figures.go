@@ -61,26 +61,20 @@ const (
 // report's problems with restored items.
 type traceLimits struct{ total, line, problems int }
 
-func reportTraces() traceLimits { return traceLimits{total: 1024, line: 128} }
-
-func figureTraces() traceLimits { return traceLimits{total: 16384, line: 2048} }
-
 // drawing has the stored figures, and an error for each listed trace that could not be read.
 type drawing struct {
 	Stored []File
 	Lost   []error
 }
 
-// Draw stores all figures of a summary, and its entries, in a store of figures. It reads many traces.
-func Draw(ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error]) (drawing, error) {
-	w := &figureWriter{store: store, summary: summary, limits: figureTraces()}
-	err := w.writeAll(ctx, ordered)
-	return w.drawing, err
-}
-
-// DrawReport stores the figures of a report below [Folder].
-func DrawReport(ctx context.Context, store result.Files, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error]) (drawing, error) {
-	w := &figureWriter{store: store, folder: Folder, summary: summary, limits: reportTraces()}
+// Draw stores all figures of a summary below a folder: [Folder] in a report, "" in a store of figures alone, for which it reads more traces.
+func Draw(
+	ctx context.Context, store result.Files, folder string, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error],
+) (drawing, error) {
+	w := &figureWriter{store: store, folder: folder, summary: summary, limits: traceLimits{total: 1024, line: 128}}
+	if folder == "" {
+		w.limits = traceLimits{total: 16384, line: 2048}
+	}
 	err := w.writeAll(ctx, ordered)
 	return w.drawing, err
 }

@@ -57,7 +57,7 @@ func TestTraceLimits(t *testing.T) {
 				s.Rows = append(s.Rows, aggregate.Row{Images: 1, Problem: sweep.Problem{Sigma: manifest.Sigma(p), Size: "x"}, Approach: sweep.Approach{Method: fmt.Sprint(a)}})
 			}
 		}
-		got := reportTraces().divide(s).line
+		got := (traceLimits{total: 1024, line: 128}).divide(s).line
 		if lines := min(tt.problems, maxProblems) * min(tt.approaches, maxLines); got != tt.want || got*lines > 1024 {
 			t.Errorf("%v: %d traces for each of %d lines", tt, got, lines)
 		}

@@ -115,13 +115,16 @@ func (t *taskGallery) pick(share int) []*entry.Entry {
 	return out
 }
 
-// compareWorst puts the lower PSNR first, then, without a truth, the larger residual, then entries without either.
 func compareWorst(a, b *entry.Entry) int {
-	x, y := &a.Scores, &b.Scores
-	if statistic.Defined(x.PSNR) || statistic.Defined(y.PSNR) {
-		return compareDefined(x.PSNR, y.PSNR)
+	return compareScores(a.Scores.PSNR, b.Scores.PSNR, a.Scores.Residual, b.Scores.Residual)
+}
+
+// compareScores puts the lower PSNR first, then, without a truth, the larger residual, then scores without either.
+func compareScores(psnrA, psnrB, residualA, residualB float64) int {
+	if statistic.Defined(psnrA) || statistic.Defined(psnrB) {
+		return compareDefined(psnrA, psnrB)
 	}
-	return compareDefined(-x.Residual, -y.Residual)
+	return compareDefined(-residualA, -residualB)
 }
 
 // compareDefined orders numbers, NaN last.

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,48 +47,36 @@ type mosaicRow struct {
 // sorted by PSNR, without a truth by residual, and divided into equal parts; the middle one of each part is selected, with the
 // restorations of its measurement by the other rows of the table.
 func mosaicRows(l *Listing) []mosaicRow {
-	var rows []mosaicRow
-	first := make(map[string]int) // by task, the row of the mosaic
-	of := make(map[int]int)       // by measurement, the row of the mosaic
-	candidates := [][]int{}
-	for row := range l.ID {
-		task := l.Cells[l.Cell[row]].Task
-		at, known := first[task]
-		if !known {
-			at = len(rows)
-			first[task] = at
-			rows, candidates = append(rows, mosaicRow{label: l.Cells[l.Cell[row]].Label, approaches: []int{l.Cell[row]}}), append(candidates, nil)
-		}
-		all := candidates[at]
-		again := len(all) > 0 && l.Name[all[len(all)-1]] == l.Name[row]
-		if l.Cell[row] == rows[at].approaches[0] && !again {
-			candidates[at] = append(all, row)
-			of[l.Measurement[row]] = at
-		}
-	}
 	type restoration struct{ measurement, cell int }
 	restored := make(map[restoration]int) // the first run
 	for row := range l.ID {
-		at, known := of[l.Measurement[row]]
-		if !known {
-			continue
-		}
 		key := restoration{l.Measurement[row], l.Cell[row]}
 		if _, again := restored[key]; !again {
 			restored[key] = row
 		}
-		if r := &rows[at]; !slices.Contains(r.approaches, l.Cell[row]) && len(r.approaches) < maxMosaicApproaches {
-			r.approaches = append(r.approaches, l.Cell[row])
-		}
 	}
-	for i, all := range candidates {
-		r := &rows[i]
-		slices.SortStableFunc(all, func(a, b int) int {
-			if statistic.Defined(l.PSNR[a]) || statistic.Defined(l.PSNR[b]) {
-				return compareDefined(l.PSNR[a], l.PSNR[b])
+	var rows []mosaicRow
+	for first, cell := range l.Cells {
+		if slices.ContainsFunc(l.Cells[:first], func(c cellView) bool { return c.Task == cell.Task }) {
+			continue
+		}
+		r := mosaicRow{label: cell.Label, approaches: []int{first}}
+		var all []int
+		for row := range l.ID {
+			if l.Cell[row] == first && (len(all) == 0 || l.Name[all[len(all)-1]] != l.Name[row]) {
+				all = append(all, row)
 			}
-			return cmp.Or(compareDefined(-l.Residual[a], -l.Residual[b]), cmp.Compare(a, b))
-		})
+		}
+		for c := first + 1; c < len(l.Cells) && len(r.approaches) < maxMosaicApproaches; c++ {
+			solves := func(row int) bool {
+				_, solved := restored[restoration{l.Measurement[row], c}]
+				return solved
+			}
+			if l.Cells[c].Task == cell.Task && slices.ContainsFunc(all, solves) {
+				r.approaches = append(r.approaches, c)
+			}
+		}
+		slices.SortStableFunc(all, l.compareWorst)
 		n := min(len(all), mosaicPictures/(len(r.approaches)+2))
 		for k := range n {
 			row := all[(2*k+1)*len(all)/(2*n)]
@@ -103,8 +90,14 @@ func mosaicRows(l *Listing) []mosaicRow {
 			}
 			r.items = append(r.items, item)
 		}
+		rows = append(rows, r)
 	}
 	return rows
+}
+
+// compareWorst orders rows of the listing as [compareWorst] does entries.
+func (l *Listing) compareWorst(a, b int) int {
+	return compareScores(l.PSNR[a], l.PSNR[b], l.Residual[a], l.Residual[b])
 }
 
 // WriteMosaic draws and stores the mosaic of all tasks. It returns nil without finished items. lost has an error for each

@@ -2,7 +2,6 @@ package result
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"path"
@@ -128,20 +127,14 @@ func property(r *manifest.Result, name string) (value string, known bool, err er
 	if v, ok := it.Params[name]; ok {
 		return sweep.Exact(v), true, nil
 	}
-	if len(it.Solver) == 0 {
-		return "", false, nil
+	settings, err := sweep.Settings(it.Solver)
+	if err != nil {
+		return "", false, fmt.Errorf("read item %q: %w", it.Name, err)
 	}
-	var settings map[string]json.RawMessage
-	if err := json.Unmarshal(it.Solver, &settings); err != nil {
-		return "", false, fmt.Errorf("decode the solver settings of item %q: %w", it.Name, err)
+	for _, s := range settings {
+		if s.Name == name {
+			return s.Value, true, nil
+		}
 	}
-	raw, ok := settings[name]
-	if !ok {
-		return "", false, nil
-	}
-	var word string
-	if json.Unmarshal(raw, &word) == nil {
-		return word, true, nil
-	}
-	return string(raw), true, nil
+	return "", false, nil
 }

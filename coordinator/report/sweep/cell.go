@@ -121,23 +121,27 @@ const noiseSetting = "noise_std="
 
 // CellOf returns the cell of an item.
 func CellOf(it *manifest.Item) (Cell, error) {
-	settings, err := settingsText(it.Solver)
+	all, err := Settings(it.Solver)
 	if err != nil {
 		return Cell{}, fmt.Errorf("read item %q: %w", it.Name, err)
+	}
+	var list []string
+	for _, s := range all {
+		if s.Name != "method" {
+			list = append(list, s.Name+"="+s.Value)
+		}
 	}
 	sigma := manifest.Sigma(it.Sigma)
 	if it.SigmaEstimated {
 		// The settings that are the noise level by default would make each image a problem of its own.
-		list := strings.Split(settings, ";")
 		if i := slices.Index(list, noiseSetting+Exact(it.Sigma)); i >= 0 {
 			list[i] = noiseSetting + manifest.SigmaAuto.String()
 		}
-		settings = strings.Join(list, ";")
 		sigma = manifest.SigmaAuto
 	}
 	return Cell{
 		Problem{Task: it.Task, Params: paramsText(it.Params), Sigma: sigma, Photons: it.Photons, Size: sizeOf(it)},
-		Approach{Method: it.Method, Prior: it.Prior, Settings: settings, Precision: it.Precision},
+		Approach{Method: it.Method, Prior: it.Prior, Settings: strings.Join(list, ";"), Precision: it.Precision},
 	}, nil
 }
 

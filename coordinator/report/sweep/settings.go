@@ -22,35 +22,36 @@ func paramsText(params map[string]float64) string {
 	return strings.Join(list, ";")
 }
 
-// settingsText lists the settings of a solver in the order of their JSON object. It leaves out the name of the method.
-func settingsText(solver json.RawMessage) (string, error) {
+// Setting is a setting of a solver; a word has no quotation marks.
+type Setting struct{ Name, Value string }
+
+// Settings are those of a solver in the order of their JSON object.
+func Settings(solver json.RawMessage) ([]Setting, error) {
 	if len(solver) == 0 || string(solver) == "null" {
-		return "", nil
+		return nil, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(solver))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return "", fmt.Errorf("decode solver settings: want a JSON object, got %.40q", solver)
+		return nil, fmt.Errorf("decode solver settings: want a JSON object, got %.40q", solver)
 	}
-	var list []string
+	var out []Setting
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return "", fmt.Errorf("decode solver settings: %w", err)
+			return nil, fmt.Errorf("decode solver settings: %w", err)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return "", fmt.Errorf("decode solver setting %v: %w", name, err)
+			return nil, fmt.Errorf("decode solver setting %v: %w", name, err)
 		}
 		text := string(value)
 		var word string
 		if json.Unmarshal(value, &word) == nil {
 			text = word
 		}
-		if name != "method" {
-			list = append(list, fmt.Sprint(name)+"="+text)
-		}
+		out = append(out, Setting{fmt.Sprint(name), text})
 	}
-	return strings.Join(list, ";"), nil
+	return out, nil
 }
 
 // Assignments splits a list.
