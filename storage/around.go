@@ -45,7 +45,7 @@ func (a *around) Put(ctx context.Context, key string, data []byte) error {
 // PutFrom implements PutterFrom.
 func (a *around) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
 	return a.do(ctx, &operation{"put", key, size, func(ctx context.Context, key string) error {
-		return putFrom(ctx, a.store, key, data, size)
+		return PutFrom(ctx, a.store, key, data, size)
 	}})
 }
 

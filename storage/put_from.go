@@ -20,8 +20,13 @@ var (
 	_ PutterFrom = (*Traced)(nil)
 )
 
-// putFrom writes to any store. A store without PutFrom gets all bytes in one Put.
-func putFrom(ctx context.Context, store Store, key string, data io.ReaderAt, size int64) error {
+// putter is the part of a store that [PutFrom] needs at least.
+type putter interface {
+	Put(ctx context.Context, key string, data []byte) error
+}
+
+// PutFrom writes to any store. A store that is no [PutterFrom] gets all bytes in one Put.
+func PutFrom(ctx context.Context, store putter, key string, data io.ReaderAt, size int64) error {
 	if s, ok := store.(PutterFrom); ok {
 		return s.PutFrom(ctx, key, data, size)
 	}

@@ -102,7 +102,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
 		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: string(r.Runtime.Used()), Finished: r.Finished,
-		Image: imageOf(it),
+		Image: ImageKey(cmp.Or(imageDigest(it), "name "+it.Name)),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}
 	e.NoiseVariance = statistic.Value(r.Metrics.NoiseVariance)
@@ -112,7 +112,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 		}
 	}
 	e.Measurement, e.Target = string(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
-	if !identified(it) {
+	if imageDigest(it) == "" {
 		e.Measurement = e.Target
 	}
 	return e, nil
@@ -127,23 +127,15 @@ func pictureDigest(r *manifest.Result, file string) uint64 {
 	return binary.BigEndian.Uint64(k[:])
 }
 
-// imageOf identifies the image of an item by the bytes of its file, because two rows may name one image. Without a
-// truth the stored measurement takes its place.
-func imageOf(it *manifest.Item) uint64 {
-	key := "name " + it.Name
-	switch {
-	case it.Image != nil && it.Image.SHA256 != "":
-		key = it.Image.SHA256
-	case it.Measurement != nil && it.Measurement.SHA256 != "":
-		key = it.Measurement.SHA256
+// imageDigest identifies the image of an item by the bytes of its file, because two rows may name one image. Without a truth the stored
+// measurement takes its place. It is empty for a file that cannot be read.
+func imageDigest(it *manifest.Item) string {
+	for _, source := range []*manifest.Source{it.Image, it.Measurement} {
+		if source != nil && source.SHA256 != "" {
+			return source.SHA256
+		}
 	}
-	return ImageKey(key)
-}
-
-// identified reports whether the bytes of the item's image or stored measurement are known. They are not for a file that
-// cannot be read.
-func identified(it *manifest.Item) bool {
-	return it.Image != nil && it.Image.SHA256 != "" || it.Measurement != nil && it.Measurement.SHA256 != ""
+	return ""
 }
 
 // ImageKey is [entry.Image] of a digest.

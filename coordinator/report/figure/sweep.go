@@ -394,10 +394,7 @@ func (s *span) add(n int) {
 
 // text states the range with its unit.
 func (s span) text(unit string) string {
-	text := strconv.Itoa(s.high) + " " + unit
-	if s.high != 1 {
-		text += "s"
-	}
+	text := plural(s.high, unit)
 	if s.low != s.high {
 		text = strconv.Itoa(s.low) + " to " + text
 	}

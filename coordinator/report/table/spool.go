@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,31 +11,21 @@ import (
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
+	"ddiff/storage"
 )
 
-// readerStore is a store that reads an object while it writes it, and may read it several times.
-type readerStore interface {
-	PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error
-}
-
-// StoreCSV stores results.csv. A store that is no readerStore gets all bytes at once.
+// StoreCSV stores results.csv.
 func StoreCSV(ctx context.Context, store result.Files, c *entry.Columns, ordered iter.Seq2[*entry.Entry, error]) (err error) {
 	var out spool
 	defer func() { err = errors.Join(err, out.close()) }()
 	if err := writeCSV(&out, c, ordered); err != nil {
 		return err
 	}
-	if out.file == nil {
-		err = store.Put(ctx, KeyCSV, out.memory)
-	} else if s, ok := store.(readerStore); ok {
-		err = s.PutFrom(ctx, KeyCSV, out.file, out.size)
-	} else {
-		var data []byte
-		if data, err = io.ReadAll(io.NewSectionReader(out.file, 0, out.size)); err == nil {
-			err = store.Put(ctx, KeyCSV, data)
-		}
+	var data io.ReaderAt = bytes.NewReader(out.memory)
+	if out.file != nil {
+		data = out.file
 	}
-	if err != nil {
+	if err := storage.PutFrom(ctx, store, KeyCSV, data, out.size); err != nil {
 		return fmt.Errorf("write %s: %w", KeyCSV, err)
 	}
 	return nil
