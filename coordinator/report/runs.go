@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -70,14 +69,18 @@ func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, 
 		if row == nil || !row.selects(m) {
 			continue
 		}
-		if err := c.compare(ctx, row, m); err != nil {
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("compare runs: %w", ctx.Err())
-			}
-			if errors.Is(err, errStore) {
+		spread, shape, err := c.compare(ctx, row, m)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("compare runs: %w", ctx.Err())
+		}
+		if err != nil {
+			c.lost = append(c.lost, err)
+			continue
+		}
+		if c.means++; c.means <= maxMeans {
+			if err := c.write(ctx, m, spread, shape); err != nil {
 				return nil, err
 			}
-			c.lost = append(c.lost, err)
 		}
 	}
 	for i := range s.Rows {
@@ -119,21 +122,17 @@ func (r *runsOfRow) selects(m *entry.Measurement) bool {
 	return r.limit >= r.total || k == 0 || k*r.limit/r.total > (k-1)*r.limit/r.total
 }
 
-// errStore: a picture cannot be stored.
-var errStore = errors.New("store")
-
-// compare compares the runs of one measurement.
-func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Measurement) error {
+// compare compares the runs of one measurement. It returns an image with the shape of all.
+func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Measurement) (s *statistic.Spread, first *raster.Image, err error) {
 	var truth []float64
 	if m.Done[0].Has(manifest.FileTruth) {
 		img, err := c.read(ctx, m.Done[0], manifest.FileTruth)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		truth = unitSamples(img)
 	}
-	s := &statistic.Spread{}
-	var first *raster.Image
+	s = &statistic.Spread{}
 	sum := 0.0
 	for chunk := range slices.Chunk(m.Done, result.ReadCalls) {
 		images := make([]*raster.Image, len(chunk))
@@ -145,7 +144,7 @@ func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Me
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return err
+			return nil, nil, err
 		}
 		for i, img := range images { // in order, so that the sums do not depend on the readers
 			if first == nil {
@@ -153,7 +152,7 @@ func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Me
 			}
 			samples := unitSamples(img)
 			if img.Width != first.Width || img.Height != first.Height || truth != nil && len(truth) != len(samples) {
-				return fmt.Errorf("compare runs: the pictures of item %s differ in size from those of item %s", chunk[i].ID, m.Done[0].ID)
+				return nil, nil, fmt.Errorf("compare runs: the pictures of item %s differ in size from those of item %s", chunk[i].ID, m.Done[0].ID)
 			}
 			s.Add(samples)
 			if truth != nil {
@@ -168,10 +167,7 @@ func (c *runComparison) compare(ctx context.Context, row *runsOfRow, m *entry.Me
 		row.ofMean, row.mean = append(row.ofMean, psnrOf(s.Mean, truth)), append(row.mean, sum/float64(s.Runs))
 		row.calibrator.Add(s, truth)
 	}
-	if c.means++; c.means > maxMeans {
-		return nil
-	}
-	return c.write(ctx, m, s, first)
+	return s, first, nil
 }
 
 func (c *runComparison) read(ctx context.Context, e *entry.Entry, file string) (*raster.Image, error) {
@@ -223,7 +219,7 @@ func (c *runComparison) write(ctx context.Context, m *entry.Measurement, s *stat
 			return err
 		}
 		if err := result.Put(ctx, c.store, folder+p.name, data); err != nil {
-			return fmt.Errorf("%w: %w", errStore, err)
+			return err
 		}
 		c.keys = append(c.keys, folder+p.name)
 		files = append(files, page.PictureFile{Title: p.title, Path: folder + p.name})

@@ -146,9 +146,9 @@ func (s *Series) plotters(look style, x, y extent) []plot.Plotter {
 	case Markers:
 		return append(lines, bars, dots)
 	case Dots:
-		dots.GlyphStyle.Radius = 1.7
+		dots.Radius = 1.7
 		if len(s.Points) > 50 {
-			dots.GlyphStyle.Radius, dots.GlyphStyle.Color = 1.2, look.translucent(0x90)
+			dots.Radius, dots.Color = 1.2, look.translucent(0x90)
 		}
 		return []plot.Plotter{dots}
 	default:

@@ -33,7 +33,7 @@ type series struct {
 	Values Column `json:"values"`
 }
 
-// Column has 5 significant digits in JSON, and null for an undefined figure.
+// Column has 6 significant digits in JSON, and null for an undefined figure.
 type Column []float64
 
 // MarshalJSON implements json.Marshaler.
@@ -46,7 +46,7 @@ func (c Column) MarshalJSON() ([]byte, error) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			out = append(out, "null"...)
 		} else {
-			out = strconv.AppendFloat(out, v, 'g', 5, 64)
+			out = strconv.AppendFloat(out, v, 'g', 6, 64)
 		}
 	}
 	return append(out, ']'), nil

@@ -143,9 +143,9 @@ func TestThinReturnsUnknownCurves(t *testing.T) {
 
 func TestNumbersAreValidJSON(t *testing.T) {
 	t.Parallel()
-	out, err := json.Marshal(Column{1, 0.123456, 1e-9, 123456, math.NaN(), math.Inf(1)})
+	out, err := json.Marshal(Column{1, 0.12345678, 1e-9, 1234567, math.NaN(), math.Inf(1)})
 	reporttest.Must(t, err)
-	if got, want := string(out), `[1,0.12346,1e-09,1.2346e+05,null,null]`; got != want {
+	if got, want := string(out), `[1,0.123457,1e-09,1.23457e+06,null,null]`; got != want {
 		t.Errorf("json = %s, want %s", got, want)
 	}
 }

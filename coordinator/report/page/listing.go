@@ -222,13 +222,6 @@ const maxCopied = 1000
 // copied selects the rows whose pictures are copied: all within the limit; beyond it the given rows, then further
 // restorations of their measurements.
 func (l *Listing) copied(first []int, limit int) []int {
-	if len(l.ID) <= limit {
-		all := make([]int, len(l.ID))
-		for row := range all {
-			all[row] = row
-		}
-		return all
-	}
 	chosen := make(map[int]bool)
 	measured := make(map[int]bool)
 	for _, row := range first {
@@ -237,7 +230,7 @@ func (l *Listing) copied(first []int, limit int) []int {
 	}
 	out := slices.Clone(first)
 	for row := range l.ID {
-		if len(out) < limit && !chosen[row] && measured[l.Measurement[row]] {
+		if len(out) < limit && !chosen[row] && (len(l.ID) <= limit || measured[l.Measurement[row]]) {
 			out = append(out, row)
 		}
 	}

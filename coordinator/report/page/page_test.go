@@ -40,7 +40,7 @@ func TestSharesUseAllPlaces(t *testing.T) {
 func TestCopiedAddsRestorationsOfShownMeasurements(t *testing.T) {
 	t.Parallel()
 	l := &Listing{ID: make([]string, 6), Measurement: []int{0, 1, 2, 0, 1, 2}}
-	for limit, want := range map[int][]int{6: {0, 1, 2, 3, 4, 5}, 5: {1, 4}, 1: {1}} {
+	for limit, want := range map[int][]int{6: {1, 0, 2, 3, 4, 5}, 5: {1, 4}, 1: {1}} {
 		if got := l.copied([]int{1}, limit); !slices.Equal(got, want) {
 			t.Errorf("limit %d: rows %v, want %v", limit, got, want)
 		}
