@@ -5,6 +5,8 @@ import (
 	"iter"
 	"net"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // WithDial returns the configuration with another dialer.
@@ -28,7 +30,7 @@ var (
 func Budget(s *S3, size int64) time.Duration { return s.budget(size) }
 
 // SetRequests sets the number of concurrent requests.
-func SetRequests(s *S3, n int) { s.slots = make(chan struct{}, n) }
+func SetRequests(s *S3, n int64) { s.slots = semaphore.NewWeighted(n) }
 
 // Around is a store whose calls, except List, run through a function.
 type Around struct{ around }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/semaphore"
 )
 
 // S3 is a store in a bucket of an S3 server. OpenS3 opens it. Any number of processes may share a bucket and prefix.
@@ -29,7 +30,7 @@ type S3 struct {
 	readOnly  bool
 	pageSize  int
 	skipped   func(name string)
-	slots     chan struct{} // of requests in flight
+	slots     *semaphore.Weighted // of requests in flight
 	retry     RetryConfig
 }
 
@@ -60,7 +61,7 @@ func OpenS3(ctx context.Context, config S3Config) (*S3, error) {
 		core: core, transport: transport, endpoint: core.EndpointURL().String(),
 		bucket: config.Bucket, maxBytes: config.MaxBytes, timeout: config.Timeout,
 		readOnly: config.ReadOnly, pageSize: listPageSize, skipped: config.Skipped,
-		slots: make(chan struct{}, maxRequests), retry: config.Retry,
+		slots: semaphore.NewWeighted(maxRequests), retry: config.Retry,
 	}
 	if config.Prefix != "" {
 		s.prefix = config.Prefix + "/"

@@ -18,18 +18,9 @@ const probeCleanup = 5 * time.Second
 // checkBucket lists the bucket. Unlike a HEAD request, a listing distinguishes an unknown key, a wrong signature and a
 // missing permission.
 func (s *S3) checkBucket(ctx context.Context) error {
-	call, cancel := s.limit(ctx, 0)
-	defer cancel()
-	for object := range s.core.ListObjectsIter(call, s.bucket, minio.ListObjectsOptions{
-		Prefix: s.prefix, Recursive: true, MaxKeys: 1,
-	}) {
-		if err := object.Err; err != nil {
-			return s.openError(ctx, err)
-		}
-		break
-	}
-	if call.Err() != nil {
-		return s.openError(ctx, call.Err())
+	_, err := s.listPage(ctx, s.prefix, "", 1)
+	if err != nil {
+		return s.openError(ctx, err)
 	}
 	return nil
 }
@@ -69,30 +60,24 @@ func (s *S3) probe(ctx context.Context) error {
 }
 
 func (s *S3) probeTwice(ctx context.Context, key string) error {
-	first := s.send(ctx, key, []byte("first"), rand.Text())
-	if first != nil {
-		return s.probeError(ctx, key, first)
+	for _, data := range []string{"first", "second"} {
+		err := s.send(ctx, key, []byte(data), rand.Text())
+		response := minio.ToErrorResponse(err)
+		switch {
+		case err == nil && data == "first":
+			continue
+		case err == nil:
+			return fmt.Errorf("%w: %s replaced an object despite \"If-None-Match: *\"; use another server", ErrNoConditionalWrites, s.endpoint)
+		case response.Code == codePrecondition && data == "second":
+			return nil
+		case response.Code == minio.NotImplemented || response.StatusCode == http.StatusNotImplemented:
+			return fmt.Errorf("%w: %s does not implement If-None-Match: %s (%s)", ErrNoConditionalWrites, s.endpoint, response.Error(), response.Code)
+		}
+		err = failed(ctx, "create", "probe "+key, err)
+		if errors.Is(err, ErrReadOnly) {
+			return fmt.Errorf("%w; permit writing, or open the store with ReadOnly", err)
+		}
+		return err
 	}
-	second := s.send(ctx, key, []byte("second"), rand.Text())
-	switch {
-	case second == nil:
-		return fmt.Errorf("%w: %s replaced an object despite \"If-None-Match: *\"; use another server",
-			ErrNoConditionalWrites, s.endpoint)
-	case minio.ToErrorResponse(second).Code == codePrecondition:
-		return nil
-	}
-	return s.probeError(ctx, key, second)
-}
-
-func (s *S3) probeError(ctx context.Context, key string, err error) error {
-	response := minio.ToErrorResponse(err)
-	if response.Code == minio.NotImplemented || response.StatusCode == http.StatusNotImplemented {
-		return fmt.Errorf("%w: %s does not implement If-None-Match: %s (%s)",
-			ErrNoConditionalWrites, s.endpoint, response.Error(), response.Code)
-	}
-	err = failed(ctx, "create", "probe "+key, err)
-	if errors.Is(err, ErrReadOnly) {
-		return fmt.Errorf("%w; permit writing, or open the store with ReadOnly", err)
-	}
-	return err
+	return nil
 }

@@ -1,14 +1,14 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
+
+	"ddiff/internal/regular"
 )
 
 // ErrChanged: the object no longer has the requested version. GetRange returns it.
@@ -53,53 +53,30 @@ func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64)
 	if err := checkSize(size, s.maxBytes); err != nil {
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
+	var options minio.GetObjectOptions
+	if err := options.SetRange(offset, offset+size-1); err != nil {
+		return nil, fmt.Errorf("get %s: %w", key, err)
+	}
+	etag = strings.Trim(etag, `"`)
+	if etag != "" {
+		if err := options.SetMatchETag(etag); err != nil {
+			return nil, fmt.Errorf("get %s: %w", key, err)
+		}
+	}
 	var data []byte
-	err := s.try(ctx, "get", key, func() (err error) {
-		data, err = s.readRange(ctx, key, etag, offset, size)
+	err := s.try(ctx, "get", key, func() error {
+		part, info, err := s.read(ctx, key, options, size, 0, nil)
+		response, _ := errors.AsType[minio.ErrorResponse](err)
+		if response.Code == codePrecondition || err == nil && etag != "" && info.ETag != "" && info.ETag != etag {
+			return fmt.Errorf("%w since the listing", ErrChanged)
+		}
+		if response.Code == "InvalidRange" {
+			err = nil // the range begins after the end
+		}
+		data = part
 		return err
 	})
 	return data, err
-}
-
-func (s *S3) readRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {
-	call, cancel := s.limit(ctx, size)
-	defer cancel()
-	var options minio.GetObjectOptions
-	if err := options.SetRange(offset, offset+size-1); err != nil {
-		return nil, err
-	}
-	if etag != "" {
-		if err := options.SetMatchETag(strings.Trim(etag, `"`)); err != nil {
-			return nil, err
-		}
-	}
-	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), options)
-	if response, ok := errors.AsType[minio.ErrorResponse](err); ok {
-		switch response.Code {
-		case codePrecondition:
-			return nil, fmt.Errorf("%w since the listing", ErrChanged)
-		case "InvalidRange":
-			return nil, nil // the range begins after the end
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close() // opened for reading
-	if etag != "" && info.ETag != "" && info.ETag != strings.Trim(etag, `"`) {
-		return nil, fmt.Errorf("%w since the listing", ErrChanged)
-	}
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(io.LimitReader(body, size+1)); err != nil {
-		return nil, err
-	}
-	switch got := int64(buf.Len()); {
-	case call.Err() != nil: // an aborted answer may look complete
-		return nil, call.Err()
-	case got > size:
-		return nil, errors.New("server sent more than the requested range")
-	}
-	return buf.Bytes(), nil
 }
 
 // GetChecked returns the bytes of an object as Get does, but calls check with its first bytes, fewer only of a shorter
@@ -111,8 +88,15 @@ func (s *S3) GetChecked(
 		return nil, err
 	}
 	var data []byte
-	err := s.try(ctx, "get", key, func() (err error) {
-		data, err = s.read(ctx, key, first, check)
+	err := s.try(ctx, "get", key, func() error {
+		all, info, err := s.read(ctx, key, minio.GetObjectOptions{}, s.maxBytes, first, check)
+		// Objects of other programs have no digest.
+		if want := info.UserMetadata[metadataSHA256]; err == nil && want != "" {
+			if got := regular.SHA256(all); got != want {
+				return fmt.Errorf("%w: SHA-256 is %s, want %s", ErrCorrupt, got, want)
+			}
+		}
+		data = all
 		return err
 	})
 	return data, err

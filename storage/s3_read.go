@@ -11,8 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/minio/minio-go/v7"
-
-	"ddiff/internal/regular"
 )
 
 // Get implements Store. It returns ErrCorrupt if the bytes do not match the stored digest. Objects of other programs have none.
@@ -20,46 +18,41 @@ func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 	return s.GetChecked(ctx, key, 0, nil)
 }
 
-func (s *S3) read(ctx context.Context, key string, first int64, check func(beginning []byte, size int64) error) ([]byte, error) {
+// read requests an object, or a range of it, of at most limit bytes. check, unless it is nil, gets the first bytes before the rest is read.
+func (s *S3) read(
+	ctx context.Context, key string, options minio.GetObjectOptions, limit, first int64, check func(beginning []byte, size int64) error,
+) (data []byte, info minio.ObjectInfo, err error) {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timeout := time.AfterFunc(s.budget(0), cancel)
 	defer timeout.Stop()
-
-	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), minio.GetObjectOptions{})
+	body, info, _, err := s.core.GetObject(call, s.bucket, s.name(key), options)
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	defer body.Close() // opened for reading
-	if err := checkSize(info.Size, s.maxBytes); err != nil {
-		return nil, err
+	if err := checkSize(info.Size, limit); err != nil {
+		return nil, info, err
 	}
 	timeout.Reset(s.budget(info.Size)) // now the size is known
-
 	var buf bytes.Buffer
 	if check != nil {
 		if _, err := buf.ReadFrom(io.LimitReader(body, first)); err != nil {
-			return nil, err
+			return nil, info, err
 		}
 		if err := check(buf.Bytes(), info.Size); err != nil {
-			return nil, err
+			return nil, info, err
 		}
 	}
 	buf.Grow(int(max(info.Size-int64(buf.Len()), 0)) + bytes.MinRead)
 	// The size is -1 if the answer does not state it.
-	if _, err := buf.ReadFrom(io.LimitReader(body, s.maxBytes+1-int64(buf.Len()))); err != nil {
-		return nil, err
+	if _, err := buf.ReadFrom(io.LimitReader(body, limit+1-int64(buf.Len()))); err != nil {
+		return nil, info, err
 	}
-	if err := checkSize(int64(buf.Len()), s.maxBytes); err != nil {
-		return nil, err
+	if err := call.Err(); err != nil { // an aborted answer may look complete
+		return nil, info, err
 	}
-	// Objects of other programs have no digest.
-	if want := info.UserMetadata[metadataSHA256]; want != "" {
-		if got := regular.SHA256(buf.Bytes()); got != want {
-			return nil, fmt.Errorf("%w: SHA-256 is %s, want %s", ErrCorrupt, got, want)
-		}
-	}
-	return buf.Bytes(), nil
+	return buf.Bytes(), info, checkSize(int64(buf.Len()), limit)
 }
 
 // Stat implements Store.
@@ -88,7 +81,7 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 		for more := true; more; {
 			var page []minio.ObjectInfo
 			err := s.try(ctx, "list", fmt.Sprintf("%q", prefix), func() (err error) {
-				page, err = s.listPage(ctx, s.name(prefix), last)
+				page, err = s.listPage(ctx, s.name(prefix), last, s.pageSize)
 				return err
 			})
 			if err != nil {
@@ -119,14 +112,13 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	}
 }
 
-// listPage returns the first objects whose names begin with prefix and sort after the name last. Fewer than pageSize
-// objects are the end of the listing.
-func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectInfo, error) {
+// listPage returns the first size objects whose names begin with prefix and sort after the name last. Fewer are the end of the listing.
+func (s *S3) listPage(ctx context.Context, prefix, last string, size int) ([]minio.ObjectInfo, error) {
 	call, cancel := s.limit(ctx, 0)
 	defer cancel()
 	var page []minio.ObjectInfo
 	for object := range s.core.ListObjectsIter(call, s.bucket, minio.ListObjectsOptions{
-		Prefix: prefix, StartAfter: last, Recursive: true, MaxKeys: s.pageSize,
+		Prefix: prefix, StartAfter: last, Recursive: true, MaxKeys: size,
 	}) {
 		if object.Err != nil {
 			return nil, object.Err
@@ -138,7 +130,7 @@ func (s *S3) listPage(ctx context.Context, prefix, last string) ([]minio.ObjectI
 			last = object.Key
 		}
 		page = append(page, object)
-		if len(page) == s.pageSize {
+		if len(page) == size {
 			break // the next page has a time limit of its own
 		}
 	}

@@ -37,23 +37,17 @@ func (c RetryConfig) withDefaults() RetryConfig {
 	return c
 }
 
-// within runs call in a slot, for which it waits until the end of ctx.
-func (s *S3) within(ctx context.Context, call func() error) error {
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { <-s.slots }()
-	return call()
-}
-
 // try runs call until it succeeds, fails with another error than ErrUnavailable, or has used all attempts. It wraps the
 // error with the action and the key.
 func (s *S3) try(ctx context.Context, action, key string, call func() error) error {
 	delays := retry.NewBackOff(s.retry.Base, s.retry.Max)
 	for attempt := 1; ; attempt++ {
-		err := failed(ctx, action, key, s.within(ctx, call))
+		err := s.slots.Acquire(ctx, 1)
+		if err == nil {
+			err = call()
+			s.slots.Release(1)
+		}
+		err = failed(ctx, action, key, err)
 		switch {
 		case err == nil || ctx.Err() != nil || !errors.Is(err, ErrUnavailable):
 			return err
