@@ -157,18 +157,6 @@ func TestExpandLimits(t *testing.T) {
 	}
 }
 
-// A server that fails is asked as often as the configuration says.
-func TestWebAttempts(t *testing.T) {
-	t.Parallel()
-	for _, attempts := range []int{1, 2} {
-		w, err := newWeb(Config{Attempts: attempts}.withDefaults())
-		must(t, err)
-		if w.client.RetryMax != attempts-1 {
-			t.Errorf("%d retries after %d attempts", w.client.RetryMax, attempts)
-		}
-	}
-}
-
 // A read is repeated up to n times while its error is transient.
 func TestRetryRead(t *testing.T) {
 	t.Parallel()

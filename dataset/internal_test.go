@@ -150,26 +150,6 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestTarIndexAtTheEnd: an index that has reached its limit at the end of a cut file reports the cut. The end of a link is not known.
-func TestTarIndexAtTheEnd(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	w := tar.NewWriter(&out)
-	must(t, w.WriteHeader(&tar.Header{Name: "a.png", Size: tarBlock, Mode: 0o644}))
-	if _, err := w.Write(make([]byte, tarBlock)); err != nil {
-		t.Fatal(err)
-	}
-	if x, err := indexTar(io.NewSectionReader(bytes.NewReader(out.Bytes()), 0, int64(out.Len())), 0, 1); !errors.Is(err, ErrBadArchive) || len(x.Members) != 1 {
-		t.Errorf("%+v, %v", x, err)
-	}
-	out.Reset()
-	w = tar.NewWriter(&out)
-	must(t, w.WriteHeader(&tar.Header{Name: "a.png", Typeflag: tar.TypeSymlink, Linkname: "b.png"}))
-	if x, err := indexTar(io.NewSectionReader(bytes.NewReader(out.Bytes()), 0, int64(out.Len())), 0, 1); err != nil || len(x.Members) != 0 || x.Next != 0 {
-		t.Errorf("a link: %+v, %v", x, err)
-	}
-}
-
 // TestParametersOfBuckets: a bucket in a list of a bucket has the parameters of the list's bucket; a list on a web server has none
 // for it.
 func TestParametersOfBuckets(t *testing.T) {

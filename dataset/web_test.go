@@ -341,25 +341,3 @@ func TestWebCache(t *testing.T) {
 		t.Errorf("stale picture, or error %v", err)
 	}
 }
-
-// A list that changes during reading ends with an error instead of a mixture.
-func TestWebListChanges(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	line := []byte("https://example.org/a.png\n")
-	path := write(t, folder, "list.txt", bytes.Repeat(line, 100_000))
-	base, allow := webServer(t, folder, nil)
-	s := sources(t, allow)
-	n := 0
-	var last error
-	for _, err := range s.Rows(t.Context(), manifest.Dataset{Path: base + "/list.txt"}, nil) {
-		if n++; n == 10 {
-			later := time.Now().Add(time.Hour)
-			must(t, os.Chtimes(path, later, later))
-		}
-		last = err
-	}
-	if !errors.Is(last, dataset.ErrChanged) {
-		t.Errorf("%d rows, then %v", n, last)
-	}
-}

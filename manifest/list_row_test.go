@@ -96,34 +96,6 @@ func TestLocateFile(t *testing.T) {
 	}
 }
 
-// Addresses may lack an extension; paths may not.
-func TestPlaceMayBe(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		place Place
-		want  bool
-	}{
-		{Place{"https://host/image/7", "7"}, true},
-		{Place{"https://host/7.png", "7.png"}, true},
-		{Place{"https://host/7.txt", "7.txt"}, false},
-		{Place{"/photos/7", "7"}, false},
-		{Place{"/photos/7.png", "7.png"}, true},
-	} {
-		if got := tc.place.mayBe(IsImage); got != tc.want {
-			t.Errorf("%+v may be an image: %t", tc.place, got)
-		}
-	}
-}
-
-func TestParsePixels(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]int{"1": 1, "\t640": 640, "1048576": 1 << 20, "0": 0, "1048577": 0, "1.5": 0, "": 0} {
-		if n, err := parsePixels(text); n != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %d, error %v, want %d", text, n, err, want)
-		}
-	}
-}
-
 func TestCheckFile(t *testing.T) {
 	t.Parallel()
 	root := plant(t, map[string]string{"a.png": "x", "empty.png": "", "dir/": ""})

@@ -3,9 +3,7 @@ package manifest
 import (
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -150,49 +148,3 @@ func nowhere(file string) ListConfig {
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, fmt.Errorf("disk on fire") }
-
-// A hundred thousand rows pass through a few megabytes.
-func TestListMemory(t *testing.T) { // not parallel: it measures the heap
-	const rows = 100_000
-	root := plant(t, map[string]string{"a.png": "x"})
-	list := filepath.Join(root, "long.csv")
-	f, err := os.Create(list)
-	must(t, err)
-	var text strings.Builder
-	text.WriteString("image,name,sigma,seed,param.factor\n")
-	for i := range rows {
-		fmt.Fprintf(&text, "a.png,a long name for row number %d of this list,0.05,%d,4\n", i, i)
-	}
-	if _, err := f.WriteString(text.String()); err != nil {
-		t.Fatal(err)
-	}
-	size := text.Len()
-	text.Reset()
-	must(t, f.Close())
-
-	heap := func() int64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	before, most, n := heap(), int64(0), 0
-	for row, err := range Rows(t.Context(), Dataset{Path: list}, nil) {
-		if err != nil || row.Err != nil {
-			t.Fatal(err, row.Err)
-		}
-		if n++; n%20_000 == 0 {
-			most = max(most, heap())
-		}
-	}
-	if n != rows {
-		t.Fatalf("%d rows, want %d", n, rows)
-	}
-	t.Logf("heap %d KiB above the start", (most-before)>>10)
-	// The list is 6.5 MB of text; as rows it would be above 40 MB. What stays are the hashes
-	// of the names: 16 bytes each, in a table with room to grow.
-	const limit = 6 << 20
-	if most > before+limit {
-		t.Errorf("the heap grew by %d KiB over a list of %d KiB, want at most %d", (most-before)>>10, size>>10, limit>>10)
-	}
-}

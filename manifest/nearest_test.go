@@ -5,29 +5,6 @@ import (
 	"testing"
 )
 
-func TestEditDistance(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0},
-		{"", "abc", 3},
-		{"abc", "", 3},
-		{"steps", "steps", 0},
-		{"stpes", "steps", 1}, // a swap is one slip
-		{"step", "steps", 1},
-		{"stepps", "steps", 1},
-		{"stops", "steps", 1},
-		{"kitten", "sitting", 3}, // the textbook pair
-		{"ca", "abc", 3},         // optimal string alignment; unrestricted would be 2
-	} {
-		if got := editDistance(tc.a, tc.b); got != tc.want {
-			t.Errorf("editDistance(%q, %q) = %d, want %d", tc.a, tc.b, got, tc.want)
-		}
-	}
-}
-
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	valid := []string{"a", "b", "gamma0", "t0", "t_gamma"}

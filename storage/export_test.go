@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"net"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -25,9 +24,6 @@ var (
 	WriteError = writeError
 	QueryRole  = queryRole
 )
-
-// Budget is the time limit of a request.
-func Budget(s *S3, size int64) time.Duration { return s.budget(size) }
 
 // SetRequests sets the number of concurrent requests.
 func SetRequests(s *S3, n int64) { s.slots = semaphore.NewWeighted(n) }

@@ -49,18 +49,6 @@ func TestS3ConfigValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// The largest values are valid.
-func TestS3ConfigLimits(t *testing.T) {
-	t.Parallel()
-	for _, c := range []storage.S3Config{
-		{Bucket: "bucket", MaxBytes: storage.MaxS3Bytes},
-		{Bucket: "bucket", Prefix: strings.Repeat("p", 255) + "/" + strings.Repeat("p", storage.MaxS3PrefixBytes-256)},
-		{Bucket: strings.Repeat("b", 63)},
-	} {
-		must(t, c.Validate())
-	}
-}
-
 func TestParseS3URL(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]storage.S3Config{

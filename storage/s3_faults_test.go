@@ -18,7 +18,6 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 func TestOpenS3ProbesConditionalWrites(t *testing.T) {
@@ -315,23 +314,6 @@ func TestS3Timeout(t *testing.T) {
 	wantError(t, "cancelled Get", err, context.Canceled)
 	if errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("cancelled Get = %v", err)
-	}
-}
-
-// TestS3ServerDies kills the server of an open store.
-func TestS3ServerDies(t *testing.T) {
-	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
-	config.Retry.Attempts = 1
-	s := openS3(t, config)
-	must(t, s.Put(t.Context(), "k", nil))
-	server.Stop()
-	_, err := s.Get(t.Context(), "k")
-	wantError(t, "Get", err, storage.ErrUnavailable)
-	wantError(t, "Create", s.Create(t.Context(), "c", nil), storage.ErrUnavailable)
-	for _, err := range s.List(t.Context(), "") {
-		wantError(t, "List", err, storage.ErrUnavailable)
 	}
 }
 

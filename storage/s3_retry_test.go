@@ -138,26 +138,6 @@ func TestRetryListResumes(t *testing.T) {
 	}
 }
 
-func TestRetryRanges(t *testing.T) {
-	t.Parallel()
-	p := startProxied(t)
-	s := openS3(t, retryNow(p.config, nil))
-	must(t, s.Put(t.Context(), "k", []byte("0123456789")))
-	n := 0
-	p.set(func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
-		if n++; n%2 == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		forward.ServeHTTP(w, r)
-	})
-	v, err := s.Version(t.Context(), "k")
-	must(t, err)
-	if got, err := s.GetRange(t.Context(), "k", v.ETag, 3, 4); err != nil || string(got) != "3456" || n != 4 {
-		t.Errorf("%q after %d requests, error %v", got, n, err)
-	}
-}
-
 func TestRetryPutFromSendsAllBytesAgain(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"ddiff/storage"
 	"ddiff/storage/s3test"
 )
@@ -95,15 +93,6 @@ func TestS3LargeCreate(t *testing.T) {
 	wantGet(t, s, "large", second)
 }
 
-// TestS3CreateEqualBytes checks that Create fails if another caller created equal bytes.
-func TestS3CreateEqualBytes(t *testing.T) {
-	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	s := openS3(t, server.Config(server.Bucket(t)))
-	must(t, s.Create(t.Context(), "k", []byte("same")))
-	wantError(t, "Create", s.Create(t.Context(), "k", []byte("same")), storage.ErrExists)
-}
-
 func TestS3MaxBytes(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t, s3test.Options{})
@@ -157,28 +146,6 @@ func TestS3PrefixesAreSeparate(t *testing.T) {
 	wantGet(t, whole, "run/k", []byte("run"))
 }
 
-// TestS3ListPages lists several pages.
-func TestS3ListPages(t *testing.T) {
-	t.Parallel()
-	const count = 210
-	server := s3test.Start(t, s3test.Options{})
-	s := openS3(t, server.Config(server.Bucket(t)))
-	storage.SetPageSize(s, 100)
-	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(8)
-	for i := range count {
-		group.Go(func() error { return s.Put(ctx, fmt.Sprintf("d%d/%03d", i%3, i), nil) })
-	}
-	must(t, group.Wait())
-	all := keys(t, s, "")
-	if len(all) != count || all[0] != "d0/000" || all[count-1] != "d2/209" {
-		t.Fatalf("%d keys from %q to %q, want %d from d0/000 to d2/209", len(all), all[0], all[len(all)-1], count)
-	}
-	if n := len(keys(t, s, "d1/")); n != count/3 {
-		t.Errorf("%d keys below d1/, want %d", n, count/3)
-	}
-}
-
 // TestS3LimitsRequests: a call waits for a slot or for the end of its context, and a listing holds no slot while its
 // consumer calls the store.
 func TestS3LimitsRequests(t *testing.T) {
@@ -216,20 +183,6 @@ func TestS3LimitsRequests(t *testing.T) {
 	for info, err := range s.List(t.Context(), "") {
 		must(t, err)
 		wantGet(t, s, info.Key, []byte("x"))
-	}
-}
-
-// TestS3Budget: a request has the time limit and a second for each MiB.
-func TestS3Budget(t *testing.T) {
-	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
-	config.Timeout = 5 * time.Second
-	s := openS3(t, config)
-	for size, want := range map[int64]float64{0: 5, 1<<20 - 1: 5, 1 << 20: 6, 10 << 20: 15} {
-		if got := storage.Budget(s, size).Seconds(); got != want {
-			t.Errorf("%d bytes have %v s, want %v", size, got, want)
-		}
 	}
 }
 
