@@ -259,22 +259,3 @@ func TestDirMaxBytes(t *testing.T) {
 		t.Errorf("Get = %v, want ErrTooLarge", err)
 	}
 }
-
-// TestDirectoriesWithErrors: directories that cannot be made or synced are errors.
-func TestDirectoriesWithErrors(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	file := filepath.Join(root, "file")
-	must(t, os.WriteFile(file, nil, 0o600))
-	for _, dir := range []string{file, filepath.Join(file, "below"), filepath.Join(file, "below", "this")} {
-		if err := storage.MakeDirs(dir); !errors.Is(err, syscall.ENOTDIR) {
-			t.Errorf("make %s: %v, want ENOTDIR", dir, err)
-		}
-	}
-	must(t, storage.MakeDirs(filepath.Join(root, "a", "b")))
-	must(t, storage.MakeDirs(filepath.Join(root, "a", "b")))
-	if err := storage.SyncDir(filepath.Join(root, "missing")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("sync a missing directory: %v", err)
-	}
-	must(t, storage.SyncDir(root))
-}

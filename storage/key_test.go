@@ -31,20 +31,6 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-func TestCheckPrefix(t *testing.T) {
-	t.Parallel()
-	for _, prefix := range []string{"", "a", "a/", "a/b", "a/.", strings.Repeat("a", 255), ".t"} {
-		if err := storage.CheckPrefix(prefix); err != nil {
-			t.Errorf("CheckPrefix(%q) = %v, want nil", prefix, err)
-		}
-	}
-	for _, prefix := range []string{"/", "../", "a//", "a/../", ".tmp/", "a\\", "a\n"} {
-		if err := storage.CheckPrefix(prefix); !errors.Is(err, storage.ErrBadKey) {
-			t.Errorf("CheckPrefix(%q) = %v, want ErrBadKey", prefix, err)
-		}
-	}
-}
-
 func FuzzCheckKey(f *testing.F) {
 	for _, seed := range []string{"a", "a/b", "../a", "a//b", "/a", `a\b`, ".tmp/x", "a\xff", "ä/ö", strings.Repeat("k/", 256)} {
 		f.Add(seed)

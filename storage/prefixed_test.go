@@ -1,9 +1,7 @@
 package storage_test
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"strings"
 	"testing"
 
@@ -15,37 +13,6 @@ func newPrefixed(t *testing.T, s storage.Store, prefix string) *storage.Prefixed
 	p, err := storage.NewPrefixed(s, prefix)
 	must(t, err)
 	return p
-}
-
-// deep removes the prefix of keys again, since the contract uses keys of the maximum length.
-type deep struct{ storage.Store }
-
-func newDeep(t *testing.T, s storage.Store) deep {
-	return deep{storage.NewAround(s, func(ctx context.Context, key string, call func(context.Context, string) error) error {
-		rest, ok := strings.CutPrefix(key, "deep/")
-		if !ok {
-			t.Errorf("key %q is outside of the prefix", key)
-		}
-		return call(ctx, rest)
-	})}
-}
-
-func (d deep) List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error] {
-	return func(yield func(storage.Info, error) bool) {
-		for info, err := range d.Store.List(ctx, strings.TrimPrefix(prefix, "deep/")) {
-			info.Key = "deep/" + info.Key
-			if !yield(info, err) {
-				return
-			}
-		}
-	}
-}
-
-func TestPrefixedContract(t *testing.T) {
-	t.Parallel()
-	testContract(t, func(t *testing.T) storage.Store {
-		return newPrefixed(t, newDeep(t, newDir(t, t.TempDir())), "deep")
-	})
 }
 
 // TestPrefixedKeys compares the keys inside and outside of a prefix.

@@ -1,8 +1,12 @@
 package storage_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -24,7 +28,8 @@ func TestTracedSpans(t *testing.T) {
 	t.Parallel()
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
-	s := storage.NewTraced(newDir(t, t.TempDir()), provider.Tracer("test"), nil, "")
+	var got calls
+	s := storage.NewTraced(newDir(t, t.TempDir()), provider.Tracer("test"), &got, "results")
 	ctx := t.Context()
 
 	must(t, s.Put(ctx, "a/b", []byte("12345")))
@@ -74,8 +79,44 @@ func TestTracedSpans(t *testing.T) {
 		if got, ok := attributes.Value(w.attribute.Key); !ok || got != w.attribute.Value {
 			t.Errorf("span %s: %s = %v, want %v", w.name, w.attribute.Key, got.String(), w.attribute.Value.String())
 		}
+		if bucket, _ := attributes.Value("aws.s3.bucket"); bucket.AsString() != "results" {
+			t.Errorf("span %s has the attributes %v", w.name, span.Attributes())
+		}
 		if span.Status().Code != w.status || attributes.HasValue("error.type") != (w.status == codes.Error) {
 			t.Errorf("span %s: status %v, want %v", w.name, span.Status().Code, w.status)
 		}
+	} // An object that is missing or exists is no error.
+	reports := calls{`put "" 0 5`, `get "" 5 0`, `get "" 0 0`, `create "" 0 0`, `delete "other" 0 0`, `list "" 0 0`, `stat "" 0 0`}
+	if !slices.Equal(got, reports) {
+		t.Errorf("reports\n%q, want\n%q", got, reports)
+	}
+}
+
+// calls records the reports of a store.
+type calls []string
+
+func (c *calls) Call(_ context.Context, operation, failure string, took time.Duration, read, written int) {
+	if took < 0 {
+		*c = append(*c, "negative")
+	}
+	*c = append(*c, fmt.Sprintf("%s %q %d %d", operation, failure, read, written))
+}
+
+func TestClass(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""}, {storage.ErrNotFound, ""}, {storage.ErrExists, ""}, {storage.ErrUnavailable, "unavailable"},
+		{context.DeadlineExceeded, "unavailable"}, {context.Canceled, "cancelled"}, {storage.ErrNoSpace, "space"},
+		{storage.ErrReadOnly, "permission"}, {storage.ErrAccess, "permission"}, {errors.New("secret-key-4711"), "other"},
+	} {
+		if got := storage.Class(fmt.Errorf("get a: %w", errors.Join(c.err))); c.err != nil && got != c.want {
+			t.Errorf("%v is %q, want %q", c.err, got, c.want)
+		}
+	}
+	if got := storage.Class(nil); got != "" {
+		t.Errorf("no error is %q", got)
 	}
 }
