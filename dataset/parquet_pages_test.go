@@ -2,15 +2,10 @@ package dataset
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -121,27 +116,6 @@ func TestColumnIsGuarded(t *testing.T) {
 		}
 		if err == nil {
 			v.close()
-		}
-	}
-}
-
-// TestPaceOfTransfer: a transfer with just the least number of bytes goes on, and ends after an interval with less.
-func TestPaceOfTransfer(t *testing.T) {
-	t.Parallel()
-	const interval = 250 * time.Millisecond
-	const least = minRate / 4
-	for n, shortest := range map[int]time.Duration{least - 1: interval, least: 2 * interval} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		response := &http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", n)))}
-		r := &answer{Response: response, call: ctx, cancel: cancel}
-		begin := time.Now()
-		r.limit(interval, 100<<20)
-		if _, err := io.Copy(io.Discard, r); err != nil {
-			t.Fatal(err)
-		}
-		<-ctx.Done()
-		if took := time.Since(begin); took < shortest || !errors.Is(context.Cause(ctx), errTimeout) {
-			t.Errorf("%d bytes: ended after %v with %v", n, took, fmt.Sprint(context.Cause(ctx)))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package dataset_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -78,67 +77,6 @@ func TestShardSamples(t *testing.T) {
 	}
 	if _, _, err := rows(t, s, manifest.Dataset{Path: path, Columns: map[string]string{"sigma": "json"}}); !errors.Is(err, manifest.ErrBadList) {
 		t.Errorf("sigma: %v", err)
-	}
-}
-
-// Sparse members are not contiguous: a range of the file would have other bytes.
-func TestShardSparse(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	// An old GNU sparse header, by hand: one data block of a 1 MiB file.
-	h := make([]byte, 512)
-	copy(h, "a.png")
-	copy(h[100:], "0000644\x000000000\x000000000\x00")
-	copy(h[124:], fmt.Sprintf("%011o\x00", 512))
-	copy(h[136:], "00000000000\x00        S")
-	copy(h[257:], "ustar  \x00")
-	copy(h[386:], fmt.Sprintf("%011o\x00%011o\x00", 0, 512))
-	copy(h[483:], fmt.Sprintf("%011o\x00", 1<<20))
-	sum := 0
-	for _, b := range h {
-		sum += int(b)
-	}
-	copy(h[148:], fmt.Sprintf("%06o\x00 ", sum))
-	buf.Write(h)
-	buf.Write(make([]byte, 512))
-	data := picture(t, 1)
-	must(t, w.WriteHeader(&tar.Header{Name: "b.png", Size: int64(len(data)), Mode: 0o644}))
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
-	must(t, w.Close())
-	path := write(t, folder, "s.tar", buf.Bytes())
-	all, _, err := rows(t, sources(t, nil), manifest.Dataset{Path: path})
-	if err != nil || len(all) != 2 || all[0].Err == nil || !strings.Contains(all[0].Err.Error(), "sparse") || all[1].Err != nil {
-		t.Fatalf("%+v, error %v", all, err)
-	}
-}
-
-// The largest address of a member is allowed, and one byte more is a problem of its row.
-func TestShardAddressLimit(t *testing.T) {
-	t.Parallel()
-	folder, s := t.TempDir(), sources(t, nil)
-	for _, size := range []int{dataset.MaxAddressBytes, dataset.MaxAddressBytes + 1} {
-		n := 500
-		var row manifest.Row
-		for range 4 { // the name of the member changes its offset
-			name := strings.Repeat(strings.Repeat("d", 200)+"/", 15) + strings.Repeat("f", 100) + ".tar"
-			path := write(t, folder, name, tarFile(t, memberFile{strings.Repeat("a", n) + ".png", picture(t, 1)}))
-			all, _, err := rows(t, s, manifest.Dataset{Path: path})
-			if err != nil || len(all) != 1 {
-				t.Fatalf("%d rows, error %v", len(all), err)
-			}
-			row = all[0]
-			n += size - len(row.Image)
-		}
-		if len(row.Image) != size {
-			t.Fatalf("the address has %d bytes, want %d", len(row.Image), size)
-		}
-		if tooLong := size > dataset.MaxAddressBytes; tooLong != (row.Err != nil) || tooLong && !strings.Contains(row.Err.Error(), "address is too long") {
-			t.Errorf("address of %d bytes: error %v", size, row.Err)
-		}
 	}
 }
 

@@ -1,15 +1,10 @@
 package dataset_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
-
-	"ddiff/dataset"
 	"ddiff/manifest"
 )
 
@@ -60,38 +55,6 @@ func TestTruncatedLists(t *testing.T) {
 			if valid != wantValid || len(all) != wantRows {
 				t.Errorf("%s at %d, last row %q: %d valid of %d rows, want %d of %d", name, at, last, valid, len(all), wantValid, wantRows)
 			}
-		}
-	}
-}
-
-// TestTruncatedParquet cuts a Parquet file at many bytes: none of the files gives rows, since the footer is at the end. A file
-// whose footer states more rows, or longer columns, than it has gives an error too.
-func TestTruncatedParquet(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	whole := photosParquet(t, 6, parquet.Compression(&parquet.Snappy))
-	s := sources(t, nil)
-	for at := 0; at < len(whole); at += max(1, len(whole)/200) {
-		all, _, err := rows(t, s, manifest.Dataset{Path: write(t, folder, "p.parquet", whole[:at])})
-		if err == nil || len(all) > 0 || !errors.Is(err, dataset.ErrBadArchive) && !errors.Is(err, manifest.ErrEmptyDataset) {
-			t.Fatalf("cut at %d of %d: %d rows, error %v", at, len(whole), len(all), err)
-		}
-	}
-	// Bytes are missing in the middle: the footer is sound, and the pages are not where it says.
-	for _, gap := range []int{1, 100, len(whole) / 2} {
-		data := append(bytes.Clone(whole[:8]), whole[8+gap:]...)
-		path := write(t, folder, "p.parquet", data)
-		all, _, err := rows(t, s, manifest.Dataset{Path: path})
-		bad := err
-		for _, r := range all {
-			if r.Err != nil {
-				bad = r.Err
-			} else if _, err := s.Get(t.Context(), r.Image); err != nil {
-				bad = err
-			}
-		}
-		if !errors.Is(bad, dataset.ErrBadArchive) && !errors.Is(bad, dataset.ErrTooLarge) {
-			t.Errorf("%d missing bytes: %d rows, error %v", gap, len(all), bad)
 		}
 	}
 }

@@ -51,33 +51,6 @@ func TestWebLists(t *testing.T) {
 	}
 }
 
-// Lists with sizes around multiples of a block are read completely.
-func TestWebBlocks(t *testing.T) {
-	t.Parallel()
-	folder := t.TempDir()
-	base, allow := webServer(t, folder, nil)
-	s := sources(t, allow)
-	const line = "https://example.org/0123456789012345678901234567.png?\n" // 64 bytes with its number
-	for _, lines := range []int{1 << 14, 1<<14 + 1, 1<<14 - 1, 3 << 14} {
-		var list strings.Builder
-		for i := range lines {
-			fmt.Fprintf(&list, "%s%09d\n", line[:len(line)-1], i)
-		}
-		write(t, folder, "list.txt", []byte(list.String()))
-		all, _, err := rows(t, s, manifest.Dataset{Path: base + "/list.txt"})
-		if err != nil || len(all) != lines {
-			t.Fatalf("%d lines: %d rows, error %v", lines, len(all), err)
-		}
-		if got, want := all[lines-1].Image, fmt.Sprintf("%s%09d", line[:len(line)-1], lines-1); got != want {
-			t.Errorf("last row is %s, want %s", got, want)
-		}
-	}
-	write(t, folder, "empty.txt", nil)
-	if _, _, err := rows(t, s, manifest.Dataset{Path: base + "/empty.txt"}); !errors.Is(err, manifest.ErrEmptyDataset) {
-		t.Errorf("empty list: %v", err)
-	}
-}
-
 // TestWebRanges: later blocks are of the version of the first one, and no range passes the end.
 func TestWebRanges(t *testing.T) {
 	t.Parallel()
@@ -106,6 +79,10 @@ func TestWebRanges(t *testing.T) {
 		if _, err := fmt.Sscanf(r, "bytes=%d-%d", &from, &to); err != nil || to >= len(list) {
 			t.Errorf("range %q of %d bytes", r, len(list))
 		}
+	}
+	write(t, folder, "empty.txt", nil)
+	if _, _, err := rows(t, sources(t, allow), manifest.Dataset{Path: base + "/empty.txt"}); !errors.Is(err, manifest.ErrEmptyDataset) {
+		t.Errorf("empty list: %v", err)
 	}
 }
 

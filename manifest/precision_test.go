@@ -34,37 +34,6 @@ func TestPrecisionIdentities(t *testing.T) {
 	}
 }
 
-// An item has the precision of its spec, or the choice for auto; a failed one too.
-func TestExpandPrecision(t *testing.T) {
-	t.Parallel()
-	good, bad := Row{Name: "x", Image: "/x.png"}, Row{Name: "y", Image: "/y.png", Err: errors.New("no such file")}
-	for _, c := range []struct{ spec, chosen, want Precision }{
-		{"", "", ""}, {PrecisionFloat16, "", PrecisionFloat16}, {PrecisionAuto, PrecisionBFloat16, PrecisionBFloat16},
-	} {
-		spec := testSpec()
-		spec.Precision = c.spec
-		e := NewExpander(spec, "prior", testResolve)
-		if c.chosen != "" {
-			e.Precision = c.chosen
-		}
-		items, _ := e.Expand(good, testProbe(), 0)
-		_, failed := e.Expand(bad, Probe{}, len(items))
-		if len(items) == 0 || len(failed) == 0 {
-			t.Fatalf("%d items, %d failed", len(items), len(failed))
-		}
-		for _, it := range items {
-			if it.Precision != c.want || it.CheckID() != nil {
-				t.Errorf("%+v: an item has %q", c, it.Precision)
-			}
-		}
-		for _, r := range failed {
-			if r.Item.Precision != c.want {
-				t.Errorf("%+v: a failed item has %q", c, r.Item.Precision)
-			}
-		}
-	}
-}
-
 // Tasks of float32 have it beside another precision, also those that only a row names, and failed items of theirs.
 func TestExpandFloat32(t *testing.T) {
 	t.Parallel()
@@ -97,7 +66,7 @@ func TestExpandFloat32(t *testing.T) {
 				if it.Task == "hdr" {
 					want = c.other
 				}
-				if it.Precision != want {
+				if it.Precision != want || row.Err == nil && it.CheckID() != nil {
 					t.Errorf("%+v: %s of row %s has %q, want %q", c, it.Task, it.Name, it.Precision, want)
 				}
 				all[it.Task]++

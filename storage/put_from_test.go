@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 func TestPutFromWritesAboveTheSizeLimit(t *testing.T) {
@@ -18,8 +17,7 @@ func TestPutFromWritesAboveTheSizeLimit(t *testing.T) {
 	dir, err := storage.NewDir(t.TempDir())
 	must(t, err)
 	dir.MaxBytes = 1000
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	config.MaxBytes = 1000
 	data := bytes.NewReader(make([]byte, 1001))
 	for _, s := range []interface {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // TestOpenS3ClientCertificate: a server that requires certificates of clients answers one with a certificate of its authority only.
@@ -22,8 +21,7 @@ func TestOpenS3ClientCertificate(t *testing.T) {
 	must(t, err)
 	authorities, err := storage.Authorities(ca.file)
 	must(t, err)
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	behind, err := url.Parse(config.Endpoint)
 	must(t, err)
 	front := httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {

@@ -152,8 +152,7 @@ func TestOpenS3BadCertificates(t *testing.T) {
 
 func TestS3ReadOnly(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	must(t, openS3(t, config).Put(t.Context(), "k", []byte("x")))
 	config.ReadOnly = true
 	s := openS3(t, config)
@@ -212,8 +211,7 @@ func TestS3CredentialsChain(t *testing.T) {
 // TestOpenS3Control: a control of connections sees the address after the lookup, and can refuse it.
 func TestOpenS3Control(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	var seen atomic.Int64
 	config.Control = func(_, address string, _ syscall.RawConn) error {
 		if host, _, err := net.SplitHostPort(address); err != nil || net.ParseIP(host) == nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 // proxied is a server behind a proxy with replaceable behaviour.
@@ -31,12 +30,11 @@ type handler func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 // startProxied starts a server and a proxy that forwards all requests. The configurations have no retries.
 func startProxied(t *testing.T) *proxied {
 	t.Helper()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	config.Retry.Attempts = 1
 	p := &proxied{config: config, direct: config}
 	p.set(pass)
-	target, err := url.Parse(server.Endpoint)
+	target, err := url.Parse(config.Endpoint)
 	must(t, err)
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

@@ -9,13 +9,11 @@ import (
 	"testing"
 
 	"ddiff/storage"
-	"ddiff/storage/s3test"
 )
 
 func TestS3Ranges(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	config.MaxBytes = 1000
 	s := openS3(t, config)
 	data := bytes.Repeat([]byte("0123456789"), 100)
@@ -65,8 +63,7 @@ func TestS3Ranges(t *testing.T) {
 // TestGetChecked: the check sees the beginning and the size before the rest is read, and may refuse the object.
 func TestGetChecked(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	config.MaxBytes = 1000
 	s := openS3(t, config)
 	data := bytes.Repeat([]byte("0123456789"), 100)

@@ -27,6 +27,13 @@ func openS3(t *testing.T, config storage.S3Config) *storage.S3 {
 	return s
 }
 
+// startS3 starts a server with a bucket.
+func startS3(t *testing.T) storage.S3Config {
+	t.Helper()
+	server := s3test.Start(t, s3test.Options{})
+	return server.Config(server.Bucket(t))
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -83,8 +90,7 @@ func TestS3Contract(t *testing.T) {
 // TestS3LargeCreate creates objects above 16 MiB, which minio-go would upload in parts without the condition.
 func TestS3LargeCreate(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	s := openS3(t, server.Config(server.Bucket(t)))
+	s := openS3(t, startS3(t))
 	first, second := randomBytes(20<<20, 1), randomBytes(20<<20, 2)
 	must(t, s.Create(t.Context(), "large", first))
 	wantError(t, "second Create", s.Create(t.Context(), "large", second), storage.ErrExists)
@@ -95,8 +101,7 @@ func TestS3LargeCreate(t *testing.T) {
 
 func TestS3MaxBytes(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	must(t, openS3(t, config).Put(t.Context(), "five", []byte("12345")))
 	config.MaxBytes = 4
 	s := openS3(t, config)
@@ -121,8 +126,7 @@ func TestS3MaxBytes(t *testing.T) {
 // TestS3PrefixesAreSeparate checks that a prefix ends at a slash and that a listing skips invalid keys.
 func TestS3PrefixesAreSeparate(t *testing.T) {
 	t.Parallel()
-	server := s3test.Start(t, s3test.Options{})
-	config := server.Config(server.Bucket(t))
+	config := startS3(t)
 	whole := openS3(t, config)
 	config.Prefix = "run"
 	run := openS3(t, config)
