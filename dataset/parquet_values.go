@@ -14,9 +14,7 @@ import (
 
 // values iterates over the values of a column chunk with one page in memory.
 type values struct {
-	pages  parquet.Pages
-	page   parquet.Page
-	reader parquet.ValueReader
+	reader parquet.ColumnChunkValueReader
 	batch  [64]parquet.Value
 	have   []parquet.Value
 }
@@ -45,9 +43,9 @@ func (t *table) values(i int, l leaf, row int64) (v *values, err error) {
 	if err := t.guardPages(meta, last); err != nil {
 		return nil, err
 	}
-	v = &values{pages: chunk.Pages()}
+	v = &values{reader: parquet.NewColumnChunkValueReader(chunk)}
 	if row > 0 {
-		if err := v.pages.SeekToRow(row); err != nil {
+		if err := v.reader.SeekToRow(row); err != nil {
 			v.close()
 			return nil, parquetError(err)
 		}
@@ -58,40 +56,22 @@ func (t *table) values(i int, l leaf, row int64) (v *values, err error) {
 // next returns the value of the next row, which is valid until the following call.
 func (v *values) next() (out parquet.Value, err error) {
 	defer recoverPanic(&err)
-	for {
-		if len(v.have) > 0 {
-			out, v.have = v.have[0], v.have[1:]
-			return out, nil
-		}
-		if v.reader != nil {
-			n, err := v.reader.ReadValues(v.batch[:])
-			if v.have = v.batch[:n]; n > 0 {
-				continue
-			}
-			if err != nil && !errors.Is(err, io.EOF) {
-				return out, parquetError(err)
-			}
-		}
-		v.release()
-		page, err := v.pages.ReadPage()
-		if errors.Is(err, io.EOF) {
+	if len(v.have) == 0 {
+		n, err := v.reader.ReadValues(v.batch[:])
+		if errors.Is(err, io.EOF) && n == 0 {
 			return out, fmt.Errorf("%w: column has fewer values than the row group has rows", ErrBadArchive)
 		}
-		if err != nil {
+		if n == 0 {
 			return out, parquetError(err)
 		}
-		v.page, v.reader = page, page.Values()
+		v.have = v.batch[:n]
 	}
-}
-
-func (v *values) release() {
-	parquet.Release(v.page) // nothing for nil
-	v.page, v.reader = nil, nil
+	out, v.have = v.have[0], v.have[1:]
+	return out, nil
 }
 
 func (v *values) close() {
-	v.release()
-	v.pages.Close() // opened for reading
+	v.reader.Close() // opened for reading
 }
 
 // format returns a value as text, empty for null.
