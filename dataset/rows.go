@@ -77,10 +77,11 @@ func (r *reading) rows() iter.Seq2[manifest.Row, error] {
 // read reads the expanded paths.
 func (r *reading) read(emit emitter) error {
 	several := braces.MatchString(r.dataset.Path)
-	for path, err := range expand(r.dataset.Path) {
-		if err != nil {
-			return err
-		}
+	paths, err := expand(r.dataset.Path)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
 		if err := r.ctx.Err(); err != nil {
 			return err
 		}

@@ -124,10 +124,7 @@ func TestBracesExpand(t *testing.T) {
 		"/list-{3..1}.txt":       "{3..1} in dataset.path does not count up",
 		"/list-{0..9999999}.txt": "expand to more than 100000 paths",
 	} {
-		all, _, err := rows(t, s, manifest.Dataset{Path: "/nowhere" + path, Limit: 5})
-		if path == "/list-{0..9999999}.txt" && err == nil && len(all) == 5 {
-			continue // the consumer stops before the limit
-		}
+		_, _, err := rows(t, s, manifest.Dataset{Path: "/nowhere" + path, Limit: 5})
 		if !errors.Is(err, manifest.ErrNoDataset) || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", path, err)
 		}
