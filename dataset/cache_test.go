@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/dataset"
-	"ddiff/manifest"
 	"ddiff/storage"
 )
 
@@ -57,27 +55,6 @@ func TestConcurrentReaders(t *testing.T) {
 		}
 		must(t, store.Put(t.Context(), "photos/00.png", picture(t, 0)))
 		store.Close()
-	}
-}
-
-// A damaged cache only costs time.
-func TestDamagedCache(t *testing.T) {
-	t.Parallel()
-	folder, cache := t.TempDir(), t.TempDir()
-	path := write(t, folder, "s.tar", tarFile(t, memberFile{"0.png", picture(t, 0)}, memberFile{"1.png", picture(t, 1)}))
-	for range 2 {
-		s := sources(t, func(c *dataset.Config) { c.CacheDir = cache })
-		names, images := validRows(t, s, manifest.Dataset{Path: path})
-		want(t, names, images, "0 1", 0, 1)
-		files, err := filepath.Glob(filepath.Join(cache, "*"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%d files in the cache, error %v", len(files), err)
-		}
-		for _, file := range files {
-			if len(filepath.Base(file)) == 64 {
-				write(t, cache, filepath.Base(file), []byte("damaged"))
-			}
-		}
 	}
 }
 

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -68,27 +66,6 @@ func TestErrors(t *testing.T) {
 	}
 	if err := withoutURL(other); err != other { //nolint:errorlint // the same error
 		t.Errorf("error %v, want it unchanged", err)
-	}
-}
-
-// TestStatusErrors: the sentinels of answers of web servers.
-func TestStatusErrors(t *testing.T) {
-	t.Parallel()
-	for code, want := range map[int]error{
-		200: nil, 206: nil, 416: nil, 404: ErrNotFound, 410: ErrNotFound, 401: ErrDenied, 403: ErrDenied, 407: ErrDenied, 412: ErrChanged,
-		408: ErrUnavailable, 425: ErrUnavailable, 429: ErrUnavailable, 500: ErrUnavailable, 503: ErrUnavailable, 599: ErrUnavailable,
-		304: ErrRefused, 400: ErrRefused, 418: ErrRefused, 499: ErrRefused,
-	} {
-		err := statusError(&http.Response{StatusCode: code, Status: fmt.Sprintf("%d \x1b[31mred", code)})
-		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "\x1b") {
-			t.Errorf("%d: %v, want %v", code, err, want)
-		}
-	}
-	if got := printable(strings.Repeat("a", 80)); len(got) != 80 {
-		t.Errorf("%d bytes of 80", len(got))
-	}
-	if got := printable("\n" + strings.Repeat("a", 80)); got != `\n`+strings.Repeat("a", 78) {
-		t.Errorf("text %q", got)
 	}
 }
 

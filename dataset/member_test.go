@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"archive/tar"
-	"bytes"
-	"io"
 	"strings"
 	"testing"
 )
@@ -65,45 +63,6 @@ func TestMemberNames(t *testing.T) {
 	} {
 		if got := memberProblem(header); !strings.Contains(got, words) || words == "" && got != "" {
 			t.Errorf("problem %q, want %q", got, words)
-		}
-	}
-}
-
-// TestIndexPieces: a piece has as many members as its limit, and the next one begins behind the last of them.
-func TestIndexPieces(t *testing.T) {
-	t.Parallel()
-	var buf bytes.Buffer
-	w := tar.NewWriter(&buf)
-	for _, size := range []int64{1, 512, 513, 5} {
-		must(t, w.WriteHeader(&tar.Header{Name: "m", Size: size, Mode: 0o644}))
-		if _, err := w.Write(make([]byte, size)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(t, w.Close())
-	r := io.NewSectionReader(bytes.NewReader(buf.Bytes()), 0, int64(buf.Len()))
-	for _, c := range []struct {
-		start   int64
-		limit   int
-		offsets []int64
-		next    int64
-	}{
-		{0, 1, []int64{512}, 1024},
-		{0, 2, []int64{512, 1536}, 2048},
-		{2048, 1, []int64{2560}, 3584},
-		{3584, 1, []int64{4096}, 4608},
-		{4608, 1, nil, 0},
-		{0, 5, []int64{512, 1536, 2560, 4096}, 0},
-	} {
-		x, err := indexTar(r, c.start, c.limit)
-		if err != nil || len(x.Members) != len(c.offsets) || x.Next != c.next {
-			t.Errorf("from %d: %+v, %v; want %+v", c.start, x, err, c)
-			continue
-		}
-		for i, m := range x.Members {
-			if m.Offset != c.offsets[i] {
-				t.Errorf("from %d: member %d is at %d, want %d", c.start, i, m.Offset, c.offsets[i])
-			}
 		}
 	}
 }

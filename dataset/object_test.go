@@ -78,24 +78,6 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// shortObject returns fewer bytes than it is asked for.
-type shortObject struct{ countedObject }
-
-func (o *shortObject) readRange(context.Context, int64, int64) ([]byte, error) {
-	return make([]byte, 10), nil
-}
-
-// TestShortBlock: a block that ends before the read is no endless loop.
-func TestShortBlock(t *testing.T) {
-	t.Parallel()
-	for _, offset := range []int64{9, 10, 11} {
-		_, err := newBlocks(t.Context(), &shortObject{countedObject{size: 100}}).ReadAt(make([]byte, 2), offset)
-		if err == nil {
-			t.Errorf("2 bytes from %d of a block of 10 bytes are read", offset)
-		}
-	}
-}
-
 // TestCellName: the longest name is kept, and a longer one is replaced by that of the row.
 func TestCellName(t *testing.T) {
 	t.Parallel()

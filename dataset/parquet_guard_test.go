@@ -85,33 +85,6 @@ func TestCheckPageBehindLevels(t *testing.T) {
 	}
 }
 
-// TestCheckFooter: a file ends with the length of its footer and a word, and begins with the word.
-func TestCheckFooter(t *testing.T) {
-	t.Parallel()
-	file := func(size, footer int, word string) []byte {
-		data := make([]byte, size)
-		binary.LittleEndian.PutUint32(data[size-8:], uint32(footer))
-		copy(data[size-4:], word)
-		return data
-	}
-	for name, c := range map[string]struct {
-		data  []byte
-		words string // empty: it is valid
-	}{
-		"shortest":       {file(12, 4, "PAR1"), ""},
-		"too short":      {file(11, 3, "PAR1"), "too short"},
-		"whole file":     {file(100, 92, "PAR1"), ""},
-		"footer too big": {file(100, 93, "PAR1"), "footer claims 93 bytes"},
-		"encrypted":      {file(100, 10, "PARE"), "encrypted"},
-		"other word":     {file(100, 10, "PAR2"), "not a Parquet file"},
-	} {
-		err := checkFooter(bytes.NewReader(c.data), int64(len(c.data)))
-		if c.words == "" && err != nil || c.words != "" && (!errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), c.words)) {
-			t.Errorf("%s: %v, want %q", name, err, c.words)
-		}
-	}
-}
-
 // TestCheckFooterLimit: a footer above the limit is refused before it is read.
 func TestCheckFooterLimit(t *testing.T) {
 	t.Parallel()
@@ -133,31 +106,6 @@ type offsetReader struct {
 func (r offsetReader) ReadAt(p []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, at-r.offset)
 }
-
-// TestCheckMagic: compressed files are refused with the program that decompresses them.
-func TestCheckMagic(t *testing.T) {
-	t.Parallel()
-	for head, kind := range map[string]string{
-		"\x1f\x8b": "gzip", "\x28\xb5\x2f\xfd": "zstd", "\xfd7zXZ\x00": "xz", "BZh": "bzip2", "a.png": "", "": "",
-	} {
-		for _, size := range []int{len(head), 6, 512} {
-			data := make([]byte, max(size, len(head)))
-			copy(data, head)
-			err := checkMagic(io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))))
-			if kind == "" && err != nil || kind != "" && (!errors.Is(err, ErrBadArchive) || !strings.Contains(err.Error(), "compressed with "+kind)) {
-				t.Errorf("%q of %d bytes: error %v, want %q", head, len(data), err, kind)
-			}
-		}
-	}
-	broken := errors.New("broken")
-	if err := checkMagic(io.NewSectionReader(brokenReader{broken}, 0, 512)); !errors.Is(err, broken) {
-		t.Errorf("error %v, want that of the file", err)
-	}
-}
-
-type brokenReader struct{ err error }
-
-func (r brokenReader) ReadAt([]byte, int64) (int, error) { return 0, r.err }
 
 // TestPageHeaderLimit: a header that does not end within the column is damage, and one above the limit is refused.
 func TestPageHeaderLimit(t *testing.T) {

@@ -148,3 +148,17 @@ func nowhere(file string) ListConfig {
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, fmt.Errorf("disk on fire") }
+// A file below the list's directory keeps the directories in its name.
+func TestLocateFile(t *testing.T) {
+	t.Parallel()
+	root, _ := writeList(t, "l.csv", "")
+	for text, want := range map[string]string{"in/a.png": "in/a.png", "in/../outside.png": "outside.png", root + "/in/a.png": "in/a.png"} {
+		p, err := LocateFile(root, text)
+		if err != nil || p.Name != want || p.Address != filepath.Join(root, want) {
+			t.Errorf("%s: %+v, error %v", text, p, err)
+		}
+	}
+	if p, err := LocateFile(filepath.Join(root, "in"), "../outside.png"); err != nil || p.Name != "outside.png" {
+		t.Errorf("above the directory: %+v, error %v", p, err)
+	}
+}

@@ -3,16 +3,12 @@ package storage_test
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -206,27 +202,6 @@ func TestS3CredentialsChain(t *testing.T) {
 
 	t.Setenv("AWS_ACCESS_KEY_ID", "WRONG")
 	openS3(t, explicit)
-}
-
-// TestOpenS3Control: a control of connections sees the address after the lookup, and can refuse it.
-func TestOpenS3Control(t *testing.T) {
-	t.Parallel()
-	config := startS3(t)
-	var seen atomic.Int64
-	config.Control = func(_, address string, _ syscall.RawConn) error {
-		if host, _, err := net.SplitHostPort(address); err != nil || net.ParseIP(host) == nil {
-			t.Errorf("address %q, %v, want an IP address and a port", address, err)
-		}
-		seen.Add(1)
-		return nil
-	}
-	s := openS3(t, config)
-	must(t, s.Put(t.Context(), "k", []byte("x")))
-	if seen.Load() == 0 {
-		t.Error("the control sees no connection")
-	}
-	config.Control = func(string, string, syscall.RawConn) error { return errors.New("this network is not allowed") }
-	wantOpenError(t, config, nil, "this network is not allowed")
 }
 
 // A probe that cannot be deleted is an error that names it.
