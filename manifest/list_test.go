@@ -148,6 +148,7 @@ func nowhere(file string) ListConfig {
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, fmt.Errorf("disk on fire") }
+
 // A file below the list's directory keeps the directories in its name.
 func TestLocateFile(t *testing.T) {
 	t.Parallel()

@@ -27,16 +27,8 @@ func (s *Spec) mayDivide(tile int) bool {
 }
 
 // Tiles returns side and overlap of the tiles, for a prior whose size is auto and whose images have sides of a multiple. Both are 0 for a campaign
-// without tiles. The error is that of the field that does not suit the prior.
+// without tiles. The error is the [FieldError] of the field that does not suit the prior.
 func (s *Spec) Tiles(auto, multiple int) (tile, overlap int, err error) {
-	tile, overlap, problem := s.tiles(auto, multiple)
-	if problem != nil {
-		return 0, 0, problem
-	}
-	return tile, overlap, nil
-}
-
-func (s *Spec) tiles(auto, multiple int) (tile, overlap int, problem *FieldError) {
 	if !s.tiled() {
 		return 0, 0, nil
 	}
@@ -44,7 +36,7 @@ func (s *Spec) tiles(auto, multiple int) (tile, overlap int, problem *FieldError
 	if s.Tile != TileAuto {
 		tile, _ = strconv.Atoi(s.Tile) // checkTile has checked it
 	}
-	off := func(field string, n int) *FieldError {
+	off := func(field string, n int) error {
 		near := max(1, (n+multiple/2)/multiple) * multiple
 		return s.problem(field, fmt.Errorf("%d is not a multiple of %d, as the prior requires; use %d", n, multiple, near))
 	}

@@ -158,9 +158,9 @@ func (c *checker) names(v Vocabulary) {
 		}
 	}
 	if v.Tile > 0 && len(s.checkRanges()) == 0 {
-		tile, _, err := s.tiles(v.Tile, max(v.MultipleOf, 1))
-		if err != nil {
-			c.problems = append(c.problems, err)
+		tile, _, err := s.Tiles(v.Tile, max(v.MultipleOf, 1))
+		if problem, ok := errors.AsType[*FieldError](err); ok {
+			c.problems = append(c.problems, problem)
 		}
 		for i, m := range s.Methods {
 			if s.mayDivide(tile) {
