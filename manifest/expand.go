@@ -254,13 +254,8 @@ func (p place) item(row Row, spec *Spec, campaign string) Item {
 
 // RowTasks returns the names of the tasks of a row, with repetitions.
 func RowTasks(row Row, spec *Spec) []string {
-	if name := row.Overrides.Task; slices.Contains(spec.LeftOut, name) {
-		return nil
-	} else if name != "" {
-		return []string{name}
-	}
 	var out []string
-	for _, t := range spec.Tasks {
+	for _, t := range rowTasks(row, spec) {
 		out = append(out, t.Name)
 	}
 	return out
