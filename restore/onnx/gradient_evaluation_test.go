@@ -43,13 +43,7 @@ func evaluationOf(t *testing.T, g *onnx.Graph, compile func(model []byte, in, ou
 	model, err := g.Marshal("test")
 	must(t, err)
 	e := &evaluation{t: t}
-	name := func(values []onnx.Value) (names []string) {
-		for _, v := range values {
-			names = append(names, v.Name)
-		}
-		return names
-	}
-	e.session, err = compile(model, name(inputs), name(outputs))
+	e.session, err = compile(model, onnx.Names(inputs), onnx.Names(outputs))
 	must(t, err)
 	t.Cleanup(func() {
 		if err := e.session.Close(); err != nil {

@@ -81,6 +81,9 @@ func (f *Facts) evaluate(name string) (l Literal, ok bool) {
 		}
 	}()
 	elements, ok := compute(n, in)
+	if n.Op == "Slice" {
+		elements, ok = f.foldSlice(n, in[0])
+	}
 	if !ok || len(elements) != Size(l.dims) {
 		return Literal{}, false
 	}
@@ -141,13 +144,13 @@ func (l Literal) pick(at []int) []float64 {
 type fold func(n *Node, in []Literal) ([]float64, bool)
 
 var folds = func() map[string]fold {
-	typed := func(*Node, []Literal) ([]float64, bool) { return nil, false } // from types only, see evaluate
+	own := func(*Node, []Literal) ([]float64, bool) { return nil, false } // see evaluate
 	copied := func(_ *Node, in []Literal) ([]float64, bool) { return in[0].Elements, true }
 	out := map[string]fold{
-		"Shape": typed, "Size": typed, "Constant": typed,
+		"Shape": own, "Size": own, "Constant": own, "Slice": own,
 		"Identity": copied, "Reshape": copied, "Squeeze": copied, "Unsqueeze": copied, "Flatten": copied, "Cast": copied,
 		"ConstantOfShape": foldConstantOfShape, "Range": foldRange, "Gather": foldGather, "Concat": foldConcat,
-		"Slice": foldSlice, "Expand": foldExpand, "Where": foldWhere, "ReduceProd": foldReduce, "ReduceSum": foldReduce, "ReduceMax": foldReduce,
+		"Expand": foldExpand, "Where": foldWhere, "ReduceProd": foldReduce, "ReduceSum": foldReduce, "ReduceMax": foldReduce,
 		"ReduceMin": foldReduce, "Transpose": foldTranspose,
 	}
 	for op, f := range map[string]func(float64) float64{

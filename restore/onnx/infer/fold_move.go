@@ -72,22 +72,15 @@ func foldConcat(_ *Node, in []Literal) (out []float64, ok bool) {
 	return out, len(in[0].dims) == 1
 }
 
-func foldSlice(n *Node, in []Literal) ([]float64, bool) {
-	x := in[0]
-	starts, ends := in[1].Integers(), in[2].Integers()
+// foldSlice computes a Slice of x, whose other inputs are known.
+func (f *Facts) foldSlice(n *Node, x Literal) ([]float64, bool) {
+	parts, err := f.Cuts(n)
 	cuts := make([]Cut, len(x.dims))
 	for i, d := range x.dims {
 		cuts[i] = Cut{Step: 1, Count: d}
 	}
-	for i := range starts {
-		a, step := i, 1
-		if n.Has(3) {
-			a = Axis(in[3].Integers()[i], len(x.dims))
-		}
-		if n.Has(4) {
-			step = in[4].Integers()[i]
-		}
-		cuts[a] = makeCut(a, starts[i], ends[i], step, x.dims[a])
+	for _, c := range parts {
+		cuts[c.Axis] = c
 	}
 	return x.pick(positions(n.Outputs[0].Dims, func(at []int) int {
 		from := make([]int, len(at))
@@ -95,7 +88,7 @@ func foldSlice(n *Node, in []Literal) ([]float64, bool) {
 			from[i] = cuts[i].Start + k*cuts[i].Step
 		}
 		return offset(x.dims, from)
-	})), true
+	})), err == nil
 }
 
 func foldExpand(n *Node, in []Literal) ([]float64, bool) {

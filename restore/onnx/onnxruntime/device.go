@@ -32,13 +32,10 @@ func ParseDevice(s string) (Device, error) {
 	return d, nil
 }
 
-// gpu reports whether the provider computes on a GPU.
+// gpu reports whether the provider computes on a GPU. Nodes that would run on the CPU provider instead are refused.
 func (d Device) gpu() bool {
 	return d.Provider == ProviderCUDA || d.Provider == ProviderTensorRT || d.Provider == ProviderWebGPU
 }
-
-// guarded reports whether nodes that would run on the CPU provider instead are refused.
-func (d Device) guarded() bool { return d.gpu() }
 
 // NVIDIA reports whether only builds of ONNX Runtime for CUDA contain the provider.
 func (d Device) NVIDIA() bool {

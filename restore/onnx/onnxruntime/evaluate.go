@@ -20,13 +20,7 @@ func evaluate(ctx context.Context, compile func(model []byte, inputs, outputs []
 	if err != nil {
 		return nil, err
 	}
-	names := func(values []onnx.Value) (all []string) {
-		for _, v := range values {
-			all = append(all, v.Name)
-		}
-		return all
-	}
-	s, err := compile(model, names(inputs), names(outputs))
+	s, err := compile(model, onnx.Names(inputs), onnx.Names(outputs))
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ type target struct {
 
 func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (*Session, error) {
 	s, err := r.compile(model, inputs, outputs, t)
-	if t.device.guarded() && refusedFallback(err) {
+	if t.device.gpu() && refusedFallback(err) {
 		return r.fallback(model, inputs, outputs, t)
 	}
 	return s, err

@@ -17,7 +17,7 @@ func sessionSettings(d Device, guard, divided bool) map[string]string {
 		// Results must not depend on flushing subnormal numbers to zero.
 		"session.set_denormal_as_zero": "0",
 	}
-	if guard && d.guarded() {
+	if guard && d.gpu() {
 		// Refuse nodes that would run on the CPU, see guard.go.
 		s[guardKey] = "1"
 	}
