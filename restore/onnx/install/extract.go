@@ -43,7 +43,7 @@ func (x *extraction) tarGzip(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // opened for reading
+	defer file.Close()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (x *extraction) zip(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer reader.Close() //nolint:errcheck // opened for reading
+	defer reader.Close() // opened for reading
 	for _, f := range reader.File {
 		content, err := f.Open()
 		if err != nil {

@@ -94,7 +94,7 @@ func elfVersion(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s is not a shared library (%w): %w", path, err, ErrUnsupported)
 	}
-	defer file.Close() //nolint:errcheck // opened for reading
+	defer file.Close()
 	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 	if want, known := machines[runtime.GOARCH]; known && file.Machine != want {
 		return "", fmt.Errorf("%s is built for %v, this machine is %v: %w", path, file.Machine, want, ErrUnsupported)

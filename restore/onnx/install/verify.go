@@ -111,7 +111,7 @@ func sumFile(path string, sum hash.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // opened for reading
+	defer file.Close()
 	if _, err := io.Copy(sum, file); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
