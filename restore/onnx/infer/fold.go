@@ -109,8 +109,8 @@ func (f *Facts) literalsOf(n *Node) ([]Literal, bool) {
 // isFloat reports whether the elements are numbers.
 func (t DType) isFloat() bool { return t == Float || t == Double || t == Float16 }
 
-// represent returns numbers as a type has them. ok is false for a type that is not evaluated, and for an integer that does not exist, such as the
-// result of a division by zero.
+// represent returns numbers as a type has them. ok is false for a type that is not evaluated, and for an integer that does not exist,
+// such as the result of a division by zero.
 func (t DType) represent(x []float64) (out []float64, ok bool) {
 	out = slices.Clone(x)
 	for i, v := range x {

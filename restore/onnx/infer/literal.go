@@ -36,9 +36,11 @@ func DecodeTensor(t *onnxpb.TensorProto) (Literal, bool) {
 	}
 	switch bits := binary.LittleEndian; l.dtype {
 	case Float:
-		l.Elements = append(numbers(t.FloatData), stored(t.RawData, 4, func(b []byte) float32 { return math.Float32frombits(bits.Uint32(b)) })...)
+		decode := func(b []byte) float32 { return math.Float32frombits(bits.Uint32(b)) }
+		l.Elements = append(numbers(t.FloatData), stored(t.RawData, 4, decode)...)
 	case Double:
-		l.Elements = append(numbers(t.DoubleData), stored(t.RawData, 8, func(b []byte) float64 { return math.Float64frombits(bits.Uint64(b)) })...)
+		decode := func(b []byte) float64 { return math.Float64frombits(bits.Uint64(b)) }
+		l.Elements = append(numbers(t.DoubleData), stored(t.RawData, 8, decode)...)
 	case Int64:
 		//nolint:gosec // two's complement
 		l.Elements = append(numbers(t.Int64Data), stored(t.RawData, 8, func(b []byte) int64 { return int64(bits.Uint64(b)) })...)

@@ -201,5 +201,6 @@ func choose(ctx context.Context, sources []source, dir string, opts Options) (so
 		}
 		expected = append(expected, fmt.Sprintf("%d of %s", a.Size, a.Name))
 	}
-	return source{}, "", fmt.Errorf("verify %s: %w: the file has %d bytes, want %s", path, ErrChecksum, info.Size(), strings.Join(expected, ", or "))
+	return source{}, "", fmt.Errorf("verify %s: %w: the file has %d bytes, want %s",
+		path, ErrChecksum, info.Size(), strings.Join(expected, ", or "))
 }

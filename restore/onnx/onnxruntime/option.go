@@ -14,15 +14,17 @@ type Options map[string]string
 
 // The keys of Options.
 const (
-	// OptionMemoryLimit bounds the provider's arena on the device, in bytes, for cuda, and the CUDA provider beside tensorrt. Default: no limit.
+	// OptionMemoryLimit bounds the provider's arena on the device, in bytes, for cuda, and the CUDA provider beside tensorrt.
+	// Default: no limit.
 	OptionMemoryLimit = "memory_limit"
 	// OptionConvSearch selects the choice of convolution algorithms, a Search constant, for cuda and tensorrt. Default: heuristic, which makes
 	// the same choice in every run.
 	OptionConvSearch = "conv_search"
 	// OptionTF32 rounds the factors of float32 products to 10 bits on NVIDIA's GPUs: on or off, for cuda and tensorrt. Default: off.
 	OptionTF32 = "tf32"
-	// OptionLayout is the layout of images inside the provider, a Layout constant: for cuda nchw (default) or nhwc, for webgpu nhwc (default) or
-	// nchw, for cpu nchwc (default, where the library has it, and for networks in float32 without gradient) or nchw, with which the library chooses.
+	// OptionLayout is the layout of images inside the provider, a Layout constant: for cuda nchw (default) or nhwc, for webgpu nhwc
+	// (default) or nchw, for cpu nchwc (default, where the library has it, and for networks in float32 without gradient) or nchw, with
+	// which the library chooses.
 	OptionLayout = "layout"
 	// OptionAllowFallback names operations (such as NonZero), separated by commas, that may run on the CPU instead of the GPU. Default: none.
 	OptionAllowFallback = "allow_fallback"
@@ -43,10 +45,12 @@ var (
 	searches = []string{SearchHeuristic, SearchExhaustive, SearchDefault}
 	// optionWords has the valid values of each option by provider; nil for numbers and lists.
 	optionWords = map[string]map[string][]string{
-		OptionMemoryLimit:   {ProviderCUDA: nil, ProviderTensorRT: nil},
-		OptionConvSearch:    {ProviderCUDA: searches, ProviderTensorRT: searches},
-		OptionTF32:          {ProviderCUDA: {"on", "off"}, ProviderTensorRT: {"on", "off"}},
-		OptionLayout:        {ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC}, ProviderCPU: {LayoutNCHW, LayoutNCHWc}},
+		OptionMemoryLimit: {ProviderCUDA: nil, ProviderTensorRT: nil},
+		OptionConvSearch:  {ProviderCUDA: searches, ProviderTensorRT: searches},
+		OptionTF32:        {ProviderCUDA: {"on", "off"}, ProviderTensorRT: {"on", "off"}},
+		OptionLayout: {
+			ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC}, ProviderCPU: {LayoutNCHW, LayoutNCHWc},
+		},
 		OptionAllowFallback: {ProviderCUDA: nil, ProviderTensorRT: nil, ProviderWebGPU: nil},
 	}
 )
