@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
@@ -167,8 +166,8 @@ func (b *bundle) reconstruct(ctx context.Context, rt *onnxruntime.Runtime, image
 		originals = nil
 	}
 	for _, img := range images {
-		if img.Channels != r.Image[1] || img.Height != r.Image[2] || img.Width != r.Image[3] {
-			return fmt.Errorf("image of %d channels, %d×%d: want %d channels, %d×%d", img.Channels, img.Width, img.Height, r.Image[1], r.Image[3], r.Image[2])
+		if err := checkImage(img, r.Image[1], r.Image[2]); err != nil {
+			return err
 		}
 		originals = append(originals, img.Pix)
 	}
@@ -203,23 +202,18 @@ func (b *bundle) reconstruct(ctx context.Context, rt *onnxruntime.Runtime, image
 
 // runPart runs a part on each value.
 func (b *bundle) runPart(ctx context.Context, rt *onnxruntime.Runtime, n *network, role prior.Role, values [][]float32, shape, want []int) ([][]float32, error) {
-	in := map[string]*raster.Array{role.Inputs[0]: {Shape: shape, Data: values[0]}}
-	run, err := n.open(rt, in, []string{role.Output}, map[string]*raster.Array{role.Output: {Shape: want}})
-	if err != nil {
-		return nil, err
-	}
-	defer run.close()
-	var out [][]float32
+	var batches []map[string]*raster.Array
 	for _, v := range values {
-		in[role.Inputs[0]].Data = v
-		run.set(in)
-		begin := time.Now()
-		got, err := run.run(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", prior.ErrBundle, role.Name, err)
-		}
-		b.times[role.Name] = append(b.times[role.Name], time.Since(begin))
-		out = append(out, got[role.Output].Data)
+		batches = append(batches, map[string]*raster.Array{role.Inputs[0]: {Shape: shape, Data: v}})
+	}
+	got, times, err := n.run(ctx, rt, batches, []string{role.Output}, map[string]*raster.Array{role.Output: {Shape: want}})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", prior.ErrBundle, role.Name, err)
+	}
+	b.times[role.Name] = times
+	var out [][]float32
+	for _, g := range got {
+		out = append(out, g[role.Output].Data)
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
@@ -52,26 +53,20 @@ func names(ports []modelfile.Port) []string {
 	return out
 }
 
-// runner is a network compiled for the shapes of some inputs.
-type runner struct {
-	network *network
-	session *onnxruntime.Session
-	names   []string
-	in, out []*onnxruntime.Tensor
-	outputs []string
-}
-
-// open compiles the network for inputs of the given shapes. want gives the shapes of outputs that do not follow from the
-// inputs.
-func (n *network) open(rt *onnxruntime.Runtime, in map[string]*raster.Array, outputs []string, want map[string]*raster.Array) (*runner, error) {
-	r := &runner{network: n, outputs: outputs, names: slices.Sorted(maps.Keys(in))}
-	fail := func(err error) (*runner, error) {
-		r.close()
-		return nil, fmt.Errorf("%s: %w", n.file, err)
+// run compiles the network for the shapes of inputs, and returns its outputs for the values of each batch and the times of the
+// calls. want gives the shapes of outputs that do not follow from the inputs. ErrNotFinite: a value is NaN or infinite.
+func (n *network) run(ctx context.Context, rt *onnxruntime.Runtime, batches []map[string]*raster.Array, outputs []string, want map[string]*raster.Array) ([]map[string]*raster.Array, durations, error) {
+	fail := func(err error) ([]map[string]*raster.Array, durations, error) {
+		return nil, nil, fmt.Errorf("%s: %w", n.file, err)
 	}
-	lengths := map[string]int{}
+	var in, out []*onnxruntime.Tensor
+	defer func() {
+		onnxruntime.CloseTensors(in)
+		onnxruntime.CloseTensors(out)
+	}()
+	lengths, inputs := map[string]int{}, slices.Sorted(maps.Keys(batches[0]))
 	for _, p := range n.inputs {
-		a, ok := in[p.Name]
+		a, ok := batches[0][p.Name]
 		if !ok {
 			return fail(fmt.Errorf("%w: no values for its input %s", ErrInterface, p.Name))
 		}
@@ -79,16 +74,16 @@ func (n *network) open(rt *onnxruntime.Runtime, in map[string]*raster.Array, out
 			return fail(fmt.Errorf("%w: %w", ErrInterface, err))
 		}
 	}
-	for _, name := range r.names {
+	for _, name := range inputs {
 		p, ok := n.input(name)
 		if !ok {
 			return fail(fmt.Errorf("%w: it has no input %s", ErrInterface, name))
 		}
-		t, err := onnxruntime.NewTensor(p.DType, in[name].Shape...)
+		t, err := onnxruntime.NewTensor(p.DType, batches[0][name].Shape...)
 		if err != nil {
 			return fail(err)
 		}
-		r.in = append(r.in, t)
+		in = append(in, t)
 	}
 	for _, name := range outputs {
 		p, ok := n.output(name)
@@ -106,66 +101,47 @@ func (n *network) open(rt *onnxruntime.Runtime, in map[string]*raster.Array, out
 		if err != nil {
 			return fail(err)
 		}
-		r.out = append(r.out, t)
+		out = append(out, t)
 	}
-	r.set(in)
-	var err error
-	if r.session, err = rt.NewSession(n.data, r.names, outputs); err != nil {
+	session, err := rt.NewSession(n.data, inputs, outputs)
+	if err != nil {
 		return fail(err)
 	}
-	return r, nil
-}
-
-// set replaces the values of inputs; shapes must not change.
-func (r *runner) set(in map[string]*raster.Array) {
-	for i, name := range r.names {
-		a, ok := in[name]
-		if !ok {
-			continue
+	defer session.Close()
+	var all []map[string]*raster.Array
+	var times durations
+	for _, batch := range batches {
+		for i, name := range inputs {
+			copy(in[i].F32, batch[name].Data)
+			for j := range in[i].I64 {
+				in[i].I64[j] = int64(batch[name].Data[j])
+			}
 		}
-		copy(r.in[i].F32, a.Data)
-		for j := range r.in[i].I64 {
-			r.in[i].I64[j] = int64(a.Data[j])
+		begin := time.Now()
+		if err := session.Run(ctx, in, out); err != nil {
+			return fail(err)
 		}
-	}
-}
-
-// run returns copies of the outputs. ErrNotFinite: a value is NaN or infinite.
-func (r *runner) run(ctx context.Context) (map[string]*raster.Array, error) {
-	if err := r.session.Run(ctx, r.in, r.out); err != nil {
-		return nil, fmt.Errorf("%s: %w", r.network.file, err)
-	}
-	out := map[string]*raster.Array{}
-	for i, name := range r.outputs {
-		data := slices.Clone(r.out[i].F32)
-		if at, ok := raster.Finite(data); !ok {
-			return nil, fmt.Errorf("%s: %w: value %d of %s is %v", r.network.file, ErrNotFinite, at, name, data[at])
+		times = append(times, time.Since(begin))
+		got := map[string]*raster.Array{}
+		for i, name := range outputs {
+			data := slices.Clone(out[i].F32)
+			if at, ok := raster.Finite(data); !ok {
+				return fail(fmt.Errorf("%w: value %d of %s is %v", ErrNotFinite, at, name, data[at]))
+			}
+			got[name] = &raster.Array{Shape: out[i].Dims(), Data: data}
 		}
-		out[name] = &raster.Array{Shape: r.out[i].Dims(), Data: data}
+		all = append(all, got)
 	}
-	return out, nil
-}
-
-func (r *runner) close() {
-	onnxruntime.CloseTensors(r.in)
-	onnxruntime.CloseTensors(r.out)
-	if r.session != nil {
-		r.session.Close()
-	}
+	return all, times, nil
 }
 
 // compare runs the network on the inputs of vectors and compares the outputs.
 func (n *network) compare(ctx context.Context, rt *onnxruntime.Runtime, v *Vectors) (*Agreement, error) {
-	r, err := n.open(rt, v.Inputs, slices.Sorted(maps.Keys(v.Outputs)), v.Outputs)
+	got, _, err := n.run(ctx, rt, []map[string]*raster.Array{v.Inputs}, slices.Sorted(maps.Keys(v.Outputs)), v.Outputs)
 	if err != nil {
 		return nil, err
 	}
-	defer r.close()
-	got, err := r.run(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return v.compare(got)
+	return v.compare(got[0])
 }
 
 // Limits of the deviation of a model from its vectors, with which the exporters are tested.

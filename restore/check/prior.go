@@ -132,8 +132,8 @@ func newPriorCheck(rt *onnxruntime.Runtime, p *prior.Prior, o PriorOptions) (*pr
 		c.o.Timesteps = slices.Compact(c.o.Timesteps)
 	}
 	for _, img := range o.Images {
-		if img.Channels != p.Card.Channels || img.Height != c.size || img.Width != c.size {
-			return nil, fmt.Errorf("image of %d channels, %d×%d: want %d channels, %d×%d", img.Channels, img.Width, img.Height, p.Card.Channels, c.size, c.size)
+		if err := checkImage(img, p.Card.Channels, c.size); err != nil {
+			return nil, err
 		}
 	}
 	var err error

@@ -1,11 +1,13 @@
 package check
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"ddiff/restore/onnx/infer"
+	"ddiff/restore/raster"
 )
 
 // moments returns the mean and the standard deviation.
@@ -75,6 +77,14 @@ func imageSize(size, multiple int) int {
 		size = 256
 	}
 	return (size + multiple - 1) / multiple * multiple
+}
+
+// checkImage checks that a photograph has the channels and the side of a check.
+func checkImage(img *raster.Image, channels, side int) error {
+	if img.Channels != channels || img.Height != side || img.Width != side {
+		return fmt.Errorf("image of %d channels, %d×%d: want %d channels, %d×%d", img.Channels, img.Width, img.Height, channels, side, side)
+	}
+	return nil
 }
 
 // smooth returns a batch of images of slow waves in [−1, 1], different in each channel.
