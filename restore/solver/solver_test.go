@@ -64,8 +64,8 @@ func TestDivergenceIsNamed(t *testing.T) {
 	cfg := with(config(t, op.Task, 20), "gradient", method.GradientSquared, "gamma0", 1e6)
 	s := newSolver(t, bundled(t), op, cfg, 1)
 	_, err := s.Solve(context.Background(), problems(t, op, 1, 0.05), nil)
-	if !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), "step 1: diverged: ") {
-		t.Errorf("error %v, want ErrDiverged in step 1", err)
+	if !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), "step 3: diverged: ") {
+		t.Errorf("error %v, want ErrDiverged in step 3", err)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestDivergedStateIsNamed(t *testing.T) {
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
 	states[1].Tensors[1].Data[7] = float32(math.Inf(1))
 	err := s.Resume(t.Context(), probs, states, make([]Curves, 2), nil)
-	if want := "step 2: image 2 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
+	if want := "step 1: image 2 of the batch: diverged: "; !errors.Is(err, ErrDiverged) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
 	}
 	probs, states = probs[:1], states[:1]
