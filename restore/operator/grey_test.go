@@ -122,27 +122,6 @@ func TestDemosaic(t *testing.T) {
 	}
 }
 
-// TestGreyRefusals: a measurement of one channel needs images in colour, and whole positions of red.
-func TestGreyRefusals(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		task   string
-		params map[string]float64
-		shape  operator.Shape
-		want   string
-	}{
-		{"colorize", nil, operator.Shape{Channels: 1, Height: 8, Width: 8}, "images have 1 channels, the task needs red, green and blue"},
-		{"demosaic", nil, operator.Shape{Channels: 4, Height: 8, Width: 8}, "images have 4 channels"},
-		{"demosaic", map[string]float64{"red_row": 2}, operator.Shape{Channels: 3, Height: 8, Width: 8}, "red_row"},
-		{"demosaic", map[string]float64{"red_column": 0.5}, operator.Shape{Channels: 3, Height: 8, Width: 8}, "red_column"},
-		{"colorize", map[string]float64{"red": -0.1}, operator.Shape{Channels: 3, Height: 8, Width: 8}, "red"},
-	} {
-		if _, err := operator.Builtin().New(c.task, c.params, c.shape); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want one with %q", c.task, err, c.want)
-		}
-	}
-}
-
 // TestGreySVD: the decompositions hold for any weights and positions of red.
 func TestGreySVD(t *testing.T) {
 	t.Parallel()

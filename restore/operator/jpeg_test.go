@@ -186,26 +186,6 @@ func TestJPEGTies(t *testing.T) {
 	}
 }
 
-func TestJPEGRefusals(t *testing.T) {
-	t.Parallel()
-	shape := operator.Shape{Channels: 3, Height: 16, Width: 16}
-	for text, c := range map[string]struct {
-		params map[string]float64
-		shape  operator.Shape
-	}{
-		"quality":     {map[string]float64{"quality": 0}, shape},
-		"101":         {map[string]float64{"quality": 101}, shape},
-		"10.5":        {map[string]float64{"quality": 10.5}, shape},
-		"subsampling": {map[string]float64{"subsampling": 3}, shape},
-		"2 channels":  {nil, operator.Shape{Channels: 2, Height: 16, Width: 16}},
-		"even":        {nil, operator.Shape{Channels: 3, Height: 15, Width: 16}},
-	} {
-		if _, err := operator.Builtin().New(operator.JPEG, c.params, c.shape); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: error %v", text, err)
-		}
-	}
-}
-
 // The parameters of a file of libjpeg are its quality and subsampling; a quality of each number is found again.
 func TestStatedByJPEG(t *testing.T) {
 	t.Parallel()

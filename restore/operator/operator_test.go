@@ -362,25 +362,36 @@ func TestDraws(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	shape := operator.Shape{Channels: 3, Height: 64, Width: 64}
-	for name, c := range map[string]struct {
+	of := func(channels, height int) operator.Shape {
+		return operator.Shape{Channels: channels, Height: height, Width: 64}
+	}
+	one := func(name string, v float64) map[string]float64 { return map[string]float64{name: v} }
+	for _, c := range []struct {
 		task   string
 		params map[string]float64
 		shape  operator.Shape
 		want   string
 	}{
-		"unknown task":      {"sharpen", nil, shape, "unknown task"},
-		"unknown parameter": {"hdr", map[string]float64{"scal": 2}, shape, "scal: the parameters are [scale]"},
-		"odd side":          {"hdr", nil, operator.Shape{Channels: 3, Height: 63, Width: 64}, "must be even"},
-		"fractional factor": {"super_resolution", map[string]float64{"factor": 2.5}, shape, "factor"},
-		"hole too large":    {"inpaint_box", map[string]float64{"size": 250}, shape, "does not fit"},
-		"NaN":               {"gaussian_deblur", map[string]float64{"std": math.NaN()}, shape, "std"},
+		{"sharpen", nil, of(3, 64), "unknown task"},
+		{"hdr", one("scal", 2), of(3, 64), "scal: the parameters are [scale]"},
+		{"hdr", nil, of(3, 63), "must be even"},
+		{"super_resolution", one("factor", 2.5), of(3, 64), "factor"},
+		{"inpaint_box", one("size", 250), of(3, 64), "does not fit"},
+		{"gaussian_deblur", one("std", math.NaN()), of(3, 64), "std"},
+		{"colorize", nil, of(1, 8), "images have 1 channels, the task needs red, green and blue"},
+		{"demosaic", nil, of(4, 8), "images have 4 channels"},
+		{"demosaic", one("red_row", 2), of(3, 8), "red_row"},
+		{"demosaic", one("red_column", 0.5), of(3, 8), "red_column"},
+		{"colorize", one("red", -0.1), of(3, 8), "red"},
+		{"jpeg", one("quality", 0), of(3, 16), "quality"},
+		{"jpeg", one("quality", 101), of(3, 16), "101"},
+		{"jpeg", one("quality", 10.5), of(3, 16), "10.5"},
+		{"jpeg", one("subsampling", 3), of(3, 16), "subsampling"},
+		{"jpeg", nil, of(2, 16), "2 channels"},
+		{"jpeg", nil, of(3, 15), "even"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if _, err := operator.Builtin().New(c.task, c.params, c.shape); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %v, want one with %q", err, c.want)
-			}
-		})
+		if _, err := operator.Builtin().New(c.task, c.params, c.shape); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s of %v: error %v, want one with %q", c.task, c.params, err, c.want)
+		}
 	}
 }
