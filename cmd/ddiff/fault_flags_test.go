@@ -51,17 +51,21 @@ func TestWrongFlags(t *testing.T) {
 func TestWrongFlagsCreateNothing(t *testing.T) {
 	t.Parallel()
 	for message, flags := range map[string][]string{
-		"--allow-network":   {"--allow-network", "office"},
-		"Hosts":             {"--allow-host", "*"},
-		"--threads":         {"--threads", "-1"},
-		"--device":          {"--device", "abacus"},
-		"--provider-option": {"--provider-option", "fast"},
-		"--precision":       {"--precision", "fp1"},
-		"--streams":         {"--streams", "-1"},
-		"--source-ca":       {"--source-ca", "/none.pem"},
-		"--log-format":      {"--log-format", "xml"},
-		"--memory-share":    {"--memory-share", "1.5"},
-		"--stage-timeout":   {"--stage-timeout", "restore=-1s"},
+		"--allow-network":          {"--allow-network", "office"},
+		"Hosts":                    {"--allow-host", "*"},
+		"--threads":                {"--threads", "-1"},
+		"--device":                 {"--device", "abacus"},
+		"--provider-option":        {"--provider-option", "fast"},
+		"--precision":              {"--precision", "fp1"},
+		"--device cpu: tf32: ":     {"--device", "cpu", "--provider-option", "tf32=on"},
+		"explicit provider":        {"--provider-option", "tf32=on"},
+		"memory_limit, tf32":       {"--device", "cuda", "--provider-option", "speed=high"},
+		"webgpu has only device 0": {"--device", "webgpu:1"},
+		"--streams":                {"--streams", "-1"},
+		"--source-ca":              {"--source-ca", "/none.pem"},
+		"--log-format":             {"--log-format", "xml"},
+		"--memory-share":           {"--memory-share", "1.5"},
+		"--stage-timeout":          {"--stage-timeout", "restore=-1s"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
 		for _, dry := range []string{"--dry-run=false", "--dry-run"} {
@@ -76,14 +80,6 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 			t.Errorf("%q created the output", flags)
 		}
 	}
-}
-
-// TestMemoryShare: an image that the default share permits fails with a tiny one.
-func TestMemoryShare(t *testing.T) {
-	t.Parallel()
-	e := restore(t, "--images", photograph("coffee"), "--task", "hdr", "--size", "64", "--out", t.TempDir(), "--memory-share", "1e-6")
-	wantCode(t, e, 3)
-	wantMessage(t, e, "needs too much memory", "a larger --memory-share")
 }
 
 // TestIgnoredEnvironment: a variable whose value OpenTelemetry ignores is named in one line.

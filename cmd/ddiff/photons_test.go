@@ -2,12 +2,17 @@ package main_test
 
 import (
 	"encoding/csv"
+	"encoding/json"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"ddiff/gpuworker/passport"
 	"ddiff/manifest"
+	"ddiff/restore/noise"
+	"ddiff/restore/raster"
 )
 
 // TestPhotonsEndToEnd restores measurements at two numbers of photons and without, and takes the results through verify, replay,
@@ -88,5 +93,92 @@ func TestPhotonsOfLists(t *testing.T) {
 		"the measurement of task phase_retrieval is no picture", "list.csv:6: photons: -3 is out of range",
 	} {
 		wantMessage(t, e, want)
+	}
+}
+
+// noisyPicture is a smooth picture of 64×64 pixels with noise.
+func noisyPicture(t *testing.T, sigma float64) []byte {
+	t.Helper()
+	img := raster.New(3, 64, 64)
+	noise.Normal(img.Pix, noise.NewKey([32]byte{3}), noise.Measurement, 0, sigma)
+	for i := range img.Pix {
+		img.Pix[i] += 0.5 * float32(math.Sin(float64(i%64)/9))
+	}
+	data, err := raster.EncodePNG(img)
+	must(t, err)
+	return data
+}
+
+// TestRestoreSigmaAuto: ddiff restore estimates the noise level of each picture, and states it in the terminal, the object, the result,
+// results.csv and the passport, which replays with the number.
+func TestRestoreSigmaAuto(t *testing.T) {
+	t.Parallel()
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	write(t, filepath.Join(dir, "a.png"), noisyPicture(t, 0.04))
+	write(t, filepath.Join(dir, "b.png"), noisyPicture(t, 0.15))
+	base := []string{"restore", dir, "--task", "denoise", "--sigma", "auto", "--steps", "3", "--threads", "1"}
+	e := ddiff(t, append(base, "--results", out)...)
+	wantCode(t, e, 0)
+	wantLine(t, e, "done=2 failed=0 dead=0 skipped=0 warned=0")
+	found := map[string]float64{}
+	for _, r := range wantItems(t, out, 2) {
+		name := filepath.Base(r.Item.Name)
+		found[name] = r.Item.Sigma
+		text := manifest.Sigma(r.Item.Sigma).String()
+		if !r.Item.SigmaEstimated {
+			t.Errorf("%s has no mark", name)
+		}
+		wantMessage(t, e, name+": estimated sigma "+text)
+		target := filepath.Join(dir, strings.TrimSuffix(name, ".png")+".restored.png")
+		p, err := passport.Read(read(t, target))
+		if err != nil || p.Item.Sigma != r.Item.Sigma || !p.Item.SigmaEstimated {
+			t.Errorf("the passport of %s has sigma %v, %v", name, p.Item.Sigma, err)
+		}
+		wantLine(t, ddiff(t, "replay", target, "--threads", "1"), "replay=bit-equal")
+		if !strings.Contains(string(read(t, filepath.Join(out, "results.csv"))), ","+text+",") {
+			t.Errorf("results.csv lacks %s", text)
+		}
+	}
+	for name, want := range map[string]float64{"a.png": 0.04, "b.png": 0.15} {
+		if math.Abs(found[name]/want-1) > 0.08 {
+			t.Errorf("%s has sigma %g, want about %g", name, found[name], want)
+		}
+	}
+	csv := strings.Split(string(read(t, filepath.Join(out, "results.csv"))), "\n")
+	if !strings.Contains(csv[0], ",warnings,sigma_estimated,") || !strings.Contains(csv[1], ",true,") {
+		t.Errorf("results.csv has %q", csv[:2])
+	}
+	if text := string(read(t, filepath.Join(out, "summary.md"))); !strings.Contains(text, "σ auto") {
+		t.Errorf("the summary does not name the noise level: %s", text)
+	}
+
+	// The estimate is the number that ddiff run finds, and has the identity of this number.
+	e = ddiff(t, "restore", filepath.Join(dir, "a.png"), "--task", "denoise", "--sigma", manifest.Sigma(found["a.png"]).String(), "--steps", "3", "--threads", "1", "--force", "--json")
+	wantCode(t, e, 0)
+	var given, estimated struct {
+		ID    string
+		Sigma *float64 `json:"estimated_sigma"`
+	}
+	must(t, json.NewDecoder(strings.NewReader(e.stdout)).Decode(&given))
+	e = ddiff(t, append(base, "--force", "--json")...)
+	wantCode(t, e, 0)
+	for line := range strings.Lines(e.stdout) {
+		if strings.Contains(line, "a.restored.png") {
+			must(t, json.Unmarshal([]byte(line), &estimated))
+		}
+	}
+	if given.ID != estimated.ID || given.Sigma != nil || estimated.Sigma == nil || *estimated.Sigma != found["a.png"] {
+		t.Errorf("given %+v, estimated %+v", given, estimated)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--task", "phase_retrieval"}, "auto does not suit task phase_retrieval: its measurement is no picture; give a number"},
+		{[]string{"--task", "jpeg"}, "auto does not suit task jpeg: the noise of its measurement is not white; give a number"},
+	} {
+		e := ddiff(t, append([]string{"restore", dir, "--sigma", "auto"}, c.args...)...)
+		wantCode(t, e, 2)
+		wantMessage(t, e, c.want)
 	}
 }

@@ -186,7 +186,7 @@ func TestReplayRefuses(t *testing.T) {
 		{"another prior", []string{original, "--prior", other}, 7, []string{"prior " + other + ": its SHA-256 is", "was made with", "give that file with --prior"}},
 		{"no prior", []string{original, "--prior", "nowhere.onnx"}, 7, []string{"no such file"}},
 		{"no passport", []string{photograph("coffee")}, 3, []string{"cannot be replayed"}},
-		{"another size", []string{copyWith(`"width":64`, `"width":128`)}, 3, []string{"its passport is for another size"}},
+		{"another size", []string{copyWith(`"width":32`, `"width":128`)}, 3, []string{"its passport is for another size"}},
 		{"unknown task", []string{copyWith(`"task":"hdr"`, `"task":"magic"`), "--root", filepath.Dir(photograph("coffee"))}, 3, []string{"mismatch: replay", `unknown task "magic"`}},
 		{"a copy without a source", []string{copyWith(`"run":0`, `"run":0`)}, 2, []string{"coffee.png is gone, and", "measurement.npy does not exist; give the directory of the source with --root"}},
 		{"changed measurement", []string{sameFolder(damaged, original)}, 2, []string{"coffee.png is gone, and", "measurement.npy was changed; give the directory"}},
@@ -219,11 +219,11 @@ func TestReplayWithoutSource(t *testing.T) {
 	data := filepath.Join(root, "data")
 	must(t, os.MkdirAll(filepath.Join(data, "photos"), 0o755))
 	copyFile(t, photograph("coffee"), filepath.Join(data, "photos", "coffee.png"))
-	mask := make([]float32, 64*64)
+	mask := make([]float32, 32*32)
 	for i := range mask {
 		mask[i] = float32(i % 3 % 2)
 	}
-	file, err := raster.EncodeNPY([]int{64, 64}, mask)
+	file, err := raster.EncodeNPY([]int{32, 32}, mask)
 	must(t, err)
 	write(t, filepath.Join(data, "mask.npy"), file)
 	write(t, filepath.Join(data, "list.csv"), []byte("image,task,mask\nphotos/coffee.png,inpaint_random,mask.npy\nphotos/coffee.png,motion_deblur,\n"))

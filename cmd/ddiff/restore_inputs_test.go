@@ -1,8 +1,14 @@
 package main_test
 
 import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -77,4 +83,112 @@ func TestRestoreNamesRefusedFiles(t *testing.T) {
 	wantCode(t, e, 3)
 	wantMessage(t, e, "failed: ", gif, "neither a picture nor a .npy file")
 	wantLine(t, e, "done=1 failed=1")
+}
+
+// TestRestoreGrey: a grey picture is the measurement of colorize and demosaic, and the restored picture is in colour. A mask of another size
+// suits inpaint. Passports hold, and a replay gives the same bits.
+func TestRestoreGrey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	small, mask := filepath.Join(dir, "small.png"), filepath.Join(dir, "mask.npy")
+	write(t, small, deepGrey(t)) // 18×12 pixels
+	write(t, mask, array(t, 1, 1, 4, 6))
+	for task, c := range map[string]struct {
+		args  []string
+		model color.Model
+	}{
+		"colorize": {nil, color.RGBA64Model}, "demosaic": {[]string{"--param", "red_row=1"}, color.RGBA64Model},
+		"denoise": {nil, color.Gray16Model}, "inpaint": {[]string{"--mask", mask}, color.Gray16Model},
+	} {
+		into := filepath.Join(dir, task)
+		e := ddiff(t, append([]string{"restore", small, "--task", task, "--steps", "3", "--threads", "1", "--out", into}, c.args...)...)
+		wantCode(t, e, 0)
+		target := filepath.Join(into, "small.restored.png")
+		config, err := png.DecodeConfig(bytes.NewReader(read(t, target)))
+		if err != nil || config.Width != 18 || config.Height != 12 || config.ColorModel != c.model {
+			t.Errorf("%s: the restored picture has %d×%d pixels of %v, %v", task, config.Width, config.Height, config.ColorModel, err)
+		}
+		wantCode(t, ddiff(t, "verify", target), 0)
+		wantLine(t, ddiff(t, "replay", target, "--threads", "1"), "replay=bit-equal")
+	}
+}
+
+// TestRunGrey: simulated measurements of one channel, and their report.
+func TestRunGrey(t *testing.T) {
+	t.Parallel()
+	out := filepath.Join(t.TempDir(), "out")
+	e := ddiff(t, "run", "--images", photographs(t, "coffee"), "--size", "32", "--task", "colorize,demosaic,super_resolution_area,denoise",
+		"--method", "ddiff,ddrm", "--steps", "3", "--threads", "1", "--out", out)
+	wantCode(t, e, 0)
+	for _, r := range wantItems(t, out, 8) {
+		if r.Metrics.PSNR == nil || r.Metrics.BaselinePSNR == nil || r.Metrics.Residual == nil {
+			t.Errorf("%s, %s: metrics %+v", r.Item.Task, r.Item.Method, r.Metrics)
+		}
+	}
+	wantCode(t, ddiff(t, "verify", out), 0)
+	wantCode(t, ddiff(t, "report", out, "--format", "html", "--out", filepath.Join(t.TempDir(), "page")), 0)
+	e = ddiff(t, "run", "--images", photographs(t, "coffee"), "--size", "32", "--task", "all", "--dry-run", "--json", "--out", filepath.Join(t.TempDir(), "out"))
+	wantCode(t, e, 0)
+	if !strings.Contains(e.stdout, `"demosaic"`) || strings.Contains(e.stdout, `"inpaint"`) {
+		t.Errorf("--task all has the tasks of %s", e.stdout)
+	}
+	e = ddiff(t, "run", "--images", photographs(t, "coffee"), "--size", "32", "--task", "inpaint", "--steps", "3", "--threads", "1", "--out", filepath.Join(t.TempDir(), "out"))
+	wantCode(t, e, 2)
+	wantMessage(t, e, "task inpaint needs a mask; give --mask, dataset.mask of the campaign file, or the column mask of a list")
+}
+
+// jpegFile is a JPEG file of 20×12 pixels with the tables of a quality.
+func jpegFile(t *testing.T, quality int) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, 20, 12))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i * 7 % 251)
+	}
+	var buf bytes.Buffer
+	must(t, jpeg.Encode(&buf, img, &jpeg.Options{Quality: quality}))
+	return buf.Bytes()
+}
+
+// TestRestoreJPEG restores files of different qualities in one call: each item has the quality of its file, and the same quality, if it is given,
+// makes no difference.
+func TestRestoreJPEG(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, quality := range map[string]int{"a.jpg": 10, "b.jpg": 40} {
+		write(t, filepath.Join(dir, name), jpegFile(t, quality))
+	}
+	base := []string{"restore", "--quiet", "--threads", "1", "--steps", "3", "--task", "jpeg", "--sigma", "0.005", "--force"}
+	all, one := filepath.Join(dir, "all"), filepath.Join(dir, "one")
+	wantCode(t, ddiff(t, append(base, dir, "--results", all)...), 0)
+	found := map[string]string{}
+	for id, r := range wantItems(t, all, 2) {
+		quality := map[string]float64{"a.jpg": 10, "b.jpg": 40}[filepath.Base(r.Item.Name)]
+		if r.Item.Params["quality"] != quality || r.Item.Params["subsampling"] != 2 {
+			t.Errorf("%s: parameters %v", r.Item.Name, r.Item.Params)
+		}
+		found[filepath.Base(r.Item.Name)] = id
+	}
+	if img := picture(t, filepath.Join(dir, "a.restored.png")); img.Width != 20 || img.Height != 12 {
+		t.Errorf("%d×%d pixels", img.Width, img.Height)
+	}
+	wantCode(t, ddiff(t, append(base, filepath.Join(dir, "a.jpg"), "--param", "quality=10", "--results", one)...), 0)
+	for id := range wantItems(t, one, 1) {
+		if id != found["a.jpg"] {
+			t.Error("the stated quality of the file changes the item")
+		}
+	}
+}
+
+// A JPEG file of a grey picture, whose noise level methods take for larger, has none: 0 stays in the range of the setting.
+func TestRestoreGreyJPEGWithoutNoise(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "grey.jpg")
+	img := image.NewGray(image.Rect(0, 0, 20, 12))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i * 7 % 251)
+	}
+	var buf bytes.Buffer
+	must(t, jpeg.Encode(&buf, img, nil))
+	write(t, file, buf.Bytes())
+	wantCode(t, ddiff(t, "restore", file, "--quiet", "--threads", "1", "--steps", "3", "--task", "jpeg", "--sigma", "0"), 0)
 }

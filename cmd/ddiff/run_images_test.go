@@ -140,7 +140,7 @@ func TestNamesFollowTheReport(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	run := func(args ...string) {
 		t.Helper()
-		wantCode(t, restore(t, append([]string{photograph("coffee"), "--steps", "5", "-q", "-o", out}, args...)...), 0)
+		wantCode(t, restore(t, append([]string{photograph("coffee"), "--size", "32", "--steps", "2", "-q", "-o", out}, args...)...), 0)
 	}
 	run("--task", "hdr")
 	wantNames(t, out, "coffee.hdr.png")

@@ -176,20 +176,3 @@ func TestRunJSON(t *testing.T) {
 	}
 	wantItems(t, out, 2)
 }
-
-// TestTraceFile checks the spans of an item.
-func TestTraceFile(t *testing.T) {
-	t.Parallel()
-	spans := filepath.Join(t.TempDir(), "spans.jsonl")
-	e := restore(t, "--images", photographs(t, "coffee"), "--task", "hdr", "--steps", "20", "--out", filepath.Join(t.TempDir(), "out"), "--trace-file", spans)
-	wantCode(t, e, 0)
-	seen := map[string]int{}
-	for _, s := range readSpans[span](t, spans) {
-		seen[s.Name]++
-	}
-	for name, n := range map[string]int{"shard": 1, "publish": 1, "process item": 1, "fetch": 1, "measure": 1, "restore": 1, "steps": 2, "score": 1, "write": 1, "settle": 1} {
-		if seen[name] != n {
-			t.Errorf("%d spans %q, want %d", seen[name], name, n)
-		}
-	}
-}

@@ -3,30 +3,31 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestSweepSolvesOnlyNewCells runs a 3×3 sweep over six images twice, and then one more cell.
+// TestSweepSolvesOnlyNewCells runs a 2×2 sweep over two images twice, and then one more cell.
 func TestSweepSolvesOnlyNewCells(t *testing.T) {
 	t.Parallel()
-	dir, out := photographs(t, "astronaut", "chelsea", "coffee", "hubble_deep_field", "retina", "rocket"), filepath.Join(t.TempDir(), "out")
+	dir, out := photographs(t, "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
 	sweep := func(gamma0, sigma string) []string {
 		return []string{dir, "--task", "hdr", "--steps", "3", "--size", "32", "--set", "gamma0=" + gamma0, "--set", "sigma=" + sigma, "-o", out}
 	}
-	plan := restore(t, append(sweep("4,8,16", "0.01,0.05,0.1"), "--dry-run")...)
+	plan := restore(t, append(sweep("8,16", "0.05,0.1"), "--dry-run")...)
 	wantCode(t, plan, 0)
-	wantLine(t, plan, "items=54 done=0 to_do=54 failed=0")
-	wantLine(t, plan, "hdr", "ddiff", "σ 0.05, gamma0=16", "6", "0", "6", "0")
+	wantLine(t, plan, "items=8 done=0 to_do=8 failed=0")
+	wantLine(t, plan, "hdr", "ddiff", "σ 0.05, gamma0=16", "2", "0", "2", "0")
 	wantLine(t, plan, "time: ")
-	first := restore(t, sweep("4,8,16", "0.01,0.05,0.1")...)
+	first := restore(t, sweep("8,16", "0.05,0.1")...)
 	wantCode(t, first, 0)
-	wantCounts(t, first, 54, 0, 0, out)
-	wantLine(t, first, "hdr", "0.05", "ddiff", "gamma0=16", "6  ")
-	if n := strings.Count(first.stdout, "\nhdr "); n != 9 {
-		t.Errorf("the table has %d rows, want 9\n%v", n, first)
+	wantCounts(t, first, 8, 0, 0, out)
+	wantLine(t, first, "hdr", "0.05", "ddiff", "gamma0=16", "2  ")
+	if n := strings.Count(first.stdout, "\nhdr "); n != 4 {
+		t.Errorf("the table has %d rows, want 4\n%v", n, first)
 	}
 
 	unchanged := func(before map[string]stamp) {
@@ -39,16 +40,16 @@ func TestSweepSolvesOnlyNewCells(t *testing.T) {
 		}
 	}
 	before := stamps(t, out)
-	wantMessage(t, restore(t, sweep("4,8,16", "0.01,0.05,0.1")...), "54 items, 54 of them are done, 0 to do")
+	wantMessage(t, restore(t, sweep("8,16", "0.05,0.1")...), "8 items, 8 of them are done, 0 to do")
 	unchanged(before)
-	wantMessage(t, restore(t, sweep("8", "0.05,0.2")...), "12 items, 6 of them are done, 6 to do")
+	wantMessage(t, restore(t, sweep("8", "0.05,0.2")...), "4 items, 2 of them are done, 2 to do")
 	unchanged(before)
-	wantItems(t, out, 60)
+	wantItems(t, out, 10)
 
 	// A campaign file with lists names the same cells.
 	file := filepath.Join(t.TempDir(), "sweep.yaml")
-	must(t, os.WriteFile(file, fmt.Appendf(nil, "dataset: {path: %s, size: 32}\ntasks: [hdr]\nsteps: 3\nsigma: [0.01, 0.05, 0.1]\n"+
-		"solver: {gamma0: [4, 8, 16]}\noutput: %s\n", dir, out), 0o644))
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "dataset: {path: %s, size: 32}\ntasks: [hdr]\nsteps: 3\nsigma: [0.05, 0.1]\n"+
+		"solver: {gamma0: [8, 16]}\noutput: %s\n", dir, out), 0o644))
 	plan = restore(t, file, "--size", "32", "--dry-run", "--json")
 	wantCode(t, plan, 0)
 	var counts struct {
@@ -56,8 +57,8 @@ func TestSweepSolvesOnlyNewCells(t *testing.T) {
 		Done   int
 	}
 	must(t, json.Unmarshal([]byte(plan.stdout), &counts))
-	if counts.Done != 54 || len(counts.Groups) != 9 {
-		t.Errorf("the file's plan has %d done items in %d cells, want 54 in 9", counts.Done, len(counts.Groups))
+	if counts.Done != 8 || len(counts.Groups) != 4 {
+		t.Errorf("the file's plan has %d done items in %d cells, want 8 in 4", counts.Done, len(counts.Groups))
 	}
 }
 
@@ -147,5 +148,162 @@ func TestIdleValueOfFile(t *testing.T) {
 		if code != 0 {
 			wantMessage(t, e, "has no effect on gaussian_deblur with data_step: proximal; set data_step: gradient, or leave gamma0 out")
 		}
+	}
+}
+
+// TestSweepIsNeverPooled sweeps deblurring over three noise levels and super-resolution over two factors: each cell is one
+// row of two images, with the t interval of two values.
+func TestSweepIsNeverPooled(t *testing.T) {
+	t.Parallel()
+	file, out := filepath.Join(t.TempDir(), "sweep.yaml"), filepath.Join(t.TempDir(), "out")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, `dataset: {path: %s, size: 32}
+tasks:
+  - {name: gaussian_deblur, params: {std: 1}, sigma: [0.02, 0.05, 0.1]}
+  - {name: super_resolution, params: {factor: [2, 8]}}
+steps: 3
+output: %s
+`, photographs(t, "coffee", "rocket"), out), 0o644))
+	e := restore(t, file, "--size", "32")
+	wantCode(t, e, 0)
+	wantCounts(t, e, 10, 0, 0, out)
+
+	// The PSNR of each cell's items, by hand from their results.
+	type key struct {
+		task          string
+		factor, sigma float64
+	}
+	cells := map[key][]float64{}
+	for _, r := range wantItems(t, out, 10) {
+		k := key{r.Item.Task, r.Item.Params["factor"], r.Item.Sigma}
+		cells[k] = append(cells[k], *r.Metrics.PSNR)
+	}
+	type estimate struct {
+		N            int
+		Measurements int
+		Mean         float64
+		HalfWidth    float64 `json:"half_width"`
+	}
+	var summary struct {
+		Rows []struct {
+			Task, Params string
+			Sigma        float64
+			PSNR         estimate
+			Images       int
+		}
+	}
+	must(t, json.Unmarshal(read(t, filepath.Join(out, "summary.json")), &summary))
+	if len(summary.Rows) != 5 || len(cells) != 5 {
+		t.Fatalf("%d rows of %d cells, want 5", len(summary.Rows), len(cells))
+	}
+	for _, r := range summary.Rows {
+		k := key{r.Task, 0, r.Sigma}
+		if _, err := fmt.Sscanf(r.Params, "factor=%g", &k.factor); err != nil && r.Task == "super_resolution" {
+			t.Fatalf("%s: %v", r.Params, err)
+		}
+		psnr := cells[k]
+		if len(psnr) != 2 {
+			t.Errorf("%v has the PSNRs %v", k, psnr)
+			continue
+		}
+		mean, half := (psnr[0]+psnr[1])/2, 12.706204736432095*math.Abs(psnr[0]-psnr[1])/2
+		if r.Images != 2 || r.PSNR.N != 2 || r.PSNR.Measurements != 0 || !(math.Abs(r.PSNR.Mean-mean) <= 1e-6) || !(math.Abs(r.PSNR.HalfWidth-half) <= 1e-6*half) {
+			t.Errorf("%v: %+v of %d images, want %g ± %g of 2", k, r.PSNR, r.Images, mean, half)
+		}
+	}
+	for _, cell := range []string{"σ 0.02", "σ 0.1"} {
+		if strings.Contains(e.stdout, cell+" − ") {
+			t.Errorf("different problems are compared:\n%s", e.stdout)
+		}
+	}
+	wantLine(t, e, "gaussian_deblur ", " 0.02 ", " 2  ")
+	wantLine(t, e, "super_resolution", "factor=8", " 2  ")
+	wantNames(t, out,
+		"coffee.gaussian_deblur.sigma=0.02.png", "coffee.gaussian_deblur.sigma=0.05.png", "coffee.gaussian_deblur.sigma=0.1.png",
+		"coffee.super_resolution.factor=2.sigma=0.05.png", "coffee.super_resolution.factor=8.sigma=0.05.png",
+		"rocket.gaussian_deblur.sigma=0.02.png", "rocket.gaussian_deblur.sigma=0.05.png", "rocket.gaussian_deblur.sigma=0.1.png",
+		"rocket.super_resolution.factor=2.sigma=0.05.png", "rocket.super_resolution.factor=8.sigma=0.05.png",
+	)
+}
+
+// TestThreeCampaignsInOneOutput: each campaign reports on itself, the third one needs two items that the first two have not
+// solved, and ddiff report has all.
+func TestThreeCampaignsInOneOutput(t *testing.T) {
+	t.Parallel()
+	dir := photographs(t, "coffee", "rocket")
+	out := filepath.Join(t.TempDir(), "out")
+	run := func(tasks, others string, done int) ended {
+		t.Helper()
+		e := restore(t, dir, "--task", tasks, "--steps", "3", "--size", "32", "-o", out)
+		wantCode(t, e, 0)
+		wantCounts(t, e, done, 0, 0, out)
+		if holds := strings.Contains(e.stdout, "also holds"); holds != (others != "") || !strings.Contains(e.stdout, others) {
+			t.Errorf("%s: want %q\n%v", tasks, others, e)
+		}
+		if n := strings.Count(string(read(t, filepath.Join(out, "results.csv"))), ",done,"); n != done {
+			t.Errorf("%s: results.csv has %d items, want %d", tasks, n, done)
+		}
+		return e
+	}
+	run("hdr", "", 2)
+	run("inpaint_box", "also holds 2 results of other campaigns", 2)
+	if sheets, _ := filepath.Glob(filepath.Join(out, "sheets", "*.png")); len(sheets) != 1 || filepath.Base(sheets[0]) != "inpaint_box.png" {
+		t.Errorf("contact sheets %v, want that of the second campaign", sheets)
+	}
+
+	copyFile(t, photograph("chelsea"), filepath.Join(dir, "chelsea.png"))
+	before := stamps(t, out)
+	third := run("hdr,inpaint_box", "", 6)
+	wantMessage(t, third, "6 items, 4 of them are done, 2 to do")
+	after := stamps(t, out)
+	for path, stamp := range before {
+		if after[path] != stamp {
+			t.Errorf("the third campaign has changed %s", path)
+		}
+	}
+	wantLine(t, third, "hdr ", " 3  ")
+	e := ddiff(t, "report", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "hdr ", " 3  ")
+	wantLine(t, e, "inpaint_box", " 3  ")
+	if strings.Contains(e.stdout, "other campaigns") {
+		t.Errorf("a report of all results leaves some out:\n%v", e)
+	}
+}
+
+// TestNumbersRefuse: what must not be compared, ranked or set is one line and exit code 2. The score package tests two
+// versions of a metric.
+func TestNumbersRefuse(t *testing.T) {
+	t.Parallel()
+	image := photograph("coffee")
+	a := tiny(t, image, "--task", "hdr", "--steps", "3", "--size", "32", "--runs", "2")
+	b := tiny(t, image, "--task", "hdr", "--steps", "3", "--size", "32", "--seed", "9")
+	file := filepath.Join(t.TempDir(), "campaign.yaml")
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "dataset: {path: %s}\ntasks: [hdr]\nsolver: {gama0: [1, 2]}\n", image), 0o644))
+	for _, tt := range []struct {
+		args string
+		want string
+	}{
+		{"compare " + a + " " + b, "different measurements: 1 of A, 1 of B, 0 in common"},
+		{"compare " + a + " " + a + " --select best_psnr", "would rank an oracle"},
+		{"compare " + a + " " + a + " --select best_ssim", "would rank an oracle"},
+		{"run " + image + " --task hdr --solver gama0=1", "gama0"},
+		{"run " + image + " --task hdr --set gama0=1,2", `unknown parameter of the campaign's tasks and methods "gama0" (did you mean "gamma0"?)`},
+		{"run " + file, "gama0"},
+	} {
+		args := strings.Fields(tt.args)
+		if args[0] == "run" {
+			args = append(args, "-o", filepath.Join(t.TempDir(), "out"))
+		}
+		e := ddiff(t, args...)
+		wantRefusal(t, e, 2, tt.want)
+		if e.stdout != "" {
+			t.Errorf("%s: stdout has %q", tt.args, e.stdout)
+		}
+	}
+	// The table of an oracle marks its figures and prints none in bold.
+	e := ddiff(t, "report", a, "--select", "best_psnr", "--format", "md")
+	wantCode(t, e, 0)
+	if strings.Contains(e.stdout, "**") || !strings.Contains(e.stdout, "an upper bound, not a ranking") {
+		t.Errorf("the oracle's table:\n%s", e.stdout)
 	}
 }

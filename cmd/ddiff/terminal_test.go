@@ -52,12 +52,12 @@ func TestTerminal(t *testing.T) {
 	t.Parallel()
 	const width = 45
 	dir := photographs(t, "chelsea", "coffee")
-	run := func(env ...string) string {
-		cmd := command(t, small(dir, "--task", "motion_deblur", "--steps", "60", "-o", filepath.Join(t.TempDir(), "out"))...)
+	run := func(steps string, env ...string) string {
+		cmd := command(t, small(dir, "--task", "motion_deblur", "--steps", steps, "-o", filepath.Join(t.TempDir(), "out"))...)
 		cmd.Env = append(cmd.Env, env...)
 		return onTerminal(t, cmd, width)
 	}
-	text := run()
+	text := run("60")
 	updates := strings.Split(text, "\r\x1b[K")
 	if len(updates) < 3 {
 		t.Fatalf("the status line has %d updates:\n%q", len(updates), text)
@@ -104,7 +104,7 @@ func TestTerminal(t *testing.T) {
 	if text := help("NO_COLOR=1"); strings.Contains(text, "\x1b[") {
 		t.Errorf("NO_COLOR leaves colours:\n%q", text)
 	}
-	if text := run("NO_COLOR=1"); regexp.MustCompile(`\x1b\[[0-9;]*m`).MatchString(text) {
+	if text := run("5", "NO_COLOR=1"); regexp.MustCompile(`\x1b\[[0-9;]*m`).MatchString(text) {
 		t.Errorf("NO_COLOR leaves colours:\n%q", text)
 	}
 }

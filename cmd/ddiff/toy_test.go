@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +14,11 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/restore/method"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/install"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 )
 
 // TestCampaignOfToys runs a method and an operator, each from one file outside the program, through a campaign to its report.
@@ -148,5 +151,49 @@ func TestCommandsWithoutDDiff(t *testing.T) {
 		if err := root.ExecuteContext(t.Context()); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%v: error %v, or the output lacks %q:\n%s", args, err, want, out.String())
 		}
+	}
+}
+
+// toyMethod is a method outside the program: it repeats deterministic reverse steps, with a step of the data term in each.
+type toyMethod struct{}
+
+func (toyMethod) Info() method.Info {
+	return method.Info{
+		Name: "toy_method", About: "deterministic reverse steps", Citation: "none", Steps: 6,
+		Parameters: parameter.List{{Name: "rate", Default: 0.2, Max: 1, Open: true, Doc: "step size of the data term"}},
+		State:      []method.Tensor{{Name: "image", Noise: true}},
+		Curves:     []method.Curve{{Name: "toy_norm", About: "‖y − A(z)‖"}},
+	}
+}
+
+func (toyMethod) Plan(s method.Settings, schedule prior.Schedule, _ operator.Shape) ([]method.Step, error) {
+	levels, err := method.Levels(schedule, s.Steps)
+	var out []method.Step
+	for _, l := range levels {
+		k := math.Sqrt((1 - l.Next) / (1 - l.Alpha))
+		out = append(out, method.Step{Time: l.Time, Scalars: map[string]float64{
+			"rate": s.Number("rate"), "of_clean": math.Sqrt(l.Next) - k*math.Sqrt(l.Alpha), "of_image": k,
+		}})
+	}
+	return out, err
+}
+
+func (toyMethod) Step(b *method.Builder, _ method.Settings) method.Next {
+	z := b.Clean(b.State("image"))
+	pull, norm := b.Pull(z, b.Planned("rate"), method.GradientSquared)
+	next := b.Add(b.Mul(b.Add(z, pull), b.Planned("of_clean")), b.Mul(b.State("image"), b.Planned("of_image")))
+	return method.Next{State: map[string]onnx.Value{"image": next}, Curves: map[string]onnx.Value{"toy_norm": norm}}
+}
+
+// toyOperator is an operator outside the program: it dims the image.
+func toyOperator() operator.Definition {
+	return operator.Definition{
+		Name: "toy_operator", Label: "Toy operator", Doc: "the image at a lower contrast",
+		Parameters: parameter.List{{Name: "contrast", Default: 0.5, Max: 1, Open: true, Doc: "factor of the image"}},
+		Build: func(_ operator.Shape, p map[string]float64) (operator.Expression, error) {
+			return operator.Expression{Forward: func(g *onnx.Graph, x, _ onnx.Value) onnx.Value {
+				return g.Mul(x, g.Scalar(float32(p["contrast"])))
+			}}, nil
+		},
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"ddiff/restore/raster"
 )
 
-// tiny restores the photographs of a directory with quick settings.
+// tiny restores the photographs of a directory with quick settings, at 32 pixels.
 func tiny(t *testing.T, args ...string) (out string) {
 	t.Helper()
 	out = filepath.Join(t.TempDir(), "out")
-	wantCode(t, restore(t, append([]string{"--steps", "10", "--quiet", "--out", out}, args...)...), 0)
+	wantCode(t, restore(t, append([]string{"--size", "32", "--steps", "10", "--quiet", "--out", out}, args...)...), 0)
 	return out
 }
 

@@ -57,26 +57,3 @@ func TestWebGPU(t *testing.T) {
 		break
 	}
 }
-
-// TestComputeFlags checks the errors of the device flags.
-func TestComputeFlags(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		args    []string
-		message []string
-	}{
-		{"option of another provider", []string{"--device", "cpu", "--provider-option", "tf32=on"}, []string{"--device cpu: tf32: ", "only of cuda, tensorrt"}},
-		{"option without a provider", []string{"--provider-option", "tf32=on"}, []string{"tf32: ", "explicit provider"}},
-		{"unknown option", []string{"--device", "cuda", "--provider-option", "speed=high"}, []string{"--provider-option: ", "memory_limit, tf32"}},
-		{"second WebGPU", []string{"--device", "webgpu:1"}, []string{"webgpu has only device 0"}},
-		{"precision", []string{"--precision", "fp8"}, []string{"--precision: ", "float32, bfloat16, float16, auto"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			e := restore(t, append([]string{"--images", photograph("coffee"), "--task", "hdr", "--out", t.TempDir()}, c.args...)...)
-			wantCode(t, e, 2)
-			wantMessage(t, e, append([]string{"ddiff: "}, c.message...)...)
-		})
-	}
-}
