@@ -44,9 +44,6 @@ type plannedGroup struct {
 	cell sweep.Cell
 }
 
-// maxPlanned bounds the memory of a plan; further cells count as one.
-const maxPlanned = 1 << 14
-
 // plan is the outcome of a dry run.
 type plan struct {
 	groups  []*plannedGroup // in the order of the campaign
@@ -63,10 +60,6 @@ func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
 		return nil, err
 	}
 	g := p.byCell[cell]
-	if g == nil && len(p.groups) >= maxPlanned {
-		cell = sweep.Cell{Problem: sweep.Problem{Task: it.Task}, Approach: sweep.Approach{Method: it.Method}}
-		g = p.byCell[cell]
-	}
 	if g == nil {
 		g = &plannedGroup{Task: it.Task, Method: it.Method, cell: cell}
 		p.groups, p.byCell[cell] = append(p.groups, g), g

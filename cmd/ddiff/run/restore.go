@@ -96,7 +96,7 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	w := &pictureWriter{restoreOptions: o, spec: spec, removeInto: func() {}, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
+	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
 	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
 		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
 	}
@@ -108,7 +108,6 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 		remove = func() error { return os.RemoveAll(spec.Output) }
 	}
 	_, existed := os.Stat(spec.Output)
-	defer func() { w.removeInto() }()
 	todo, err := w.choose(ctx, inputs)
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker/passport"
@@ -127,7 +126,6 @@ type pictureWriter struct {
 	show           *embedded.Progress
 	stdout, stderr io.Writer
 	inputs         map[string]*picture // by name
-	removeInto     func()              // removes the folder of --out if it is new and empty
 
 	mu        sync.Mutex
 	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
@@ -141,11 +139,6 @@ type pictureWriter struct {
 // choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
 // restoration of its input by the task is an error of the input.
 func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
-	if w.into != "" {
-		if w.removeInto, err = newFolder(w.into); err != nil {
-			return nil, fmt.Errorf("%w: --out: %w", cli.ErrRestoredFile, err)
-		}
-	}
 	inputs = w.dropRestored(ctx, inputs)
 	for _, in := range inputs {
 		w.inputs[in.name] = in
@@ -264,8 +257,7 @@ func (w *pictureWriter) skipEqual(ctx context.Context, restored []*picture) erro
 			}
 			continue
 		}
-		before, after := differences(&in.restored.Item, &it)
-		w.fail(in.name, fmt.Errorf("%s exists, restored with %s instead of %s; give --force to replace it, or --out", in.target(w.into, ""), before, after))
+		w.fail(in.name, fmt.Errorf("%s exists, restored with other settings; give --force to replace it, or --out", in.target(w.into, "")))
 	}
 	return nil
 }
@@ -299,18 +291,6 @@ func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (ma
 		}
 	}
 	return items, nil
-}
-
-// differences names the settings in which two items of one picture differ.
-func differences(old, planned *manifest.Item) (before, after string) {
-	a, errA := sweep.CellOf(old)
-	b, errB := sweep.CellOf(planned)
-	if errA == nil && errB == nil {
-		if texts := aggregate.Variants([]sweep.Cell{a, b}); texts[0] != texts[1] {
-			return texts[0], texts[1]
-		}
-	}
-	return "other settings", "those of this command" // such as the seed
 }
 
 // hasTask reports whether an item has the task of the restoration, with the same operator file.
@@ -505,9 +485,13 @@ func (e existsError) Error() string { return string(e) + " exists; give --force 
 // Is reports that the error is [fs.ErrExist].
 func (existsError) Is(target error) bool { return target == fs.ErrExist }
 
-// writeNew creates a file with all its bytes or not at all. It replaces an existing file only with force; equal bytes are no
+// writeNew creates a file, and its folder, with all its bytes or not at all. It replaces an existing file only with force; equal bytes are no
 // error.
 func writeNew(path string, data []byte, force bool) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
+	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".ddiff-*.tmp")
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)

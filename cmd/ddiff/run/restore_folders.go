@@ -11,31 +11,14 @@ import (
 	"ddiff/storage"
 )
 
-// newFolder creates a folder with its parents. remove removes those that it has created and that are still empty, also after an error.
-func newFolder(dir string) (remove func(), err error) {
-	full, err := filepath.Abs(dir)
-	if err != nil {
-		return func() {}, err
-	}
-	var created []string // the deepest first
-	for at := full; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(at); !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
+// checkWritable returns an error for a folder in which no file can be created, or that cannot be created.
+func checkWritable(dir string) error {
+	for parent := filepath.Dir(dir); parent != dir; parent = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		created = append(created, at)
+		dir = parent
 	}
-	remove = func() {
-		for _, d := range created {
-			if os.Remove(d) != nil {
-				return
-			}
-		}
-	}
-	return remove, os.MkdirAll(full, 0o755)
-}
-
-// checkWritable returns an error for a folder in which no file can be created.
-func checkWritable(dir string) error {
 	f, err := os.CreateTemp(dir, ".ddiff-*.tmp")
 	if err != nil {
 		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
