@@ -80,7 +80,6 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object per restoration, and one with the counts")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the restored pictures and the counts")
 	o.AddDevice(f, onnxruntime.ProviderAuto)
-	o.AddBuild(f)
 	o.Stages.Add(f)
 	o.Process.Add(f, "off")
 	return cmd

@@ -76,8 +76,8 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 			chosen = chosen[:1]
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Task, problemCell(one.Problem), one.Method, one.Cells,
-			strings.Join(chosen, " | "), len(one.Images), figureText(one.PSNR, 2), half(one.PSNR, 2), figureText(one.SSIM, 3), figureText(one.HaarPSI, 3),
-			figureText(one.Cost.Network, 0), figureText(one.Cost.NetworkBackward, 0), figureText(one.Cost.Operator, 0), figureText(one.seconds, 2))
+			strings.Join(chosen, " | "), len(one.Images), table.Mean(one.PSNR, 2, "-"), table.Half(one.PSNR, 2, "-"), table.Mean(one.SSIM, 3, "-"), table.Mean(one.HaarPSI, 3, "-"),
+			table.Mean(one.Cost.Network, 0, "-"), table.Mean(one.Cost.NetworkBackward, 0, "-"), table.Mean(one.Cost.Operator, 0, "-"), table.Mean(one.seconds, 2, "-"))
 	}
 	if err := out.Flush(); err != nil {
 		return err

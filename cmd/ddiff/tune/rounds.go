@@ -57,7 +57,7 @@ func (t *tuning) race(ctx context.Context) error {
 		if t.stderr != nil {
 			fmt.Fprintf(t.stderr, "round %d: %d settings, %d images\n", round, settings, len(images))
 		}
-		if err := t.solve(ctx, want, func(e embedded.Campaign) error { return processAll(ctx, e) }); err != nil {
+		if err := t.solve(ctx, want, false); err != nil {
 			return err
 		}
 		if err := t.settle(); err != nil {
@@ -141,9 +141,9 @@ func (t *tuning) figures(s solution) (mean tune.Figures, ok bool, err error) {
 	return mean, len(order) > 0, nil
 }
 
-// solve runs the items of the wanted solutions and collects their results. Items with a stored result are not solved
-// again.
-func (t *tuning) solve(ctx context.Context, want map[solution]bool, run func(e embedded.Campaign) error) error {
+// solve runs the items of the wanted solutions and collects their results, and writes their report if it is wanted. Items with a
+// stored result are not solved again.
+func (t *tuning) solve(ctx context.Context, want map[solution]bool, report bool) error {
 	names := map[string]bool{}
 	for s := range want {
 		for _, name := range t.names[s.sha256] {
@@ -163,7 +163,17 @@ func (t *tuning) solve(ctx context.Context, want map[solution]bool, run func(e e
 				t.results[s] = append(t.results[s], r)
 			}
 		}
-		return run(e)
+		run, w, err := e.Parts(e.Show.Entered)
+		if err != nil {
+			return err
+		}
+		e.Show.Begin()
+		defer e.Show.Stop()
+		if err := e.Process(ctx, run, w); err != nil || !report {
+			return err
+		}
+		_, err = run.Close(context.WithoutCancel(ctx))
+		return err
 	})
 }
 
@@ -174,15 +184,4 @@ func (t *tuning) solutionOf(it *manifest.Item) solution {
 		return solution{}
 	}
 	return solution{t.byKey[contestKey{cell.Problem, cell.Method, cell.Prior}], cell.Settings, tune.ImageOf(it).SHA256}
-}
-
-// processAll settles all items of the campaign, without a report.
-func processAll(ctx context.Context, e embedded.Campaign) error {
-	run, w, err := e.Parts(e.Show.Entered)
-	if err != nil {
-		return err
-	}
-	e.Show.Begin()
-	defer e.Show.Stop()
-	return e.Process(ctx, run, w)
 }

@@ -12,7 +12,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,6 +20,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
@@ -265,19 +265,7 @@ func (t *tuning) test(ctx context.Context) error {
 	if t.stderr != nil {
 		fmt.Fprintf(t.stderr, "test: %d problems and methods\n", len(t.contests))
 	}
-	return t.solve(ctx, want, func(e embedded.Campaign) error {
-		run, w, err := e.Parts(e.Show.Entered)
-		if err != nil {
-			return err
-		}
-		e.Show.Begin()
-		defer e.Show.Stop()
-		if err := e.Process(ctx, run, w); err != nil {
-			return err
-		}
-		_, err = run.Close(context.WithoutCancel(ctx))
-		return err
-	})
+	return t.solve(ctx, want, true)
 }
 
 // failures returns an error if test images have no result.
@@ -292,26 +280,11 @@ func (o *tuneOutcome) failures() error {
 	return fmt.Errorf("%w: %d results on test images are missing, %d rows cannot be read", cli.ErrIncomplete, failed, len(o.Unreadable))
 }
 
-// half is the half-width of an estimate as text.
-func half(e statistic.Estimate, decimals int) string {
-	if e.HalfWidth == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(*e.HalfWidth, 'f', decimals, 64)
-}
-
-func figureText(e statistic.Estimate, decimals int) string {
-	if e.N == 0 {
-		return "-"
-	}
-	return strconv.FormatFloat(e.Mean, 'f', decimals, 64)
-}
-
 // interval is a difference with its interval as text.
 func interval(e statistic.Estimate, decimals int) string {
-	text := fmt.Sprintf("%+.*f", decimals, e.Mean)
+	text := table.SignedMean(e, decimals, "-")
 	if e.HalfWidth != nil {
-		text += fmt.Sprintf(", 95%% interval [%+.*f, %+.*f]", decimals, e.Mean-*e.HalfWidth, decimals, e.Mean+*e.HalfWidth)
+		text += ", 95% interval " + table.Interval(e, decimals)
 	}
 	return text
 }
