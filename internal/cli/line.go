@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ddiff/manifest"
 )
 
 // Limits of the text about an error.
@@ -141,4 +143,9 @@ func first(all []error, text func(error) string) []string {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return texts
+}
+
+// ItemLine describes an item that is not restored.
+func ItemLine(r manifest.Result) string {
+	return Printable(fmt.Sprintf("%s (%s): %s", r.Item.Name, r.Item.Task, r.Reason))
 }

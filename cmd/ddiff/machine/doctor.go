@@ -1,3 +1,6 @@
+// Package machine has the commands that set up and check this machine: doctor and runtime.
+//
+// A command is one file and one name in [Commands].
 package machine
 
 import (
@@ -72,4 +75,9 @@ func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Wr
 		}
 	}
 	return errors.Join(out.Flush(), failure)
+}
+
+// Commands returns the commands of the package, in the order of the help.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{newDoctorCommand(), newRuntimeCommand()}
 }

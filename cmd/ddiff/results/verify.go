@@ -1,3 +1,6 @@
+// Package results has the commands that read stored results: verify, replay, pull, score, report, compare, view and export.
+//
+// They only read outputs, except ddiff score, which stores its scores beside the results. A command is one file and one name in [Commands].
 package results
 
 import (
@@ -11,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -141,4 +145,9 @@ func (o *output) print(w io.Writer, asJSON bool) error {
 		fmt.Fprintf(w, "%s: %s\n", cli.Printable(shown.File), s.Green("ok"))
 	}
 	return nil
+}
+
+// Commands returns the commands of the package for the methods and operators of a catalogue, in the order of the help.
+func Commands(c shard.Catalogue) []*cobra.Command {
+	return []*cobra.Command{newVerifyCommand(), newReplayCommand(c), newPullCommand(), newScoreCommand(), newReportCommand(c), newCompareCommand(c), newViewCommand(), newExportCommand()}
 }
