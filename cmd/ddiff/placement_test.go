@@ -47,7 +47,7 @@ func TestPlacement(t *testing.T) {
 		t.Parallel()
 		out := filepath.Join(t.TempDir(), "out")
 		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGINT, syscall.SIGKILL} {
-			p := begin(t, args(dir, tasks, out)...)
+			p := begin(t, args(dir, tasks, out, "--batch", "1")...)
 			p.wait(t, &p.stdout, steps, 1)
 			p.signal(t, s)
 			p.end()
