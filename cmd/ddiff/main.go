@@ -3,8 +3,8 @@
 // This package has the root command, its help, completion and manual pages. The other commands are in one package for each group,
 // which wire the parts; packages below internal/cli have what several groups share.
 //
-// A command is one file in the package of its group and one name in the Commands of that package; root.go joins the groups under the
-// headings of the help. docs/scripting.md lists it, `go test ./cmd/ddiff -run 'TestHelp|TestFlags' -update` stores its help and flags, and
+// A command is one file in the package of its group and one name in the Commands of that package, or its NewCommand; root.go joins the
+// groups under the headings of the help. docs/scripting.md lists it, `go test ./cmd/ddiff -run 'TestHelp|TestFlags' -update` stores its help and flags, and
 // bad_flags_test.go names it.
 package main
 
