@@ -55,9 +55,7 @@ func quietWorker(t *testing.T, changes ...func(*Config)) *Worker {
 	for _, change := range changes {
 		change(&cfg)
 	}
-	w, err := New(cfg)
-	must(t, err)
-	return w
+	return New(cfg)
 }
 
 func logTo(out io.Writer) func(*Config) {

@@ -150,8 +150,7 @@ func newCluster(t *testing.T) *cluster {
 		for _, f := range change {
 			f(&cfg)
 		}
-		f, err := fleet.New(cfg)
-		must(t, err)
+		f := fleet.New(cfg)
 		must(t, f.Start(context.Background()))
 		t.Cleanup(f.Stop)
 		return f

@@ -69,11 +69,8 @@ type stats struct {
 	logRefused atomic.Bool
 }
 
-// New checks the configuration.
-func New(cfg Config) (*Worker, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("configure worker: %w", err)
-	}
+// New returns a worker, which leases nothing before Run.
+func New(cfg Config) *Worker {
 	cfg = cfg.withDefaults()
 	if cfg.Tuner == nil {
 		cfg.Tuner = tuner.New("", cfg.Logger)
@@ -89,7 +86,7 @@ func New(cfg Config) (*Worker, error) {
 		w.work, w.restorer, w.checker = s, s, s
 	}
 	w.stats.campaign.Store("")
-	return w, nil
+	return w
 }
 
 // Held returns the number of items that the worker holds.

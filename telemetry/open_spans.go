@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel/codes"
@@ -20,19 +22,12 @@ type openSpans struct {
 
 func newOpenSpans() *openSpans { return &openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}} }
 
-// end ends all spans with an error. The roots come last: they decide about the export of their traces.
+// end ends all spans with an error.
 func (o *openSpans) end(reason string) {
 	o.mu.Lock()
-	var inner, roots []sdktrace.ReadWriteSpan
-	for _, s := range o.byID {
-		if s.Parent().IsValid() && !s.Parent().IsRemote() {
-			inner = append(inner, s)
-		} else {
-			roots = append(roots, s)
-		}
-	}
+	open := slices.Collect(maps.Values(o.byID))
 	o.mu.Unlock()
-	for _, s := range append(inner, roots...) {
+	for _, s := range open {
 		if s.Status().Code != codes.Error {
 			s.SetStatus(codes.Error, reason)
 			s.SetAttributes(ErrorKey.String("ended"))
