@@ -222,27 +222,3 @@ func TestAbandonedItems(t *testing.T) {
 		t.Errorf("%d items remain, want 3: %v", pending+leased, err)
 	}
 }
-
-// The errors of all tasks are joined.
-func TestInParallelJoinsErrors(t *testing.T) {
-	t.Parallel()
-	tasks := make([]*task, 3*parallelCalls)
-	for i := range tasks {
-		tasks[i] = &task{written: i}
-	}
-	err := inParallel(tasks, func(t *task) error {
-		switch t.written {
-		case 1:
-			return errItem
-		case 40:
-			return errStore
-		}
-		return nil
-	})
-	if !errors.Is(err, errItem) || !errors.Is(err, storage.ErrReadOnly) {
-		t.Errorf("error %v", err)
-	}
-	if err := inParallel(tasks, func(*task) error { return nil }); err != nil {
-		t.Errorf("error %v", err)
-	}
-}

@@ -1,8 +1,6 @@
 package gpuworker_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +9,11 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/passport"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
-	"ddiff/restore/onnx/onnxtest"
 )
 
 // fixed returns the items with a fixed precision.
@@ -160,21 +156,5 @@ func TestCheckpointOfOtherPrecision(t *testing.T) {
 				t.Errorf("%d steps in %s, want %d in %s", made, r.Runtime.Precision, c.want, c.precision.Short())
 			}
 		})
-	}
-}
-
-// The offer of a runtime are the names of its precisions.
-func TestOffer(t *testing.T) {
-	rt := onnxtest.Runtime(t)
-	all, whole, auto := job.Offer(rt)
-	got, err := json.Marshal(manifest.Beat{Precisions: all, Auto: auto})
-	must(t, err)
-	for i, p := range rt.Precisions() {
-		if all[i] != p || !all[i].Fixed() || slices.Contains(whole, all[i]) != rt.Whole(p) {
-			t.Errorf("%s is offered as %s", p, all[i])
-		}
-	}
-	if want := fmt.Sprintf(`"precisions":["float32","float16"],"auto":%q`, auto); !auto.Fixed() || !strings.Contains(string(got), want) {
-		t.Errorf("the heartbeat is %s", got)
 	}
 }

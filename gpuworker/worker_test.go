@@ -19,15 +19,46 @@ import (
 	"ddiff/storage"
 )
 
+// counted is a store that counts its calls.
+type counted struct {
+	*storage.Dir
+	reads, writes, others atomic.Int32
+}
+
+func (c *counted) Get(ctx context.Context, key string) ([]byte, error) {
+	c.reads.Add(1)
+	return c.Dir.Get(ctx, key)
+}
+
+func (c *counted) Put(ctx context.Context, key string, data []byte) error {
+	c.writes.Add(1)
+	return c.Dir.Put(ctx, key, data)
+}
+
+func (c *counted) Create(ctx context.Context, key string, data []byte) error {
+	c.writes.Add(1)
+	return c.Dir.Create(ctx, key, data)
+}
+
+func (c *counted) Delete(ctx context.Context, key string) error {
+	c.others.Add(1)
+	return c.Dir.Delete(ctx, key)
+}
+
+// TestWorkerRestoresBatch: a batch is restored at the costs of an item in docs/cluster.md.
 func TestWorkerRestoresBatch(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), newStore(t)
+	q, s := newQueue(t, queue.Config{}), &counted{Dir: newStore(t)}
 	all := items(t, 3)
 	publish(t, q, all...)
 	w := start(t, config(t, q, s))
 	got := results(t, q, 3)
 	w.stop(t)
 	wantEmpty(t, q)
+	// Result twice and checkpoint, each not there yet; truth, measurement as array and picture, trace, restored image, result.
+	if r, w, o := s.reads.Load(), s.writes.Load(), s.others.Load(); r != 3*3 || w != 3*6 || o != 0 {
+		t.Errorf("%d reads, %d writes and %d other calls of the store for 3 items, want 3 and 6 for each", r, w, o)
+	}
 	for _, it := range all {
 		r := wantStored(t, s, it.ID)
 		// DDiff makes one evaluation per step. Its data term calls A and its Jacobian, its curve A.

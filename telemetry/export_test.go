@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -253,21 +252,6 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-func TestExportErrorsAreLogged(t *testing.T) {
-	refuse := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "quota spent", http.StatusForbidden)
-	}))
-	t.Cleanup(refuse.Close)
-	setOTel(t, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": refuse.URL + "/v1/traces"})
-	var log lockedBuffer
-	tel := start(t, Config{LogOutput: &log, LogLevel: slog.LevelWarn})
-	record(t, tel)
-	shutDown(t, tel)
-	if !strings.Contains(log.String(), "telemetry export") || !strings.Contains(log.String(), "quota spent") {
-		t.Errorf("log: %q", log.String())
-	}
-}
-
 func TestStartErrors(t *testing.T) {
 	occupied := t.TempDir() // a directory instead of a file
 	tests := map[string]struct {
@@ -294,23 +278,4 @@ func TestStartErrors(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestConcurrentShutdowns(t *testing.T) {
-	setOTel(t, nil)
-	path := filepath.Join(t.TempDir(), "trace.jsonl")
-	tel := start(t, Config{TraceFile: path})
-	record(t, tel)
-	var calls sync.WaitGroup
-	for range 8 {
-		calls.Go(func() {
-			if err := tel.Shutdown(context.Background()); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
-			if spans, _ := readSpans(t, path); len(spans) != 1 {
-				t.Errorf("%d spans in the trace file after Shutdown, want 1", len(spans))
-			}
-		})
-	}
-	calls.Wait()
 }

@@ -3,13 +3,10 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -159,36 +156,6 @@ func setsOf[N int64 | float64](points []metricdata.DataPoint[N]) (sets []attribu
 		sets = append(sets, p.Attributes)
 	}
 	return sets
-}
-
-// TestInstrumentsAreUsed: the instruments of the list are created here only, and each is recorded by another package.
-func TestInstrumentsAreUsed(t *testing.T) {
-	t.Parallel()
-	var code strings.Builder
-	creates := regexp.MustCompile(`\.(Int64|Float64)(Observable)?(Counter|UpDownCounter|Gauge|Histogram)\(`)
-	for _, dir := range []string{"cmd", "coordinator", "dataset", "gpuworker", "internal/cli", "manifest", "queue", "restore", "storage"} {
-		must(t, filepath.WalkDir(filepath.Join("..", dir), func(path string, e fs.DirEntry, err error) error {
-			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			data, err := os.ReadFile(path)
-			if creates.Match(data) {
-				t.Errorf("%s creates an instrument; add it to the list of package telemetry", path)
-			}
-			code.Write(data)
-			return err
-		}))
-	}
-	for _, use := range []string{
-		"Items.Add(", "ItemDuration.Record(", "Instruments.Stage(", "Steps.Add(", "StepDuration.Record(", "SolverTime.Add(",
-		"NetworkEvaluations.Add(", "BatchFill.Record(", "Redeliveries.Add(", "Retries.Add(", "Faults.Add(", "Suspensions.Add(",
-		"LeaseRemaining.Record(", ".ObserveLeases(", "storage.NewTraced(", "Transfer.Dataset(", "Metrics.Publish(", "Metrics.Settle(",
-		".ObserveStanding(", "Metrics.Observe(", "telemetry.ObserveGPUs(",
-	} {
-		if !strings.Contains(code.String(), use) {
-			t.Errorf("no package calls %s", use)
-		}
-	}
 }
 
 // scrape reads the endpoint for Prometheus into the values of the series.

@@ -297,16 +297,6 @@ func TestFetchesOfPriors(t *testing.T) {
 	})
 }
 
-// The default memory is 8 GiB.
-func TestEngineCacheConfig(t *testing.T) {
-	t.Parallel()
-	good := Config{Runtime: &onnxruntime.Runtime{}, Store: &counter{}, Dir: t.TempDir()}
-	e, err := New(good)
-	if err != nil || e.cfg.Bytes != 8<<30 || e.cfg.Logger == nil {
-		t.Fatalf("%+v, %v", e, err)
-	}
-}
-
 // A file is fetched once, and again when its copy is damaged. A file that no retry could read is unusable.
 func TestFetchOfPrior(t *testing.T) {
 	t.Parallel()
