@@ -247,7 +247,7 @@ KUBERNETES := $(shell sed -n 's|^.*k8s.io/kubernetes \(v[0-9.]*\).*|\1|p' intern
 KUBE       := bin/kube-$(KUBERNETES)
 
 .PHONY: chart-test
-chart-test: build-packages $(KUBE)/kube-apiserver ## Lint, render and upgrade the Helm chart on a real Kubernetes API server (the first time builds it, 10 minutes or more)
+chart-test: build-packages $(KUBE)/kube-apiserver ## Lint and render the Helm chart, and apply it on a real Kubernetes API server (the first time builds it, 10 minutes or more)
 	@(cd internal/charttest && go vet ./... && go test -count=1 -timeout 20m) | \
 		awk '/^values=/ { last = $$0; next } !/^(PASS|ok)/ { print } END { print last }'
 

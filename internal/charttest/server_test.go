@@ -3,8 +3,6 @@ package charttest
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,7 +24,6 @@ func TestServer(t *testing.T) {
 	t.Run("Accepted", func(t *testing.T) { testAccepted(t, s) })
 	t.Run("Releases", func(t *testing.T) { testReleases(t, s) })
 	t.Run("Refused", func(t *testing.T) { testRefused(t, s) })
-	t.Run("Upgrade", func(t *testing.T) { testUpgrade(t, s) })
 	t.Run("NATS", func(t *testing.T) { testNATS(t, s) })
 }
 
@@ -186,25 +183,4 @@ func set(object any, path []string, value any) error {
 		return set(object[i], path[1:], value)
 	}
 	return errors.New("no field " + path[0])
-}
-
-// previous returns the stored renderings of the previous chart by the names of their values files, and its version.
-func previous(t *testing.T) (string, map[string]string) {
-	t.Helper()
-	files, err := filepath.Glob("testdata/previous/*/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no rendering of the previous chart: %v", err)
-	}
-	version, all := "", map[string]string{}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		must(t, err)
-		if v := filepath.Base(filepath.Dir(file)); version != "" && v != version {
-			t.Fatalf("renderings of two versions: %s and %s", version, v)
-		} else {
-			version = v
-		}
-		all[strings.TrimSuffix(filepath.Base(file), ".yaml")] = string(data)
-	}
-	return version, all
 }
