@@ -221,7 +221,7 @@ func TestPreflightWithoutFiles(t *testing.T) {
 		if _, err := p.gradient(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(p.tasks) != 1 || p.tasks[0].Op.Definition.IsGiven() != own {
+		if len(p.tasks) != 1 || p.tasks[0].Op.IsGiven() != own {
 			t.Fatalf("%s: %d tasks", task, len(p.tasks))
 		}
 		if _, err := p.memory(t.Context()); err != nil {
