@@ -107,22 +107,3 @@ func TestItemWithoutEvidenceGetsAnotherAttempt(t *testing.T) {
 	w.stop(t)
 	wantEmpty(t, q)
 }
-
-// The queue is reset many times while a worker runs.
-func TestWorkerSurvivesReset(t *testing.T) {
-	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), newStore(t)
-	cfg := config(t, q, s)
-	cfg.Idle = 10 * time.Millisecond
-	w := start(t, cfg)
-	for range 50 {
-		must(t, q.Reset(t.Context()))
-	}
-	all := items(t, 2)
-	publish(t, q, all...)
-	results(t, q, 2)
-	w.stop(t)
-	for _, it := range all {
-		wantStored(t, s, it.ID)
-	}
-}
