@@ -76,7 +76,6 @@ func TestDecodePixels(t *testing.T) {
 	colour8 := func(x, y int) (r, g, b, a uint8) {
 		return uint8(40 * x), uint8(50 * y), uint8(255 - 8*x*y), uint8(255 - 30*x)
 	}
-	straight := func(p, a float64) float32 { return value(a*p + 1 - a) }
 	palette := color.Palette{
 		color.RGBA{10, 20, 30, 255}, color.NRGBA{200, 100, 50, 51}, color.RGBA{255, 255, 255, 255}, color.NRGBA{9, 9, 9, 0},
 	}
@@ -104,86 +103,51 @@ func TestDecodePixels(t *testing.T) {
 		}
 	}
 
-	greyAt := func(x, y int) [3]float32 {
-		v := value(float64(31*x+y) / 255)
-		return [3]float32{v, v, v}
-	}
-	grey16At := func(x, y int) [3]float32 {
-		v := value(float64(9001*x+3*y) / 65535)
-		return [3]float32{v, v, v}
-	}
-	rgbAt := func(x, y int) [3]float32 {
-		r, g, b, _ := colour8(x, y)
-		return [3]float32{value(float64(r) / 255), value(float64(g) / 255), value(float64(b) / 255)}
-	}
-	alphaAt := func(x, y int) [3]float32 {
-		r, g, b, a8 := colour8(x, y)
-		a := float64(a8) / 255
-		return [3]float32{straight(float64(r)/255, a), straight(float64(g)/255, a), straight(float64(b)/255, a)}
-	}
-	alpha16At := func(x, y int) [3]float32 {
-		a := float64(65535-9001*x) / 65535
-		return [3]float32{
-			straight(float64(10007*x)/65535, a), straight(float64(12007*y)/65535, a), straight(float64(257*x*y+1)/65535, a),
-		}
-	}
-	paletteAt := func(x, y int) [3]float32 {
-		return [][3]float32{
-			{value(10 / 255.), value(20 / 255.), value(30 / 255.)},
-			{straight(200/255., 0.2), straight(100/255., 0.2), straight(50/255., 0.2)},
-			{1, 1, 1},
-			{1, 1, 1},
-		}[(6*y+x)%4]
-	}
-	premultipliedAt := func(x, y int) [3]float32 {
-		rest := 1 - float64(30000+5000*x)/65535
-		return [3]float32{value(float64(1000*x)/65535 + rest), value(float64(2000*y)/65535 + rest), value(77./65535 + rest)}
-	}
 	// The file was written by Pillow with lossless=True, exact=True from these samples.
-	webpAt := func(x, y int) [3]float32 {
-		a := 1.0
+	webp := filled(image.NewNRGBA(image.Rect(0, 0, 5, 4)), func(x, y int) color.Color {
+		a := uint8(255)
 		if (x+y)%3 == 0 {
-			a = 0.4
+			a = 102
 		}
-		return [3]float32{straight(float64(50*x)/255, a), straight(float64(60*y)/255, a), straight(float64(255-10*x*y)/255, a)}
-	}
+		return color.NRGBA{uint8(50 * x), uint8(60 * y), uint8(255 - 10*x*y), a}
+	})
 
 	tests := []struct {
-		name, format  string
-		data          []byte
-		width, height int
-		at            func(x, y int) [3]float32
+		name, format string
+		data         []byte
+		source       image.Image
 	}{
-		{"png grey", "png", encodePNG(t, grey), 6, 5, greyAt},
-		{"png grey 16 bit", "png", encodePNG(t, grey16), 6, 5, grey16At},
-		{"png rgb", "png", encodePNG(t, rgba), 6, 5, rgbAt},
-		{"png rgba", "png", encodePNG(t, nrgba), 6, 5, alphaAt},
-		{"png rgba 16 bit", "png", encodePNG(t, nrgba64), 6, 5, alpha16At},
-		{"png palette with alpha", "png", encodePNG(t, paletted), 6, 5, paletteAt},
-		{"tiff grey", "tiff", encodeTIFF(t, grey), 6, 5, greyAt},
-		{"tiff grey 16 bit", "tiff", encodeTIFF(t, grey16), 6, 5, grey16At},
-		{"tiff rgb", "tiff", encodeTIFF(t, rgba), 6, 5, rgbAt},
-		{"tiff rgba", "tiff", encodeTIFF(t, nrgba), 6, 5, alphaAt},
-		{"tiff rgba 16 bit", "tiff", encodeTIFF(t, nrgba64), 6, 5, alpha16At},
-		{"tiff premultiplied 16 bit", "tiff", encodeTIFF(t, premultiplied), 6, 5, premultipliedAt},
-		{"webp lossless rgba", "webp", readFile(t, "rgba_5x4_lossless.webp"), 5, 4, webpAt},
+		{"png grey", "png", encodePNG(t, grey), grey},
+		{"png grey 16 bit", "png", encodePNG(t, grey16), grey16},
+		{"png rgb", "png", encodePNG(t, rgba), rgba},
+		{"png rgba", "png", encodePNG(t, nrgba), nrgba},
+		{"png rgba 16 bit", "png", encodePNG(t, nrgba64), nrgba64},
+		{"png palette with alpha", "png", encodePNG(t, paletted), paletted},
+		{"tiff grey", "tiff", encodeTIFF(t, grey), grey},
+		{"tiff grey 16 bit", "tiff", encodeTIFF(t, grey16), grey16},
+		{"tiff rgb", "tiff", encodeTIFF(t, rgba), rgba},
+		{"tiff rgba", "tiff", encodeTIFF(t, nrgba), nrgba},
+		{"tiff rgba 16 bit", "tiff", encodeTIFF(t, nrgba64), nrgba64},
+		{"tiff premultiplied 16 bit", "tiff", encodeTIFF(t, premultiplied), premultiplied},
+		{"webp lossless rgba", "webp", readFile(t, "rgba_5x4_lossless.webp"), webp},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			width, height := tt.source.Bounds().Dx(), tt.source.Bounds().Dy()
 			w, h, format, err := Probe(tt.data)
-			if err != nil || w != tt.width || h != tt.height || format != tt.format {
-				t.Fatalf("Probe = %d, %d, %q, %v; want %d, %d, %q", w, h, format, err, tt.width, tt.height, tt.format)
+			if err != nil || w != width || h != height || format != tt.format {
+				t.Fatalf("Probe = %d, %d, %q, %v; want %d, %d, %q", w, h, format, err, width, height, tt.format)
 			}
 			img, err := Decode(tt.data)
 			must(t, err)
-			if err := img.Validate(); err != nil || img.Channels != 3 || img.Width != tt.width || img.Height != tt.height {
+			if err := img.Validate(); err != nil || img.Channels != 3 || img.Width != width || img.Height != height {
 				t.Fatalf("image %d channels %dx%d, %v", img.Channels, img.Width, img.Height, err)
 			}
-			for y := range tt.height {
-				for x := range tt.width {
-					for c, want := range tt.at(x, y) {
-						if got := img.Plane(c)[y*tt.width+x]; !near(got, want) {
+			for y := range height {
+				for x := range width {
+					for c, want := range onWhite(tt.source.At(x, y)) {
+						if got := img.Plane(c)[y*width+x]; !near(got, want) {
 							t.Fatalf("channel %d at (%d,%d) = %v, want %v", c, x, y, got, want)
 						}
 					}
@@ -191,6 +155,22 @@ func TestDecodePixels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// onWhite returns a colour on a white ground.
+func onWhite(c color.Color) [3]float32 {
+	straight := func(r, g, b, a, most float64) [3]float32 {
+		return [3]float32{value((r*a/most + most - a) / most), value((g*a/most + most - a) / most), value((b*a/most + most - a) / most)}
+	}
+	switch c := c.(type) {
+	case color.NRGBA:
+		return straight(float64(c.R), float64(c.G), float64(c.B), float64(c.A), 255)
+	case color.NRGBA64:
+		return straight(float64(c.R), float64(c.G), float64(c.B), float64(c.A), 65535)
+	}
+	r, g, b, a := c.RGBA()
+	rest := 65535 - float64(a)
+	return [3]float32{value((float64(r) + rest) / 65535), value((float64(g) + rest) / 65535), value((float64(b) + rest) / 65535)}
 }
 
 func TestDecodeLossy(t *testing.T) {
