@@ -147,25 +147,6 @@ func TestInvertPoisson(t *testing.T) {
 	}
 }
 
-// TestStirlingError: ln 1! is 0, and from k to k + 1 the logarithm of the factorial grows by ln(k + 1). Both formulas obey that to the
-// accuracy of float64, and so agree with each other.
-func TestStirlingError(t *testing.T) {
-	t.Parallel()
-	if got, want := stirlingError(1), 1-math.Log(2*math.Pi)/2; !(math.Abs(got-want) <= 1e-15) {
-		t.Errorf("k = 1: %v, want %v", got, want)
-	}
-	for k := 1.0; k < 1000; k++ {
-		// (k + ½)·ln(1 + 1/k) − 1, as a series in 1/(2k + 1).
-		want, square := 0.0, 1/((2*k+1)*(2*k+1))
-		for n, power := 3.0, square; n < 40; n, power = n+2, power*square {
-			want += power / n
-		}
-		if got := stirlingError(k) - stirlingError(k+1); !(math.Abs(got-want) <= 3e-14) {
-			t.Errorf("from k = %v: the error falls by %v, want %v", k, got, want)
-		}
-	}
-}
-
 // TestPoissonOfLargeMeans: mean and variance of 20,000 counts, within 5 standard errors.
 func TestPoissonOfLargeMeans(t *testing.T) {
 	t.Parallel()
@@ -182,34 +163,6 @@ func TestPoissonOfLargeMeans(t *testing.T) {
 		}
 		if z := (square/n - 1) / math.Sqrt(2.0/n); !(math.Abs(z) <= 5) {
 			t.Errorf("mean %g: the variance is %.1f standard errors off", mean, z)
-		}
-	}
-}
-
-// TestPoissonHat: the hat of the rejection lies above the distribution, and what is accepted without a comparison lies below it, so that the counts
-// have the distribution exactly.
-func TestPoissonHat(t *testing.T) {
-	t.Parallel()
-	for _, mean := range []float64{10, 10.3, 11.5, 15, 20, 30, 60, 100, 1000, 1e5, 1e7} {
-		h := newHat(mean)
-		if !(h.sure >= 0.4 && h.sure < 1) {
-			t.Errorf("mean %v: numbers below %v are accepted at once, want a share from 0.4 to 1", mean, h.sure)
-		}
-		for n := range 20_000 {
-			us := (float64(n) + 0.5) / 40_000
-			for _, u := range []float64{us - 0.5, 0.5 - us} {
-				k := h.count(u)
-				if k < 0 {
-					continue
-				}
-				ratio := math.Exp(logPoisson(k, mean)) * h.width(us) / h.alpha
-				if ratio > 1 {
-					t.Fatalf("mean %v, u %v: %v times the hat", mean, u, ratio)
-				}
-				if us >= sureWidth && ratio < h.sure || us < tailWidth && ratio > us {
-					t.Fatalf("mean %v, u %v: %v times the hat, outside of the limits", mean, u, ratio)
-				}
-			}
 		}
 	}
 }
