@@ -150,5 +150,5 @@ func TestOperatorCheckSize(t *testing.T) {
 	wantCode(t, ddiff(t, "operator", "check", own, "--size", "40"), 0)
 	e = ddiff(t, "operator", "check", own, "--size", "48")
 	wantCode(t, e, 7)
-	wantMessage(t, e, "its images x are [1, 3, 40, 40], and the size is 48; leave out --size")
+	wantMessage(t, e, "it is for images of 40×40 pixels, and the size is 48; leave out --size")
 }
