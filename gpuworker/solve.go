@@ -196,6 +196,9 @@ const (
 	stageApply   = "apply"
 )
 
+// maxStepSpans is the largest number of spans of the steps of a run: longer runs have several steps in one.
+const maxStepSpans = 64
+
 // progress follows the steps of one batch: it records spans and metrics, and limits each step.
 type progress struct {
 	engineRestorer
@@ -208,6 +211,8 @@ type progress struct {
 	step     int                      // the last one
 	since    time.Time
 	began    time.Time
+	traced   int // the last step with a span, which ended at tracedAt
+	tracedAt time.Time
 
 	steps          int           // in spent
 	first          time.Duration // limit of the first step
@@ -218,9 +223,11 @@ type progress struct {
 // newProgress begins after a step, of the batch of a task. cost is that of an image.
 func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task], s *solver.Solver, t *task, step int, cost method.Cost) *progress {
 	p := &progress{
-		engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, since: e.cfg.Now(), began: e.cfg.Now(),
+		engineRestorer: e, ctx: ctx, activity: a, solver: s, n: s.Batch(), cost: cost, step: step, traced: step,
 		account: metric.WithAttributes(telemetry.CampaignKey.String(t.Item.Campaign), telemetry.OwnerKey.String(t.assigned.Owner)),
 	}
+	p.began = e.cfg.Now()
+	p.since, p.tracedAt = p.began, p.began
 	expected := e.cfg.Tuner.Expected(t.workload()) * time.Duration(p.evaluations()*p.n)
 	p.first = e.cfg.Limits.FirstStep(p.n, expected)
 	if tiles := s.Tiles(); tiles > 1 {
@@ -244,9 +251,12 @@ func (p *progress) update(step int) {
 	took := now.Sub(p.since)
 	p.longest = max(p.longest, took)
 	p.activity.Next(stageSolve, p.limit(), true)
-	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.since),
-		trace.WithAttributes(attribute.Int("ddiff.step.first", p.step+1), attribute.Int("ddiff.step.last", step)))
-	span.End(trace.WithTimestamp(now))
+	if total := p.solver.Steps(); step == total || (step-p.traced)*maxStepSpans >= total {
+		_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.tracedAt),
+			trace.WithAttributes(attribute.Int("ddiff.step.first", p.traced+1), attribute.Int("ddiff.step.last", step)))
+		span.End(trace.WithTimestamp(now))
+		p.traced, p.tracedAt = step, now
+	}
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
 	p.cfg.Instruments.SolverTime.Add(p.ctx, took.Seconds(), p.account)
@@ -289,6 +299,7 @@ func (p *progress) yield(drain context.Context, t *task) (*solver.Solver, error)
 	p.solver, p.longest = s, 0 // the next step is a first one
 	p.activity.Next(stageSolve, p.limit(), true)
 	p.since = p.cfg.Now()
+	p.traced, p.tracedAt = p.step, p.since
 	return s, nil
 }
 
