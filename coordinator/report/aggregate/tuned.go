@@ -2,13 +2,13 @@ package aggregate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
+	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/tune"
 	"ddiff/restore/method"
 )
@@ -25,7 +25,7 @@ type tunedSettings struct{ task, method, settings string }
 
 // tunedImages are the images with which settings were chosen, and the parameters that were compared.
 type tunedImages struct {
-	images   map[uint64]struct{}
+	images   map[uint64]bool
 	compared []string
 }
 
@@ -67,12 +67,12 @@ func (t *Tunings) add(r tune.Record) error {
 	of := func(task, method, settings string) *tunedImages {
 		key := tunedSettings{task, method, settings}
 		if t.tuned[key] == nil {
-			t.tuned[key] = &tunedImages{images: make(map[uint64]struct{})}
+			t.tuned[key] = &tunedImages{images: make(map[uint64]bool)}
 		}
 		return t.tuned[key]
 	}
 	r.TunedOn(func(task, method, settings, sha256 string) {
-		of(task, method, settings).images[entry.ImageKey(sha256)] = struct{}{}
+		of(task, method, settings).images[entry.ImageKey(sha256)] = true
 	})
 	for _, fold := range r.Folds {
 		for _, race := range fold.Races {
@@ -92,25 +92,25 @@ func comparedParameters(cells []tune.RecordedCell) ([]string, error) {
 	values := map[string]string{}
 	var out []string
 	for _, c := range cells {
-		var solver map[string]json.RawMessage
-		if err := json.Unmarshal(c.Solver, &solver); err != nil {
+		settings, err := sweep.Settings(c.Solver)
+		if err != nil {
 			return nil, fmt.Errorf("%w: settings %s: %w", tune.ErrRecord, c.Key, err)
 		}
-		for name, v := range solver {
-			if first, known := values[name]; !known {
-				values[name] = string(v)
-			} else if first != string(v) && !slices.Contains(out, name) {
-				out = append(out, name)
+		for _, s := range settings {
+			if first, known := values[s.Name]; !known {
+				values[s.Name] = s.Value
+			} else if first != s.Value && !slices.Contains(out, s.Name) {
+				out = append(out, s.Name)
 			}
 		}
 	}
 	return out, nil
 }
 
-// TunedImages counts the images of a row with which its settings were chosen.
+// TunedImages counts the images of a row with which its settings were chosen, by ddiff tune and by a preset.
 type TunedImages struct {
-	byTune, byPreset map[uint64]struct{}
-	tuned, preset    map[uint64]struct{} // those of the row
+	chosen [2]map[uint64]bool
+	ofRow  [2]map[uint64]bool
 }
 
 // Of returns the choice of an entry's settings, nil if nothing is known about it.
@@ -118,42 +118,38 @@ func (t *Tunings) Of(e *entry.Entry) *TunedImages {
 	if t == nil {
 		return nil
 	}
-	c := &TunedImages{tuned: make(map[uint64]struct{}), preset: make(map[uint64]struct{}), byPreset: make(map[uint64]struct{})}
+	c := &TunedImages{ofRow: [2]map[uint64]bool{{}, {}}}
 	var compared []string
 	if one := t.tuned[tunedSettings{e.Task, e.Method, e.Settings}]; one != nil {
-		c.byTune, compared = one.images, one.compared
+		c.chosen[0], compared = one.images, one.compared
 	}
+	c.chosen[1] = make(map[uint64]bool)
 	for _, sha256 := range t.methods.ChosenOn(e.Preset, e.Method, e.Task, e.Settings, compared) {
-		c.byPreset[entry.ImageKey(sha256)] = struct{}{}
+		c.chosen[1][entry.ImageKey(sha256)] = true
 	}
 	return c
 }
 
+// count adds an image of the row.
 func (c *TunedImages) count(image uint64) {
 	if c == nil {
 		return
 	}
-	if _, ok := c.byTune[image]; ok {
-		c.tuned[image] = struct{}{}
-	}
-	if _, ok := c.byPreset[image]; ok {
-		c.preset[image] = struct{}{}
+	for k, chosen := range c.chosen {
+		if chosen[image] {
+			c.ofRow[k][image] = true
+		}
 	}
 }
 
 // Has reports whether settings were chosen with the image.
 func (c *TunedImages) Has(image uint64) bool {
-	if c == nil {
-		return false
-	}
-	_, tuned := c.byTune[image]
-	_, preset := c.byPreset[image]
-	return tuned || preset
+	return c != nil && (c.chosen[0][image] || c.chosen[1][image])
 }
 
 func (c *TunedImages) images() (tuned, preset int) {
 	if c == nil {
 		return 0, 0
 	}
-	return len(c.tuned), len(c.preset)
+	return len(c.ofRow[0]), len(c.ofRow[1])
 }
