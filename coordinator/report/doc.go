@@ -19,7 +19,7 @@
 //	aggregate   computes the summary, as plain values
 //	table       writes it, and tables of all items
 //	published   compares it with a publication
-//	comparison  compares two sets of results, and measures the selection rules
+//	comparison  compares two sets of results
 //
 // Imports point down: statistic and sweep know no other of these packages, selection and result only them, entry
 // sorts results, aggregate has their means, table, figure, sheet, published and comparison read those, page all of them.
