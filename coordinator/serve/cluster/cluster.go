@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -66,9 +65,6 @@ type Cluster struct {
 	counts *semaphore.Weighted // of datasets
 
 	mirror atomic.Pointer[mirror] // while Watch runs
-
-	mu      sync.Mutex
-	outputs map[string]string // of campaigns
 }
 
 // New returns a cluster. The caller must call Close.
@@ -77,7 +73,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, outputs: map[string]string{}, counts: semaphore.NewWeighted(countParallel)}
+	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel)}
 	c.views = newViews(cfg)
 	return c
 }
@@ -272,31 +268,13 @@ func (c *Cluster) Dead(ctx context.Context, id string) (api.DeadLetters, error) 
 	return out, nil
 }
 
-// publicItem removes secrets from the addresses of an item. It preserves fields that this version does not know. It returns nil for a damaged item.
+// publicItem removes secrets from the addresses of an item. It returns nil for a damaged item.
 func publicItem(payload []byte) json.RawMessage {
 	var it manifest.Item
-	var fields map[string]json.RawMessage
-	if !json.Valid(payload) {
+	if json.Unmarshal(payload, &it) != nil {
 		return nil
 	}
-	if json.Unmarshal(payload, &it) != nil || json.Unmarshal(payload, &fields) != nil {
-		return payload
-	}
-	changed := false
-	for name, s := range it.Sources() {
-		if s.Public() == s.Path {
-			continue
-		}
-		data, err := json.Marshal(manifest.Source{Path: s.Public(), SHA256: s.SHA256})
-		if err != nil {
-			return nil
-		}
-		fields[name], changed = data, true
-	}
-	if !changed {
-		return payload
-	}
-	data, err := json.Marshal(fields)
+	data, err := json.Marshal(it.Public())
 	if err != nil {
 		return nil
 	}

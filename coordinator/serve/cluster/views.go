@@ -167,36 +167,21 @@ func (c *Cluster) Item(ctx context.Context, id, item string) (out api.ItemDetail
 	return out, err
 }
 
-// maxOutputs is the number of campaigns whose outputs are in memory.
-const maxOutputs = 10_000
-
 // Output returns the output of a campaign.
 func (c *Cluster) Output(ctx context.Context, id string) (result.Output, error) {
 	if c.cfg.Store == nil {
 		return result.Output{}, api.NewError(api.ErrRefused, "this program has no access to the store")
 	}
-	c.mu.Lock()
-	output, known := c.outputs[id]
-	c.mu.Unlock()
-	if !known {
-		record, err := recordOf(ctx, c.cfg, id)
-		if err != nil {
-			return result.Output{}, err
-		}
-		if err := record.CheckOutput(); err != nil { // the coordinator rejects such a campaign, but its record remains
-			return result.Output{}, api.NewError(api.ErrNotFound, "campaign "+id+" has no files: "+err.Error())
-		}
-		output = record.Output // a campaign keeps it for ever
-		c.mu.Lock()
-		if len(c.outputs) >= maxOutputs {
-			clear(c.outputs)
-		}
-		c.outputs[id] = output
-		c.mu.Unlock()
+	record, err := recordOf(ctx, c.cfg, id)
+	if err != nil {
+		return result.Output{}, err
 	}
-	store, err := storage.NewPrefixed(c.cfg.Store, output)
+	if err := record.CheckOutput(); err != nil { // the coordinator rejects such a campaign, but its record remains
+		return result.Output{}, api.NewError(api.ErrNotFound, "campaign "+id+" has no files: "+err.Error())
+	}
+	store, err := storage.NewPrefixed(c.cfg.Store, record.Output)
 	if err != nil {
 		return result.Output{}, fmt.Errorf("open the output of campaign %s: %w", id, err)
 	}
-	return result.Output{Address: output, Store: store}, nil
+	return result.Output{Address: record.Output, Store: store}, nil
 }
