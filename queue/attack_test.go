@@ -445,25 +445,6 @@ func TestAttackSubscriptions(t *testing.T) {
 	}
 }
 
-// TestAttackRollup opens the board of an earlier version, which allowed one message to replace all records.
-func TestAttackRollup(t *testing.T) {
-	t.Parallel()
-	a := newAttacked(t)
-	info, err := a.auditor.Stream(t.Context(), "KV_DDIFF_BOARD")
-	must(t, err)
-	config := info.CachedInfo().Config
-	config.AllowRollup = true
-	_, err = a.auditor.UpdateStream(t.Context(), config)
-	must(t, err)
-	coordinator := connect(t, a.server, "coordinator")
-	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	before := a.contents(t)
-	worker := connect(t, a.server, "worker")
-	_, err = worker.RequestMsg(&nats.Msg{Subject: "$KV.DDIFF_BOARD.worker.2", Header: nats.Header{"Nats-Rollup": {"all"}}}, patience)
-	must(t, err)
-	a.wantOnly(t, before, "worker", ownSubjects["worker"]...)
-}
-
 // TestRolesAllowCampaign runs a campaign with the documented permissions.
 func TestRolesAllowCampaign(t *testing.T) {
 	t.Parallel()

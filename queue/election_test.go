@@ -377,27 +377,3 @@ func TestElectionConfig(t *testing.T) {
 		}
 	}
 }
-
-// TestElectionLog: a process that waits for its turn logs nothing, and one that cannot take part logs that.
-func TestElectionLog(t *testing.T) {
-	t.Parallel()
-	s, _ := electionServer(t)
-	run(t, s, "a").leader(t, patience)
-	var log textLog
-	e, err := queue.NewElection(t.Context(), dial(t, s), queue.ElectionConfig{TTL: shortTerm, Logger: log.logger()})
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx, func(context.Context) error { return nil }) }()
-	time.Sleep(shortTerm / 2) // several looks at the record
-	if text := log.String(); text != "" {
-		t.Errorf("a waiting process logs %q", text)
-	}
-	stopServer(s)
-	waitFor(t, "the log of an unreachable server", func() bool {
-		return strings.Contains(log.String(), "could not take part in the election, will retry")
-	})
-	cancel()
-	must(t, <-ended)
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -76,29 +75,6 @@ func TestConfigLimits(t *testing.T) {
 	}
 }
 
-// Marks of zero leave no header, and each name is written once.
-func TestWrittenMarks(t *testing.T) {
-	t.Parallel()
-	old := func() nats.Header {
-		return nats.Header{headerFaults: {"9"}, headerDisputed: {"old"}, headerPasses: {"9"}, headerID: {"id"}}
-	}
-	for _, c := range []struct {
-		marks Marks
-		want  nats.Header
-	}{
-		{Marks{}, nats.Header{headerID: {"id"}}},
-		{Marks{Faults: 1}, nats.Header{headerID: {"id"}, headerFaults: {"1"}}},
-		{Marks{Passes: 1}, nats.Header{headerID: {"id"}, headerPasses: {"1"}}},
-		{Marks{Disputed: []string{"b", "a.", "b"}}, nats.Header{headerID: {"id"}, headerDisputed: {"a=2E,b"}}},
-	} {
-		header := old()
-		c.marks.write(header)
-		if !reflect.DeepEqual(header, c.want) {
-			t.Errorf("%+v: %v, want %v", c.marks, header, c.want)
-		}
-	}
-}
-
 // A message has the headers of its identity; round 0 has none.
 func TestIdentityHeaders(t *testing.T) {
 	t.Parallel()
@@ -134,21 +110,6 @@ func TestOlderVersions(t *testing.T) {
 		if olderThan(version, "2.11.3") != want {
 			t.Errorf("version %q is older: %t, want %t", version, !want, want)
 		}
-	}
-}
-
-// TestDefaults: the documented defaults are in use.
-func TestDefaults(t *testing.T) {
-	t.Parallel()
-	c := Config{}.WithDefaults()
-	if c.AckWait != 30*time.Second || c.MaxAttempts != 3 || c.Replicas != 1 ||
-		c.Timeout != 30*time.Second || c.Now == nil || c.Logger == nil || c.Tracer == nil {
-		t.Errorf("queue: %+v", c)
-	}
-	s := SetupConfig{}.WithDefaults()
-	if s.Replicas != 1 || s.MaxResults != 10_000_000 || s.MaxDead != 1_000_000 ||
-		s.DedupWindow != 2*time.Minute || s.Now == nil || s.Logger == nil {
-		t.Errorf("streams: %+v", s)
 	}
 }
 

@@ -179,7 +179,6 @@ func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates
 	next.MaxAge, next.MaxMsgsPerSubject, next.MaxMsgs, next.RePublish = want.MaxAge, want.MaxMsgsPerSubject, want.MaxMsgs, want.RePublish
-	next.AllowRollup, next.AllowMsgTTL, next.AllowDirect = want.AllowRollup, want.AllowMsgTTL, want.AllowDirect
 	return next
 }
 
