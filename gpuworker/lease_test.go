@@ -107,3 +107,33 @@ func TestItemWithoutEvidenceGetsAnotherAttempt(t *testing.T) {
 	w.stop(t)
 	wantEmpty(t, q)
 }
+
+// The queue is removed and created again many times while a worker runs.
+func TestWorkerSurvivesRemovedQueue(t *testing.T) {
+	t.Parallel()
+	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(server.Stop)
+	nc, err := server.Connect()
+	must(t, err)
+	open := func() *queue.Queue {
+		q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "test", AckWait: patience})
+		must(t, err)
+		return q
+	}
+	q, s := open(), newStore(t)
+	cfg := config(t, q, s)
+	cfg.Idle = 10 * time.Millisecond
+	w := start(t, cfg)
+	for range 20 {
+		must(t, q.Remove(t.Context()))
+		q = open()
+	}
+	all := items(t, 2)
+	publish(t, q, all...)
+	results(t, q, 2)
+	w.stop(t)
+	for _, it := range all {
+		wantStored(t, s, it.ID)
+	}
+}
