@@ -71,7 +71,8 @@ func (s *S3) probeTwice(ctx context.Context, key string) error {
 		case response.Code == codePrecondition && data == "second":
 			return nil
 		case response.Code == minio.NotImplemented || response.StatusCode == http.StatusNotImplemented:
-			return fmt.Errorf("%w: %s does not implement If-None-Match: %s (%s)", ErrNoConditionalWrites, s.endpoint, response.Error(), response.Code)
+			return fmt.Errorf("%w: %s does not implement If-None-Match: %s (%s)",
+				ErrNoConditionalWrites, s.endpoint, response.Error(), response.Code)
 		}
 		err = failed(ctx, "create", "probe "+key, err)
 		if errors.Is(err, ErrReadOnly) {
