@@ -34,7 +34,7 @@ func sharing(t *testing.T, dir string) (tc *testCluster, all, part string) {
 	pair := &archivedPair
 	pair.once.Do(func() {
 		var err error
-		pair.dir, err = os.MkdirTemp("", "ddiff-pair")
+		pair.dir, err = os.MkdirTemp("", "ddiff-pair") //nolint:usetesting // several tests use it
 		must(t, err)
 		pair.all, pair.part = archivePair(t, pair.dir)
 	})

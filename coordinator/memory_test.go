@@ -35,13 +35,13 @@ func hintedRows(n int) func(context.Context, manifest.Dataset, func(string)) ite
 // TestMemoryOfWaitingCampaigns measures the memory of a leader, with its queue server, for campaigns that wait for a
 // worker. Half of them have a prior of their own file with equal bytes.
 func TestMemoryOfWaitingCampaigns(t *testing.T) {
-	const campaigns, limit = 6, 3 << 20
+	const campaigns, limit = 4, 3 << 20
 	tc := newTestCluster(t, 0)
 	data, err := prior.Read(prior.Bundled)
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "other.onnx")
 	must(t, os.WriteFile(file, data, 0o644))
-	tc.leadWith(func(c *coordinator.Config) { c.Rows = hintedRows(5000) })
+	tc.leadWith(func(c *coordinator.Config) { c.Rows = hintedRows(3000) })
 	first := tc.submit("first", 2)
 	tc.awaitPhase(first, manifest.PhasePreflight)
 	before := heap()

@@ -30,11 +30,8 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	}
 	u := r.used()
 	s.Seconds, s.Cost = u.Seconds, u.Cost
-	switch {
-	case r.opening:
+	if r.opening || !r.outcomes.caught {
 		r.keepCounts(ctx, &s)
-	case !r.outcomes.caught:
-		r.keepOutcomes(ctx, &s)
 	}
 	if !s.Phase.Ended() {
 		if _, near := r.compareBudgets(); near != "" && !r.opening { // keepCounts has kept it
@@ -63,25 +60,21 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 // rereadLimit bounds the time in which a status has the counts of the last one while outcomes are read again: the stream may have lost them.
 const rereadLimit = time.Minute
 
-// keepOutcomes replaces the counts of a status by those of the last one as long as the ledger has fewer outcomes: it gets those that the
-// last leader had read from the stream again.
-func (r *runner) keepOutcomes(ctx context.Context, s *manifest.Status) {
+// keepCounts replaces the counts of a status by those of the last one, also of another leader: before the ledger is complete, and as long
+// as it has fewer outcomes because it gets those that the last leader had read from the stream again. A new campaign has no counts.
+func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
 	last, ok := r.lastStatus(ctx)
 	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
-	if !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.outcomes.since) > rereadLimit {
+	switch {
+	case r.opening && ok:
+		s.Complete, s.Warning = last.Complete, last.Warning
+	case r.opening:
+		return
+	case !ok || settled(last.Counts) <= settled(s.Counts) || r.s.cfg.Now().Sub(r.outcomes.since) > rereadLimit:
 		r.outcomes.caught = true
 		return
 	}
 	s.Counts, s.Seconds, s.Cost = endedCounts(last.Counts, s.Phase), last.Seconds, last.Cost
-}
-
-// keepCounts replaces the counts of a status, which is published before the ledger is complete, by those of the last status. A new
-// campaign has none.
-func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
-	if last, ok := r.lastStatus(ctx); ok {
-		s.Counts, s.Complete, s.Warning = endedCounts(last.Counts, s.Phase), last.Complete, last.Warning
-		s.Seconds, s.Cost = last.Seconds, last.Cost
-	}
 }
 
 // lastStatus reads the status that this or another leader has published.

@@ -2,12 +2,8 @@ package coordinator_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
-	"fmt"
-	"iter"
 	"log/slog"
 	"testing"
 	"time"
@@ -21,24 +17,6 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/prior"
 )
-
-// listedRows is a dataset of n rows with digests and sizes, whose images are never read.
-func listedRows(n int) shard.Rows {
-	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
-		return func(yield func(manifest.Row, error) bool) {
-			for i := range n {
-				sum := sha256.Sum256(fmt.Append(nil, i))
-				row := manifest.Row{
-					Index: i, Name: fmt.Sprintf("%07d", i), Image: fmt.Sprintf("s3://images/%07d.png", i),
-					ImageSHA256: hex.EncodeToString(sum[:]), Width: 32, Height: 32,
-				}
-				if !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // history stores a running campaign of n items and the outcomes of all, as a leader leaves them: those of the last
 // window are in the result stream.
@@ -101,7 +79,7 @@ func TestTakeover(t *testing.T) {
 	n := *takeoverItems
 	tc := newTestCluster(t, 0)
 	tc.log, tc.window = slog.New(slog.DiscardHandler), min(4096, n/3)
-	rows := listedRows(n + tc.window)
+	rows := hintedRows(n + tc.window)
 	id := tc.history(n, rows) // the last window needs the next row
 	q, err := tc.open(t.Context(), id, 3)
 	must(t, err)

@@ -57,7 +57,7 @@ type Row struct {
 	Finished  time.Time         `json:"finished"`
 	Archived  time.Time         `json:"archived"`
 	// Seconds and Cost are those of the status, in steps of a second and a thousandth. Owner is the digest of the campaign's owner, see
-	// OwnerDigest. Entries of earlier versions have none of them.
+	// OwnerDigest.
 	Seconds float64 `json:"device_seconds,omitempty"`
 	Cost    float64 `json:"cost,omitempty"`
 	Owner   string  `json:"owner,omitempty"`
@@ -109,11 +109,11 @@ func ParseKey(key string) (Entry, bool) {
 	case e.State == Deleting:
 		e.Results = len(parts) == 5 && parts[4] == "results"
 		return e, true
-	case e.State != Archived || len(parts) < 15:
+	case e.State != Archived || len(parts) < 18:
 		return Entry{}, false
 	}
 	e.Row.Phase, e.Row.Priority = manifest.Phase(parts[4]), manifest.Priority(parts[5])
-	var numbers [9]int64
+	var numbers [11]int64
 	for i := range numbers {
 		if numbers[i], err = strconv.ParseInt(parts[6+i], 10, 64); err != nil {
 			return Entry{}, false
@@ -126,14 +126,7 @@ func ParseKey(key string) (Entry, bool) {
 		Pending: int(max(0, numbers[1]-numbers[2]-numbers[3]-numbers[4]-numbers[5])), // of a rejected campaign
 	}
 	e.Row.Submitted, e.Row.Finished, e.Row.Archived = instant(6), instant(7), instant(8)
-	if len(parts) >= 18 {
-		seconds, err := strconv.ParseInt(parts[15], 10, 64)
-		thousandths, err2 := strconv.ParseInt(parts[16], 10, 64)
-		if err != nil || err2 != nil {
-			return Entry{}, false
-		}
-		e.Row.Seconds, e.Row.Cost, e.Row.Owner = float64(seconds), float64(thousandths)/1000, strings.TrimPrefix(parts[17], "-")
-	}
+	e.Row.Seconds, e.Row.Cost, e.Row.Owner = float64(numbers[9]), float64(numbers[10])/1000, strings.TrimPrefix(parts[17], "-")
 	return e, true
 }
 

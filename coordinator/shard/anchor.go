@@ -6,14 +6,13 @@ import "ddiff/manifest"
 // dataset in order.
 //
 // The anchor is the row of the dataset whose key has the highest index in the tail. Among rows with equal keys it is
-// the row that is equal to the last row read, settings included, then the row with the most rows of the tail before it in their
-// order, then the row nearest to the old position. Rows of the tail may be missing, and other rows may be between them. If a row of the tail is out of order, the dataset was reordered and
+// the row that is equal to the last row read, settings included, then the first row with the most rows of the tail before it in
+// their order. Rows of the tail may be missing, and other rows may be between them. If a row of the tail is out of order, the dataset was reordered and
 // has no anchor: rows before and after any place may be read already or not.
 type anchor struct {
-	tail     tail
-	index    map[filesKey]int // the last index in the tail
-	expected int              // number of rows of the dataset before the position
-	last     string           // digest of the last of them
+	tail  tail
+	index map[filesKey]int // the last index in the tail
+	last  string           // digest of the last row of the dataset before the position
 
 	history []filesKey // of the last rows of the dataset
 	listed  int
@@ -33,7 +32,7 @@ type candidate struct {
 }
 
 func newAnchor(at Position) *anchor {
-	a := &anchor{tail: at.tail, index: map[filesKey]int{}, seen: map[filesKey]bool{}, expected: at.Listed, last: at.LastRow, best: candidate{index: -1}}
+	a := &anchor{tail: at.tail, index: map[filesKey]int{}, seen: map[filesKey]bool{}, last: at.LastRow, best: candidate{index: -1}}
 	for i := range at.tail.len() {
 		a.index[at.tail.key(i)] = i
 	}
@@ -59,7 +58,7 @@ func (a *anchor) add(row manifest.Row) bool {
 	}
 	c := a.candidate(row.Name, i)
 	c.last = i == a.tail.len()-1 && a.last == digestOfRow(row)
-	if i == a.best.index && !c.betterThan(a.best, a.expected) {
+	if i == a.best.index && !c.betterThan(a.best) {
 		return false
 	}
 	a.best, a.after = c, false
@@ -88,17 +87,12 @@ func (a *anchor) candidate(name string, i int) candidate {
 }
 
 // betterThan compares candidates with equal keys.
-func (c candidate) betterThan(other candidate, expected int) bool {
+func (c candidate) betterThan(other candidate) bool {
 	if c.last != other.last {
 		return c.last
 	}
-	if c.matched != other.matched {
-		return c.matched > other.matched
-	}
-	return abs(c.listed-expected) < abs(other.listed-expected)
+	return c.matched > other.matched
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // found reports whether the dataset has an anchor.
 func (a *anchor) found() bool { return a.best.ordered && !a.after }
