@@ -45,14 +45,6 @@ func find(ports []modelfile.Port, name string) (modelfile.Port, bool) {
 	return ports[i], true
 }
 
-func names(ports []modelfile.Port) []string {
-	var out []string
-	for _, p := range ports {
-		out = append(out, p.Name)
-	}
-	return out
-}
-
 // run compiles the network for the shapes of inputs, and returns its outputs for the values of each batch and the times of the
 // calls. want gives the shapes of outputs that do not follow from the inputs. ErrNotFinite: a value is NaN or infinite.
 func (n *network) run(ctx context.Context, rt *onnxruntime.Runtime, batches []map[string]*raster.Array, outputs []string, want map[string]*raster.Array) ([]map[string]*raster.Array, durations, error) {

@@ -93,7 +93,7 @@ func (j jacobian) back(w onnx.Value) onnx.Value {
 func (j jacobian) along(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	b.spend(Cost{Operator: 1})
-	if op.Definition.Linear {
+	if op.Linear {
 		a := built(op.Apply(b.Graph, p, b.in.Mask))
 		return op.Weighted(b.Graph, a.Y, b.in.Mask)
 	}

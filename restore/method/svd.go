@@ -80,7 +80,7 @@ func (b *Builder) Rough() onnx.Value {
 		return d.PseudoInverse(0)
 	}
 	zero := b.Const(make([]float32, op.Image.Size()), op.Image.Dims(1)...)
-	if op.Definition.SVD == nil || op.Definition.IsGiven() {
+	if op.Definition.SVD == nil || op.IsGiven() {
 		return zero
 	}
 	x, _ := b.conjugateGradients(b.Expand(zero, dims...), b.Scalar(0), roughIterations, 0)

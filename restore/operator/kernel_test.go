@@ -172,7 +172,7 @@ func TestGivenDefinition(t *testing.T) {
 	if _, err := own.SVD(); !errors.Is(err, operator.ErrNoSVD) {
 		t.Errorf("decomposition: error %v", err)
 	}
-	if own.Definition.Required != true || own.Required != true {
+	if !own.Required {
 		t.Error("the kernel may be missing")
 	}
 	for name, d := range map[string]*operator.Draw{

@@ -68,7 +68,7 @@ func (x *extraction) zip(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer reader.Close() // opened for reading
+	defer reader.Close() //nolint:errcheck // opened for reading
 	for _, f := range reader.File {
 		content, err := f.Open()
 		if err != nil {
