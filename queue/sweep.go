@@ -77,12 +77,18 @@ func (s *sweeper) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found := map[uint64]bool{}
+	var empty []*jetstream.ConsumerInfo
 	list := stream.ListConsumers(ctx)
-	for info := range list.Info() {
-		if !strings.HasPrefix(info.Name, durablePrefix) || info.NumPending > 0 || info.NumAckPending > 0 {
-			continue
+	for info := range list.Info() { // to its end: otherwise a goroutine of the library would remain
+		if strings.HasPrefix(info.Name, durablePrefix) && info.NumPending == 0 && info.NumAckPending == 0 {
+			empty = append(empty, info)
 		}
+	}
+	if err := list.Err(); err != nil {
+		return serverError(err)
+	}
+	found := map[uint64]bool{}
+	for _, info := range empty {
 		for next := uint64(1); ; {
 			msg, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(info.Config.FilterSubject))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -111,7 +117,7 @@ func (s *sweeper) scan(ctx context.Context) error {
 		}
 	}
 	s.suspects = found
-	return serverError(list.Err())
+	return nil
 }
 
 // publishAgain replaces a message by a copy that has used the deliveries.
