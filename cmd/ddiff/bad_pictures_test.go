@@ -147,7 +147,7 @@ func badPictures(t *testing.T) []badInput {
 	add("two tasks", 2, 0, []string{"give one --task NAME"}, "a.png", "--task", "hdr,super_resolution")
 	add("unknown task", 2, 0, []string{"unknown task"}, "a.png", "--task", "hdrr")
 	add("nowhere", 2, 0, []string{"nowhere.png", "no such file"}, "nowhere.png", "--task", "hdr")
-	add("not a picture", 2, 0, []string{"x.txt is neither a picture nor a .npy file"}, "x.txt", "--task", "hdr")
+	add("not a picture", 2, 0, []string{"x.txt: neither a picture nor a .npy file"}, "x.txt", "--task", "hdr")
 	add("folder without pictures", 2, 0, []string{"no picture found"}, "sub", "--task", "hdr")
 	add("range in the wrong order", 2, 0, []string{"--measurement-range", "is no range"}, "a.png", "--task", "hdr", "--measurement-range", "255,0")
 	add("range of a picture", 3, 1, []string{"failed: a.png (hdr)", "--measurement-range: it is for .npy measurements, and the row's measurement a.png is a picture", "remove it"},
