@@ -274,7 +274,7 @@ var errNotEnded = errors.New("the record has changed while the campaign was endi
 func (r *runner) enterEnd(
 	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),
 ) error {
-	if r.folds() && !r.opening {
+	if r.parts != nil && !r.opening { // also the outcomes of a canary
 		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
 			return err
 		}

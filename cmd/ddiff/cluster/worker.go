@@ -28,7 +28,7 @@ type workerOptions struct {
 	sources cli.SourceFlags
 	stages  cli.StageFlags
 	process cli.ProcessFlags
-	run     cli.ComputeOptions // device, library, threads, chunk
+	run     cli.ComputeOptions // device, library, threads
 
 	store       string
 	name        string
@@ -50,7 +50,7 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 		Short: "Process the campaigns of a cluster",
 		Long: "Lease items of all running campaigns of a cluster, restore them on one device, and write the\n" +
 			"results to the cluster's store, until a signal stops the process. Any number of workers may run at the\n" +
-			"same time, one per GPU. On SIGTERM a worker stops after the current chunk of steps,\n" +
+			"same time, one per GPU. On SIGTERM a worker stops after the current step,\n" +
 			"stores checkpoints of unfinished items for other workers, and exits. A worker with a stage that exceeds\n" +
 			"--stage-timeout exits with code 10: a supervisor should start it again.",
 		Example: "  ddiff worker --nats nats://localhost:4222 --device cuda:0\n" +
