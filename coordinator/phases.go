@@ -235,6 +235,11 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.folds() {
+		if err := r.parts.FoldAll(ctx, r.outcomes.seen); err != nil {
+			return err
+		}
+	}
 	err = r.enterEnd(ctx, p, func(c *manifest.Campaign) bool {
 		if p == manifest.PhaseCancelled {
 			return board.WantsCancel(c)
@@ -268,8 +273,8 @@ func (r *runner) reject(ctx context.Context, reason string) error {
 // errNotEnded: users have changed the record while the campaign was ending.
 var errNotEnded = errors.New("the record has changed while the campaign was ending")
 
-// enterEnd stores the ledger, drops the queue, publishes the last status, and moves the record to an ended phase, in this order:
-// the next coordinator completes every step that a crash prevents. It returns errEnded, or errNotEnded if the condition on the
+// enterEnd drops the queue, publishes the last status, and moves the record to an ended phase, in this order: the next
+// coordinator completes every step that a crash prevents. It returns errEnded, or errNotEnded if the condition on the
 // record does not hold.
 func (r *runner) enterEnd(
 	ctx context.Context, p manifest.Phase, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign),

@@ -110,6 +110,8 @@ func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 	switch {
 	case err != nil:
 		return err
+	case c.Restoring > 0:
+		return errors.Join(errBusy, a.completeRestore(ctx, id))
 	case board.Active(c):
 		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", board.ErrRefused, c.Phase)
 	case a.cfg.Running(id):

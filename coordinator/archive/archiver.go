@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,10 +32,16 @@ type Archiver struct {
 	turn sync.Mutex
 	// loaded: campaigns that the board has lost were restored.
 	loaded bool
-	// seen has, by key, when this leader first saw a request.
-	seen map[string]time.Time
+	// seen has, by key, when this leader first saw the current revision of a record.
+	seen map[string]sighting
 	// open has the campaigns of the board that the index has as open.
 	open map[string]bool
+}
+
+// sighting is the first time at which a revision was seen, by the clock of this process.
+type sighting struct {
+	revision uint64
+	at       time.Time
 }
 
 // Config describes an [Archiver]. All fields are required.
@@ -58,7 +65,7 @@ type Config struct {
 
 // New returns the archiver of a new term.
 func New(cfg Config) *Archiver {
-	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]time.Time{}, open: map[string]bool{}}
+	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}}
 }
 
 // Run restores lost campaigns and archives ended campaigns until ctx ends. It retries after errors.
@@ -93,7 +100,7 @@ func (a *Archiver) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(a.seen, func(key string, _ time.Time) bool { return campaigns[key].Key == "" })
+	maps.DeleteFunc(a.seen, func(key string, _ sighting) bool { return campaigns[key].Key == "" })
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
 		_, counted := statuses[manifest.KeyStatusPrefix+strings.TrimPrefix(key, manifest.KeyCampaignPrefix)]
@@ -113,25 +120,28 @@ const requestAge = 10 * time.Minute
 // scanRecord restores, archives or enters one campaign. counted means that it has a status.
 func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
 	now := a.cfg.Now()
+	if a.seen[record.Key].revision != record.Revision {
+		a.seen[record.Key] = sighting{record.Revision, now}
+	}
 	c, err := board.Parse(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
 	if err != nil {
 		return nil //nolint:nilerr // the service has logged it
 	}
 	if c.Request != nil {
-		if a.seen[record.Key].IsZero() {
-			a.seen[record.Key] = now
-		}
-		if now.Sub(a.seen[record.Key]) < requestAge {
+		if now.Sub(a.seen[record.Key].at) < requestAge {
 			return nil
 		}
 		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
+	}
+	if c.Restoring > 0 {
+		return a.completeRestore(ctx, c.ID)
 	}
 	if !counted && !board.Active(c) && !a.cfg.Running(c.ID) {
 		if err := a.cfg.Recount(ctx, c); err != nil {
 			a.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
 		}
 	}
-	if a.due(c, now) {
+	if a.due(c, a.seen[record.Key], now) {
 		return a.archive(ctx, c.ID, c, record.Revision)
 	}
 	if a.open[c.ID] || board.IsNew(c) {
@@ -144,14 +154,18 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 	return nil
 }
 
-// due reports whether a campaign is to be archived.
-func (a *Archiver) due(c *manifest.Campaign, now time.Time) bool {
-	if board.Active(c) || a.cfg.Running(c.ID) {
+// due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
+// one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
+func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
+	if board.Active(c) || c.Restoring > 0 || a.cfg.Running(c.ID) {
 		return false
 	}
 	since := c.Finished
 	if c.Recalled.After(since) {
 		since = c.Recalled
+	}
+	if since.After(now) {
+		since = seen.at
 	}
 	return now.Sub(since) >= a.cfg.After
 }
@@ -218,8 +232,7 @@ func (a *Archiver) storeArchive(ctx context.Context, file *archiveFile) error {
 	}
 }
 
-// collect reads what the archive of a campaign contains, and drops work that a crash has left. The outcomes are in the stored parts
-// of the ledger: those that came after the campaign's end are lost, and stored results prove the done items.
+// collect reads what the archive of a campaign contains, and drops work that a crash has left.
 func (a *Archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
 	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.cfg.Now().UTC(), Campaign: *c}}
 	q, err := a.cfg.Inspect(ctx, c.ID)
@@ -256,8 +269,49 @@ func (a *Archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveF
 			file.letters = append(file.letters, letter)
 		}
 	}
-	file.messages.results, err = q.LastResult(ctx)
+	if file.messages.results, err = q.LastResult(ctx); err == nil {
+		file.failures, err = failures(ctx, q, file.messages.results)
+	}
 	return file, err
+}
+
+// resultsIdle is how long failures waits for the next outcome.
+const resultsIdle = 10 * time.Second
+
+// failures reads the outcomes of the items that are not done from the result stream, up to number last. The stored parts of the ledger have
+// the older outcomes, and stay.
+func failures(ctx context.Context, q *queue.Queue, last uint64) ([]failure, error) {
+	if last == 0 {
+		return nil, nil
+	}
+	byID := map[string]failure{}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	idle := time.AfterFunc(resultsIdle, stop) // another leader may have removed number last
+	defer idle.Stop()
+	reached := false
+	for res, err := range q.Results(reading, 0) {
+		if err != nil {
+			return nil, err
+		}
+		idle.Reset(resultsIdle)
+		f := failure{ID: res.ID, Round: res.Round}
+		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight && res.ID != manifest.IDFault {
+			f.ID, f.Round = res.ID, res.Round
+			if f.Outcome == manifest.OutcomeDone {
+				delete(byID, f.ID)
+			} else if old, ok := byID[f.ID]; !ok || old.Round < f.Round {
+				byID[f.ID] = f
+			}
+		}
+		if reached = res.Seq >= last; reached {
+			break
+		}
+	}
+	if !reached {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("the result stream ends before number %d", last))
+	}
+	return slices.SortedFunc(maps.Values(byID), func(x, y failure) int { return strings.Compare(x.ID, y.ID) }), nil
 }
 
 // cleanUp removes the messages and the status of a campaign that has left the board. The messages are looked up before the

@@ -59,16 +59,6 @@ func finished(r *submitted, at time.Time) *manifest.Campaign {
 	return &c
 }
 
-// lettersOf counts the dead letters of a campaign.
-func lettersOf(t *testing.T, r *submitted) (n int) {
-	t.Helper()
-	for _, err := range r.queue.DeadLetters(t.Context()) {
-		must(t, err)
-		n++
-	}
-	return n
-}
-
 // publishOutcome publishes an outcome of an item in a round.
 func publishOutcome(t *testing.T, r *submitted, id string, round int, payload string) {
 	t.Helper()
@@ -114,7 +104,7 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		if !tt.archived.IsZero() {
 			file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, tt.archived)}}
 			file.Status = manifest.Status{ID: r.id, Phase: manifest.PhaseFinished, Counts: manifest.Counts{Items: 7}}
-			file.letters = []queue.DeadLetter{{Dead: queue.Dead{ID: id(1), Reason: "no light"}, Buried: now}}
+			file.failures = []failure{{ID: id(1), Outcome: manifest.OutcomeFailed, Reason: "no light"}}
 			check(a.storeArchive(ctx, file))
 		} else if !tt.open {
 			check(a.x.Add(ctx, index.Entry{ID: r.id, Number: 1, State: index.Archived, Output: index.OutputDigest(r.rec.Output)}))
@@ -143,14 +133,15 @@ func TestRestoreOfLostRecord(t *testing.T) {
 			continue
 		}
 		check(err)
-		if !c.Finished.Equal(tt.want) || c.Recalled.IsZero() == tt.fromArchive {
-			t.Errorf("%s: finished %v, recalled %v", name, c.Finished, c.Recalled)
+		if !c.Finished.Equal(tt.want) || c.Recalled.IsZero() == tt.fromArchive || c.Restoring != 0 {
+			t.Errorf("%s: finished %v, recalled %v, restoring %d", name, c.Finished, c.Recalled, c.Restoring)
 		}
-		letters := lettersOf(t, r)
+		last, err := r.queue.LastResult(ctx)
+		check(err)
 		s, err := board.Status(ctx, kv, r.id)
 		check(err)
-		if (letters == 1) != tt.fromArchive || (s.Status.Counts.Items == 7) != tt.fromArchive {
-			t.Errorf("%s: %d letters, counts %+v", name, letters, s.Status.Counts)
+		if (last > 0) != tt.fromArchive || (s.Status.Counts.Items == 7) != tt.fromArchive {
+			t.Errorf("%s: result %d, counts %+v", name, last, s.Status.Counts)
 		}
 		level := "level=WARN"
 		if !tt.open {
@@ -161,9 +152,41 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		}
 		// A second recall changes nothing.
 		check(a.recall(ctx, r.id))
-		if n := lettersOf(t, r); n != letters {
-			t.Errorf("%s: %d letters after a second recall", name, n)
+		if n, err := r.queue.LastResult(ctx); err != nil || n != last {
+			t.Errorf("%s: result %d after a second recall, %v", name, n, err)
 		}
+	}
+}
+
+// An archive has the last failure of each item that is not done afterwards.
+func TestFailuresOfArchive(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	a, r := archiverOf(t, &now, &strings.Builder{})
+	if all, err := failures(t.Context(), r.queue, 0); len(all) > 0 || err != nil {
+		t.Errorf("without a result: %+v, %v", all, err)
+	}
+	publishOutcome(t, r, id(1), 1, `{"outcome":"failed","reason":"again"}`)
+	publishOutcome(t, r, id(1), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, id(2), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, id(2), 1, `{"outcome":"dead","reason":"again"}`)
+	publishOutcome(t, r, id(3), 0, `{"outcome":"failed","reason":"first"}`)
+	publishOutcome(t, r, id(3), 1, `{"outcome":"done"}`)
+	publishOutcome(t, r, id(4), 0, `{"outcome":"done"}`)
+	publishOutcome(t, r, id(5), 0, `{`)
+	publishOutcome(t, r, manifest.IDPreflight, 0, `{"outcome":"dead","reason":"crashed"}`)
+	publishOutcome(t, r, manifest.IDFault, 0, `{"reason":"no disk"}`)
+	file, err := a.collect(t.Context(), r.rec)
+	must(t, err)
+	got, want := map[string]failure{}, map[string]failure{
+		id(1): {ID: id(1), Round: 1, Outcome: manifest.OutcomeFailed, Reason: "again"},
+		id(2): {ID: id(2), Round: 1, Outcome: manifest.OutcomeDead, Reason: "again"},
+	}
+	for _, f := range file.failures {
+		got[f.ID] = f
+	}
+	if len(file.failures) != 2 || got[id(1)] != want[id(1)] || got[id(2)] != want[id(2)] || file.messages.results == 0 {
+		t.Errorf("failures %+v, messages %+v", file.failures, file.messages)
 	}
 }
 
@@ -186,6 +209,7 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	must(t, r.queue.PublishDead(ctx, queue.DeadLetter{Dead: queue.Dead{ID: id(1), Reason: "crashed"}, Buried: now}))
 	there := func() (record, status, start bool, letters int, last uint64) {
 		t.Helper()
+		var err error
 		has := func(prefix string) bool {
 			_, _, err := kv.Get(ctx, prefix+r.id)
 			if err != nil && !errors.Is(err, queue.ErrNoRecord) {
@@ -193,9 +217,13 @@ func TestArchiveRemovesMessages(t *testing.T) {
 			}
 			return err == nil
 		}
-		last, err := r.queue.LastResult(ctx)
+		for _, err := range r.queue.DeadLetters(ctx) {
+			must(t, err)
+			letters++
+		}
+		last, err = r.queue.LastResult(ctx)
 		must(t, err)
-		return has(manifest.KeyCampaignPrefix), has(manifest.KeyStatusPrefix), has(manifest.KeyStartPrefix), lettersOf(t, r), last
+		return has(manifest.KeyCampaignPrefix), has(manifest.KeyStatusPrefix), has(manifest.KeyStartPrefix), letters, last
 	}
 	must(t, a.archive(ctx, r.id, c, revision+1))
 	if record, status, start, letters, last := there(); !record || !status || !start || letters != 1 || last == 0 {
@@ -205,9 +233,9 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	if record, status, start, letters, last := there(); record || status || start || letters != 0 || last != 0 {
 		t.Errorf("archived: %t, %t, %t, %d letters, result %d", record, status, start, letters, last)
 	}
-	file, err := loadArchive(ctx, a.cfg.Store, r.id)
-	if err != nil || len(file.letters) != 1 || file.Status.Phase != manifest.PhaseFinished {
-		t.Errorf("archive %+v, %v", file, err)
+	file, number, err := loadArchive(ctx, a.cfg.Store, r.id)
+	if err != nil || number != 1 || len(file.failures) != 1 || len(file.letters) != 1 || file.Status.Phase != manifest.PhaseFinished {
+		t.Errorf("archive %d: %+v, %v", number, file, err)
 	}
 	// Messages of a campaign that has left the board go, those of a campaign on the board stay.
 	publishOutcome(t, r, id(2), 0, `{"outcome":"failed"}`)
@@ -218,7 +246,7 @@ func TestArchiveRemovesMessages(t *testing.T) {
 	}
 	must(t, a.recall(ctx, r.id))
 	must(t, a.cleanUp(ctx, r.id))
-	if record, status, _, letters, last := there(); !record || !status || letters != 1 || last != 0 {
+	if record, status, _, letters, last := there(); !record || !status || letters != 1 || last == 0 {
 		t.Errorf("recalled: %t, %t, %d letters, result %d", record, status, letters, last)
 	}
 }
@@ -330,11 +358,11 @@ func TestAdmit(t *testing.T) {
 			must(t, a.storeArchive(ctx, &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: *finished(r, now)}}))
 		}
 		adopted := false
-		err := a.Admit(ctx, r.rec, func(archived *manifest.Campaign) error {
-			if adopted = true; !archived.Phase.Ended() || archived.Recalled.IsZero() {
-				t.Errorf("%s: record %+v", name, archived)
+		err := a.Admit(ctx, r.rec, func(archived *manifest.Campaign, number int) (*manifest.Campaign, error) {
+			if adopted = true; !archived.Phase.Ended() || number != 1 {
+				t.Errorf("%s: archive %d, record %+v", name, number, archived)
 			}
-			return nil
+			return archived, nil
 		})
 		if !errors.Is(err, tt.err) || adopted != tt.file {
 			t.Errorf("%s: %v, adopted %t", name, err, adopted)
@@ -345,25 +373,28 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestArchiveDue: an ended campaign is archived an hour after its end or its recall, and never an active one.
+// TestArchiveDue: a wrong clock never keeps a campaign on the board for ever, and never archives an active campaign.
 func TestArchiveDue(t *testing.T) {
 	a := New(Config{After: time.Hour, Running: func(string) bool { return false }})
 	now := time.Now()
 	for _, c := range []struct {
 		name     string
 		campaign manifest.Campaign
+		seen     time.Time
 		want     bool
 	}{
-		{"just finished", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-time.Minute)}, false},
-		{"finished long ago", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-2 * time.Hour)}, true},
-		{"without a time", manifest.Campaign{Phase: manifest.PhaseFinished}, true},
-		{"recalled", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-2 * time.Hour), Recalled: now.Add(-time.Minute)}, false},
-		{"cancelled", manifest.Campaign{Phase: manifest.PhaseCancelled, Wanted: manifest.WantCancel}, true},
-		{"resumed", manifest.Campaign{Phase: manifest.PhaseCancelled, Wanted: manifest.WantRun}, false},
-		{"running", manifest.Campaign{Phase: manifest.PhaseRunning, Finished: now.Add(-2 * time.Hour)}, false},
-		{"with a command", manifest.Campaign{Phase: manifest.PhaseFinished, Commands: []manifest.Command{{ID: "1"}}}, false},
+		{"just finished", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-time.Minute)}, now, false},
+		{"finished long ago", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-2 * time.Hour)}, now, true},
+		{"without a time", manifest.Campaign{Phase: manifest.PhaseFinished}, now, true},
+		{"recalled", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(-2 * time.Hour), Recalled: now.Add(-time.Minute)}, now, false},
+		{"finished in the future, seen just now", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(1000 * time.Hour)}, now, false},
+		{"finished in the future, seen long ago", manifest.Campaign{Phase: manifest.PhaseFinished, Finished: now.Add(1000 * time.Hour)}, now.Add(-2 * time.Hour), true},
+		{"cancelled", manifest.Campaign{Phase: manifest.PhaseCancelled, Wanted: manifest.WantCancel}, now, true},
+		{"resumed", manifest.Campaign{Phase: manifest.PhaseCancelled, Wanted: manifest.WantRun}, now, false},
+		{"running", manifest.Campaign{Phase: manifest.PhaseRunning, Finished: now.Add(-2 * time.Hour)}, now, false},
+		{"with a command", manifest.Campaign{Phase: manifest.PhaseFinished, Commands: []manifest.Command{{ID: "1"}}}, now, false},
 	} {
-		if got := a.due(&c.campaign, now); got != c.want {
+		if got := a.due(&c.campaign, sighting{at: c.seen}, now); got != c.want {
 			t.Errorf("%s: due %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -375,11 +406,11 @@ func TestDamagedArchive(t *testing.T) {
 		archiveHeader: archiveHeader{Schema: archiveSchema, Campaign: manifest.Campaign{
 			Schema: manifest.RecordSchema, ID: "night-12345678", Output: "out", Weight: 1, Priority: manifest.PriorityLow,
 		}},
-		letters: []queue.DeadLetter{{Dead: queue.Dead{ID: "1", Reason: "no light"}}},
+		failures: []failure{{ID: "1", Outcome: manifest.OutcomeFailed, Reason: "no light"}},
 	}
 	data, err := file.encode()
 	must(t, err)
-	if got, err := decodeArchive(data); err != nil || len(got.letters) != 1 || got.letters[0].Reason != "no light" {
+	if got, err := decodeArchive(data); err != nil || len(got.failures) != 1 || got.failures[0] != file.failures[0] {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for i := range data {
@@ -390,7 +421,7 @@ func TestDamagedArchive(t *testing.T) {
 			continue // time and system of the gzip header
 		}
 		data[i] ^= 0x10
-		if got, err := decodeArchive(data); err == nil && got.letters[0].Reason != "no light" {
+		if got, err := decodeArchive(data); err == nil && got.failures[0] != file.failures[0] {
 			t.Errorf("with byte %d changed it is read as %+v", i, got)
 		}
 		data[i] ^= 0x10

@@ -34,10 +34,11 @@ func ParseKey(id, key string) (number int, ok bool) {
 const archiveSchema = 1
 
 // archiveFile is all that leaves the board and the streams with a campaign. Its stored form is compressed JSON lines:
-// the header, one line for each dead letter, and the number of these lines.
+// the header, one line for each failure and each dead letter, and the number of these lines.
 type archiveFile struct {
 	archiveHeader
-	letters []queue.DeadLetter
+	failures []failure
+	letters  []queue.DeadLetter
 
 	messages messages // that the archive replaces
 }
@@ -53,10 +54,20 @@ type archiveHeader struct {
 	Status   manifest.Status   `json:"status"`
 }
 
+// failure is the outcome of an item that is not done. The results in storage prove the done items.
+type failure struct {
+	ID       string           `json:"id"`
+	Round    int              `json:"round,omitempty"`
+	Outcome  manifest.Outcome `json:"outcome"`
+	Reason   string           `json:"reason,omitempty"`
+	Finished time.Time        `json:"finished,omitzero"`
+}
+
 // archiveLine is a line after the header; exactly one field is set.
 type archiveLine struct {
-	Letter *queue.DeadLetter `json:"letter,omitempty"`
-	End    *int              `json:"end,omitempty"` // number of letters
+	Failure *failure          `json:"failure,omitempty"`
+	Letter  *queue.DeadLetter `json:"letter,omitempty"`
+	End     *int              `json:"end,omitempty"` // number of failures and letters
 }
 
 func (a *archiveFile) encode() ([]byte, error) {
@@ -64,10 +75,13 @@ func (a *archiveFile) encode() ([]byte, error) {
 	zip := gzip.NewWriter(&out)
 	enc := json.NewEncoder(zip)
 	err := enc.Encode(a.archiveHeader)
+	for i := range a.failures {
+		err = errors.Join(err, enc.Encode(archiveLine{Failure: &a.failures[i]}))
+	}
 	for i := range a.letters {
 		err = errors.Join(err, enc.Encode(archiveLine{Letter: &a.letters[i]}))
 	}
-	n := len(a.letters)
+	n := len(a.failures) + len(a.letters)
 	err = errors.Join(err, enc.Encode(archiveLine{End: &n}), zip.Close())
 	if err != nil {
 		return nil, fmt.Errorf("encode the archive of campaign %s: %w", a.Campaign.ID, err)
@@ -99,10 +113,12 @@ func decodeArchive(data []byte) (*archiveFile, error) {
 			return nil, err
 		}
 		switch {
+		case line.Failure != nil:
+			a.failures = append(a.failures, *line.Failure)
 		case line.Letter != nil:
 			a.letters = append(a.letters, *line.Letter)
 		case line.End != nil:
-			if n := len(a.letters); n != *line.End {
+			if n := len(a.failures) + len(a.letters); n != *line.End {
 				return nil, fmt.Errorf("it has %d of %d lines", n, *line.End)
 			}
 			_, err := dec.Token() // reads the checksum

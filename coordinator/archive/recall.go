@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 
+	"golang.org/x/sync/errgroup"
+
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -14,23 +16,24 @@ import (
 	"ddiff/storage"
 )
 
+// recallParallel is the number of messages that a recall publishes concurrently.
+const recallParallel = 64
+
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
 // campaign.
 func (a *Archiver) recall(ctx context.Context, id string) error {
-	_, err := board.Read(ctx, a.cfg.Board, id)
-	if errors.Is(err, queue.ErrNoRecord) {
+	c, err := board.Read(ctx, a.cfg.Board, id)
+	switch {
+	case errors.Is(err, queue.ErrNoRecord):
 		return a.restore(ctx, id)
+	case err == nil && c.Restoring > 0:
+		return a.completeRestore(ctx, id)
 	}
 	return err
 }
 
-// restore returns a campaign to the board: its record from its archive, or from the copy of the record in the store if that is
-// newer, and the dead letters and the status of the archive. The number of published windows in a copy may be out of date; the
-// ledger corrects it.
-//
-// After a crash the index has the campaign as open, and the next leader restores it. The record comes after the letters, so that no
-// command misses them. It may publish some letters twice, which readers ignore: a letter that is there may be one that another
-// leader is about to remove.
+// restore creates the record of a campaign on the board, from its archive, or from the copy of the record in the store if
+// that is newer. The number of published windows in a copy may be out of date; the ledger corrects it.
 func (a *Archiver) restore(ctx context.Context, id string) error {
 	a.work.Lock()
 	defer a.work.Unlock()
@@ -42,7 +45,7 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 		return index.ErrDeleting
 	}
 	stored, storedErr := board.Load(ctx, a.cfg.Store, id)
-	file, err := loadArchive(ctx, a.cfg.Store, id)
+	file, number, err := loadArchive(ctx, a.cfg.Store, id)
 	for _, err := range []error{storedErr, err} {
 		if err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, board.ErrDamaged) {
 			return err // an outage
@@ -55,18 +58,13 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 		if newest.State != index.Archived && storedErr == nil {
 			c.Wanted = stored.Wanted // requested after the recall
 		}
-		c.Recalled = a.cfg.Now().UTC()
+		c.Recalled, c.Restoring = a.cfg.Now().UTC(), number
 	case newest.State == index.Archived:
 		return err
 	case storedErr != nil:
 		return storedErr
-	default:
-		file = nil // of an earlier end
 	}
 	if err := a.x.Open(ctx, c); err != nil {
-		return err
-	}
-	if err := a.restoreLetters(ctx, file); err != nil {
 		return err
 	}
 	data, err := json.Marshal(c)
@@ -82,7 +80,7 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 		level = slog.LevelInfo
 	}
 	a.cfg.Logger.Log(ctx, level, "restored a campaign from storage", "campaign", id, "phase", c.Phase)
-	return a.restoreStatus(ctx, file)
+	return a.restoreMessages(ctx, id)
 }
 
 // sameEnd reports whether a record is that of the same end of a campaign as an archived one.
@@ -91,35 +89,73 @@ func sameEnd(c, archived *manifest.Campaign) bool {
 }
 
 // loadArchive reads the newest archive of a campaign. It returns storage.ErrNotFound or board.ErrDamaged.
-func loadArchive(ctx context.Context, s storage.Store, id string) (file *archiveFile, err error) {
-	number, err := index.New(s).NewestArchive(ctx, id)
+func loadArchive(ctx context.Context, s storage.Store, id string) (file *archiveFile, number int, err error) {
+	number, err = index.New(s).NewestArchive(ctx, id)
 	if err == nil && number == 0 {
 		err = storage.ErrNotFound
 	}
-	var data []byte
 	if err == nil {
-		data, err = s.Get(ctx, Key(id, number))
+		file, err = loadArchiveNumber(ctx, s, id, number)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the archive of campaign %s: %w", id, err)
+		return nil, 0, fmt.Errorf("read the archive of campaign %s: %w", id, err)
 	}
-	file, err = decodeArchive(data)
-	if err == nil && file.Campaign.ID != id {
-		err = fmt.Errorf("it belongs to campaign %s", file.Campaign.ID)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the archive of campaign %s: %w: %w", id, board.ErrDamaged, err)
-	}
-	return file, nil
+	return file, number, nil
 }
 
 // Load reads the record of a campaign from its newest archive. It returns storage.ErrNotFound or board.ErrDamaged.
 func Load(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, error) {
-	file, err := loadArchive(ctx, s, id)
+	file, _, err := loadArchive(ctx, s, id)
 	if err != nil {
 		return nil, err
 	}
 	return &file.Campaign, nil
+}
+
+func loadArchiveNumber(ctx context.Context, s storage.Store, id string, number int) (*archiveFile, error) {
+	data, err := s.Get(ctx, Key(id, number))
+	if err != nil {
+		return nil, err
+	}
+	file, err := decodeArchive(data)
+	if err == nil && file.Campaign.ID != id {
+		err = fmt.Errorf("it belongs to campaign %s", file.Campaign.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", board.ErrDamaged, err)
+	}
+	return file, nil
+}
+
+// completeRestore restores the messages of a campaign whose record is back on the board.
+func (a *Archiver) completeRestore(ctx context.Context, id string) error {
+	a.work.Lock()
+	defer a.work.Unlock()
+	return a.restoreMessages(ctx, id)
+}
+
+// restoreMessages restores the messages and the status of a campaign whose record is restored, and then makes the
+// campaign active. It is idempotent.
+func (a *Archiver) restoreMessages(ctx context.Context, id string) error {
+	c, err := board.Read(ctx, a.cfg.Board, id)
+	if err != nil || c.Restoring == 0 {
+		return err
+	}
+	file, err := loadArchiveNumber(ctx, a.cfg.Store, id, c.Restoring)
+	if err == nil {
+		err = a.republish(ctx, file)
+	}
+	if err != nil {
+		return fmt.Errorf("restore the messages of campaign %s: %w", id, err)
+	}
+	_, err = board.Update(ctx, a.cfg.Board, id, func(c *manifest.Campaign) error {
+		if c.Restoring == 0 {
+			return board.ErrUnchanged
+		}
+		c.Restoring = 0
+		return nil
+	})
+	return err
 }
 
 // letterKey identifies a dead letter.
@@ -131,43 +167,47 @@ type letterKey struct {
 
 func letterKeyOf(l queue.DeadLetter) letterKey { return letterKey{l.ID, l.Round, l.Buried.UnixNano()} }
 
-// restoreLetters publishes the dead letters of an archive, if there is one.
-func (a *Archiver) restoreLetters(ctx context.Context, file *archiveFile) error {
-	if file == nil {
-		return nil
-	}
-	q, err := a.cfg.Inspect(ctx, file.Campaign.ID)
+// republish publishes the outcomes and the dead letters of an archive, and then the status. After a crash it publishes some
+// twice, which readers ignore: a letter that is there may be one that another leader is about to remove.
+func (a *Archiver) republish(ctx context.Context, file *archiveFile) error {
+	id := file.Campaign.ID
+	q, err := a.cfg.Inspect(ctx, id)
 	if err != nil {
 		return err
 	}
 	q.RenewEpoch()
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(recallParallel)
+	for _, f := range file.failures {
+		group.Go(func() error {
+			data, err := json.Marshal(f)
+			if err != nil {
+				return err
+			}
+			return q.PublishResult(inner, f.ID, f.Round, data)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
 	for _, letter := range file.letters { // in order
 		if err := q.PublishDead(ctx, letter); err != nil {
-			return fmt.Errorf("restore the dead letters of campaign %s: %w", file.Campaign.ID, err)
+			return err
 		}
 	}
-	return nil
-}
-
-// restoreStatus writes the status of an archive, if there is one, to the board.
-func (a *Archiver) restoreStatus(ctx context.Context, file *archiveFile) error {
-	if file == nil {
-		return nil
-	}
 	data, err := json.Marshal(file.Status)
-	if err == nil {
-		err = a.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+file.Campaign.ID, data)
-	}
 	if err != nil {
-		return fmt.Errorf("restore the status of campaign %s: %w", file.Campaign.ID, err)
+		return err
 	}
-	return nil
+	return a.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+id, data)
 }
 
 // Admit enters a submitted campaign into the index before anything of it is stored. If the campaign is in the archive, the
-// submission has no effect: Admit restores it, and adopt replaces the submitted record on the board by the archived one.
-// The error is index.ErrDeleting while the campaign's data are deleted.
-func (a *Archiver) Admit(ctx context.Context, c *manifest.Campaign, adopt func(archived *manifest.Campaign) error) error {
+// submission has no effect: adopt writes the archived record with the number of its archive to the board and returns the
+// record, and Admit restores the messages. The error is index.ErrDeleting while the campaign's data are deleted.
+func (a *Archiver) Admit(
+	ctx context.Context, c *manifest.Campaign, adopt func(archived *manifest.Campaign, number int) (*manifest.Campaign, error),
+) error {
 	a.work.Lock()
 	defer a.work.Unlock()
 	newest, err := a.x.Newest(ctx, c.ID)
@@ -175,19 +215,14 @@ func (a *Archiver) Admit(ctx context.Context, c *manifest.Campaign, adopt func(a
 		return err
 	}
 	if newest.State == index.Archived {
-		file, err := loadArchive(ctx, a.cfg.Store, c.ID)
-		if err == nil {
-			err = a.restoreLetters(ctx, file)
-		}
-		if err == nil {
-			c = &file.Campaign
-			c.Recalled = a.cfg.Now().UTC()
-			err = adopt(c)
-		}
-		if err == nil {
-			err = a.restoreStatus(ctx, file)
-		}
+		archived, number, err := loadArchive(ctx, a.cfg.Store, c.ID)
 		if err != nil {
+			return err
+		}
+		if c, err = adopt(&archived.Campaign, number); err != nil {
+			return err
+		}
+		if err := a.restoreMessages(ctx, c.ID); err != nil {
 			return err
 		}
 	}

@@ -23,10 +23,12 @@ const requestLimit = 30 * time.Second
 // It returns queue.ErrNoRecord if there is no such campaign, ErrNoLeader if only a leader could tell, and ErrRefused if
 // the campaign is being deleted or its archive cannot be read.
 func Recall(ctx context.Context, b *queue.Board, id string) error {
-	if _, err := board.Read(ctx, b, id); !errors.Is(err, queue.ErrNoRecord) {
+	c, err := board.Read(ctx, b, id)
+	if err == nil && c.Restoring == 0 || err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
-	if _, err := send(ctx, b, manifest.Request{Verb: manifest.RequestRecall, Campaign: id}); err != nil {
+	_, err = send(ctx, b, manifest.Request{Verb: manifest.RequestRecall, Campaign: id})
+	if err != nil {
 		return fmt.Errorf("look for campaign %s in the archive: %w", id, err)
 	}
 	return nil

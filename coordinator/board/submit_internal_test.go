@@ -81,5 +81,8 @@ func TestActive(t *testing.T) {
 		if !Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands}) {
 			t.Errorf("%s with a command: not active", c.phase)
 		}
+		if Active(&manifest.Campaign{Phase: c.phase, Wanted: c.wanted, Commands: commands, Restoring: 1}) {
+			t.Errorf("%s whose messages are not back: active", c.phase)
+		}
 	}
 }

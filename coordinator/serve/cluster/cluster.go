@@ -192,7 +192,7 @@ func notNil[T any](all []T) []T {
 // Campaign returns a campaign and its last status. An archived one returns to the board.
 func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error) {
 	s, err := board.Status(ctx, c.cfg.Board, id)
-	if errors.Is(err, queue.ErrNoRecord) {
+	if errors.Is(err, queue.ErrNoRecord) || err == nil && s.Campaign.Restoring > 0 {
 		if err = c.recall(ctx, id); err == nil {
 			s, err = board.Status(ctx, c.cfg.Board, id)
 		}
