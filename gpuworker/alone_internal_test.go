@@ -55,7 +55,9 @@ func quietWorker(t *testing.T, changes ...func(*Config)) *Worker {
 	for _, change := range changes {
 		change(&cfg)
 	}
-	return New(cfg)
+	w, err := New(cfg)
+	must(t, err)
+	return w
 }
 
 func logTo(out io.Writer) func(*Config) {

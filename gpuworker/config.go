@@ -3,6 +3,8 @@ package gpuworker
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -92,6 +94,45 @@ type Config struct {
 	Logger      *slog.Logger
 	Tracer      trace.Tracer
 	Instruments *telemetry.Instruments
+}
+
+// Validate names the first field that is missing or out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Work == nil:
+		return errors.New("Work is missing")
+	case c.Logger == nil:
+		return errors.New("Logger is missing")
+	case c.Tracer == nil:
+		return errors.New("Tracer is missing")
+	case c.Instruments == nil:
+		return errors.New("Instruments is missing")
+	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
+		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
+	case c.DecodeMemory < 0:
+		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
+	case c.SolveMemory < 0:
+		return fmt.Errorf("SolveMemory: %d is negative", c.SolveMemory)
+	}
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"AckWait", c.AckWait}, {"Idle", c.Idle}, {"Once", c.Once}, {"Patience", c.Patience}, {"ProbePause", c.ProbePause}, {"PauseAfter", c.PauseAfter},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s: %v is negative", f.name, f.value)
+		}
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return fmt.Errorf("Limits: %w", err)
+	}
+	if s, ok := c.Work.(interface{ Validate() error }); ok {
+		if err := s.Validate(); err != nil {
+			return fmt.Errorf("Work: %w", err)
+		}
+	}
+	return nil
 }
 
 func (c Config) withDefaults() Config {

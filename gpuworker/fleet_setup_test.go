@@ -150,7 +150,8 @@ func newCluster(t *testing.T) *cluster {
 		for _, f := range change {
 			f(&cfg)
 		}
-		f := fleet.New(cfg)
+		f, err := fleet.New(cfg)
+		must(t, err)
 		must(t, f.Start(context.Background()))
 		t.Cleanup(f.Stop)
 		return f

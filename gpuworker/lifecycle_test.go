@@ -16,7 +16,8 @@ import (
 func TestServicesFollowLifecycle(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	w := gpuworker.New(c.simulated(time.Millisecond))
+	w, err := gpuworker.New(c.simulated(time.Millisecond))
+	must(t, err)
 	beacon := func() lifecycletest.Service {
 		return &gpuworker.Beacon{Board: c.board, Worker: w, Logger: slog.New(slog.DiscardHandler)}
 	}
@@ -28,10 +29,12 @@ func TestServicesFollowLifecycle(t *testing.T) {
 	})
 	t.Run("fleet", func(t *testing.T) {
 		lifecycletest.Stress(t, func() lifecycletest.Service {
-			return fleet.New(fleet.Config{
+			f, err := fleet.New(fleet.Config{
 				Board: c.board, Store: newStore(t), Sources: manifest.Files{},
 				Attach: func(context.Context, string) (*queue.Queue, error) { return nil, queue.ErrNotReady },
 			})
+			must(t, err)
+			return f
 		})
 	})
 }

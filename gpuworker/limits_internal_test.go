@@ -38,8 +38,20 @@ func TestSingle(t *testing.T) {
 		return make([]*queue.Lease, size), nil
 	})
 	s := Single{Queue: q, Items: Assignment{Store: dir, Sources: manifest.Files{}, Engine: &restore.Engine{}}}
+	for want, change := range map[string]func(*Single){
+		"Queue is missing": func(s *Single) { s.Queue = nil }, "Store is missing": func(s *Single) { s.Items.Store = nil },
+		"Sources is missing": func(s *Single) { s.Items.Sources = nil }, "Engine is missing": func(s *Single) { s.Items.Engine = nil },
+		"Batch: -1 is outside 0..1024": func(s *Single) { s.Items.Batch = -1 }, "Batch: 1025 is outside 0..1024": func(s *Single) { s.Items.Batch = 1025 },
+	} {
+		bad := s
+		if change(&bad); bad.Validate() == nil || bad.Validate().Error() != want {
+			t.Errorf("%v, want %s", bad.Validate(), want)
+		}
+	}
 	for batch, want := range map[int]int{0: DefaultBatch, 1: 1, tuner.MaxBatch: tuner.MaxBatch} {
-		s.Items.Batch = batch
+		if s.Items.Batch = batch; s.Validate() != nil {
+			t.Errorf("batch %d: %v", batch, s.Validate())
+		}
 		a, all, err := s.Next(t.Context(), time.Minute)
 		if err != nil || n != want || len(all) != want || a.Batch != want || waited != leaseSlice {
 			t.Errorf("batch %d: %d items within %v, %v", batch, n, waited, err)

@@ -189,7 +189,8 @@ func start(t *testing.T, cfg gpuworker.Config) *running {
 // begin starts a worker that the test also observes.
 func begin(t *testing.T, cfg gpuworker.Config) (*gpuworker.Worker, *running) {
 	t.Helper()
-	w := gpuworker.New(cfg)
+	w, err := gpuworker.New(cfg)
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{cancel, make(chan error, 1)}
 	go func() { r.ended <- w.Run(ctx) }()

@@ -3,8 +3,11 @@ package gpuworker
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
+	"ddiff/gpuworker/tuner"
 	"ddiff/queue"
 )
 
@@ -26,6 +29,23 @@ type Single struct {
 	// Items is the assignment of all items. Store, Sources and Engine are required. Batch is also the number of items
 	// per lease request; 0 means DefaultBatch.
 	Items Assignment
+}
+
+// Validate names the first field that is missing or out of range.
+func (s Single) Validate() error {
+	switch {
+	case s.Queue == nil:
+		return errors.New("Queue is missing")
+	case s.Items.Store == nil:
+		return errors.New("Store is missing")
+	case s.Items.Sources == nil:
+		return errors.New("Sources is missing")
+	case s.Items.Engine == nil:
+		return errors.New("Engine is missing")
+	case s.Items.Batch < 0 || s.Items.Batch > tuner.MaxBatch:
+		return fmt.Errorf("Batch: %d is outside 0..%d", s.Items.Batch, tuner.MaxBatch)
+	}
+	return nil
 }
 
 // Next implements the dispatcher of a [Worker].

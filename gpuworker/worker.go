@@ -69,8 +69,11 @@ type stats struct {
 	logRefused atomic.Bool
 }
 
-// New returns a worker, which leases nothing before Run.
-func New(cfg Config) *Worker {
+// New checks the configuration.
+func New(cfg Config) (*Worker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure worker: %w", err)
+	}
 	cfg = cfg.withDefaults()
 	if cfg.Tuner == nil {
 		cfg.Tuner = tuner.New("", cfg.Logger)
@@ -86,7 +89,7 @@ func New(cfg Config) *Worker {
 		w.work, w.restorer, w.checker = s, s, s
 	}
 	w.stats.campaign.Store("")
-	return w
+	return w, nil
 }
 
 // Held returns the number of items that the worker holds.

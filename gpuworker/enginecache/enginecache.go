@@ -47,6 +47,21 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// Validate names the first field that is missing or out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Runtime == nil:
+		return errors.New("Runtime is missing")
+	case c.Store == nil:
+		return errors.New("Store is missing")
+	case c.Dir == "":
+		return errors.New("Dir is missing")
+	case c.Bytes < 0:
+		return fmt.Errorf("Bytes: %d is negative", c.Bytes)
+	}
+	return nil
+}
+
 // Cache caches the engines of the most recently used priors. It never closes an engine in use. All methods may be
 // called concurrently.
 type Cache struct {
@@ -73,8 +88,11 @@ type openEngine struct {
 	users  int
 }
 
-// New checks that Dir can be written.
+// New checks the configuration and that Dir can be written.
 func New(cfg Config) (*Cache, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure engines: %w", err)
+	}
 	cfg.Bytes = cmp.Or(cfg.Bytes, defaultEngineBytes)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	c := &Cache{cfg: cfg, fetches: map[string]*fetch{}}

@@ -297,6 +297,28 @@ func TestFetchesOfPriors(t *testing.T) {
 	})
 }
 
+// The default memory is 8 GiB. The message of a bad field names it.
+func TestEngineCacheConfig(t *testing.T) {
+	t.Parallel()
+	good := Config{Runtime: &onnxruntime.Runtime{}, Store: &counter{}, Dir: t.TempDir()}
+	e, err := New(good)
+	if err != nil || e.cfg.Bytes != 8<<30 || e.cfg.Logger == nil {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	for field, change := range map[string]func(*Config){
+		"Runtime is missing":    func(c *Config) { c.Runtime = nil },
+		"Store is missing":      func(c *Config) { c.Store = nil },
+		"Dir is missing":        func(c *Config) { c.Dir = "" },
+		"Bytes: -1 is negative": func(c *Config) { c.Bytes = -1 },
+	} {
+		bad := good
+		change(&bad)
+		if _, err := New(bad); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
 // A file is fetched once, and again when its copy is damaged. A file that no retry could read is unusable.
 func TestFetchOfPrior(t *testing.T) {
 	t.Parallel()

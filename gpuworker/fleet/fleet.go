@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -93,6 +94,23 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// Validate names the first field that is missing or out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Board == nil:
+		return errors.New("Board is missing")
+	case c.Attach == nil:
+		return errors.New("Attach is missing")
+	case c.Store == nil:
+		return errors.New("Store is missing")
+	case c.Sources == nil:
+		return errors.New("Sources is missing")
+	case c.Batch < 0 || c.Batch > tuner.MaxBatch:
+		return fmt.Errorf("Batch: %d is outside 0..%d", c.Batch, tuner.MaxBatch)
+	}
+	return nil
+}
+
 // Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Preflights come first, then
 // campaigns of the highest priority with work; within a priority campaigns take turns by weight, see rotation. Campaigns
 // without work cost almost nothing, see emptiness. Several workers may share a Fleet. It is a service of package
@@ -131,8 +149,11 @@ type campaign struct {
 	refused   string // why this worker cannot process the campaign
 }
 
-// New returns a fleet that knows no campaign before Start.
-func New(cfg Config) *Fleet {
+// New checks the configuration.
+func New(cfg Config) (*Fleet, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure fleet: %w", err)
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -142,7 +163,7 @@ func New(cfg Config) *Fleet {
 		cfg: cfg, campaigns: map[string]*campaign{}, newer: map[string]bool{},
 		changed: make(chan struct{}), rotations: map[manifest.Priority]*rotation{},
 		checks: rate.NewLimiter(workerChecks, checkBurst),
-	}
+	}, nil
 }
 
 // Start starts to watch the board.

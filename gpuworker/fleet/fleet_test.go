@@ -41,7 +41,9 @@ func fleetOf(t *testing.T, change ...func(*Config)) (*Fleet, *clock, *strings.Bu
 	for _, f := range change {
 		f(&cfg)
 	}
-	return New(cfg), now, log
+	f, err := New(cfg)
+	must(t, err)
+	return f, now, log
 }
 
 func recordOf(id string) manifest.Campaign {
@@ -70,6 +72,38 @@ func names(all []*campaign) string {
 		out = append(out, c.record.ID)
 	}
 	return strings.Join(out, " ")
+}
+
+// The fields of a configuration are required, except for those with a default.
+func TestFleetConfigNamesField(t *testing.T) {
+	t.Parallel()
+	f, _, _ := fleetOf(t)
+	for want, change := range map[string]func(*Config){
+		"Board is missing":              func(c *Config) { c.Board = nil },
+		"Attach is missing":             func(c *Config) { c.Attach = nil },
+		"Store is missing":              func(c *Config) { c.Store = nil },
+		"Sources is missing":            func(c *Config) { c.Sources = nil },
+		"Batch: -1 is outside 0..1024":  func(c *Config) { c.Batch = -1 },
+		"Batch: 1025 is outside 0..102": func(c *Config) { c.Batch = 1025 },
+	} {
+		cfg := f.cfg
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		if made, err := New(cfg); err == nil || made != nil {
+			t.Errorf("%s: a fleet was made", want)
+		}
+	}
+	for _, n := range []int{0, 1, tuner.MaxBatch} {
+		cfg := f.cfg
+		if cfg.Batch, cfg.Now, cfg.Logger = n, nil, nil; cfg.Validate() != nil {
+			t.Errorf("a batch of %d: %v", n, cfg.Validate())
+		}
+		if made, err := New(cfg); err != nil || made.cfg.Now == nil || made.cfg.Logger == nil {
+			t.Errorf("defaults: %v", err)
+		}
+	}
 }
 
 // The pause between two checks of an empty campaign is the time since it was found empty within a quarter,

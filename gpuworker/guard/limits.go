@@ -2,6 +2,7 @@ package guard
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -36,6 +37,21 @@ type Limits struct {
 	Drain time.Duration
 	// Stop is the time for an interrupted stage to return. Then the worker ends with ErrStuck. Default: 10 s.
 	Stop time.Duration
+}
+
+// Validate names the first field that is out of range.
+func (l Limits) Validate() error {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"Prepare", l.Prepare}, {"Compile", l.Compile}, {"Solve", l.Solve}, {"Finish", l.Finish}, {"Drain", l.Drain}, {"Stop", l.Stop},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%s: %v is negative", f.name, f.value)
+		}
+	}
+	return nil
 }
 
 // WithDefaults returns l with every zero field set to its default.

@@ -149,6 +149,30 @@ func TestSuspensionDoesNotCount(t *testing.T) {
 	}
 }
 
+func TestLimitsNameField(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]Limits{
+		"Prepare": {Prepare: -1}, "Compile": {Compile: -1}, "Solve": {Solve: -1}, "Finish": {Finish: -1}, "Drain": {Drain: -1}, "Stop": {Stop: -1},
+	} {
+		if err := l.Validate(); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (Limits{}).Validate(); err != nil {
+		t.Error(err)
+	}
+	l := Limits{}.WithDefaults()
+	if l != (Limits{30 * time.Minute, 30 * time.Minute, 15 * time.Minute, 30 * time.Minute, 5 * time.Second, 10 * time.Second}) {
+		t.Errorf("defaults %+v", l)
+	}
+	if set := (Limits{1, 2, 3, 4, 5, 6}); set.WithDefaults() != set {
+		t.Errorf("%+v", set.WithDefaults())
+	}
+	if d := l.Measure(); d != 150*time.Minute {
+		t.Errorf("measuring may take %v", d)
+	}
+}
+
 // The interval of the checks is a quarter of the least limit, from 1 ms to 1 s.
 func TestIntervalOfChecks(t *testing.T) {
 	t.Parallel()

@@ -138,8 +138,8 @@ func (p *workerProcess) open(ctx context.Context) error {
 	if p.simulation != nil { // it computes nothing
 		p.precisions, p.auto = parameter.Precisions(), manifest.PrecisionFloat32
 	}
-	p.fleet = fleet.New(cfg)
-	return nil
+	p.fleet, err = fleet.New(cfg)
+	return err
 }
 
 // device creates the tuner and the cache of engines.
@@ -222,11 +222,15 @@ func (p *workerProcess) run(ctx context.Context) error {
 		if name != p.name {
 			log = slog.New(p.tail).With("worker", name)
 		}
-		workers = append(workers, gpuworker.New(gpuworker.Config{
+		w, err := gpuworker.New(gpuworker.Config{
 			Work: p.fleet, Name: name, Version: cli.Version(), Tuner: p.tuner, AckWait: p.ackWait, Limits: limits, SolveShare: p.o.stages.MemoryShare, Once: p.o.once,
 			TolerateQueueErrors: true, Peers: p.fleet.Others, Simulate: p.simulation, Log: p.tail,
 			Logger: log, Tracer: p.tel.Tracer("gpuworker"), Instruments: in,
-		}))
+		})
+		if err != nil {
+			return err
+		}
+		workers = append(workers, w)
 	}
 	stopLeases, err := in.ObserveLeases(func() int {
 		held := 0

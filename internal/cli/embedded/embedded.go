@@ -260,7 +260,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 		return nil, nil, err
 	}
 	items, pixels := batch(e.Spec)
-	w := gpuworker.New(gpuworker.Config{
+	w, err := gpuworker.New(gpuworker.Config{
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: items, Pixels: pixels,
 		}},
@@ -268,7 +268,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 		WholeResults: true, Patience: embeddedPatience, SolveShare: e.memoryShare, Tuner: tuner.New(cli.BatchSizesFile(e.tel.Logger), e.tel.Logger),
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
-	return run, w, nil
+	return run, w, err
 }
 
 // Run processes the campaign, writes the report, and prints the summary.
