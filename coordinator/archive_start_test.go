@@ -190,3 +190,33 @@ func TestRecallCrash(t *testing.T) {
 	tc.leadArchiving(time.Hour, unchanged)
 	tc.checkRecalled(id)
 }
+
+// TestFailuresOfCanarySurviveArchive: the failures of a campaign that was rejected in its canary are there after its return from the archive.
+func TestFailuresOfCanarySurviveArchive(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 2)
+	tc.set(func(manifest.Item, int) error { return errors.New("no light") })
+	id := tc.submit("reasons", 2)
+	stop := tc.lead()
+	idle := tc.work(id)
+	tc.awaitPhase(id, manifest.PhaseRejected)
+	idle()
+	stop()
+	stop = tc.leadArchiving(time.Millisecond, unchanged)
+	tc.awaitArchived(id)
+	stop()
+	tc.leadArchiving(time.Hour, unchanged)
+	must(t, archive.Recall(t.Context(), tc.board, id))
+	q, err := tc.inspect(id)
+	must(t, err)
+	last, err := q.LastResult(t.Context())
+	must(t, err)
+	parts := 0
+	for _, err := range tc.store.List(t.Context(), "campaigns/"+id+"/ledger/") {
+		must(t, err)
+		parts++
+	}
+	if last == 0 && parts == 0 {
+		t.Error("the outcomes of the canary are lost")
+	}
+}

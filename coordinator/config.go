@@ -118,6 +118,9 @@ func (c Config) Validate() error {
 	if c.Fold < 0 {
 		return fmt.Errorf("Fold: %d is negative", c.Fold)
 	}
+	if c.Window < 0 {
+		return fmt.Errorf("Window: %d is negative", c.Window)
+	}
 	for _, d := range []struct {
 		field string
 		value time.Duration

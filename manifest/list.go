@@ -277,6 +277,9 @@ func parseObject(text string, columns map[string]string) (fields []Field, key st
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, "", errors.New("has text after the object; write one object per line")
 	}
+	if key := repeatedKey(text); key != "" {
+		return nil, key, errors.New("is repeated; remove one")
+	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		fills, err := rowColumns(columns, key)
 		if err != nil {
@@ -291,6 +294,22 @@ func parseObject(text string, columns map[string]string) (fields []Field, key st
 		}
 	}
 	return fields, "", nil
+}
+
+// repeatedKey returns the first key that a valid JSON object has twice, or "".
+func repeatedKey(text string) string {
+	dec, seen := json.NewDecoder(strings.NewReader(text)), map[json.Token]bool{}
+	_, err := dec.Token() // the bracket
+	for err == nil && dec.More() {
+		var key json.Token
+		var value json.RawMessage
+		if key, err = dec.Token(); seen[key] {
+			return key.(string)
+		}
+		seen[key] = true
+		err = errors.Join(err, dec.Decode(&value))
+	}
+	return ""
 }
 
 // fieldText checks the type of a value: a number for numeric columns, text for the others.

@@ -80,6 +80,7 @@ func TestListRowErrors(t *testing.T) {
 		{"first of two errors", "l.csv", "no.png,x,,", `l.csv:3: image: "no.png": no such file or directory`},
 		{"cells", "l.csv", "a.png,,", "l.csv:3: has 3 cells, the header has 4"},
 		{"quote", "l.csv", `"a.png,,,`, `l.csv:3: not valid CSV: extraneous or missing " in quoted-field`},
+		{"repeated key", "l.jsonl", `{"image": "a.png", "image": "b.PNG"}`, "l.jsonl:3: image: is repeated; remove one"},
 		{"key", "l.jsonl", `{"imag": "a.png"}`, `l.jsonl:3: unknown column "imag" (did you mean "image"?)`},
 		{"text for a number", "l.jsonl", `{"image": "a.png", "sigma": "0.1"}`, "l.jsonl:3: sigma: want a number"},
 		{"number for a text", "l.jsonl", `{"image": 5}`, "l.jsonl:3: image: want text in quotes"},

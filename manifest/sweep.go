@@ -38,6 +38,11 @@ func (d *yamlDecoder) expandSweeps(root *yaml.Node) {
 	if tasks == nil || tasks.Kind != yaml.SequenceNode {
 		return
 	}
+	for _, f := range sweptFields {
+		for _, l := range f.sharedLists(root) {
+			d.swept[l.values] = true
+		}
+	}
 	var out []*yaml.Node
 	for i, task := range tasks.Content {
 		cells := []*yaml.Node{task}
@@ -51,11 +56,6 @@ func (d *yamlDecoder) expandSweeps(root *yaml.Node) {
 			return
 		}
 		out = append(out, cells...)
-	}
-	for _, f := range sweptFields {
-		for _, l := range f.sharedLists(root) {
-			d.swept[l.values] = true
-		}
 	}
 	copied := *tasks
 	copied.Content = out

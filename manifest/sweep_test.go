@@ -123,4 +123,8 @@ func TestSweepReportsProblemOnce(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "\n") != 1 || !strings.Contains(err.Error(), "c.yaml:5: tasks[0].steps") || !strings.Contains(err.Error(), "c.yaml:7: ") {
 		t.Errorf("error %v, want one line for each of two tasks", err)
 	}
+	_, err = cellsOf(t, "sigma: [0.1, 0.1]\ntasks: [hdr]\n")
+	if err == nil || strings.Contains(err.Error(), "want a number") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error %v, want one line about the repeated value", err)
+	}
 }

@@ -243,6 +243,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: MaxAttempts is %d, at least 1 is needed", ErrConfig, c.MaxAttempts)
 	case c.Replicas < 1 || c.Replicas > 5:
 		return fmt.Errorf("%w: Replicas is %d, 1 to 5 are allowed", ErrConfig, c.Replicas)
+	case c.RetryBase < 0:
+		return fmt.Errorf("%w: RetryBase is %v, it must not be negative", ErrConfig, c.RetryBase)
 	case c.Timeout < 0:
 		return fmt.Errorf("%w: Timeout is %v, it must not be negative", ErrConfig, c.Timeout)
 	}

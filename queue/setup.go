@@ -179,6 +179,7 @@ func changed(old, want jetstream.StreamConfig) jetstream.StreamConfig {
 	next := old
 	next.Subjects, next.Replicas, next.Discard, next.Duplicates = want.Subjects, want.Replicas, want.Discard, want.Duplicates
 	next.MaxAge, next.MaxMsgsPerSubject, next.MaxMsgs, next.RePublish = want.MaxAge, want.MaxMsgsPerSubject, want.MaxMsgs, want.RePublish
+	next.AllowRollup, next.AllowDirect, next.AllowMsgTTL = want.AllowRollup, want.AllowDirect, want.AllowMsgTTL
 	return next
 }
 

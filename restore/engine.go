@@ -81,7 +81,7 @@ type Engine struct {
 }
 
 // The numbers of compiled models that an Engine keeps. A solver holds a copy of the prior's weights and the noise of a
-// chunk, an operator very little.
+// step, an operator very little.
 const (
 	keptSolvers  = 3
 	keptForwards = 16

@@ -35,6 +35,17 @@ type CacheConfig struct {
 	Logger *slog.Logger
 }
 
+// Validate names the first field that is missing or out of range.
+func (c CacheConfig) Validate() error {
+	if c.Dir == "" {
+		return errors.New("Dir is missing")
+	}
+	if c.MaxBytes < 0 {
+		return fmt.Errorf("MaxBytes: %d is negative", c.MaxBytes)
+	}
+	return nil
+}
+
 // Cache keeps immutable values on the local disk. All methods are safe for concurrent use.
 //
 // The file of a value has the SHA-256 of its key as its name, in hexadecimal, and consists of the SHA-256 of this name and the value, and
@@ -54,6 +65,9 @@ const cacheTempPrefix = "ddiff-temp-"
 
 // NewCache opens or creates a cache and removes the leftovers of dead writers.
 func NewCache(config CacheConfig) (*Cache, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("open cache: %w", err)
+	}
 	config.MaxBytes = cmp.Or(config.MaxBytes, DefaultCacheBytes)
 	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	if config.Now == nil {

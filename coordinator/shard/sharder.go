@@ -55,7 +55,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Validate names the first field that is missing.
+// Validate names the first field that is missing or out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Spec == nil:
@@ -66,6 +66,14 @@ func (c Config) Validate() error {
 		return errors.New("Precision is missing: the campaign has auto")
 	case c.Sources == nil:
 		return errors.New("Sources is missing")
+	case c.Items < 0:
+		return fmt.Errorf("Items: %d is negative", c.Items)
+	case c.First < 0:
+		return fmt.Errorf("First: %d is negative", c.First)
+	case c.Parallel < 0:
+		return fmt.Errorf("Parallel: %d is negative", c.Parallel)
+	case c.Delay < 0:
+		return fmt.Errorf("Delay: %v is negative", c.Delay)
 	}
 	return nil
 }

@@ -11,5 +11,5 @@
 //
 // A method must satisfy two rules, and solver's tests check every method of [Builtin] against them. All
 // randomness comes from the initial state and the declared draws, and an image does not depend on the other images of
-// its batch. Then a result depends on neither batch, chunk, worker nor interruption.
+// its batch. Then a result depends on neither batch, worker nor interruption.
 package method

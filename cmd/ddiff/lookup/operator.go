@@ -81,5 +81,8 @@ func showOperator(out io.Writer, r *check.OperatorReport) {
 	for _, p := range r.Problems {
 		fmt.Fprintln(out, "wrong:", p)
 	}
+	if r.Kind == check.KindMetric {
+		return
+	}
 	fmt.Fprintf(out, "ms_per_call=%.1f peak_mib=%.0f\n", r.MSPerCall, r.PeakMiB)
 }

@@ -110,7 +110,17 @@ func unequalMeasurements(a, b *solved) string {
 		out += fmt.Sprintf("; images: %d of A, %d of B, %d in common", len(imagesA), len(imagesB), common)
 	}
 	if !slices.Equal(seedsA, seedsB) {
-		out += fmt.Sprintf("; seed: %s in A, %s in B", strings.Trim(fmt.Sprint(seedsA), "[]"), strings.Trim(fmt.Sprint(seedsB), "[]"))
+		out += fmt.Sprintf("; seed: %s in A, %s in B", seedList(seedsA), seedList(seedsB))
 	}
 	return out
+}
+
+// seedList lists the first seeds.
+func seedList(seeds []uint64) string {
+	const most = 5
+	text := strings.Trim(fmt.Sprint(seeds[:min(len(seeds), most)]), "[]")
+	if len(seeds) > most {
+		text += " ..."
+	}
+	return text
 }

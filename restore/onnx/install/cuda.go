@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -33,7 +34,7 @@ func CUDALoadable(lib Library) error {
 	if _, err := os.Stat(filepath.Join(filepath.Dir(provider), providersShared)); err != nil {
 		missing = append(missing, providersShared)
 	}
-	if !loaderFinds(cuDNN) {
+	if !loaderFinds(cuDNN, filepath.Dir(provider)) {
 		missing = append(missing, cuDNN)
 	}
 	if len(missing) > 0 {
@@ -54,9 +55,9 @@ func missingDependencies(path string) (missing []string) {
 	return missing
 }
 
-// loaderFinds reports whether a library is in LD_LIBRARY_PATH or in the loader's cache.
-func loaderFinds(name string) bool {
-	for _, dir := range filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")) {
+// loaderFinds reports whether a library is in dir, in LD_LIBRARY_PATH or in the loader's cache.
+func loaderFinds(name, dir string) bool {
+	for _, dir := range append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), dir) {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return true
 		}
@@ -64,10 +65,12 @@ func loaderFinds(name string) bool {
 	return strings.Contains(toolOutput("ldconfig", "-p"), "\t"+name+" (")
 }
 
-// toolOutput returns the output of a tool of the system, which may be outside PATH, or "".
+// toolOutput returns the output of a tool of the system, which may be outside PATH, or "", also after ten seconds.
 func toolOutput(name string, args ...string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
 	for _, dir := range []string{"", "/usr/bin/", "/sbin/", "/usr/sbin/"} {
-		output, err := exec.CommandContext(context.Background(), dir+name, args...).Output()
+		output, err := exec.CommandContext(ctx, dir+name, args...).Output()
 		if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, os.ErrNotExist) {
 			return string(output)
 		}

@@ -95,7 +95,7 @@ func TestLoaderFinds(t *testing.T) {
 	if toolOutput("ldconfig", "-p") == "" {
 		t.Skip("no ldconfig on this machine")
 	}
-	if !loaderFinds("libc.so.6") || loaderFinds(blas) {
-		t.Errorf("the C library %t, the test's library %t", loaderFinds("libc.so.6"), loaderFinds(blas))
+	if !loaderFinds("libc.so.6", "") || loaderFinds(blas, "") {
+		t.Errorf("the C library %t, the test's library %t", loaderFinds("libc.so.6", ""), loaderFinds(blas, ""))
 	}
 }

@@ -19,12 +19,15 @@ func (s source) extract(ctx context.Context, path, dir string) error {
 	for _, m := range s.Files {
 		x.pending[m.Path] = m
 	}
-	err := x.tarGzip(ctx, path)
+	read := x.tarGzip
 	if s.Archive.zipped() {
-		err = x.zip(ctx, path)
+		read = x.zip
 	}
+	err := read(ctx, path)
 	for name := range x.pending {
-		err = errors.Join(err, fmt.Errorf("%w: it has no entry %s", ErrChecksum, name))
+		if err == nil {
+			err = fmt.Errorf("%w: it has no entry %s", ErrChecksum, name)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("extract %s: %w", path, err)
