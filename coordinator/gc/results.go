@@ -116,7 +116,7 @@ func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (remove
 			left = append(left, Left{Name: f.name, Reason: reason})
 			continue
 		}
-		r, e := c.removeResults(ctx, f)
+		r, e := c.removeResults(ctx, f, age)
 		if r.Objects > 0 {
 			removed = append(removed, r)
 		}
@@ -135,8 +135,9 @@ type inUseError string
 func (e inUseError) Error() string { return "the output is left: " + string(e) }
 
 // removeResults deletes an output. A result.json proves that all other files of its item exist, so it is deleted first. Files of
-// items are deleted last: after a crash they prove that the folder belongs to campaigns.
-func (c *Cleaner) removeResults(ctx context.Context, f *resultFolder) (Removal, error) {
+// items are deleted last: after a crash they prove that the folder belongs to campaigns. Objects that are younger than age stay: a campaign
+// has written them since.
+func (c *Cleaner) removeResults(ctx context.Context, f *resultFolder, age time.Duration) (Removal, error) {
 	all := Removal{Kind: "results", Name: f.name, Items: f.items}
 	prefix := f.name + "/"
 	unused := func() error {
@@ -152,7 +153,9 @@ func (c *Cleaner) removeResults(ctx context.Context, f *resultFolder) (Removal, 
 		IsOutputKey,
 		func(key string) bool { return itemKey.MatchString(key) && !isResult(key) },
 	} {
-		listing := c.list(ctx, prefix, func(info storage.Info) bool { return include(strings.TrimPrefix(info.Key, prefix)) })
+		listing := c.list(ctx, prefix, func(info storage.Info) bool {
+			return include(strings.TrimPrefix(info.Key, prefix)) && c.now().Sub(info.Modified) >= age
+		})
 		r, err := c.remove(ctx, all.Kind, f.name, listing, unused)
 		all.Objects += r.Objects
 		all.Bytes += r.Bytes
