@@ -9,8 +9,7 @@ import (
 
 // choosePrecision makes the choice for a campaign with the precision auto, once, before its first item: what most live
 // workers suggest, or float32 if a method of the campaign differentiates the network or evaluates it in a loop. The choice is
-// on record before the sharder starts, so that all items have one precision, whoever
-// restores them and however the workers change.
+// on record before the sharder starts, so that all items have one precision, whoever restores them and however the workers change.
 func (r *runner) choosePrecision(ctx context.Context) error {
 	if _, ok := r.rec.Needs(); ok || r.rec.Phase.Ended() || r.rec.Wanted != manifest.WantRun {
 		return nil
@@ -38,6 +37,9 @@ func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) erro
 			c.Precision = p
 		}
 	})
+	if err == nil && r.rec.Precision != p {
+		err = board.Store(ctx, r.s.cfg.Store, r.rec) // the choice of another leader
+	}
 	if err != nil {
 		return err
 	}
