@@ -79,7 +79,7 @@ rules() { # rules [-short]
 	stage "dashboards and alerts" views
 }
 
-packages_lane() { # lint, the packages and Python
+packages_lane() { # lint, the packages and exported priors
 	mapfile -t racing < <(grep -Ev "$compute|^ddiff/cmd/ddiff$" <<<"$packages")
 	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
 	stage lint make lint
@@ -88,17 +88,17 @@ packages_lane() { # lint, the packages and Python
 	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
 	# One package at a time: each uses all cores.
 	stage "Go, without the race detector" gotests plain -p 1 "${plain[@]}"
-	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
-		--junitxml="$reports/python.xml" tools/tests
 	stage "exported priors" scripts/priors-test.sh
 }
 
-processes_lane() { # the program, clusters and images
+processes_lane() { # the program, clusters, the repository and Python
 	stage "the program" gotests program ./cmd/ddiff
 	stage "the program, with the race detector" racing_program
 	stage "clusters of processes" testbed
 	stage "compose, units and releases" deployment
 	rules
+	stage Python env PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -p no:cacheprovider \
+		--junitxml="$reports/python.xml" tools/tests
 }
 
 if [[ ${1:-} == quick ]]; then
