@@ -504,3 +504,12 @@ func TestScan(t *testing.T) {
 		t.Errorf("a scan after the end of its context: %v", err)
 	}
 }
+
+// TestChangedForbids: a stream that another program made gets this package's settings, also those that must be off.
+func TestChangedForbids(t *testing.T) {
+	t.Parallel()
+	next := changed(jetstream.StreamConfig{AllowRollup: true, AllowDirect: true}, jetstream.StreamConfig{AllowMsgTTL: true})
+	if next.AllowRollup || next.AllowDirect || !next.AllowMsgTTL {
+		t.Errorf("%+v", next)
+	}
+}

@@ -264,3 +264,12 @@ func TestCacheLogsFailedWrites(t *testing.T) {
 		t.Errorf("log %q lacks the warning", &log)
 	}
 }
+
+func TestCacheConfigNamesField(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]storage.CacheConfig{"Dir is missing": {}, "MaxBytes: -1 is negative": {Dir: t.TempDir(), MaxBytes: -1}} {
+		if err := c.Validate(); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

@@ -150,7 +150,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestConfigFields names each field that is missing.
+// TestConfigFields names each field that is missing or out of range.
 func TestConfigFields(t *testing.T) {
 	t.Parallel()
 	auto := manifest.Default()
@@ -164,6 +164,8 @@ func TestConfigFields(t *testing.T) {
 	for want, change := range map[string]func(c *Config){
 		"Spec is missing": func(c *Config) { c.Spec = nil }, "Prior is missing": func(c *Config) { c.Prior = nil },
 		"Precision is missing": func(c *Config) { c.Spec = auto }, "Sources is missing": func(c *Config) { c.Sources = nil },
+		"Items: -1 is negative": func(c *Config) { c.Items = -1 }, "First: -1 is negative": func(c *Config) { c.First = -1 },
+		"Parallel: -1 is negative": func(c *Config) { c.Parallel = -1 }, "Delay: -1ns is negative": func(c *Config) { c.Delay = -1 },
 	} {
 		c := complete()
 		change(&c)
