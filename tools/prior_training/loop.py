@@ -86,12 +86,11 @@ class Batches(Dataset):
         alphas = np.asarray(alpha_bar(), dtype=np.float64)
         self.levels = np.sqrt((1 - alphas) / alphas)
 
-    def __getitem__(self, iteration: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Clean crops and noise, [count, 3, side, side], and time indices [count]."""
+    def __getitem__(self, iteration: int) -> tuple[Tensor, Tensor, int]:
+        """Clean crops [count, 3, side, side], time indices [count], and the seed of the noise, which the device draws."""
         rng = np.random.default_rng([self.config.seed, 2, iteration, self.rank])
         x0 = self.pool.batch(rng, self.count, self.side)
-        eps = rng.standard_normal(x0.shape, dtype=np.float32)
-        return torch.from_numpy(x0), torch.from_numpy(eps), torch.from_numpy(self.times(rng, self.count))
+        return torch.from_numpy(x0), torch.from_numpy(self.times(rng, self.count)), int(rng.integers(2**62))
 
     def times(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Time indices of a batch: uniform in t or in log s, both stratified over the batch."""
@@ -101,7 +100,7 @@ class Batches(Dataset):
         by_level = np.searchsorted(self.levels, np.exp(a + (b - a) * u)).clip(0, 999)
         return np.where(low, by_level, np.floor(u * 1000).astype(np.int64).clip(0, 999))
 
-    def start(self, first: int, workers: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    def start(self, first: int, workers: int) -> Iterator[tuple[Tensor, Tensor, int]]:
         """The batches from iteration `first` on, without end; `workers` processes draw them ahead, none with 0."""
         return iter(DataLoader(self, batch_size=None, sampler=itertools.count(first), num_workers=workers, pin_memory=workers > 0))
 
@@ -134,15 +133,18 @@ class Trainer:
         self.alpha_bar = torch.from_numpy(np.asarray(alpha_bar(), dtype=np.float32)).to(device)
         self.rest = self.net.rest if device == "cpu" else torch.compile(self.net.rest)
         torch.backends.cudnn.benchmark = True
-        self.batches, self.shape = None, None
+        self.batches, self.shape, self.noise = None, None, torch.Generator(device)
 
-    def draw(self, progress: float) -> list[Tensor]:
-        """The batch of this iteration, on the device."""
+    def draw(self, progress: float) -> tuple[Tensor, Tensor, Tensor]:
+        """Clean crops, noise and time indices of this iteration, on the device."""
         c = self.config
         shape = (c.batch, c.side) if progress < c.late_from else (c.late_batch, c.late_side)
         if shape != self.shape:
             self.shape, self.batches = shape, Batches(c, self.pool, self.rank, *shape).start(self.iteration, self.workers)
-        return [v.to(self.device, non_blocking=True) for v in next(self.batches)]
+        crops, index, seed = next(self.batches)
+        x0 = crops.to(self.device, non_blocking=True)
+        eps = torch.randn(x0.shape, device=self.device, generator=self.noise.manual_seed(seed))
+        return x0, eps, index.to(self.device, non_blocking=True)
 
     def step(self, progress: float) -> tuple[Tensor, Tensor, float]:
         """Runs one iteration at progress 0..1 of the schedule; returns loss, loss below t = 200 (NaN without such a sample), learning rate."""

@@ -38,6 +38,24 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, momentum: float = 0.95, decay: float = 0.0) -> None:
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "decay": decay})
+        self.graphs: dict[torch.Size, tuple[torch.cuda.CUDAGraph, Tensor, Tensor]] = {}  # with input and result, by shape
+
+    def _orthogonal(self, matrices: Tensor) -> Tensor:
+        """Like orthogonal; on CUDA it replays a recording of its small kernels, which take longer to start than to run."""
+        if not matrices.is_cuda:
+            return orthogonal(matrices)
+        if matrices.shape not in self.graphs:
+            kept, graph = matrices.clone(), torch.cuda.CUDAGraph()
+            with torch.cuda.stream(torch.cuda.Stream()):  # a first call outside the recording sets the library up
+                orthogonal(kept)
+            torch.cuda.synchronize()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads pin memory meanwhile
+                result = orthogonal(kept)
+            self.graphs[matrices.shape] = graph, kept, result
+        graph, kept, result = self.graphs[matrices.shape]
+        kept.copy_(matrices)
+        graph.replay()
+        return result
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:
@@ -54,6 +72,6 @@ class Muon(torch.optim.Optimizer):
                 ahead[update.shape].append((p, update))
             for shape, pairs in ahead.items():
                 size = 0.2 * max(shape) ** 0.5
-                for (p, _), update in zip(pairs, orthogonal(torch.stack([u for _, u in pairs]))):
+                for (p, _), update in zip(pairs, self._orthogonal(torch.stack([u for _, u in pairs]))):
                     p.mul_(1 - group["lr"] * group["decay"])
                     p.add_(update.view(p.shape), alpha=-group["lr"] * size)
