@@ -15,8 +15,11 @@ import (
 // MaxSpecSize is the largest campaign file that is read, in bytes.
 const MaxSpecSize = 1 << 20
 
-// PriorBundled is the value of [Spec.Prior] that names the prior inside the binary.
-const PriorBundled = "bundled"
+// PriorBundled is the value of [Spec.Prior] that names the prior inside the binary, PriorBase the larger one beside it.
+const (
+	PriorBundled = "bundled"
+	PriorBase    = "bundled:base"
+)
 
 // Selection is the rule that selects one of an item's runs for the report.
 type Selection string
@@ -51,7 +54,7 @@ type Spec struct {
 	Methods []string `json:"methods"`
 	// Preset names the set of solver parameters. Default: "natural".
 	Preset string `json:"preset"`
-	// Prior is "bundled" (the default) or the path of an ONNX file, relative to the
+	// Prior is "bundled" (the default), "bundled:base" or the path of an ONNX file, relative to the
 	// campaign file.
 	Prior string `json:"prior"`
 	// Steps is the number of solver steps, from 2 to the length of the prior's schedule. Default: 0, the preset's.
@@ -254,7 +257,7 @@ func Parse(name string, data []byte, base string) (*Spec, error) {
 	}
 	s.Dataset.Path = ResolveDataset(base, s.Dataset.Path)
 	s.Dataset.Mask, s.Dataset.Kernel = resolvePath(base, s.Dataset.Mask), resolvePath(base, s.Dataset.Kernel)
-	if s.Prior != PriorBundled {
+	if s.Prior != PriorBundled && s.Prior != PriorBase {
 		s.Prior = resolvePath(base, s.Prior)
 	}
 	for i := range s.Tasks {

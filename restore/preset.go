@@ -17,7 +17,7 @@ type Preset struct {
 	Foreign bool
 }
 
-// bundledPreset reports whether a preset was chosen for the bundled prior. All others are of publications, for their priors.
+// bundledPreset reports whether a preset is for the project's priors. All others are of publications, for their priors.
 func bundledPreset(name string) bool { return name == "natural" || name == "gradient" }
 
 // Preset compares a plan with a preset; sigma is the noise of the measurement. The error wraps [method.ErrSetting].
@@ -36,7 +36,7 @@ func (e *Engine) Preset(p Plan, name string, sigma float64) (Preset, error) {
 		return out, nil
 	}
 	// Which of the other priors a publication's preset belongs to is unknown.
-	out.Foreign = (e.prior.SHA256 == prior.BundledDigest()) != bundledPreset(name)
+	out.Foreign = (prior.Own()[e.prior.SHA256] != "") != bundledPreset(name)
 	for value := range row.Values {
 		out.Foreign = out.Foreign && p.Solver.Value(value) == settings.Value(value)
 	}

@@ -90,8 +90,9 @@ def main() -> int:
         return 2
     from prior_training.export import card, export  # imports onnx
 
-    more = f"; a share of {args.pages} are pages of text" * (args.pages > 0) + f"; it continues {args.start}" * (args.start is not None)
-    name = "pages-of-text" if args.pages else "leaves-and-photographs"
+    more = f"; {args.pages:.0%} of the crops are pages of text" * (args.pages > 0) + f"; {args.dark:.0%} are darkened" * (args.dark > 0)
+    more += f"; it continues {args.start}" * (args.start is not None)
+    name = "base" if args.size == "base" else "pages-of-text" if args.pages else "leaves-and-photographs"
     where = "two shared CPU cores" if not gpu else torch.cuda.get_device_name()
     export(trainer.trained(), args.out / "prior.onnx", card(trainer.elapsed / 3600, where, trainer.iteration, len(wanted), name, more))
     print(f"iterations={trainer.iteration} hours={trainer.elapsed / 3600:.2f} file={args.out / 'prior.onnx'}")

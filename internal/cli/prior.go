@@ -26,7 +26,7 @@ func OpenPrior(path string) (*prior.Prior, error) {
 	p, err := prior.Open(path)
 	part := errors.Is(err, prior.ErrBundle) || errors.Is(err, modelfile.ErrExternal) // the error names it
 	if errors.Is(err, fs.ErrNotExist) && !part {
-		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, the path of an ONNX file or the folder of a bundle", ErrPrior, redact.Address(path))
+		return nil, fmt.Errorf("%w %s: no such file; use --prior bundled, bundled:base, the path of an ONNX file or the folder of a bundle", ErrPrior, redact.Address(path))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPrior, err)

@@ -1,7 +1,6 @@
 package prior
 
 import (
-	_ "embed" // the bundled prior
 	"errors"
 	"fmt"
 	"os"
@@ -15,12 +14,6 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// Bundled is the name of the prior that is embedded in the program.
-const Bundled = "bundled"
-
-//go:embed bundled/prior.onnx
-var bundled []byte
-
 // ErrGraph: the network's inputs or outputs are not those of a score model.
 var ErrGraph = errors.New("not a score model")
 
@@ -29,7 +22,7 @@ type Description struct {
 	Card     Card
 	Schedule Schedule
 	SHA256   string // hex digest of the file
-	File     string // path, or Bundled
+	File     string // path, Bundled or Base
 }
 
 // Prior is a score model that can be built into a solver graph.
@@ -47,7 +40,7 @@ type Prior struct {
 	values    sync.Map                    // the results of Values by height and width
 }
 
-// Open reads and loads the prior at path, which may be Bundled.
+// Open reads and loads the prior at path, which may be Bundled or Base.
 func Open(path string) (*Prior, error) {
 	data, err := Read(path)
 	if err != nil {
@@ -56,11 +49,14 @@ func Open(path string) (*Prior, error) {
 	return Load(path, data)
 }
 
-// Read returns the bytes of the prior at path, which may be Bundled, with external data inlined; see modelfile.ReadFile. The
+// Read returns the bytes of the prior at path, which may be Bundled or Base, with external data inlined; see modelfile.ReadFile. The
 // folder of a bundle, or a tar archive of one, gives the archive with which the bundle travels.
 func Read(path string) ([]byte, error) {
-	if path == Bundled {
+	switch path {
+	case Bundled:
 		return bundled, nil
+	case Base:
+		return readBase()
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return readBundle(path)
@@ -74,9 +70,6 @@ func Read(path string) ([]byte, error) {
 	}
 	return modelfile.ReadFile(path)
 }
-
-// BundledDigest returns the SHA-256 of the bundled prior, in lower-case hex.
-func BundledDigest() string { return regular.SHA256(bundled) }
 
 // Load parses a prior that Read returned and checks its card (ErrCard), the graph's interface (ErrGraph) and their
 // agreement, and those of a bundle's parts (ErrBundle). file names the prior in messages.

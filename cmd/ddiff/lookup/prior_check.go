@@ -63,7 +63,7 @@ func newPriorCheckCommand() *cobra.Command {
 
 func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions) error {
 	bundle := false
-	if path != prior.Bundled {
+	if path != prior.Bundled && path != prior.Base {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%w %s: no such file; use bundled, an ONNX file or a bundle's folder", cli.ErrPrior, redact.Address(path))

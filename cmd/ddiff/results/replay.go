@@ -68,7 +68,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, an ONNX file or the `folder` of a bundle")
+	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, bundled:base, an ONNX file or the `folder` of a bundle")
 	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+cli.Words(parameter.Precisions())+" (default: the output's, or float32 where the device lacks it)")
 	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)

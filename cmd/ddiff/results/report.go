@@ -174,11 +174,7 @@ func (o reportOptions) readPublished() (*published.Figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	bundled, err := prior.Read(prior.Bundled)
-	if err != nil {
-		return nil, err
-	}
-	p.Priors = map[string]string{regular.SHA256(bundled): prior.Bundled}
+	p.Priors = prior.Own()
 	return p, nil
 }
 

@@ -66,7 +66,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: they are removed)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
 	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+cli.Words(c.Methods.Presets())+" (default \"natural\")")
-	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, an ONNX file or the `folder` of a bundle (default \"bundled\")")
+	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, bundled:base, an ONNX file or the `folder` of a bundle (default \"bundled\")")
 	f.IntVar(&o.Spec.Steps, "steps", 0, "solver steps (default: the preset's)")
 	f.StringArrayVar(&o.Params, "param", nil, "operator parameter `NAME=VALUE`; repeatable")
 	f.StringArrayVar(&o.Solver, "solver", nil, "solver parameter `NAME=VALUE` in place of the preset's; repeatable")
@@ -189,7 +189,8 @@ func (o *restoreOptions) plan(flags *pflag.FlagSet, inputs []*picture) (*manifes
 		return nil, cli.Usage(err)
 	}
 	// Settings of a person, and other priors than the measured one, leave nothing to choose.
-	if auto && spec.Prior == manifest.PriorBundled && !slices.ContainsFunc([]string{"preset", "solver"}, flags.Changed) {
+	own := spec.Prior == manifest.PriorBundled || spec.Prior == manifest.PriorBase
+	if auto && own && !slices.ContainsFunc([]string{"preset", "solver"}, flags.Changed) {
 		if err := chooseMethods(spec, o.Catalogue); err != nil {
 			return nil, err
 		}

@@ -252,7 +252,7 @@ func (t *tuning) campaigns() (keys []string, files [][]byte, err error) {
 		}
 		spec.Split, spec.Tasks, spec.Solver, spec.Steps = &split, nil, nil, 0
 		paths := []*string{&spec.Output}
-		if spec.Prior != manifest.PriorBundled {
+		if spec.Prior != manifest.PriorBundled && spec.Prior != manifest.PriorBase {
 			paths = append(paths, &spec.Prior) // in a campaign file it is relative to the file
 		}
 		for _, path := range paths {
