@@ -53,13 +53,12 @@ func (r *runner) admit(ctx context.Context) error {
 	if r.s.cfg.run != nil || !board.IsNew(r.rec) {
 		return nil
 	}
-	err := r.s.archive.Admit(ctx, r.rec, func(archived *manifest.Campaign, number int) (*manifest.Campaign, error) {
-		err := r.save(ctx, func(c *manifest.Campaign) {
+	err := r.s.archive.Admit(ctx, r.rec, func(archived *manifest.Campaign) error {
+		return r.save(ctx, func(c *manifest.Campaign) {
 			commands := c.Commands
 			*c = *archived
-			c.Commands, c.Recalled, c.Restoring = commands, r.s.cfg.Now().UTC(), number
+			c.Commands = commands
 		})
-		return r.rec, err
 	})
 	switch {
 	case errors.Is(err, index.ErrDeleting):
@@ -91,16 +90,4 @@ func (r *runner) checkOutput(ctx context.Context) error {
 			"ddiff delete %s --results has finished", id, id)}
 	}
 	return nil
-}
-
-// settleRecalled completes the ledger of a campaign that came from the archive: outcomes that no part of the ledger has
-// are in the result stream again if their items are not done, and the results in storage prove the done items.
-func (r *runner) settleRecalled(ctx context.Context) error {
-	if r.rec.Recalled.IsZero() {
-		return nil
-	}
-	if err := r.catchUp(ctx); err != nil || r.ledger.Open() == 0 {
-		return err
-	}
-	return r.settleListed(ctx)
 }

@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/gc"
 	"ddiff/manifest"
 	"ddiff/storage"
 )
@@ -92,7 +90,7 @@ func TestListManyArchived(t *testing.T) {
 	}
 }
 
-// A recall of a campaign whose archive is damaged is refused with the reason, and the campaign stays in the archive.
+// A recall of a campaign whose stored record is damaged is refused with the reason, and the campaign stays in the archive.
 func TestRecallDamagedArchive(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)
@@ -100,17 +98,14 @@ func TestRecallDamagedArchive(t *testing.T) {
 	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
 	tc.awaitArchived(id)
 	stop()
-	must(t, tc.store.Put(t.Context(), "campaigns/"+id+"/archive-000001.json.gz", []byte("garbage")))
+	must(t, tc.store.Put(t.Context(), board.StoredKey(id), []byte("garbage")))
 	tc.leadArchiving(time.Hour, unchanged)
-	if err := archive.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "archive") {
+	if err := archive.Recall(t.Context(), tc.board, id); !errors.Is(err, board.ErrRefused) || !strings.Contains(err.Error(), "stored record") {
 		t.Errorf("recall: %v", err)
 	}
 	if all, err := archive.List(t.Context(), tc.board); err != nil || len(all) != 1 {
 		t.Errorf("archived: %+v, %v", all, err)
 	}
-	// It can still be deleted.
-	_, err := (&gc.Cleaner{Store: tc.store, Board: tc.board}).Delete(t.Context(), id, true)
-	must(t, err)
 }
 
 // TestArchiveWalk archives campaigns at once under two leaders that come and go, while users recall, retry and resume
@@ -156,39 +151,6 @@ func TestArchiveWalk(t *testing.T) {
 		})
 		tc.checkRecalled(id)
 	}
-}
-
-// TestRecallCrash ends the leader after it has restored the record of a campaign. The next leader restores the messages;
-// until then no verb is executed.
-func TestRecallCrash(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 3)
-	id := tc.finishMixed("halfway")
-	stop := tc.leadArchiving(50*time.Millisecond, unchanged)
-	tc.awaitArchived(id)
-	stop()
-	ctx, crash := context.WithCancel(t.Context())
-	var reads atomic.Int64
-	store := &hookedStore{Store: tc.store, before: func(call, key string) error { // between the record and the messages
-		if call == "get" && strings.Contains(key, "/archive-") && reads.Add(1) > 1 {
-			crash()
-			return context.Canceled
-		}
-		return nil
-	}}
-	service, err := coordinator.New(tc.config(func(cfg *coordinator.Config) {
-		cfg.ArchiveAfter, cfg.Inspect, cfg.Store = time.Hour, tc.inspect, store
-	}))
-	must(t, err)
-	go func() { _ = archive.Recall(ctx, tc.board, id) }()
-	_ = service.Lead(ctx)
-	c, err := board.Read(t.Context(), tc.board, id)
-	must(t, err)
-	if c.Restoring != 1 || tc.messages(id) != 0 {
-		t.Fatalf("restoring %d, %d messages", c.Restoring, tc.messages(id))
-	}
-	tc.leadArchiving(time.Hour, unchanged)
-	tc.checkRecalled(id)
 }
 
 // TestFailuresOfCanarySurviveArchive: the failures of a campaign that was rejected in its canary are there after its return from the archive.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ddiff/coordinator"
+	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
@@ -80,7 +81,7 @@ func TestWindowsAreRemoved(t *testing.T) {
 	tc.awaitDone(id, 4)
 }
 
-// TestStatusNamesDamagedArchive submits an archived campaign again after its archive was truncated. The campaign has no
+// TestStatusNamesDamagedArchive submits an archived campaign again after its stored record was truncated. The campaign has no
 // status yet.
 func TestStatusNamesDamagedArchive(t *testing.T) {
 	t.Parallel()
@@ -91,7 +92,7 @@ func TestStatusNamesDamagedArchive(t *testing.T) {
 	tc.awaitArchived(id)
 	stopWorker()
 	stop()
-	key := "campaigns/" + id + "/archive-000001.json.gz"
+	key := board.StoredKey(id)
 	data, err := tc.store.Get(t.Context(), key)
 	must(t, err)
 	must(t, tc.store.Put(t.Context(), key, data[:len(data)/2]))

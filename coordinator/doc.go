@@ -31,9 +31,9 @@
 //
 // # The archive
 //
-// Some time after its end, a campaign moves from the board and the streams to an archive in the store (package archive), and any
-// verb returns it (archive.Recall). An index in the store, of empty objects whose keys hold the data, lists all campaigns. A
-// gc.Cleaner deletes campaigns and garbage; it and a recall exclude each other by the order of their writes to the index.
+// Some time after its end, a campaign leaves the board, and only the store has its record (package archive); any verb returns it
+// (archive.Recall). An index in the store, of empty objects whose keys hold the data, lists all campaigns. A gc.Cleaner deletes
+// campaigns and garbage; it and a recall exclude each other by the order of their writes to the index.
 //
 // # The phases of a campaign
 //

@@ -80,7 +80,7 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = round })
 		all := items(0, 4)
 		for i, it := range all {
-			to, payload := ledger.Done, queue.DeadLetter{Dead: queue.Dead{ID: it.ID, Reason: "crashed"}, Buried: now.Add(time.Duration(i))}
+			to := ledger.Done
 			if i == 0 {
 				to = ledger.Dead
 			} else {
@@ -88,8 +88,13 @@ func TestEndRemovesStaleLetters(t *testing.T) {
 			}
 			r.ledger.Settle(it.ID, 0, to, "crashed")
 			if i < 2 {
-				must(t, r.queue.PublishDead(t.Context(), payload))
+				must(t, r.queue.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: it.ID}}))
 			}
+		}
+		for range 2 {
+			leases, err := r.queue.Lease(t.Context(), 1, time.Minute)
+			must(t, err)
+			must(t, leases[0].Bury(t.Context(), queue.Dead{ID: leases[0].ID(), Reason: "crashed"}))
 		}
 		r.windows.complete = true
 		if err := r.end(t.Context(), manifest.PhaseFinished); !errors.Is(err, errEnded) {

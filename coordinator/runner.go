@@ -110,7 +110,7 @@ func (r *runner) open(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func(ctx context.Context) error{r.openQueue, r.skipCounted, r.settleRecalled} {
+	for _, step := range []func(ctx context.Context) error{r.openQueue, r.skipCounted} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -143,9 +143,6 @@ type Campaign struct {
 	Notices int `json:"notices,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
-	// Restoring, if above 0, is the number of the archive from which the leader restores the campaign's messages. Until then
-	// the campaign is inactive.
-	Restoring int `json:"restoring,omitempty"`
 	// Request, if set, makes the record a request of a command to the leader instead of a campaign.
 	Request *Request `json:"request,omitempty"`
 }

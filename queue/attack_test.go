@@ -52,9 +52,11 @@ func newAttacked(t *testing.T) *attacked {
 	}
 	a.work, err = queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
 	must(t, err)
+	must(t, a.work.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "3"}}))
+	worker := attach(t, connect(t, a.server, "worker"), queue.Config{Campaign: "1"})
+	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "3", Reason: "bad"}))
 	must(t, a.work.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	must(t, a.work.PublishResult(t.Context(), "0", 0, []byte("done")))
-	must(t, a.work.PublishDead(t.Context(), queue.DeadLetter{Dead: queue.Dead{ID: "3", Reason: "bad"}, Class: "c"}))
 	return a
 }
 

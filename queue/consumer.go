@@ -158,9 +158,6 @@ func (q *Queue) Remove(ctx context.Context) error {
 	return wrap(q.removeAll(ctx), "remove campaign %s", q.cfg.Campaign)
 }
 
-// RenewEpoch makes this handle publish in a new epoch, so that a removed result or dead letter may be published again.
-func (q *Queue) RenewEpoch() { q.recordEpoch(q.nextEpoch()) }
-
 func (q *Queue) removeAll(ctx context.Context) error {
 	if err := q.deleteConsumer(ctx); err != nil {
 		return err

@@ -74,17 +74,6 @@ func (l *link) bury(ctx context.Context, i identity, letter DeadLetter) error {
 	return l.store(ctx, deadStream, msg)
 }
 
-// PublishDead stores a dead letter without a lease, such as a letter that Remove has removed.
-func (q *Queue) PublishDead(ctx context.Context, letter DeadLetter) error {
-	return wrap(q.bury(ctx, q.identity(letter.ID, letter.Round), letter), "publish dead letter %s", letter.ID)
-}
-
-// PurgeDead removes the campaign's dead letters with sequence numbers up to through. It is idempotent.
-func (q *Queue) PurgeDead(ctx context.Context, through uint64) error {
-	err := q.purge(ctx, deadStream, deadSubject+"."+q.campaign, jetstream.WithPurgeSequence(through+1))
-	return wrap(err, "remove dead letters of campaign %s", q.cfg.Campaign)
-}
-
 // tail returns the last lines that together have at most limit bytes.
 func tail(lines []string, limit int) []string {
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -278,32 +278,3 @@ func TestDeadLettersSkipDamaged(t *testing.T) {
 		t.Errorf("%d letters remain, want 2", n)
 	}
 }
-
-// TestPurgeDead removes the letters up to a number, and those of this campaign only.
-func TestPurgeDead(t *testing.T) {
-	t.Parallel()
-	server := start(t, t.TempDir())
-	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
-	for _, id := range []string{"0", "1", "2"} {
-		for _, to := range []*queue.Queue{q, other} {
-			must(t, publish(t.Context(), to, "c", id, nil))
-			must(t, lease(t, to).Bury(t.Context(), queue.Dead{ID: id, Reason: "no light"}))
-		}
-	}
-	var second uint64
-	for letter, err := range q.DeadLetters(t.Context()) {
-		must(t, err)
-		if letter.ID == "1" {
-			second = letter.Seq
-		}
-	}
-	for range 2 { // it is idempotent
-		must(t, q.PurgeDead(t.Context(), second))
-		if rest := deadLetters(t, q); len(rest) != 1 || rest[0].ID != "2" {
-			t.Errorf("letters %+v remain, want the last", rest)
-		}
-	}
-	if n := len(deadLetters(t, other)); n != 3 {
-		t.Errorf("%d letters of the other campaign remain, want 3", n)
-	}
-}

@@ -110,14 +110,12 @@ func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Restoring > 0:
-		return errors.Join(errBusy, a.completeRestore(ctx, id))
 	case board.Active(c):
 		return fmt.Errorf("%w: the campaign has not ended, its phase is %s; cancel it first", board.ErrRefused, c.Phase)
 	case a.cfg.Running(id):
 		return errBusy
 	}
-	if err := a.archive(ctx, id, c, revision); err != nil {
+	if err := a.archive(ctx, c, revision); err != nil {
 		return err
 	}
 	if _, _, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {

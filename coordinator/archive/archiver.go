@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -26,8 +25,6 @@ type Archiver struct {
 	cfg Config
 	x   index.Index
 
-	// work serializes everything that removes or restores the messages of a campaign.
-	work sync.Mutex
 	// turn lets one scan or answer at a time use the fields below.
 	turn sync.Mutex
 	// loaded: campaigns that the board has lost were restored.
@@ -133,16 +130,13 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 		}
 		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
 	}
-	if c.Restoring > 0 {
-		return a.completeRestore(ctx, c.ID)
-	}
 	if !counted && !board.Active(c) && !a.cfg.Running(c.ID) {
 		if err := a.cfg.Recount(ctx, c); err != nil {
 			a.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
 		}
 	}
 	if a.due(c, a.seen[record.Key], now) {
-		return a.archive(ctx, c.ID, c, record.Revision)
+		return a.archive(ctx, c, record.Revision)
 	}
 	if a.open[c.ID] || board.IsNew(c) {
 		return nil // admit enters new campaigns
@@ -157,7 +151,7 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
 // one: a time in the future counts from the first sighting. A clock that is ahead archives early, which loses nothing.
 func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool {
-	if board.Active(c) || c.Restoring > 0 || a.cfg.Running(c.ID) {
+	if board.Active(c) || a.cfg.Running(c.ID) {
 		return false
 	}
 	since := c.Finished
@@ -170,195 +164,98 @@ func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool 
 	return now.Sub(since) >= a.cfg.After
 }
 
-// archive moves an ended campaign with the given record to the archive. If the record changes meanwhile, because the
-// campaign is resumed, the campaign stays on the board.
+// archive moves an ended campaign with the given record to the archive: the record stays in the store, and its line in the index. If the
+// record changes meanwhile, because the campaign is resumed, the campaign stays on the board. Dead letters, and outcomes that no part of
+// the ledger has, stay in their streams.
 //
-// A crash after any write leaves a state that the next leader completes: the archive and its entry in the index are
-// written before the record is deleted; the status is deleted last, and marks streams that may still have messages. The
-// record is compared after its messages are read: another leader, which removes them, has deleted the record before.
-func (a *Archiver) archive(ctx context.Context, id string, c *manifest.Campaign, revision uint64) error {
-	a.work.Lock()
-	defer a.work.Unlock()
-	file, err := a.collect(ctx, c)
-	if err != nil {
-		return fmt.Errorf("archive campaign %s: %w", id, err)
+// A crash after any write leaves a state that the next leader completes: record and index are written before the record on the board is
+// deleted; the status is deleted last.
+func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision uint64) error {
+	if err := a.moveToStore(ctx, c, revision); err != nil {
+		return fmt.Errorf("archive campaign %s: %w", c.ID, err)
 	}
-	_, current, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	return nil
+}
+
+func (a *Archiver) moveToStore(ctx context.Context, c *manifest.Campaign, revision uint64) error {
+	q, err := a.cfg.Inspect(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if err := q.Drop(ctx); err != nil { // work that a crash has left
+		return err
+	}
+	data, statusRevision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
+	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+		return err
+	}
+	s, err := board.JoinStatus(c, data)
+	if err != nil {
+		a.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
+	}
+	_, current, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+c.ID)
 	if errors.Is(err, queue.ErrNoRecord) || err == nil && current != revision {
 		return nil // archived by another leader, or resumed
 	}
 	if err != nil {
-		return fmt.Errorf("archive campaign %s: %w", id, err)
+		return err
 	}
-	if err := a.storeArchive(ctx, file); err != nil {
-		return fmt.Errorf("archive campaign %s: %w", id, err)
-	}
-	delete(a.open, id) // also after a conflict: the next scan enters the campaign as open again
-	err = a.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+id, revision)
-	if errors.Is(err, queue.ErrConflict) {
-		return a.x.Open(ctx, c)
-	}
-	if err != nil {
-		return fmt.Errorf("archive campaign %s: %w", id, err)
-	}
-	a.cfg.Logger.Info("archived campaign", "campaign", id, "phase", c.Phase)
-	return a.removeMessages(ctx, id, file.messages)
-}
-
-// storeArchive stores an archive, and then its entry in the index.
-func (a *Archiver) storeArchive(ctx context.Context, file *archiveFile) error {
-	c := &file.Campaign
-	data, err := file.encode()
-	if err != nil {
+	if err := board.Store(ctx, a.cfg.Store, c); err != nil {
 		return err
 	}
 	newest, err := a.x.Newest(ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	for number := max(newest.Number+1, 1); ; number++ {
-		err := a.cfg.Store.Create(ctx, Key(c.ID, number), data)
-		if errors.Is(err, storage.ErrExists) {
-			continue // of a leader that has crashed, or of another leader
-		}
-		if err != nil {
-			return err
-		}
-		return a.x.Add(ctx, index.Entry{ID: c.ID, Number: number, State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
-			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: file.Status.Counts,
-			Submitted: c.Submitted, Finished: c.Finished, Archived: file.Archived,
-			Seconds: file.Status.Seconds, Cost: file.Status.Cost, Owner: index.OwnerDigest(c.Owner),
-		}})
-	}
-}
-
-// collect reads what the archive of a campaign contains, and drops work that a crash has left.
-func (a *Archiver) collect(ctx context.Context, c *manifest.Campaign) (*archiveFile, error) {
-	file := &archiveFile{archiveHeader: archiveHeader{Schema: archiveSchema, Archived: a.cfg.Now().UTC(), Campaign: *c}}
-	q, err := a.cfg.Inspect(ctx, c.ID)
-	if err == nil {
-		err = q.Drop(ctx)
-	}
+	err = a.x.Add(ctx, index.Entry{
+		ID: c.ID, Number: max(newest.Number+1, 1), State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
+			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: s.Status.Counts,
+			Submitted: c.Submitted, Finished: c.Finished, Archived: a.cfg.Now().UTC(),
+			Seconds: s.Status.Seconds, Cost: s.Status.Cost, Owner: index.OwnerDigest(c.Owner),
+		},
+	})
 	if err != nil {
-		return nil, err
-	}
-	data, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
-	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
-		return nil, err
-	}
-	s, err := board.JoinStatus(c, data)
-	if err != nil {
-		a.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
-	}
-	file.Status = s.Status
-	file.Status.Phase, file.Status.Reason = c.Phase, c.Reason
-	file.messages.status = revision
-	there := map[letterKey]bool{}
-	for letter, err := range q.DeadLetters(ctx) {
-		if errors.Is(err, queue.ErrDamaged) {
-			a.cfg.Logger.Warn("the archive lacks a dead letter", "campaign", c.ID, "reason", err)
-			file.messages.dead = letter.Seq
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		file.messages.dead = letter.Seq
-		if k := letterKeyOf(letter); !there[k] { // it may have been restored twice
-			there[k] = true
-			file.letters = append(file.letters, letter)
-		}
-	}
-	if file.messages.results, err = q.LastResult(ctx); err == nil {
-		file.failures, err = failures(ctx, q, file.messages.results)
-	}
-	return file, err
-}
-
-// resultsIdle is how long failures waits for the next outcome.
-const resultsIdle = 10 * time.Second
-
-// failures reads the outcomes of the items that are not done from the result stream, up to number last. The stored parts of the ledger have
-// the older outcomes, and stay.
-func failures(ctx context.Context, q *queue.Queue, last uint64) ([]failure, error) {
-	if last == 0 {
-		return nil, nil
-	}
-	byID := map[string]failure{}
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	idle := time.AfterFunc(resultsIdle, stop) // another leader may have removed number last
-	defer idle.Stop()
-	reached := false
-	for res, err := range q.Results(reading, 0) {
-		if err != nil {
-			return nil, err
-		}
-		idle.Reset(resultsIdle)
-		f := failure{ID: res.ID, Round: res.Round}
-		if json.Unmarshal(res.Payload, &f) == nil && res.ID != manifest.IDPreflight && res.ID != manifest.IDFault {
-			f.ID, f.Round = res.ID, res.Round
-			if f.Outcome == manifest.OutcomeDone {
-				delete(byID, f.ID)
-			} else if old, ok := byID[f.ID]; !ok || old.Round < f.Round {
-				byID[f.ID] = f
-			}
-		}
-		if reached = res.Seq >= last; reached {
-			break
-		}
-	}
-	if !reached {
-		return nil, errors.Join(ctx.Err(), fmt.Errorf("the result stream ends before number %d", last))
-	}
-	return slices.SortedFunc(maps.Values(byID), func(x, y failure) int { return strings.Compare(x.ID, y.ID) }), nil
-}
-
-// cleanUp removes the messages and the status of a campaign that has left the board. The messages are looked up before the
-// record: another leader may return the campaign to the board.
-func (a *Archiver) cleanUp(ctx context.Context, id string) error {
-	a.work.Lock()
-	defer a.work.Unlock()
-	file, err := a.collect(ctx, &manifest.Campaign{ID: id})
-	if err != nil {
-		return fmt.Errorf("clean up after campaign %s: %w", id, err)
-	}
-	_, _, err = a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
-	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
-	return a.removeMessages(ctx, id, file.messages)
-}
-
-// removeMessages removes messages, and then the status and the count of starts.
-func (a *Archiver) removeMessages(ctx context.Context, id string, m messages) error {
-	q, err := a.cfg.Inspect(ctx, id)
-	if err == nil && m.results > 0 {
-		err = q.PurgeResults(ctx, m.results)
-	}
-	if err == nil && m.dead > 0 {
-		err = q.PurgeDead(ctx, m.dead)
-	}
-	if err == nil && m.status > 0 {
-		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, m.status))
-	}
-	if err == nil {
-		err = a.removeStarts(ctx, id)
+	delete(a.open, c.ID) // also after a conflict: the next scan enters the campaign as open again
+	err = a.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+c.ID, revision)
+	if errors.Is(err, queue.ErrConflict) {
+		return a.x.Open(ctx, c)
 	}
 	if err != nil {
-		return fmt.Errorf("remove the messages of campaign %s: %w", id, err)
+		return err
 	}
-	return nil
+	a.cfg.Logger.Info("archived campaign", "campaign", c.ID, "phase", c.Phase)
+	return a.removeStatus(ctx, c.ID, statusRevision)
 }
 
-// removeStarts removes the count of starts that a parked campaign has.
-func (a *Archiver) removeStarts(ctx context.Context, id string) error {
-	_, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
-	if errors.Is(err, queue.ErrNoRecord) {
-		return nil
+// cleanUp removes the status of a campaign that has left the board. The status is looked up before the record: another leader may
+// return the campaign to the board.
+func (a *Archiver) cleanUp(ctx context.Context, id string) error {
+	_, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+id)
+	if err == nil {
+		_, _, err = a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+	}
+	if !errors.Is(err, queue.ErrNoRecord) {
+		return err
+	}
+	return a.removeStatus(ctx, id, revision)
+}
+
+// removeStatus removes the status with a revision, 0 for none, and the count of starts that a parked campaign has.
+func (a *Archiver) removeStatus(ctx context.Context, id string, revision uint64) (err error) {
+	if revision > 0 {
+		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, revision))
+	}
+	var starts uint64
+	if err == nil {
+		_, starts, err = a.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
 	}
 	if err == nil {
-		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, revision))
+		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, starts))
 	}
-	return err
+	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
+		return fmt.Errorf("remove the status of campaign %s: %w", id, err)
+	}
+	return nil
 }

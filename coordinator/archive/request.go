@@ -23,8 +23,8 @@ const requestLimit = 30 * time.Second
 // It returns queue.ErrNoRecord if there is no such campaign, ErrNoLeader if only a leader could tell, and ErrRefused if
 // the campaign is being deleted or its archive cannot be read.
 func Recall(ctx context.Context, b *queue.Board, id string) error {
-	c, err := board.Read(ctx, b, id)
-	if err == nil && c.Restoring == 0 || err != nil && !errors.Is(err, queue.ErrNoRecord) {
+	_, err := board.Read(ctx, b, id)
+	if err == nil || !errors.Is(err, queue.ErrNoRecord) {
 		return err
 	}
 	_, err = send(ctx, b, manifest.Request{Verb: manifest.RequestRecall, Campaign: id})

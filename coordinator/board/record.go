@@ -123,8 +123,6 @@ func Load(ctx context.Context, s storage.Store, id string) (*manifest.Campaign, 
 // Active reports whether a campaign needs a coordinator.
 func Active(c *manifest.Campaign) bool {
 	switch {
-	case c.Restoring > 0:
-		return false // until its messages are back
 	case len(c.Commands) > 0, !c.Phase.Ended():
 		return true
 	case c.Phase == manifest.PhaseFinished:

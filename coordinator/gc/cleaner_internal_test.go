@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/index"
@@ -88,12 +87,12 @@ func TestCollectedOutput(t *testing.T) {
 	}
 }
 
-// Folders of unknown campaigns are deleted after a day; one young object keeps the folder, as a record or an archive does.
+// Folders of unknown campaigns are deleted after a day; one young object keeps the folder, as a record does.
 func TestCollectedFolders(t *testing.T) {
 	t.Parallel()
 	const window = "/shards/00000000.jsonl.gz"
 	keys := []string{
-		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/c" + window, archive.Key("c", 1), "campaigns/d" + window,
+		"campaigns/a" + window, "campaigns/b" + window, board.StoredKey("b"), "campaigns/d" + window,
 		"campaigns/e/ledger/outcomes-00000000", index.Prefix + "x.000000.open.y",
 	}
 	for age, want := range map[time.Duration]int{folderAge - time.Second: 0, folderAge: 2} {
@@ -111,7 +110,7 @@ func TestCollectedFolders(t *testing.T) {
 	}
 }
 
-// Of the index, the newest entry and the archive before it stay.
+// Of the index, the newest entry stays.
 func TestSupersededEntries(t *testing.T) {
 	t.Parallel()
 	entry := func(number int, state index.State) string {
@@ -121,8 +120,8 @@ func TestSupersededEntries(t *testing.T) {
 		}
 		return e.Key()
 	}
-	keep := []string{entry(5, index.Archived), entry(6, index.Open), archive.Key("c", 5), archive.Key("c", 6), "campaigns/c/campaign.json"}
-	drop := []string{entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open), archive.Key("c", 4), archive.Key("c", 1)}
+	keep := []string{entry(6, index.Open), "campaigns/c/campaign.json"}
+	drop := []string{entry(5, index.Archived), entry(4, index.Archived), entry(3, index.Open), entry(5, index.Open)}
 	s, _ := storeWith(t, slices.Concat(keep, drop)...)
 	newest, err := index.New(s).All(t.Context())
 	must(t, err)
@@ -133,11 +132,6 @@ func TestSupersededEntries(t *testing.T) {
 	slices.Sort(got)
 	if err != nil || r.Objects != len(drop) || !slices.Equal(got, keep) {
 		t.Errorf("%+v, %v, left %q, want %q", r, err, got, keep)
-	}
-	for e, want := range map[string]int{"c": 5, "d": 0} {
-		if number, err := index.New(s).NewestArchive(t.Context(), e); err != nil || number != want {
-			t.Errorf("campaign %s: archive %d, %v, want %d", e, number, err, want)
-		}
 	}
 }
 

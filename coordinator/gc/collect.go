@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
@@ -75,16 +74,11 @@ func (c *Cleaner) removeOne(ctx context.Context, kind, name string, listing obje
 	return []Removal{r}, err
 }
 
-// superseded lists the entries of the index and the archives that no longer count. An open campaign still needs its
-// newest archive, whose number is one less, if the board is lost.
+// superseded lists the entries of the index that no longer count.
 func (c *Cleaner) superseded(ctx context.Context, newest map[string]index.Entry) objects {
-	return c.list(ctx, "campaigns/", func(i storage.Info) bool {
-		if e, ok := index.ParseKey(i.Key); ok {
-			return e.Number < newest[e.ID].Number-1 || e.Number < newest[e.ID].Number && e.State != index.Archived
-		}
-		id, _, _ := strings.Cut(strings.TrimPrefix(i.Key, "campaigns/"), "/")
-		number, ok := archive.ParseKey(id, i.Key)
-		return ok && number < newest[id].Number-1
+	return c.list(ctx, index.Prefix, func(i storage.Info) bool {
+		e, ok := index.ParseKey(i.Key)
+		return ok && e.Number < newest[e.ID].Number
 	})
 }
 
@@ -96,7 +90,7 @@ func (c *Cleaner) collectFolders(ctx context.Context, newest map[string]index.En
 			return nil, fmt.Errorf("list campaigns: %w", err)
 		}
 		id, _, _ := strings.Cut(strings.TrimPrefix(info.Key, "campaigns/"), "/")
-		if info.Key == board.StoredKey(id) || strings.HasPrefix(info.Key, archive.Prefix(id)) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, index.Prefix) {
+		if info.Key == board.StoredKey(id) || c.now().Sub(info.Modified) < folderAge || strings.HasPrefix(info.Key, index.Prefix) {
 			orphans[id] = false
 		} else if _, known := orphans[id]; !known {
 			orphans[id] = true

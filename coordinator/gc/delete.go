@@ -70,16 +70,11 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 		return err
 	}
 	d.record, err = board.Load(ctx, d.Store, d.id)
-	if err != nil {
-		archived, archiveErr := archive.Load(ctx, d.Store, d.id)
-		switch {
-		case archiveErr == nil:
-			d.record = archived
-		case !errors.Is(err, storage.ErrNotFound) || !errors.Is(archiveErr, storage.ErrNotFound):
-			return errors.Join(err, archiveErr)
-		case d.newest.State == "":
-			return queue.ErrNoRecord
-		}
+	switch {
+	case err != nil && !errors.Is(err, storage.ErrNotFound):
+		return err
+	case err != nil && d.newest.State == "":
+		return queue.ErrNoRecord
 	}
 	_, err = d.sharing(ctx)
 	return err
@@ -254,13 +249,10 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		steps = d.outputSteps(ctx)
 	}
 	folder := "campaigns/" + d.id + "/"
-	isRecord := func(i storage.Info) bool {
-		return i.Key == board.StoredKey(d.id) || strings.HasPrefix(i.Key, archive.Prefix(d.id))
-	}
 	older := func(i storage.Info) bool { return i.Key != d.newest.Key() }
 	steps = append(steps,
-		step{"windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return !isRecord(i) }), nil},
-		step{"record", d.id, d.list(ctx, folder, isRecord), nil},
+		step{"windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return i.Key != board.StoredKey(d.id) }), nil},
+		step{"record", d.id, d.only(ctx, board.StoredKey(d.id)), nil},
 		step{"index", d.id, d.list(ctx, index.Prefix+d.id+".", older), nil},
 		step{"index", d.id, d.only(ctx, d.newest.Key()), nil},
 	)

@@ -77,6 +77,9 @@ func OutputDigest(output string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// rounding keeps a cost that was read from a key as it is.
+const rounding = 1e-6
+
 // Key returns the entry's key.
 func (e Entry) Key() string {
 	key := fmt.Sprintf("%s%s.%06d.%s.%s", Prefix, e.ID, e.Number, e.State, e.Output)
@@ -89,7 +92,7 @@ func (e Entry) Key() string {
 	n := e.Row.Counts
 	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d.%.0f.%.0f.%s", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
 		n.Items, n.Done, n.Failed, n.Dead, n.Cancelled, e.Row.Submitted.Unix(), e.Row.Finished.Unix(), e.Row.Archived.Unix(),
-		math.Ceil(e.Row.Seconds), math.Ceil(1000*e.Row.Cost), cmp.Or(e.Row.Owner, "-"))
+		math.Ceil(e.Row.Seconds), math.Ceil(1000*e.Row.Cost-rounding), cmp.Or(e.Row.Owner, "-"))
 }
 
 // ParseKey reads an entry from its key. It returns false for other keys, such as those of later versions.
@@ -164,19 +167,6 @@ func (x Index) Newest(ctx context.Context, id string) (Entry, error) {
 		}
 	}
 	return newest, nil
-}
-
-// NewestArchive returns the number of the newest archive of a campaign, 0 if there is none.
-func (x Index) NewestArchive(ctx context.Context, id string) (number int, err error) {
-	for e, err := range x.Entries(ctx, id) {
-		if err != nil {
-			return 0, err
-		}
-		if e.State == Archived {
-			number = max(number, e.Number)
-		}
-	}
-	return number, nil
 }
 
 // All returns the newest entry of each campaign.

@@ -192,7 +192,7 @@ func notNil[T any](all []T) []T {
 // Campaign returns a campaign and its last status. An archived one returns to the board.
 func (c *Cluster) Campaign(ctx context.Context, id string) (manifest.CampaignStatus, error) {
 	s, err := board.Status(ctx, c.cfg.Board, id)
-	if errors.Is(err, queue.ErrNoRecord) || err == nil && s.Campaign.Restoring > 0 {
+	if errors.Is(err, queue.ErrNoRecord) {
 		if err = c.recall(ctx, id); err == nil {
 			s, err = board.Status(ctx, c.cfg.Board, id)
 		}
@@ -243,12 +243,6 @@ func (c *Cluster) Dead(ctx context.Context, id string) (api.DeadLetters, error) 
 	if err != nil {
 		return out, unknown(id, err)
 	}
-	type letter struct {
-		id     string
-		round  int
-		buried int64
-	}
-	seen := map[letter]bool{}
 	for d, err := range q.DeadLetters(ctx) {
 		if errors.Is(err, queue.ErrDamaged) {
 			out.Skipped = append(out.Skipped, lines([]error{err})...)
@@ -257,13 +251,10 @@ func (c *Cluster) Dead(ctx context.Context, id string) (api.DeadLetters, error) 
 		if err != nil {
 			return out, err
 		}
-		if l := (letter{d.ID, d.Round, d.Buried.UnixNano()}); !seen[l] {
-			seen[l] = true // a coordinator that crashed may have restored the letter twice
-			out.Dead = append(out.Dead, api.DeadLetter{
-				ID: d.ID, Reason: d.Reason, Attempts: d.Attempts, Worker: d.Worker, TraceID: d.TraceID, Log: d.Log, Class: d.Class, Buried: d.Buried,
-				Item: publicItem(d.Payload),
-			})
-		}
+		out.Dead = append(out.Dead, api.DeadLetter{
+			ID: d.ID, Reason: d.Reason, Attempts: d.Attempts, Worker: d.Worker, TraceID: d.TraceID, Log: d.Log, Class: d.Class, Buried: d.Buried,
+			Item: publicItem(d.Payload),
+		})
 	}
 	return out, nil
 }
