@@ -22,8 +22,6 @@ type Position struct {
 	RowsSHA256 string
 	// Read is when the window before it was made.
 	Read time.Time
-	// LastRow is the digest of the last of these rows.
-	LastRow string
 
 	tail tail
 }
@@ -32,8 +30,7 @@ type Position struct {
 func (w *Window) Next(from Position) Position {
 	return Position{
 		Number: w.Number + 1, Row: w.Row + w.Rows, Item: w.Item + w.Header.Items,
-		Listed: w.Listed, RowsSHA256: w.RowsSHA256, Read: w.Read, LastRow: w.LastRow,
-		tail: from.tail.append(w),
+		Listed: w.Listed, RowsSHA256: w.RowsSHA256, Read: w.Read, tail: from.tail.append(w),
 	}
 }
 
@@ -75,13 +72,6 @@ func (d *rowDigest) add(row manifest.Row) {
 		number(math.Float64bits(row.Overrides.Params[name]))
 	}
 	d.buf, d.sum = b, sha256.Sum256(b)
-}
-
-// digestOfRow returns the digest of one row.
-func digestOfRow(row manifest.Row) string {
-	var d rowDigest
-	d.add(row)
-	return d.String()
 }
 
 // String returns the digest in hexadecimal digits.

@@ -74,6 +74,13 @@ func TestRowKeysOfItems(t *testing.T) {
 	}
 }
 
+// digestOfRow returns the digest of one row.
+func digestOfRow(row manifest.Row) string {
+	var d rowDigest
+	d.add(row)
+	return d.String()
+}
+
 // Every setting of a row changes its digest, and nothing else does; only its files change its key.
 func TestRowDigests(t *testing.T) {
 	t.Parallel()
@@ -104,19 +111,6 @@ func TestRowDigests(t *testing.T) {
 		files := slices.Contains([]string{"image", "measurement", "mask", "kernel", "no files", "another unreadable line"}, name)
 		if (keyOfRow(r) != keyOfRow(base())) != files {
 			t.Errorf("%s: the key changes %t", name, !files)
-		}
-	}
-}
-
-// Of rows with equal keys, the last row read is better, then that with more rows of the tail before it.
-func TestBetterCandidate(t *testing.T) {
-	t.Parallel()
-	ordered := []candidate{{matched: 1}, {matched: 2}, {last: true}}
-	for i, a := range ordered {
-		for k, b := range ordered {
-			if got := a.betterThan(b); got != (i > k) {
-				t.Errorf("%+v is better than %+v: %t", a, b, got)
-			}
 		}
 	}
 }

@@ -148,7 +148,7 @@ func New(cfg Config) (*Sharder, error) {
 //
 // If the rows before the position have changed, Windows resumes after the last of them that the dataset still has, and
 // the next window describes the change (Header.Changed). The error is ErrMoved if there is no such row, or if rows were
-// reordered. Config.Wait decides about it, about errors of the environment (IsUnavailable), and about a dataset that was
+// reordered or share their files. Config.Wait decides about it, about errors of the environment (IsUnavailable), and about a dataset that was
 // there and is gone.
 func (s *Sharder) Windows(ctx context.Context, from Position) iter.Seq2[*Window, error] {
 	return func(yield func(*Window, error) bool) {
@@ -219,10 +219,7 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 		return err
 	}
 	w.Listed, w.RowsSHA256, w.Read = p.at.Listed+len(rows), digest.String(), p.cfg.Now().UTC()
-	w.Changed, w.Last, w.LastRow = p.changed, isLast, p.at.LastRow
-	if n := len(rows); n > 0 {
-		w.LastRow = digestOfRow(rows[n-1])
-	}
+	w.Changed, w.Last = p.changed, isLast
 	p.at, p.changed = w.Next(p.at), ""
 	if !p.yield(w) {
 		return errStop
@@ -232,19 +229,18 @@ func (p *pass) emit(ctx context.Context, rows []manifest.Row, digest *rowDigest,
 
 // relocate moves the position to its place in a dataset that has changed, and resumes there.
 func (p *pass) relocate(ctx context.Context) error {
-	a := newAnchor(p.at)
+	a := newAnchor(p.at.tail)
 	var digest, found rowDigest
-	last := ""
 	for row, err := range p.cfg.Rows(ctx, p.cfg.Spec.Dataset, nil) {
 		if err != nil {
 			return err
 		}
 		digest.add(row)
 		if a.add(row) {
-			found.sum, last = digest.sum, digestOfRow(row)
+			found.sum = digest.sum
 		}
 	}
-	if a.best.listed == p.at.Listed && found.String() == p.at.RowsSHA256 {
+	if a.at == p.at.Listed && found.String() == p.at.RowsSHA256 {
 		return p.run(ctx) // the rows are back
 	}
 	since := p.at.Read.Format(time.RFC3339)
@@ -253,8 +249,8 @@ func (p *pass) relocate(ctx context.Context) error {
 			"this campaign and submit another", ErrMoved, since, p.at.Listed)
 	}
 	p.changed = fmt.Sprintf("the dataset changed since %s: rows may be missing or new; its first %d rows were read then, "+
-		"the campaign continues after row %d, %q", since, p.at.Listed, a.best.listed, a.best.name)
-	p.at.Listed, p.at.RowsSHA256, p.at.LastRow = a.best.listed, found.String(), last
+		"the campaign continues after row %d, %q", since, p.at.Listed, a.at, a.name)
+	p.at.Listed, p.at.RowsSHA256 = a.at, found.String()
 	return p.run(ctx)
 }
 

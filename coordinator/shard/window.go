@@ -32,12 +32,11 @@ type Header struct {
 	Failures int `json:"failures"`
 	// Last: the dataset ends with this window.
 	Last bool `json:"last"`
-	// Listed is the number of rows of the dataset up to the end of the window, RowsSHA256 their digest, Read the time of the
-	// window, and LastRow the digest of the last row before the end.
+	// Listed is the number of rows of the dataset up to the end of the window, RowsSHA256 their digest, and Read the time of the
+	// window.
 	Listed     int       `json:"listed,omitempty"`
 	RowsSHA256 string    `json:"rows_sha256,omitempty"`
 	Read       time.Time `json:"read,omitzero"`
-	LastRow    string    `json:"last_row,omitempty"`
 	// Changed describes, in one line, how the dataset changed between the window before and this one. Empty: it did not.
 	Changed string `json:"changed,omitempty"`
 }
