@@ -18,7 +18,7 @@ type runner struct {
 	s     *Service
 	local *Run // nil in a cluster
 
-	starts  starts
+	suspect bool // holds Service.suspects
 	models  models
 	results storage.Store  // the campaign's part of the store
 	reader  reader         // of the dataset
@@ -45,9 +45,7 @@ type runner struct {
 
 func newRunner(s *Service, c *manifest.Campaign) *runner {
 	log := s.cfg.Logger.With("campaign", c.ID, "trace_id", traceOf(c).TraceID().String())
-	r := &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
-	r.starts = starts{id: c.ID, process: s.process, cfg: &s.cfg, log: log, suspects: s.suspects}
-	return r
+	return &runner{record: record{id: c.ID, cfg: &s.cfg, log: log, wake: make(chan struct{}, 1)}, s: s, models: models{catalogue: s.cfg.Catalogue}}
 }
 
 // errEnded ends the loop of a campaign that has reached its end.
@@ -76,7 +74,7 @@ func (r *runner) process(ctx context.Context, c *manifest.Campaign) error {
 	defer func() {
 		r.outcomes.stop()
 		r.reader.service.Stop()
-		r.starts.end(ctx)
+		r.takeStartBack(ctx)
 	}()
 	r.rec = c
 	r.s.gauges.open(r.id, c)
@@ -106,7 +104,7 @@ func (r *runner) open(ctx context.Context) error {
 	}
 	r.opening = false
 	if r.windows.complete { // the dataset is read
-		if err := r.starts.progress(ctx, true); err != nil {
+		if err := r.noteProgress(ctx, true); err != nil {
 			return err
 		}
 	}
@@ -119,14 +117,6 @@ func (r *runner) open(ctx context.Context) error {
 		return r.reopenEnded(ctx)
 	}
 	return nil
-}
-
-// countStart counts a start of a campaign whose dataset is not read.
-func (r *runner) countStart(ctx context.Context) error {
-	if r.s.cfg.run != nil || r.rec.Complete {
-		return nil
-	}
-	return r.starts.count(ctx, r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun)
 }
 
 // checkSpec checks the settings of the campaign against its models.
@@ -207,7 +197,7 @@ func (r *runner) step(ctx context.Context) error {
 	}
 	windows := r.nextWindow(ctx)
 	if r.waits(windows) { // for others: the campaign has survived its start
-		if err := r.starts.progress(ctx, false); err != nil {
+		if err := r.noteProgress(ctx, false); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ type Service struct {
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
-	process  string // identifies this process in the marks of starts
+	process  string // identifies this process in manifest.Start
 }
 
 // New checks the configuration.

@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/queue"
 	"ddiff/storage"
 )
 
@@ -35,8 +33,8 @@ func (tc *testCluster) dieAtWindow(f fault) {
 // wantNoMark checks that no count of starts is left.
 func (tc *testCluster) wantNoMark(id string) {
 	tc.t.Helper()
-	if data, _, err := tc.board.Get(tc.t.Context(), manifest.KeyStartPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
-		tc.t.Errorf("record %q, %v", data, err)
+	if c, err := board.Read(tc.t.Context(), tc.board, id); err != nil || c.Start != nil {
+		tc.t.Errorf("record %+v, %v", c, err)
 	}
 }
 
@@ -161,13 +159,17 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 			lead()()
 			for _, id := range ids {
 				must(t, tc.board.Delete(t.Context(), manifest.KeyStatusPrefix+id))
-				must(t, tc.board.Put(t.Context(), manifest.KeyStartPrefix+id, []byte(`{"starts":1,"coordinator":"dead"}`)))
+				_, err := board.Update(t.Context(), tc.board, id, func(c *manifest.Campaign) error {
+					c.Start = &manifest.Start{Count: 1, Coordinator: "dead"}
+					return nil
+				})
+				must(t, err)
 			}
 			defer lead()()
 			for _, id := range ids {
-				tc.await(id, "one counted start", func(manifest.CampaignStatus) bool {
-					data, _, err := tc.board.Get(t.Context(), manifest.KeyStartPrefix+id)
-					return err == nil && strings.Contains(string(data), `"starts":1,"process"`)
+				tc.await(id, "one counted start", func(s manifest.CampaignStatus) bool {
+					start := s.Campaign.Start
+					return start != nil && start.Count == 1 && start.Process != ""
 				})
 			}
 		})

@@ -134,7 +134,7 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 			return err
 		}
 	}
-	if err := r.starts.progress(ctx, r.windows.complete); err != nil {
+	if err := r.noteProgress(ctx, r.windows.complete); err != nil {
 		return err
 	}
 	if !r.rec.Released {

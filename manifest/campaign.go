@@ -143,8 +143,23 @@ type Campaign struct {
 	Notices int `json:"notices,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
+	// Start counts the starts of the campaign until a coordinator has read its dataset.
+	Start *Start `json:"start,omitempty"`
 	// Request, if set, makes the record a request of a command to the leader instead of a campaign.
 	Request *Request `json:"request,omitempty"`
+}
+
+// Start counts the starts of a campaign that may have ended a coordinator: those since the last stored window, without those that a
+// coordinator has taken back because it has survived them.
+type Start struct {
+	Count int `json:"count"`
+	// Process identifies the process of the last start; empty if that start was taken back.
+	Process string `json:"process,omitempty"`
+	// Parked: the campaign is rejected because of its starts. A person may resume it.
+	Parked bool `json:"parked,omitempty"`
+	// Coordinator and At describe the last start, for people.
+	Coordinator string    `json:"coordinator"`
+	At          time.Time `json:"at"`
 }
 
 // Request asks the leading coordinator about campaigns that are not on the board, because users may lack access to the
@@ -384,8 +399,6 @@ const (
 	KeyWorkerPrefix   = "worker."   // + worker name as a token: Beat
 
 	KeyCoordinatorPrefix = "coordinator." // + coordinator name as a token: CoordinatorBeat
-	// KeyStartPrefix + campaign id: how often coordinators have started a campaign whose dataset is not read yet.
-	KeyStartPrefix = "start."
 	// KeyRequestPrefix + a random word: Campaign with a Request. No id of a campaign begins with its underscore.
 	KeyRequestPrefix = KeyCampaignPrefix + "_request-"
 )

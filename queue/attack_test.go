@@ -47,7 +47,7 @@ func newAttacked(t *testing.T) *attacked {
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
 	a.board, err = queue.OpenBoard(t.Context(), coordinator)
 	must(t, err)
-	for _, key := range []string{"campaign.1", "status.1", "worker.1", "coordinator.a", "leader.coordinator", "cluster", "start.1", "campaign._request-1"} {
+	for _, key := range []string{"campaign.1", "status.1", "worker.1", "coordinator.a", "leader.coordinator", "cluster", "campaign._request-1"} {
 		must(t, a.board.Put(t.Context(), key, []byte("as it was")))
 	}
 	a.work, err = queue.Open(t.Context(), coordinator, queue.Config{Campaign: "1"})
@@ -112,7 +112,7 @@ var ownSubjects = map[string][]string{
 // targets are subjects that an attacker wants a message to reach.
 var targets = []string{
 	"$KV.DDIFF_BOARD.campaign.1", "$KV.DDIFF_BOARD.status.1", "$KV.DDIFF_BOARD.worker.1", "$KV.DDIFF_BOARD.cluster",
-	"$KV.DDIFF_BOARD.leader.coordinator", "$KV.DDIFF_BOARD.coordinator.a", "$KV.DDIFF_BOARD.start.1", "$KV.DDIFF_BOARD.campaign._request-1",
+	"$KV.DDIFF_BOARD.leader.coordinator", "$KV.DDIFF_BOARD.coordinator.a", "$KV.DDIFF_BOARD.campaign._request-1",
 	"$KV.DDIFF_BOARD.new",
 	"ddiff.work.1.c", "ddiff.result.1", "ddiff.dead.1",
 	"$JS.API.STREAM.PURGE.DDIFF_RESULT", "$JS.API.STREAM.DELETE.DDIFF_DEAD", "$JS.API.CONSUMER.DELETE.DDIFF_WORK.ddiff-1",

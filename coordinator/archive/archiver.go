@@ -242,20 +242,10 @@ func (a *Archiver) cleanUp(ctx context.Context, id string) error {
 	return a.removeStatus(ctx, id, revision)
 }
 
-// removeStatus removes the status with a revision, 0 for none, and the count of starts that a parked campaign has.
-func (a *Archiver) removeStatus(ctx context.Context, id string, revision uint64) (err error) {
-	if revision > 0 {
-		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, revision))
+// removeStatus removes the status with a revision, 0 for none.
+func (a *Archiver) removeStatus(ctx context.Context, id string, revision uint64) error {
+	if revision == 0 {
+		return nil
 	}
-	var starts uint64
-	if err == nil {
-		_, starts, err = a.cfg.Board.Get(ctx, manifest.KeyStartPrefix+id)
-	}
-	if err == nil {
-		err = board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStartPrefix+id, starts))
-	}
-	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
-		return fmt.Errorf("remove the status of campaign %s: %w", id, err)
-	}
-	return nil
+	return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, revision))
 }
