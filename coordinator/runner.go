@@ -18,6 +18,7 @@ type runner struct {
 	s     *Service
 	local *Run // nil in a cluster
 
+	started bool // a start of this runner is in the record
 	suspect bool // holds Service.suspects
 	models  models
 	results storage.Store  // the campaign's part of the store

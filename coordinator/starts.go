@@ -44,6 +44,7 @@ func (r *runner) countStart(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	r.started = true // also if the write fails: the board may have it
 	return r.save(ctx, func(c *manifest.Campaign) { c.Start = r.newStart(died + 1) })
 }
 
@@ -69,29 +70,34 @@ func (r *runner) park(ctx context.Context, last *manifest.Start) error {
 
 // noteProgress forgets the earlier starts after a stored window or when the campaign waits for others, and all when the dataset is read.
 func (r *runner) noteProgress(ctx context.Context, complete bool) error {
-	switch {
-	case !r.startedHere(r.rec) || r.rec.Start.Count == 1 && !complete:
+	if !r.started || !r.startedHere(r.rec) || r.rec.Start.Count == 1 && !complete {
 		return nil
-	case complete:
-		return r.replaceStart(ctx, nil)
 	}
-	return r.replaceStart(ctx, r.newStart(1))
+	r.clearSuspicion()
+	return r.saveIf(ctx, r.startedHere, func(c *manifest.Campaign) {
+		if c.Start = nil; !complete {
+			c.Start = r.newStart(1)
+		}
+	})
 }
 
 // takeStartBack takes the start back at the end of the runner, because this coordinator has survived it.
 func (r *runner) takeStartBack(ctx context.Context) {
-	defer r.clearSuspicion()
-	if !r.startedHere(r.rec) {
+	r.clearSuspicion()
+	if !r.started {
 		return
 	}
+	r.started = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unmarkTimeout)
 	defer cancel()
-	var before *manifest.Start
-	if n := r.rec.Start.Count - 1; n > 0 {
-		before = r.newStart(n)
-		before.Process = "" // of a coordinator that has died
-	}
-	if err := r.replaceStart(ctx, before); err != nil && !errors.Is(err, queue.ErrNoRecord) {
+	err := r.saveIf(ctx, r.startedHere, func(c *manifest.Campaign) {
+		n := c.Start.Count - 1
+		if c.Start = nil; n > 0 {
+			c.Start = r.newStart(n)
+			c.Start.Process = "" // of a coordinator that has died
+		}
+	})
+	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
 		r.log.Warn("could not take back the start of the campaign", "reason", err)
 	}
 }
@@ -99,12 +105,6 @@ func (r *runner) takeStartBack(ctx context.Context) {
 // startedHere reports whether the last start that counts was in this process.
 func (r *runner) startedHere(c *manifest.Campaign) bool {
 	return c.Start != nil && c.Start.Process == r.s.process && !c.Start.Parked
-}
-
-// replaceStart replaces a start of this process.
-func (r *runner) replaceStart(ctx context.Context, next *manifest.Start) error {
-	r.clearSuspicion()
-	return r.saveIf(ctx, r.startedHere, func(c *manifest.Campaign) { c.Start = next })
 }
 
 // clearSuspicion lets the next campaign start that may have ended a coordinator.
