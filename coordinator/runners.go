@@ -1,8 +1,6 @@
 package coordinator
 
 import (
-	"maps"
-	"slices"
 	"sync"
 
 	"ddiff/coordinator/board"
@@ -65,11 +63,4 @@ func (s *runners) stop(id string) {
 	if r, ok := s.byID[id]; ok {
 		r.stop()
 	}
-}
-
-// ids returns the ids of the campaigns that have a runner.
-func (s *runners) ids() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.byID))
 }

@@ -102,7 +102,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
 	group.Go(func() error { return s.workers.Watch(inner, s.cfg.health()) })
-	group.Go(func() error { return s.health.Guard(inner, all.ids) })
+	group.Go(func() error { return s.health.Guard(inner) })
 	if s.cfg.Usage != nil {
 		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
 	}

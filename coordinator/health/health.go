@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"ddiff/coordinator/board"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -24,8 +23,6 @@ const (
 	probeKey = "coordinators/probe"
 	// failedProbes is the number of consecutive failures that make the store unavailable.
 	failedProbes = 2
-	// reportInterval is the interval at which an outage is reported in the status of a campaign.
-	reportInterval = 5 * time.Second
 	// beatProbes is the number of probe intervals for which the beat of another coordinator counts.
 	beatProbes = 3
 )
@@ -234,9 +231,8 @@ func (h *Checker) Problem() string {
 	return fmt.Sprintf("the store is unavailable since %s; the campaign waits: %s", h.since.UTC().Format(time.DateTime), h.reason)
 }
 
-// Guard ends the lead with queue.ErrStepDown when another coordinator can use the store and this one cannot. During an
-// outage of the store it adds the outage to the status of the given campaigns, whose runners may wait for the store.
-func (h *Checker) Guard(ctx context.Context, campaigns func() []string) error {
+// Guard ends the lead with queue.ErrStepDown when another coordinator can use the store and this one cannot.
+func (h *Checker) Guard(ctx context.Context) error {
 	leads := func(leads bool) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -244,43 +240,12 @@ func (h *Checker) Guard(ctx context.Context, campaigns func() []string) error {
 	}
 	leads(true)
 	defer leads(false)
-	tick := time.NewTicker(max(h.cfg.Probe/5, time.Millisecond))
-	defer tick.Stop()
-	reported := map[string]time.Time{}
-	for {
-		select {
-		case <-ctx.Done():
+	for h.Fit() {
+		if retry.Sleep(ctx, max(h.cfg.Probe/5, time.Millisecond)) != nil {
 			return nil
-		case <-tick.C:
-		}
-		if !h.Fit() {
-			return fmt.Errorf("%w: %s", queue.ErrStepDown, h.Problem())
-		}
-		problem := h.Problem()
-		if problem == "" {
-			clear(reported)
-			continue
-		}
-		for _, id := range campaigns() {
-			if h.cfg.Now().Sub(reported[id]) < reportInterval {
-				continue
-			}
-			if err := h.reportProblem(ctx, id, problem); err != nil {
-				h.cfg.Logger.Warn("could not report the outage of the store", "campaign", id, "reason", err)
-				break
-			}
-			reported[id] = h.cfg.Now()
 		}
 	}
-}
-
-// reportProblem adds a problem to the status of a campaign, unless a runner writes the status meanwhile.
-func (h *Checker) reportProblem(ctx context.Context, id, problem string) error {
-	initial := &manifest.Status{ID: id, Phase: manifest.PhaseQueued}
-	return board.IgnoreConflict(board.UpdateStatus(ctx, h.cfg.Board, id, initial, func(s *manifest.Status) bool {
-		s.Problem, s.At = problem, h.cfg.Now().UTC()
-		return true
-	}))
+	return fmt.Errorf("%w: %s", queue.ErrStepDown, h.Problem())
 }
 
 // Standing returns what every coordinator reports in its metrics.

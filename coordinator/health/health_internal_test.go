@@ -2,7 +2,6 @@ package health
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"ddiff/coordinator/board/boardtest"
-	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
@@ -144,35 +142,6 @@ func (h *Checker) onBoard(t *testing.T) *Checker {
 	must(t, err)
 	h.cfg.Store = store
 	return h
-}
-
-// During an outage of the store the leader names it in the statuses of all active campaigns.
-func TestOutageIsReported(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	var log strings.Builder
-	s := healthAt(&now, &log).onBoard(t)
-	s.cfg.Probe = 10 * time.Millisecond
-	s.failures, s.reason, s.since = failedProbes, "no route", now
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	ended := make(chan error, 1)
-	go func() { ended <- s.Guard(ctx, func() []string { return []string{"a", "b", "c"} }) }()
-	named := map[string]bool{}
-	for change, err := range s.cfg.Board.Watch(ctx, manifest.KeyStatusPrefix) {
-		must(t, err)
-		var status manifest.Status
-		if json.Unmarshal(change.Data, &status) == nil && strings.Contains(status.Problem, "no route") {
-			named[status.ID] = true
-		}
-		if len(named) == 3 {
-			break
-		}
-	}
-	cancel()
-	if err := <-ended; err != nil || len(named) != 3 || strings.Contains(log.String(), "could not report") {
-		t.Errorf("%v, statuses %v, log %s", err, named, log.String())
-	}
 }
 
 // slowStore is a store in which a read takes a time of the test's clock.
