@@ -1,6 +1,5 @@
 // Package enginecache opens the priors and operator files of campaigns on a worker's machine. It owns their copies on the local disk,
-// which several processes may share, and the memory of their engines. A file that another kind of campaign needs gets a method beside
-// [Cache.Fetch] and a kind of priorFiles.
+// which several processes may share, and the memory of their engines.
 package enginecache
 
 import (
@@ -11,14 +10,13 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
-	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/restore"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/prior"
+	"ddiff/storage"
 )
 
 const (
@@ -27,8 +25,6 @@ const (
 	memoryFactor = 4
 	// defaultEngineBytes is the default of Config.Bytes.
 	defaultEngineBytes int64 = 8 << 30
-	// fetchPause is the pause after a failed fetch of a prior.
-	fetchPause = 15 * time.Second
 )
 
 // Config describes a Cache. Fields without a stated default are required.
@@ -65,20 +61,15 @@ func (c Config) Validate() error {
 // Cache caches the engines of the most recently used priors. It never closes an engine in use. All methods may be
 // called concurrently.
 type Cache struct {
-	cfg           Config
-	files         priorFiles
-	operatorFiles priorFiles
+	cfg   Config
+	files *storage.Cache
 
-	mu        sync.Mutex
-	fetches   map[string]*fetch // by digest and key
-	open      []*openEngine     // the most recently used last
-	operators []*operator.File  // the most recently used last
-}
+	// loading is held while a file is fetched and opened: one at a time, and others are released meanwhile.
+	loading   sync.Mutex
+	operators []*operator.File // the most recently used last
 
-// fetch copies a prior to the local disk in the background.
-type fetch struct {
-	*lifecycle.Service
-	ended time.Time // valid when Done is closed
+	mu   sync.Mutex
+	open []*openEngine // the most recently used last
 }
 
 type openEngine struct {
@@ -95,69 +86,45 @@ func New(cfg Config) (*Cache, error) {
 	}
 	cfg.Bytes = cmp.Or(cfg.Bytes, defaultEngineBytes)
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cache{cfg: cfg, fetches: map[string]*fetch{}}
-	c.files = priorFiles{cfg.Dir, cfg.Store, "prior", ErrPriorFile}
-	c.operatorFiles = priorFiles{cfg.Dir, cfg.Store, "operator", ErrOperatorFile}
-	if err := c.files.checkWritable(); err != nil {
+	files, err := storage.NewCache(storage.CacheConfig{Dir: cfg.Dir, MaxBytes: cacheBytes, Logger: cfg.Logger})
+	if err != nil {
 		return nil, fmt.Errorf("cache priors in %s: %w", cfg.Dir, err)
 	}
-	return c, nil
+	return &Cache{cfg: cfg, files: files}, nil
 }
 
-// Fetch starts to fetch a prior in the background, unless that has happened, and reports whether the prior is on this
-// machine. It returns the error of a failed fetch, and retries after a pause. The error is ErrPriorFile when a retry
-// would not help.
-func (c *Cache) Fetch(p manifest.PriorFile) (ready bool, err error) { return c.fetch(c.files, p) }
-
-func (c *Cache) fetch(files priorFiles, p manifest.PriorFile) (ready bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := files.kind + " " + p.SHA256 + " " + p.Key
-	if f := c.fetches[key]; f != nil {
-		select {
-		case <-f.Done():
-		default:
-			return false, nil
-		}
-		if err := f.Err(); err == nil || time.Since(f.ended) < fetchPause {
-			return err == nil, err
-		}
-	}
-	f := &fetch{}
-	c.fetches[key] = f
-	f.Service = lifecycle.Go(context.Background(), func(ctx context.Context) error {
-		_, err := files.read(ctx, p)
-		f.ended = time.Now()
-		if err == nil && p.Key != "" {
-			c.cfg.Logger.Info("fetched "+files.kind, files.kind, p.Name, "file", files.file(p.SHA256))
-		}
-		return err
-	})
-	return false, nil
-}
-
-// Acquire returns the engine of a prior, and a function that the caller must call after use.
+// Acquire returns the engine of a prior, and a function that the caller must call after use. It fetches a prior that is not on this
+// machine. The error is ErrPriorFile when a retry would not help.
 func (c *Cache) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.open, func(o *openEngine) bool { return o.sha == p.SHA256 })
-	if i < 0 {
-		o, err := c.load(ctx, p)
-		if err != nil {
+	c.loading.Lock()
+	defer c.loading.Unlock()
+	o := c.use(p.SHA256)
+	if o == nil {
+		var err error
+		if o, err = c.load(ctx, p); err != nil {
 			return nil, nil, err
 		}
-		i = len(c.open)
-		c.open = append(c.open, o)
+	}
+	return o.engine, sync.OnceFunc(func() { c.release(o) }), nil
+}
+
+// use counts a user of an open engine. It returns nil if the prior has none.
+func (c *Cache) use(sha string) *openEngine {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.open, func(o *openEngine) bool { return o.sha == sha })
+	if i < 0 {
+		return nil
 	}
 	o := c.open[i]
 	c.open = append(slices.Delete(c.open, i, i+1), o)
 	o.users++
-	return o.engine, sync.OnceFunc(func() { c.release(o) }), nil
+	return o
 }
 
-// load opens an engine. It closes unused engines first if memory requires it.
+// load opens an engine with one user. It closes unused engines first if memory requires it.
 func (c *Cache) load(ctx context.Context, p manifest.PriorFile) (*openEngine, error) {
-	data, err := c.files.read(ctx, p)
+	data, err := c.readPrior(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -175,18 +142,24 @@ func (c *Cache) load(ctx context.Context, p manifest.PriorFile) (*openEngine, er
 		return nil, err
 	}
 	c.cfg.Logger.Info("opened prior", "prior", model.Card.Name, "sha256", model.SHA256[:12], "bytes", bytes)
-	return &openEngine{engine: engine, sha: p.SHA256, bytes: bytes}, nil
+	o := &openEngine{engine: engine, sha: p.SHA256, bytes: bytes, users: 1}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, o)
+	return o, nil
 }
 
 func (c *Cache) release(o *openEngine) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	o.users--
+	c.mu.Unlock()
 	c.shrink(c.cfg.Bytes)
 }
 
 // shrink closes unused engines, the least recently used first, until the others fit into limit bytes.
 func (c *Cache) shrink(limit int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	sum := int64(0)
 	for _, o := range c.open {
 		sum += o.bytes
@@ -204,13 +177,10 @@ func (c *Cache) shrink(limit int64) {
 	})
 }
 
-// Close stops background fetches and closes all engines, none of which may be in use.
+// Close closes all engines, none of which may be in use.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range c.fetches {
-		f.Stop()
-	}
 	var errs []error
 	for _, o := range c.open {
 		errs = append(errs, o.engine.Close())

@@ -8,11 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
@@ -72,20 +69,6 @@ func (c *files) engines(change ...func(*Config)) *Cache {
 	return e
 }
 
-// fetched waits until a prior is on this machine.
-func fetched(t *testing.T, e *Cache, p manifest.PriorFile) error {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for begin := time.Now(); time.Since(begin) < workertest.Patience; <-tick.C {
-		if ready, err := e.Fetch(p); ready || err != nil {
-			return err
-		}
-	}
-	t.Fatal("timeout: the prior is not fetched")
-	return nil
-}
-
 func TestEngineCacheClosesUnusedEnginesOnly(t *testing.T) {
 	t.Parallel()
 	c := newFiles(t)
@@ -96,10 +79,7 @@ func TestEngineCacheClosesUnusedEnginesOnly(t *testing.T) {
 		size = len(data)
 		priors = append(priors, c.prior(data))
 	}
-	dir := t.TempDir()
-	e := c.engines(func(cfg *Config) {
-		cfg.Dir, cfg.Bytes = dir, int64(4*(2*size+size/2)) // two engines
-	})
+	e := c.engines(func(cfg *Config) { cfg.Bytes = int64(4 * (2*size + size/2)) }) // two engines
 	acquire := func(i int) (any, func()) {
 		t.Helper()
 		engine, done, err := e.Acquire(t.Context(), priors[i])
@@ -129,12 +109,6 @@ func TestEngineCacheClosesUnusedEnginesOnly(t *testing.T) {
 	if n := strings.Count(c.log.String(), "closed prior"); n != 1 {
 		t.Errorf("%d priors were closed, want 1:\n%s", n, c.log.String())
 	}
-	for _, p := range priors {
-		file := filepath.Join(dir, p.SHA256+".onnx")
-		if data, err := os.ReadFile(file); err != nil || regular.SHA256(data) != p.SHA256 {
-			t.Errorf("%s is not cached: %v", file, err)
-		}
-	}
 }
 
 // A prior that does not fit beside an unused one closes it before the new engine opens.
@@ -157,49 +131,39 @@ func TestEngineCacheMakesRoomBeforeItOpens(t *testing.T) {
 	}
 }
 
-// counter is a store that counts reads. All reads fail with err.
+// counter is a store that counts reads.
 type counter struct {
 	*storage.Dir
 	reads atomic.Int32
-	err   error
 }
 
 func (c *counter) Get(ctx context.Context, key string) ([]byte, error) {
 	c.reads.Add(1)
-	if c.err != nil {
-		return nil, c.err
-	}
 	return c.Dir.Get(ctx, key)
 }
 
-// Several caches share a directory, as processes do: a prior is fetched once, and again after damage.
-func TestSharedDirectoryFetchesPriorOnce(t *testing.T) {
+// Caches that share a directory, as processes do, fetch a prior once, and again after damage.
+func TestPriorIsFetchedOnce(t *testing.T) {
 	t.Parallel()
 	c := newFiles(t)
 	p, dir, from := c.prior(workertest.Share(t, 0.1)), t.TempDir(), &counter{Dir: c.store}
-	shared := func(cfg *Config) { cfg.Dir, cfg.Store = dir, from }
-	var group sync.WaitGroup
-	for range 4 {
-		e := c.engines(shared)
-		group.Go(func() {
-			if err := fetched(t, e, p); err != nil {
-				t.Error(err)
-			}
-		})
+	acquire := func(want int32) {
+		t.Helper()
+		_, done, err := c.engines(func(cfg *Config) { cfg.Dir, cfg.Store = dir, from }).Acquire(t.Context(), p)
+		must(t, err)
+		done()
+		if n := from.reads.Load(); n != want {
+			t.Errorf("the prior was read %d times from the store, want %d", n, want)
+		}
 	}
-	group.Wait()
-	if n := from.reads.Load(); n != 1 {
-		t.Errorf("the prior was read %d times from the store, want once", n)
+	acquire(1)
+	acquire(1)
+	cached, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(cached) != 1 {
+		t.Fatalf("files %v, %v", cached, err)
 	}
-	file := filepath.Join(dir, p.SHA256+".onnx")
-	must(t, os.WriteFile(file, []byte("damaged"), 0o644))
-	must(t, fetched(t, c.engines(shared), p))
-	if data, err := os.ReadFile(file); err != nil || regular.SHA256(data) != p.SHA256 {
-		t.Errorf("the damaged prior was not replaced: %v", err)
-	}
-	if n := from.reads.Load(); n != 2 {
-		t.Errorf("the prior was read %d times from the store, want twice", n)
-	}
+	must(t, os.WriteFile(cached[0], []byte("damaged"), 0o644))
+	acquire(2)
 }
 
 // The reason of an unusable prior names the remedy.
@@ -212,12 +176,11 @@ func TestUnusablePriors(t *testing.T) {
 	for reason, p := range map[string]manifest.PriorFile{
 		"submit the campaign again": other, "run the version that submitted it": {SHA256: other.SHA256},
 	} {
-		if err := fetched(t, e, p); !errors.Is(err, ErrPriorFile) || !strings.Contains(err.Error(), reason) {
+		if _, _, err := e.Acquire(t.Context(), p); !errors.Is(err, ErrPriorFile) || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%v, want %q", err, reason)
 		}
 	}
 	noModel := c.prior([]byte("no model"))
-	must(t, fetched(t, e, noModel))
 	if _, _, err := e.Acquire(t.Context(), noModel); !errors.Is(err, ErrPriorFile) {
 		t.Errorf("not a model: error is %v", err)
 	}
@@ -253,50 +216,6 @@ func TestEngineCacheShrinks(t *testing.T) {
 	}
 }
 
-// A failed fetch is repeated after 15 seconds; a fetch that succeeded is not.
-func TestFetchesOfPriors(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		log, store := new(strings.Builder), &counter{err: storage.ErrUnavailable}
-		e, err := New(Config{Runtime: &onnxruntime.Runtime{}, Store: store, Dir: dir, Logger: logTo(log)})
-		must(t, err)
-		fetch := func(p manifest.PriorFile, wantReady bool, wantErr error, wantReads int) {
-			t.Helper()
-			ready, err := e.Fetch(p)
-			synctest.Wait()
-			if ready != wantReady || !errors.Is(err, wantErr) || int(store.reads.Load()) != wantReads {
-				t.Errorf("ready %v, %v after %d reads; want %v, %v, %d", ready, err, store.reads.Load(), wantReady, wantErr, wantReads)
-			}
-		}
-		lost := manifest.PriorFile{SHA256: strings.Repeat("a", 64), Key: "priors/a", Name: "lost"}
-		fetch(lost, false, nil, 1)
-		fetch(lost, false, storage.ErrUnavailable, 1)
-		time.Sleep(fetchPause - 1)
-		fetch(lost, false, storage.ErrUnavailable, 1)
-		time.Sleep(time.Nanosecond)
-		fetch(lost, false, nil, 2)
-		fetch(lost, false, storage.ErrUnavailable, 2)
-		if log.Len() > 0 {
-			t.Errorf("log: %s", log)
-		}
-
-		data := []byte("a file")
-		kept := manifest.PriorFile{SHA256: regular.SHA256(data), Key: "priors/b", Name: "kept"}
-		must(t, regular.Replace(e.files.file(kept.SHA256), data, 0o600))
-		fetch(kept, false, nil, 2)
-		fetch(kept, true, nil, 2)
-		time.Sleep(time.Hour)
-		fetch(kept, true, nil, 2)
-		if n := strings.Count(log.String(), "fetched prior"); n != 1 {
-			t.Errorf("log: %s", log)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // The default memory is 8 GiB. The message of a bad field names it.
 func TestEngineCacheConfig(t *testing.T) {
 	t.Parallel()
@@ -319,46 +238,29 @@ func TestEngineCacheConfig(t *testing.T) {
 	}
 }
 
-// A file is fetched once, and again when its copy is damaged. A file that no retry could read is unusable.
-func TestFetchOfPrior(t *testing.T) {
+// unavailable is a store that does not answer.
+type unavailable struct{}
+
+func (unavailable) Get(context.Context, string) ([]byte, error) { return nil, storage.ErrUnavailable }
+
+// A file that no retry could read is unusable; one of a store that does not answer is not.
+func TestFilesThatCannotBeFetched(t *testing.T) {
 	t.Parallel()
-	s := &counter{Dir: workertest.Store(t)}
-	must(t, s.Put(t.Context(), "priors/a", []byte("model")))
-	p := priorFiles{dir: t.TempDir(), store: s, kind: "prior", unusable: ErrPriorFile}
-	from := manifest.PriorFile{Key: "priors/a", SHA256: regular.SHA256([]byte("model"))}
-	for want := range 2 {
-		for range 2 {
-			if data, err := p.read(t.Context(), from); err != nil || string(data) != "model" || int(s.reads.Load()) != want+1 {
-				t.Errorf("%q, %v, %d reads", data, err, s.reads.Load())
-			}
-		}
-		must(t, os.WriteFile(p.file(from.SHA256), []byte("other"), 0o644))
-	}
-	other := regular.SHA256([]byte("other"))
+	c := newFiles(t)
+	must(t, c.store.Put(t.Context(), "priors/a", []byte("model")))
+	e, other := c.engines(), regular.SHA256([]byte("other"))
 	for name, bad := range map[string]manifest.PriorFile{
 		"digest": {Key: "priors/a", SHA256: other}, "no digest": {Key: "priors/a", SHA256: "x"},
 		"missing": {Key: "priors/b", SHA256: other}, "bad key": {Key: "../b", SHA256: other}, "bundled": {SHA256: other},
 	} {
-		if data, err := p.read(t.Context(), bad); data != nil && name != "bundled" || !errors.Is(err, ErrPriorFile) {
-			t.Errorf("%s: %d bytes, %v", name, len(data), err)
+		if _, _, err := e.Acquire(t.Context(), bad); !errors.Is(err, ErrPriorFile) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
-	down := p
-	down.store, down.dir = &counter{err: storage.ErrUnavailable}, t.TempDir()
-	if _, err := down.read(t.Context(), from); !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, ErrPriorFile) {
+	down := c.engines(func(cfg *Config) { cfg.Store = unavailable{} })
+	_, _, err := down.Acquire(t.Context(), manifest.PriorFile{Key: "priors/a", SHA256: regular.SHA256([]byte("model"))})
+	if !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, ErrPriorFile) {
 		t.Errorf("an unavailable store: %v", err)
-	}
-	// Another process holds the lock.
-	lock, err := storage.AcquireLock(filepath.Join(p.dir, "locks", other))
-	must(t, err)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.lock(ended, other); !errors.Is(err, context.Canceled) {
-		t.Errorf("a held lock: %v", err)
-	}
-	must(t, lock.Unlock())
-	if lock, err = p.lock(t.Context(), other); err != nil || lock.Unlock() != nil {
-		t.Errorf("a free lock: %v", err)
 	}
 }
 
@@ -391,20 +293,5 @@ func TestWorkerFetchesBundle(t *testing.T) {
 	data[at] ^= 1
 	if _, _, err := c.engines().Acquire(t.Context(), c.prior(data)); !errors.Is(err, ErrPriorFile) || !errors.Is(err, prior.ErrBundle) {
 		t.Errorf("altered part: %v", err)
-	}
-}
-
-// The check of a directory leaves no file in it.
-func TestCheckOfDirectory(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	must(t, (priorFiles{dir: dir}).checkWritable())
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
-	file := filepath.Join(dir, "file")
-	must(t, os.WriteFile(file, nil, 0o644))
-	if err := (priorFiles{dir: file}).checkWritable(); err == nil {
-		t.Error("a file is a directory")
 	}
 }

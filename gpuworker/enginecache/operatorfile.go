@@ -14,21 +14,11 @@ import (
 // keptOperators is the number of operator files that a Cache keeps in memory without a user.
 const keptOperators = 4
 
-// sourceOf returns the operator file in the form in which files are fetched.
-func sourceOf(f manifest.OperatorFile) manifest.PriorFile {
-	return manifest.PriorFile{Key: f.Key, SHA256: f.SHA256, Name: f.Path}
-}
-
-// FetchOperator is Fetch for an operator file of a campaign. The error is ErrOperatorFile when a retry would not help.
-func (c *Cache) FetchOperator(f manifest.OperatorFile) (ready bool, err error) {
-	return c.fetch(c.operatorFiles, sourceOf(f))
-}
-
 // Operators returns the operators of a campaign by their digests. It runs each file once before its first use, see
 // [operator.File.Verify]. The error is ErrOperatorFile for a file that cannot be used.
 func (c *Cache) Operators(ctx context.Context, files []manifest.OperatorFile) (map[string]*operator.File, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.loading.Lock()
+	defer c.loading.Unlock()
 	out := map[string]*operator.File{}
 	for _, from := range files {
 		i := slices.IndexFunc(c.operators, func(f *operator.File) bool { return f.SHA256 == from.SHA256 })
@@ -50,7 +40,7 @@ func (c *Cache) Operators(ctx context.Context, files []manifest.OperatorFile) (m
 
 // loadOperator reads, parses and verifies an operator file.
 func (c *Cache) loadOperator(ctx context.Context, from manifest.OperatorFile) (*operator.File, error) {
-	data, err := c.operatorFiles.read(ctx, sourceOf(from))
+	data, err := c.fetch(ctx, "operator", ErrOperatorFile, from.Key, from.SHA256)
 	if err != nil {
 		return nil, err
 	}

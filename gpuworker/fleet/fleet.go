@@ -31,8 +31,6 @@ import (
 )
 
 const (
-	// fetchCheck is the pause between two checks whether a prior is on this machine.
-	fetchCheck = 100 * time.Millisecond
 	// notReadyPause is the pause after the queue of a campaign was not ready, errorPause the pause after other errors.
 	notReadyPause = 500 * time.Millisecond
 	errorPause    = 5 * time.Second
@@ -45,9 +43,6 @@ type sources interface {
 
 // engines opens the priors and operator files of campaigns, see package enginecache.
 type engines interface {
-	// Fetch and FetchOperator copy a file to this machine in the background, and report whether it is there.
-	Fetch(prior manifest.PriorFile) (ready bool, err error)
-	FetchOperator(file manifest.OperatorFile) (ready bool, err error)
 	// Acquire returns the engine of a prior, and a function that releases it.
 	Acquire(ctx context.Context, prior manifest.PriorFile) (*restore.Engine, func(), error)
 	// Operators returns the operators of a campaign by their digests.

@@ -543,80 +543,58 @@ func TestLeaseSize(t *testing.T) {
 	}
 }
 
-// fetched is a cache with prescribed answers.
-type fetched struct {
-	prior, operators bool
+// opener is a cache with prescribed errors, which counts what it opens.
+type opener struct {
 	err, operatorErr error
-	opened, calls    int
-	read             int // operators
+	priors           int
+	operators        int
 }
 
-func (f *fetched) Fetch(manifest.PriorFile) (bool, error) { return f.prior, f.err }
-
-func (f *fetched) FetchOperator(manifest.OperatorFile) (bool, error) {
-	f.calls++
-	return f.operators, f.operatorErr
+func (o *opener) Acquire(context.Context, manifest.PriorFile) (*restore.Engine, func(), error) {
+	o.priors++
+	return nil, func() {}, o.err
 }
 
-func (f *fetched) Acquire(context.Context, manifest.PriorFile) (*restore.Engine, func(), error) {
-	f.opened++
-	return nil, func() {}, f.err
+func (o *opener) Operators(_ context.Context, from []manifest.OperatorFile) (map[string]*operator.File, error) {
+	o.operators += len(from)
+	return nil, o.operatorErr
 }
 
-// Items are leased when prior and operators are on this machine, and those of a preflight when a file is unusable.
-func TestFetchBeforeLease(t *testing.T) {
+// The assignment has the prior and the operators of its campaign, and in a preflight the error of an unusable file.
+func TestAssignment(t *testing.T) {
 	t.Parallel()
-	other := errors.New("no route")
+	lost := errors.New("no route")
 	for name, tt := range map[string]struct {
-		cache    fetched
+		cache    opener
 		phase    manifest.Phase
-		ready    bool
-		unusable error
-		pause    time.Duration
-		calls    int
+		unusable error // of the assignment
+		err      error
+		priors   int
 	}{
-		"all here":                      {fetched{prior: true, operators: true}, manifest.PhaseRunning, true, nil, 0, 2},
-		"no prior":                      {fetched{operators: true}, manifest.PhaseRunning, false, nil, fetchCheck, 2},
-		"no operator":                   {fetched{prior: true}, manifest.PhaseRunning, false, nil, fetchCheck, 2},
-		"store":                         {fetched{err: other}, manifest.PhasePreflight, false, nil, errorPause, 0},
-		"unusable prior":                {fetched{err: enginecache.ErrPriorFile}, manifest.PhaseRunning, false, nil, errorPause, 0},
-		"unusable prior in preflight":   {fetched{err: enginecache.ErrPriorFile}, manifest.PhasePreflight, true, enginecache.ErrPriorFile, 0, 0},
-		"unusable operator":             {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhaseRunning, false, nil, errorPause, 1},
-		"unusable operator of a former": {fetched{prior: true, operatorErr: enginecache.ErrOperatorFile}, manifest.PhasePreflight, true, enginecache.ErrOperatorFile, 0, 1},
+		"all usable":                     {opener{}, manifest.PhaseRunning, nil, nil, 1},
+		"store":                          {opener{err: lost}, manifest.PhasePreflight, nil, lost, 1},
+		"unusable prior":                 {opener{err: enginecache.ErrPriorFile}, manifest.PhaseRunning, nil, enginecache.ErrPriorFile, 1},
+		"unusable prior in preflight":    {opener{err: enginecache.ErrPriorFile}, manifest.PhasePreflight, enginecache.ErrPriorFile, nil, 1},
+		"unusable operator":              {opener{operatorErr: enginecache.ErrOperatorFile}, manifest.PhaseRunning, nil, enginecache.ErrOperatorFile, 0},
+		"unusable operator in preflight": {opener{operatorErr: enginecache.ErrOperatorFile}, manifest.PhasePreflight, enginecache.ErrOperatorFile, nil, 0},
 	} {
-		f, now, _ := fleetOf(t, func(c *Config) { c.Engines = &tt.cache })
+		f, _, _ := fleetOf(t, func(c *Config) { c.Engines = &tt.cache })
 		c := f.add(t, "a", func(r *manifest.Campaign) {
 			r.Phase, r.Owner, r.Operators = tt.phase, "ann", make([]manifest.OperatorFile, 2)
 		})
-		c.retryAt = now.now
-		ready, unusable := f.fetch(c, f.snapshotOf(c))
-		if ready != tt.ready || !errors.Is(unusable, tt.unusable) || c.retryAt.Sub(now.now) != tt.pause || tt.cache.calls != tt.calls {
-			t.Errorf("%s: ready %v, %v, pause %v, %d operators", name, ready, unusable, c.retryAt.Sub(now.now), tt.cache.calls)
-		}
-		if !ready {
-			continue
-		}
-		a, err := f.assign(t.Context(), f.snapshotOf(c), unusable)
-		if err != nil || !errors.Is(a.EngineError, tt.unusable) || (tt.cache.opened > 0) != (unusable == nil) || a.Batch != gpuworker.DefaultBatch || a.Campaign != "a" || a.Owner != "ann" {
+		a, err := f.assign(t.Context(), f.snapshotOf(c))
+		if !errors.Is(err, tt.err) || !errors.Is(a.EngineError, tt.unusable) || a.Batch != gpuworker.DefaultBatch || a.Campaign != "a" || a.Owner != "ann" {
 			t.Errorf("%s: assignment %+v, %v", name, a, err)
 		}
-		if want := 2; (tt.cache.read == want) != (unusable == nil) {
-			t.Errorf("%s: %d operators were read, want %d", name, tt.cache.read, want)
+		if tt.cache.priors != tt.priors || tt.cache.operators != 2 {
+			t.Errorf("%s: %d priors and %d operators were opened", name, tt.cache.priors, tt.cache.operators)
 		}
 	}
 	f, _, _ := fleetOf(t)
 	c := f.add(t, "a", func(r *manifest.Campaign) { r.Operators = make([]manifest.OperatorFile, 2) })
-	if ready, err := f.fetch(c, f.snapshotOf(c)); !ready || err != nil {
-		t.Errorf("without engines: %v, %v", ready, err)
-	}
-	if a, err := f.assign(t.Context(), f.snapshotOf(c), nil); err != nil || a.Engine != nil {
+	if a, err := f.assign(t.Context(), f.snapshotOf(c)); err != nil || a.Engine != nil {
 		t.Errorf("without engines: %v", err)
 	}
-}
-
-func (f *fetched) Operators(_ context.Context, from []manifest.OperatorFile) (map[string]*operator.File, error) {
-	f.read += len(from)
-	return nil, f.operatorErr
 }
 
 // A queue that is not ready pauses its campaign shortly, another error longer; a closed queue ends the worker.

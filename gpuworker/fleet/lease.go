@@ -26,10 +26,6 @@ func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (gpu
 		return gpuworker.Assignment{}, nil, ctx.Err()
 	}
 	s := f.snapshotOf(c)
-	ready, unusable := f.fetch(c, s)
-	if !ready {
-		return gpuworker.Assignment{}, nil, nil
-	}
 	leases, err := f.request(ctx, c, s, wait)
 	switch {
 	case errors.Is(err, queue.ErrClosed):
@@ -52,7 +48,7 @@ func (f *Fleet) lease(ctx context.Context, c *campaign, wait time.Duration) (gpu
 		return gpuworker.Assignment{}, nil, nil
 	}
 	extending := lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error { return f.extend(ctx, c, leases) })
-	a, err := f.assign(ctx, s, unusable)
+	a, err := f.assign(ctx, s)
 	extending.Stop()
 	a.Refuse = func(reason error) { f.refuse(c, reason) }
 	if err == nil && slices.ContainsFunc(leases, func(l *queue.Lease) bool { return l.Class() != manifest.ClassPreflight }) {
@@ -79,31 +75,6 @@ func (f *Fleet) snapshotOf(c *campaign) snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return snapshot{c.record, c.store, c.lifetime, c.empty.wakes, c.leaseOne}
-}
-
-// fetch reports whether the campaign's prior and operators are on this machine. unusable is the error of a file whose
-// preflight is leased all the same, to report the error.
-func (f *Fleet) fetch(c *campaign, s snapshot) (ready bool, unusable error) {
-	if f.cfg.Engines == nil {
-		return true, nil
-	}
-	ready, err := f.cfg.Engines.Fetch(s.Prior)
-	for i := 0; err == nil && i < len(s.Operators); i++ {
-		var here bool
-		here, err = f.cfg.Engines.FetchOperator(s.Operators[i])
-		ready = ready && here
-	}
-	switch {
-	case err == nil && !ready:
-		f.postpone(c, fetchCheck, nil)
-		return false, nil
-	case err == nil:
-		return true, nil
-	case s.answers(err):
-		return true, err
-	}
-	f.postpone(c, errorPause, err)
-	return false, nil
 }
 
 // answers reports whether an error of the prior or of an operator is the answer to the campaign's preflight.
@@ -174,12 +145,12 @@ func (f *Fleet) leaseSize(s snapshot) int {
 }
 
 // assign creates the assignment of a campaign's items.
-func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (gpuworker.Assignment, error) {
+func (f *Fleet) assign(ctx context.Context, s snapshot) (gpuworker.Assignment, error) {
 	a := gpuworker.Assignment{
-		Campaign: s.ID, Owner: s.Owner, Store: s.store, Sources: f.cfg.Sources, EngineError: unusable, Lifetime: s.lifetime, Batch: f.batch(s),
+		Campaign: s.ID, Owner: s.Owner, Store: s.store, Sources: f.cfg.Sources, Lifetime: s.lifetime, Batch: f.batch(s),
 	}
-	if f.cfg.Engines == nil || unusable != nil {
-		return a, nil //nolint:nilerr // the assignment has the error, so that the items are rejected with it
+	if f.cfg.Engines == nil {
+		return a, nil
 	}
 	var err error
 	if len(s.Operators) > 0 {
@@ -194,8 +165,8 @@ func (f *Fleet) assign(ctx context.Context, s snapshot, unusable error) (gpuwork
 	return a, err
 }
 
-// extend extends leases until ctx ends: the worker does it only for items that have their assignment, and a prior may open more slowly
-// than a lease expires.
+// extend extends leases until ctx ends: the worker does it only for items that have their assignment, and a prior may be fetched and opened
+// more slowly than a lease expires.
 func (f *Fleet) extend(ctx context.Context, c *campaign, leases []*queue.Lease) error {
 	q, err := f.attach(ctx, c, f.snapshotOf(c))
 	for err == nil && retry.Sleep(ctx, q.Config().AckWait/3) == nil {

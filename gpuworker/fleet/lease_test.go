@@ -120,7 +120,7 @@ func TestItemsOfUnusablePriorAreReleased(t *testing.T) {
 	q := workertest.Queue(t, queue.Config{})
 	f, now, log := fleetOf(t, func(c *Config) {
 		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
-		c.Engines = &fetched{err: enginecache.ErrPriorFile}
+		c.Engines = &opener{err: enginecache.ErrPriorFile}
 	})
 	c := f.add(t, "test", func(r *manifest.Campaign) { r.Phase = manifest.PhasePreflight })
 	workertest.Fill(t, q, "item")
@@ -142,13 +142,13 @@ func TestItemsOfUnusablePriorAreReleased(t *testing.T) {
 
 // slowEngines is a cache whose priors take long to open.
 type slowEngines struct {
-	fetched
+	opener
 	open func()
 }
 
 func (s *slowEngines) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
 	s.open()
-	return s.fetched.Acquire(ctx, p)
+	return s.opener.Acquire(ctx, p)
 }
 
 // A lease does not expire while the worker opens the prior.
@@ -157,7 +157,7 @@ func TestLeaseWhilePriorOpens(t *testing.T) {
 	q, redelivered := workertest.Queue(t, queue.Config{AckWait: 300 * time.Millisecond}), 0
 	f, _, _ := fleetOf(t, func(c *Config) {
 		c.Attach = func(context.Context, string) (*queue.Queue, error) { return q, nil }
-		c.Engines = &slowEngines{fetched{prior: true}, func() {
+		c.Engines = &slowEngines{opener{}, func() {
 			all, err := q.Lease(t.Context(), 1, time.Second)
 			must(t, err)
 			redelivered = len(all)
