@@ -18,11 +18,7 @@ const maxSeries = 8 * maxCampaigns
 type Cluster struct {
 	published, settled metric.Int64Counter
 
-	meter                                     metric.Meter
-	leader, available, lag, pending, inFlight metric.Int64ObservableGauge
-	campaigns, blocked, items, ledger         metric.Int64ObservableGauge
-	workers                                   metric.Int64ObservableGauge
-	rate, idle, fill                          metric.Float64ObservableGauge
+	meter metric.Meter
 }
 
 // Standing is what every coordinator reports of itself.
@@ -63,14 +59,7 @@ type CampaignState struct {
 // name.
 func NewCluster(meter metric.Meter) (*Cluster, error) {
 	m := maker{meter: meter}
-	c := &Cluster{
-		published: m.counter("ddiff.queue.published"), settled: m.counter("ddiff.ledger.items"), meter: meter,
-		leader: m.gauge("ddiff.leader"), available: m.gauge("ddiff.store.available"),
-		lag: m.gauge("ddiff.queue.lag"), pending: m.gauge("ddiff.queue.pending"), inFlight: m.gauge("ddiff.queue.in_flight"),
-		campaigns: m.gauge("ddiff.campaigns"), items: m.gauge("ddiff.campaign.items"), ledger: m.gauge("ddiff.ledger.lag"),
-		blocked: m.gauge("ddiff.campaign.blocked"), workers: m.gauge("ddiff.workers"), rate: m.floatGauge("ddiff.campaign.rate"), idle: m.floatGauge("ddiff.campaign.idle"),
-		fill: m.floatGauge("ddiff.stream.fill"),
-	}
+	c := &Cluster{published: m.counter("ddiff.queue.published"), settled: m.counter("ddiff.ledger.items"), meter: meter}
 	return c, m.err()
 }
 
@@ -93,15 +82,14 @@ func (c *Cluster) ObserveStanding(standing func() Standing) (stop func() error, 
 	if c == nil {
 		return func() error { return nil }, nil
 	}
-	return register(c.meter, "the coordinator", func(_ context.Context, o metric.Observer) error {
+	return observe(c.meter, FromCoordinator, func(report report) {
 		s := standing()
-		o.ObserveInt64(c.leader, number(s.Leads))
-		o.ObserveInt64(c.available, number(s.Store))
-		return nil
-	}, c.leader, c.available)
+		report("ddiff.leader", number(s.Leads))
+		report("ddiff.store.available", number(s.Store))
+	})
 }
 
-func number(b bool) int64 {
+func number(b bool) float64 {
 	if b {
 		return 1
 	}
@@ -114,40 +102,35 @@ func (c *Cluster) Observe(state func() ClusterState) (stop func() error, err err
 	if c == nil {
 		return func() error { return nil }, nil
 	}
-	return register(c.meter, "the cluster", func(_ context.Context, o metric.Observer) error {
-		c.observe(o, state())
-		return nil
-	}, c.lag, c.pending, c.inFlight, c.campaigns, c.blocked, c.items, c.ledger, c.workers, c.rate, c.idle, c.fill)
+	return observe(c.meter, FromLeader, func(report report) { state().report(report) })
 }
 
-func (c *Cluster) observe(o metric.Observer, s ClusterState) {
+func (s ClusterState) report(report report) {
 	for pool, n := range s.Lags {
-		o.ObserveInt64(c.lag, int64(n), metric.WithAttributes(PoolKey.String(pool)))
+		report("ddiff.queue.lag", float64(n), pool)
 	}
 	for phase, n := range s.Phases {
-		o.ObserveInt64(c.campaigns, int64(n), metric.WithAttributes(PhaseKey.String(phase)))
+		report("ddiff.campaigns", float64(n), phase)
 	}
 	for pool, states := range s.Workers {
 		for state, n := range states {
-			o.ObserveInt64(c.workers, int64(n), metric.WithAttributes(PoolKey.String(pool), StateKey.String(state)))
+			report("ddiff.workers", float64(n), pool, state)
 		}
 	}
 	for stream, share := range s.Streams {
-		o.ObserveFloat64(c.fill, share, metric.WithAttributes(StreamKey.String(stream)))
+		report("ddiff.stream.fill", share, stream)
 	}
-	for _, campaign := range s.Campaigns[:min(len(s.Campaigns), maxCampaigns)] {
-		id := CampaignKey.String(campaign.ID)
-		of := metric.WithAttributes(id)
-		o.ObserveInt64(c.pending, int64(campaign.Pending), of)
-		o.ObserveInt64(c.inFlight, int64(campaign.InFlight), of)
-		o.ObserveInt64(c.ledger, int64(campaign.LedgerLag), of)
-		o.ObserveFloat64(c.rate, campaign.Rate, of)
-		o.ObserveFloat64(c.idle, campaign.Idle.Seconds(), of)
-		if campaign.Blocked != "" {
-			o.ObserveInt64(c.blocked, 1, metric.WithAttributes(id, PhaseKey.String(campaign.Blocked)))
+	for _, c := range s.Campaigns[:min(len(s.Campaigns), maxCampaigns)] {
+		report("ddiff.queue.pending", float64(c.Pending), c.ID)
+		report("ddiff.queue.in_flight", float64(c.InFlight), c.ID)
+		report("ddiff.ledger.lag", float64(c.LedgerLag), c.ID)
+		report("ddiff.campaign.rate", c.Rate, c.ID)
+		report("ddiff.campaign.idle", c.Idle.Seconds(), c.ID)
+		if c.Blocked != "" {
+			report("ddiff.campaign.blocked", 1, c.ID, c.Blocked)
 		}
-		for state, n := range campaign.Items {
-			o.ObserveInt64(c.items, int64(n), metric.WithAttributes(id, StateKey.String(state)))
+		for state, n := range c.Items {
+			report("ddiff.campaign.items", float64(n), c.ID, state)
 		}
 	}
 }

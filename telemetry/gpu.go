@@ -1,12 +1,11 @@
 package telemetry
 
 import (
-	"context"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -39,33 +38,18 @@ func ObserveGPUs(meter metric.Meter) (stop func() error, err error) {
 // observeGPUs reports the readings of read. If this process runs on none of the GPUs, as far as the library knows, it reports all of
 // them: in a container, the library may name processes by other ids.
 func observeGPUs(meter metric.Meter, read func() []gpu) (stop func() error, err error) {
-	m := maker{meter: meter}
-	utilization := m.floatGauge("hw.gpu.utilization")
-	usage, limit := m.amount("hw.gpu.memory.usage"), m.amount("hw.gpu.memory.limit")
-	if err := m.err(); err != nil {
-		return nil, err
-	}
-	return register(meter, "GPUs", func(_ context.Context, o metric.Observer) error {
+	return observe(meter, FromWorker, func(report report) {
 		all := read()
-		own := false
-		for _, g := range all {
-			own = own || g.own
-		}
+		own := slices.ContainsFunc(all, func(g gpu) bool { return g.own })
 		for _, g := range all {
 			if own && !g.own {
 				continue
 			}
-			of := metric.WithAttributes(g.attributes()...)
-			o.ObserveFloat64(utilization, g.utilization, of)
-			o.ObserveInt64(usage, g.used, of)
-			o.ObserveInt64(limit, g.limit, of)
+			report("hw.gpu.utilization", g.utilization, g.id, "gpu", g.name)
+			report("hw.gpu.memory.usage", float64(g.used), g.id, "gpu", g.name)
+			report("hw.gpu.memory.limit", float64(g.limit), g.id, "gpu", g.name)
 		}
-		return nil
-	}, utilization, usage, limit)
-}
-
-func (g gpu) attributes() []attribute.KeyValue {
-	return []attribute.KeyValue{HardwareIDKey.String(g.id), HardwareTypeKey.String("gpu"), HardwareNameKey.String(g.name)}
+	})
 }
 
 func readGPUs() []gpu {

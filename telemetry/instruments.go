@@ -34,7 +34,6 @@ type Instruments struct {
 	Faults             metric.Int64Counter
 	Suspensions        metric.Int64Counter
 	LeaseRemaining     metric.Float64Histogram
-	Leases             metric.Int64ObservableGauge
 
 	meter metric.Meter
 }
@@ -50,8 +49,8 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		BatchFill:          m.histogram("ddiff.batch.fill"),
 		Redeliveries:       m.counter("ddiff.redeliveries"), Retries: m.counter("ddiff.retries"),
 		Faults: m.counter("ddiff.faults"), Suspensions: m.counter("ddiff.suspensions"),
-		LeaseRemaining: m.histogram("ddiff.lease.remaining"), Leases: m.gauge("ddiff.leases"),
-		meter: meter,
+		LeaseRemaining: m.histogram("ddiff.lease.remaining"),
+		meter:          meter,
 	}
 	if err := m.err(); err != nil {
 		return nil, err
@@ -66,10 +65,7 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 
 // ObserveLeases reports held as the number of items that the process holds, until stop is called.
 func (in *Instruments) ObserveLeases(held func() int) (stop func() error, err error) {
-	return register(in.meter, "leases", func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(in.Leases, int64(held()))
-		return nil
-	}, in.Leases)
+	return observe(in.meter, FromWorker, func(report report) { report("ddiff.leases", float64(held())) })
 }
 
 // Stage starts a span named name with attrs under the span in ctx. The returned context holds the new span. The

@@ -1,9 +1,11 @@
 package telemetry
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -31,11 +33,43 @@ func (m *maker) look(name string, kind Kind) Metric {
 	return Metric{}
 }
 
-// register reports what observe observes until stop is called.
-func register(meter metric.Meter, what string, observe metric.Callback, instruments ...metric.Observable) (stop func() error, err error) {
-	registered, err := meter.RegisterCallback(observe, instruments...)
+// report reports the value of a listed metric; the values of its labels have the order of the list.
+type report func(name string, value float64, labels ...string)
+
+// observe reports what read reports, of the gauges of a source, whenever metrics are read, until stop is called.
+func observe(meter metric.Meter, source Source, read func(report)) (stop func() error, err error) {
+	m := maker{meter: meter}
+	gauges, labels, all := map[string]metric.Float64Observable{}, map[string][]attribute.Key{}, []metric.Observable{}
+	for _, d := range Metrics() {
+		if d.Source != source {
+			continue
+		}
+		switch d.Kind {
+		case KindGauge:
+			gauges[d.Name] = instrument(&m, d.Name, d.Kind, meter.Float64ObservableGauge)
+		case KindUpDownCounter:
+			gauges[d.Name] = instrument(&m, d.Name, d.Kind, meter.Float64ObservableUpDownCounter)
+		default:
+			continue
+		}
+		labels[d.Name] = d.Labels
+		all = append(all, gauges[d.Name])
+	}
+	if err := m.err(); err != nil {
+		return nil, err
+	}
+	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		read(func(name string, value float64, values ...string) {
+			attributes := make([]attribute.KeyValue, len(values))
+			for i, v := range values {
+				attributes[i] = labels[name][i].String(v)
+			}
+			o.ObserveFloat64(gauges[name], value, metric.WithAttributes(attributes...))
+		})
+		return nil
+	}, all...)
 	if err != nil {
-		return nil, fmt.Errorf("observe %s: %w", what, err)
+		return nil, fmt.Errorf("observe the gauges of a %s: %w", source, err)
 	}
 	return registered.Unregister, nil
 }
@@ -62,16 +96,4 @@ func (m *maker) timer(name string) metric.Float64Counter {
 
 func (m *maker) histogram(name string) metric.Float64Histogram {
 	return instrument(m, name, KindHistogram, m.meter.Float64Histogram)
-}
-
-func (m *maker) gauge(name string) metric.Int64ObservableGauge {
-	return instrument(m, name, KindGauge, m.meter.Int64ObservableGauge)
-}
-
-func (m *maker) floatGauge(name string) metric.Float64ObservableGauge {
-	return instrument(m, name, KindGauge, m.meter.Float64ObservableGauge)
-}
-
-func (m *maker) amount(name string) metric.Int64ObservableUpDownCounter {
-	return instrument(m, name, KindUpDownCounter, m.meter.Int64ObservableUpDownCounter)
 }
