@@ -19,7 +19,7 @@ func TestTailStoresLastLines(t *testing.T) {
 		t.Errorf("lines before the first: %q", got)
 	}
 	log.Info("one line")
-	if got := tail.Lines("mine", true); len(got) != 1 || !strings.HasSuffix(got[0], "INFO one line") {
+	if got := tail.Lines("mine", true); len(got) != 1 || !strings.HasSuffix(got[0], `level=INFO msg="one line"`) {
 		t.Errorf("the only line: %q", got)
 	}
 	for i := range 600 {
@@ -39,11 +39,11 @@ func TestTailStoresLastLines(t *testing.T) {
 		t.Fatalf("%d lines, want 20: %q", len(lines), lines)
 	}
 	for i, line := range lines[:18] {
-		if want := fmt.Sprintf("WARN slow step item=name attempt=2 g.i=%d", 12+i); !strings.HasSuffix(line, want) {
+		if want := fmt.Sprintf(`level=WARN msg="slow\nstep" item=name attempt=2 g.i=%d`, 12+i); !strings.HasSuffix(line, want) {
 			t.Errorf("line %d is %q, want %q at its end", i, line, want)
 		}
 	}
-	if !strings.HasSuffix(lines[18], "WARN the queue is gone") {
+	if !strings.HasSuffix(lines[18], `level=WARN msg="the queue is gone"`) {
 		t.Errorf("a line about no item is missing: %q", lines[18])
 	}
 	if len(lines[19]) > 520 {
@@ -52,10 +52,10 @@ func TestTailStoresLastLines(t *testing.T) {
 	if got := shown.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "shown") {
 		t.Errorf("the next handler got %q", got)
 	}
-	if got := tail.Lines("third", true); len(got) != 2 || !strings.Contains(got[1], "ERROR shown") {
+	if got := tail.Lines("third", true); len(got) != 2 || !strings.Contains(got[1], "level=ERROR msg=shown") {
 		t.Errorf("lines of the third item: %q", got)
 	}
-	if got := tail.Lines("third", false); len(got) != 1 || !strings.HasSuffix(got[0], "ERROR shown") {
+	if got := tail.Lines("third", false); len(got) != 1 || !strings.HasSuffix(got[0], "level=ERROR msg=shown") {
 		t.Errorf("lines about the third item only: %q", got)
 	}
 }

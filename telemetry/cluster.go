@@ -84,12 +84,12 @@ func (c *Cluster) ObserveStanding(standing func() Standing) (stop func() error, 
 	}
 	return observe(c.meter, FromCoordinator, func(report report) {
 		s := standing()
-		report("ddiff.leader", number(s.Leads))
-		report("ddiff.store.available", number(s.Store))
+		report("ddiff.leader", one(s.Leads))
+		report("ddiff.store.available", one(s.Store))
 	})
 }
 
-func number(b bool) float64 {
+func one(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -48,7 +48,7 @@ func (p ProcessFlags) Telemetry(ctx context.Context, name string, stderr io.Writ
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, Usage(fmt.Errorf("--log-format: %w", err))
 	}
-	ignored := strings.Join(telemetry.IgnoredVariables(os.Getenv), "; ")
+	ignored := strings.Join(telemetry.IgnoredVariables(os.Environ()), "; ")
 	asJSON := cfg.LogFormat == telemetry.LogJSON
 	if ignored != "" && !asJSON {
 		fmt.Fprintf(stderr, "ddiff: ignored variables of the environment: %s\n", ignored)

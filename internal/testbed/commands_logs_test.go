@@ -155,12 +155,12 @@ func TestClusterLogs(t *testing.T) {
 		done = id
 	}
 	if got := attempts(done[:20]); len(got) != 1 || got[0].ID != done || got[0].Outcome != "done" || got[0].TraceID != traces[done] ||
-		len(got[0].Lines) != 1 || !strings.Contains(got[0].Lines[0], "INFO leased item") {
+		len(got[0].Lines) != 1 || !strings.Contains(got[0].Lines[0], `level=INFO msg="leased item"`) {
 		t.Errorf("records of a restored item: %+v", got)
 	}
 	e = ask(t, c, "logs", id, failed[:12])
 	wantCode(t, e, 0)
-	if !strings.Contains(e.stdout, "outcome=failed") || !strings.Contains(e.stdout, "ERROR item cannot be restored") {
+	if !strings.Contains(e.stdout, "outcome=failed") || !strings.Contains(e.stdout, `level=ERROR msg="item cannot be restored"`) {
 		t.Errorf("the text form: %v", e)
 	}
 	for _, args := range [][]string{{"logs", id, "ffffffffffffffff"}, {"logs", "unknown-12345678"}, {"logs", id, ""}, {"logs", id, "a/b"}} {
