@@ -18,7 +18,6 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
@@ -168,7 +167,7 @@ func TestRunsAreSampledEvenly(t *testing.T) {
 	row := &runsOfRow{limit: 10, total: 95}
 	var chosen []int
 	for i := range 95 {
-		if row.selects(&entry.Measurement{Runs: make([]selection.Scores, 2)}) {
+		if row.selects(&entry.Measurement{Done: make([]*entry.Entry, 2)}) {
 			chosen = append(chosen, i)
 		}
 	}

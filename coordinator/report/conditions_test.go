@@ -239,7 +239,7 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 		t.Errorf("the notes are %q, want %q", notes, want)
 	}
 	var out bytes.Buffer
-	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil))
+	reporttest.Must(t, table.WriteCSV(&out, reporttest.Stream(results), nil))
 	rows, err := csv.NewReader(&out).ReadAll()
 	reporttest.Must(t, err)
 	at := slices.Index(rows[0], "precision")

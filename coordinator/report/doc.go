@@ -29,10 +29,7 @@
 //
 // # Memory
 //
-// The number of results is not limited. [Write] holds 32768 results in memory (about 16 MB) and sorts the others in a
-// temporary file, about 250 bytes each, in the directory of [os.TempDir]. results.csv goes through a second temporary
-// file. The page lists at most 50,000 items, about 150 bytes each; contact sheets show a bounded selection. The
-// intervals and the histograms need 24 bytes for each measurement, the comparisons 32 bytes more for each measurement of a task with
-// several approaches to one problem; result.Results 16 bytes for each result; comparison.Compare all measurements of both sides.
-// The figures hold a bounded sample of the measurements of one problem, at most 10,000 of about 200 bytes, and the traces of one line.
+// A report holds its results in memory, some 1.4 KB each with results.csv. The page lists at most 50,000 items, about 150 bytes
+// each; contact sheets show a bounded selection. The figures draw a bounded sample of the measurements of a problem and read a
+// bounded number of traces.
 package report

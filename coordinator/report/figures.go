@@ -2,14 +2,12 @@ package report
 
 import (
 	"context"
-	"errors"
 	"iter"
 
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
@@ -20,20 +18,12 @@ import (
 // It reads at most 2048 traces for one line of a convergence figure, and 16384 for all of them; [Write] reads 128 and 1024. If
 // a listed trace cannot be read, the error wraps [result.ErrIncomplete], and all figures are there.
 func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (n int, err error) {
-	rule, err := selection.Parse(string(campaign.Select))
+	set, err := entry.Collect(results, campaign.Tasks, campaign.Select, false)
 	if err != nil {
 		return 0, err
 	}
-	ordered, err := entry.Collect(results, campaign.Tasks, false)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, ordered.Close()) }()
-	summary, err := aggregate.SummarizeEntries(ordered, campaign.Tasks, rule, campaign.Tunings)
-	if err != nil {
-		return 0, err
-	}
-	drawn, err := figure.Draw(ctx, store, "", summary, ordered.All())
+	summary := aggregate.SummarizeEntries(set, campaign.Tasks, campaign.Tunings)
+	drawn, err := figure.Draw(ctx, store, "", summary, set.Groups)
 	if err != nil {
 		return 0, err
 	}

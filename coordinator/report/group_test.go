@@ -156,7 +156,7 @@ func TestCSVHasReasonsAndNoFormulas(t *testing.T) {
 		reporttest.Result(t, "hdr", "a", "-2", 0, reporttest.Ended(manifest.OutcomeFailed, "@x, \"y\"")),
 	}
 	var out bytes.Buffer
-	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(results), nil))
+	reporttest.Must(t, table.WriteCSV(&out, reporttest.Stream(results), nil))
 	reporttest.Contains(t, out.String(), ",'=1+1,", ",dead,killed?by signal 9,,", ",'-2,", `,failed,"'@x, ""y""",,`)
 }
 

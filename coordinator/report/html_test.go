@@ -198,11 +198,10 @@ func rows(task string, n int, psnr func(i int) float64) []manifest.Result {
 // galleryOf adds the sorted results to a gallery.
 func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery {
 	t.Helper()
-	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
+	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
 	g := &page.Gallery{Limit: limit}
-	for e, err := range ordered.All() {
-		reporttest.Must(t, err)
+	for _, e := range set.Entries {
 		g.Add(e)
 	}
 	return g
@@ -241,11 +240,10 @@ func TestExcerptSelectsWorstAndFirst(t *testing.T) {
 // listingOf lists at most limit of the sorted results.
 func listingOf(t *testing.T, results []manifest.Result, limit int) *page.Listing {
 	t.Helper()
-	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
+	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
-	l := page.NewListing(summaryOf(t, results, selection.First), ordered.Columns.Extra, limit)
-	for e, err := range ordered.All() {
-		reporttest.Must(t, err)
+	l := page.NewListing(summaryOf(t, results, selection.First), set.Columns.Extra, limit)
+	for _, e := range set.Entries {
 		l.Add(e)
 	}
 	return l

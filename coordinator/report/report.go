@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"ddiff/coordinator/report/figure"
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/table"
 	"ddiff/manifest"
@@ -44,36 +42,31 @@ const (
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
 // error that wraps [result.ErrIncomplete]. Other errors stop it: [selection.ErrUnknownRule], errors of results, errors of Put.
 func Write(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (aggregate.Summary, error) {
-	rule, err := selection.Parse(string(campaign.Select))
+	set, err := entry.Collect(results, campaign.Tasks, campaign.Select, campaign.LeaveOut)
 	if err != nil {
 		return aggregate.Summary{}, err
 	}
-	ordered, err := entry.Collect(results, campaign.Tasks, campaign.LeaveOut)
+	summary, lost, err := write(ctx, store, campaign, set)
 	if err != nil {
-		return aggregate.Summary{}, err
-	}
-	summary, lost, err := write(ctx, store, campaign, ordered, rule)
-	if err := errors.Join(err, ordered.Close()); err != nil {
 		return aggregate.Summary{}, err
 	}
 	return summary, result.Incomplete(lost)
 }
 
 // write stores all files. lost has an error for each listed artifact that could not be read.
-func write(
-	ctx context.Context, store result.Files, campaign Campaign, ordered *entry.Sorter, rule selection.Rule,
-) (summary aggregate.Summary, lost []error, err error) {
-	summary, err = aggregate.SummarizeEntries(ordered, campaign.Tasks, rule, campaign.Tunings)
-	if err != nil {
-		return summary, nil, err
-	}
+func write(ctx context.Context, store result.Files, campaign Campaign, set *entry.Set) (summary aggregate.Summary, lost []error, err error) {
+	summary = aggregate.SummarizeEntries(set, campaign.Tasks, campaign.Tunings)
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
 	shown := &page.Gallery{Limit: page.MaxItems}
-	list := page.NewListing(summary, ordered.Columns.Extra, page.MaxListed)
-	if err := table.StoreCSV(ctx, store, ordered.Columns, page.Watch(ordered.All(), shown.Add, list.Add)); err != nil {
+	list := page.NewListing(summary, set.Columns.Extra, page.MaxListed)
+	for _, e := range set.Entries {
+		shown.Add(e)
+		list.Add(e)
+	}
+	if err := table.StoreCSV(ctx, store, set); err != nil {
 		return summary, nil, err
 	}
-	runs, err := compareRuns(ctx, store, &summary, ordered)
+	runs, err := compareRuns(ctx, store, &summary, set.Groups)
 	if err != nil {
 		return summary, nil, err
 	}
@@ -95,7 +88,7 @@ func write(
 		return summary, nil, err
 	}
 	lost = append(lost, missing...)
-	drawn, err := figure.Draw(ctx, store, FigureFolder, summary, ordered.All())
+	drawn, err := figure.Draw(ctx, store, FigureFolder, summary, set.Groups)
 	if err != nil {
 		return summary, nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/page"
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sheet"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
@@ -56,30 +55,29 @@ type runsOfRow struct {
 
 // compareRuns adds the comparison of runs to the rows of the summary, and stores mean and deviation of the first maxMeans
 // compared measurements. A picture that cannot be read leaves out its measurement.
-func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, ordered *entry.Sorter) (*runComparison, error) {
+func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, groups []*entry.Group) (*runComparison, error) {
 	c := &runComparison{store: store, rows: rowsOfRuns(s.Rows), pictures: make(map[string][]page.PictureFile)}
-	if len(c.rows) == 0 {
-		return c, nil
-	}
-	for m, err := range entry.Measurements(ordered.All(), selection.First) {
-		if err != nil {
-			return nil, err
-		}
-		row := c.rows[m.Cell()]
-		if row == nil || !row.selects(m) {
+	for _, g := range groups {
+		row := c.rows[g.Cell]
+		if row == nil {
 			continue
 		}
-		spread, shape, err := c.compare(ctx, row, m)
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("compare runs: %w", ctx.Err())
-		}
-		if err != nil {
-			c.lost = append(c.lost, err)
-			continue
-		}
-		if c.means++; c.means <= maxMeans {
-			if err := c.write(ctx, m, spread, shape); err != nil {
-				return nil, err
+		for _, m := range g.Finished() {
+			if !row.selects(m) {
+				continue
+			}
+			spread, shape, err := c.compare(ctx, row, m)
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("compare runs: %w", ctx.Err())
+			}
+			if err != nil {
+				c.lost = append(c.lost, err)
+				continue
+			}
+			if c.means++; c.means <= maxMeans {
+				if err := c.write(ctx, m, spread, shape); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
@@ -108,14 +106,11 @@ func rowsOfRuns(rows []aggregate.Row) map[sweep.Cell]*runsOfRow {
 	return out
 }
 
-// selects counts a measurement, and reports whether it is compared: an even selection of those in the row.
+// selects counts a finished measurement, and reports whether it is compared: an even selection of those in the row.
 func (r *runsOfRow) selects(m *entry.Measurement) bool {
-	if m.Copy || len(m.Runs) == 0 {
-		return false
-	}
 	k := r.seen
 	r.seen++
-	if len(m.Runs) < 2 {
+	if len(m.Done) < 2 {
 		return false
 	}
 	r.out.Of++

@@ -100,10 +100,10 @@ func TestFurtherMetrics(t *testing.T) {
 		reporttest.Contains(t, out.String(), want, "0.4000", "vgg@1:aaaaaaaa", "1 of 4 finished items have no score of")
 	}
 	var csv strings.Builder
-	reporttest.Must(t, table.WriteCSV(t.Context(), &csv, reporttest.Stream(results), nil))
+	reporttest.Must(t, table.WriteCSV(&csv, reporttest.Stream(results), nil))
 	reporttest.Contains(t, csv.String(), "autoencoder_backward,precision,warnings,sigma_estimated,photons,lpips_vgg\n", ",lpips_vgg@1:aaaaaaaa;psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,0.2\n", "psnr@1;residual@1;ssim@1,100,0,300,0,0,,,,,\n", "center_crop,,,,,,,,,,,,,\n")
 	var out bytes.Buffer
-	reporttest.Must(t, table.WriteParquet(t.Context(), &out, reporttest.Stream(results), nil))
+	reporttest.Must(t, table.WriteParquet(&out, reporttest.Stream(results), nil))
 	rows, err := parquet.Read[struct {
 		Image string   `parquet:"image"`
 		PSNR  *float64 `parquet:"psnr"`

@@ -214,7 +214,7 @@ func TestInterruptedAndConcurrent(t *testing.T) {
 	counts, err = o.run(t.Context())
 	o.want(counts, err, score.Count{Items: 40, Present: 40})
 	var csv strings.Builder
-	must(t, table.WriteCSV(t.Context(), &csv, result.Results(t.Context(), []result.Output{{Address: "out", Store: o.Store}}), nil))
+	must(t, table.WriteCSV(&csv, result.Results(t.Context(), []result.Output{{Address: "out", Store: o.Store}}), nil))
 	if n := strings.Count(csv.String(), "\n"); n != 41 {
 		t.Errorf("%d lines, want 41", n)
 	}

@@ -21,7 +21,6 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
 	"ddiff/coordinator/report/comparison"
-	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/published"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
@@ -94,7 +93,7 @@ func exitClasses() []exitClass {
 		{exitLocked, "another process uses the output", []error{storage.ErrLocked}},
 		{exitOutput, "the output cannot be written, or the dataset's server does not answer", []error{
 			storage.ErrNoSpace, storage.ErrReadOnly, storage.ErrConflict, storage.ErrUnavailable, storage.ErrAccess,
-			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, entry.ErrTemporary, ErrReportFile, ErrRestoredFile, api.ErrStore,
+			storage.ErrNoBucket, storage.ErrCertificate, storage.ErrNoConditionalWrites, storage.ErrCorrupt, storage.ErrChanged, storage.ErrTooLarge, ErrReportFile, ErrRestoredFile, api.ErrStore,
 		}},
 		{exitNATS, "the NATS servers or the server cannot be used, or no coordinator answers", []error{
 			archive.ErrNoLeader, gc.ErrNoIndex,

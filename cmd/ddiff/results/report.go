@@ -134,9 +134,9 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	return o.text(stdout, func(w io.Writer) error {
 		switch {
 		case o.format == formatCSV && theirs == nil:
-			return table.WriteCSV(ctx, w, results, o.catalogue.Operators)
+			return table.WriteCSV(w, results, o.catalogue.Operators)
 		case o.format == formatParquet:
-			return table.WriteParquet(ctx, w, results, o.catalogue.Operators)
+			return table.WriteParquet(w, results, o.catalogue.Operators)
 		}
 		summary, err := aggregate.Summarize(results, o.catalogue.Operators, rule, tunings)
 		if err != nil {

@@ -1,10 +1,7 @@
 package aggregate
 
 import (
-	"bytes"
 	"fmt"
-	"math"
-	"slices"
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
@@ -39,62 +36,20 @@ type Comparison struct {
 // maxPairs bounds the comparisons of one problem: of more approaches each is compared with the first.
 const maxPairs = 45
 
-// paired is the PSNR of a measurement that one approach was to restore, NaN where it has none.
-type paired struct {
-	target [16]byte
-	image  uint64
-	psnr   float64
-}
-
-// pairing has the measurements of one approach, 32 bytes each.
-type pairing []paired
-
-func (p *pairing) add(m *entry.Measurement) {
-	psnr := math.NaN()
-	if len(m.Runs) > 0 {
-		psnr = m.Combined.PSNR
-	}
-	*p = append(*p, paired{[16]byte([]byte(m.Measurement)), m.Image, psnr})
-}
-
-func comparePaired(a, b paired) int { return bytes.Compare(a.target[:], b.target[:]) }
-
-// addPairings gives a pairing to each cell of a task with several approaches to one problem.
-func addPairings(cells []*cell) {
-	approaches := make(map[sweep.Problem]int)
-	tasks := make(map[string]bool)
-	for _, c := range cells {
-		approaches[c.row.Problem]++
-		tasks[c.row.Task] = tasks[c.row.Task] || approaches[c.row.Problem] > 1
-	}
-	for _, c := range cells {
-		if tasks[c.row.Task] {
-			c.pairing = &pairing{}
-		}
-	}
-}
-
 // compare compares the approaches to each problem, pair by pair.
 func compare(cells []*cell, varying Varying) []Comparison {
 	var out []Comparison
-	for from := 0; from < len(cells); {
-		to := from
-		for to < len(cells) && cells[to].row.Problem == cells[from].row.Problem {
-			to++
+	for same := range sweep.Blocks(cells, func(c *cell) sweep.Problem { return c.row.Problem }) {
+		if !same[0].row.Cell().Resolved() {
+			continue
 		}
-		if same := cells[from:to]; len(same) > 1 && cells[from].row.Cell().Resolved() {
-			for _, c := range same {
-				slices.SortFunc(*c.pairing, comparePaired)
-			}
-			for i, a := range same {
-				for _, b := range same[i+1:] {
-					if i == 0 || len(same)*(len(same)-1)/2 <= maxPairs {
-						out = append(out, compareCells(a, b, varying))
-					}
+		for i, a := range same {
+			for _, b := range same[i+1:] {
+				if i == 0 || len(same)*(len(same)-1)/2 <= maxPairs {
+					out = append(out, compareCells(a, b, varying))
 				}
 			}
 		}
-		from = to
 	}
 	statistic.AdjustHolm(len(out), func(i int) (p *float64, adjusted **float64) { return out[i].P, &out[i].PHolm })
 	return out
@@ -107,25 +62,22 @@ func compareCells(a, b *cell, varying Varying) Comparison {
 		Task: a.row.Task, Problem: varying.ProblemText(&a.row), Of: a.row.Problem,
 		A: varying.ApproachText(&a.row), B: varying.ApproachText(&b.row), Suspect: a.row.Suspect() || b.row.Suspect(),
 	}
-	p, q := *a.pairing, *b.pairing
-	var differences []float64
-	var images []uint64
-	for _, m := range p {
-		if j, shared := slices.BinarySearchFunc(q, m, comparePaired); shared {
-			differences, images = append(differences, m.psnr-q[j].psnr), append(images, m.image)
-		}
-	}
-	if shared := len(differences); shared < len(p) || shared < len(q) {
+	pairs := entry.Pairs(a.measurements, b.measurements)
+	if shared := len(pairs); shared < len(a.measurements) || shared < len(b.measurements) {
 		c.Refused = fmt.Sprintf("different measurements: %d of %s, %d of %s, %d in common",
-			len(p), c.A, len(q), c.B, shared)
+			len(a.measurements), c.A, len(b.measurements), c.B, shared)
 		return c
 	}
-	c.Difference = statistic.ClusterMean(differences, images)
-	for _, d := range differences {
+	var differences []float64
+	var images []uint64
+	for _, p := range pairs {
+		d := p[0].Combined.PSNR - p[1].Combined.PSNR
 		if !statistic.Defined(d) {
 			c.LeftOut++
 		}
+		differences, images = append(differences, d), append(images, p[0].Image)
 	}
+	c.Difference = statistic.ClusterMean(differences, images)
 	if c.Difference.N == 0 {
 		c.Refused = "no measurement has a PSNR from both methods"
 	}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 
+	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
 )
 
@@ -13,11 +15,14 @@ func TestComparisonsOfManyApproaches(t *testing.T) {
 	for n, want := range map[int]int{1: 0, 2: 1, 9: 36, 10: 45, 11: 10, 12: 11} {
 		var cells []*cell
 		for i := range n {
-			c := &cell{pairing: &pairing{}}
+			c := &cell{}
 			c.row.Problem = sweep.Problem{Task: "hdr", Size: "64x64"}
 			c.row.Method = strconv.Itoa(i)
 			for image := range 3 {
-				*c.pairing = append(*c.pairing, paired{[16]byte{byte(image)}, uint64(image), float64(20 + i*image)})
+				c.measurements = append(c.measurements, &entry.Measurement{
+					Entry:    &entry.Entry{Measurement: [16]byte{byte(image)}, Image: uint64(image)},
+					Combined: selection.Scores{PSNR: float64(20 + i*image)},
+				})
 			}
 			cells = append(cells, c)
 		}

@@ -1,12 +1,10 @@
 // Package aggregate computes the means of a report as plain values: a [Row] for each problem and approach, paired comparisons, and which
-// settings were chosen on the rows' own images. It writes nothing. A further figure of a row is a field of [Row] and one value of a
-// measurement.
+// settings were chosen on the rows' own images. It writes nothing. A further figure of a row is a field of [Row] and one line in newCell.
 package aggregate
 
 import (
-	"errors"
+	"cmp"
 	"iter"
-	"slices"
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/selection"
@@ -17,16 +15,12 @@ import (
 
 // Summarize computes the summary of results, in any order, without writing files. An empty rule means first. Tunings say
 // which settings were chosen on which images; nil knows of none.
-func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, tunings *Tunings) (s Summary, err error) {
-	if rule, err = selection.Parse(string(rule)); err != nil {
-		return s, err
-	}
-	ordered, err := entry.Collect(results, tasks, false)
+func Summarize(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, tunings *Tunings) (Summary, error) {
+	set, err := entry.Collect(results, tasks, rule, false)
 	if err != nil {
-		return s, err
+		return Summary{}, err
 	}
-	s, err = SummarizeEntries(ordered, tasks, rule, tunings)
-	return s, errors.Join(err, ordered.Close())
+	return SummarizeEntries(set, tasks, tunings), nil
 }
 
 // Summary has the means of a campaign, one row per problem and approach.
@@ -62,112 +56,86 @@ type Summary struct {
 	Unscored    []string `json:"-"`
 }
 
-// cell computes one row of the summary.
+// cell has one row of the summary and the measurements that the campaign gave it.
 type cell struct {
-	row     Row
-	moments statistic.Moments
-	pairing *pairing
-	choice  *TunedImages
+	row          Row
+	measurements []*entry.Measurement
 }
 
-// values are the figures of a finished measurement.
-func values(m *entry.Measurement) []float64 {
-	s := m.Combined
-	own := []float64{s.PSNR, s.Baseline, s.PSNR - s.Baseline, s.SSIM, s.Residual, s.Seconds, s.PSNRLuma, s.HaarPSI}
-	return slices.Concat(own, s.Cost[:], s.Extra)
-}
-
-func (c *cell) count(m *entry.Measurement) {
-	c.row.Items += m.Items
-	c.row.Failed += m.Failed
-	c.row.Dead += m.Dead
-	measured := len(m.Runs) > 0 && !m.Copy
-	c.row.countFinished(m.Done, measured)
-	if c.row.Preset == "" {
-		c.row.Preset = m.Preset
-	}
-	if measured {
-		c.row.Measurements++
-		c.row.Runs += len(m.Runs)
-		c.row.Chosen = c.row.Chosen || len(m.Runs) > 1
-		c.moments.Count(m.Image, values(m))
-	}
-}
-
-// finish computes the estimates; extra names the further metrics.
-func (c *cell) finish(extra []string) {
-	own := []*statistic.Estimate{
-		&c.row.PSNR, &c.row.Baseline, &c.row.Gain, &c.row.SSIM, &c.row.Residual, &c.row.Seconds, &c.row.PSNRLuma, &c.row.HaarPSI,
-	}
-	for k, e := range own {
-		*e = c.moments.Estimate(k)
-	}
-	c.row.Cost = c.estimates(len(own), selection.CostNames[:])
-	c.row.Metrics = c.estimates(len(own)+selection.CostKinds, extra)
-	c.row.TunedImages, c.row.PresetImages = c.choice.images()
-	c.row.Images = c.row.Seconds.N // each finished run has a time
-}
-
-// estimates returns the estimates of figures from an index on, by their names, without undefined ones.
-func (c *cell) estimates(from int, names []string) map[string]statistic.Estimate {
-	out := make(map[string]statistic.Estimate)
-	for k, name := range names {
-		if e := c.moments.Estimate(from + k); e.N > 0 {
-			out[name] = e
+// newCell computes the row of a group; extra names the further metrics.
+func newCell(g *entry.Group, label string, extra []string, tunings *Tunings) *cell {
+	c := &cell{row: Row{Problem: g.Problem, Approach: g.Approach, Label: label}, measurements: g.Originals()}
+	var choice *TunedImages
+	for _, m := range g.Measurements {
+		c.row.Items += m.Items
+		c.row.Failed += m.Failed
+		c.row.Dead += m.Dead
+		c.row.countFinished(m.Done, !m.Copy)
+		c.row.Preset = cmp.Or(c.row.Preset, m.Preset)
+		if len(m.Done) > 0 {
+			if choice == nil {
+				choice = tunings.Of(m.Entry)
+			}
+			choice.count(m.Image)
 		}
 	}
-	if len(out) == 0 {
-		return nil
+	c.row.TunedImages, c.row.PresetImages = choice.images()
+	finished := g.Finished()
+	c.row.Measurements = len(finished)
+	var images []uint64
+	for _, m := range finished {
+		c.row.Runs += len(m.Done)
+		c.row.Chosen = c.row.Chosen || len(m.Done) > 1
+		images = append(images, m.Image)
+	}
+	estimate := func(of func(s *selection.Scores) float64) statistic.Estimate {
+		values := make([]float64, len(finished))
+		for i, m := range finished {
+			values[i] = of(&m.Combined)
+		}
+		return statistic.ClusterMean(values, images)
+	}
+	c.row.PSNR = estimate(func(s *selection.Scores) float64 { return s.PSNR })
+	c.row.Baseline = estimate(func(s *selection.Scores) float64 { return s.Baseline })
+	c.row.Gain = estimate(func(s *selection.Scores) float64 { return s.PSNR - s.Baseline })
+	c.row.SSIM = estimate(func(s *selection.Scores) float64 { return s.SSIM })
+	c.row.Residual = estimate(func(s *selection.Scores) float64 { return s.Residual })
+	c.row.Seconds = estimate(func(s *selection.Scores) float64 { return s.Seconds })
+	c.row.PSNRLuma = estimate(func(s *selection.Scores) float64 { return s.PSNRLuma })
+	c.row.HaarPSI = estimate(func(s *selection.Scores) float64 { return s.HaarPSI })
+	c.row.Cost = named(selection.CostNames[:], func(k int) statistic.Estimate {
+		return estimate(func(s *selection.Scores) float64 { return s.Cost[k] })
+	})
+	c.row.Metrics = named(extra, func(k int) statistic.Estimate {
+		return estimate(func(s *selection.Scores) float64 { return s.Extra[k] })
+	})
+	c.row.Images = c.row.Seconds.N // each finished run has a time
+	return c
+}
+
+// named returns estimates by their names, without undefined ones.
+func named(names []string, of func(k int) statistic.Estimate) map[string]statistic.Estimate {
+	var out map[string]statistic.Estimate
+	for k, name := range names {
+		if e := of(k); e.N > 0 {
+			if out == nil {
+				out = make(map[string]statistic.Estimate)
+			}
+			out[name] = e
+		}
 	}
 	return out
 }
 
-// SummarizeEntries computes the means per problem and approach, with the runs of each measurement combined by the rule. It
-// reads the sorted entries twice: once for the means, once for the deviations and the comparisons.
-func SummarizeEntries(s *entry.Sorter, tasks operator.Set, rule selection.Rule, tunings *Tunings) (Summary, error) {
+// SummarizeEntries computes the means per problem and approach.
+func SummarizeEntries(set *entry.Set, tasks operator.Set, tunings *Tunings) Summary {
 	var cells []*cell
-	for m, err := range entry.Measurements(s.All(), rule) {
-		if err != nil {
-			return Summary{}, err
-		}
-		if len(cells) == 0 || cells[len(cells)-1].row.Cell() != m.Cell() {
-			cells = append(cells, &cell{row: Row{Problem: m.Problem, Approach: m.Approach, Label: tasks.Label(m.Task)}})
-		}
-		last := cells[len(cells)-1]
-		last.count(m)
-		if len(m.Runs) > 0 {
-			if last.choice == nil {
-				last.choice = tunings.Of(m.Entry)
-			}
-			last.choice.count(m.Image)
-		}
+	for _, g := range set.Groups {
+		cells = append(cells, newCell(g, tasks.Label(g.Task), set.Columns.Extra, tunings))
 	}
-	for _, c := range cells {
-		c.moments.Group()
-	}
-	addPairings(cells)
-	at := 0
-	for m, err := range entry.Measurements(s.All(), rule) {
-		if err != nil {
-			return Summary{}, err
-		}
-		if cells[at].row.Cell() != m.Cell() {
-			at++
-		}
-		c := cells[at]
-		if len(m.Runs) > 0 && !m.Copy {
-			c.moments.Deviate(m.Image, values(m))
-		}
-		if c.pairing != nil && !m.Copy {
-			c.pairing.add(m)
-		}
-	}
-	for _, c := range cells {
-		c.finish(s.Columns.Extra)
-	}
-	out := newSummary(attribute(cells), rule)
-	out.MetricIDs, out.ScoredLater, out.Unscored = s.Columns.Coverage()
-	return out, nil
+	out := newSummary(attribute(cells), set.Rule)
+	out.MetricIDs, out.ScoredLater, out.Unscored = set.Columns.Coverage()
+	return out
 }
 
 // attribute adds the items that failed before their settings were known to the cell that they would have belonged to,
@@ -194,9 +162,7 @@ func attribute(cells []*cell) []*cell {
 		home.row.Items += c.row.Items
 		home.row.Failed += c.row.Failed
 		home.row.Dead += c.row.Dead
-		if home.pairing != nil && c.pairing != nil {
-			*home.pairing = append(*home.pairing, *c.pairing...)
-		}
+		home.measurements = append(home.measurements, c.measurements...)
 	}
 	return out
 }

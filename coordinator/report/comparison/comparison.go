@@ -80,15 +80,12 @@ func (d ImageDifference) Difference() float64 { return d.ValueA - d.ValueB }
 // sides are in memory.
 func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (*Versus, error) {
 	metric = cmp.Or(metric, "psnr")
-	rule, err := selection.Parse(string(rule))
-	if err != nil {
-		return nil, err
-	}
 	if rule.Oracle() {
 		return nil, fmt.Errorf("%w: the rule %s looks at the truth, which would rank an oracle", ErrNotComparable, rule)
 	}
 	var sides [2]side
 	for i, results := range []iter.Seq2[manifest.Result, error]{a, b} {
+		var err error
 		if sides[i], err = newSide(results, tasks, rule, metric); err != nil {
 			return nil, fmt.Errorf("side %c: %w", 'A'+i, err)
 		}
@@ -101,7 +98,7 @@ func Compare(a, b iter.Seq2[manifest.Result, error], tasks operator.Set, rule se
 	for _, p := range sides[0].problems {
 		if sides[1].of[p] == nil {
 			v.OnlyA = append(v.OnlyA, p)
-		} else if err := v.add(sides[0].columns, rule, p, sides[0].of[p], sides[1].of[p]); err != nil {
+		} else if err := v.add(sides[0].columns, sides[0].rule, sides[0].of[p], sides[1].of[p]); err != nil {
 			return nil, err
 		}
 	}
@@ -131,72 +128,46 @@ func contrast(a, b []sweep.Problem) string {
 	return fmt.Sprintf("A has %s, B has %s", a[0].Describe(), b[0].Describe())
 }
 
-// side is one side of a comparison: the measurements of each problem.
+// side is one side of a comparison: one approach to each problem.
 type side struct {
 	columns  *entry.Columns
+	rule     selection.Rule
 	problems []sweep.Problem
-	of       map[sweep.Problem]*solved
-}
-
-// solved is one approach to one problem.
-type solved struct {
-	approach     sweep.Approach
-	measurements map[string]*entry.Measurement // by digest
-	order        []string
+	of       map[sweep.Problem]*entry.Group
 }
 
 func newSide(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, metric string) (s side, err error) {
-	ordered, err := entry.Collect(result.OnlyScores(results, metric), tasks, false)
+	set, err := entry.Collect(result.OnlyScores(results, metric), tasks, rule, false)
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, ordered.Close()) }()
-	s.columns = ordered.Columns
-	s.of = make(map[sweep.Problem]*solved)
-	for m, err := range entry.Measurements(ordered.All(), rule) {
-		if err != nil {
-			return s, err
-		}
-		if !m.Cell().Resolved() {
+	s = side{columns: set.Columns, rule: set.Rule, of: make(map[sweep.Problem]*entry.Group)}
+	for _, g := range set.Groups {
+		if !g.Resolved() {
 			continue
 		}
-		one := s.of[m.Problem]
-		if one == nil {
-			one = &solved{approach: m.Approach, measurements: make(map[string]*entry.Measurement)}
-			s.of[m.Problem] = one
-			s.problems = append(s.problems, m.Problem)
-		}
-		if one.approach != m.Approach {
+		if one := s.of[g.Problem]; one != nil {
 			return s, fmt.Errorf("%w: %s is solved in two ways, %s and %s; select one with a condition",
-				ErrNotComparable, m.Describe(), one.approach.FullText(), m.FullText())
+				ErrNotComparable, g.Describe(), one.FullText(), g.FullText())
 		}
-		if one.measurements[m.Measurement] == nil { // not a second name of the image
-			one.measurements[m.Measurement] = m
-			one.order = append(one.order, m.Measurement)
-		}
+		s.of[g.Problem] = g
+		s.problems = append(s.problems, g.Problem)
 	}
 	return s, nil
 }
 
 // add compares the sides on one problem.
-func (v *Versus) add(c *entry.Columns, rule selection.Rule, p sweep.Problem, a, b *solved) error {
-	common := 0
-	for y := range a.measurements {
-		if b.measurements[y] != nil {
-			common++
-		}
-	}
-	if common < len(a.measurements) || common < len(b.measurements) {
+func (v *Versus) add(c *entry.Columns, rule selection.Rule, a, b *entry.Group) error {
+	givenA, givenB := a.Originals(), b.Originals()
+	pairs := entry.Pairs(givenA, givenB)
+	if len(pairs) < len(givenA) || len(pairs) < len(givenB) {
 		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common%s",
-			ErrNotComparable, p.Describe(), len(a.measurements), len(b.measurements), common, unequalMeasurements(a, b))
+			ErrNotComparable, a.Describe(), len(givenA), len(givenB), len(pairs), unequalMeasurements(givenA, givenB))
 	}
-	row := VersusRow{Problem: p, A: a.approach, B: b.approach}
-	var valuesA, valuesB, differences []float64
-	var images []uint64
-	value := func(m *entry.Measurement) float64 { return c.Figure(&m.Combined, v.name()) }
-	for _, s := range []*solved{a, b} {
+	row := VersusRow{Problem: a.Problem, A: a.Approach, B: b.Approach}
+	for _, given := range [][]*entry.Measurement{givenA, givenB} {
 		var count aggregate.Row
-		for _, m := range s.measurements {
+		for _, m := range given {
 			count.Items += len(m.Done)
 			for _, e := range m.Done {
 				if e.Warnings != "" {
@@ -206,18 +177,20 @@ func (v *Versus) add(c *entry.Columns, rule selection.Rule, p sweep.Problem, a, 
 		}
 		row.Suspect = row.Suspect || count.Suspect()
 	}
-	for _, y := range a.order {
-		m, n := a.measurements[y], b.measurements[y]
-		if len(m.Runs) == 0 || len(n.Runs) == 0 || !statistic.Defined(value(m)-value(n)) {
+	var valuesA, valuesB, differences []float64
+	var images []uint64
+	for _, p := range pairs {
+		m, n := p[0], p[1]
+		x, y := c.Figure(&m.Combined, v.name()), c.Figure(&n.Combined, v.name())
+		if !statistic.Defined(x - y) {
 			row.LeftOut++
 			continue
 		}
-		x, y := value(m), value(n)
 		valuesA, valuesB, differences = append(valuesA, x), append(valuesB, y), append(differences, x-y)
 		images = append(images, m.Image)
 		v.addUnequal(rule, m, n)
 		v.Images = append(v.Images, ImageDifference{
-			Problem: p, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, ValueA: x, ValueB: y, a: m.Entry, b: n.Entry,
+			Problem: a.Problem, Image: m.Name, Seed: m.Seed, ItemA: m.ID, ItemB: n.ID, ValueA: x, ValueB: y, a: m.Entry, b: n.Entry,
 		})
 	}
 	row.MeanA, row.MeanB = statistic.ClusterMean(valuesA, images), statistic.ClusterMean(valuesB, images)

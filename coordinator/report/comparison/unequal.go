@@ -37,7 +37,7 @@ func (v *Versus) addUnequal(rule selection.Rule, a, b *entry.Measurement) {
 		if rule == selection.First {
 			return ""
 		}
-		return strconv.Itoa(len(m.Runs))
+		return strconv.Itoa(len(m.Done))
 	}
 	v.countUnequal("prior", sweep.ShortPrior(a.Prior), sweep.ShortPrior(b.Prior))
 	if x, y := a.Precisions(rule), b.Precisions(rule); x != "" && y != "" {
@@ -89,10 +89,10 @@ func (v *Versus) countUnequal(field, a, b string) {
 
 // unequalMeasurements names the fields in which the measurements of two sides differ: images and seeds. It is empty if these are equal, and
 // masks or kernels differ, for example.
-func unequalMeasurements(a, b *solved) string {
-	sets := func(s *solved) (images, seeds []uint64) {
+func unequalMeasurements(a, b []*entry.Measurement) string {
+	sets := func(given []*entry.Measurement) (images, seeds []uint64) {
 		all, of := make(map[uint64]bool), make(map[uint64]bool)
-		for _, m := range s.measurements {
+		for _, m := range given {
 			all[m.Image], of[m.Seed] = true, true
 		}
 		return slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(of))

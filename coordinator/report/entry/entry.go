@@ -1,6 +1,5 @@
-// Package entry brings results into the order of reports. [Collect] sorts any number of them, beyond some in a temporary file, chooses one
-// version of each metric, and yields entries; [Measurements] groups the runs of each measurement. A field of a result that a table or a
-// figure needs is a field of [Entry], exported for package gob.
+// Package entry brings results into the order of reports: [Collect] sorts them, chooses one version of each metric, and groups them by row
+// of the table and by measurement. A field of a result that a table or a figure needs is a field of [Entry].
 package entry
 
 import (
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
@@ -40,7 +40,7 @@ func (e *Entry) EstimatedText() string {
 	return ""
 }
 
-// Entry is the part of a result that the report uses. Its fields are exported for package gob.
+// Entry is the part of a result that the report uses, some 800 bytes.
 type Entry struct {
 	// TaskRank is the position of the task in the order of tables.
 	TaskRank int
@@ -74,9 +74,9 @@ type Entry struct {
 	Files []string
 	// Truth and Restored are 64 bits of the digests of these pictures, 0 if the result has no digest.
 	Truth, Restored uint64
-	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name, of 16
-	// bytes each: methods are compared on equal measurements. Without a digest of the image both are the target.
-	Measurement, Target string
+	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name: methods are
+	// compared on equal measurements. Without a digest of the image both are the target.
+	Measurement, Target [16]byte
 	// Image is 64 bits of the image's digest, or of the stored measurement's.
 	Image uint64
 }
@@ -97,6 +97,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	c = unique.Make(c).Value() // entries share the texts
 	e := &Entry{
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
@@ -111,7 +112,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 			e.Files = append(e.Files, file)
 		}
 	}
-	e.Measurement, e.Target = string(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
+	e.Measurement, e.Target = [16]byte(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
 	if imageDigest(it) == "" {
 		e.Measurement = e.Target
 	}
@@ -139,14 +140,17 @@ func imageDigest(it *manifest.Item) string {
 }
 
 // ImageKey is [entry.Image] of a digest.
-func ImageKey(sha256 string) uint64 { return binary.LittleEndian.Uint64([]byte(shortDigest(sha256))) }
+func ImageKey(sha256 string) uint64 {
+	digest := shortDigest(sha256)
+	return binary.LittleEndian.Uint64(digest[:])
+}
 
-func shortDigest(parts ...string) string {
+func shortDigest(parts ...string) [16]byte {
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s", len(p), p)
 	}
-	return string(h.Sum(nil)[:16])
+	return [16]byte(h.Sum(nil)[:16])
 }
 
 // Cell is the key of the table's row of the entry.

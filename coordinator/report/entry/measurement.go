@@ -2,7 +2,6 @@ package entry
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 
@@ -11,14 +10,19 @@ import (
 	"ddiff/manifest"
 )
 
+// Group has the measurements that were restored in one way: those of one row of the table.
+type Group struct {
+	sweep.Cell
+	Measurements []*Measurement
+}
+
 // Measurement is one measurement that was restored in one way, in any number of runs.
 type Measurement struct {
 	*Entry // of the first run
 
 	Items, Failed, Dead int
-	Done                []*Entry           // the finished runs
-	Runs                []selection.Scores // their scores
-	Combined            selection.Scores   // of the runs, if there are any
+	Done                []*Entry         // the finished runs
+	Combined            selection.Scores // of the finished runs, undefined without any
 	// Copy: the group has the measurement under an earlier name as well. A copy counts as items, and not in the figures.
 	Copy bool
 }
@@ -27,7 +31,7 @@ func (m *Measurement) add(e *Entry) {
 	m.Items++
 	switch e.Outcome {
 	case manifest.OutcomeDone:
-		m.Done, m.Runs = append(m.Done, e), append(m.Runs, e.Scores)
+		m.Done = append(m.Done, e)
 	case manifest.OutcomeFailed:
 		m.Failed++
 	case manifest.OutcomeDead:
@@ -35,48 +39,55 @@ func (m *Measurement) add(e *Entry) {
 	}
 }
 
-// Measurements combines the runs of each measurement of a group by the rule. It holds the entries of one group and image
-// name, and the digests of the group's measurements, at a time.
-func Measurements(ordered iter.Seq2[*Entry, error], rule selection.Rule) iter.Seq2[*Measurement, error] {
-	return func(yield func(*Measurement, error) bool) {
-		var group []*Measurement // in order of appearance
-		var seen map[[16]byte]struct{}
-		var of sweep.Cell
-		flush := func() bool {
-			for _, m := range group {
-				if seen == nil || of != m.Cell() {
-					seen, of = make(map[[16]byte]struct{}), m.Cell()
-				}
-				key := [16]byte([]byte(m.Measurement))
-				_, m.Copy = seen[key]
-				seen[key] = struct{}{}
-				if len(m.Runs) > 0 {
-					m.Combined = rule.Combine(m.Runs)
-				}
-				if !yield(m, nil) {
-					return false
-				}
+// groups groups sorted entries, and combines the runs of each measurement by the rule.
+func groups(ordered []*Entry, rule selection.Rule) []*Group {
+	var out []*Group
+	for same := range sweep.Blocks(ordered, (*Entry).Cell) {
+		g := &Group{Cell: same[0].Cell()}
+		targets, seen := make(map[[16]byte]*Measurement), make(map[[16]byte]bool)
+		for _, e := range same {
+			m := targets[e.Target]
+			if m == nil {
+				m = &Measurement{Entry: e, Copy: seen[e.Measurement]}
+				targets[e.Target], seen[e.Measurement] = m, true
+				g.Measurements = append(g.Measurements, m)
 			}
-			group = group[:0]
-			return true
+			m.add(e)
 		}
-		for e, err := range ordered {
-			if err != nil {
-				yield(nil, err)
-				return
+		for _, m := range g.Measurements {
+			runs := make([]selection.Scores, len(m.Done))
+			for i, e := range m.Done {
+				runs[i] = e.Scores
 			}
-			if len(group) > 0 && (group[0].Cell() != e.Cell() || group[0].Name != e.Name) && !flush() {
-				return
-			}
-			i := slices.IndexFunc(group, func(m *Measurement) bool { return m.Target == e.Target })
-			if i < 0 {
-				i = len(group)
-				group = append(group, &Measurement{Entry: e})
-			}
-			group[i].add(e)
+			m.Combined = rule.Combine(runs)
 		}
-		flush()
+		out = append(out, g)
 	}
+	return out
+}
+
+// Finished are the measurements with a finished run, without copies.
+func (g *Group) Finished() []*Measurement {
+	return slices.DeleteFunc(g.Originals(), func(m *Measurement) bool { return len(m.Done) == 0 })
+}
+
+// Originals are the measurements without copies.
+func (g *Group) Originals() []*Measurement {
+	return slices.DeleteFunc(slices.Clone(g.Measurements), func(m *Measurement) bool { return m.Copy })
+}
+
+// Pairs are the measurements that both lists have, in the order of the first.
+func Pairs(a, b []*Measurement) (out [][2]*Measurement) {
+	other := make(map[[16]byte]*Measurement)
+	for _, m := range b {
+		other[m.Measurement] = m
+	}
+	for _, m := range a {
+		if n := other[m.Measurement]; n != nil {
+			out = append(out, [2]*Measurement{m, n})
+		}
+	}
+	return out
 }
 
 // Precisions names those of the score network in the runs that the rule uses; "" if one is unknown.

@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,13 +68,13 @@ type drawing struct {
 
 // Draw stores all figures of a summary below a folder: [Folder] in a report, "" in a store of figures alone, for which it reads more traces.
 func Draw(
-	ctx context.Context, store result.Files, folder string, summary aggregate.Summary, ordered iter.Seq2[*entry.Entry, error],
+	ctx context.Context, store result.Files, folder string, summary aggregate.Summary, groups []*entry.Group,
 ) (drawing, error) {
 	w := &figureWriter{store: store, folder: folder, summary: summary, limits: traceLimits{total: 1024, line: 128}}
 	if folder == "" {
 		w.limits = traceLimits{total: 16384, line: 2048}
 	}
-	err := w.writeAll(ctx, ordered)
+	err := w.writeAll(ctx, groups)
 	return w.drawing, err
 }
 
@@ -138,9 +137,9 @@ type figureWriter struct {
 }
 
 // writeAll stores all figures and their captions, and removes those of an earlier report.
-func (w *figureWriter) writeAll(ctx context.Context, ordered iter.Seq2[*entry.Entry, error]) error {
+func (w *figureWriter) writeAll(ctx context.Context, groups []*entry.Group) error {
 	w.used = make(sweep.FileNames)
-	evaluations, err := w.problems(ctx, ordered)
+	evaluations, err := w.problems(ctx, groups)
 	if err != nil {
 		return err
 	}

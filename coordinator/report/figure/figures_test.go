@@ -30,12 +30,11 @@ func TestConvergenceSample(t *testing.T) {
 			results = append(results, r)
 		}
 	}
-	s, err := entry.Collect(reporttest.Stream(results), nil, false)
+	s, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
-	summary, err := aggregate.SummarizeEntries(s, nil, selection.First, nil)
-	reporttest.Must(t, err)
+	summary := aggregate.SummarizeEntries(s, nil, nil)
 	w := &figureWriter{store: store, summary: summary, limits: traceLimits{total: 2 * limit, line: 100}}
-	reporttest.Must(t, w.writeAll(t.Context(), s.All()))
+	reporttest.Must(t, w.writeAll(t.Context(), s.Groups))
 	if len(store.Reads) != 2*limit {
 		t.Errorf("%d traces read, want %d", len(store.Reads), 2*limit)
 	}

@@ -3,7 +3,6 @@ package figure
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,10 +20,8 @@ type problemFigures struct {
 	// label is the task's name for people with the varying properties of the problem, slug the ending of file names.
 	label, slug string
 	cells       []*problemCell
-	// hidden counts the approaches that are not drawn, beyond is the last of them.
-	hidden int
-	beyond *aggregate.Row
-	rule   selection.Rule
+	hidden      int // approaches that are not drawn
+	rule        selection.Rule
 }
 
 // problemCell is one approach to the problem.
@@ -89,58 +86,48 @@ func (c *problemCell) add(m *entry.Measurement) {
 	combined := *m.Entry
 	combined.Scores = m.Combined
 	c.sample.add(sampled{
-		key: m.Measurement, image: m.Image, name: m.Name, item: m.Done[0].ID,
+		key: string(m.Measurement[:]), image: m.Image, name: m.Name, item: m.Done[0].ID,
 		psnr: m.Combined.PSNR, ratio: combined.ResidualRatio(), traced: m.Done[0].Has(manifest.FileTrace),
 	})
 }
 
-// problems stores the figures of each problem and returns the mean network evaluations per image of each cell.
-func (w *figureWriter) problems(ctx context.Context, ordered iter.Seq2[*entry.Entry, error]) (map[sweep.Cell]float64, error) {
+// problems stores the figures of the first maxProblems problems and returns the mean network evaluations per image of each cell.
+func (w *figureWriter) problems(ctx context.Context, groups []*entry.Group) (map[sweep.Cell]float64, error) {
 	rows := make(map[sweep.Cell]*aggregate.Row)
 	for i := range w.summary.Rows {
 		rows[w.summary.Rows[i].Cell()] = &w.summary.Rows[i]
 	}
-	limits := w.limits.divide(w.summary)
-	evaluations, measured := make(map[sweep.Cell]float64), make(map[sweep.Cell]float64)
-	var current *problemFigures
-	var of sweep.Problem
-	drawn := 0
-	flush := func() error {
-		if current == nil {
-			return nil
-		}
-		p := current
-		current = nil
-		return w.problem(ctx, p, limits)
-	}
-	for m, err := range entry.Measurements(ordered, w.summary.Rule) {
-		if err != nil {
-			return nil, err
-		}
-		row := rows[m.Cell()]
-		if m.Copy || len(m.Runs) == 0 || row == nil || !m.Cell().Resolved() {
+	var drawn []*entry.Group
+	evaluations := make(map[sweep.Cell]float64)
+	for _, g := range groups {
+		finished := g.Finished()
+		if rows[g.Cell] == nil || !g.Resolved() || len(finished) == 0 {
 			continue
 		}
-		evaluations[m.Cell()] += float64(m.Done[0].Evaluations * runsUsed(w.summary.Rule, len(m.Runs)))
-		measured[m.Cell()]++
-		if current != nil && of != m.Problem {
-			if err := flush(); err != nil {
-				return nil, err
-			}
+		drawn = append(drawn, g)
+		for _, m := range finished {
+			evaluations[g.Cell] += float64(m.Done[0].Evaluations * runsUsed(w.summary.Rule, len(m.Done)))
 		}
-		if current == nil {
-			if drawn == maxProblems {
-				continue
+		evaluations[g.Cell] /= float64(len(finished))
+	}
+	limits := w.limits.divide(w.summary)
+	problems := slices.Collect(sweep.Blocks(drawn, func(g *entry.Group) sweep.Problem { return g.Problem }))
+	for _, approaches := range problems[:min(maxProblems, len(problems))] {
+		p := w.newProblem(rows[approaches[0].Cell])
+		p.hidden = max(0, len(approaches)-maxLines)
+		for _, g := range approaches[:len(approaches)-p.hidden] {
+			row := rows[g.Cell]
+			c := &problemCell{row: row, label: w.summary.Varying.ApproachText(row), sample: sample{limit: maxDots}}
+			for _, m := range g.Finished() {
+				c.add(m)
 			}
-			drawn++
-			current, of = w.newProblem(row), m.Problem
+			p.cells = append(p.cells, c)
 		}
-		current.add(m, row, w.summary.Varying)
+		if err := w.problem(ctx, p, limits); err != nil {
+			return nil, err
+		}
 	}
-	for c, n := range measured {
-		evaluations[c] /= n
-	}
-	return evaluations, flush()
+	return evaluations, nil
 }
 
 func (w *figureWriter) newProblem(row *aggregate.Row) *problemFigures {
@@ -150,22 +137,6 @@ func (w *figureWriter) newProblem(row *aggregate.Row) *problemFigures {
 		p.slug += "_" + strings.NewReplacer("σ ", "sigma", "=", "", ", ", "_", " ", "_").Replace(text)
 	}
 	return p
-}
-
-func (p *problemFigures) add(m *entry.Measurement, row *aggregate.Row, varying aggregate.Varying) {
-	last := len(p.cells) - 1
-	if last < 0 || p.cells[last].row != row {
-		if len(p.cells) == maxLines {
-			// The measurements of a cell follow each other: one count for each cell.
-			if row != p.beyond {
-				p.beyond, p.hidden = row, p.hidden+1
-			}
-			return
-		}
-		p.cells = append(p.cells, &problemCell{row: row, label: varying.ApproachText(row), sample: sample{limit: maxDots}})
-		last++
-	}
-	p.cells[last].add(m)
 }
 
 // problem stores the figures of one problem.

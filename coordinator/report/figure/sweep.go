@@ -41,18 +41,13 @@ type sweepAxis struct {
 // settings, seconds and network evaluations. evaluations are the means per image.
 func sweepFigures(s aggregate.Summary, evaluations map[sweep.Cell]float64) []*statFigure {
 	var out []*statFigure
-	for from := 0; from < len(s.Rows); {
-		to := from
-		for to < len(s.Rows) && s.Rows[to].Task == s.Rows[from].Task {
-			to++
-		}
-		rows := finishedRows(s.Rows[from:to])
+	for same := range sweep.Blocks(s.Rows, func(r aggregate.Row) string { return r.Task }) {
+		rows := finishedRows(same)
 		for _, axis := range sweepAxes(rows, evaluations) {
 			if f := sweepFigure(s, rows, axis); f != nil {
 				out = append(out, f)
 			}
 		}
-		from = to
 	}
 	return out
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 
 	"ddiff/coordinator/report/entry"
@@ -37,22 +36,6 @@ func (g *Gallery) Names() []string {
 		out = append(out, t.task)
 	}
 	return out
-}
-
-// Watch yields the entries and shows each of them to all functions.
-func Watch(ordered iter.Seq2[*entry.Entry, error], see ...func(*entry.Entry)) iter.Seq2[*entry.Entry, error] {
-	return func(yield func(*entry.Entry, error) bool) {
-		for e, err := range ordered {
-			for _, f := range see {
-				if err == nil {
-					f(e)
-				}
-			}
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
 }
 
 // Add takes the next entry.

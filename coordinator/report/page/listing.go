@@ -53,7 +53,7 @@ type Listing struct {
 	names        map[string]int
 	cells        map[sweep.Cell]int
 	hows         map[howView]int
-	measurements map[string]int
+	measurements map[[16]byte]int
 	rows         map[string]int    // by the item's id
 	labels       map[string]string // of the tasks
 	first, last  time.Time         // when the first and the last item of all were restored
@@ -97,7 +97,7 @@ func NewListing(summary aggregate.Summary, metrics []string, limit int) *Listing
 	l := &Listing{
 		Names: []string{}, Cells: []cellView{}, Hows: []howView{}, ID: []string{},
 		left: make(map[sweep.Cell]int), names: make(map[string]int), cells: make(map[sweep.Cell]int), hows: make(map[howView]int),
-		measurements: make(map[string]int), rows: make(map[string]int), labels: make(map[string]string), variants: summary.Variants(),
+		measurements: make(map[[16]byte]int), rows: make(map[string]int), labels: make(map[string]string), variants: summary.Variants(),
 	}
 	l.Metrics = append([]string{}, metrics...)
 	l.Extra = make([]figure.Column, len(l.Metrics))

@@ -82,13 +82,11 @@ func TestMosaicSelectsTheMiddleOfEachPart(t *testing.T) {
 		results = append(results, reporttest.Result(t, "motion_deblur", "ddiff", fmt.Sprintf("img%d", i), 0, func(r *manifest.Result) { r.Metrics.Residual = new(float64(i)) }))
 	}
 	results = append(results, reporttest.Result(t, "inpaint_box", "ddiff", "only", 0))
-	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
+	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
-	summary, err := aggregate.SummarizeEntries(ordered, nil, selection.First, nil)
-	reporttest.Must(t, err)
+	summary := aggregate.SummarizeEntries(set, nil, nil)
 	l := NewListing(summary, nil, MaxListed)
-	for e, err := range ordered.All() {
-		reporttest.Must(t, err)
+	for _, e := range set.Entries {
 		l.Add(e)
 	}
 	got := make(map[string][]string)

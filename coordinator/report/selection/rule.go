@@ -76,7 +76,7 @@ func (r Rule) Sentence() string {
 // OracleNote is the footnote of figures that an oracle selected.
 const OracleNote = "selected by comparing the runs with the ground truth: an upper bound, not a ranking"
 
-// Scores are the figures of one measurement, NaN where undefined. The fields are exported for package gob.
+// Scores are the figures of one measurement, NaN where undefined.
 type Scores struct {
 	PSNR, SSIM, Residual, Baseline, Seconds, PSNRLuma, HaarPSI float64
 	// Cost is by index in [CostNames].
@@ -99,9 +99,16 @@ func ScoresOf(r *manifest.Result) Scores {
 	}
 }
 
-// Combine applies the rule to the runs of one measurement, at least one, in the order of their numbers. A rule that
-// chooses among runs needs all of them, so its seconds and its cost are their sums.
+// Combine applies the rule to the runs of one measurement, in the order of their numbers. A rule that chooses among runs
+// needs all of them, so its seconds and its cost are their sums. All scores of no run are undefined.
 func (r Rule) Combine(runs []Scores) Scores {
+	if len(runs) == 0 {
+		var none Scores
+		for _, v := range none.all() {
+			*v = math.NaN()
+		}
+		return none
+	}
 	if r == Mean {
 		return meanScores(runs)
 	}

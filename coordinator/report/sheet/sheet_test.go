@@ -15,17 +15,17 @@ import (
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
+	"ddiff/coordinator/report/selection"
 	"ddiff/manifest"
 )
 
 // sheetOf writes the sheet of a task and reads it back.
 func sheetOf(t *testing.T, store *reporttest.Memory, results []manifest.Result) (image.Image, []error) {
 	t.Helper()
-	ordered, err := entry.Collect(reporttest.Stream(results), nil, false)
+	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
 	var done []*entry.Entry
-	for e, err := range ordered.All() {
-		reporttest.Must(t, err)
+	for _, e := range set.Entries {
 		if e.Done() {
 			done = append(done, e)
 		}

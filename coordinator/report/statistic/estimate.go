@@ -1,11 +1,10 @@
 // Package statistic has the intervals and tests of reports and tunings: numbers in, numbers out. It owns means with Student's 95 %
-// intervals over images ([Mean], [ClusterMean], [Moments]), Wilcoxon's signed-rank test with Holm's adjustment, and the calibration of
+// intervals over images ([Mean], [ClusterMean]), Wilcoxon's signed-rank test with Holm's adjustment, and the calibration of
 // several runs. NaN is an undefined figure. A further interval or test is one file here, with reference values in testdata.
 package statistic
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -24,110 +23,58 @@ type Estimate struct {
 	HalfWidth *float64 `json:"half_width,omitempty"`
 }
 
-// Moments estimates the means of figures in two passes over the measurements: count all of them, then deviate. NaN
-// values do not count.
-type Moments struct {
-	n       []int
-	sum     []float64
-	squares []float64
-	images  []int
-	seen    []uint64       // the image of each counted measurement, until repeated is built
-	shared  map[uint64]int // index in clusters of each image with several measurements
-	cluster []cluster
-}
-
-// cluster sums the deviations of the measurements of one image.
+// cluster has the mean of the n defined values of one image.
 type cluster struct {
-	n   []int
-	sum []float64
+	n    int
+	mean float64
 }
 
-// Count adds the figures of a measurement to the means.
-func (m *Moments) Count(image uint64, values []float64) {
-	if m.n == nil {
-		m.n, m.sum = make([]int, len(values)), make([]float64, len(values))
-		m.images, m.squares = make([]int, len(values)), make([]float64, len(values))
-	}
-	m.seen = append(m.seen, image)
-	for k, v := range values {
-		if Defined(v) {
-			m.n[k]++
-			m.sum[k] += v
-		}
-	}
-}
-
-// Group finds the images with several measurements. It follows the last count.
-func (m *Moments) Group() {
-	slices.Sort(m.seen)
-	m.shared = make(map[uint64]int)
-	for i := 1; i < len(m.seen); i++ {
-		if _, known := m.shared[m.seen[i]]; !known && m.seen[i] == m.seen[i-1] {
-			m.shared[m.seen[i]] = len(m.cluster)
-			m.cluster = append(m.cluster, cluster{make([]int, len(m.n)), make([]float64, len(m.n))})
-		}
-	}
-	m.seen = nil
-}
-
-// Deviate adds the deviations of a counted measurement from the means.
-func (m *Moments) Deviate(image uint64, values []float64) {
-	at, shared := m.shared[image]
-	for k, v := range values {
+// clusters returns the defined values by image, in the order of their first values.
+func clusters(values []float64, images []uint64) []cluster {
+	at := make(map[uint64]int)
+	var out []cluster
+	for i, v := range values {
 		if !Defined(v) {
 			continue
 		}
-		d := v - m.sum[k]/float64(m.n[k])
-		if shared {
-			m.cluster[at].n[k]++
-			m.cluster[at].sum[k] += d
-		} else {
-			m.images[k]++
-			m.squares[k] += d * d
+		k, known := at[images[i]]
+		if !known {
+			k = len(out)
+			at[images[i]] = k
+			out = append(out, cluster{})
 		}
+		c := &out[k]
+		c.n++
+		c.mean += (v - c.mean) / float64(c.n)
 	}
-}
-
-// Estimate returns the estimate of a figure. It follows the last deviate.
-func (m *Moments) Estimate(k int) Estimate {
-	if k >= len(m.n) { // without any measurement
-		return Estimate{}
-	}
-	images, squares := m.images[k], m.squares[k]
-	for i := range m.cluster {
-		if c := &m.cluster[i]; c.n[k] > 0 {
-			images++
-			squares += c.sum[k] * c.sum[k]
-		}
-	}
-	e := Estimate{N: images}
-	if m.n[k] == 0 {
-		return e
-	}
-	n, g := float64(m.n[k]), float64(images)
-	e.Mean = m.sum[k] / n
-	if m.n[k] != images {
-		e.Measurements = m.n[k]
-	}
-	if images > 1 {
-		half := studentQuantile(images-1) * math.Sqrt(g/(g-1)*squares) / n
-		e.HalfWidth = &half
-	}
-	return e
+	return out
 }
 
 // ClusterMean is the estimate of one figure, with the image of each value. It ignores NaN values.
 func ClusterMean(values []float64, images []uint64) Estimate {
-	var m Moments
-	row := func(v float64) []float64 { return []float64{v} }
-	for i, v := range values {
-		m.Count(images[i], row(v))
+	all := clusters(values, images)
+	if len(all) == 0 {
+		return Estimate{}
 	}
-	m.Group()
-	for i, v := range values {
-		m.Deviate(images[i], row(v))
+	n, sum := 0, 0.0
+	for _, c := range all {
+		n += c.n
+		sum += float64(c.n) * c.mean
 	}
-	return m.Estimate(0)
+	e := Estimate{N: len(all), Mean: sum / float64(n)}
+	if n != e.N {
+		e.Measurements = n
+	}
+	if e.N > 1 {
+		squares, g := 0.0, float64(e.N)
+		for _, c := range all {
+			d := float64(c.n) * (c.mean - e.Mean)
+			squares += d * d
+		}
+		half := studentQuantile(e.N-1) * math.Sqrt(g/(g-1)*squares) / float64(n)
+		e.HalfWidth = &half
+	}
+	return e
 }
 
 // Mean is the estimate of one figure with a value per image. All of them are finite.

@@ -149,9 +149,9 @@ func TestUnreachable(t *testing.T) {
 func TestMeansOfImages(t *testing.T) {
 	t.Parallel()
 	nan := math.NaN()
-	got := imageMeans([]float64{1, nan, 5, 2, 9, nan, 6}, []uint64{7, 7, 8, 7, 8, 9, 7})
-	if want := []float64{3, 7}; !slices.Equal(got, want) {
-		t.Errorf("means %g, want %g", got, want)
+	got := clusters([]float64{1, nan, 5, 2, 9, nan, 6}, []uint64{7, 7, 8, 7, 8, 9, 7})
+	if want := []cluster{{3, 3}, {2, 7}}; !slices.Equal(got, want) {
+		t.Errorf("means %v, want %v", got, want)
 	}
 }
 

@@ -9,27 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// imageMeans returns the mean of the defined values of each image, in the order of their first values.
-func imageMeans(values []float64, images []uint64) []float64 {
-	at := make(map[uint64]int)
-	var means []float64
-	var counts []int
-	for i, v := range values {
-		if !Defined(v) {
-			continue
-		}
-		k, known := at[images[i]]
-		if !known {
-			k = len(means)
-			at[images[i]] = k
-			means, counts = append(means, 0), append(counts, 0)
-		}
-		counts[k]++
-		means[k] += (v - means[k]) / float64(counts[k])
-	}
-	return means
-}
-
 // The largest numbers of pairs for which signedRank sums the exact distribution: without ties and zeros, and with them.
 const (
 	maxExact     = 50
@@ -116,9 +95,13 @@ func holm(p []float64) []float64 {
 
 // SignedRankOfImages tests the mean difference of each image. Nil for fewer than two images, or without any difference.
 func SignedRankOfImages(differences []float64, images []uint64) *float64 {
-	means := imageMeans(differences, images)
-	if len(means) < 2 {
+	all := clusters(differences, images)
+	if len(all) < 2 {
 		return nil
+	}
+	means := make([]float64, len(all))
+	for i, c := range all {
+		means[i] = c.mean
 	}
 	return Optional(signedRank(means))
 }

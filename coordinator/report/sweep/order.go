@@ -2,10 +2,28 @@ package sweep
 
 import (
 	"cmp"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 )
+
+// Blocks yields the longest parts of a list whose elements have equal keys.
+func Blocks[T any, K comparable](list []T, key func(T) K) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		for len(list) > 0 {
+			n := slices.IndexFunc(list, func(v T) bool { return key(v) != key(list[0]) })
+			if n < 0 {
+				n = len(list)
+			}
+			if !yield(list[:n]) {
+				return
+			}
+			list = list[n:]
+		}
+	}
+}
 
 // CompareNatural orders strings and compares runs of digits as numbers: img2 before img10.
 func CompareNatural(a, b string) int {

@@ -1,10 +1,10 @@
 package table
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"ddiff/coordinator/report/entry"
+	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
@@ -116,12 +117,25 @@ func itemColumns(c *entry.Columns) []itemColumn {
 }
 
 // WriteCSV writes the table results.csv of results in any order. Undefined figures are empty cells.
-func WriteCSV(ctx context.Context, w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
-	return writeRows(ctx, results, tasks, func(s *entry.Sorter) error { return writeCSV(w, s.Columns, s.All()) })
+func WriteCSV(w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
+	s, err := entry.Collect(results, tasks, "", false)
+	if err != nil {
+		return err
+	}
+	return writeCSV(w, s)
 }
 
-func writeCSV(w io.Writer, c *entry.Columns, ordered iter.Seq2[*entry.Entry, error]) error {
-	columns := itemColumns(c)
+// StoreCSV stores results.csv.
+func StoreCSV(ctx context.Context, store result.Files, s *entry.Set) error {
+	var out bytes.Buffer
+	if err := writeCSV(&out, s); err != nil {
+		return err
+	}
+	return result.Put(ctx, store, KeyCSV, out.Bytes())
+}
+
+func writeCSV(w io.Writer, s *entry.Set) error {
+	columns := itemColumns(s.Columns)
 	out := csv.NewWriter(w)
 	row := make([]string, len(columns))
 	for i := range columns {
@@ -130,10 +144,7 @@ func writeCSV(w io.Writer, c *entry.Columns, ordered iter.Seq2[*entry.Entry, err
 	if err := out.Write(row); err != nil {
 		return fmt.Errorf("write csv header: %w", err)
 	}
-	for e, err := range ordered {
-		if err != nil {
-			return err
-		}
+	for _, e := range s.Entries {
 		for i := range columns {
 			row[i] = columns[i].csv(e)
 		}
@@ -175,24 +186,23 @@ func (c *itemColumn) csv(e *entry.Entry) string {
 
 // WriteParquet writes the table of results in any order as a Parquet file, with the columns of results.csv in full
 // precision. Undefined figures are null.
-func WriteParquet(ctx context.Context, w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
-	return writeRows(ctx, results, tasks, func(s *entry.Sorter) error {
-		columns := itemColumns(s.Columns)
-		row := reflect.New(parquetType(columns)).Elem()
-		out := parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Zstd))
-		for e, err := range s.All() {
-			if err != nil {
-				return err
-			}
-			for i := range columns {
-				row.Field(i).Set(reflect.ValueOf(columns[i].value(e)))
-			}
-			if err := out.Write(row.Interface()); err != nil {
-				return fmt.Errorf("write Parquet row of item %s: %w", e.ID, err)
-			}
+func WriteParquet(w io.Writer, results iter.Seq2[manifest.Result, error], tasks operator.Set) error {
+	s, err := entry.Collect(results, tasks, "", false)
+	if err != nil {
+		return err
+	}
+	columns := itemColumns(s.Columns)
+	row := reflect.New(parquetType(columns)).Elem()
+	out := parquet.NewWriter(w, parquet.SchemaOf(row.Interface()), parquet.Compression(&parquet.Zstd))
+	for _, e := range s.Entries {
+		for i := range columns {
+			row.Field(i).Set(reflect.ValueOf(columns[i].value(e)))
 		}
-		return out.Close()
-	})
+		if err := out.Write(row.Interface()); err != nil {
+			return fmt.Errorf("write Parquet row of item %s: %w", e.ID, err)
+		}
+	}
+	return out.Close()
 }
 
 // parquetType has a field for each column. Texts other than the identities have a dictionary.
@@ -209,14 +219,4 @@ func parquetType(columns []itemColumn) reflect.Type {
 		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("Column%d", i), Type: of, Tag: reflect.StructTag(`parquet:"` + tag + `"`)})
 	}
 	return reflect.StructOf(fields)
-}
-
-func writeRows(
-	ctx context.Context, results iter.Seq2[manifest.Result, error], tasks operator.Set, write func(*entry.Sorter) error,
-) error {
-	ordered, err := entry.Collect(results, tasks, false)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(ordered), ordered.Close(), ctx.Err())
 }

@@ -2,14 +2,11 @@ package table
 
 import (
 	"bytes"
-	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
-	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
@@ -20,7 +17,7 @@ func TestParquetEqualsCSV(t *testing.T) {
 	t.Parallel()
 	results := append(reporttest.SweepResults(t), reporttest.Result(t, "hdr", "ddiff", "c", 0, reporttest.Ended(manifest.OutcomeDead, "killed")))
 	var file bytes.Buffer
-	reporttest.Must(t, WriteParquet(t.Context(), &file, reporttest.Stream(results), nil))
+	reporttest.Must(t, WriteParquet(&file, reporttest.Stream(results), nil))
 	rows, err := parquet.Read[struct {
 		Item    string   `parquet:"item"`
 		Image   string   `parquet:"image"`
@@ -37,7 +34,7 @@ func TestParquetEqualsCSV(t *testing.T) {
 		t.Fatalf("%d rows, error %v, want %d", len(rows), err, len(results))
 	}
 	var text bytes.Buffer
-	reporttest.Must(t, WriteCSV(t.Context(), &text, reporttest.Stream(results), nil))
+	reporttest.Must(t, WriteCSV(&text, reporttest.Stream(results), nil))
 	lines := strings.Split(text.String(), "\n")
 	for i, r := range rows {
 		if !strings.HasPrefix(lines[i+1], strings.Join([]string{r.Item, r.Image, r.Task, r.Params, sweep.Exact(r.Sigma), r.Size, r.Prior}, ",")) {
@@ -46,19 +43,5 @@ func TestParquetEqualsCSV(t *testing.T) {
 		if dead := r.Outcome == "dead"; dead != (r.PSNR == nil) || dead != (r.Reason == "killed") {
 			t.Errorf("row %d: outcome %s, reason %q, PSNR %v", i, r.Outcome, r.Reason, r.PSNR)
 		}
-	}
-}
-
-// A large report names the temporary directory, with the remedy.
-func TestSpoolNamesTheDirectory(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), "missing")
-	t.Setenv("TMPDIR", missing)
-	var s spool
-	if _, err := s.Write(bytes.Repeat([]byte{'x'}, spoolMemory)); err != nil || s.file != nil {
-		t.Errorf("%d bytes: %v, file %v", spoolMemory, err, s.file)
-	}
-	_, err := s.Write([]byte{'y'})
-	if !errors.Is(err, entry.ErrTemporary) || !strings.Contains(err.Error(), missing) || !strings.Contains(err.Error(), "TMPDIR") {
-		t.Errorf("error %v, want ErrTemporary with the directory and the remedy", err)
 	}
 }

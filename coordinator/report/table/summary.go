@@ -165,27 +165,24 @@ func (t *Table) markBest(s aggregate.Summary, figures []figureColumn) {
 	for _, c := range s.Comparisons {
 		refused[c.Of] = refused[c.Of] || c.Refused != "" || c.LeftOut > 0
 	}
-	for from := 0; from < len(s.Rows); {
-		to := from
-		for to < len(s.Rows) && s.Rows[to].Problem == s.Rows[from].Problem {
-			to++
-		}
+	lines := t.Lines
+	for rows := range sweep.Blocks(s.Rows, func(r aggregate.Row) sweep.Problem { return r.Problem }) {
 		for k, c := range figures {
-			if to-from == 1 || refused[s.Rows[from].Problem] || c.merit == nil {
+			if len(rows) == 1 || refused[rows[0].Problem] || c.merit == nil {
 				continue
 			}
 			top := math.Inf(-1)
-			for i := from; i < to; i++ {
-				if e := c.of(&s.Rows[i]); e.N > 0 {
+			for i := range rows {
+				if e := c.of(&rows[i]); e.N > 0 {
 					top = max(top, c.merit(e.Mean))
 				}
 			}
-			for i := from; i < to; i++ {
-				e := c.of(&s.Rows[i])
-				t.Lines[i][t.Labels+k].Best = e.N > 0 && c.merit(e.Mean) == top
+			for i := range rows {
+				e := c.of(&rows[i])
+				lines[i][t.Labels+k].Best = e.N > 0 && c.merit(e.Mean) == top
 			}
 		}
-		from = to
+		lines = lines[len(rows):]
 	}
 }
 

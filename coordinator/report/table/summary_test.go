@@ -36,7 +36,7 @@ func TestTableGolden(t *testing.T) {
 func TestCSVGolden(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	reporttest.Must(t, table.WriteCSV(t.Context(), &out, reporttest.Stream(reporttest.TableResults(t)), nil))
+	reporttest.Must(t, table.WriteCSV(&out, reporttest.Stream(reporttest.TableResults(t)), nil))
 	reporttest.Golden(t, "results.csv", out.Bytes())
 }
 

@@ -1,0 +1,54 @@
+package entry
+
+import (
+	"iter"
+	"slices"
+
+	"ddiff/coordinator/report/selection"
+	"ddiff/manifest"
+	"ddiff/restore/operator"
+)
+
+// Set has the entries of results in the order of [CompareEntries], with the chosen versions of their scores, and their groups.
+type Set struct {
+	Columns *Columns
+	// Rule combined the runs of each measurement.
+	Rule    selection.Rule
+	Entries []*Entry
+	// Groups has one group for each row of the table.
+	Groups []*Group
+}
+
+// Collect sorts and groups results. It leaves out metrics with several versions on request, and returns an error that wraps
+// [result.ErrVersions] otherwise. An empty rule means first; the error of another one wraps [selection.ErrUnknownRule].
+func Collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, leaveOut bool) (*Set, error) {
+	rule, err := selection.Parse(string(rule))
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{Rule: rule, Columns: &Columns{leaveOut: leaveOut}}
+	known := tasks.Names()
+	for r, err := range results {
+		if err != nil {
+			return nil, err
+		}
+		e, err := newEntry(&r)
+		if err != nil {
+			return nil, err
+		}
+		if e.TaskRank = slices.Index(known, e.Task); e.TaskRank < 0 {
+			e.TaskRank = len(known) // others follow, by name
+		}
+		s.Columns.add(e, &r)
+		s.Entries = append(s.Entries, e)
+	}
+	if err := s.Columns.choose(); err != nil {
+		return nil, err
+	}
+	for _, e := range s.Entries {
+		s.Columns.apply(e)
+	}
+	slices.SortFunc(s.Entries, CompareEntries)
+	s.Groups = groups(s.Entries, rule)
+	return s, nil
+}
