@@ -135,15 +135,9 @@ func (e *Engine) Build(p Plan) solver.Build {
 	return b
 }
 
-// Settings returns the settings of the runtime that computes a plan, see [onnxruntime.Runtime.NetworkSettings]. The network of a method that
-// declares a gradient through it, and one that [prior.Prior.Block] excludes, has no blocked layout.
+// Settings returns the settings of the runtime that computes a plan, see [onnxruntime.Runtime.NetworkSettings].
 func (e *Engine) Settings(p Plan) map[string]string {
-	rt := e.RuntimeFor(p)
-	out := rt.NetworkSettings(e.precision(p))
-	if out[onnxruntime.SettingLayout] != "" && (e.kept(p) > 0 || e.prior.Block(rt) == 0) {
-		out[onnxruntime.SettingLayout] = onnxruntime.LayoutNCHW
-	}
-	return out
+	return e.RuntimeFor(p).NetworkSettings(e.precision(p))
 }
 
 // Operator returns the operator of a plan.

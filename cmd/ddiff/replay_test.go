@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"ddiff/manifest"
-	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
@@ -94,14 +93,6 @@ func TestReplayBatch(t *testing.T) {
 		}
 		wantSmall(t, c)
 		wantMessage(t, e, "note: made by ddiff", "threads=1 in a batch of 4, replayed by ddiff", "threads=2 alone")
-		c, e = replay(t, 0, filepath.Dir(file(out, id, manifest.FileResult)), "--threads", "1", "--device", "cpu", "--provider-option", "layout=nchw")
-		if c.verdict == "different" {
-			t.Errorf("in another layout: %+v", c)
-		}
-		wantMessage(t, e, " on cpu, layout=nchw, threads=1 alone")
-		if r.Runtime.Provider == onnxruntime.ProviderCPU {
-			wantMessage(t, e, " on cpu, layout="+r.Runtime.Options[onnxruntime.SettingLayout]+", threads=1 in a batch of 4")
-		}
 	}
 }
 

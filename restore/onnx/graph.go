@@ -36,9 +36,6 @@ type Graph struct {
 
 	divided     bool // other sessions compute the score network
 	evaluations []evaluation
-
-	block         int                             // channels per block, see Block
-	blockedModels map[blockedKey]*modelfile.Model // by the models that InlineNetwork rewrote
 }
 
 // NewGraph starts a graph for an operator set version in [MinOpset, MaxOpset].
@@ -48,7 +45,7 @@ func NewGraph(opset int) *Graph {
 	}
 	return &Graph{
 		opset: opset, counter: new(int), facts: infer.NewFacts(nil), consts: map[string]Value{}, domains: map[string]int64{},
-		weights: map[*modelfile.Model]string{}, blockedModels: map[blockedKey]*modelfile.Model{},
+		weights: map[*modelfile.Model]string{},
 	}
 }
 
@@ -60,7 +57,6 @@ func (g *Graph) Sub() *Graph {
 	return &Graph{
 		opset: g.opset, counter: g.counter, outer: g, facts: infer.NewFacts(g.facts), consts: map[string]Value{},
 		domains: g.domains, weights: map[*modelfile.Model]string{}, half: g.half, divided: g.divided,
-		block: g.block, blockedModels: g.blockedModels,
 	}
 }
 

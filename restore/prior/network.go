@@ -32,7 +32,6 @@ func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision
 func (p *Prior) compile(rt *onnxruntime.Runtime, form *modelfile.Model, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
 	g := onnx.NewGraph(p.Opset())
 	g.Half(precision == onnxruntime.FP16)
-	g.Block(p.Block(rt))
 	x := g.Input("x", onnx.Float, p.Space().Dims([]int{n, p.Card.Channels, height, width})...)
 	t := g.Input("t", onnx.Int64, 1)
 	y, err := p.predict(g, form, x, t)

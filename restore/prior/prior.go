@@ -11,7 +11,6 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxruntime"
 )
 
 // ErrGraph: the network's inputs or outputs are not those of a score model.
@@ -33,7 +32,6 @@ type Prior struct {
 	byChannel *modelfile.Model // the network that Compile uses on OpenVINO: model, or the same function rewritten in another way
 	file      *modelfile.Model
 	rewritten int
-	asFile    bool // the network is computed as it is in the file, see Verify
 	x, t      modelfile.Port
 	output    string
 	parts     map[string]*modelfile.Model // of a bundle by role; nil for a prior that works on pixels
@@ -177,19 +175,6 @@ func (p *Prior) Parameters() int {
 	return n
 }
 
-// mostBlocked is the largest number of parameters of a network in blocks of channels. Its weights are in float32, also those of a file in
-// float16, and those after an upsampling take 16/9 of their memory; a solver's step with them has to fit into a model file.
-const mostBlocked = modelfile.MaxFileBytes / 4 * 3 / 4
-
-// Block returns the number of channels per block with which a runtime computes the network in float32, see [onnxruntime.Runtime.Block]. It is 0 for
-// a network that runs as it is in its file, and for one with too many parameters.
-func (p *Prior) Block(rt *onnxruntime.Runtime) int {
-	if p.asFile || p.file.Parameters() > mostBlocked {
-		return 0
-	}
-	return rt.Block()
-}
-
 // Width returns the network's number of channels at full resolution.
 func (p *Prior) Width() int { return p.model.Width(p.channels()) }
 
@@ -232,7 +217,7 @@ func (p *Prior) predict(g *onnx.Graph, form *modelfile.Model, x, t onnx.Value) (
 	if p.t.DType == onnx.Float {
 		times = g.Cast(times, onnx.Float)
 	}
-	out, err := g.InlineNetwork(form,
+	out, err := g.Inline(form,
 		map[string]onnx.Value{p.x.Name: x, p.t.Name: times},
 		map[string][]int{p.output: {n, p.predicted(), h, w}})
 	if err != nil {

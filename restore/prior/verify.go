@@ -30,17 +30,16 @@ const verifySide = 32
 type Verification struct {
 	// Rewritten is the number of group normalisations that Load rewrote.
 	Rewritten int
-	// Difference is the largest difference between the predictions of a rewritten network, or one with images in blocks of channels, and of
-	// the file, as a share of the largest prediction; 0 if there is none.
+	// Difference is the largest difference between the predictions of a rewritten network and of the file, as a share of the largest
+	// prediction; 0 if there is none.
 	Difference float64
 	// Reason is empty if the rewritten network agrees with the file. Otherwise the prior uses the network as it is in the
 	// file from now on.
 	Reason string
 }
 
-// Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it, for OpenVINO in a form of its own, or
-// if the runtime computes images in blocks of channels: the prior uses the file's graph if they differ by more than 5e-3 of the largest
-// prediction. Call it before the first Predict. The bundled prior is not run.
+// Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it, for OpenVINO in a form of its own: the
+// prior uses the file's graph if they differ by more than 5e-3 of the largest prediction. Call it before the first Predict. The bundled prior is not run.
 //
 // It also runs the encoder, the quantizer and the decoder of a latent prior once; ErrBundle: a part cannot run, or its result
 // has another shape than the card states or is not finite.
@@ -83,7 +82,7 @@ func (p *Prior) verifyForms(ctx context.Context, rt *onnxruntime.Runtime) (Verif
 		fast = append(fast, y)
 	}
 	model, byChannel := p.model, p.byChannel
-	p.model, p.byChannel, p.asFile = p.file, p.file, true
+	p.model, p.byChannel = p.file, p.file
 	plain, err := p.sample(ctx, rt, p.file)
 	if hostError(ctx, rt, err) {
 		return v, fmt.Errorf("prior %s: %w: the network cannot run: %s", p.File, ErrGraph, err.Error()) // not ErrMemory, which is no fault of a file
@@ -115,7 +114,7 @@ func (p *Prior) verifyForms(ctx context.Context, rt *onnxruntime.Runtime) (Verif
 		v.Reason = fmt.Sprintf("predictions differ by %.2g of the largest", v.Difference)
 		return v, nil
 	}
-	p.model, p.byChannel, p.asFile = model, byChannel, false
+	p.model, p.byChannel = model, byChannel
 	return v, nil
 }
 
@@ -140,7 +139,7 @@ func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) err
 		return nil
 	}
 	cpu, err := rt.With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderCPU, Options: onnxruntime.Options{onnxruntime.OptionLayout: onnxruntime.LayoutNCHW}, Threads: rt.Threads(),
+		Provider: onnxruntime.ProviderCPU, Threads: rt.Threads(),
 	})
 	if err != nil {
 		return err
@@ -161,11 +160,10 @@ func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) err
 	return nil
 }
 
-// forms lists the networks that a runtime uses and that are not those of the file. One with images in blocks of channels is rewritten when it
-// is compiled.
+// forms lists the networks that a runtime uses and that are not those of the file.
 func (p *Prior) forms(rt *onnxruntime.Runtime) []*modelfile.Model {
 	switch {
-	case p.rewritten == 0 && p.Block(rt) == 0:
+	case p.rewritten == 0:
 		return nil
 	case rt.Divides() || rt.Alternative() != nil:
 		return []*modelfile.Model{p.model, p.byChannel}

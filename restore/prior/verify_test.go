@@ -164,9 +164,6 @@ func testVerifyKeepsFile(t *testing.T, rt *onnxruntime.Runtime, shapes string) {
 		if v.Rewritten != 1 || (v.Reason == "") != (c.reason == "") || !strings.Contains(v.Reason, c.reason) {
 			t.Errorf("%s: %+v", name, v)
 		}
-		if c.reason != "" && p.Block(rt) != 0 || c.reason == "" && p.Block(rt) != rt.Block() {
-			t.Errorf("%s: blocks of %d channels, of the runtime %d", name, p.Block(rt), rt.Block())
-		}
 		n := 1
 		if name == "across batch" {
 			n = 2
@@ -186,24 +183,6 @@ func testVerifyKeepsFile(t *testing.T, rt *onnxruntime.Runtime, shapes string) {
 			t.Errorf("%s: predicted %.4f, the file's normalisation is %.4f", name, got, want)
 		}
 		net.Close()
-	}
-}
-
-// TestBlockOfLargeNetwork: a network whose weights in float32 would not fit into a model file has no blocked layout.
-func TestBlockOfLargeNetwork(t *testing.T) {
-	t.Parallel()
-	rt := onnxtest.Runtime(t)
-	for parameters, want := range map[int64]int{400_000_000: rt.Block(), 410_000_000: 0} {
-		g := newNetwork(1)
-		g.graph.Initializer = append(g.graph.Initializer, &onnxpb.TensorProto{ // only the dimensions count
-			Name: "unused", DataType: int32(onnxpb.TensorProto_FLOAT), Dims: []int64{parameters},
-		})
-		g.node("Identity", "z", "x")
-		p, err := prior.Load("large", g.prior(t))
-		must(t, err)
-		if got := p.Block(rt); got != want {
-			t.Errorf("%d parameters: blocks of %d channels, want %d", parameters, got, want)
-		}
 	}
 }
 

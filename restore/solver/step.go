@@ -3,7 +3,6 @@ package solver
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,8 +31,6 @@ type builder struct {
 	unroll    int // see method.Inputs
 	// divided: another session computes the network.
 	divided bool
-	// block is the number of channels per block in the layout of the network's images, see onnx.Graph.Block.
-	block int
 }
 
 // stepModel is the model of one step of a batch.
@@ -58,26 +55,10 @@ func (m stepModel) digest() string {
 }
 
 // step builds the model of a step of n images. Its inputs have fixed shapes.
-//
-// A network in blocks has no gradient. A method that needs one without stating it gets a network without.
-func (b builder) step(n int) (stepModel, error) {
-	if b.run.Info.Kept(b.run.Settings) > 0 {
-		b.block = 0
-	}
-	m, err := b.graph(n)
-	if b.block > 0 && errors.Is(err, onnx.ErrNoGradient) {
-		b.block = 0
-		return b.graph(n)
-	}
-	return m, err
-}
-
-// graph is step for one layout of the network.
-func (b builder) graph(n int) (m stepModel, err error) {
+func (b builder) step(n int) (m stepModel, err error) {
 	g := onnx.NewGraph(b.run.Prior.Opset())
 	g.Divide(b.divided)
 	g.Half(b.precision == onnxruntime.FP16)
-	g.Block(b.block)
 	input := func(name string, t onnx.DType, dims ...int) onnx.Value {
 		v := g.Input(name, t, dims...)
 		m.inputs = append(m.inputs, v)
@@ -117,7 +98,7 @@ func (b builder) graph(n int) (m stepModel, err error) {
 
 // model builds the model of a step of a run.
 func (s *Solver) model(run *method.Run) (stepModel, error) {
-	b := builder{run, s.build.Precision, unrolled(s.rt.Provider()), s.divides(), run.Prior.Block(s.rt)}
+	b := builder{run, s.build.Precision, unrolled(s.rt.Provider()), s.divides()}
 	m, err := b.step(s.n)
 	if b.divided {
 		err = divideError(run, s.rt.Provider(), err)

@@ -201,7 +201,7 @@ func solverOf(item manifest.Item) method.Settings {
 	return s
 }
 
-// describe names the program, the runtime, the device and the layout of a result.
+// describe names the program, the runtime and the device of a result.
 func describe(r manifest.Runtime) string {
 	text := fmt.Sprintf("ddiff %s, ONNX Runtime %s on %s", r.Version, r.Library, r.Provider)
 	if r.Device != "" {
@@ -209,9 +209,6 @@ func describe(r manifest.Runtime) string {
 	}
 	if version := r.Options[onnxruntime.SettingOpenVINO]; version != "" {
 		text += " " + version
-	}
-	if layout := r.Options[onnxruntime.SettingLayout]; layout != "" {
-		text += ", layout=" + layout
 	}
 	if r.Threads > 0 {
 		text += fmt.Sprintf(", threads=%d", r.Threads)

@@ -75,14 +75,14 @@ var openVINOTolerances = map[Precision]float64{FP32: 1e-4, BF16: 0.02}
 // probeOpenVINO compares a small network with the CPU provider, in each precision: another version of the library, or another
 // processor, might compute something else.
 func (r *Runtime) probeOpenVINO() error {
-	want, err := runProbe(r.NewSession, 0)
+	want, err := runProbe(r.NewSession)
 	if err != nil {
 		return err
 	}
 	for _, p := range r.precisions() {
 		got, err := runProbe(func(model []byte, inputs, outputs []string) (*Session, error) {
 			return r.NewNetworkSession(model, inputs, outputs, p)
-		}, 0)
+		})
 		if err == nil {
 			err = agree(got, want, openVINOTolerances[p])
 		}

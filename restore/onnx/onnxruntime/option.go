@@ -23,8 +23,7 @@ const (
 	// OptionTF32 rounds the factors of float32 products to 10 bits on NVIDIA's GPUs: on or off, for cuda and tensorrt. Default: off.
 	OptionTF32 = "tf32"
 	// OptionLayout is the layout of images inside the provider, a Layout constant: for cuda nchw (default) or nhwc, for webgpu nhwc
-	// (default) or nchw, for cpu nchwc (default, where the library has it, and for networks in float32 without gradient) or nchw, with
-	// which the library chooses.
+	// (default) or nchw.
 	OptionLayout = "layout"
 	// OptionAllowFallback names operations (such as NonZero), separated by commas, that may run on the CPU instead of the GPU. Default: none.
 	OptionAllowFallback = "allow_fallback"
@@ -36,21 +35,18 @@ const (
 	SearchExhaustive = "exhaustive" // cuDNN times the algorithms; the choice varies between runs
 	SearchDefault    = "default"    // cuDNN's fallback algorithm
 
-	LayoutNCHW  = "nchw"  // channels before rows
-	LayoutNHWC  = "nhwc"  // channels last, for tensor cores
-	LayoutNCHWc = "nchwc" // blocks of channels last, for vector units, see Graph.Block
+	LayoutNCHW = "nchw" // channels before rows
+	LayoutNHWC = "nhwc" // channels last, for tensor cores
 )
 
 var (
 	searches = []string{SearchHeuristic, SearchExhaustive, SearchDefault}
 	// optionWords has the valid values of each option by provider; nil for numbers and lists.
 	optionWords = map[string]map[string][]string{
-		OptionMemoryLimit: {ProviderCUDA: nil, ProviderTensorRT: nil},
-		OptionConvSearch:  {ProviderCUDA: searches, ProviderTensorRT: searches},
-		OptionTF32:        {ProviderCUDA: {"on", "off"}, ProviderTensorRT: {"on", "off"}},
-		OptionLayout: {
-			ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC}, ProviderCPU: {LayoutNCHW, LayoutNCHWc},
-		},
+		OptionMemoryLimit:   {ProviderCUDA: nil, ProviderTensorRT: nil},
+		OptionConvSearch:    {ProviderCUDA: searches, ProviderTensorRT: searches},
+		OptionTF32:          {ProviderCUDA: {"on", "off"}, ProviderTensorRT: {"on", "off"}},
+		OptionLayout:        {ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC}},
 		OptionAllowFallback: {ProviderCUDA: nil, ProviderTensorRT: nil, ProviderWebGPU: nil},
 	}
 )

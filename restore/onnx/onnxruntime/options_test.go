@@ -49,7 +49,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%q was accepted", bad)
 		}
 	}
-	for provider, other := range map[string]string{ProviderCPU: LayoutNHWC, ProviderCUDA: LayoutNCHWc, ProviderWebGPU: LayoutNCHWc} {
+	for provider, other := range map[string]string{ProviderCUDA: "nchwc", ProviderWebGPU: "nchwc"} {
 		err := Config{Library: "x", Provider: provider, Options: Options{OptionLayout: other}}.Validate()
 		if err == nil || !strings.Contains(err.Error(), "has no "+other+"; it has nchw and ") {
 			t.Errorf("layout %s for %s: error %v", other, provider, err)
@@ -83,7 +83,7 @@ func TestSettings(t *testing.T) {
 		o      Options
 		want   []map[string]string
 	}{
-		"cpu":  {Device{ProviderCPU, 0}, Options{}, []map[string]string{session, {"cpu.layout": "nchwc8"}}},
+		"cpu":  {Device{ProviderCPU, 0}, Options{}, []map[string]string{session}},
 		"cuda": {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
 		"cuda all": {Device{ProviderCUDA, 0}, Options{
 			OptionMemoryLimit: "1048576", OptionConvSearch: SearchExhaustive, OptionTF32: "on", OptionLayout: LayoutNHWC, OptionAllowFallback: "Shape",
@@ -100,15 +100,12 @@ func TestSettings(t *testing.T) {
 		for _, m := range c.want {
 			maps.Copy(want, m)
 		}
-		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, openVINO: "2026.4.1", block: func() int { return 8 }}
+		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, openVINO: "2026.4.1"}
 		if got := r.Settings(); !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
 		}
 		if r.Divides() {
 			want["openvino.INFERENCE_PRECISION_HINT"] = "bf16"
-		}
-		if r.Provider() == ProviderCPU {
-			want["cpu.layout"] = "nchw"
 		}
 		if got := r.NetworkSettings(BF16); !maps.Equal(got, want) {
 			t.Errorf("%s in bfloat16:\n got %v\nwant %v", name, got, want)

@@ -86,7 +86,6 @@ type Runtime struct {
 	unusable    error
 
 	precisions func() []Precision
-	block      func() int
 }
 
 var (
@@ -158,7 +157,7 @@ func (c Config) complete() (Config, error) {
 // start makes a Runtime on the loaded library and chooses its provider.
 func start(cfg Config) (*Runtime, error) {
 	r := &Runtime{cfg: cfg, version: ort.GetVersion(), device: Device{Provider: ProviderCPU}}
-	r.precisions, r.block = sync.OnceValue(r.findPrecisions), sync.OnceValue(r.findBlock)
+	r.precisions = sync.OnceValue(r.findPrecisions)
 	switch cfg.Provider {
 	case ProviderCPU:
 	case ProviderOpenVINO:

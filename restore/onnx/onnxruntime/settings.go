@@ -83,9 +83,6 @@ func webGPUSettings(o Options) map[string]string {
 	return s
 }
 
-// SettingLayout is the name of the layout of a network's images on the CPU provider in Settings.
-const SettingLayout = "cpu.layout"
-
 // SettingOpenVINO is the name of OpenVINO's version in Settings. Results that ONNX Runtime's plugin for OpenVINO computed have none.
 const SettingOpenVINO = "openvino.version"
 
@@ -116,11 +113,6 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 		}
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings(o))
-	case ProviderCPU:
-		out[SettingLayout] = LayoutNCHW
-		if c := r.Block(); c > 0 && (p == FP32 || p == "") {
-			out[SettingLayout] = LayoutNCHWc + strconv.Itoa(c)
-		}
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })

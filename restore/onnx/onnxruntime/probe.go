@@ -2,7 +2,6 @@ package onnxruntime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,61 +11,15 @@ import (
 	"ddiff/restore/onnx/modelfile"
 )
 
-// blockedTolerance is the largest difference of the blocked layout in the network of the probe, as a share of the largest result.
-// Rounding stays far below it.
-const blockedTolerance = 1e-4
-
-// Block returns the number of channels per block with which this runtime computes score networks in float32, see Graph.Block: 8 with
-// AVX2, 16 with AVX-512. It is 0, and networks have ONNX Runtime's own choice of layouts, on other providers, with OptionLayout nchw,
-// and if a small network gives other results in the blocked layout than without. The first call runs that network.
-func (r *Runtime) Block() int { return r.block() }
-
-// blockSizes are the numbers of channels per block of the library's kernels. It does not state which one it uses: with another
-// number, the channels of the results are in another order.
-var blockSizes = []int{16, 8}
-
-func (r *Runtime) findBlock() int {
-	if r.Provider() != ProviderCPU || r.cfg.Options[OptionLayout] == LayoutNCHW {
-		return 0
-	}
-	var reasons error
-	for _, channels := range blockSizes {
-		err := r.probeBlocked(channels)
-		if err == nil {
-			return channels
-		}
-		reasons = errors.Join(reasons, err)
-	}
-	r.cfg.Logger.Debug("no blocked layout of images", "reason", reasons)
-	return 0
-}
-
-// probeBlocked compares a small network in both layouts.
-func (r *Runtime) probeBlocked(channels int) error {
-	want, err := runProbe(r.NewSession, 0)
-	if err != nil {
-		return err
-	}
-	got, err := runProbe(r.NewSession, channels)
-	if err == nil {
-		err = agree(got, want, blockedTolerance)
-	}
-	if err != nil {
-		return fmt.Errorf("blocks of %d channels: %w", channels, err)
-	}
-	return nil
-}
-
-// runProbe returns the results of the small network on fixed noise, with blocks of some channels.
-func runProbe(compile func(model []byte, inputs, outputs []string) (*Session, error), channels int) ([]float32, error) {
+// runProbe returns the results of the small network on fixed noise.
+func runProbe(compile func(model []byte, inputs, outputs []string) (*Session, error)) ([]float32, error) {
 	m, err := probeNetwork()
 	if err != nil {
 		return nil, err
 	}
 	g := onnx.NewGraph(m.Opset())
-	g.Block(channels)
 	x := g.Input("x", onnx.Float, 2, 3, 8, 8)
-	out, err := g.InlineNetwork(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": x.Dims})
+	out, err := g.Inline(m, map[string]onnx.Value{"x": x}, map[string][]int{"y": x.Dims})
 	if err != nil {
 		return nil, err
 	}
@@ -101,10 +54,10 @@ func normals(r *rand.Rand, n int, scale float64) []float32 {
 	return out
 }
 
-// probeNetwork has the operations that the blocked layout rewrites: convolutions with stride, residuals, a group normalisation, an
-// upsampling and a concatenation.
+// probeNetwork has the operations of score networks: convolutions with stride, residuals, a group normalisation, an upsampling and a
+// concatenation.
 func probeNetwork() (*modelfile.Model, error) {
-	const c = 32                     // whole blocks on all processors
+	const c = 32
 	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a fixed sample
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	conv := func(x onnx.Value, out, size, stride int) onnx.Value {
