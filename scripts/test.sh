@@ -107,7 +107,7 @@ if [[ ${1:-} == quick ]]; then
 	rules -short
 	stage "Go, without compute" gotests quick -short "${light[@]}"
 else
-	# Elsewhere, an installed OpenVINO would change what `ddiff --device auto` computes with. Without one its tests skip.
+	# `make runtime` installs OpenVINO only together with ONNX Runtime, and without it its tests skip.
 	[[ ${CI:-} != true ]] || bin/ddiff runtime install --ep openvino >/dev/null || echo "no OpenVINO"
 	processes_lane >"$reports/processes.log" 2>&1 &
 	processes=$!

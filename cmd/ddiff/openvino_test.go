@@ -138,3 +138,38 @@ func TestAutoPrecisionBesideOpenVINO(t *testing.T) {
 		wantMessage(t, e, "ddiff: precision: method dps needs the gradient of the network, which cpu cannot do in bfloat16; leave the method out, or use float32")
 	}
 }
+
+// OpenVINO is installed beside ONNX Runtime. If that fails, a note says so. The standard output has the path of ONNX Runtime alone.
+func TestInstallBesideOpenVINO(t *testing.T) {
+	lib, err := install.Locate(install.LocateOptions{EP: install.CPU})
+	must(t, err)
+	openVINO, err := install.LocateOpenVINO("")
+	if err != nil || lib.Source != install.SourceCache || openVINO.Source != install.SourceCache {
+		t.Skipf("the cache lacks a library: %+v, %+v, %v", lib, openVINO, err)
+	}
+	installed := func(beside func(releases string)) ended {
+		t.Helper()
+		cache := t.TempDir()
+		releases := filepath.Join(cache, "ddiff", "onnxruntime")
+		must(t, os.MkdirAll(releases, 0o755))
+		must(t, os.Symlink(filepath.Dir(lib.Path), filepath.Join(releases, filepath.Base(filepath.Dir(lib.Path)))))
+		beside(releases)
+		cmd := command(t, "runtime", "install")
+		cmd.Env = append(environment(), "XDG_CACHE_HOME="+cache)
+		e := end(t, cmd)
+		wantCode(t, e, 0)
+		if !strings.HasPrefix(e.stdout, releases) || strings.Count(e.stdout, "\n") != 1 {
+			t.Errorf("stdout: %s", e.stdout)
+		}
+		return e
+	}
+	name := filepath.Base(filepath.Dir(openVINO.Path))
+	e := installed(func(releases string) { must(t, os.Symlink(filepath.Dir(openVINO.Path), filepath.Join(releases, name))) })
+	if strings.Contains(e.stderr, "note:") || !strings.Contains(e.stderr, "OpenVINO: check\n") {
+		t.Errorf("stderr: %s", e.stderr)
+	}
+	e = installed(func(releases string) { write(t, filepath.Join(releases, name), []byte("not a directory")) })
+	if strings.Count(e.stderr, "note: ONNX Runtime computes without OpenVINO: ") != 1 || !strings.HasSuffix(e.stderr, "; to try again: ddiff runtime install --ep openvino\n") {
+		t.Errorf("stderr: %s", e.stderr)
+	}
+}

@@ -1,11 +1,13 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/restore/onnx/install"
+	"ddiff/restore/onnx/onnxruntime"
 )
 
 func newRuntimeCommand() *cobra.Command {
@@ -14,8 +16,9 @@ func newRuntimeCommand() *cobra.Command {
 	inst := &cobra.Command{
 		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
 		Long: "Download ONNX Runtime with the first client that works: npm, pip, or https from the project's release\n" +
-			"page (cpu); Maven with CUDA 12, or pip with CUDA 13 (cuda). Or OpenVINO, with pip. Or take it from an\n" +
-			"archive. Verify the archive and each of its files against pinned digests, and install it.",
+			"page (cpu); Maven with CUDA 12, or pip with CUDA 13 (cuda). Or take it from an archive. Verify the archive\n" +
+			"and each of its files against pinned digests, and install it. Without flags, also install OpenVINO, with\n" +
+			"pip, on x86-64 Linux with AVX2; --ep cpu leaves it out.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Progress = func(stage string) { fmt.Fprintln(cmd.ErrOrStderr(), stage) }
 			opts.Fallback = func(failed string, err error, next string) {
@@ -31,10 +34,13 @@ func newRuntimeCommand() *cobra.Command {
 					fmt.Fprintln(cmd.ErrOrStderr(), "note:", err)
 				}
 			}
+			if opts.EP == "" && opts.Client == "" && opts.From == "" {
+				return installOpenVINO(cmd, opts)
+			}
 			return nil
 		},
 	}
-	inst.Flags().StringVar(&opts.EP, "ep", install.CPU, "execution provider: cpu, cuda, or openvino (beside the cpu build, for x86-64 CPUs)")
+	inst.Flags().StringVar(&opts.EP, "ep", "", "only the build for an execution provider: cpu, cuda, or openvino (beside that for cpu)")
 	inst.Flags().StringVar(&opts.Client, "client", "", "download with npm, pip, https or maven; default: the first that works")
 	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
 	where := &cobra.Command{
@@ -50,4 +56,23 @@ func newRuntimeCommand() *cobra.Command {
 	}
 	cmd.AddCommand(inst, where)
 	return cmd
+}
+
+// installOpenVINO installs OpenVINO beside ONNX Runtime, where it has a build and the processor can use it. A failure is a note only:
+// ONNX Runtime computes without it.
+func installOpenVINO(cmd *cobra.Command, opts install.Options) error {
+	if onnxruntime.OpenVINOUsable() != nil {
+		return nil
+	}
+	stderr := cmd.ErrOrStderr()
+	opts.EP = install.OpenVINO
+	opts.Progress = func(stage string) { fmt.Fprintln(stderr, "OpenVINO:", stage) }
+	switch _, err := install.Install(cmd.Context(), opts); {
+	case err == nil, errors.Is(err, install.ErrUnsupported):
+	case cmd.Context().Err() != nil:
+		return err
+	default:
+		fmt.Fprintf(stderr, "note: ONNX Runtime computes without OpenVINO: %s; to try again: ddiff runtime install --ep openvino\n", firstLine(err))
+	}
+	return nil
 }

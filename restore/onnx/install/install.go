@@ -21,7 +21,8 @@ type Options struct {
 	// downloads one with Client. The pinned checksums apply in all cases.
 	From string
 	// Client downloads the archive, a Client constant. Default: empty, the first that works of npm, pip and https (CPU),
-	// Maven (built for CUDA 12) and pip (CUDA 13) for CUDA, or pip (OpenVINO). A named client also replaces an installed library that came from another one.
+	// Maven (built for CUDA 12) and pip (CUDA 13) for CUDA, or pip (OpenVINO). A named client also replaces an installed library
+	// that came from another one.
 	Client string
 	// Fallback receives each client that is missing or failed, and the client that is tried next. Default: nil, none.
 	Fallback func(failed string, err error, next string)

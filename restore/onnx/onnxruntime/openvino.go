@@ -30,6 +30,9 @@ func (p processor) usable() error {
 	return nil
 }
 
+// OpenVINOUsable returns an error if this machine's processor cannot use OpenVINO.
+func OpenVINOUsable() error { return thisProcessor().usable() }
+
 // precisions are those in which OpenVINO computes. On a CPU without products in bfloat16 it would use float32 instead.
 func (p processor) precisions() []Precision {
 	if p.bfloat16 {
