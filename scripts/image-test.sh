@@ -100,6 +100,7 @@ inside() { # inside WORKER COORDINATOR read-only|writable
 	documents "$worker" github.com/yalue/onnxruntime_go libonnxruntime.so.1 libopenvino_intel_cpu_plugin.so
 	documents "$coordinator" github.com/nats-io/nats.go
 	grep -qF libonnxruntime "$coordinator/usr/local/share/doc/ddiff/ddiff.cdx.json" && fail "the coordinator's SBOM has ONNX Runtime"
+	as_user "$coordinator" ddiff prior inspect bundled:base >/dev/null
 	as_user "$worker" ddiff version
 	as_user "$worker" ddiff doctor
 	mkdir "$worker/tmp/in"

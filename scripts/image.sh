@@ -91,6 +91,7 @@ into_root() { # into_root ROLE ROOT
 	cp /etc/resolv.conf "$root/etc/resolv.conf"
 	chroot "$root" /usr/local/bin/image.sh system "$1"
 	install -m 0755 "$built/ddiff" "$root/usr/local/bin/ddiff"
+	install -D -m 0644 priors/base.onnx "$root/usr/local/lib/ddiff/base.onnx"
 }
 
 case "${1:-} $#" in

@@ -76,6 +76,7 @@ for arch in amd64 arm64; do
 	mkdir -p "$tree"/{bin,lib/ddiff,share/{man/man1,doc/ddiff,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}}
 	program $arch "$tree/bin/ddiff"
 	"$work/parts" library -arch $arch "$tree/lib/ddiff"
+	cp "$source/priors/base.onnx" "$tree/lib/ddiff"
 	"$runner" man "$tree/share/man/man1" >/dev/null
 	"$runner" completion bash >"$tree/share/bash-completion/completions/ddiff"
 	"$runner" completion zsh >"$tree/share/zsh/site-functions/_ddiff"

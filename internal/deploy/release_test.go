@@ -194,6 +194,9 @@ func archiveRuns(t *testing.T, archive string, emulator ...string) {
 	if out := bare("runtime", "where"); strings.TrimSpace(out) != filepath.Join(unpacked, "lib/ddiff/libonnxruntime.so.1") {
 		t.Errorf("the library in use is %s", out)
 	}
+	if out := bare("prior", "inspect", "bundled:base", "--json"); !strings.Contains(out, `"Name":"base"`) {
+		t.Errorf("the larger prior of the release:\n%s", out)
+	}
 	if out := bare("version", "--json"); !strings.Contains(out, `"tag":""`) {
 		t.Errorf("a commit without a tag is not named as such:\n%s", out)
 	}
@@ -229,7 +232,7 @@ func checkArchive(t *testing.T, dir, stem string) {
 		}
 	}
 	for _, name := range []string{
-		"bin/ddiff", "lib/ddiff/libonnxruntime.so.1", "lib/ddiff/LICENSE", "lib/ddiff/ThirdPartyNotices.txt", "share/man/man1/ddiff.1", "share/man/man1/ddiff-run.1",
+		"bin/ddiff", "lib/ddiff/base.onnx", "lib/ddiff/libonnxruntime.so.1", "lib/ddiff/LICENSE", "lib/ddiff/ThirdPartyNotices.txt", "share/man/man1/ddiff.1", "share/man/man1/ddiff-run.1",
 		"share/bash-completion/completions/ddiff", "share/zsh/site-functions/_ddiff", "share/fish/vendor_completions.d/ddiff.fish",
 		"share/doc/ddiff/LICENSE", "share/doc/ddiff/THIRD_PARTY.md", "share/doc/ddiff/prior.md", "share/doc/ddiff/licenses/std@",
 		"share/doc/ddiff/licenses/onnxruntime@",

@@ -22,7 +22,7 @@ type bill struct {
 	info          *debug.BuildInfo
 	modules       []component
 	builds        []install.Build
-	model         model
+	models        []model
 }
 
 // write writes the SBOM as JSON. It has no serial number and the time of the commit, so that equal programs have equal SBOMs.
@@ -61,10 +61,12 @@ func (b bill) write(file string) (err error) {
 		}
 		add(c)
 	}
-	add(cyclonedx.Component{
-		BOMRef: "prior", Type: cyclonedx.ComponentTypeMachineLearningModel, Name: "prior.onnx", Hashes: sha256Of(b.model.SHA256),
-		Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{Name: b.model.Card.License}}},
-	})
+	for _, m := range b.models {
+		add(cyclonedx.Component{
+			BOMRef: m.file, Type: cyclonedx.ComponentTypeMachineLearningModel, Name: m.file, Hashes: sha256Of(m.SHA256),
+			Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{Name: m.Card.License}}},
+		})
+	}
 	bom := cyclonedx.NewBOM()
 	bom.SerialNumber = ""
 	bom.Metadata = &cyclonedx.Metadata{Component: &main, Timestamp: settings["vcs.time"]}

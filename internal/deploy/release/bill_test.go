@@ -40,7 +40,11 @@ func TestBill(t *testing.T) {
 			},
 		},
 	}
-	b.model.SHA256, b.model.Card.License = sum, "CC-BY-4.0"
+	for _, file := range []string{"prior.onnx", "base.onnx"} {
+		m := model{file: file, SHA256: sum}
+		m.Card.License = "CC-BY-4.0"
+		b.models = append(b.models, m)
+	}
 	var written [][]byte
 	for _, name := range []string{"a.json", "b.json"} {
 		if err := b.write(filepath.Join(dir, name)); err != nil {
@@ -56,7 +60,7 @@ func TestBill(t *testing.T) {
 		t.Error("two bills of one program differ")
 	}
 	for _, want := range []string{
-		`"pkg:golang/example.org/module@v1.0.0"`, `"pkg:pypi/onnxruntime@1.30.0"`, `"pkg:pypi/openvino@2026.4.1"`, `"libonnxruntime.so.1"`, `"2026-01-02T03:04:05Z"`,
+		`"pkg:golang/example.org/module@v1.0.0"`, `"pkg:pypi/onnxruntime@1.30.0"`, `"pkg:pypi/openvino@2026.4.1"`, `"libonnxruntime.so.1"`, `"prior.onnx"`, `"base.onnx"`, `"2026-01-02T03:04:05Z"`,
 	} {
 		if !bytes.Contains(written[0], []byte(want)) {
 			t.Errorf("the SBOM lacks %s\n%s", want, written[0])

@@ -68,11 +68,14 @@ func (d documents) write(ctx context.Context, source, dir string) error {
 		}
 		b.builds = append(b.builds, build)
 	}
-	if err := d.ask(ctx, &b.model, "prior", "inspect", "bundled", "--json"); err != nil {
-		return err
-	}
-	if sum, err := hex.DecodeString(b.model.SHA256); err != nil || len(sum) != sha256.Size || b.model.Card.License == "" {
-		return fmt.Errorf("the prior has the digest %q and the licence %q", b.model.SHA256, b.model.Card.License)
+	for _, m := range []model{{file: "prior.onnx", name: "bundled"}, {file: "base.onnx", name: filepath.Join(source, "priors/base.onnx")}} {
+		if err := d.ask(ctx, &m, "prior", "inspect", m.name, "--json"); err != nil {
+			return err
+		}
+		if sum, err := hex.DecodeString(m.SHA256); err != nil || len(sum) != sha256.Size || m.Card.License == "" {
+			return fmt.Errorf("the prior %s has the digest %q and the licence %q", m.name, m.SHA256, m.Card.License)
+		}
+		b.models = append(b.models, m)
 	}
 	var version struct{ Version string }
 	if err := d.ask(ctx, &version, "version", "--json"); err != nil {
@@ -82,7 +85,7 @@ func (d documents) write(ctx context.Context, source, dir string) error {
 	if err := b.write(filepath.Join(dir, "ddiff.cdx.json")); err != nil {
 		return err
 	}
-	// The prior has photographs under CC-BY-4.0, which demands the names of their authors.
+	// The training of the priors had photographs under CC-BY-4.0, which demands the names of their authors.
 	if err := place(filepath.Join(source, "docs/prior.md"), filepath.Join(dir, "prior.md")); err != nil {
 		return err
 	}
@@ -133,10 +136,11 @@ func runtimeName(b install.Build) string {
 	return "onnxruntime"
 }
 
-// model is the prior inside the program.
+// model is the prior inside the program, or the one beside it.
 type model struct {
-	SHA256 string
-	Card   struct{ Name, License string }
+	file, name string // name is the program's, or a path
+	SHA256     string
+	Card       struct{ License string }
 }
 
 // report returns the report of licences.
@@ -159,6 +163,8 @@ func (b bill) report() string {
 		}
 		fmt.Fprintf(&out, "| %s, %s | %s | %s | <%s> |\n", runtimeName(r), r.Archive, r.Version, text, address)
 	}
-	fmt.Fprintf(&out, "\nThe prior inside the program (SHA-256 %s): %s; prior.md names the authors of its images.\n", b.model.SHA256, b.model.Card.License)
+	for _, m := range b.models {
+		fmt.Fprintf(&out, "\nThe prior %s (SHA-256 %s): %s; prior.md names the authors of its images.\n", m.file, m.SHA256, m.Card.License)
+	}
 	return out.String()
 }
