@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
+	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
@@ -34,12 +36,11 @@ type benchOptions struct {
 	rounds  int
 	limit   time.Duration
 	torch   string
-	compile time.Duration
 	tools   string
 }
 
-// lightTasks are the tasks whose operators cost little next to the network.
-var lightTasks = []string{operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR}
+// photographs is the folder of the measured photographs below the temporary one.
+const photographs = "photographs"
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
@@ -55,7 +56,7 @@ func NewCommand() *cobra.Command {
 			"fastest variant divided by ddiff's; vs_torch_float32 is the same ratio with float32 on both sides.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runBench(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.bench(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -66,9 +67,8 @@ func NewCommand() *cobra.Command {
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
-	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one, without compilations (0: no limit)")
+	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one (0: no limit)")
 	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (default: skip PyTorch)")
-	f.DurationVar(&o.compile, "torch-compile", 40*time.Second, "time after which no compilation of PyTorch begins (0: none)")
 	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
@@ -77,7 +77,8 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (err error) {
+// bench measures and prints the results. After an error they are those of the complete rounds.
+func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err error) {
 	if len(o.tasks) == 0 {
 		o.tasks = operator.Paper().Names()
 	}
@@ -97,9 +98,18 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	photos, err := writePhotographs(o, filepath.Join(dir, "photos"))
-	if err != nil {
+	if err := o.writePhotographs(filepath.Join(dir, photographs)); err != nil {
 		return cli.Usage(fmt.Errorf("--images: %w", err))
+	}
+	spec := o.spec(o.tasks, o.batches[0], dir, 0)
+	if err := spec.Validate(shard.Vocabulary()); err != nil {
+		return cli.Usage(err)
+	}
+	r := results{task: o.tasks[0]}
+	for _, n := range o.batches {
+		for _, task := range o.tasks {
+			r.settings = append(r.settings, setting{task, n})
+		}
 	}
 	var torch *torchProcess
 	if o.torch != "" {
@@ -107,81 +117,66 @@ func runBench(ctx context.Context, o benchOptions, stdout, stderr io.Writer) (er
 			return err
 		}
 		defer func() { err = errors.Join(err, torch.close()) }()
+		if r.variants, err = torch.prepare(o.batches, r.task); err != nil {
+			return err
+		}
+		if r.torch = torch.hello.Torch; len(r.variants) == 0 {
+			return errors.New("run PyTorch: no variant ran")
+		}
 	}
-	r, failure := o.measure(ctx, dir, photos, torch, stderr)
-	if failure != nil && !r.complete() {
-		return failure
+	failure := embedded.WithMachine(ctx, spec, o.run, io.Discard, stderr, func(m embedded.Machine) error {
+		start, longest := time.Now(), time.Duration(0)
+		for len(r.rounds) < o.rounds {
+			begin := time.Now()
+			if o.limit > 0 && len(r.rounds) > 0 && time.Since(start)+longest > o.limit {
+				break
+			}
+			measured, err := o.round(ctx, m, spec, dir, &r, torch)
+			if err != nil {
+				return err
+			}
+			r.rounds, longest = append(r.rounds, measured), max(longest, time.Since(begin))
+		}
+		return nil
+	})
+	if len(r.rounds) > 0 {
+		r.print(stdout)
+		if torch != nil {
+			for _, reason := range torch.skipped {
+				fmt.Fprintln(stdout, "skipped:", reason)
+			}
+		}
+		fmt.Fprintln(stdout, r.summary(o.rounds))
 	}
-	r.printCampaigns(stdout)
-	if torch != nil {
-		r.printTorch(o.tasks[0], torch, stdout)
-	}
-	line, err := o.summary(r, torch != nil)
-	if err != nil {
-		return errors.Join(failure, err)
-	}
-	fmt.Fprintln(stdout, line)
 	return failure
 }
 
-// printCampaigns prints one line per task and batch size.
-func (r benchResults) printCampaigns(w io.Writer) {
-	fmt.Fprintf(w, "%-18s %5s %12s %12s %7s %14s\n", "task", "batch", "network ms", "campaign ms", "share", "spread")
-	for _, s := range r.settings {
-		network, share := r.of(s, func(t timing) float64 { return t.network }), r.of(s, timing.share)
-		fmt.Fprintf(w, "%-18s %5d %12.2f %12.2f %7.3f %6.3f..%.3f\n", s.name, s.batch, network.median,
-			r.of(s, timing.ofCampaign).median, share.median, share.low, share.high)
-	}
-}
-
-// printTorch prints one line per batch size with the solver of ddiff, one per variant and batch size, and the variants that did not
-// run.
-func (r benchResults) printTorch(task string, torch *torchProcess, w io.Writer) {
-	fmt.Fprintf(w, "PyTorch %s, %s\n%-36s %5s %12s %7s %12s\n", torch.hello.Torch, task, "variant", "batch", "step ms", "ratio", "spread")
-	for _, s := range r.settings {
-		if s.name != task {
+// round measures every setting once. After the first task of a batch size it measures the variants of PyTorch, so that both sides see
+// the same load of the machine.
+func (o benchOptions) round(ctx context.Context, m embedded.Machine, all *manifest.Spec, dir string, r *results, torch *torchProcess) (round, error) {
+	out := round{timings: map[setting]timing{}, torch: map[setting]float64{}}
+	for i, s := range r.settings {
+		compared := s.name == r.task && torch != nil
+		spec := o.spec([]string{s.name}, s.batch, dir, len(r.rounds)*len(r.settings)+i)
+		spec.Precision = onnxruntime.FP32
+		if all.Precision != "" {
+			spec.Precision = all.PrecisionOf(s.name, all.Precision)
+		}
+		var err error
+		if out.timings[s], err = o.timeCampaign(ctx, m, spec, compared); err != nil {
+			return out, fmt.Errorf("bench %s with batch %d: %w", s.name, s.batch, err)
+		}
+		if !compared {
 			continue
 		}
-		line := func(precision onnxruntime.Precision, value func(t timing) float64) {
-			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+string(precision), s.batch, r.of(s, value).median)
-		}
-		precision := r.timings[s][0].precision
-		line(precision, func(t timing) float64 { return t.solver })
-		if precision != onnxruntime.FP32 {
-			line(onnxruntime.FP32, func(t timing) float64 { return t.float32 })
-		}
-	}
-	for _, v := range r.variants {
-		ratio := r.ratios(v, task, false)
-		fmt.Fprintf(w, "%-36s %5d %12.2f %7.2f %6.2f..%.2f\n", v.name, v.batch, spreadOf(r.torch[v]).median, ratio.median, ratio.low, ratio.high)
-	}
-	for _, reason := range torch.skipped {
-		fmt.Fprintln(w, "skipped:", reason)
-	}
-}
-
-// summary returns the last line.
-func (o benchOptions) summary(r benchResults, torch bool) (string, error) {
-	line := ""
-	for i, name := range []string{"share_light", "share_heavy"} {
-		value := "skipped"
-		if share, ok := r.lowestShare(i == 0); ok {
-			value = fmt.Sprintf("%.2f", share)
-		}
-		line += name + "=" + value + " "
-	}
-	for i, name := range []string{"vs_torch", "vs_torch_float32"} {
-		value := "skipped"
-		if torch {
-			ratio, err := r.versus(o.tasks[0], i == 1)
-			if err != nil {
-				return "", err
+		for _, v := range r.variants {
+			if v.batch != s.batch {
+				continue
 			}
-			value = fmt.Sprintf("%.2f", ratio)
+			if out.torch[v], err = torch.step(torchRequest{v.name, s.name, s.batch, max(o.steps/4, 3)}); err != nil {
+				return out, err
+			}
 		}
-		line += name + "=" + value + " "
 	}
-	made := r.timings[r.settings[0]]
-	return line + fmt.Sprintf("provider=%s precision=%s ms_per_step=%.1f rounds=%d of=%d", made[0].provider, made[0].precision,
-		r.of(r.settings[0], timing.ofCampaign).median, len(made), o.rounds), nil
+	return out, nil
 }

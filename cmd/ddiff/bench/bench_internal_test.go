@@ -47,16 +47,13 @@ func TestTorchProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := p.prepare([]int{1, 4}, "hdr", time.Hour)
-	if err != nil || len(run[1]) != 4 || !slices.Equal(run[4], []string{"float32", "float32+channels_last", "bfloat16+channels_last"}) {
-		t.Errorf("variants %v, %v", run, err)
+	run, err := p.prepare([]int{1, 4}, "hdr")
+	want := []setting{
+		{"float32", 1}, {"float32+channels_last", 1}, {"bfloat16+channels_last", 1}, {"float32+compiled", 1},
+		{"float32", 4}, {"float32+channels_last", 4}, {"bfloat16+channels_last", 4},
 	}
-	if !slices.Equal(p.skipped, []string{"float32+compiled, batch 4: no compiler"}) {
-		t.Errorf("skipped %q", p.skipped)
-	}
-	p.skipped = nil
-	if run, err = p.prepare([]int{1}, "hdr", 0); err != nil || len(run[1]) != 3 || len(p.skipped) != 1 {
-		t.Errorf("without time to compile: %v, %q, %v", run, p.skipped, err)
+	if err != nil || !slices.Equal(run, want) || !slices.Equal(p.skipped, []string{"float32+compiled, batch 4: no compiler"}) {
+		t.Errorf("variants %v, skipped %q, %v", run, p.skipped, err)
 	}
 	if ms, err := p.step(torchRequest{"float32+channels_last", "hdr", 1, 5}); err != nil || ms != 20.5 {
 		t.Errorf("step: %g, %v", ms, err)
@@ -78,26 +75,26 @@ func TestTorchProcess(t *testing.T) {
 }
 
 // measured returns results of three rounds at batch 1 and 4: the second round ran on a busy machine.
-func measured() benchResults {
+func measured() results {
 	light, heavy := operator.SuperResolution, operator.PhaseRetrieval
-	of := func(network, campaign, float32s float64) timing {
-		return timing{network: network, campaign: campaign, solver: campaign - 1, float32: float32s, provider: "openvino", precision: onnxruntime.BF16}
+	settings := []setting{{light, 1}, {heavy, 1}, {light, 4}, {heavy, 4}}
+	variants := []setting{{"float32", 1}, {"bfloat16+channels_last", 1}, {"float32", 4}, {"float32+compiled", 4}, {"bfloat16+channels_last", 4}}
+	of := func(timings [4][3]float64, torch [5]float64) round {
+		out := round{timings: map[setting]timing{}, torch: map[setting]float64{}}
+		for i, t := range timings {
+			out.timings[settings[i]] = timing{network: t[0], campaign: t[1], solver: t[1] - 1, float32: t[2], provider: "openvino", precision: onnxruntime.BF16}
+		}
+		for i, ms := range torch {
+			out.torch[variants[i]] = ms
+		}
+		return out
 	}
-	return benchResults{
-		settings: []setting{{light, 1}, {heavy, 1}, {light, 4}, {heavy, 4}},
-		timings: map[setting][]timing{
-			{light, 1}: {of(36, 40, 110), of(80, 100, 220), of(37, 40, 110)},
-			{heavy, 1}: {of(36, 48, 0), of(80, 100, 0), of(36, 50, 0)},
-			{light, 4}: {of(133, 140, 440), of(300, 400, 990), of(140, 140, 440)},
-			{heavy, 4}: {of(133, 160, 0), of(300, 400, 0), of(133, 165, 0)},
-		},
-		variants: []setting{{"float32", 1}, {"bfloat16+channels_last", 1}, {"float32", 4}, {"float32+compiled", 4}, {"bfloat16+channels_last", 4}},
-		torch: map[setting][]float64{
-			{"float32", 1}:                {165, 330, 165},
-			{"bfloat16+channels_last", 1}: {78, 148.5, 97.5},
-			{"float32", 4}:                {700, 1400, 700},
-			{"float32+compiled", 4}:       {616, 1386, 660},
-			{"bfloat16+channels_last", 4}: {208.5, 798, 208.5},
+	return results{
+		task: light, settings: settings, variants: variants, torch: "9.9",
+		rounds: []round{
+			of([4][3]float64{{36, 40, 110}, {36, 48, 0}, {133, 140, 440}, {133, 160, 0}}, [5]float64{165, 78, 700, 616, 208.5}),
+			of([4][3]float64{{80, 100, 220}, {80, 100, 0}, {300, 400, 990}, {300, 400, 0}}, [5]float64{330, 148.5, 1400, 1386, 798}),
+			of([4][3]float64{{37, 40, 110}, {36, 50, 0}, {140, 140, 440}, {133, 165, 0}}, [5]float64{165, 97.5, 700, 660, 208.5}),
 		},
 	}
 }
@@ -105,62 +102,29 @@ func measured() benchResults {
 // TestBenchSummary: shares and ratios are medians over rounds; a busy round changes both sides of its ratio.
 func TestBenchSummary(t *testing.T) {
 	t.Parallel()
-	o := benchOptions{tasks: []string{operator.SuperResolution, operator.PhaseRetrieval}, rounds: 3}
 	r := measured()
-	for torch, want := range map[bool]string{
-		// Light: 0.90 and 0.95; heavy: 0.75 and 0.81. PyTorch: 2.00 and 1.50; in float32 1.50 and 1.40.
-		true:  "share_light=0.90 share_heavy=0.75 vs_torch=1.50 vs_torch_float32=1.40 provider=openvino precision=bfloat16 ms_per_step=40.0 rounds=3 of=3",
-		false: "share_light=0.90 share_heavy=0.75 vs_torch=skipped vs_torch_float32=skipped provider=openvino precision=bfloat16 ms_per_step=40.0 rounds=3 of=3",
-	} {
-		if line, err := o.summary(r, torch); err != nil || line != want {
-			t.Errorf("got  %s, %v\nwant %s", line, err, want)
-		}
+	// Light: 0.90 and 0.95; heavy: 0.75 and 0.81. PyTorch: 2.00 and 1.50; in float32 1.50 and 1.40.
+	const last = " provider=openvino precision=bfloat16 ms_per_step=40.0 rounds=3 of=5"
+	if line, want := r.summary(5), "share_light=0.90 share_heavy=0.75 vs_torch=1.50 vs_torch_float32=1.40"+last; line != want {
+		t.Errorf("got  %s\nwant %s", line, want)
 	}
-	r.settings = []setting{{operator.HDR, 1}}
-	r.timings[r.settings[0]] = []timing{{network: 9, campaign: 10, provider: "cpu", precision: onnxruntime.FP32}}
-	if line, err := o.summary(r, false); err != nil || !strings.HasPrefix(line, "share_light=0.90 share_heavy=skipped ") {
-		t.Errorf("without a heavy task: %s, %v", line, err)
-	}
-	r.variants = nil
-	if line, err := o.summary(r, true); err == nil {
-		t.Errorf("without variants: %s", line)
+	r.variants, r.settings = nil, []setting{{operator.SuperResolution, 1}}
+	if line, want := r.summary(5), "share_light=0.90 share_heavy=skipped vs_torch=skipped vs_torch_float32=skipped"+last; line != want {
+		t.Errorf("got  %s\nwant %s", line, want)
 	}
 }
 
 func TestBenchTables(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	r := measured()
-	r.printCampaigns(&out)
-	r.printTorch(operator.SuperResolution, &torchProcess{hello: torchHello{Torch: "9.9"}, skipped: []string{"x: no compiler"}}, &out)
+	measured().print(&out)
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, part := range []string{
 		"super_resolution 1 37.00 40.00 0.900 0.800..0.925", "phase_retrieval 4 133.00 165.00 0.806 0.750..0.831",
-		"PyTorch 9.9, super_resolution", "ddiff bfloat16 1 39.00 ddiff float32 1 110.00 ddiff bfloat16 4 139.00", "bfloat16+channels_last 1 97.50 2.00 1.50..2.50", "skipped: x: no compiler",
+		"PyTorch 9.9, super_resolution", "ddiff bfloat16 1 39.00 ddiff float32 1 110.00 ddiff bfloat16 4 139.00", "bfloat16+channels_last 1 97.50 2.00 1.50..2.50",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("no %q in\n%s", part, out.String())
-		}
-	}
-}
-
-// The first round always runs; another one only if it would end within the limit, should it take as long as the longest.
-func TestBenchLimit(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		limit            time.Duration
-		round            int
-		elapsed, longest time.Duration
-		want             bool
-	}{
-		{0, 1, time.Hour, time.Hour, false},
-		{time.Minute, 0, time.Hour, 0, false},
-		{time.Minute, 1, 40 * time.Second, 20 * time.Second, false},
-		{time.Minute, 1, 40 * time.Second, 21 * time.Second, true},
-		{time.Minute, 2, 61 * time.Second, 0, true},
-	} {
-		if got := (benchOptions{limit: test.limit}).over(test.round, test.elapsed, test.longest); got != test.want {
-			t.Errorf("%+v: %t", test, got)
 		}
 	}
 }
@@ -197,7 +161,7 @@ func TestBenchMeasures(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "share_light=") || !strings.Contains(last, "provider=cpu precision=float32 ms_per_step=") {
 		t.Errorf("last line %q", last)
 	}
-	if n := len(lines); n != 1+4+2+2+8+1 { // head, campaigns, heads, our solver, variants, summary
+	if n := len(lines); n != 1+4+2+2+8+1 || !strings.HasSuffix(lines[n-1], " rounds=2 of=2") { // head, campaigns, heads, our solver, variants, summary
 		t.Errorf("%d lines:\n%s", n, out.String())
 	}
 	// A limit that the first round exceeds ends the bench after it, and says so.

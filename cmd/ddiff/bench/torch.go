@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"ddiff/restore/prior"
 )
@@ -42,16 +41,8 @@ type torchRequest struct {
 	Steps   int    `json:"steps"`
 }
 
-// Words of variants' names.
-const (
-	torchFloat32  = "float32"
-	torchCompiled = "compiled"
-)
-
-// hasWord reports whether a variant such as float32+channels_last has the word.
-func hasWord(variant, word string) bool {
-	return strings.Contains("+"+variant+"+", "+"+word+"+")
-}
+// inFloat32Variant reports whether a variant, such as float32+channels_last, computes in float32.
+func inFloat32Variant(v setting) bool { return strings.HasPrefix(v.name, "float32") }
 
 // startTorch starts the process in o.tools. dir receives the prior.
 func (o benchOptions) startTorch(ctx context.Context, dir string, stderr io.Writer) (*torchProcess, error) {
@@ -139,26 +130,19 @@ type torchVariantError string
 
 func (e torchVariantError) Error() string { return string(e) }
 
-// prepare warms every variant up for each batch size and returns those that run. Compilations begin only within limit.
-func (p *torchProcess) prepare(batches []int, task string, limit time.Duration) (map[int][]string, error) {
-	begin := time.Now()
-	run := make(map[int][]string)
+// prepare warms every variant up for each batch size and returns those that run.
+func (p *torchProcess) prepare(batches []int, task string) (run []setting, err error) {
 	for _, n := range batches {
 		for _, variant := range p.hello.Variants {
-			name := fmt.Sprintf("%s, batch %d", variant, n)
-			if hasWord(variant, torchCompiled) && time.Since(begin) >= limit {
-				p.skipped = append(p.skipped, fmt.Sprintf("%s: not compiled within %v", name, limit))
-				continue
-			}
 			_, err := p.step(torchRequest{Variant: variant, Task: task, Batch: n, Steps: 1})
 			if reason, ok := errors.AsType[torchVariantError](err); ok {
-				p.skipped = append(p.skipped, name+": "+reason.Error())
+				p.skipped = append(p.skipped, fmt.Sprintf("%s, batch %d: %s", variant, n, reason))
 				continue
 			}
 			if err != nil {
 				return nil, err
 			}
-			run[n] = append(run[n], variant)
+			run = append(run, setting{variant, n})
 		}
 	}
 	return run, nil
