@@ -115,13 +115,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 	if err != nil {
 		return 0, err
 	}
-	err = r.eachWindow(ctx, func(w *shard.Window) error {
-		if w.Number >= r.rec.Shards {
-			return nil // published later
-		}
-		_, err := r.publish(ctx, w.Items, func(i int) bool { return retried[w.Items[i].ID] })
-		return err
-	})
+	_, err = r.republish(ctx, func(id string) bool { return retried[id] })
 	return len(retried), err
 }
 

@@ -302,9 +302,11 @@ func TestPreflightWaitsForSoundItem(t *testing.T) {
 	})
 	id := tc.submit("damaged", 2)
 	tc.leadWith(func(c *coordinator.Config) { c.Rows = rows })
-	s := tc.awaitPhase(id, manifest.PhasePreflight)
-	if n := s.Status.Counts.Failed; n == 0 || s.Campaign.Released {
-		t.Errorf("%d failed items before the preflight, released %v", n, s.Campaign.Released)
+	s := tc.await(id, "failed items before the preflight", func(s manifest.CampaignStatus) bool {
+		return s.Campaign.Phase == manifest.PhasePreflight && s.Status.Counts.Failed > 0
+	})
+	if s.Campaign.Released {
+		t.Error("it is released before the preflight")
 	}
 	tc.work(id)
 	s = tc.awaitPhase(id, manifest.PhaseFinished)

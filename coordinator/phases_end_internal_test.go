@@ -57,7 +57,7 @@ func TestEndOfCampaign(t *testing.T) {
 			r.ledger.Settle(it.ID, 0, ledger.Done, "")
 		}
 		r.windows.complete = true
-		if _, err := r.publish(t.Context(), items(50, 1), nil); err != nil { // of nothing: the identity is unknown
+		if _, err := r.publish(t.Context(), items(50, 1)); err != nil { // of nothing: the identity is unknown
 			t.Fatal(err)
 		}
 		err := r.end(t.Context(), tt.phase)
@@ -144,7 +144,7 @@ func TestRejectionDropsEarlierWork(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
-	if _, err := r.publish(t.Context(), items(0, 3), nil); err != nil {
+	if _, err := r.publish(t.Context(), items(0, 3)); err != nil {
 		t.Fatal(err)
 	}
 	earlier := r.queue
@@ -215,7 +215,7 @@ func TestPausedQueue(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
-	_, err := r.publish(t.Context(), items(0, 2), nil)
+	_, err := r.publish(t.Context(), items(0, 2))
 	must(t, err)
 	step := func(name string, want manifest.Phase, leases int) {
 		t.Helper()
@@ -277,7 +277,7 @@ func TestCancelledCampaign(t *testing.T) {
 		r.s.cfg.AckWait, r.windows.complete = tt.lease, true
 		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Wanted = tt.wanted })
 		all := items(0, 4)
-		if _, err := r.publish(t.Context(), all, nil); err != nil {
+		if _, err := r.publish(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
 		leases, err := r.queue.Lease(t.Context(), 1, 20*time.Second)

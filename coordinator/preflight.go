@@ -104,7 +104,7 @@ func (r *runner) advanceCanary(ctx context.Context) error {
 			return err
 		}
 		items := canaries(first.Items, r.rec.Canary)
-		if _, err := r.publish(ctx, items, nil); err != nil {
+		if _, err := r.publish(ctx, items); err != nil {
 			return err
 		}
 		r.trial.canary = identities(items)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -14,12 +15,11 @@ import (
 	"ddiff/queue"
 )
 
-// publishWindow publishes the pending items of a window and then counts the window in the record. include selects items by their
-// index in the window; nil selects all.
-func (r *runner) publishWindow(ctx context.Context, w *shard.Window, include func(i int) bool) (err error) {
+// publishWindow publishes the pending items among those of a window, and then counts the window in the record.
+func (r *runner) publishWindow(ctx context.Context, w *shard.Window, items []manifest.Item) (err error) {
 	ctx, span := r.startWindowSpan(ctx, "publish", w, trace.WithSpanKind(trace.SpanKindProducer))
 	defer func() { endSpan(span, err) }()
-	if _, err := r.publish(ctx, w.Items, include); err != nil {
+	if _, err := r.publish(ctx, items); err != nil {
 		return err
 	}
 	return r.save(ctx, func(c *manifest.Campaign) {
@@ -35,20 +35,33 @@ func (r *runner) publishNextWindow(ctx context.Context) error {
 		return err
 	}
 	if w.Number < r.windows.unverified {
-		if err := r.settleStored(ctx, w.Items, nil); err != nil {
+		if err := r.settleStored(ctx, w.Items); err != nil {
 			return err
 		}
 	}
-	return r.publishWindow(ctx, w, nil)
+	return r.publishWindow(ctx, w, w.Items)
 }
 
-// publish publishes the pending items that include selects by their index, nil all, and returns their number. Of several items with
-// one identity it publishes one. Items that the queue has already are not an error.
-func (r *runner) publish(ctx context.Context, items []manifest.Item, include func(i int) bool) (int, error) {
+// republish publishes the pending items of the published windows that chosen returns true for, and returns their number.
+func (r *runner) republish(ctx context.Context, chosen func(id string) bool) (n int, err error) {
+	err = r.eachWindow(ctx, func(w *shard.Window) error {
+		if w.Number >= r.rec.Shards {
+			return nil // not published yet
+		}
+		sent, err := r.publish(ctx, slices.DeleteFunc(w.Items, func(it manifest.Item) bool { return !chosen(it.ID) }))
+		n += sent
+		return err
+	})
+	return n, err
+}
+
+// publish publishes the pending items, and returns their number. Of several items with one identity it publishes one. Items that the
+// queue has already are not an error.
+func (r *runner) publish(ctx context.Context, items []manifest.Item) (int, error) {
 	var work []queue.Work
 	chosen := map[string]bool{}
-	for i, it := range items {
-		if chosen[it.ID] || include != nil && !include(i) || r.ledger.State(it.ID) != ledger.Pending {
+	for _, it := range items {
+		if chosen[it.ID] || r.ledger.State(it.ID) != ledger.Pending {
 			continue
 		}
 		chosen[it.ID] = true

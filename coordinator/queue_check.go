@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -190,16 +189,8 @@ func (r *runner) replaceQueue(ctx context.Context) (int, error) {
 	if err := r.openQueue(ctx); err != nil {
 		return 0, err
 	}
-	n := 0
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
-		if w.Number >= r.rec.Shards {
-			return nil // not published yet
-		}
-		sent, err := r.publish(ctx, w.Items, nil)
-		n += sent
-		r.report(n, 0) // until the next check, which counts the leased items
-		return err
-	})
+	n, err := r.republish(ctx, func(string) bool { return true })
+	r.report(n, 0) // until the next check, which counts the leased items
 	r.stalled = r.s.cfg.Now()
 	return n, err
 }

@@ -100,11 +100,7 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 	for _, id := range missing {
 		again[id] = true
 	}
-	err := r.eachWindow(ctx, func(w *shard.Window) error {
-		_, err := r.publish(ctx, w.Items, func(i int) bool { return again[w.Items[i].ID] })
-		return err
-	})
-	if err != nil || !repeated {
+	if _, err := r.republish(ctx, func(id string) bool { return again[id] }); err != nil || !repeated {
 		return err
 	}
 	return r.pauseBecause(ctx, missing.Error()+", although their items were restored twice; check the store of the workers, then resume")
@@ -137,7 +133,13 @@ func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
 func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] {
 	return func(yield func(manifest.Result, error) bool) {
 		err := r.eachWindow(ctx, func(w *shard.Window) error {
-			return r.settledOf(ctx, w, func(res manifest.Result) bool {
+			failures := map[int]manifest.Result{} // by index in the manifest
+			for _, f := range w.Failed {
+				failures[f.Item.Index] = f
+				w.Items = append(w.Items, f.Item)
+			}
+			slices.SortFunc(w.Items, func(a, b manifest.Item) int { return a.Index - b.Index })
+			return r.settledOf(ctx, w.Items, failures, func(res manifest.Result) bool {
 				res.Item = res.Item.Public()
 				return yield(res, nil)
 			})
@@ -151,19 +153,13 @@ func (r *runner) settled(ctx context.Context) iter.Seq2[manifest.Result, error] 
 // errStop: the reader of a stream wants no more.
 var errStop = errors.New("stop")
 
-// settledOf yields the results of one window.
-func (r *runner) settledOf(ctx context.Context, w *shard.Window, yield func(manifest.Result) bool) error {
-	failures := map[int]manifest.Result{} // by index in the manifest
-	items := slices.Clone(w.Items)
-	for _, f := range w.Failed {
-		failures[f.Item.Index] = f
-		items = append(items, f.Item)
-	}
-	slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+// settledOf yields the results of the settled items among some. failures has those of items that cannot be restored, by index in the
+// manifest.
+func (r *runner) settledOf(ctx context.Context, items []manifest.Item, failures map[int]manifest.Result, yield func(manifest.Result) bool) error {
 	for chunk := range slices.Chunk(items, loadChunk) {
-		found, err := r.load(ctx, chunk, func(i int) bool {
-			_, failed := failures[chunk[i].Index]
-			return !failed && r.ledger.State(chunk[i].ID) == ledger.Done
+		found, err := r.load(ctx, chunk, func(it *manifest.Item) bool {
+			_, failed := failures[it.Index]
+			return !failed && r.ledger.State(it.ID) == ledger.Done
 		})
 		if err != nil {
 			return err

@@ -183,27 +183,29 @@ func (r *runner) itemSettled(res manifest.Result, found bool) {
 }
 
 // windowRead is called for a new window before its items are published. It settles the items that have a stored result or a settled
-// identity, remembers the other items of pending identities, and reports the window. isNew has the items with a new identity.
-func (run *Run) windowRead(ctx context.Context, w *shard.Window, isNew []bool) error {
+// identity, remembers the other items of pending identities, and reports the window. fresh has the items with a new identity.
+func (run *Run) windowRead(ctx context.Context, w *shard.Window, fresh, repeated []manifest.Item) error {
 	r := run.runner
 	for _, f := range w.Failed {
 		run.cfg.Finished(f, false)
 	}
-	settled := make([]bool, len(w.Items)) // further items of settled identities
-	for i, it := range w.Items {
-		settled[i] = !isNew[i] && r.ledger.State(it.ID) != ledger.Pending
-		if !isNew[i] && !settled[i] {
+	for _, it := range repeated {
+		if r.ledger.State(it.ID) == ledger.Pending {
 			run.copies[it.ID] = append(run.copies[it.ID], it)
 		}
 	}
-	if err := run.announceSettled(ctx, w.Items, settled); err != nil {
+	err := r.settledOf(ctx, repeated, nil, func(res manifest.Result) bool {
+		run.cfg.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.WasFound(res.Item.ID))
+		return true
+	})
+	if err != nil {
 		return err
 	}
-	if err := r.settleStored(ctx, w.Items, isNew); err != nil {
+	if err := r.settleStored(ctx, fresh); err != nil {
 		return err
 	}
-	for i, it := range w.Items {
-		if isNew[i] && r.ledger.State(it.ID) == ledger.Pending {
+	for _, it := range fresh {
+		if r.ledger.State(it.ID) == ledger.Pending {
 			run.steps += stepsOf(it)
 		}
 	}
@@ -220,27 +222,6 @@ func stepsOf(it manifest.Item) int {
 		return 0
 	}
 	return solver.Steps
-}
-
-// announceSettled reports the included items. Their identities were settled before the window was read.
-func (run *Run) announceSettled(ctx context.Context, items []manifest.Item, include []bool) error {
-	r := run.runner
-	for begin := 0; begin < len(items); begin += loadChunk {
-		chunk := items[begin:min(begin+loadChunk, len(items))]
-		found, err := r.load(ctx, chunk, func(i int) bool { return include[begin+i] && r.ledger.State(chunk[i].ID) == ledger.Done })
-		if err != nil {
-			return err
-		}
-		for i, it := range chunk {
-			if !include[begin+i] {
-				continue
-			}
-			if res, ok := r.settledResult(it, found[i]); ok {
-				run.cfg.Finished(res, res.Outcome == manifest.OutcomeDone && r.ledger.WasFound(it.ID))
-			}
-		}
-	}
-	return nil
 }
 
 // itemSettled reports all items of a settled identity.

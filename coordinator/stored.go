@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -32,17 +33,16 @@ type stored struct {
 
 // load reads the results of items concurrently. It reads only items that include reports true for; the others are not
 // found.
-func (r *runner) load(ctx context.Context, items []manifest.Item, include func(i int) bool) ([]stored, error) {
+func (r *runner) load(ctx context.Context, items []manifest.Item, include func(it *manifest.Item) bool) ([]stored, error) {
 	out := make([]stored, len(items))
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(loadParallel)
-	for i, it := range items {
-		if !include(i) {
+	for i := range items {
+		if !include(&items[i]) {
 			continue
 		}
-		group.Go(func() error {
-			var err error
-			out[i], err = r.loadOne(inner, it)
+		group.Go(func() (err error) {
+			out[i], err = r.loadOne(inner, items[i])
 			return err
 		})
 	}
@@ -71,13 +71,10 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 }
 
 // settleStored settles the pending items that have a result in storage. A result that cannot be read fails its item; it
-// is not overwritten. include selects items, all when it is empty.
-func (r *runner) settleStored(ctx context.Context, items []manifest.Item, include []bool) error {
-	for begin := 0; begin < len(items); begin += loadChunk {
-		chunk := items[begin:min(begin+loadChunk, len(items))]
-		found, err := r.load(ctx, chunk, func(i int) bool {
-			return (len(include) == 0 || include[begin+i]) && r.ledger.State(chunk[i].ID) == ledger.Pending
-		})
+// is not overwritten.
+func (r *runner) settleStored(ctx context.Context, items []manifest.Item) error {
+	for chunk := range slices.Chunk(items, loadChunk) {
+		found, err := r.load(ctx, chunk, func(it *manifest.Item) bool { return r.ledger.State(it.ID) == ledger.Pending })
 		if err != nil {
 			return err
 		}
@@ -128,12 +125,7 @@ func (r *runner) settleListed(ctx context.Context) error {
 		return err
 	}
 	return r.eachWindow(ctx, func(w *shard.Window) error {
-		include := make([]bool, len(w.Items))
-		for i, it := range w.Items {
-			include[i] = found[it.ID]
-			delete(found, it.ID)
-		}
-		return r.settleStored(ctx, w.Items, include)
+		return r.settleStored(ctx, slices.DeleteFunc(w.Items, func(it manifest.Item) bool { return !found[it.ID] }))
 	})
 }
 

@@ -125,12 +125,12 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	for _, f := range w.Failed {
 		r.log.Error("item cannot be restored", "item", f.Item.Name, "task", f.Item.Task, "reason", f.Reason)
 	}
-	isNew := r.addWindow(w)
+	fresh, repeated := r.addWindow(w)
 	if w.Changed != "" {
 		r.log.Warn("the dataset changed while it was read", "window", w.Number, "change", w.Changed)
 	}
 	if r.local != nil {
-		if err := r.local.windowRead(ctx, w, isNew); err != nil {
+		if err := r.local.windowRead(ctx, w, fresh, repeated); err != nil {
 			return err
 		}
 	}
@@ -140,27 +140,29 @@ func (r *runner) storeWindow(ctx context.Context, sharded shardedWindow) (err er
 	if !r.rec.Released {
 		return nil
 	}
-	// Items of a known identity are published already.
-	return r.publishWindow(ctx, w, func(i int) bool { return isNew[i] })
+	return r.publishWindow(ctx, w, fresh)
 }
 
-// addWindow adds a stored window to the ledger. It reports which items have a new identity.
-func (r *runner) addWindow(w *shard.Window) (isNew []bool) {
+// addWindow adds a stored window to the ledger. It returns the items with a new identity, and the others, which are published already.
+func (r *runner) addWindow(w *shard.Window) (fresh, repeated []manifest.Item) {
 	r.windows.add(w)
 	return r.countItems(w)
 }
 
 // countItems adds the items of a window to the ledger.
-func (r *runner) countItems(w *shard.Window) (isNew []bool) {
-	isNew = make([]bool, len(w.Items))
-	for i, it := range w.Items {
-		isNew[i] = r.ledger.Add(it.ID)
+func (r *runner) countItems(w *shard.Window) (fresh, repeated []manifest.Item) {
+	for _, it := range w.Items {
+		if r.ledger.Add(it.ID) {
+			fresh = append(fresh, it)
+		} else {
+			repeated = append(repeated, it)
+		}
 	}
 	for _, f := range w.Failed {
 		r.ledger.Add(f.Item.ID)
 		r.ledger.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
 	}
-	return isNew
+	return fresh, repeated
 }
 
 // restoreLedger rebuilds the ledger from the stored windows, rounds and outcomes.
