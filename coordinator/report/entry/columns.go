@@ -14,15 +14,10 @@ import (
 
 // Columns chooses one version of each metric of a table, from the versions of all its results.
 type Columns struct {
-	// ids are all versions, in order of appearance, which count and solved share: the number of finished items with a
-	// score, and whether workers computed it.
-	ids    []string
-	index  map[string]int
-	count  []int
-	solved []bool
-	// items counts the finished items, any those with some version, by metric.
-	items int
-	any   map[string]int
+	versions map[string]*version // by id
+	// items counts the finished items, scored those with some version, by metric.
+	items  int
+	scored map[string]int
 
 	leaveOut bool              // a metric with several versions, instead of an error
 	refused  []string          // the metrics that are left out, with the reason
@@ -30,29 +25,35 @@ type Columns struct {
 	Extra    []string          // the metrics that are no column of their own, sorted
 }
 
+// version is a version of a metric.
+type version struct {
+	count  int  // finished items with a score
+	solved bool // workers computed it
+}
+
+func newColumns(leaveOut bool) *Columns {
+	return &Columns{leaveOut: leaveOut, versions: make(map[string]*version), scored: make(map[string]int), chosen: make(map[string]string)}
+}
+
 // add counts the versions of a result, and moves its further scores to the entry.
 func (c *Columns) add(e *Entry, r *manifest.Result) {
 	if !e.Done() {
 		return
 	}
-	if c.items++; c.index == nil {
-		c.index, c.any = make(map[string]int), make(map[string]int)
-	}
+	c.items++
 	var names []string
-	see := func(id string, solved bool) int {
-		at, known := c.index[id]
-		if !known {
-			at = len(c.ids)
-			c.ids, c.index[id] = append(c.ids, id), at
-			c.count, c.solved = append(c.count, 0), append(c.solved, false)
+	see := func(id string, solved bool) {
+		v := c.versions[id]
+		if v == nil {
+			v = &version{}
+			c.versions[id] = v
 		}
-		c.count[at]++
-		c.solved[at] = c.solved[at] || solved
+		v.count++
+		v.solved = v.solved || solved
 		if name := manifest.MetricName(id); !slices.Contains(names, name) {
 			names = append(names, name)
-			c.any[name]++
+			c.scored[name]++
 		}
-		return at
 	}
 	for name := range result.BuiltinMetrics() {
 		if *result.MetricField(&r.Metrics, name) != nil {
@@ -64,42 +65,39 @@ func (c *Columns) add(e *Entry, r *manifest.Result) {
 			continue
 		}
 		if e.Scored == nil {
-			e.Scored = make(map[int]float64)
+			e.Scored = make(map[string]float64)
 		}
-		e.Scored[see(s.Metric, false)] = *s.Value
+		e.Scored[s.Metric] = *s.Value
+		see(s.Metric, false)
 	}
 }
 
 // choose decides on the versions: the only one, or that of the workers if it covers all scored items. The error wraps
 // [result.ErrVersions].
 func (c *Columns) choose() error {
-	c.chosen = make(map[string]string)
-	versions := make(map[string][]int)
-	for at, id := range c.ids {
-		name := manifest.MetricName(id)
-		versions[name] = append(versions[name], at)
+	of := make(map[string][]string) // ids by metric
+	for _, id := range slices.Sorted(maps.Keys(c.versions)) {
+		of[manifest.MetricName(id)] = append(of[manifest.MetricName(id)], id)
 	}
-	for _, name := range slices.Sorted(maps.Keys(versions)) {
-		all := versions[name]
-		at := all[0]
-		if len(all) > 1 {
-			by := func(at int) bool { return c.solved[at] }
-			first := slices.IndexFunc(all, by)
-			if first < 0 || slices.ContainsFunc(all[first+1:], by) || c.count[all[first]] < c.any[name] {
-				err := c.refuse(name, all)
-				if !c.leaveOut {
-					return err
-				}
-				c.refused = append(c.refused, err.Error())
-				if result.BuiltinMetrics()[name] != "" {
-					c.chosen[name] = "" // a fixed column without figures
-				}
-				continue
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		ids := of[name]
+		solved := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !c.versions[id].solved })
+		_, own := result.BuiltinMetrics()[name]
+		switch {
+		case len(ids) == 1:
+			c.chosen[name] = ids[0]
+		case len(solved) == 1 && c.versions[solved[0]].count == c.scored[name]:
+			c.chosen[name] = solved[0]
+		case !c.leaveOut:
+			return c.refuse(name, ids)
+		default:
+			c.refused = append(c.refused, c.refuse(name, ids).Error())
+			if own {
+				c.chosen[name] = "" // a fixed column without figures
 			}
-			at = all[first]
+			continue
 		}
-		c.chosen[name] = c.ids[at]
-		if _, own := result.BuiltinMetrics()[name]; !own {
+		if !own {
 			c.Extra = append(c.Extra, name)
 		}
 	}
@@ -107,15 +105,14 @@ func (c *Columns) choose() error {
 }
 
 // refuse names the versions of a metric and the remedies.
-func (c *Columns) refuse(name string, all []int) error {
+func (c *Columns) refuse(name string, ids []string) error {
 	var texts []string
-	for _, at := range all {
-		texts = append(texts, fmt.Sprintf("%s (%d of %d items)", c.ids[at], c.count[at], c.items))
+	for _, id := range ids {
+		texts = append(texts, fmt.Sprintf("%s (%d of %d items)", id, c.versions[id].count, c.items))
 	}
-	slices.Sort(texts)
-	most := slices.MaxFunc(all, func(a, b int) int { return c.count[a] - c.count[b] })
+	most := slices.MaxFunc(ids, func(a, b string) int { return c.versions[a].count - c.versions[b].count })
 	return fmt.Errorf("%w of %s: %s; choose one with --metric-version %s, select results with --where, or compute the missing scores with ddiff score",
-		result.ErrVersions, name, strings.Join(texts, ", "), c.ids[most])
+		result.ErrVersions, name, strings.Join(texts, ", "), most)
 }
 
 // CommonVersion returns the version of a metric that both sides of a comparison have. The error wraps [result.ErrVersions].
@@ -151,17 +148,14 @@ func (c *Columns) apply(e *Entry) {
 		return
 	}
 	value := func(id string) float64 {
-		if id == "" {
-			return math.NaN()
-		}
-		if v, ok := e.Scored[c.index[id]]; ok {
+		if v, ok := e.Scored[id]; ok {
 			return v
 		}
 		return math.NaN()
 	}
 	s := &e.Scores
 	for name, field := range s.ByName() {
-		if id, some := c.chosen[name]; some && (id == "" || !c.solved[c.index[id]]) {
+		if id, some := c.chosen[name]; some && (id == "" || !c.versions[id].solved) {
 			*field = value(id)
 			if name == "psnr" {
 				s.Baseline = math.NaN()
@@ -195,12 +189,12 @@ func (c *Columns) Coverage() (ids map[string]string, later, notes []string) {
 		notes = append(notes, "Left out: "+refused+".")
 	}
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
-		at := c.index[ids[name]]
-		if c.solved[at] {
+		v := c.versions[ids[name]]
+		if v.solved {
 			continue
 		}
 		later = append(later, name)
-		if n := c.count[at]; n < c.items {
+		if n := v.count; n < c.items {
 			notes = append(notes, fmt.Sprintf("%d of %d finished items have no score of %s; ddiff score computes it where there is a truth.",
 				c.items-n, c.items, ids[name]))
 		}

@@ -60,8 +60,8 @@ type Entry struct {
 	// NoiseVariance is the mean variance of the noise of an item with photons, NaN if it is unknown.
 	NoiseVariance float64
 	Scores        selection.Scores
-	// Scored are further scores by index in Columns.ids.
-	Scored map[int]float64
+	// Scored are further scores by versioned id.
+	Scored map[string]float64
 	Steps  int
 	Cost   manifest.Cost
 	// Evaluations counts those of the network.

@@ -26,7 +26,7 @@ func Collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{Rule: rule, Columns: &Columns{leaveOut: leaveOut}}
+	s := &Set{Rule: rule, Columns: newColumns(leaveOut)}
 	known := tasks.Names()
 	for r, err := range results {
 		if err != nil {
