@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -159,9 +160,18 @@ func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 		t.Error("the coordinator replaced a healthy queue")
 	}
 	tc.background(tc.sweep)
-	tc.background(func(ctx context.Context) error { // the items are published again once
+	tc.background(func(ctx context.Context) error { // the items are published again, as ones that must be buried
 		for ctx.Err() == nil {
-			_, _ = q.Lease(ctx, 6, 50*time.Millisecond) // until the end of the test
+			leases, _ := q.Lease(ctx, 6, 50*time.Millisecond) // until the end of the test
+			for _, l := range leases {
+				if !l.Hopeless() {
+					continue
+				}
+				dead, err := json.Marshal(manifest.Event{Outcome: manifest.OutcomeDead, Reason: "crashed"})
+				if err := errors.Join(err, l.PublishResult(ctx, dead), l.Bury(ctx, queue.Dead{ID: l.ID(), Reason: "crashed"})); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
