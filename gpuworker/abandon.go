@@ -3,7 +3,6 @@ package gpuworker
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
@@ -15,23 +14,17 @@ const parallelCalls = 16
 // inParallel calls settle for all items, several at a time, and joins the errors: an item takes several round trips to the
 // queue.
 func inParallel[T any](items []T, settle func(item T) error) error {
-	var (
-		group errgroup.Group
-		mu    sync.Mutex
-		errs  error
-	)
+	var group errgroup.Group
 	group.SetLimit(parallelCalls)
-	for _, item := range items {
+	errs := make([]error, len(items))
+	for i, item := range items {
 		group.Go(func() error {
-			err := settle(item)
-			mu.Lock()
-			defer mu.Unlock()
-			errs = errors.Join(errs, err)
+			errs[i] = settle(item)
 			return nil
 		})
 	}
 	_ = group.Wait() // the functions return nil
-	return errs
+	return errors.Join(errs...)
 }
 
 // abandon settles the items of a worker with a stage that does not return. The attempt at the items of this stage counts,

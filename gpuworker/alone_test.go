@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -71,9 +72,10 @@ func TestPoisonBuriesNoOtherItem(t *testing.T) {
 		}
 	}
 	for _, it := range all {
-		if _, err := h.store.Get(t.Context(), "checkpoints/"+it.ID+".starts"); err == nil {
-			t.Errorf("the record of starts of item %s remains", it.Name)
-		}
+		workertest.Until(t, "the record of starts of item "+it.Name+" remains", func() bool {
+			_, err := h.store.Get(t.Context(), "checkpoints/"+it.ID+".starts")
+			return err != nil
+		})
 	}
 }
 

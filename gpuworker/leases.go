@@ -23,9 +23,8 @@ type leaseSet struct {
 	now      func() time.Time
 	remains  func(left time.Duration) // is told what is left of a lease when it is extended or settled
 
-	mu       sync.Mutex
-	tasks    map[*task]time.Time // when the lease began, or was extended last
-	released []*task
+	mu    sync.Mutex
+	tasks map[*task]time.Time // when the lease began, or was extended last
 }
 
 func newLeaseSet(cfg Config) *leaseSet {
@@ -64,22 +63,6 @@ func (s *leaseSet) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.tasks)
-}
-
-// release marks an item for release at the end of Run. Its lease is extended until then.
-func (s *leaseSet) release(t *task) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.released = append(s.released, t)
-}
-
-// takeReleased returns the items marked by release, and clears the marks.
-func (s *leaseSet) takeReleased() []*task {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tasks := s.released
-	s.released = nil
-	return tasks
 }
 
 // unsettled returns the unsettled items.

@@ -49,7 +49,7 @@ func (t *task) decodePreflight() error {
 // preflight checks a campaign before its items are published, and publishes the answer. A failed check is an answer too.
 // A draining worker releases the preflight.
 func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
-	for i, t := range tasks {
+	for _, t := range tasks {
 		inner, stop := t.assigned.withLifetime(ctx)
 		c, err := w.checker.check(inner, t)
 		stop()
@@ -70,7 +70,6 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 		}
 		t.checked = &c
 		if err := w.settle(ctx, t, o, nil); err != nil {
-			w.release(tasks[i+1:])
 			return err
 		}
 	}

@@ -28,8 +28,7 @@ const shutdownTimeout = 10 * time.Second
 // published before the acknowledgement: a crash between the two repeats the event and never loses it. An error means
 // that the queue is unavailable.
 func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
-	if o.kind == released {
-		w.leases.release(t)
+	if o.kind == released { // by releaseAll
 		return nil
 	}
 	if !t.claim() {
@@ -93,15 +92,14 @@ func (w *Worker) ignoreTransient(action string, t *task, err error) error {
 	return nil
 }
 
-// releaseAll returns the released items to the queue, after all stages have ended. If an item returned while this worker
+// releaseAll returns the items that are not settled to the queue, after all stages have ended. If an item returned while this worker
 // still leases, this worker would lease it again and hold it until the lease expires.
 func (w *Worker) releaseAll(ctx context.Context) error {
 	ctx, cancel := w.shutdownContext(context.WithoutCancel(ctx))
 	defer cancel()
-	tasks := w.leases.takeReleased()
 	a := w.watchdog.Begin(ctx, "release", w.cfg.Limits.Finish)
 	defer a.End()
-	return inParallel(tasks, func(t *task) error {
+	return inParallel(w.leases.unsettled(), func(t *task) error {
 		if !t.claim() {
 			return nil
 		}

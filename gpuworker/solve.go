@@ -30,12 +30,10 @@ func (w *Worker) restore(ctx context.Context, tasks []*task, out chan<- []*task)
 		if err == nil {
 			out <- tasks[:n]
 		} else if err := w.split(ctx, tasks[:n], err, out); err != nil {
-			w.release(tasks[n:])
 			return err
 		}
 		tasks = tasks[n:]
 	}
-	w.release(tasks)
 	return nil
 }
 
@@ -47,7 +45,6 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 		for _, t := range failed {
 			t.fault = reason
 		}
-		w.release(failed)
 		return fmt.Errorf("solve: %w", reason)
 	}
 	o, size := outcomeOf(ctx, failed[0], reason), 1
@@ -64,7 +61,6 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 	for len(failed) > 0 {
 		n := min(size, len(failed))
 		if err := w.restore(ctx, failed[:n], out); err != nil {
-			w.release(failed[n:])
 			return err
 		}
 		failed = failed[n:]

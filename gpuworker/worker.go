@@ -223,7 +223,6 @@ func (w *Worker) prepareAll(ctx context.Context, a Assignment, leases []*queue.L
 		select {
 		case out <- tasks:
 		case <-ctx.Done():
-			w.release(tasks)
 		}
 	}
 	return nil
@@ -250,13 +249,6 @@ func group(tasks []*task) [][]*task {
 		out[i] = append(out[i], t)
 	}
 	return out
-}
-
-// release marks items for releaseAll.
-func (w *Worker) release(tasks []*task) {
-	for _, t := range tasks {
-		w.leases.release(t)
-	}
 }
 
 // stage runs one stage of an item in a span of its trace, within a limit.
