@@ -15,7 +15,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"ddiff/internal/lifecycle/lifecycletest"
 	"ddiff/queue"
 )
 
@@ -179,16 +178,13 @@ func TestEmbeddedOpensNoPort(t *testing.T) {
 	}
 }
 
-func TestEmbeddedLifecycle(t *testing.T) {
-	t.Parallel()
-	lifecycletest.Stress(t, func() lifecycletest.Service { return queue.NewEmbedded(queue.EmbeddedConfig{Dir: t.TempDir()}) })
-}
-
 func TestCallsAfterStopReturnErrClosed(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
 	q := open(t, server, queue.Config{})
-	server.Stop()
+	for range 2 {
+		server.Stop()
+	}
 	mustBe(t, publish(t.Context(), q, "c", "1", nil), queue.ErrClosed)
 	_, err := q.Lease(t.Context(), 1, patience)
 	mustBe(t, err, queue.ErrClosed)

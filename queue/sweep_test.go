@@ -40,7 +40,9 @@ func TestSweep(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	var log textLog
-	go func() { ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: time.Millisecond, Logger: log.logger()}) }()
+	go func() {
+		ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: time.Millisecond, Logger: log.logger()})
+	}()
 	for range 2 * 3 {
 		lease(t, q)
 	}
