@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Attribute keys of spans. Every span of an item's attempt has them, see [inheritor].
+// Attribute keys of spans. Every span of an item's attempt has them, see [openSpans].
 const (
 	SpanCampaignKey = attribute.Key("ddiff.campaign")
 	SpanItemKey     = attribute.Key("ddiff.item.id")

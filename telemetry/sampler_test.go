@@ -18,7 +18,7 @@ func tracing(t *testing.T, variables map[string]string) (trace.Tracer, func() tr
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSampler(newSampler(func(name string) string { return variables[name] })), sdktrace.WithIDGenerator(identities{}),
-		sdktrace.WithSpanProcessor(inheritor{}),
+		sdktrace.WithSpanProcessor(&openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}}),
 		sdktrace.WithBatcher(exporter))
 	t.Cleanup(func() { _ = provider.Shutdown(context.Background()) })
 	return provider.Tracer("test"), func() tracetest.SpanStubs {

@@ -53,7 +53,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	t := &Telemetry{Logger: newLogger(cfg), open: newOpenSpans()}
+	t := &Telemetry{Logger: newLogger(cfg), open: &openSpans{byID: map[trace.SpanID]sdktrace.ReadWriteSpan{}}}
 
 	otel.SetLogger(logr.Discard()) // the SDK writes values of variables to standard error, such as headers with a password
 
@@ -65,7 +65,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		return nil, fmt.Errorf("describe this process: %w", err)
 	}
 	traceOptions := []sdktrace.TracerProviderOption{
-		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(os.Getenv)), sdktrace.WithIDGenerator(identities{}), sdktrace.WithSpanProcessor(inheritor{}),
+		sdktrace.WithResource(res), sdktrace.WithSampler(newSampler(os.Getenv)), sdktrace.WithIDGenerator(identities{}),
 		sdktrace.WithSpanProcessor(t.open),
 	}
 	metricOptions := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithCardinalityLimit(maxSeries)}
