@@ -156,9 +156,7 @@ func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
 // result returns a result with the fields that all outcomes have.
 func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Result {
 	runtime := manifest.Runtime{Version: c.cfg.Version}
-	if t.runtime != nil {
-		runtime = *t.runtime
-	} else if t.assigned.Engine != nil {
+	if t.assigned.Engine != nil {
 		runtime = RuntimeOf(t.assigned.Engine, t.Plan, c.cfg.Version)
 	}
 	return &manifest.Result{

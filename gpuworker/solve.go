@@ -70,7 +70,6 @@ func (w *Worker) split(ctx context.Context, failed []*task, reason error, out ch
 
 // solve implements restorer.
 func (e engineRestorer) solve(ctx context.Context, tasks []*task) (int, error) {
-	e.choose(tasks)
 	n := e.batchSize(tasks)
 	err := e.solveBatch(ctx, tasks[:n])
 	if errors.Is(err, onnxruntime.ErrMemory) {
@@ -175,9 +174,9 @@ func (e engineRestorer) solveBatch(drain context.Context, tasks []*task) error {
 	if err != nil {
 		return a.Wrap(err)
 	}
-	seconds, runtime := share(), RuntimeOf(first.assigned.Engine, first.Plan, e.cfg.Version)
+	seconds := share()
 	for i, t := range tasks {
-		t.seconds, t.batch, t.cost, t.runtime = t.spent()+seconds, n, cost, &runtime
+		t.seconds, t.batch, t.cost = t.spent()+seconds, n, cost
 		if err := t.Solved(t.ctx, t.assigned.Engine, solver.Solution{X: answers[i], Curves: curves[i]}); err != nil {
 			return err
 		}

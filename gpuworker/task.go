@@ -33,7 +33,6 @@ type task struct {
 	seconds float64
 	cost    method.Cost
 	batch   int
-	runtime *manifest.Runtime // that solved the item; later batches may choose another provider
 	claimed atomic.Bool
 	written int    // size of the largest file that was written last
 	end     string // outcome of an attempt that did not restore the item

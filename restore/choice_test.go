@@ -1,19 +1,23 @@
 package restore_test
 
 import (
+	"bytes"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"ddiff/restore"
 	"ddiff/restore/method"
+	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 	"ddiff/restore/solver"
 )
 
-// Beside the CPU provider, OpenVINO computes what only it can, what a measurement chose, and what a replay prefers; and
-// nothing that it cannot.
+// Beside the CPU provider, OpenVINO computes what it can, unless a replay prefers the CPU provider, or OpenVINO cannot run the network.
 func TestChoice(t *testing.T) {
 	library := onnxtest.OpenVINOLibrary(t)
 	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderAuto, OpenVINO: library})
@@ -39,19 +43,8 @@ func TestChoice(t *testing.T) {
 		}
 		return e.RuntimeFor(plan).Provider()
 	}
-	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderCPU {
-		t.Errorf("without a measurement: %s", got)
-	}
-	if n := len(e.Candidates(plan)); n != 2 {
-		t.Errorf("%d candidates", n)
-	}
-	times, err := e.Race(t.Context(), plan)
-	if err != nil || len(times) != 2 || times[onnxruntime.ProviderCPU] <= 0 || times[onnxruntime.ProviderOpenVINO] <= 0 {
-		t.Fatalf("race: %v, %v", times, err)
-	}
-	e.Choose(plan, onnxruntime.ProviderOpenVINO)
 	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderOpenVINO {
-		t.Errorf("after the measurement: %s", got)
+		t.Errorf("float32: %s", got)
 	}
 	if got := provider(onnxruntime.FP16); got != onnxruntime.ProviderCPU {
 		t.Errorf("float16: %s", got)
@@ -61,14 +54,29 @@ func TestChoice(t *testing.T) {
 			t.Errorf("bfloat16: %s", got)
 		}
 	}
-	large := plan
-	large.Image.Width = 64
-	if got := e.RuntimeFor(large).Provider(); got != onnxruntime.ProviderCPU {
-		t.Errorf("another shape: %s", got)
-	}
 	e.Prefer(onnxruntime.ProviderCPU)
-	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderCPU || len(e.Candidates(plan)) != 1 {
-		t.Errorf("preferred cpu: %s, %d candidates", got, len(e.Candidates(plan)))
+	if got := provider(onnxruntime.FP32); got != onnxruntime.ProviderCPU {
+		t.Errorf("preferred cpu: %s", got)
+	}
+
+	g := onnx.NewGraph(onnx.DefaultOpset) // x - det(x) + det(x): OpenVINO has no determinants
+	x := g.Input("x", onnx.Float, 1, 3, 32, 32)
+	g.Input("t", onnx.Int64, 1)
+	det := g.Reshape(g.Apply("Det", onnx.Float, []int{1, 3}, nil, x), 1, 3, 1, 1)
+	g.Output("eps", g.Add(g.Minus(x, det), det))
+	data, err := g.Marshal("network")
+	must(t, err)
+	p, err := prior.Load("determinant.onnx", onnxtest.WithMetadata(t, data, map[string]string{
+		"ddiff.card": "1", "ddiff.name": "determinant", "ddiff.prediction": "epsilon", "ddiff.schedule": "linear:1e-4:0.02:1000", "ddiff.range": "-1..1",
+		"ddiff.channels": "3", "ddiff.multiple_of": "8", "ddiff.learned_variance": "false", "ddiff.license": "CC0-1.0",
+	}))
+	must(t, err)
+	var log bytes.Buffer
+	e, err = restore.OpenEngine(t.Context(), rt, p, restore.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
+	must(t, err)
+	defer e.Close()
+	if got := e.RuntimeFor(restore.Plan{}).Provider(); got != onnxruntime.ProviderCPU || !strings.Contains(log.String(), "OpenVINO cannot run it") {
+		t.Errorf("determinants: %s, log %s", got, log.String())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
@@ -72,9 +73,10 @@ type Engine struct {
 	// other is the alternative runtime with its build, or nil.
 	other      *onnxruntime.Runtime
 	otherBuild solver.Build
+	own        atomic.Bool // rt computes what both can
+	steps      sync.Map    // whether other can make the steps of a plan, by its key
 
 	mu       sync.Mutex
-	choices  choices
 	forwards recent[*operator.Forward]
 	solvers  recent[*solver.Solver]
 	large    bool // a solver of a large image is kept, alone
@@ -97,14 +99,14 @@ func NewEngine(rt *onnxruntime.Runtime, p *prior.Prior, cfg Config) *Engine {
 		cfg.Build = b
 	}
 	return &Engine{
-		rt: rt, prior: p, cfg: cfg, other: other, otherBuild: otherBuild, choices: newChoices(),
+		rt: rt, prior: p, cfg: cfg, other: other, otherBuild: otherBuild,
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
 }
 
 // OpenEngine verifies a prior, see [prior.Prior.Verify], and returns an engine for it. It logs a network that runs as it is
-// in its file because a rewriting does not fit it.
+// in its file because a rewriting does not fit it, and one that the runtime's alternative cannot run.
 func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cfg Config, logger *slog.Logger) (*Engine, error) {
 	v, err := p.Verify(ctx, rt)
 	if err != nil {
@@ -113,7 +115,12 @@ func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cf
 	if v.Reason != "" {
 		logger.Warn("the network runs as it is in the file, more slowly", "prior", p.File, "reason", v.Reason)
 	}
-	return NewEngine(rt, p, cfg), nil
+	e := NewEngine(rt, p, cfg)
+	if v.Alternative != "" {
+		logger.Warn("the network runs on the CPU provider, because OpenVINO cannot run it", "prior", p.File, "reason", v.Alternative)
+		e.Prefer(rt.Provider())
+	}
+	return e, nil
 }
 
 // Prior is the score model that the engine solves with.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"ddiff/internal/regular"
 )
@@ -21,8 +22,6 @@ const maxCurvesBytes = 16 << 20
 type curvesFile struct {
 	Schema int     `json:"schema"`
 	Curves []curve `json:"curves"`
-	// Choices are the measurements of providers.
-	Choices []choice `json:"choices,omitempty"`
 }
 
 // readCurves reads the file. It returns nothing when there is no file.
@@ -43,15 +42,15 @@ func readCurves(file string) (f curvesFile, err error) {
 	return f, nil
 }
 
-// changeCurves changes the file, and keeps what other processes stored. The write is atomic. Of two concurrent writes one
+// changeCurve stores a curve in the file, and keeps what other processes stored. The write is atomic. Of two concurrent writes one
 // is lost, which costs a few batches of other sizes.
-func changeCurves(file string, change func(f *curvesFile)) error {
+func changeCurve(file string, c curve) error {
 	out, err := readCurves(file)
 	if err != nil && !errors.Is(err, errCurves) {
 		return err
 	}
 	out.Schema = curvesSchema
-	change(&out)
+	out.Curves = append(slices.DeleteFunc(out.Curves, func(k curve) bool { return k.Workload == c.Workload }), c)
 	data, err := json.MarshalIndent(out, "", " ")
 	if err != nil {
 		return err

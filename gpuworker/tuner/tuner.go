@@ -1,7 +1,6 @@
-// Package tuner measures what is fastest on this machine, while a worker computes: the batch size ([Tuner.Size]) and the execution
-// provider ([Tuner.Fastest]) of each [Workload]. It owns the measured curves and their file between processes, and predicts the time of
-// items from them ([Tuner.Expect]). It computes nothing itself: the worker records the times. A setting of the runtime that changes speed
-// or memory belongs to the Workload.
+// Package tuner measures which batch size ([Tuner.Size]) of each [Workload] is fastest on this machine, while a worker computes. It owns the
+// measured curves and their file between processes, and predicts the time of items from them ([Tuner.Expect]). It computes nothing itself:
+// the worker records the times. A setting of the runtime that changes speed or memory belongs to the Workload.
 package tuner
 
 import (
@@ -9,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"sync"
 	"time"
 )
@@ -35,9 +33,8 @@ type Tuner struct {
 	log  *slog.Logger
 
 	mu      sync.Mutex
-	curves  map[Workload]*curve
-	choices map[Workload]choice
-	recent  map[string]Workload // by campaign
+	curves map[Workload]*curve
+	recent map[string]Workload // by campaign
 }
 
 // Workload is the key of a throughput curve.
@@ -78,7 +75,7 @@ type point struct {
 // New loads the curves that a file stores between processes, as JSON. An unreadable file is logged and skipped; its curves are measured
 // again. Without a file nothing is stored.
 func New(file string, log *slog.Logger) *Tuner {
-	t := &Tuner{file: file, log: log, curves: map[Workload]*curve{}, choices: map[Workload]choice{}, recent: map[string]Workload{}}
+	t := &Tuner{file: file, log: log, curves: map[Workload]*curve{}, recent: map[string]Workload{}}
 	if file == "" {
 		return t
 	}
@@ -88,9 +85,6 @@ func New(file string, log *slog.Logger) *Tuner {
 	}
 	for _, c := range known.Curves {
 		t.curves[c.Workload] = &c
-	}
-	for _, c := range known.Choices {
-		t.choices[c.Workload] = c
 	}
 	return t
 }
@@ -213,22 +207,15 @@ func (t *Tuner) curve(w Workload) *curve {
 	return c
 }
 
-// save stores a curve.
+// save stores a curve. An error is logged only: the next process then measures again.
 func (t *Tuner) save(c *curve) {
-	t.store(func(f *curvesFile) {
-		f.Curves = append(slices.DeleteFunc(f.Curves, func(k curve) bool { return k.Workload == c.Workload }), *c)
-	})
-}
-
-// store changes the file. An error is logged only: the next process then measures again.
-func (t *Tuner) store(change func(f *curvesFile)) {
 	if t.file == "" {
 		return
 	}
-	if err := changeCurves(t.file, change); err != nil {
+	if err := changeCurve(t.file, *c); err != nil {
 		t.log.Warn("could not store batch sizes", "file", t.file, "reason", err)
 	}
 }
 
-// errCurves: the file of curves was not written by changeCurves.
+// errCurves: the file of curves was not written by changeCurve.
 var errCurves = errors.New("not a file of batch sizes")

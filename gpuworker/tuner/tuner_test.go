@@ -143,9 +143,9 @@ func TestChangeOfCurvesFile(t *testing.T) {
 	if f, err := readCurves(file); err != nil || len(f.Curves) != 0 {
 		t.Errorf("no file: %+v, %v", f, err)
 	}
-	add := func(f *curvesFile) { f.Curves = append(f.Curves, curve{Workload: Workload{Prior: "p"}}) }
+	add := func(height int) error { return changeCurve(file, curve{Workload: Workload{Prior: "p", Height: height}}) }
 	for want := range 3 {
-		if err := changeCurves(file, add); err != nil {
+		if err := add(want); err != nil {
 			t.Fatal(err)
 		}
 		if f, err := readCurves(file); err != nil || len(f.Curves) != want+1 || f.Schema != curvesSchema {
@@ -156,10 +156,10 @@ func TestChangeOfCurvesFile(t *testing.T) {
 		if err := os.WriteFile(file, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if f, err := readCurves(file); !errors.Is(err, errCurves) || len(f.Curves)+len(f.Choices) != 0 {
+		if f, err := readCurves(file); !errors.Is(err, errCurves) || len(f.Curves) != 0 {
 			t.Errorf("%q: %+v, %v", bad, f, err)
 		}
-		if err := changeCurves(file, add); err != nil {
+		if err := add(0); err != nil {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -275,53 +275,5 @@ func TestTunerStoresCurves(t *testing.T) {
 	}
 	if len(content.Curves) != 2 || len(content.Curves[0].Points) != 3 {
 		t.Errorf("the file holds %s", data)
-	}
-}
-
-// The measurement of a race is kept beside the curves. A small gain does not change the provider, nor does a damaged file.
-func TestTunerRace(t *testing.T) {
-	t.Parallel()
-	const ms = time.Millisecond
-	file := filepath.Join(t.TempDir(), "batch.json")
-	tuner := tunerOf(file)
-	for name, c := range map[string]struct {
-		other time.Duration
-		want  string
-	}{
-		"faster": {50 * ms, "openvino"}, "a little faster": {98 * ms, "cpu"}, "faster by 5 %": {95 * ms, "cpu"}, "slower": {150 * ms, "cpu"},
-	} {
-		w := Workload{Prior: name, Height: 64, Width: 64}
-		if _, known := tuner.Fastest(w, "cpu"); known {
-			t.Errorf("%s: known before the race", name)
-		}
-		if got := tuner.RecordRace(w, "cpu", map[string]time.Duration{"cpu": 100 * ms, "openvino": c.other}); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-		again := tunerOf(file)
-		if got, known := again.Fastest(w, "cpu"); !known || got != c.want {
-			t.Errorf("%s: loaded %s, %v; want %s", name, got, known, c.want)
-		}
-		w.Width = 128
-		if got, known := again.Fastest(w, "cpu"); known || got != "cpu" {
-			t.Errorf("%s: another shape is %s, %v", name, got, known)
-		}
-	}
-	// Of several providers the fastest is used, and of equally fast ones the first by name.
-	for want, times := range map[string]map[string]time.Duration{
-		"a": {"cpu": 100 * ms, "a": 50 * ms, "b": 50 * ms},
-		"b": {"cpu": 100 * ms, "a": 60 * ms, "b": 50 * ms},
-		"c": {"cpu": 100 * ms, "b": 60 * ms, "c": 50 * ms, "d": 70 * ms},
-	} {
-		if got := tuner.RecordRace(Workload{Prior: "several"}, "cpu", times); got != want {
-			t.Errorf("%v: %s, want %s", times, got, want)
-		}
-	}
-	// A curve keeps the choices, and the reverse.
-	curve := Workload{Prior: "p", Provider: "cpu"}
-	drive(tuner, curve, map[int]time.Duration{1: 80, 2: 30, 4: 40})
-	tuner.RecordRace(Workload{Prior: "last"}, "cpu", map[string]time.Duration{"cpu": ms})
-	again := tunerOf(file)
-	if _, known := again.Fastest(Workload{Prior: "faster", Height: 64, Width: 64}, "cpu"); !known || again.Size("c", curve, 0) != 2 {
-		t.Errorf("choice known %v, size %d", known, again.Size("c", curve, 0))
 	}
 }

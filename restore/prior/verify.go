@@ -1,6 +1,7 @@
 package prior
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Verification struct {
 	// Reason is empty if the rewritten network agrees with the file. Otherwise the prior uses the network as it is in the
 	// file from now on.
 	Reason string
+	// Alternative is empty if the alternative of the runtime can run the network, or if there is none.
+	Alternative string
 }
 
 // Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it, for OpenVINO in a form of its own: the
@@ -57,7 +60,8 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verificati
 	if err != nil {
 		return v, err
 	}
-	return v, p.verifyOpenVINO(ctx, rt)
+	v.Alternative, err = p.verifyOpenVINO(ctx, rt)
+	return v, err
 }
 
 // verifyForms verifies all but the agreement of OpenVINO with the CPU provider.
@@ -128,36 +132,31 @@ func difference(got, want []float32) float64 {
 	return most / max(largest, math.SmallestNonzeroFloat32)
 }
 
-// verifyOpenVINO compares the predictions of OpenVINO with those of the file on the CPU provider. A network that one of them cannot run
-// is not compared: verifyForms, the choice of a provider or the solver says so.
-func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) error {
-	other := rt
-	if !rt.Divides() {
-		other = rt.Alternative()
+// verifyOpenVINO compares the predictions of OpenVINO with those of the file on the CPU provider. It returns the reason why OpenVINO, as the
+// alternative, cannot run the network. If OpenVINO is the runtime, or the CPU provider cannot run it, verifyForms or the solver says so.
+func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) (reason string, err error) {
+	other := cmp.Or(rt.Alternative(), rt)
+	if !other.Divides() {
+		return "", nil
 	}
-	if other == nil {
-		return nil
-	}
-	cpu, err := rt.With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderCPU, Threads: rt.Threads(),
-	})
+	cpu, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: rt.Threads()})
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer cpu.Close()
 	got, err := p.sample(ctx, other, p.byChannel)
 	if err != nil {
-		return ctx.Err()
+		return err.Error(), ctx.Err()
 	}
 	want, err := p.sample(ctx, cpu, p.file)
 	if err != nil {
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 	if d := difference(got, want); !(d <= rewriteTolerance) {
-		return fmt.Errorf("prior %s: %w: predictions of %s differ by %.2g of the largest from those of the CPU provider; use --device cpu",
+		return "", fmt.Errorf("prior %s: %w: predictions of %s differ by %.2g of the largest from those of the CPU provider; use --device cpu",
 			p.File, onnxruntime.ErrFallback, other.Provider(), d)
 	}
-	return nil
+	return "", nil
 }
 
 // forms lists the networks that a runtime uses and that are not those of the file.

@@ -97,7 +97,7 @@ func (o benchOptions) timeCampaign(ctx context.Context, m embedded.Machine, spec
 		if _, err := m.Engine.Solver(plan, n); err != nil {
 			return err
 		}
-		before, first, err := o.timeNetwork(ctx, m, plan, n)
+		before, _, err := o.timeNetwork(ctx, m, plan, n)
 		if err != nil {
 			return err
 		}
@@ -113,10 +113,8 @@ func (o benchOptions) timeCampaign(ctx context.Context, m embedded.Machine, spec
 		if got := c.Counts(); got.Done != o.items {
 			return fmt.Errorf("%d of %d items done", got.Done, o.items)
 		}
-		t.network, t.provider, err = o.timeNetwork(ctx, m, plan, n)
-		if t.provider == first { // otherwise the campaign has measured that another one is faster
-			t.network = (before + t.network) / 2
-		}
+		after, provider, err := o.timeNetwork(ctx, m, plan, n)
+		t.network, t.provider = (before+after)/2, provider
 		if err != nil || !alone {
 			return err
 		}
