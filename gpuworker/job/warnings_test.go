@@ -15,7 +15,9 @@ import (
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 	"ddiff/restore/raster"
+	"ddiff/restore/solver"
 )
 
 // TestWarnings marks doubtful results, each by one code, and no good one.
@@ -141,6 +143,14 @@ func TestPresetsOfPriors(t *testing.T) {
 	}
 	if ffhq, err := e.Preset(plan, "ffhq", 0.05); err != nil || ffhq.Foreign || ffhq.Steps != 1000 {
 		t.Errorf("ffhq: %+v, %v", ffhq, err)
+	}
+	for _, file := range []string{prior.Bundled, "../../priors/base.onnx"} {
+		model, err := prior.Read(file)
+		must(t, err)
+		own, err := workertest.Engine(t, model, solver.Build{}).Preset(plan, "natural", 0.05)
+		if err != nil || own.Foreign {
+			t.Errorf("natural with %s: %+v, %v", file, own, err)
+		}
 	}
 	if !natural.Row {
 		t.Errorf("natural: %+v, want a row", natural)
