@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -63,8 +62,7 @@ type Cluster struct {
 	cfg    Config
 	views  *views
 	counts *semaphore.Weighted // of datasets
-
-	mirror atomic.Pointer[mirror] // while Watch runs
+	memory memory
 }
 
 // New returns a cluster. The caller must call Close.
@@ -73,7 +71,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel)}
+	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: memory{lists: map[string]remembered{}}}
 	c.views = newViews(cfg)
 	return c
 }
@@ -130,6 +128,7 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 		if err != nil {
 			return api.Campaigns{}, err
 		}
+		all = slices.Clone(all) // others have it too
 		for _, s := range old {
 			if !onBoard[s.Campaign.ID] {
 				public(s.Campaign)
@@ -139,19 +138,6 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 		slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
 	}
 	return api.Campaigns{Campaigns: notNil(all), Skipped: lines(skipped)}, nil
-}
-
-// campaigns lists the campaigns of the board without secrets. Callers do not change them: others have them too.
-func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
-	if m := c.current(); m != nil {
-		all, skipped = m.list()
-		return all, skipped, nil
-	}
-	all, skipped, err = board.Campaigns(ctx, c.cfg.Board)
-	for _, s := range all {
-		public(s.Campaign)
-	}
-	return all, skipped, err
 }
 
 // public removes secrets from the addresses of a campaign. That of notify is its host only: the path may be a secret too.
@@ -333,15 +319,10 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		var leader queue.Leader
-		m := newMirror()
-		defer c.mirror.CompareAndSwap(m, nil)
 		for change, err := range c.cfg.Board.Watch(ctx, "") {
 			if err != nil {
 				yield(api.Event{}, err)
 				return
-			}
-			if m.enter(change, c.cfg.Now()); change.Ready {
-				c.mirror.Store(m)
 			}
 			e := api.Event{ID: change.Revision, Data: change.Data}
 			campaign, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)

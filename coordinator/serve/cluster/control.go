@@ -86,7 +86,7 @@ func (c *Cluster) SubmitSpec(ctx context.Context, spec *manifest.Spec, o api.Ord
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	c.wrote(ctx, record.ID)
+	c.memory.wrote()
 	return api.Submitted{
 		ID: record.ID, Created: created, Phase: record.Phase, Wanted: record.Wanted, Output: record.Output, Recalled: record.Recalled,
 	}, nil
@@ -165,7 +165,7 @@ func (c *Cluster) Want(ctx context.Context, id string, w manifest.Wanted) (api.C
 	limited, cancel := context.WithTimeout(ctx, StoreLimit)
 	defer cancel()
 	record, err = board.AwaitStored(limited, c.cfg.Board, record)
-	c.wrote(ctx, id)
+	c.memory.wrote()
 	out := api.Controlled{ID: id, Phase: record.Phase, Wanted: record.Wanted, Stored: err == nil}
 	if limited.Err() != nil && ctx.Err() == nil {
 		return out, nil
@@ -182,7 +182,7 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 	if err != nil {
 		return manifest.Budget{}, unknown(id, err)
 	}
-	c.wrote(ctx, id)
+	c.memory.wrote()
 	return record.Spec.Budget, nil
 }
 
@@ -240,6 +240,6 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 		return api.Retried{}, err
 	}
 	a, err := board.Command(ctx, c.cfg.Board, id, command)
-	c.wrote(ctx, id)
+	c.memory.wrote()
 	return api.Retried{Published: a.Items}, unknown(id, err)
 }

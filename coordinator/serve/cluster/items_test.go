@@ -396,7 +396,6 @@ func TestListsFollow(t *testing.T) {
 	c := f.open()
 	url := f.serve(c, false)
 	remote := client(t, url, "")
-	openStream(t, url+"/api/v1/events", "").next(t, "ready", "") // the memory is complete
 	phases := func() map[string]manifest.Wanted {
 		t.Helper()
 		all, err := remote.Campaigns(t.Context(), false)
