@@ -1,9 +1,12 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -50,14 +53,51 @@ type backendFlags struct {
 	server, ca string
 }
 
-// add registers the flags on cmd, and completes the CAMPAIGN argument of a command that has one.
-func (f *backendFlags) add(cmd *cobra.Command) {
-	f.nats.role = "command"
+// add registers the flags on cmd, and completes the CAMPAIGN argument of a command that has one. Role is the prefix of the reply inboxes.
+func (f *backendFlags) add(cmd *cobra.Command, role string) {
+	f.nats.role = role
 	f.nats.add(cmd)
-	f.complete(cmd)
+	if words := strings.Fields(cmd.Use); len(words) > 1 && words[1] == "CAMPAIGN" {
+		cmd.ValidArgsFunction = f.completeCampaigns
+	}
 	set := cmd.Flags()
 	set.StringVar(&f.server, "server", "", "`address` of a coordinator with --listen, in place of --nats; $"+envToken+" has the access token ($"+envServer+")")
 	set.StringVar(&f.ca, "server-ca", "", "PEM `file` with the authorities of the server's certificate ($"+envServerCA+")")
+}
+
+// The roles of commands on NATS: roleAdmin has the permissions of a coordinator.
+const roleUser, roleAdmin = "command", "coordinator"
+
+// verb adds the flags that locate a cluster to a command, which calls run with this cluster.
+func verb(cmd *cobra.Command, role string, run func(cmd *cobra.Command, b backend, args []string) error) *cobra.Command {
+	var flags backendFlags
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return flags.with(cmd.Context(), func(b backend) error { return run(cmd, b, args) })
+	}
+	flags.add(cmd, role)
+	return cmd
+}
+
+// show prints a value as JSON, or as text.
+func show(cmd *cobra.Command, asJSON bool, value any, text func(out io.Writer) error) error {
+	if asJSON {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(value)
+	}
+	return text(cmd.OutOrStdout())
+}
+
+// showEach prints each value as a line of JSON, or all as text.
+func showEach[T any](cmd *cobra.Command, asJSON bool, all []T, text func(out io.Writer, all []T) error) error {
+	if !asJSON {
+		return text(cmd.OutOrStdout(), all)
+	}
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	for _, v := range all {
+		if err := enc.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // with calls use with the cluster that the flags name.
@@ -165,9 +205,7 @@ func (f natsFlags) withBoard(ctx context.Context, use func(b *queue.Board) error
 
 // withQueue is withBoard with a function that opens the queue of a campaign as well.
 func (f natsFlags) withQueue(ctx context.Context, use func(b *queue.Board, inspect func(campaign string) (*queue.Queue, error)) error) error {
-	if f.role == "" {
-		f.role = "command"
-	}
+	f.role = cmp.Or(f.role, roleUser)
 	nc, err := f.connect(ctx, "ddiff-command", slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -184,13 +222,6 @@ func (f natsFlags) withQueue(ctx context.Context, use func(b *queue.Board, inspe
 
 // completionDeadline bounds how long a completion waits for the board: a person waits for the shell.
 const completionDeadline = time.Second
-
-// complete completes the CAMPAIGN argument of a command that has one.
-func (f *backendFlags) complete(cmd *cobra.Command) {
-	if words := strings.Fields(cmd.Use); len(words) > 1 && words[1] == "CAMPAIGN" {
-		cmd.ValidArgsFunction = f.completeCampaigns
-	}
-}
 
 // completeCampaigns completes the first argument of a command with the ids on the cluster's board. Without a board, or
 // with a slow one, there is nothing to complete.

@@ -17,29 +17,21 @@ import (
 )
 
 func newListCommand() *cobra.Command {
-	var flags backendFlags
 	var asJSON, archived bool
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use:   "list",
 		Short: "List the campaigns of a cluster",
 		Long: "List the campaigns of a cluster. Campaigns that ended some time ago are in the archive; --all lists them too.\n" +
 			"Every other command finds an archived campaign by its id.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.with(cmd.Context(), func(b backend) error {
-				all, err := b.Campaigns(cmd.Context(), archived)
-				if err != nil {
-					return err
-				}
-				printSkipped(cmd, all.Skipped)
-				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(all.Campaigns)
-				}
-				return writeList(cmd.OutOrStdout(), all.Campaigns)
-			})
-		},
-	}
-	flags.add(cmd)
+	}, roleUser, func(cmd *cobra.Command, b backend, _ []string) error {
+		all, err := b.Campaigns(cmd.Context(), archived)
+		if err != nil {
+			return err
+		}
+		printSkipped(cmd, all.Skipped)
+		return show(cmd, asJSON, all.Campaigns, func(out io.Writer) error { return writeList(out, all.Campaigns) })
+	})
 	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -72,31 +64,23 @@ func cost(s manifest.Status) string {
 }
 
 func newStatusCommand() *cobra.Command {
-	var flags backendFlags
 	var asJSON, follow bool
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use:   "status CAMPAIGN",
 		Short: "Show a campaign's status, or its progress until it ends",
 		Long: "Show a campaign's status. --watch shows its progress until it ends, and then prints its counts in one line. The\n" +
 			"remaining time has a 95 % interval.",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.with(cmd.Context(), func(b backend) error {
-				if follow {
-					return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
-				}
-				s, err := b.Campaign(cmd.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(s)
-				}
-				return writeStatus(cmd.OutOrStdout(), s)
-			})
-		},
-	}
-	flags.add(cmd)
+	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
+		if follow {
+			return watch(cmd.Context(), b, args[0], asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		}
+		s, err := b.Campaign(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return show(cmd, asJSON, s, func(out io.Writer) error { return writeStatus(out, s) })
+	})
 	cmd.Flags().BoolVar(&follow, "watch", false, "show the progress until the campaign ends")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --watch, one object for each change")
 	return cmd

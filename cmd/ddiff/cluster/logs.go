@@ -1,10 +1,10 @@
 package cluster
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,9 +14,8 @@ import (
 )
 
 func newLogsCommand() *cobra.Command {
-	var flags backendFlags
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use:   "logs CAMPAIGN [ITEM]",
 		Short: "Show the workers' log lines about a campaign's items",
 		Long: "Show the last log lines of the workers about the items of a campaign, also after the workers have ended: of each\n" +
@@ -24,47 +23,37 @@ func newLogsCommand() *cobra.Command {
 			"it. A killed worker leaves no lines; its end is in the reason of ddiff retry --list --json.",
 		Example: "  ddiff logs night-photos-5f0c11d2 3f2a9c",
 		Args:    cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			item := ""
-			if len(args) > 1 {
-				if item = args[1]; item == "" {
-					return cli.Usage(errors.New("logs: ITEM is empty; give an id or the beginning of an id"))
-				}
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 && args[1] == "" {
+				return cli.Usage(errors.New("logs: ITEM is empty; give an id or the beginning of an id"))
 			}
-			return flags.with(cmd.Context(), func(b backend) error {
-				logs, err := b.Logs(cmd.Context(), args[0], item)
-				if err != nil {
-					return err
-				}
-				attempts := logs.Attempts
-				switch {
-				case len(attempts) == 0 && item != "":
-					return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
-						args[0], item))
-				case len(attempts) == 0:
-					fmt.Fprintln(cmd.ErrOrStderr(), "no attempt of the campaign has failed; for the log of a restored item give its id")
-				case logs.More:
-					fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
-				}
-				return writeAttempts(cmd.OutOrStdout(), attempts, asJSON)
-			})
+			return nil
 		},
-	}
-	flags.add(cmd)
+	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
+		item := strings.Join(args[1:], "")
+		logs, err := b.Logs(cmd.Context(), args[0], item)
+		if err != nil {
+			return err
+		}
+		attempts := logs.Attempts
+		switch {
+		case len(attempts) == 0 && item != "":
+			return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
+				args[0], item))
+		case len(attempts) == 0:
+			fmt.Fprintln(cmd.ErrOrStderr(), "no attempt of the campaign has failed; for the log of a restored item give its id")
+		case logs.More:
+			fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
+		}
+		return showEach(cmd, asJSON, attempts, writeAttempts)
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per attempt")
 	return cmd
 }
 
 // writeAttempts writes one line for each attempt, with the log lines below it.
-func writeAttempts(out io.Writer, attempts []manifest.AttemptLog, asJSON bool) error {
-	enc := json.NewEncoder(out)
+func writeAttempts(out io.Writer, attempts []manifest.AttemptLog) error {
 	for _, a := range attempts {
-		if asJSON {
-			if err := enc.Encode(a); err != nil {
-				return err
-			}
-			continue
-		}
 		line := fmt.Sprintf("%.12s %s %s attempt=%d worker=%s outcome=%s at=%s", a.ID, a.Name, a.Task, a.Attempt, a.Worker, a.Outcome,
 			a.At.UTC().Format(time.RFC3339))
 		if a.TraceID != "" {

@@ -16,11 +16,18 @@ import (
 	"ddiff/manifest"
 )
 
+// retryOptions are the flags of retry.
+type retryOptions struct {
+	failed, dead, missing bool
+	where                 string
+	list, notification    bool
+	json                  bool
+}
+
 func newRetryCommand() *cobra.Command {
-	var flags backendFlags
-	var failed, dead, missing, list, notification, asJSON bool
-	var where string
-	cmd := &cobra.Command{
+	var o retryOptions
+	var selected api.Retry
+	cmd := verb(&cobra.Command{
 		Use:   "retry CAMPAIGN [ITEM...]",
 		Short: "Retry items that failed, are dead or have no result",
 		Long: "Retry items of a campaign: those that failed, are dead or have no result, or the dead items whose ids begin with one of ITEM.\n" +
@@ -32,123 +39,110 @@ func newRetryCommand() *cobra.Command {
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'\n" +
 			"  ddiff retry night-photos-5f0c11d2 --list",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			campaign, items := args[0], args[1:]
-			selected := api.Retry{Items: items, Missing: missing}
-			switch {
-			case notification && (failed || dead || missing || where != "" || len(items) > 0):
-				return cli.Usage(errors.New("retry: --notification retries no items; leave the other conditions away"))
-			case list && notification:
-				return listDeliveries(cmd, flags, campaign, asJSON)
-			case list && (failed || dead || missing || where != ""):
-				return cli.Usage(errors.New("retry: --list lists all dead items, or those of ITEM; leave the other conditions away"))
-			case list:
-				return listDead(cmd, flags, campaign, items, asJSON)
-			case asJSON:
-				return cli.Usage(errors.New("retry: --json is for --list"))
-			case notification:
-				return flags.with(cmd.Context(), func(b backend) error {
-					c, err := b.Notify(cmd.Context(), campaign)
-					if err != nil {
-						return err
-					}
-					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: notification of %s requested\n", c.ID, c.Phase)
-					return err
-				})
-			case missing && (failed || dead || where != "" || len(items) > 0):
-				return cli.Usage(errors.New("retry: --missing publishes all items without a result; leave the other conditions away"))
-			case len(items) > 0 && (failed || where != ""):
-				return cli.Usage(errors.New("retry: ITEM names dead items; leave --failed and --where away"))
-			case len(items) > 0:
-				dead = false // an ITEM is dead
-			}
-			if failed {
-				selected.Outcomes = append(selected.Outcomes, manifest.OutcomeFailed)
-			}
-			if dead {
-				selected.Outcomes = append(selected.Outcomes, manifest.OutcomeDead)
-			}
-			if len(selected.Outcomes) == 0 && len(items) == 0 && !missing {
-				return cli.Usage(errors.New("retry: no items selected; give --failed, --dead or both, --missing, or ITEM"))
-			}
-			if where != "" {
-				field, text, ok := strings.Cut(where, "=")
-				if !ok || field != "reason" || text == "" {
-					return cli.Usage(fmt.Errorf("--where: %q is not of the form reason=TEXT", where))
-				}
-				selected.Where = text
-			}
-			return flags.with(cmd.Context(), func(b backend) error {
-				done, err := b.Retry(cmd.Context(), campaign, "", selected)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "published=%d\n", done.Published)
-				return err
-			})
+		PreRunE: func(_ *cobra.Command, args []string) (err error) {
+			selected, err = o.selected(args[1:])
+			return err
 		},
-	}
+	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
+		campaign := args[0]
+		switch {
+		case o.list && o.notification:
+			all, err := b.Deliveries(cmd.Context(), campaign)
+			if err != nil {
+				return err
+			}
+			return showEach(cmd, o.json, all.Deliveries, listDeliveries)
+		case o.list:
+			return o.listDead(cmd, b, campaign, args[1:])
+		case o.notification:
+			c, err := b.Notify(cmd.Context(), campaign)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: notification of %s requested\n", c.ID, c.Phase)
+			return err
+		}
+		done, err := b.Retry(cmd.Context(), campaign, "", selected)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "published=%d\n", done.Published)
+		return err
+	})
 	f := cmd.Flags()
-	flags.add(cmd)
-	f.BoolVar(&failed, "failed", false, "retry items whose input could not be restored")
-	f.BoolVar(&dead, "dead", false, "retry items that used up their attempts")
-	f.BoolVar(&missing, "missing", false, "publish the items without a result in storage")
-	f.StringVar(&where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
-	f.BoolVar(&notification, "notification", false, "retry no items: send the campaign's last notification again")
-	f.BoolVar(&list, "list", false, "only list the dead items")
-	f.BoolVar(&asJSON, "json", false, "with --list: print one JSON object for each item")
+	f.BoolVar(&o.failed, "failed", false, "retry items whose input could not be restored")
+	f.BoolVar(&o.dead, "dead", false, "retry items that used up their attempts")
+	f.BoolVar(&o.missing, "missing", false, "publish the items without a result in storage")
+	f.StringVar(&o.where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
+	f.BoolVar(&o.notification, "notification", false, "retry no items: send the campaign's last notification again")
+	f.BoolVar(&o.list, "list", false, "only list the dead items")
+	f.BoolVar(&o.json, "json", false, "with --list: print one JSON object for each item")
 	return cmd
+}
+
+// selected checks the flags and returns the items that they select.
+func (o retryOptions) selected(items []string) (api.Retry, error) {
+	selected := api.Retry{Items: items, Missing: o.missing}
+	conditions := o.failed || o.dead || o.missing || o.where != ""
+	problem := ""
+	switch {
+	case o.notification && (conditions || len(items) > 0):
+		problem = "--notification retries no items; leave the other conditions away"
+	case o.list && conditions:
+		problem = "--list lists all dead items, or those of ITEM; leave the other conditions away"
+	case o.json && !o.list:
+		problem = "--json is for --list"
+	case o.list || o.notification:
+		return selected, nil
+	case o.missing && (o.failed || o.dead || o.where != "" || len(items) > 0):
+		problem = "--missing publishes all items without a result; leave the other conditions away"
+	case len(items) > 0 && (o.failed || o.where != ""):
+		problem = "ITEM names dead items; leave --failed and --where away"
+	case !conditions && len(items) == 0 || o.where != "" && !o.failed && !o.dead:
+		problem = "no items selected; give --failed, --dead or both, --missing, or ITEM"
+	}
+	if problem != "" {
+		return selected, cli.Usage(errors.New("retry: " + problem))
+	}
+	if o.failed {
+		selected.Outcomes = append(selected.Outcomes, manifest.OutcomeFailed)
+	}
+	if o.dead && len(items) == 0 { // an ITEM is dead
+		selected.Outcomes = append(selected.Outcomes, manifest.OutcomeDead)
+	}
+	if o.where != "" {
+		text, ok := strings.CutPrefix(o.where, "reason=")
+		if !ok || text == "" {
+			return selected, cli.Usage(fmt.Errorf("--where: %q is not of the form reason=TEXT", o.where))
+		}
+		selected.Where = text
+	}
+	return selected, nil
 }
 
 // listDead prints the dead letters of a campaign whose ids begin with one of items; without items, all. It names letters that cannot be
 // read on standard error.
-func listDead(cmd *cobra.Command, flags backendFlags, campaign string, items []string, asJSON bool) error {
-	return flags.with(cmd.Context(), func(b backend) error {
-		all, err := b.Dead(cmd.Context(), campaign)
-		if err != nil {
-			return err
-		}
-		printSkipped(cmd, all.Skipped)
-		letters := all.Named(items)
-		if len(items) > 0 && len(letters) == 0 {
-			return cli.Usage(fmt.Errorf("campaign %s has no dead item %s; see: ddiff retry %s --list", campaign, strings.Join(items, ", "), campaign))
-		}
-		if !asJSON {
-			return listLetters(cmd.OutOrStdout(), letters)
-		}
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		for _, d := range letters {
-			if err := enc.Encode(d); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+func (o retryOptions) listDead(cmd *cobra.Command, b backend, campaign string, items []string) error {
+	all, err := b.Dead(cmd.Context(), campaign)
+	if err != nil {
+		return err
+	}
+	printSkipped(cmd, all.Skipped)
+	letters := all.Named(items)
+	if len(items) > 0 && len(letters) == 0 {
+		return cli.Usage(fmt.Errorf("campaign %s has no dead item %s; see: ddiff retry %s --list", campaign, strings.Join(items, ", "), campaign))
+	}
+	return showEach(cmd, o.json, letters, listLetters)
 }
 
-// listDeliveries prints the notifications of a campaign.
-func listDeliveries(cmd *cobra.Command, flags backendFlags, campaign string, asJSON bool) error {
-	return flags.with(cmd.Context(), func(b backend) error {
-		all, err := b.Deliveries(cmd.Context(), campaign)
-		if err != nil {
-			return err
-		}
-		if asJSON {
-			enc := json.NewEncoder(cmd.OutOrStdout())
-			for _, d := range all.Deliveries {
-				if err := enc.Encode(d); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		t := table.NewWriter(cmd.OutOrStdout(), table.Texts)
-		fmt.Fprintln(t, "ID\tPHASE\tAT\tSTATUS\tERROR")
-		for _, d := range all.Deliveries {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", d.ID, d.Phase, d.At.Format(time.DateTime), d.Status, cli.Printable(d.Error))
-		}
-		return t.Flush()
-	})
+// listDeliveries writes a table of notifications.
+func listDeliveries(out io.Writer, all []api.Delivery) error {
+	t := table.NewWriter(out, table.Texts)
+	fmt.Fprintln(t, "ID\tPHASE\tAT\tSTATUS\tERROR")
+	for _, d := range all {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", d.ID, d.Phase, d.At.Format(time.DateTime), d.Status, cli.Printable(d.Error))
+	}
+	return t.Flush()
 }
 
 // listLetters writes a table of dead letters.

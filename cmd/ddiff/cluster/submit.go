@@ -92,7 +92,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	o.cluster.add(cmd)
+	o.cluster.add(cmd, roleUser)
 	f.StringVar(&o.order.Output, "output", "", "`folder` for the results below the cluster's store, not campaigns or priors (default: the campaign's id)")
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")

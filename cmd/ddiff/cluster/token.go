@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,71 +22,48 @@ func newTokenCommand() *cobra.Command {
 }
 
 func newTokenCreateCommand() *cobra.Command {
-	var flags backendFlags
 	var owner, role string
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use: "create", Short: "Create an access token and print it",
 		Long: "Create an access token and print it. Only its SHA-256 is stored: the token cannot be shown again.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.with(cmd.Context(), func(b backend) error {
-				t, err := b.CreateToken(cmd.Context(), owner, api.Role(role))
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), t.Secret)
-				return err
-			})
-		},
-	}
-	flags.addAdmin(cmd)
+	}, roleAdmin, func(cmd *cobra.Command, b backend, _ []string) error {
+		t, err := b.CreateToken(cmd.Context(), owner, api.Role(role))
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), t.Secret)
+		return err
+	})
 	cmd.Flags().StringVar(&owner, "owner", "", "`name` of the person or program, which owns the campaigns that it submits")
 	cmd.Flags().StringVar(&role, "role", string(api.Viewer), "`role`: viewer reads, submitter also changes its own campaigns, admin changes all")
 	return cmd
 }
 
 func newTokenListCommand() *cobra.Command {
-	var flags backendFlags
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use: "list", Short: "List the access tokens", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.with(cmd.Context(), func(b backend) error {
-				all, err := b.Tokens(cmd.Context())
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(all.Tokens)
-				}
-				w := table.NewWriter(cmd.OutOrStdout(), table.Texts)
-				fmt.Fprintln(w, "ID\tOWNER\tROLE\tCREATED")
-				for _, t := range all.Tokens {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Owner, t.Role, t.Created.Format(time.DateTime))
-				}
-				return w.Flush()
-			})
-		},
-	}
-	flags.addAdmin(cmd)
+	}, roleAdmin, func(cmd *cobra.Command, b backend, _ []string) error {
+		all, err := b.Tokens(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return show(cmd, asJSON, all.Tokens, func(out io.Writer) error {
+			w := table.NewWriter(out, table.Texts)
+			fmt.Fprintln(w, "ID\tOWNER\tROLE\tCREATED")
+			for _, t := range all.Tokens {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Owner, t.Role, t.Created.Format(time.DateTime))
+			}
+			return w.Flush()
+		})
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 func newTokenRevokeCommand() *cobra.Command {
-	var flags backendFlags
-	cmd := &cobra.Command{
+	return verb(&cobra.Command{
 		Use: "revoke ID", Short: "Revoke an access token", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.with(cmd.Context(), func(b backend) error { return b.RevokeToken(cmd.Context(), args[0]) })
-		},
-	}
-	flags.addAdmin(cmd)
-	return cmd
-}
-
-// addAdmin is add for a command that needs the permissions of a coordinator.
-func (f *backendFlags) addAdmin(cmd *cobra.Command) {
-	f.add(cmd)
-	f.nats.role = "coordinator"
+	}, roleAdmin, func(cmd *cobra.Command, b backend, args []string) error { return b.RevokeToken(cmd.Context(), args[0]) })
 }

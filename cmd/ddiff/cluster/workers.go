@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -15,31 +14,22 @@ import (
 	"ddiff/manifest"
 )
 
-// NewWorkersCommand lists the workers of a cluster.
 func newWorkersCommand() *cobra.Command {
-	var flags backendFlags
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := verb(&cobra.Command{
 		Use:   "workers",
 		Short: "List the workers of a cluster",
 		Long: "List the workers of a cluster with their last heartbeats. A suspended worker leases nothing, or nothing of one\n" +
 			"campaign, until its environment passes a test.",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.with(cmd.Context(), func(b backend) error {
-				all, err := b.Workers(cmd.Context())
-				if err != nil {
-					return err
-				}
-				printSkipped(cmd, all.Skipped)
-				if asJSON {
-					return json.NewEncoder(cmd.OutOrStdout()).Encode(all.Workers)
-				}
-				return writeWorkers(cmd.OutOrStdout(), all.Workers, time.Now())
-			})
-		},
-	}
-	flags.add(cmd)
+	}, roleUser, func(cmd *cobra.Command, b backend, _ []string) error {
+		all, err := b.Workers(cmd.Context())
+		if err != nil {
+			return err
+		}
+		printSkipped(cmd, all.Skipped)
+		return show(cmd, asJSON, all.Workers, func(out io.Writer) error { return writeWorkers(out, all.Workers, time.Now()) })
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the records as JSON")
 	return cmd
 }
