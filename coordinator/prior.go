@@ -22,15 +22,25 @@ func priorKey(sha256 string) string { return manifest.PriorsFolder + sha256 + ".
 // leader's memory does not grow with the campaigns or their networks.
 type priors struct {
 	reading chan struct{} // has one element while a file is read
-	byName  sync.Map      // *prior.Description by digest, or prior.Bundled
+	byName  sync.Map      // *prior.Description by digest
 }
 
 func newPriors() *priors {
 	return &priors{reading: make(chan struct{}, 1)}
 }
 
-// open returns the description of the prior with a name, which read reads once. The name is the digest, or prior.Bundled. It is
-// empty while the digest is unknown: open then reads the file.
+// bundled describes the bundled prior.
+var bundled = sync.OnceValues(func() (*prior.Description, error) {
+	p, err := prior.Open(prior.Bundled)
+	if err != nil {
+		return nil, err
+	}
+	description := p.Description // without the network
+	return &description, nil
+})
+
+// open returns the description of the prior with a digest, which read reads once. Without a digest, which is unknown, open reads the
+// file.
 func (p *priors) open(ctx context.Context, name string, read func(ctx context.Context) (*prior.Description, error)) (*prior.Description, error) {
 	if d, known := p.byName.Load(name); known {
 		return d.(*prior.Description), nil
@@ -76,28 +86,10 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	}
 	began := r.rec.Prior
 	file := modelFile{kind: "prior", path: r.rec.Spec.Prior, key: began.Key, sha256: cmp.Or(began.SHA256, r.rec.PriorSHA256)}
-	name := began.SHA256
 	if file.path == prior.Bundled {
-		name = prior.Bundled
-	}
-	if file.key != "" {
-		if _, err = r.s.cfg.Store.Stat(ctx, file.key); errors.Is(err, storage.ErrNotFound) {
-			name, err = "", nil // workers need it: readModel copies it again
-		}
-	}
-	if err == nil {
-		r.models.prior, err = r.s.priors.open(ctx, name, func(ctx context.Context) (d *prior.Description, err error) {
-			err = r.readModel(ctx, &file, prior.Read, func(name string, data []byte) (string, error) {
-				p, err := prior.Load(name, data)
-				if err != nil {
-					return "", err
-				}
-				description := p.Description // without the network
-				d = &description
-				return d.SHA256, nil
-			})
-			return d, err
-		})
+		r.models.prior, err = bundled()
+	} else {
+		r.models.prior, err = r.openPriorFile(ctx, &file, began.SHA256)
 	}
 	if shard.IsUnavailable(err) {
 		return r.awaitFile(ctx, file.kind, err)
@@ -117,6 +109,30 @@ func (r *runner) openPrior(ctx context.Context) (err error) {
 	return r.save(ctx, func(c *manifest.Campaign) { c.Prior = next })
 }
 
+// openPriorFile opens a prior file with a digest, "" while it is unknown.
+func (r *runner) openPriorFile(ctx context.Context, file *modelFile, digest string) (*prior.Description, error) {
+	if file.key != "" {
+		_, err := r.s.cfg.Store.Stat(ctx, file.key)
+		if errors.Is(err, storage.ErrNotFound) {
+			digest = "" // workers need it: readModel copies it again
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return r.s.priors.open(ctx, digest, func(ctx context.Context) (d *prior.Description, err error) {
+		err = r.readModel(ctx, file, prior.Read, func(name string, data []byte) (string, error) {
+			p, err := prior.Load(name, data)
+			if err != nil {
+				return "", err
+			}
+			description := p.Description // without the network
+			d = &description
+			return d.SHA256, nil
+		})
+		return d, err
+	})
+}
+
 // priorFile describes a prior without its key.
 func priorFile(d *prior.Description) manifest.PriorFile {
 	return manifest.PriorFile{SHA256: d.SHA256, Name: d.Card.Name, License: d.Card.License}
@@ -126,7 +142,7 @@ func priorFile(d *prior.Description) manifest.PriorFile {
 type modelFile struct {
 	kind string // "prior" or "operator"
 	path string // that the campaign states
-	// key is that of the copy in the store, "" without one; the bundled prior has none. sha256 is "" until it is known.
+	// key is that of the copy in the store, "" without one. sha256 is "" until it is known.
 	key, sha256 string
 }
 
@@ -176,9 +192,6 @@ func (r *runner) readModel(
 		return err
 	}
 	m.sha256 = digest
-	if m.path == prior.Bundled {
-		return nil
-	}
 	m.key = priorKey(digest)
 	return r.copyModel(ctx, m.kind+" "+name, digest, data)
 }
