@@ -13,7 +13,6 @@ import (
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
@@ -27,14 +26,10 @@ func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err erro
 		return aggregate.Summary{}, nil
 	}
 	s := r.rec.Spec
-	rule, err := selection.Parse(string(s.Select))
-	if err != nil {
-		return aggregate.Summary{}, err
-	}
 	others, more := r.otherResults(ctx)
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Seed: s.Seed, Select: rule, Tasks: r.models.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
+		Steps: s.Steps, Seed: s.Seed, Select: s.Select, Tasks: r.models.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
 	}
 	outputs := []result.Output{{Address: s.Output, Store: r.results}}
 	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.models.catalogue.Methods); err != nil {

@@ -21,22 +21,50 @@ const (
 	PriorBase    = "bundled:base"
 )
 
-// Selection is the rule that selects one of an item's runs for the report.
+// Selection is the rule that combines the runs of a measurement for the report.
 type Selection string
 
-// The selection rules.
+// The selection rules. They ignore failed and dead runs.
 const (
-	SelectFirst          Selection = "first"            // run 0
-	SelectMean           Selection = "mean"             // the mean of all runs' scores
-	SelectClosestToNoise Selection = "closest_to_noise" // the mean square residual closest to sigma^2; needs no ground truth
-	SelectMinMisfit      Selection = "min_misfit"       // the smallest mean square residual; needs no ground truth
-	SelectBestPSNR       Selection = "best_psnr"        // chosen by the ground truth: shown, never ranked
-	SelectBestSSIM       Selection = "best_ssim"        // chosen by the ground truth: shown, never ranked
+	// SelectFirst selects the run with the lowest number. It is the default.
+	SelectFirst Selection = "first"
+	// SelectMean averages each figure over the runs.
+	SelectMean Selection = "mean"
+	// SelectClosestToNoise selects the run whose mean square residual is closest to σ², its expectation under the truth.
+	SelectClosestToNoise Selection = "closest_to_noise"
+	// SelectMinMisfit selects the run with the smallest mean square residual, as the literature on phase retrieval does.
+	// It prefers overfitting: a run below σ² explains noise.
+	SelectMinMisfit Selection = "min_misfit"
+	// SelectBestPSNR and SelectBestSSIM select the run closest to the ground truth. They are oracles, unusable in practice,
+	// so their figures are marked and never ranked.
+	SelectBestPSNR Selection = "best_psnr"
+	SelectBestSSIM Selection = "best_ssim"
 )
 
 // Selections returns all rules, the default first.
 func Selections() []Selection {
 	return []Selection{SelectFirst, SelectMean, SelectClosestToNoise, SelectMinMisfit, SelectBestPSNR, SelectBestSSIM}
+}
+
+// Oracle reports whether the rule uses the ground truth.
+func (s Selection) Oracle() bool { return s == SelectBestPSNR || s == SelectBestSSIM }
+
+// Sentence describes the rule for people.
+func (s Selection) Sentence() string {
+	switch s {
+	case SelectMean:
+		return "mean over the runs of each measurement"
+	case SelectClosestToNoise:
+		return "of each measurement the run whose mean square residual is closest to σ²"
+	case SelectMinMisfit:
+		return "of each measurement the run with the smallest mean square residual"
+	case SelectBestPSNR:
+		return "of each measurement the run with the highest PSNR"
+	case SelectBestSSIM:
+		return "of each measurement the run with the highest SSIM"
+	default:
+		return "the first run of each measurement"
+	}
 }
 
 // Spec is one campaign: images, tasks, settings and the place of the results. The JSON form is itself a valid campaign file.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"ddiff/coordinator/report/selection"
 )
 
 // Objective is the figure by which settings are chosen.
@@ -41,23 +43,18 @@ func ParseObjective(name string) (Objective, error) {
 	return "", fmt.Errorf("objective %q is none of %s", name, strings.Join(names, ", "))
 }
 
-// Figures are the figures of one measurement, NaN where undefined. Residual is mean((y - A(x))^2) minus the variance of the noise.
-type Figures struct {
-	PSNR, SSIM, HaarPSI, Residual float64
-}
-
 // Merit returns the value of a measurement by the objective; higher is better. For min_misfit it is sigma^2 minus the mean
 // square residual, for closest_to_noise the negative distance of the two.
-func (o Objective) Merit(f Figures) float64 {
+func (o Objective) Merit(s selection.Scores) float64 {
 	switch o {
 	case ObjectiveSSIM:
-		return f.SSIM
+		return s.SSIM
 	case ObjectiveHaarPSI:
-		return f.HaarPSI
+		return s.HaarPSI
 	case ObjectiveMinMisfit:
-		return -f.Residual
+		return -s.Residual
 	case ObjectiveClosestToNoise:
-		return -math.Abs(f.Residual)
+		return -math.Abs(s.Residual)
 	}
-	return f.PSNR
+	return s.PSNR
 }

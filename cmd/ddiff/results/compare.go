@@ -28,7 +28,7 @@ type compareOptions struct {
 	metric         string
 	where          []string
 	whereA, whereB []string
-	rule           string
+	rule           selection.Rule
 	out            string
 	json           bool
 }
@@ -58,7 +58,7 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.where, "where", nil, fmt.Sprintf(usage, "both sides"))
 	f.StringArrayVar(&o.whereA, "where-a", nil, fmt.Sprintf(usage, "A"))
 	f.StringArrayVar(&o.whereB, "where-b", nil, fmt.Sprintf(usage, "B"))
-	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to compare, not an oracle: "+cli.Words(manifest.Selections())+" (default first)")
+	f.StringVar((*string)(&o.rule), "select", "", "`rule` that selects the run to compare, not an oracle: "+cli.Words(manifest.Selections())+" (default first)")
 	f.StringVarP(&o.out, "out", "o", "", "`directory` for comparison.json and the pictures of the largest differences")
 	f.BoolVar(&o.json, "json", false, "print the comparison as a JSON object")
 	return cmd

@@ -50,7 +50,7 @@ type reportOptions struct {
 	where     []string
 	versions  []string
 	format    string
-	rule      string
+	rule      selection.Rule
 	out       string
 	published string
 }
@@ -79,7 +79,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.where, "where", nil, "only results with `NAME=VALUE[,VALUE]`: a column of results.csv, a parameter or a setting; repeatable")
 	f.StringSliceVar(&o.versions, "metric-version", nil, "`id` of the version of a metric, such as psnr@1:png; repeatable (default the only one)")
 	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
-	f.StringVar(&o.rule, "select", "", "`rule` that selects the run to report: "+cli.Words(manifest.Selections())+" (default first)")
+	f.StringVar((*string)(&o.rule), "select", "", "`rule` that selects the run to report: "+cli.Words(manifest.Selections())+" (default first)")
 	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page or the figures (default standard output; report for html, figures for figures)")
 	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference; csv prints only these")
 	return cmd

@@ -89,7 +89,7 @@ type tuneComparison struct {
 
 // record describes the races.
 func (t *tuning) record() tune.Record {
-	r := tune.Record{Objective: string(t.objective), Select: manifest.Selection(t.rule), Split: *t.spec.Split}
+	r := tune.Record{Objective: string(t.objective), Select: t.rule, Split: *t.spec.Split}
 	for k, f := range t.folds {
 		fold := tune.RecordFold{Fold: f, Races: []tune.RecordRace{}}
 		for _, c := range t.contests {

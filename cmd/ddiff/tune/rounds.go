@@ -109,7 +109,7 @@ func (t *tuning) hasFailure(s solution) bool {
 
 // figures returns the figures of a setting on an image: the means over its measurements. ok is false if a measurement was not
 // restored.
-func (t *tuning) figures(s solution) (mean tune.Figures, ok bool, err error) {
+func (t *tuning) figures(s solution) (mean selection.Scores, ok bool, err error) {
 	runs := map[[32]byte][]manifest.Result{}
 	var order [][32]byte
 	list := slices.Clone(t.results[s])
@@ -129,7 +129,7 @@ func (t *tuning) figures(s solution) (mean tune.Figures, ok bool, err error) {
 	n := float64(len(order))
 	for _, key := range order {
 		slices.SortFunc(runs[key], func(a, b manifest.Result) int { return cmp.Compare(a.Item.Run, b.Item.Run) })
-		f, ok := selection.Combine(t.rule, runs[key])
+		f, ok := selection.CombineResults(t.rule, runs[key])
 		if !ok {
 			return mean, false, nil
 		}

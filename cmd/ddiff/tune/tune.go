@@ -86,7 +86,7 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if err := o.setSplit(flags, spec); err != nil {
 		return err
 	}
-	rule, err := selection.Parse(string(spec.Select))
+	rule, err := selection.Parse(spec.Select)
 	if err == nil && rule.Oracle() {
 		err = fmt.Errorf("select %s: it looks at the truth, so that its figures rank nothing; use first, mean, closest_to_noise or min_misfit", rule)
 	}

@@ -59,7 +59,7 @@ func groups(ordered []*Entry, rule selection.Rule) []*Group {
 			for i, e := range m.Done {
 				runs[i] = e.Scores
 			}
-			m.Combined = rule.Combine(runs)
+			m.Combined = selection.Combine(rule, runs)
 		}
 		out = append(out, g)
 	}

@@ -22,7 +22,7 @@ type Set struct {
 // Collect sorts and groups results. It leaves out metrics with several versions on request, and returns an error that wraps
 // [result.ErrVersions] otherwise. An empty rule means first; the error of another one wraps [selection.ErrUnknownRule].
 func Collect(results iter.Seq2[manifest.Result, error], tasks operator.Set, rule selection.Rule, leaveOut bool) (*Set, error) {
-	rule, err := selection.Parse(string(rule))
+	rule, err := selection.Parse(rule)
 	if err != nil {
 		return nil, err
 	}

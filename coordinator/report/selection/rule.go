@@ -1,76 +1,41 @@
-// Package selection combines the runs of one measurement into one set of scores. A further [Rule] is one constant here with its sentence
-// and its merit.
+// Package selection combines the runs of one measurement into one set of scores. A further [Rule] is one constant of package manifest with
+// its sentence, and its merit here.
 package selection
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/tune"
 	"ddiff/manifest"
 )
 
-// ErrUnknownRule: the selection rule is none of [Rules].
+// ErrUnknownRule: the selection rule is none of [manifest.Selections].
 var ErrUnknownRule = errors.New("unknown selection rule")
 
 // Rule combines the runs of one measurement into one figure.
-type Rule string
+type Rule = manifest.Selection
 
-// The selection rules. They ignore failed and dead runs.
+// The rules.
 const (
-	// First selects the run with the lowest number. It is the default.
-	First Rule = "first"
-	// Mean averages each figure over the runs.
-	Mean Rule = "mean"
-	// ClosestToNoise selects the run whose mean square residual is closest to σ², its expectation under the truth.
-	ClosestToNoise Rule = "closest_to_noise"
-	// MinMisfit selects the run with the smallest mean square residual, as the literature on phase retrieval does.
-	// It prefers overfitting: a run below σ² explains noise.
-	MinMisfit Rule = "min_misfit"
-	// BestPSNR and BestSSIM select the run closest to the ground truth. They are oracles, unusable in practice,
-	// so their figures are marked and never ranked.
-	BestPSNR Rule = "best_psnr"
-	BestSSIM Rule = "best_ssim"
+	First          = manifest.SelectFirst
+	Mean           = manifest.SelectMean
+	ClosestToNoise = manifest.SelectClosestToNoise
+	MinMisfit      = manifest.SelectMinMisfit
+	BestPSNR       = manifest.SelectBestPSNR
+	BestSSIM       = manifest.SelectBestSSIM
 )
 
-// Rules returns all rules, the default first.
-func Rules() []Rule {
-	return []Rule{First, Mean, ClosestToNoise, MinMisfit, BestPSNR, BestSSIM}
-}
-
-// Parse parses the name of a rule; the empty name is [First]. The error wraps [ErrUnknownRule].
-func Parse(name string) (Rule, error) {
-	switch r := Rule(name); {
-	case r == "":
-		return First, nil
-	case slices.Contains(Rules(), r):
-		return r, nil
+// Parse checks a rule; the empty one is [First]. The error wraps [ErrUnknownRule].
+func Parse(r Rule) (Rule, error) {
+	r = cmp.Or(r, First)
+	if !slices.Contains(manifest.Selections(), r) {
+		return "", fmt.Errorf("select %q: %w; use one of %v", r, ErrUnknownRule, manifest.Selections())
 	}
-	return "", fmt.Errorf("select %q: %w; use one of %v", name, ErrUnknownRule, Rules())
-}
-
-// Oracle reports whether the rule uses the ground truth.
-func (r Rule) Oracle() bool { return r == BestPSNR || r == BestSSIM }
-
-// Sentence describes the rule for people.
-func (r Rule) Sentence() string {
-	switch r {
-	case Mean:
-		return "mean over the runs of each measurement"
-	case ClosestToNoise:
-		return "of each measurement the run whose mean square residual is closest to σ²"
-	case MinMisfit:
-		return "of each measurement the run with the smallest mean square residual"
-	case BestPSNR:
-		return "of each measurement the run with the highest PSNR"
-	case BestSSIM:
-		return "of each measurement the run with the highest SSIM"
-	default:
-		return "the first run of each measurement"
-	}
+	return r, nil
 }
 
 // OracleNote is the footnote of figures that an oracle selected.
@@ -99,9 +64,9 @@ func ScoresOf(r *manifest.Result) Scores {
 	}
 }
 
-// Combine applies the rule to the runs of one measurement, in the order of their numbers. A rule that chooses among runs
+// Combine applies a rule to the finished runs of one measurement, in the order of their numbers. A rule that chooses among runs
 // needs all of them, so its seconds and its cost are their sums. All scores of no run are undefined.
-func (r Rule) Combine(runs []Scores) Scores {
+func Combine(r Rule, runs []Scores) Scores {
 	if len(runs) == 0 {
 		var none Scores
 		for _, v := range none.all() {
@@ -112,14 +77,14 @@ func (r Rule) Combine(runs []Scores) Scores {
 	if r == Mean {
 		return meanScores(runs)
 	}
-	if merit := r.merit(); merit != nil {
+	if merit := meritOf(r); merit != nil {
 		return choose(runs, merit)
 	}
 	return runs[0]
 }
 
-// merit returns the figure by which the rule chooses among runs, the highest first; nil if it does not choose.
-func (r Rule) merit() func(Scores) float64 {
+// meritOf returns the figure by which a rule chooses among runs, the highest first; nil if it does not choose.
+func meritOf(r Rule) func(Scores) float64 {
 	switch r {
 	case ClosestToNoise:
 		return func(s Scores) float64 { return -math.Abs(s.Residual) }
@@ -206,18 +171,13 @@ func costOf(c manifest.Cost) (out [CostKinds]float64) {
 	return out
 }
 
-// Combine returns the figures of a measurement from the results of its runs, in the order of their numbers, by a rule. ok
-// is false if no run is done.
-func Combine(rule Rule, runs []manifest.Result) (f tune.Figures, ok bool) {
+// CombineResults combines the results of the runs of a measurement. ok is false if no run is done.
+func CombineResults(rule Rule, runs []manifest.Result) (s Scores, ok bool) {
 	var done []Scores
 	for i := range runs {
 		if runs[i].Outcome == manifest.OutcomeDone {
 			done = append(done, ScoresOf(&runs[i]))
 		}
 	}
-	if len(done) == 0 {
-		return tune.Figures{}, false
-	}
-	s := rule.Combine(done)
-	return tune.Figures{PSNR: s.PSNR, SSIM: s.SSIM, HaarPSI: s.HaarPSI, Residual: s.Residual}, true
+	return Combine(rule, done), len(done) > 0
 }
