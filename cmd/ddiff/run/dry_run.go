@@ -24,6 +24,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -82,56 +83,42 @@ func (p *plan) describe() {
 // opens the device only for the precision auto, and no queue. The exit code is that of a run: an item that cannot be restored gives
 // cli.ErrIncomplete.
 func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
-	p, err := cli.OpenPriorOf(spec, o.Catalogue)
-	if err != nil {
-		return err
-	}
-	if err := o.Check(); err != nil {
-		return err
-	}
-	if err := o.PlanPrecision(spec, stderr); err != nil {
-		return err
-	}
-	sources, err := o.Sources.Open(spec.Output, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer sources.Close()
-	// A missing directory has no results.
-	stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
-	opened, err := storage.Open(ctx, spec.Output, storage.Options{ReadOnly: true})
-	switch {
-	case err == nil:
-		stat = opened.Store.Stat
-		defer opened.Close() //nolint:errcheck // nothing was written
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
-	}
-
-	all := plan{byCell: map[sweep.Cell]*plannedGroup{}}
-	if all.expect, err = expectation(o, p.Card.Channels); err != nil {
-		return err
-	}
-	sharder, err := shard.New(shard.Config{
-		Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: func(string) { all.skipped++ },
-	})
-	if err != nil {
-		return err
-	}
-	for w, err := range sharder.Windows(ctx, shard.Position{}) {
+	return o.WithPlan(spec, stderr, func(p *prior.Prior, sources cli.Datasets) error {
+		// A missing directory has no results.
+		stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
+		opened, err := storage.Open(ctx, spec.Output, storage.Options{ReadOnly: true})
+		switch {
+		case err == nil:
+			stat = opened.Store.Stat
+			defer opened.Close() //nolint:errcheck // nothing was written
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
+		}
+		all := plan{byCell: map[sweep.Cell]*plannedGroup{}}
+		if all.expect, err = expectation(o, p.Card.Channels); err != nil {
+			return err
+		}
+		sharder, err := shard.New(shard.Config{
+			Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: func(string) { all.skipped++ },
+		})
 		if err != nil {
 			return err
 		}
-		if err := all.add(ctx, stat, w); err != nil {
-			return err
-		}
-		for _, r := range w.Failed {
-			if !o.JSON {
-				fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
+		for w, err := range sharder.Windows(ctx, shard.Position{}) {
+			if err != nil {
+				return err
+			}
+			if err := all.add(ctx, stat, w); err != nil {
+				return err
+			}
+			for _, r := range w.Failed {
+				if !o.JSON {
+					fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
+				}
 			}
 		}
-	}
-	return all.print(stdout, stderr, spec.Output, o)
+		return all.print(stdout, stderr, spec.Output, o)
+	})
 }
 
 // add counts the items of a window; stat finds the results of finished items.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
+	"ddiff/restore/prior"
 	"ddiff/storage"
 )
 
@@ -264,33 +264,23 @@ func (w *pictureWriter) skipEqual(ctx context.Context, restored []*picture) erro
 
 // plannedItems returns the items that the campaign makes of inputs, by the name of the input. An unreadable one has none.
 func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (map[string]manifest.Item, error) {
-	p, err := cli.OpenPriorOf(w.spec, w.Catalogue)
-	if err != nil {
-		return nil, err
-	}
-	sources, err := w.Sources.Open(w.spec.Output, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return nil, err
-	}
-	defer sources.Close()
-	spec := *w.spec
-	if err := w.PlanPrecision(&spec, io.Discard); err != nil {
-		return nil, err
-	}
-	sharder, err := shard.New(shard.Config{Spec: &spec, Prior: &p.Description, Sources: sources, Rows: pictureRows(inputs), Catalogue: w.Catalogue})
-	if err != nil {
-		return nil, err
-	}
-	items := map[string]manifest.Item{}
-	for window, err := range sharder.Windows(ctx, shard.Position{}) {
+	spec, items := *w.spec, map[string]manifest.Item{}
+	err := w.WithPlan(&spec, io.Discard, func(p *prior.Prior, sources cli.Datasets) error {
+		sharder, err := shard.New(shard.Config{Spec: &spec, Prior: &p.Description, Sources: sources, Rows: pictureRows(inputs), Catalogue: w.Catalogue})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, it := range window.Items {
-			items[it.Name] = it
+		for window, err := range sharder.Windows(ctx, shard.Position{}) {
+			if err != nil {
+				return err
+			}
+			for _, it := range window.Items {
+				items[it.Name] = it
+			}
 		}
-	}
-	return items, nil
+		return nil
+	})
+	return items, err
 }
 
 // hasTask reports whether an item has the task of the restoration, with the same operator file.

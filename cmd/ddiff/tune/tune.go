@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"slices"
 	"strings"
 
@@ -27,6 +26,7 @@ import (
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
+	"ddiff/restore/prior"
 )
 
 // tuneOptions are the flags of tune.
@@ -108,15 +108,9 @@ func (o tuneOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 			t.stderr = stderr
 		}
 		var err error
-		if t.tuningPlan, err = planTuning(ctx, spec, o.Catalogue, &m.Prior.Description, m.Sources); err != nil {
+		if t.tuningPlan, err = o.contests(ctx, spec, &m.Prior.Description, m.Sources, stderr); err != nil {
 			return err
 		}
-		if o.equalCosts {
-			if err := t.checkCost(); err != nil {
-				return err
-			}
-		}
-		t.printUnreadable(stderr)
 		if err := t.race(ctx); err != nil {
 			return err
 		}
@@ -157,36 +151,30 @@ func (o tuneOptions) setSplit(flags *pflag.FlagSet, spec *manifest.Spec) error {
 
 // plan prints what a tuning would compare.
 func (o tuneOptions) plan(ctx context.Context, spec *manifest.Spec, stdout, stderr io.Writer) error {
-	p, err := cli.OpenPriorOf(spec, o.Catalogue)
-	if err != nil {
-		return err
-	}
-	if err := o.PlanPrecision(spec, stderr); err != nil {
-		return err
-	}
-	sources, err := o.Sources.Open(spec.Output, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	defer sources.Close()
-	t := &tuning{spec: spec}
-	if t.tuningPlan, err = planTuning(ctx, spec, o.Catalogue, &p.Description, sources); err != nil {
-		return err
-	}
-	if o.equalCosts {
-		if err := t.checkCost(); err != nil {
+	return o.WithPlan(spec, stderr, func(p *prior.Prior, sources cli.Datasets) error {
+		plan, err := o.contests(ctx, spec, &p.Description, sources, stderr)
+		if err != nil {
 			return err
 		}
-	}
-	t.printUnreadable(stderr)
-	return t.print(stdout, o.JSON)
+		return (&tuning{tuningPlan: plan, spec: spec}).print(stdout, o.JSON)
+	})
 }
 
-// printUnreadable names the rows that cannot be restored.
-func (t *tuningPlan) printUnreadable(stderr io.Writer) {
-	for _, r := range t.failed {
+// contests plans a tuning, and names the rows that cannot be restored.
+func (o tuneOptions) contests(ctx context.Context, spec *manifest.Spec, p *prior.Description, sources cli.Datasets, stderr io.Writer) (*tuningPlan, error) {
+	plan, err := planTuning(ctx, spec, o.Catalogue, p, sources)
+	if err != nil {
+		return nil, err
+	}
+	if o.equalCosts {
+		if err := plan.checkCost(); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range plan.failed {
 		fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
 	}
+	return plan, nil
 }
 
 // unreadable has the names of the rows with entries that cannot be restored.

@@ -30,8 +30,8 @@ const (
 	viewTick, resultTick = 2 * time.Second, 100 * time.Millisecond
 	// readPatience is how long a page waits for results that were not read yet.
 	readPatience = time.Second
-	// windowReads and resultReads are the numbers of windows and results that are read at once, resultChunk the number of results of a pass.
-	windowReads, resultReads, resultChunk = 4, 16, 512
+	// resultReads is the number of results that are read at once, resultChunk that of a pass.
+	resultReads, resultChunk = 16, 512
 )
 
 // view has the items of one campaign: from the windows, rounds and parts of the ledger in the store, from the outcomes of the queue as they
@@ -248,52 +248,46 @@ func (v *view) countParts(ctx context.Context) (n int, err error) {
 
 // readWindows enters the windows from a number on into the ledger, and those that are new into the table. It returns the number of windows.
 func (v *view) readWindows(ctx context.Context, l *ledger.Ledger, from int) (int, error) {
-	for {
-		chunk := make([]*shard.Window, windowReads)
-		group, inner := errgroup.WithContext(ctx)
-		for i := range chunk {
-			group.Go(func() (err error) {
-				chunk[i], err = shard.Read(inner, v.cfg.Store, shard.Key(v.id, from+i))
-				if errors.Is(err, storage.ErrNotFound) {
-					return nil
-				}
-				return err
-			})
+	first := shard.Key(v.id, from)
+	for w, err := range storage.Each(ctx, v.cfg.Store, shard.Prefix(v.id), func(ctx context.Context, key string) (*shard.Window, error) {
+		if key < first {
+			return nil, nil
 		}
-		if err := group.Wait(); err != nil {
+		return shard.Read(ctx, v.cfg.Store, key)
+	}) {
+		if err != nil {
 			return from, err
 		}
-		for _, w := range chunk {
-			if w == nil {
-				return from, nil
-			}
-			items := slices.Clone(w.Items)
-			for _, it := range w.Items {
-				l.Add(it.ID)
-			}
-			for _, f := range w.Failed {
-				items = append(items, f.Item)
-				l.Add(f.Item.ID)
-				l.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
-			}
-			slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
-			v.mu.Lock()
-			isNew := from == len(v.starts)
-			if isNew {
-				v.starts = append(v.starts, w.Item)
-				v.size = max(v.size, w.Item+len(items))
-			}
-			size := v.size
-			v.mu.Unlock()
-			if size > maxRows {
-				return from, errTooMany(v.id, size)
-			}
-			if isNew {
-				v.table.Add(items)
-			}
-			from++
+		if w == nil { // entered before
+			continue
 		}
+		items := slices.Clone(w.Items)
+		for _, it := range w.Items {
+			l.Add(it.ID)
+		}
+		for _, f := range w.Failed {
+			items = append(items, f.Item)
+			l.Add(f.Item.ID)
+			l.Settle(f.Item.ID, 0, ledger.Failed, f.Reason)
+		}
+		slices.SortFunc(items, func(a, b manifest.Item) int { return a.Index - b.Index })
+		v.mu.Lock()
+		isNew := from == len(v.starts)
+		if isNew {
+			v.starts = append(v.starts, w.Item)
+			v.size = max(v.size, w.Item+len(items))
+		}
+		size := v.size
+		v.mu.Unlock()
+		if size > maxRows {
+			return from, errTooMany(v.id, size)
+		}
+		if isNew {
+			v.table.Add(items)
+		}
+		from++
 	}
+	return from, nil
 }
 
 // readResults reads the results of done items until ctx ends.

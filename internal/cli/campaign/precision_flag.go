@@ -14,6 +14,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/parameter"
+	"ddiff/restore/prior"
 )
 
 // AddPrecision adds the flag of the precision of a campaign.
@@ -103,8 +104,8 @@ func (o Options) NotePrecision(stderr io.Writer, spec *manifest.Spec, why string
 	}
 }
 
-// PlanPrecision is FixPrecision for a plan, which needs the device for the precision auto only.
-func (o Options) PlanPrecision(spec *manifest.Spec, stderr io.Writer) (err error) {
+// planPrecision is FixPrecision for a plan, which needs the device for the precision auto only.
+func (o Options) planPrecision(spec *manifest.Spec, stderr io.Writer) (err error) {
 	if spec.Precision != manifest.PrecisionAuto {
 		return nil
 	}
@@ -119,4 +120,24 @@ func (o Options) PlanPrecision(spec *manifest.Spec, stderr io.Writer) (err error
 	}
 	o.NotePrecision(stderr, spec, why)
 	return nil
+}
+
+// WithPlan opens what reads a campaign and runs nothing, and closes it after use. It fixes the precision auto of spec.
+func (o Options) WithPlan(spec *manifest.Spec, stderr io.Writer, use func(p *prior.Prior, sources cli.Datasets) error) error {
+	p, err := cli.OpenPriorOf(spec, o.Catalogue)
+	if err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if err := o.planPrecision(spec, stderr); err != nil {
+		return err
+	}
+	sources, err := o.Sources.Open(spec.Output, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer sources.Close()
+	return use(p, sources)
 }
