@@ -11,7 +11,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-/usr/bin/python3}
-# The JUnit reports of the last runs stay: testreport prints the slowest tests of any of them.
+# The JUnit reports of the last runs stay: test-report.awk prints the slowest tests of any of them.
 ls -d "$PWD"/.cache/test-reports/*/ 2>/dev/null | sort | head -n -9 | xargs -r rm -r
 reports=$PWD/.cache/test-reports/$(date -u +%Y%m%dT%H%M%S)
 mkdir -p "$reports"
@@ -121,11 +121,11 @@ else
 	cat "$reports/processes.log"
 fi
 
-enforce=()
+enforce=0
 if [[ ${CI:-} == true && ${1:-} != quick ]]; then
-	enforce=(-enforce)
+	enforce=1
 fi
-stage "slowest and skipped tests" go run ./internal/repository/testreport "${enforce[@]}" -may-skip .ci/may-skip "$reports"/*.xml
+stage "slowest and skipped tests" awk -v list=.ci/may-skip -v enforce="$enforce" -f scripts/test-report.awk "$reports"/*.xml
 
 echo
 if [[ -e $reports/failed ]]; then
