@@ -23,8 +23,6 @@ import (
 )
 
 const (
-	// heartbeat is the interval of comments in a stream without events.
-	heartbeat = 15 * time.Second
 	// streamAge is the age at which a stream ends, so that clients spread over coordinators that have started since.
 	streamAge = 15 * time.Minute
 	// streamBuffer is the number of events that a slow client may be behind. Then its stream ends, and it resumes with the newest states.
@@ -210,7 +208,7 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 		if !send(frame(api.Event{ID: max(last, 1), Kind: api.EventReady})) {
 			return
 		}
-		tick := time.NewTicker(heartbeat)
+		tick := time.NewTicker(s.cfg.Heartbeat)
 		defer tick.Stop()
 		end := time.After(streamAge)
 		for ok := true; ok; {

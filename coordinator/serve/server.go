@@ -44,6 +44,8 @@ type Config struct {
 	Logger  *slog.Logger
 	// AnswerLimit is the time for an answer, except an event stream. Default: 1 min.
 	AnswerLimit time.Duration
+	// Heartbeat is the interval of comments in an event stream, with which revoked tokens are found. Default: 15 s.
+	Heartbeat time.Duration
 }
 
 // Validate returns an error that names the first missing field.
@@ -87,7 +89,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.AnswerLimit = cmp.Or(cfg.AnswerLimit, time.Minute)
+	cfg.AnswerLimit, cfg.Heartbeat = cmp.Or(cfg.AnswerLimit, time.Minute), cmp.Or(cfg.Heartbeat, 15*time.Second)
 	s := &Server{
 		cfg: cfg, mux: http.NewServeMux(), hub: newHub(), rates: newRates(),
 		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail),

@@ -74,7 +74,7 @@ func (f *fixture) serve(c *cluster.Cluster, tokens bool) string {
 	f.t.Helper()
 	cfg := serve.Config{
 		Backend: c, Controller: c, Kind: "cluster", Version: "test", Tasks: json.RawMessage(`[]`), Methods: json.RawMessage(`[]`),
-		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)), AnswerLimit: 8 * time.Second,
+		Logger: slog.New(slog.NewTextHandler(f.t.Output(), nil)), AnswerLimit: 8 * time.Second, Heartbeat: time.Second,
 	}
 	if tokens {
 		cfg.Tokens = c
