@@ -85,6 +85,20 @@ func (c *Cleaner) onBoard(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
+// campaigns returns the campaigns of the board, and the newest index entries of the others; without a board, those of all.
+func (c *Cleaner) campaigns(ctx context.Context) (onBoard []*manifest.Campaign, others map[string]index.Entry, err error) {
+	others, err = index.New(c.Store).All(ctx)
+	if err != nil || c.Board == nil {
+		return nil, others, err
+	}
+	all, skipped, err := board.Campaigns(ctx, c.Board)
+	for _, s := range all {
+		onBoard = append(onBoard, s.Campaign)
+		delete(others, s.Campaign.ID)
+	}
+	return onBoard, others, errors.Join(append(skipped, err)...)
+}
+
 // records reads the stored records of campaigns. It skips those whose error is one of skip.
 func (c *Cleaner) records(ctx context.Context, ids []string, skip ...error) ([]*manifest.Campaign, error) {
 	records := make([]*manifest.Campaign, len(ids))
@@ -169,20 +183,9 @@ func (c *Cleaner) list(ctx context.Context, prefix string, include func(info sto
 	}
 }
 
-// only yields the existing objects of some keys.
-func (c *Cleaner) only(ctx context.Context, keys ...string) objects {
-	return func(yield func(storage.Info, error) bool) {
-		for _, key := range keys {
-			info, err := c.Store.Stat(ctx, key)
-			if errors.Is(err, storage.ErrNotFound) {
-				continue
-			}
-			info.Key = key
-			if !yield(info, err) || err != nil {
-				return
-			}
-		}
-	}
+// only lists the object with a key, if it exists.
+func (c *Cleaner) only(ctx context.Context, key string) objects {
+	return c.list(ctx, key, func(info storage.Info) bool { return info.Key == key })
 }
 
 // outputKey returns a key of an output.

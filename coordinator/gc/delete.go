@@ -104,31 +104,20 @@ func (d *deletion) sharing(ctx context.Context) ([]*manifest.Campaign, error) {
 	if d.record == nil {
 		return nil, nil
 	}
-	entries, err := d.x.All(ctx)
+	onBoard, entries, err := d.campaigns(ctx)
 	if err != nil {
 		return nil, err
 	}
 	output := strings.TrimSuffix(d.record.Output, "/")
 	var others []*manifest.Campaign
 	open := ""
-	if d.Board != nil {
-		all, skipped, err := board.Campaigns(ctx, d.Board)
-		if err == nil {
-			err = errors.Join(skipped...)
+	for _, c := range onBoard {
+		if c.ID == d.id || strings.TrimSuffix(c.Output, "/") != output {
+			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range all {
-			c := s.Campaign
-			if c.ID == d.id || strings.TrimSuffix(c.Output, "/") != output {
-				continue
-			}
-			others = append(others, c)
-			delete(entries, c.ID)
-			if board.Active(c) {
-				open = c.ID
-			}
+		others = append(others, c)
+		if board.Active(c) {
+			open = c.ID
 		}
 	}
 	for id, e := range entries {
@@ -301,12 +290,10 @@ func (d *deletion) outputSteps(ctx context.Context) []step {
 			steps = append(steps, step{strings.TrimSuffix(name, "/"), output, folder(name), d.checkSharing(ctx)})
 		}
 	}
-	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage}
-	for i := range keys {
-		keys[i] = outputKey(output, keys[i])
+	for _, key := range []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage} {
+		steps = append(steps, step{"report", output, d.only(ctx, outputKey(output, key)), nil})
 	}
 	return append(steps,
-		step{"report", output, d.only(ctx, keys...), nil},
 		step{"report", output, folder("sheets/"), nil},
 		step{"report", output, folder(report.FigureFolder), nil})
 }

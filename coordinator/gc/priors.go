@@ -75,7 +75,7 @@ func (c *Cleaner) deletePrior(ctx context.Context, key string) (restored bool, e
 // usedPriors returns the keys of the priors and operator files of all campaigns, or nil while a campaign is about to
 // begin.
 func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
-	entries, err := index.New(c.Store).All(ctx)
+	onBoard, entries, err := c.campaigns(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,18 +86,11 @@ func (c *Cleaner) usedPriors(ctx context.Context) (map[string]bool, error) {
 			used[f.Key] = true
 		}
 	}
-	if c.Board != nil {
-		all, skipped, err := board.Campaigns(ctx, c.Board)
-		if err := errors.Join(append(skipped, err)...); err != nil {
-			return nil, err
+	for _, r := range onBoard {
+		if board.Active(r) && !modelsCopied(r) {
+			return nil, nil
 		}
-		for _, s := range all {
-			if board.Active(s.Campaign) && !modelsCopied(s.Campaign) {
-				return nil, nil
-			}
-			note(s.Campaign)
-			delete(entries, s.Campaign.ID)
-		}
+		note(r)
 	}
 	var ids []string
 	for id, e := range entries {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
 	"ddiff/coordinator/report"
 	"ddiff/coordinator/report/figure"
@@ -203,24 +202,14 @@ func (c *Cleaner) resultFolders(ctx context.Context, age time.Duration) ([]*resu
 // usedOutputs returns a campaign for each digest of an output that campaigns of the board and of the index have, and of
 // the first element of those on the board.
 func (c *Cleaner) usedOutputs(ctx context.Context) (map[string]string, error) {
-	entries, err := index.New(c.Store).All(ctx)
-	if err != nil {
-		return nil, err
-	}
+	onBoard, entries, err := c.campaigns(ctx)
 	used := map[string]string{}
 	for id, e := range entries {
 		used[e.Output] = id
 	}
-	if c.Board == nil {
-		return used, nil
+	for _, r := range onBoard {
+		top, _, _ := strings.Cut(r.Output, "/")
+		used[index.OutputDigest(r.Output)], used[index.OutputDigest(top)] = r.ID, r.ID
 	}
-	all, skipped, err := board.Campaigns(ctx, c.Board)
-	if err := errors.Join(append(skipped, err)...); err != nil {
-		return nil, err
-	}
-	for _, s := range all {
-		top, _, _ := strings.Cut(s.Campaign.Output, "/")
-		used[index.OutputDigest(s.Campaign.Output)], used[index.OutputDigest(top)] = s.Campaign.ID, s.Campaign.ID
-	}
-	return used, nil
+	return used, err
 }
