@@ -16,16 +16,7 @@ func (r *reading) list(a Address, emit emitter) error {
 		return err
 	}
 	defer obj.close() //nolint:errcheck // opened for reading
-	rows := manifest.ListRows(r.ctx, manifest.FormatOf(a.base()), newBlocks(r.ctx, obj).reader(), r.listConfig(a))
-	for row, err := range rows {
-		if err != nil {
-			return err
-		}
-		if err := emit(row); err != nil {
-			return err
-		}
-	}
-	return nil
+	return manifest.ReadList(manifest.FormatOf(a.base()), newBlocks(r.ctx, obj).reader(), r.listConfig(a), emit)
 }
 
 // listConfig returns the configuration of a list, which locates the files of its rows.

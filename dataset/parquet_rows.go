@@ -1,9 +1,7 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -34,13 +32,12 @@ func (r *reading) parquet(a Address, emit emitter) error {
 	if err != nil {
 		return err
 	}
-	for row, err := range manifest.RecordRows(r.records(a, t, columns), config) {
-		if err != nil {
+	first := int64(0)
+	for i, group := range t.file.RowGroups() {
+		if err := r.group(a, t, i, columns, first, config, emit); err != nil {
 			return err
 		}
-		if err := emit(row); err != nil {
-			return err
-		}
+		first += group.NumRows()
 	}
 	return nil
 }
@@ -87,27 +84,11 @@ func parquetColumns(t *table, config manifest.ListConfig) ([]parquetColumn, erro
 	return out, nil
 }
 
-func (r *reading) records(a Address, t *table, columns []parquetColumn) iter.Seq2[manifest.Record, error] {
-	return func(yield func(manifest.Record, error) bool) {
-		first := int64(0)
-		for i, group := range t.file.RowGroups() {
-			err := r.groupRecords(a, t, i, columns, first, func(record manifest.Record) bool { return yield(record, nil) })
-			if errors.Is(err, errStop) {
-				return
-			}
-			if err != nil {
-				yield(manifest.Record{}, fmt.Errorf("row group %d: %w", i, err))
-				return
-			}
-			first += group.NumRows()
-		}
-	}
-}
-
-// groupRecords yields the rows of row group g, which begins with row first of the file.
-func (r *reading) groupRecords(
-	a Address, t *table, g int, columns []parquetColumn, first int64, yield func(manifest.Record) bool,
+// group emits the rows of row group g, which begins with row first of the file.
+func (r *reading) group(
+	a Address, t *table, g int, columns []parquetColumn, first int64, config manifest.ListConfig, emit emitter,
 ) error {
+	failed := func(err error) error { return fmt.Errorf("row group %d: %w", g, err) }
 	open := make([]*values, len(columns))
 	defer func() {
 		for _, v := range open {
@@ -122,7 +103,7 @@ func (r *reading) groupRecords(
 		}
 		v, err := t.values(g, *c.text, 0)
 		if err != nil {
-			return err
+			return failed(err)
 		}
 		open[i] = v
 	}
@@ -131,29 +112,31 @@ func (r *reading) groupRecords(
 		inline[i] = c.bytes != nil && !t.allNull(g, *c.bytes)
 	}
 	for n := range t.file.RowGroups()[g].NumRows() {
-		if err := r.ctx.Err(); err != nil {
-			return err
-		}
-		record := manifest.Record{Number: int(first + n + 1)}
+		number := int(first + n + 1)
+		var fields []manifest.Field
+		var bad error
 		for i, c := range columns {
 			text := ""
 			if open[i] != nil {
 				v, err := open[i].next()
 				if err != nil {
-					return err
+					return failed(err)
 				}
-				var bad error
-				if text, bad = c.text.format(v); bad != nil && record.Err == nil {
-					record.Err = fmt.Errorf("column %s %w", c.text.name, bad)
+				if text, err = c.text.format(v); err != nil && bad == nil {
+					bad = &manifest.FieldError{File: config.File, Line: number, Err: fmt.Errorf("column %s %w", c.text.name, err)}
 				}
 			}
 			if inline[i] {
 				text = r.cellAddress(a, *c.bytes, first+n, text).String()
 			}
-			record.Fields = append(record.Fields, manifest.Field{Column: c.column, Text: strings.TrimSpace(text)})
+			fields = append(fields, manifest.Field{Column: c.column, Text: strings.TrimSpace(text)})
 		}
-		if !yield(record) {
-			return errStop
+		row := config.Row(number, "row", fields)
+		if bad != nil {
+			row.Err = bad
+		}
+		if err := emit(row); err != nil {
+			return err
 		}
 	}
 	return nil

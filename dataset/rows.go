@@ -14,9 +14,6 @@ import (
 	"ddiff/manifest"
 )
 
-// errStop ends an iteration after its consumer left the loop.
-var errStop = errors.New("stop")
-
 // Rows streams a dataset, whose path the package comment describes, in a stable order: the order of the expanded
 // braces, then of keys, lines or members. Each iteration reads the dataset again. Except for directories, it reads only
 // as far as the consumer.
@@ -27,22 +24,13 @@ var errStop = errors.New("stop")
 // damaged, Rows yields a failed row for it. [ErrUnavailable], and [ErrDenied] of a bucket, end the dataset: the remaining
 // rows are unknown.
 func (s *Sources) Rows(ctx context.Context, d manifest.Dataset, skipped func(path string)) iter.Seq2[manifest.Row, error] {
-	return func(yield func(manifest.Row, error) bool) {
+	return manifest.Number(ctx, d, func(emit func(manifest.Row) error) error {
 		r := &reading{Sources: s, ctx: ctx, dataset: d, skipped: skipped}
-		distinct := false
-		if a, err := Parse(d.Path); err == nil && !braces.MatchString(d.Path) {
-			k := kindOf(a)
-			distinct = k == kindPrefix || k == kindOther
-		}
-		for row, err := range manifest.Number(ctx, r.rows(), d.Limit, distinct) {
-			if err != nil {
-				err = fmt.Errorf("read dataset %q: %w", redact.Address(d.Path), err)
-			}
-			if !yield(row, err) {
-				return
-			}
-		}
-	}
+		return r.read(func(row manifest.Row) error {
+			r.listed++
+			return emit(row)
+		})
+	})
 }
 
 // reading is one iteration over a dataset.
@@ -57,22 +45,6 @@ type reading struct {
 
 // emitter emits one row. Its error ends the iteration.
 type emitter func(manifest.Row) error
-
-// rows yields the rows without numbers.
-func (r *reading) rows() iter.Seq2[manifest.Row, error] {
-	return func(yield func(manifest.Row, error) bool) {
-		err := r.read(func(row manifest.Row) error {
-			r.listed++
-			if !yield(row, nil) {
-				return errStop
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStop) {
-			yield(manifest.Row{}, err)
-		}
-	}
-}
 
 // read reads the expanded paths.
 func (r *reading) read(emit emitter) error {
@@ -211,16 +183,8 @@ func (c cause) Error() string { return strings.TrimPrefix(c.error.Error(), c.sen
 // local reads a local directory, glob or image.
 func (r *reading) local(path string, emit emitter) error {
 	d := r.dataset
-	d.Path, d.Limit = path, 0
-	for row, err := range manifest.Rows(r.ctx, d, r.skip) {
-		if err != nil {
-			return errors.Unwrap(err) // Rows adds the path again
-		}
-		if err := emit(row); err != nil {
-			return err
-		}
-	}
-	return nil
+	d.Path = path
+	return manifest.ReadLocal(r.ctx, d, emit, r.skip)
 }
 
 // skip counts and reports a skipped entry.

@@ -67,7 +67,7 @@ func (s *stream) walk(root, below string, recursive bool) error {
 
 // file emits a file of a directory.
 func (s *stream) file(name, path string) error {
-	return s.add(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)}, true)
+	return s.emit(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)})
 }
 
 // hidden reports whether a file name begins with a dot. Hidden files are no images of a dataset.

@@ -60,10 +60,18 @@ func FuzzJSONL(f *testing.F) {
 
 func fuzzList(t *testing.T, text string, format ListFormat) {
 	names := map[string]bool{}
-	s := &stream{ctx: t.Context(), names: namer{}}
-	s.yield = func(r Row, err error) bool {
-		if err != nil || r.Index != len(names) || names[r.Name] {
-			t.Errorf("row %+v, error %v, after %d rows", r, err, len(names))
+	rows := Number(t.Context(), Dataset{}, func(emit func(Row) error) error {
+		return ReadList(format, strings.NewReader(text), nowhere("list"), emit)
+	})
+	for r, err := range rows {
+		if err != nil {
+			if !errors.Is(err, ErrBadList) && !errors.Is(err, ErrEmptyDataset) {
+				t.Errorf("unexpected kind of error: %v", err)
+			}
+			break
+		}
+		if r.Index != len(names) || names[r.Name] {
+			t.Errorf("row %+v after %d rows", r, len(names))
 		}
 		names[r.Name] = true
 		var fieldErr *FieldError
@@ -73,9 +81,5 @@ func fuzzList(t *testing.T, text string, format ListFormat) {
 		if r.Err == nil && r.Image == "" && r.Measurement == "" {
 			t.Errorf("row %+v has nothing to restore", r)
 		}
-		return true
-	}
-	if err := readList(format, newLines(nowhere("list"), strings.NewReader(text)), s.emit); err != nil && !errors.Is(err, ErrBadList) {
-		t.Errorf("unexpected kind of error: %v", err)
 	}
 }

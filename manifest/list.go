@@ -2,14 +2,13 @@ package manifest
 
 import (
 	"bufio"
-	"context"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -31,7 +30,7 @@ const (
 	ListText  ListFormat = "txt"   // one path or address of an image per row; # starts a comment
 )
 
-// ListConfig configures [ListRows]. File and Locate are required.
+// ListConfig configures [ReadList]. File and Locate are required.
 type ListConfig struct {
 	// File is the name of the list in errors.
 	File string
@@ -50,37 +49,13 @@ type Place struct {
 	Name string
 }
 
-// ListRows reads a list with one line in memory. [Number] adds Index and unique names. The errors are
-// the errors of [Rows].
-func ListRows(ctx context.Context, format ListFormat, r io.Reader, c ListConfig) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		empty := true
-		err := readList(format, newLines(c, r), func(row Row) error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			empty = false
-			if !yield(row, nil) {
-				return errStop
-			}
-			return nil
-		})
-		if err == nil && empty {
-			err = errEmptyList()
-		}
-		if err != nil && !errors.Is(err, errStop) {
-			yield(Row{}, err)
-		}
-	}
-}
+// errEmptyList is the error of a list without rows.
+var errEmptyList = fmt.Errorf("%w: the list has no line with an image or a measurement; add one per row", ErrEmptyDataset)
 
-// errEmptyList returns the error of a list without rows.
-func errEmptyList() error {
-	return fmt.Errorf("%w: the list has no line with an image or a measurement; add one per row", ErrEmptyDataset)
-}
-
-// readList calls emit for each row of a list. An error of emit ends it.
-func readList(format ListFormat, l *lines, emit func(Row) error) error {
+// ReadList calls emit for each row of a list, with one line in memory. [Number] adds Index and unique names. The errors are those of
+// [Rows]; an error of emit ends it.
+func ReadList(format ListFormat, r io.Reader, c ListConfig, emit func(Row) error) error {
+	l := newLines(c, r)
 	var parse func(text string) (row Row, ok bool)
 	switch format {
 	case ListCSV:
@@ -99,12 +74,17 @@ func readList(format ListFormat, l *lines, emit func(Row) error) error {
 	default:
 		return fmt.Errorf("%w: unknown list format %q", ErrBadList, format)
 	}
+	empty := true
 	for {
 		text, ok := l.next()
+		if !ok && empty {
+			return cmp.Or(l.err(), errEmptyList)
+		}
 		if !ok {
 			return l.err()
 		}
 		if row, ok := parse(text); ok {
+			empty = false
 			if err := emit(row); err != nil {
 				return err
 			}
@@ -168,7 +148,7 @@ func (l *lines) problem(field string, err error) *FieldError {
 }
 
 // row returns a row from the fields of the current line.
-func (l *lines) row(fields []Field) Row { return makeRow(l.ListConfig, l.line, "line", fields) }
+func (l *lines) row(fields []Field) Row { return l.Row(l.line, "line", fields) }
 
 // bad returns the row of a line that cannot be parsed.
 func (l *lines) bad(field string, err error) Row {
@@ -188,13 +168,7 @@ func (s *stream) list(path string, format ListFormat, columns map[string]string)
 	c := ListConfig{File: filepath.Base(path), Columns: columns, Locate: func(text string) (Place, error) {
 		return LocateFile(filepath.Dir(path), text)
 	}}
-	if err := readList(format, newLines(c, f), s.emit); err != nil {
-		return err
-	}
-	if s.rows == 0 {
-		return errEmptyList()
-	}
-	return nil
+	return ReadList(format, f, c, s.emit)
 }
 
 // header reads the header of a CSV list and returns the columns of a row that each cell of a line fills.

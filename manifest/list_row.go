@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"path"
@@ -21,34 +20,6 @@ type Field struct {
 	Column, Text string
 }
 
-// Record is one entry of a list in a format without lines.
-type Record struct {
-	// Number counts from 1; errors show it in place of a line.
-	Number int
-	Fields []Field
-	// Err is the error of the record.
-	Err error
-}
-
-// RecordRows converts records to rows, as [ListRows] does with lines. An error of the sequence ends it.
-func RecordRows(records iter.Seq2[Record, error], c ListConfig) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		for r, err := range records {
-			if err != nil {
-				yield(Row{}, err)
-				return
-			}
-			row := makeRow(c, r.Number, "row", r.Fields)
-			if r.Err != nil {
-				row.Err = &FieldError{File: c.File, Line: r.Number, Err: r.Err}
-			}
-			if !yield(row, nil) {
-				return
-			}
-		}
-	}
-}
-
 // rowMaker assembles a row from fields.
 type rowMaker struct {
 	Row
@@ -57,8 +28,8 @@ type rowMaker struct {
 	file   string // name of the image, else of the measurement
 }
 
-// makeRow returns a row from the fields of entry n; kind is the unit of n.
-func makeRow(c ListConfig, n int, kind string, fields []Field) Row {
+// Row returns a row from the fields of entry n of the list, from 1; kind is the unit of n, such as line.
+func (c ListConfig) Row(n int, kind string, fields []Field) Row {
 	r := rowMaker{locate: c.Locate}
 	problem := func(field string, err error) {
 		if err != nil && r.Err == nil {

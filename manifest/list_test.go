@@ -128,12 +128,7 @@ func TestListEndsWithTheReadersError(t *testing.T) {
 		if name == "csv" {
 			broken = io.MultiReader(strings.NewReader("image\na.png\n"), failingReader{})
 		}
-		var last error
-		for _, err := range ListRows(t.Context(), name, broken, nowhere("list")) {
-			if last = err; err == nil {
-				rows++
-			}
-		}
+		last := ReadList(name, broken, nowhere("list"), func(Row) error { rows++; return nil })
 		line := map[ListFormat]string{ListCSV: "list:3: ", ListJSONL: "list:2: ", ListText: "list:2: "}[name]
 		if last == nil || !strings.Contains(last.Error(), line+"disk on fire") || rows != 1 {
 			t.Errorf("%s: %d rows, error %v", name, rows, last)

@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"ddiff/internal/redact"
 )
 
-// namesKept is the number of rows whose names are stored for comparison: 2 MiB of hashes.
-const namesKept = 1 << 16
-
-// namer makes names unique by appending -2, -3, ... It stores 64-bit hashes of names; a collision only
+// namer makes names unique by appending -2, -3, ... It stores 64-bit hashes of names, some 25 bytes each; a collision only
 // adds an unnecessary number.
-type namer map[uint64]int
+type namer map[uint64]uint32
 
 func (n namer) unique(name string) string {
 	name = printable(name)
@@ -29,17 +28,6 @@ func (n namer) unique(name string) string {
 	}
 	n[key]++
 	return candidate
-}
-
-// numbered makes the name of a row beyond namesKept unique by the row's number. The number is unique
-// among such names, and stored names are checked.
-func (n namer) numbered(name string, row int) string {
-	suffix := fmt.Sprintf("-%d", row)
-	name = printable(name) + suffix
-	for n[nameHash(name)] > 0 {
-		name += suffix
-	}
-	return name
 }
 
 func nameHash(s string) uint64 {
@@ -95,48 +83,27 @@ func checkName(name string) error {
 	return nil
 }
 
-// Number sets Index, makes names unique, and ends after limit rows, unless limit is 0. An error of the
-// rows or of ctx is the last pair.
-//
-// A repeated name gets a number: -2, -3 and so on. From row 65,536 on earlier names are no longer
-// stored, and every name ends in the row's index. Distinct asserts that the names are unique; then they
-// stay unchanged, except for unprintable characters.
-func Number(ctx context.Context, rows iter.Seq2[Row, error], limit int, distinct bool) iter.Seq2[Row, error] {
+// errStop ends the reading of a dataset early without an error: at the limit, or after the consumer has stopped.
+var errStop = errors.New("stop")
+
+// Number yields the rows that read emits, with Index and unique names: a repeated name gets a number, -2, -3 and so on. It ends after
+// the limit of the dataset. The error of read or of ctx, with the path, is the last pair. An error of emit must end read.
+func Number(ctx context.Context, d Dataset, read func(emit func(Row) error) error) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		s := &stream{ctx: ctx, limit: limit, yield: yield, names: namer{}}
-		for row, err := range rows {
-			if err == nil {
-				err = s.add(row, distinct)
+		names, index := namer{}, 0
+		err := read(func(row Row) error {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-			if errors.Is(err, errStop) {
-				return
+			row.Index, row.Name = index, names.unique(row.Name)
+			index++
+			if !yield(row, nil) || index == d.Limit {
+				return errStop
 			}
-			if err != nil {
-				yield(Row{}, err)
-				return
-			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(Row{}, fmt.Errorf("read dataset %q: %w", redact.Address(d.Path), err))
 		}
 	}
-}
-
-// emit yields one row. Its error ends the stream.
-func (s *stream) emit(r Row) error { return s.add(r, false) }
-
-// add yields one row. Distinct asserts that its name is unique in the dataset.
-func (s *stream) add(r Row, distinct bool) error {
-	if err := s.ctx.Err(); err != nil {
-		return err
-	}
-	r.Index = s.rows
-	switch {
-	case s.rows < namesKept:
-		r.Name = s.names.unique(r.Name)
-	case !distinct || r.Name != printable(r.Name):
-		r.Name = s.names.numbered(r.Name, s.rows)
-	}
-	s.rows++
-	if !s.yield(r, nil) || s.rows == s.limit {
-		return errStop
-	}
-	return nil
 }

@@ -62,34 +62,34 @@ type Overrides struct {
 //
 // Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones. It may be nil.
 //
-// Memory holds one line of a list, or the names of one directory or of a glob's files. Rows checks each local file, which takes a few
-// microseconds.
+// Memory holds one line of a list, or the names of one directory or of a glob's files, and some 25 bytes for each row. Rows checks each
+// local file, which takes a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		s := &stream{ctx: ctx, set: d, limit: d.Limit, yield: yield, names: namer{}}
-		s.onSkip = func(path string) {
-			s.skipped++
-			if skipped != nil {
-				skipped(path)
-			}
-		}
-		if err := s.dataset(d); err != nil && !errors.Is(err, errStop) {
-			yield(Row{}, fmt.Errorf("read dataset %q: %w", d.Path, err))
-		}
-	}
+	return Number(ctx, d, func(emit func(Row) error) error { return ReadLocal(ctx, d, emit, skipped) })
 }
 
-// errStop ends a stream early without an error: at the limit, or after the consumer has stopped.
-var errStop = errors.New("stop")
+// ReadLocal emits the rows of a local dataset without numbers, as [Rows] does with them. An error of emit ends it.
+func ReadLocal(ctx context.Context, d Dataset, emit func(Row) error, skipped func(path string)) error {
+	s := &stream{ctx: ctx, set: d}
+	s.emit = func(r Row) error {
+		s.rows++
+		return emit(r)
+	}
+	s.onSkip = func(path string) {
+		s.skipped++
+		if skipped != nil {
+			skipped(path)
+		}
+	}
+	return s.dataset(d)
+}
 
 // stream is one iteration over a dataset.
 type stream struct {
 	ctx     context.Context
 	set     Dataset
-	limit   int
-	yield   func(Row, error) bool
+	emit    func(Row) error
 	onSkip  func(path string)
-	names   namer
 	rows    int
 	skipped int
 }

@@ -19,7 +19,7 @@ import (
 // and size, so that no file is read.
 func listRows(names *[]string) shard.Rows {
 	return func(_ context.Context, d manifest.Dataset, _ func(string)) iter.Seq2[manifest.Row, error] {
-		return manifest.Number(context.Background(), func(yield func(manifest.Row, error) bool) {
+		return manifest.Number(context.Background(), d, func(emit func(manifest.Row) error) error {
 			for _, name := range *names {
 				image, level, _ := strings.Cut(name, "/")
 				row := manifest.Row{Name: image, Image: "/data/" + image + ".png", Width: 32, Height: 32}
@@ -28,11 +28,12 @@ func listRows(names *[]string) shard.Rows {
 					sigma := manifest.Sigma(level[0]-'0') / 10
 					row.Overrides.Sigma = &sigma
 				}
-				if !yield(row, nil) {
-					return
+				if err := emit(row); err != nil {
+					return err
 				}
 			}
-		}, d.Limit, false)
+			return nil
+		})
 	}
 }
 
