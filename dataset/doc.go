@@ -30,7 +30,7 @@
 // # Memory
 //
 // All sources are streams: a directory by its names, a list in blocks of 1 MiB, a bucket in pages of 1000 keys, a tar file in pieces of 16,384
-// members, a Parquet file in pages of the mapped columns. A row takes the hash of its name, some 25 bytes. [Config].CheckImage refuses a
+// members, a Parquet file in pages of the mapped columns. A row takes the hash of its name, some 30 bytes. [Config].CheckImage refuses a
 // file by its first bytes, before the rest takes memory.
 //
 // # Safety

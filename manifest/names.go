@@ -13,7 +13,7 @@ import (
 	"ddiff/internal/redact"
 )
 
-// namer makes names unique by appending -2, -3, ... It stores 64-bit hashes of names, some 25 bytes each; a collision only
+// namer makes names unique by appending -2, -3, ... It stores 64-bit hashes of names, some 30 bytes each; a collision only
 // adds an unnecessary number.
 type namer map[uint64]uint32
 

@@ -62,7 +62,7 @@ type Overrides struct {
 //
 // Rows calls skipped with the path of each non-image file or folder of a directory, except hidden ones. It may be nil.
 //
-// Memory holds one line of a list, or the names of one directory or of a glob's files, and some 25 bytes for each row. Rows checks each
+// Memory holds one line of a list, or the names of one directory or of a glob's files, and some 30 bytes for each row. Rows checks each
 // local file, which takes a few microseconds.
 func Rows(ctx context.Context, d Dataset, skipped func(path string)) iter.Seq2[Row, error] {
 	return Number(ctx, d, func(emit func(Row) error) error { return ReadLocal(ctx, d, emit, skipped) })
