@@ -149,7 +149,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		if err := w.preflight(ctx, []*task{tk}); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		if tk.claimed.Load() == tt.released {
+		if (w.stats.settled.Load() == 0) != tt.released {
 			t.Errorf("%s: settled, or not", id)
 		} else if tt.released {
 			must(t, tk.lease.Release(t.Context()))
@@ -177,10 +177,10 @@ func TestPreflightThatCannotBeSettled(t *testing.T) {
 	if err := w.preflight(t.Context(), tasks); err == nil || !strings.Contains(err.Error(), "settle item") {
 		t.Errorf("error %v", err)
 	}
-	if tasks[2].claimed.Load() || tasks[3].claimed.Load() {
+	if w.stats.settled.Load() != 2 {
 		t.Error("the other preflights are not left to be released")
 	}
-	if err := w.preflight(t.Context(), tasks[2:]); err != nil || !tasks[3].claimed.Load() {
+	if err := w.preflight(t.Context(), tasks[2:]); err != nil || w.stats.settled.Load() != 4 {
 		t.Errorf("the other preflights: %v", err)
 	}
 }

@@ -9,7 +9,7 @@
 //
 //   - lease: single.go, assignment.go, leases.go (extension), alone.go (items that run alone), dispute.go (second opinions)
 //   - stages: prepare.go, solve.go with choose.go, finish.go; checkpoint.go; preflight.go; simulate.go
-//   - end of an attempt: outcome.go (its class), settle.go (what the queue is told), blame.go (starts without an answer), abandon.go
+//   - end of an attempt: outcome.go (its class), settle.go (what the queue is told), blame.go (starts without an answer)
 //   - failing environment: suspend.go, probe.go (its test)
 //   - what others see: beacon.go (heartbeat), itemlog.go, tail.go
 //

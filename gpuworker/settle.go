@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/job"
@@ -29,9 +30,6 @@ const shutdownTimeout = 10 * time.Second
 // that the queue is unavailable.
 func (w *Worker) settle(ctx context.Context, t *task, o outcome, res *manifest.Result) error {
 	if o.kind == released { // by releaseAll
-		return nil
-	}
-	if !t.claim() {
 		return nil
 	}
 	// A finished item is settled even while the worker drains.
@@ -100,9 +98,6 @@ func (w *Worker) releaseAll(ctx context.Context) error {
 	a := w.watchdog.Begin(ctx, "release", w.cfg.Limits.Finish)
 	defer a.End()
 	return inParallel(w.leases.unsettled(), func(t *task) error {
-		if !t.claim() {
-			return nil
-		}
 		o := outcome{kind: released}
 		if t.fault != nil {
 			o = outcome{faulted, t.fault}
@@ -272,6 +267,25 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	}
 	w.withdrawStart(ctx, t, true)
 	return nil
+}
+
+// parallelCalls is the number of items that inParallel settles at a time.
+const parallelCalls = 16
+
+// inParallel calls settle for all items, several at a time, and joins the errors: an item takes several round trips to the
+// queue.
+func inParallel[T any](items []T, settle func(item T) error) error {
+	var group errgroup.Group
+	group.SetLimit(parallelCalls)
+	errs := make([]error, len(items))
+	for i, item := range items {
+		group.Go(func() error {
+			errs[i] = settle(item)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions return nil
+	return errors.Join(errs...)
 }
 
 // publishResult publishes the result event and counts it.

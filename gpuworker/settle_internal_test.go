@@ -304,14 +304,12 @@ func TestSettleOnce(t *testing.T) {
 	tk := &task{lease: at(t, q, "a", 1, queue.Marks{}), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: "a"}}}
 	w.leases.add([]*task{tk})
 	before := events(t, q)
-	for range 2 {
-		must(t, w.settle(t.Context(), tk, outcome{failed, job.ErrInput}, nil))
-	}
+	must(t, w.settle(t.Context(), tk, outcome{failed, job.ErrInput}, nil))
 	if events(t, q) != before+1 || w.stats.settled.Load() != 1 || ended != 1 || w.leases.count() != 0 || len(w.settled) != 1 || w.watchdog.Active() {
 		t.Errorf("%d events, %d settled, %d assignments ended, %d leases", events(t, q)-before, w.stats.settled.Load(), ended, w.leases.count())
 	}
 	late := &task{lease: &queue.Lease{}, assigned: in, ctx: t.Context()}
-	if err := w.settle(t.Context(), late, outcome{kind: released}, nil); err != nil || late.claimed.Load() {
+	if err := w.settle(t.Context(), late, outcome{kind: released}, nil); err != nil || w.stats.settled.Load() != 1 {
 		t.Errorf("a released item: %v", err)
 	}
 }
@@ -385,14 +383,8 @@ func TestPartsOfFailedBatch(t *testing.T) {
 		if (err != nil) != tt.fails || !slices.Equal(s.sizes, tt.sizes) || !slices.Equal(restored, tt.restored) {
 			t.Errorf("%s: %v, batches %v, restored %v", name, err, s.sizes, restored)
 		}
-		left := len(tasks) - sum(restored)
-		faulty := false
-		for _, tk := range tasks {
-			faulty = faulty || tk.fault != nil
-			if tk.claimed.Load() {
-				left--
-			}
-		}
+		left := len(tasks) - sum(restored) - int(w.stats.settled.Load())
+		faulty := slices.ContainsFunc(tasks, func(tk *task) bool { return tk.fault != nil })
 		if left != tt.released || faulty != tt.fails {
 			t.Errorf("%s: %d items are left to be released, with a fault: %v", name, left, faulty)
 		}
@@ -404,7 +396,7 @@ func TestPartsOfFailedBatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	tk := &task{assigned: newAssigned(Assignment{}, 1, nil, 0), ctx: t.Context(), lease: &queue.Lease{}}
-	if err := w.restore(ctx, []*task{tk}, nil); err != nil || len(s.sizes) != 0 || tk.claimed.Load() {
+	if err := w.restore(ctx, []*task{tk}, nil); err != nil || len(s.sizes) != 0 || w.stats.settled.Load() != 0 {
 		t.Errorf("a draining worker: %v, %v", err, s.sizes)
 	}
 }

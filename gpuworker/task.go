@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"ddiff/gpuworker/job"
@@ -33,7 +32,6 @@ type task struct {
 	seconds float64
 	cost    method.Cost
 	batch   int
-	claimed atomic.Bool
 	written int    // size of the largest file that was written last
 	end     string // outcome of an attempt that did not restore the item
 
@@ -46,9 +44,6 @@ type task struct {
 func (t *task) withoutImages() *task {
 	return &task{lease: t.lease, assigned: t.assigned, ctx: t.ctx, Job: job.Job{Item: t.Item}, preflight: t.preflight, written: t.written}
 }
-
-// claim reports whether the caller may settle the item: it returns true once.
-func (t *task) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 
 // name returns the item's name, or its id when the message could not be decoded.
 func (t *task) name() string {

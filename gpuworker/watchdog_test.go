@@ -126,7 +126,7 @@ func TestCancelInterruptsEndlessPrior(t *testing.T) {
 	w.stop(t)
 }
 
-// A call ignores the immediate cancellation of its campaign: the worker ends, and the items of the campaign are dropped.
+// A call ignores the immediate cancellation of its campaign: the worker ends, and leaves the items to the expiry of their leases.
 func TestCancelEndsStuckWorker(t *testing.T) {
 	t.Parallel()
 	q, s := newQueue(t, queue.Config{}), newStore(t)
@@ -143,7 +143,9 @@ func TestCancelEndsStuckWorker(t *testing.T) {
 	if reason := w.waitFor(t, guard.ErrStuck); !strings.Contains(reason, "stage solve did not end within") {
 		t.Errorf("Run returned %q", reason)
 	}
-	wantEmpty(t, q)
+	if _, held, err := q.Depth(t.Context()); err != nil || held == 0 {
+		t.Errorf("%d items are leased: %v", held, err)
+	}
 	close(p.next)
 }
 
@@ -165,12 +167,11 @@ func TestDrainInterruptsEndlessPrior(t *testing.T) {
 	}
 }
 
-// A device hangs and cannot be interrupted: Run returns, the beat and the health of the worker name the stage, the attempt
-// of its item counts, and the other items are released without one. Another worker finishes the item. The first worker
-// does no harm when its device continues.
+// A device hangs and cannot be interrupted: Run returns, and the beat and the health of the worker name the stage. Another worker
+// finishes the items when their leases have expired. The first worker does no harm when its device continues.
 func TestStuckWorkerLosesItems(t *testing.T) {
 	t.Parallel()
-	q, s := newQueue(t, queue.Config{}), newStore(t)
+	q, s := newQueue(t, queue.Config{AckWait: 500 * time.Millisecond}), newStore(t)
 	all := items(t, 3)
 	cfg, p := config(t, q, s), newPace()
 	cfg.Name, cfg.Steps = "stuck", p.steps
@@ -193,9 +194,6 @@ func TestStuckWorkerLosesItems(t *testing.T) {
 	r.waitFor(t, guard.ErrStuck)
 	if beat := w.Beat(); w.Health() == nil || !strings.Contains(beat.Hung, "stage solve took") {
 		t.Errorf("health %v, beat %+v", w.Health(), beat)
-	}
-	if n := attempts(t, q, 3); !slices.Equal(n, []int{1, 1, 2}) {
-		t.Errorf("attempts %v, want 1, 1, 2", n)
 	}
 	other := config(t, q, s)
 	other.Name = "other"

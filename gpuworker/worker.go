@@ -98,8 +98,8 @@ func (w *Worker) Held() int { return w.leases.count() }
 // Run processes items until ctx ends, which drains the worker, or until Config.Once has passed without work, or until
 // the queue or the device fails permanently. After a drain all leases are settled or released, and Run returns nil.
 //
-// When a stage hangs, the worker drains and Run returns guard.ErrHung, or ErrStuck if the stage still runs. See Limits. A Worker
-// runs once.
+// When a stage hangs, the worker drains and Run returns guard.ErrHung, or ErrStuck if the stage still runs: then the leases expire. See
+// Limits. A Worker runs once.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, drain := context.WithCancel(ctx)
 	defer drain()
@@ -118,7 +118,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	case err := <-ended:
 		return errors.Join(err, w.watchdog.Failure())
 	case <-w.watchdog.Stuck:
-		return fmt.Errorf("%w: %w", guard.ErrStuck, errors.Join(w.watchdog.Failure(), w.abandon(ctx)))
+		return fmt.Errorf("%w: %w", guard.ErrStuck, w.watchdog.Failure())
 	}
 }
 

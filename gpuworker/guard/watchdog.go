@@ -12,7 +12,6 @@ const watchTick = time.Second
 
 // Subject is an item in a stage.
 type Subject interface {
-	comparable
 	// Logger adds the item's attributes.
 	Logger(log *slog.Logger) *slog.Logger
 }
@@ -126,22 +125,6 @@ func (d *Watchdog[T]) SetDraining() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.draining = true
-}
-
-// Hung returns the tasks of the running stages that exceeded their limits, with the reasons.
-func (d *Watchdog[T]) Hung() map[T]error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	items := map[T]error{}
-	for a := range d.activities {
-		if a.hang == nil || a.hang.Limit == 0 {
-			continue
-		}
-		for _, t := range a.items {
-			items[t] = a.hang
-		}
-	}
-	return items
 }
 
 // Run checks the stages until ctx ends.
