@@ -60,10 +60,7 @@ func (q *Queue) fetch(ctx context.Context, n int, wait time.Duration) ([]*Lease,
 	if q.consumer == nil {
 		return nil, fmt.Errorf("%w: the queue was opened with Inspect", ErrNotReady)
 	}
-	if !q.connected(ctx, wait) {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	if !q.nc.IsConnected() && !q.nc.IsClosed() {
 		return nil, fmt.Errorf("%w: not connected", ErrUnavailable)
 	}
 	before, end := q.nc.LastError(), time.Now().Add(wait)

@@ -133,27 +133,6 @@ func (l *link) missing(ctx context.Context, stream string) bool {
 	return errors.Is(err, jetstream.ErrStreamNotFound)
 }
 
-// connected waits up to wait for a connection, and reports whether there is one.
-func (l *link) connected(ctx context.Context, wait time.Duration) bool {
-	if l.nc.IsConnected() || l.nc.IsClosed() {
-		return true
-	}
-	status := l.nc.StatusChanged(nats.CONNECTED, nats.CLOSED)
-	defer l.nc.RemoveStatusListener(status)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for !l.nc.IsConnected() && !l.nc.IsClosed() {
-		select {
-		case <-status:
-		case <-timer.C:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
-}
-
 // Error codes of the server.
 const (
 	codeAccountResources  jetstream.ErrorCode = 10002
