@@ -12,7 +12,9 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/internal/retry"
@@ -277,9 +279,9 @@ func (l *Lease) republish(ctx context.Context, m Marks) error {
 // settle runs act, which ends the lease, within a span.
 func (l *Lease) settle(ctx context.Context, operation, reason string, act func(context.Context) error) error {
 	ctx, span := l.q.span(ctx, operation, workSubject, trace.SpanKindClient,
-		attributeID.String(l.ID()), attributeAttempt.Int(l.attempt))
+		semconv.MessagingMessageID(l.ID()), attribute.Int("ddiff.queue.attempt", l.attempt))
 	if reason != "" {
-		span.SetAttributes(attributeReason.String(reason))
+		span.SetAttributes(attribute.String("ddiff.queue.reason", reason))
 	}
 	err := act(ctx)
 	endSpan(span, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -32,7 +33,7 @@ type Work struct {
 // two minutes is refused with ErrDuplicate. When the server refused items, or ctx ended first, the error is a
 // *BatchError that lists every item that may not be stored. Publishing a batch again is harmless.
 func (q *Queue) PublishBatch(ctx context.Context, batch []Work) error {
-	ctx, span := q.span(ctx, "publish", workSubject, trace.SpanKindProducer, attributeCount.Int(len(batch)))
+	ctx, span := q.span(ctx, "publish", workSubject, trace.SpanKindProducer, semconv.MessagingBatchMessageCount(len(batch)))
 	errs := q.publishAll(ctx, batch)
 	var refused []Refused
 	for i, err := range errs {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/internal/retry"
@@ -40,7 +41,7 @@ func (q *Queue) PublishResult(ctx context.Context, id string, round int, payload
 
 // publishResult reports whether the stream had no such outcome.
 func (q *Queue) publishResult(ctx context.Context, i identity, payload []byte) (isNew bool, err error) {
-	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, attributeID.String(i.id))
+	ctx, span := q.span(ctx, "publish", resultSubject, trace.SpanKindProducer, semconv.MessagingMessageID(i.id))
 	msg, err := i.message(ctx, resultSubject+"."+q.campaign, payload)
 	if err == nil {
 		isNew, err = q.storeNew(ctx, resultStream, msg)
