@@ -21,7 +21,7 @@ type Assignment struct {
 	// Store holds the campaign's results.
 	Store store
 	// Sources reads the campaign's files.
-	Sources sources
+	Sources job.Sources
 	// Engine restores with the campaign's prior. It is nil when the prior or an operator is unusable; then only a preflight is leased.
 	Engine *restore.Engine
 	// EngineError is the reason why Engine is nil: the prior or an operator is unusable.

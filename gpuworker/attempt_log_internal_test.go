@@ -95,8 +95,11 @@ func TestStoredLogOfAttempt(t *testing.T) {
 	}
 }
 
-// checks is a checker with a prescribed error.
-type checks struct{ err error }
+// checks is a restorer whose check has a prescribed error.
+type checks struct {
+	restorer
+	err error
+}
 
 func (c checks) check(context.Context, *task) (manifest.Checked, error) {
 	return manifest.Checked{Worker: "tester"}, c.err
@@ -134,7 +137,7 @@ func TestOutcomesOfPreflight(t *testing.T) {
 		"device":            {err: onnxruntime.ErrDeviceLost, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
 	} {
 		w, dir := workerOf(t)
-		w.checker = checks{tt.err}
+		w.restorer = checks{w.restorer, tt.err}
 		refusals := 0
 		a := Assignment{Campaign: "test", Store: dir, Lifetime: tt.lifetime}
 		if tt.refuses {
@@ -166,7 +169,7 @@ func TestPreflightThatCannotBeSettled(t *testing.T) {
 	t.Parallel()
 	q := internalQueue(t, queue.Config{})
 	w := quietWorker(t)
-	w.checker = checks{}
+	w.restorer = checks{w.restorer, nil}
 	var tasks []*task
 	for _, l := range leaseNew(t, q, 4) {
 		tk := taskOf(t, l, Assignment{Campaign: "a", Store: emptyStore(t)})

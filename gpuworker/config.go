@@ -24,17 +24,6 @@ type store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// sources reads the files of datasets.
-type sources interface {
-	Get(ctx context.Context, path string) ([]byte, error)
-}
-
-// tail returns the last log lines about an item.
-type tail interface {
-	// Lines includes the lines about no item if shared is set.
-	Lines(id string, shared bool) []string
-}
-
 // Config describes a worker. Fields without a stated default are required.
 type Config struct {
 	// Work leases items: [Single] or a fleet.
@@ -85,7 +74,7 @@ type Config struct {
 	Simulate *Simulation
 	// Log, if not nil, supplies the last log lines about an item for its dead letter, its result and the records of its
 	// attempts.
-	Log tail
+	Log *Tail
 	// Steps, if not nil, is called after solver steps with their number (images × steps). It must not block.
 	Steps func(n int)
 	// Now is the clock. Default: time.Now.

@@ -51,7 +51,7 @@ func (t *task) decodePreflight() error {
 func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 	for _, t := range tasks {
 		inner, stop := t.assigned.withLifetime(ctx)
-		c, err := w.checker.check(inner, t)
+		c, err := w.restorer.check(inner, t)
 		stop()
 		o := outcome{kind: done}
 		switch {
@@ -76,7 +76,7 @@ func (w *Worker) preflight(ctx context.Context, tasks []*task) error {
 	return nil
 }
 
-// check implements checker. Its solves run between two steps of the batch on the device.
+// check implements restorer. Its solves run between two steps of the batch on the device.
 func (e engineRestorer) check(ctx context.Context, t *task) (manifest.Checked, error) {
 	c := manifest.Checked{Worker: e.cfg.Name}
 	giveBack := sync.OnceFunc(e.interrupt())

@@ -76,7 +76,7 @@ func (s *Simulation) Report() SimulationReport {
 	return r
 }
 
-// simulator is the dispatcher, restorer and checker of a simulated worker.
+// simulator is the dispatcher and restorer of a simulated worker.
 type simulator struct {
 	*core
 	simulation *Simulation

@@ -24,7 +24,6 @@ type Worker struct {
 	work      dispatcher
 	campaigns campaigns // Config.Work, nil if it dispatches one campaign
 	restorer  restorer
-	checker   checker
 	stats     stats
 	settled   chan struct{} // receives after an item ended
 	breaker   *guard.Breaker[*task]
@@ -32,7 +31,7 @@ type Worker struct {
 	passes    *guard.Passes // of the goroutine that leases
 }
 
-// core is the part of a Worker that it shares with its restorer and checker.
+// core is the part of a Worker that it shares with its restorer.
 type core struct {
 	cfg      Config
 	leases   *leaseSet
@@ -53,10 +52,7 @@ type restorer interface {
 	finish(t *task) (*manifest.Result, error)
 	// probe tests the device with a short solve of the last good item, or without one of the failed item.
 	probe(ctx context.Context, failed *task, good *manifest.Item) error
-}
-
-// checker runs the checks of a preflight up to the first that fails, and also returns the error of that check.
-type checker interface {
+	// check runs the checks of a preflight up to the first that fails, and also returns the error of that check.
 	check(ctx context.Context, t *task) (manifest.Checked, error)
 }
 
@@ -80,13 +76,13 @@ func New(cfg Config) (*Worker, error) {
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger),
 		device: make(chan struct{}, 1)}
-	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, checker: engineRestorer{c}, settled: make(chan struct{}, 1)}
+	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
 	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
-		w.work, w.restorer, w.checker = s, s, s
+		w.work, w.restorer = s, s
 	}
 	w.stats.campaign.Store("")
 	return w, nil

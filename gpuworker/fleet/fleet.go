@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
@@ -35,11 +36,6 @@ const (
 	notReadyPause = 500 * time.Millisecond
 	errorPause    = 5 * time.Second
 )
-
-// sources reads the files of datasets.
-type sources interface {
-	Get(ctx context.Context, path string) ([]byte, error)
-}
 
 // engines opens the priors and operator files of campaigns, see package enginecache.
 type engines interface {
@@ -64,7 +60,7 @@ type Config struct {
 	// Store is the store of the cluster.
 	Store storage.Store
 	// Sources reads the files of datasets.
-	Sources sources
+	Sources job.Sources
 	// Engines opens priors and operator files. Default: nil, for simulated workers.
 	Engines engines
 	// Tuner supplies the number of items to lease. Default: gpuworker.DefaultBatch items are leased.

@@ -52,8 +52,8 @@ func (j *Job) Solved(ctx context.Context, e *restore.Engine, s solver.Solution) 
 	return err
 }
 
-// sources reads the files of datasets.
-type sources interface {
+// Sources reads the files of datasets.
+type Sources interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
@@ -62,7 +62,7 @@ type Loader struct {
 	Engine *restore.Engine
 	// Operators are the campaign's operator files by their SHA-256.
 	Operators map[string]*operator.File
-	Sources   sources
+	Sources   Sources
 	// Budget limits the memory of decoding; nil: no limit.
 	Budget *raster.Budget
 	// Memory limits the estimated memory for solving, in bytes; 0: no limit.

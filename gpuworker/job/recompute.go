@@ -35,7 +35,7 @@ type Recomputed struct {
 // The engine's prior must be the item's; own has the item's operator file, if it names one. Recompute computes the identity
 // again: it does not compare it with the item's.
 func Recompute(
-	ctx context.Context, engine *restore.Engine, from sources, item manifest.Item, stored *Stored, own ...*operator.File,
+	ctx context.Context, engine *restore.Engine, from Sources, item manifest.Item, stored *Stored, own ...*operator.File,
 ) (*Recomputed, error) {
 	if err := item.Identify(); err != nil {
 		return nil, err
