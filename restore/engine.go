@@ -105,20 +105,19 @@ func NewEngine(rt *onnxruntime.Runtime, p *prior.Prior, cfg Config) *Engine {
 	}
 }
 
-// OpenEngine verifies a prior, see [prior.Prior.Verify], and returns an engine for it. It logs a network that runs as it is
-// in its file because a rewriting does not fit it, and one that the runtime's alternative cannot run.
+// OpenEngine verifies a prior, see [prior.Prior.Verify], and returns an engine for it. It logs what OpenVINO does not compute as it should.
 func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cfg Config, logger *slog.Logger) (*Engine, error) {
 	v, err := p.Verify(ctx, rt)
 	if err != nil {
 		return nil, err
 	}
-	if v.Reason != "" {
-		logger.Warn("the network runs as it is in the file, more slowly", "prior", p.File, "reason", v.Reason)
-	}
 	e := NewEngine(rt, p, cfg)
-	if v.Alternative != "" {
-		logger.Warn("the network runs on the CPU provider, because OpenVINO cannot run it", "prior", p.File, "reason", v.Alternative)
-		e.Prefer(rt.Provider())
+	switch {
+	case v.CPU != "":
+		logger.Warn("the CPU provider computes the network, because OpenVINO cannot", "prior", p.File, "reason", v.CPU)
+		e.other = nil
+	case v.Unfused != "":
+		logger.Warn("OpenVINO computes the network as it is in the file, more slowly", "prior", p.File, "reason", v.Unfused)
 	}
 	return e, nil
 }

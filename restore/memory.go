@@ -15,8 +15,8 @@ const (
 	ownCopies   = 2
 	float32Size = 4
 	// gradientCopies is the memory of a gradient through the network beside that of an evaluation, divided by the size of the values that
-	// the network computes: 1.1 was measured for one evaluation of the bundled prior, 0.9 for each of three.
-	gradientCopies = 1.25
+	// the network computes: 0.92 was measured for one evaluation of the bundled prior, 0.75 for each of three.
+	gradientCopies = 1.05
 	// weightCopies is the number of copies of the weights in a stream: those of the file, and those in the layout of the kernels.
 	weightCopies = 2
 	// wholeCopies is the number of copies of an image in memory, beside the network and the operator, while it is solved in tiles: tensors
@@ -35,7 +35,7 @@ const (
 // Memory estimates the host's memory for solving a batch of n images, in bytes, beside the network's weights. It is an upper
 // bound for the measured networks, at most twice their memory. A latent prior needs that of its network at the size of latents, and
 // as much again per channel of its autoencoder at the size of images. An operator file needs twice the size of all its values, a
-// gradient through the network 1.25 times the size of those of the evaluations that it passes.
+// gradient through the network 1.05 times the size of those of the evaluations that it passes.
 // Memory grows linearly with the pixels, and with the square of the sides for operators with constant matrices. A GPU has
 // the images in its own memory. Each stream of a batch after the first adds its
 // copy of the weights. Methods whose steps have inner iterations with noise need the host's memory for it on any

@@ -32,7 +32,7 @@ type Tuner struct {
 	file string
 	log  *slog.Logger
 
-	mu      sync.Mutex
+	mu     sync.Mutex
 	curves map[Workload]*curve
 	recent map[string]Workload // by campaign
 }

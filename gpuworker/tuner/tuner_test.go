@@ -143,7 +143,9 @@ func TestChangeOfCurvesFile(t *testing.T) {
 	if f, err := readCurves(file); err != nil || len(f.Curves) != 0 {
 		t.Errorf("no file: %+v, %v", f, err)
 	}
-	add := func(height int) error { return changeCurve(file, curve{Workload: Workload{Prior: "p", Height: height}}) }
+	add := func(height int) error {
+		return changeCurve(file, curve{Workload: Workload{Prior: "p", Height: height}})
+	}
 	for want := range 3 {
 		if err := add(want); err != nil {
 			t.Fatal(err)

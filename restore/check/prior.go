@@ -61,10 +61,6 @@ type PriorReport struct {
 	MSPerCall float64 `json:"ms_per_call"`
 	// PeakMiB is the peak resident memory of this process.
 	PeakMiB float64 `json:"peak_mib"`
-	// Rewritten is the number of group normalisations that compute in fewer passes than in the file, Difference the largest
-	// difference of the predictions, as a share of the largest prediction.
-	Rewritten  int     `json:"rewritten"`
-	Difference float64 `json:"rewritten_difference"`
 	// Warnings describe likely but uncertain defects.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -94,7 +90,7 @@ func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOpt
 	defer c.one.Close()
 	r := &PriorReport{
 		Kind: "prior", File: file, SHA256: p.SHA256, Name: p.Card.Name, Parameters: p.Parameters(),
-		Shape: [4]int{1, p.Card.Channels, c.size, c.size}, Rewritten: v.Rewritten, Difference: v.Difference,
+		Shape: [4]int{1, p.Card.Channels, c.size, c.size},
 	}
 	if err := c.statistics(ctx, r); err != nil {
 		return nil, err
@@ -105,8 +101,11 @@ func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOpt
 		return nil, err
 	}
 	r.Warnings = warnings(r)
-	if v.Reason != "" {
-		r.Warnings = append(r.Warnings, "the network runs as it is in the file, more slowly: "+v.Reason)
+	switch {
+	case v.CPU != "":
+		r.Warnings = append(r.Warnings, "OpenVINO cannot compute the network: "+v.CPU)
+	case v.Unfused != "":
+		r.Warnings = append(r.Warnings, "OpenVINO computes the network as it is in the file, more slowly: "+v.Unfused)
 	}
 	r.PeakMiB = float64(PeakMiB())
 	return r, nil

@@ -118,7 +118,7 @@ func TestBundle(t *testing.T) {
 		p.Card.Channels != 3 || p.Schedule.Steps() != 1000 || p.Parameters() < 24 {
 		t.Errorf("card %+v", p.Card)
 	}
-	if v, err := p.Verify(t.Context(), rt); err != nil || v.Reason != "" {
+	if v, err := p.Verify(t.Context(), rt); err != nil || v != (prior.Verification{}) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	s := p.Space()

@@ -23,9 +23,9 @@ type Network struct {
 // Compile builds the network for n images of height×width pixels, in a precision of the runtime. The caller must close it.
 func (p *Prior) Compile(rt *onnxruntime.Runtime, n, height, width int, precision onnxruntime.Precision) (*Network, error) {
 	if rt.Divides() {
-		return p.compile(rt, p.byChannel, n, height, width, precision)
+		return p.compile(rt, p.fused, n, height, width, precision)
 	}
-	return p.compile(rt, p.model, n, height, width, precision)
+	return p.compile(rt, p.file, n, height, width, precision)
 }
 
 // compile is Compile with one form of the network.

@@ -28,14 +28,12 @@ type Description struct {
 type Prior struct {
 	Description
 
-	model     *modelfile.Model // the network that Predict uses: file, or the same function rewritten
-	byChannel *modelfile.Model // the network that Compile uses on OpenVINO: model, or the same function rewritten in another way
-	file      *modelfile.Model
-	rewritten int
-	x, t      modelfile.Port
-	output    string
-	parts     map[string]*modelfile.Model // of a bundle by role; nil for a prior that works on pixels
-	values    sync.Map                    // the results of Values by height and width
+	file   *modelfile.Model
+	fused  *modelfile.Model // the network on OpenVINO: file, or the same function with fewer passes over the image
+	x, t   modelfile.Port
+	output string
+	parts  map[string]*modelfile.Model // of a bundle by role; nil for a prior that works on pixels
+	values sync.Map                    // the results of Values by height and width
 }
 
 // Open reads and loads the prior at path, which may be Bundled or Base.
@@ -94,14 +92,8 @@ func Load(file string, data []byte) (*Prior, error) {
 	if err := m.Sound(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
-	p.rewrite()
+	p.fused, _ = m.FuseGroupNorm()
 	return p, nil
-}
-
-// rewrite makes the same function as that of the file, with fewer passes over the image.
-func (p *Prior) rewrite() {
-	p.model, p.rewritten = p.file.FuseGroupNorm()
-	p.byChannel, _ = p.file.FuseGroupNormByChannel()
 }
 
 // bind finds the image and the time input and checks the card against the graph.
@@ -176,7 +168,7 @@ func (p *Prior) Parameters() int {
 }
 
 // Width returns the network's number of channels at full resolution.
-func (p *Prior) Width() int { return p.model.Width(p.channels()) }
+func (p *Prior) Width() int { return p.file.Width(p.channels()) }
 
 // StageWidth returns the number of channels of the encoder at the resolution of images, 0 for a prior that works on pixels.
 // The decoders of published autoencoders end with the same number.
@@ -190,7 +182,7 @@ func (p *Prior) StageWidth() int {
 // Predict adds the network to g for images or latents x [N, C, H, W] of the prior's space at the time index t (int64, shape
 // [1], for the whole batch). The result has the shape of x; Predict drops a learned variance.
 func (p *Prior) Predict(g *onnx.Graph, x, t onnx.Value) (onnx.Value, error) {
-	return p.predict(g, p.model, x, t)
+	return p.predict(g, p.file, x, t)
 }
 
 // predict is Predict with one form of the network.

@@ -8,7 +8,7 @@ func (p *Prior) Values(height, width int) float64 {
 		return n.(float64)
 	}
 	sum := 0.0
-	types, err := p.model.Types(map[string][]int{p.x.Name: {1, p.channels(), height, width}, p.t.Name: {1}})
+	types, err := p.file.Types(map[string][]int{p.x.Name: {1, p.channels(), height, width}, p.t.Name: {1}})
 	if err == nil {
 		delete(types, p.x.Name)
 		delete(types, p.t.Name)

@@ -12,8 +12,8 @@ func TestValues(t *testing.T) {
 	p, err := prior.Open(prior.Bundled)
 	must(t, err)
 	small, large := p.Values(256, 128), p.Values(512, 512)
-	if perPixel := large / (512 * 512); perPixel < 2000 || perPixel > 2500 {
-		t.Errorf("%g values per pixel, want about 2250", perPixel)
+	if perPixel := large / (512 * 512); perPixel < 2500 || perPixel > 2900 {
+		t.Errorf("%g values per pixel, want about 2700", perPixel)
 	}
 	if ratio := large / small; ratio < 7.5 || ratio > 8 {
 		t.Errorf("8 times the pixels have %g times the values", ratio)

@@ -1,7 +1,6 @@
 package prior
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,9 +13,9 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// rewriteTolerance is the largest difference between a rewritten network and its file, as a share of the largest
+// openVINOTolerance is the largest difference of OpenVINO's predictions from those of the CPU provider, as a share of the largest
 // prediction. Rounding stays far below it, a rewriting that does not fit the graph far above.
-const rewriteTolerance = 5e-3
+const openVINOTolerance = 5e-3
 
 // verifyLimit is the longest duration of a call of the network.
 const verifyLimit = 20 * time.Second
@@ -29,70 +28,46 @@ const verifySide = 32
 
 // Verification is the result of [Prior.Verify].
 type Verification struct {
-	// Rewritten is the number of group normalisations that Load rewrote.
-	Rewritten int
-	// Difference is the largest difference between the predictions of a rewritten network and of the file, as a share of the largest
-	// prediction; 0 if there is none.
-	Difference float64
-	// Reason is empty if the rewritten network agrees with the file. Otherwise the prior uses the network as it is in the
-	// file from now on.
-	Reason string
-	// Alternative is empty if the alternative of the runtime can run the network, or if there is none.
-	Alternative string
+	// Unfused is the reason why OpenVINO computes the network as it is in the file from now on, and not rewritten; else empty.
+	Unfused string
+	// CPU is the reason why the CPU provider computes the network, although the runtime has OpenVINO as its alternative; else empty.
+	CPU string
 }
 
-// Verify runs the network once on noise, and once more as it is in the file if Load has rewritten it, for OpenVINO in a form of its own: the
-// prior uses the file's graph if they differ by more than 5e-3 of the largest prediction. Call it before the first Predict. The bundled prior is not run.
+// Verify runs the network once on noise. Call it before the first Predict. The bundled prior is not run.
 //
 // It also runs the encoder, the quantizer and the decoder of a latent prior once; ErrBundle: a part cannot run, or its result
 // has another shape than the card states or is not finite.
 //
 // It returns ErrGraph if ONNX Runtime cannot run the file, or if the file's predictions have another shape than the
-// images or are not finite; errors of the device and of ctx pass through. A network that exceeds the memory of a GPU, or
-// 20 s for one call, is used as it is in its file. On the CPU one that exceeds the memory cannot run.
+// images or are not finite; errors of the device and of ctx pass through. On a GPU, a network that exceeds the memory, or
+// 20 s for one call, is left to the solver. On the CPU one that exceeds the memory cannot run.
 //
-// It returns onnxruntime.ErrFallback if the runtime or its alternative is OpenVINO, and predicts other values than the CPU provider.
-func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (Verification, error) {
+// If the runtime or its alternative is OpenVINO, it also compares OpenVINO's predictions of the rewritten network, and if they differ by
+// more than 5e-3 of the largest one also those of the file, with those of the CPU provider. onnxruntime.ErrFallback: OpenVINO is the
+// runtime, and both differ.
+func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (v Verification, err error) {
 	if p.File == Bundled {
-		return Verification{Rewritten: p.rewritten}, nil
+		return v, nil
 	}
-	v, err := p.verifyForms(ctx, rt)
-	if err != nil {
-		return v, err
-	}
-	v.Alternative, err = p.verifyOpenVINO(ctx, rt)
-	return v, err
-}
-
-// verifyForms verifies all but the agreement of OpenVINO with the CPU provider.
-func (p *Prior) verifyForms(ctx context.Context, rt *onnxruntime.Runtime) (Verification, error) {
-	v := Verification{Rewritten: p.rewritten}
 	if p.parts != nil {
 		if err := p.verifyParts(ctx, rt); err != nil && !undecided(err) {
 			return v, err
 		}
 	}
-	var fast [][]float32
-	forms := p.forms(rt)
-	for _, form := range forms {
-		y, err := p.sample(ctx, rt, form)
-		if deviceError(ctx, err) && !undecided(err) {
+	base, other := rt, rt.Alternative()
+	if rt.Divides() {
+		if base, err = rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: rt.Threads()}); err != nil {
 			return v, err
 		}
-		if err != nil {
-			v.Reason = err.Error()
-			break
-		}
-		fast = append(fast, y)
+		defer base.Close()
+		other = rt
 	}
-	model, byChannel := p.model, p.byChannel
-	p.model, p.byChannel = p.file, p.file
-	plain, err := p.sample(ctx, rt, p.file)
-	if hostError(ctx, rt, err) {
+	want, err := p.sample(ctx, base, p.file)
+	if hostError(ctx, base, err) {
 		return v, fmt.Errorf("prior %s: %w: the network cannot run: %s", p.File, ErrGraph, err.Error()) // not ErrMemory, which is no fault of a file
 	}
 	if undecided(err) { // the solver, which needs more memory and has a limit of its own, will say so
-		v.Reason = "it is not verified: " + err.Error()
 		return v, nil
 	}
 	if err != nil {
@@ -101,25 +76,42 @@ func (p *Prior) verifyForms(ctx context.Context, rt *onnxruntime.Runtime) (Verif
 		}
 		return v, err
 	}
-	for _, x := range plain {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return v, fmt.Errorf("prior %s: %w: it predicts NaN or infinite values on noise", p.File, ErrGraph)
-		}
+	if !finite(want) {
+		return v, fmt.Errorf("prior %s: %w: it predicts NaN or infinite values on noise", p.File, ErrGraph)
 	}
-	if len(forms) == 0 || v.Reason != "" {
+	if other == nil {
 		return v, nil
 	}
-	for _, y := range fast {
-		if d := difference(y, plain); d > v.Difference || math.IsNaN(d) {
-			v.Difference = d
-		}
+	if err = p.agree(ctx, other, p.fused, want); err == nil || ctx.Err() != nil {
+		return v, ctx.Err()
 	}
-	if !(v.Difference <= rewriteTolerance) {
-		v.Reason = fmt.Sprintf("predictions differ by %.2g of the largest", v.Difference)
-		return v, nil
+	v.Unfused, p.fused = err.Error(), p.file
+	if err = p.agree(ctx, other, p.file, want); err == nil || ctx.Err() != nil {
+		return v, ctx.Err()
 	}
-	p.model, p.byChannel = model, byChannel
+	if other == rt {
+		return v, err
+	}
+	v.CPU = err.Error()
 	return v, nil
+}
+
+// agree returns an error if OpenVINO cannot run a form of the network, or predicts other values than the CPU provider.
+func (p *Prior) agree(ctx context.Context, openVINO *onnxruntime.Runtime, form *modelfile.Model, want []float32) error {
+	got, err := p.sample(ctx, openVINO, form)
+	if err != nil {
+		return err
+	}
+	if d := difference(got, want); !(d <= openVINOTolerance) {
+		return fmt.Errorf("prior %s: %w: predictions of %s differ by %.2g of the largest from those of the CPU provider; use --device cpu",
+			p.File, onnxruntime.ErrFallback, openVINO.Provider(), d)
+	}
+	return nil
+}
+
+// finite reports whether all values are finite.
+func finite(x []float32) bool {
+	return !slices.ContainsFunc(x, func(v float32) bool { return v != v || math.IsInf(float64(v), 0) })
 }
 
 // difference returns the largest difference of predictions as a share of the largest, or NaN.
@@ -130,44 +122,6 @@ func difference(got, want []float32) float64 {
 		most = max(most, math.Abs(float64(x-got[i])))
 	}
 	return most / max(largest, math.SmallestNonzeroFloat32)
-}
-
-// verifyOpenVINO compares the predictions of OpenVINO with those of the file on the CPU provider. It returns the reason why OpenVINO, as the
-// alternative, cannot run the network. If OpenVINO is the runtime, or the CPU provider cannot run it, verifyForms or the solver says so.
-func (p *Prior) verifyOpenVINO(ctx context.Context, rt *onnxruntime.Runtime) (reason string, err error) {
-	other := cmp.Or(rt.Alternative(), rt)
-	if !other.Divides() {
-		return "", nil
-	}
-	cpu, err := rt.With(onnxruntime.Config{Provider: onnxruntime.ProviderCPU, Threads: rt.Threads()})
-	if err != nil {
-		return "", err
-	}
-	defer cpu.Close()
-	got, err := p.sample(ctx, other, p.byChannel)
-	if err != nil {
-		return err.Error(), ctx.Err()
-	}
-	want, err := p.sample(ctx, cpu, p.file)
-	if err != nil {
-		return "", ctx.Err()
-	}
-	if d := difference(got, want); !(d <= rewriteTolerance) {
-		return "", fmt.Errorf("prior %s: %w: predictions of %s differ by %.2g of the largest from those of the CPU provider; use --device cpu",
-			p.File, onnxruntime.ErrFallback, other.Provider(), d)
-	}
-	return "", nil
-}
-
-// forms lists the networks that a runtime uses and that are not those of the file.
-func (p *Prior) forms(rt *onnxruntime.Runtime) []*modelfile.Model {
-	switch {
-	case p.rewritten == 0:
-		return nil
-	case rt.Divides() || rt.Alternative() != nil:
-		return []*modelfile.Model{p.model, p.byChannel}
-	}
-	return []*modelfile.Model{p.model}
 }
 
 // undecided reports whether a network could not be run for want of memory or time.

@@ -67,7 +67,7 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error 
 			}
 			return fmt.Errorf("prior %s: %w: the %s cannot run: %w", p.File, ErrBundle, step.role, err)
 		}
-		if x, dims = got.F32, step.want; slices.ContainsFunc(x, func(v float32) bool { return v != v || math.IsInf(float64(v), 0) }) {
+		if x, dims = got.F32, step.want; !finite(x) {
 			return fmt.Errorf("prior %s: %w: the %s returns NaN or infinite values", p.File, ErrBundle, step.role)
 		}
 	}

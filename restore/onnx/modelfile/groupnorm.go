@@ -8,35 +8,28 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// FuseGroupNorm returns a model in which group normalisations in PyTorch's export forms (a reshape to groups,
+// FuseGroupNorm returns a model for OpenVINO, in which group normalisations in PyTorch's export forms (a reshape to groups,
 // InstanceNormalization, a reshape back, scale and shift per channel; or one node GroupNormalization; often a second scale and shift that
-// depend on the time only) are group statistics and one multiplication and one addition over the image, and the number of
-// normalisations. With none it returns m. The models share weights and nodes.
+// depend on the time only) are statistics of the channels and one multiplication and one addition over the image, and the number of
+// normalisations. With none it returns m. The models share weights and nodes. Other providers are no faster with it.
 //
 // With mean m and mean square q of a group, y = x·a + b has
 //
 //	a = γ/√(q − m² + ε),  b = β − m·a,  and after (1+s), t:  a·(1+s),  b·(1+s) + t
 //
 // This reads and writes the image twice instead of seven times. q − m² loses digits if |m| is much larger than the
-// deviation: at 30 times, the relative error of the result is about 3·10⁻⁵.
+// deviation: at 30 times, the relative error of the result is about 3·10⁻⁵. See affine.build for the statistics of the channels.
+//
+// A SiLU that follows is a quotient of polynomials, see silu: OpenVINO's sigmoid takes twice as long as the rest of the normalisation.
+// A model with normalisations also has its mixes of colours rewritten, see mix, which do not count.
 //
 // Shapes inside a graph are unknown. The form implies them for exports of PyTorch; a caller compares the two models once.
-func (m *Model) FuseGroupNorm() (*Model, int) { return m.fuseGroupNorm(false) }
-
-// fuseGroupNorm rewrites to the form of FuseGroupNorm, or of FuseGroupNormByChannel.
-func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
+func (m *Model) FuseGroupNorm() (*Model, int) {
 	source := m.proto.Graph
 	graph := &onnxpb.GraphProto{
 		Name: source.Name, Initializer: slices.Clone(source.Initializer), Input: source.Input, Output: source.Output,
 	}
-	fused := &Model{
-		proto: &onnxpb.ModelProto{
-			IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps, Graph: graph,
-		},
-		precise: map[string]bool{}, normalised: map[string]bool{},
-	}
 	f := newFuser(m, graph, m.assumedFacts())
-	f.byChannel = byChannel
 	for _, n := range source.Node {
 		switch {
 		case n.Domain != "":
@@ -44,7 +37,7 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 			f.fuse(n)
 		case n.OpType == "GroupNormalization":
 			f.fuseNode(n)
-		case n.OpType == "Conv" && byChannel:
+		case n.OpType == "Conv":
 			f.mix(n)
 		}
 	}
@@ -54,17 +47,13 @@ func (m *Model) fuseGroupNorm(byChannel bool) (*Model, int) {
 	for _, n := range source.Node {
 		if r, ok := f.replaced[n]; ok {
 			graph.Node = append(graph.Node, r...)
-			for _, made := range r {
-				fused.precise[made.Output[0]] = true
-			}
-			if n.OpType != "Conv" {
-				fused.normalised[n.Output[0]] = true
-			}
 		} else if !f.dropped[n] {
 			graph.Node = append(graph.Node, n)
 		}
 	}
-	return fused, f.count
+	return &Model{proto: &onnxpb.ModelProto{
+		IrVersion: m.proto.IrVersion, OpsetImport: m.proto.OpsetImport, MetadataProps: m.proto.MetadataProps, Graph: graph,
+	}}, f.count
 }
 
 // fuser indexes the producer and the consumers of each value of a graph.
@@ -79,7 +68,6 @@ type fuser struct {
 	dropped   map[*onnxpb.NodeProto]bool
 	replaced  map[*onnxpb.NodeProto][]*onnxpb.NodeProto
 	count     int
-	byChannel bool // see FuseGroupNormByChannel
 }
 
 func newFuser(m *Model, result *onnxpb.GraphProto, shapes *infer.Facts) *fuser {
@@ -215,11 +203,7 @@ func (f *fuser) replace(g affine, x string, norm, last *onnxpb.NodeProto) {
 			epsilon = a.F
 		}
 	}
-	if f.byChannel {
-		f.replaced[last] = g.buildByChannel(x, last.Output[0], epsilon)
-	} else {
-		f.replaced[last] = g.build(x, last.Output[0], epsilon)
-	}
+	f.replaced[last] = g.build(x, last.Output[0], epsilon)
 	f.count++
 }
 
@@ -294,20 +278,4 @@ func (a *affine) line(mean, square string, epsilon, factor float32) (slope, offs
 	slope = a.op("Div", "slope", a.floats("gamma", times(a.gamma, factor), 1, a.groups, c/a.groups), deviation)
 	offset = a.op("Sub", "offset", a.floats("beta", times(a.beta, factor), 1, a.groups, c/a.groups), a.op("Mul", "moved", mean, slope))
 	return slope, offset
-}
-
-func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
-	c := len(a.gamma)
-	r := a.op("Reshape", "r", x, a.ints("to_groups", 0, a.groups, -1))
-	mean := a.reduce("ReduceMean", "mean", r, 2)
-	// ReduceSumSquare is slower on the CPU provider: the whole bundled prior takes 3 % longer with it.
-	square := a.reduce("ReduceMean", "square", a.op("Mul", "squares", r, r), 2)
-	slope, offset := a.line(mean, square, epsilon, 1)
-	channels := a.ints("to_channels", append([]int{0, c}, slices.Repeat([]int{1}, a.spatial)...)...)
-	slope, offset = a.op("Reshape", "slopes", slope, channels), a.op("Reshape", "offsets", offset, channels)
-	if a.scale != "" {
-		slope, offset = a.op("Mul", "scaled", slope, a.scale), a.op("Add", "shifted", a.op("Mul", "rescaled", offset, a.scale), a.shift)
-	}
-	a.add("Add", out, []string{a.op("Mul", "y", x, slope), offset})
-	return a.nodes
 }

@@ -8,14 +8,6 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// FuseGroupNormByChannel is FuseGroupNorm in a form for OpenVINO. Mean and norm are those of each channel; groups combine these few
-// values. A reduction by group reshapes the image, for which OpenVINO moves the channels to the front and back; a reduction by channel reads
-// channels-last images as they are, and ReduceL2 squares while it reads.
-//
-// A SiLU that follows is a quotient of polynomials, see silu: OpenVINO's sigmoid takes twice as long as the rest of the normalisation.
-// A model with normalisations also has its mixes of colours rewritten, see mix, which do not count.
-func (m *Model) FuseGroupNormByChannel() (*Model, int) { return m.fuseGroupNorm(true) }
-
 // tanh u = u·p(u²)/q(u²) for |u| ≤ tanhLimit, with an absolute error below 1·10⁻⁶, from a least-squares fit whose weights follow the
 // error. At the limit 1 − tanh u is 1.7·10⁻⁶.
 var (
@@ -51,7 +43,10 @@ func (f *fuser) activation(value string) string {
 	return product.Output[0]
 }
 
-func (a *affine) buildByChannel(x, out string, epsilon float32) []*onnxpb.NodeProto {
+// build returns the nodes of a normalisation of x. Mean and norm are those of each channel; groups combine these few values. A reduction by
+// group reshapes the image, for which OpenVINO moves the channels to the front and back; a reduction by channel reads channels-last images
+// as they are, and ReduceL2 squares while it reads.
+func (a *affine) build(x, out string, epsilon float32) []*onnxpb.NodeProto {
 	c, axes := len(a.gamma), []int{2, 3}[:a.spatial]
 	factor, activated := float32(1), a.f.activation(out)
 	if activated != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // A SiLU behind a normalisation is rewritten, and stays accurate for arguments up to 90. A sigmoid with another reader or factor stays.
-func TestFuseGroupNormByChannelActivation(t *testing.T) {
+func TestFuseGroupNormActivation(t *testing.T) {
 	t.Parallel()
 	type graph = onnx.Graph
 	type value = onnx.Value
@@ -39,7 +39,7 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 		port := value{Name: "y", DType: onnx.Float, Dims: x.Dims}
 		in := onnxtest.Random(x.Size(), 9)
 		want := onnxtest.Run(t, g, []value{x}, []value{port}, in)[0]
-		m, count := onnxtest.Parse(t, g).FuseGroupNormByChannel()
+		m, count := onnxtest.Parse(t, g).FuseGroupNorm()
 		if count != 1 {
 			t.Fatalf("%s: %d normalisations were rewritten, want 1", name, count)
 		}
@@ -61,8 +61,8 @@ func TestFuseGroupNormByChannelActivation(t *testing.T) {
 	}
 }
 
-// TestFuseGroupNormByChannelMixes: the mixes of few channels are rewritten, with a bias or without, and compute the same; other convolutions stay.
-func TestFuseGroupNormByChannelMixes(t *testing.T) {
+// TestFuseGroupNormMixes: the mixes of few channels are rewritten, with a bias or without, and compute the same; other convolutions stay.
+func TestFuseGroupNormMixes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in, out, kernel, groups, stride, pad int
@@ -102,7 +102,7 @@ func TestFuseGroupNormByChannelMixes(t *testing.T) {
 		port := onnx.Value{Name: "y", DType: onnx.Float, Dims: dims}
 		in := onnxtest.Random(x.Size(), 9)
 		want := onnxtest.Run(t, g, []onnx.Value{x}, []onnx.Value{port}, in)[0]
-		m, count := onnxtest.Parse(t, g).FuseGroupNormByChannel()
+		m, count := onnxtest.Parse(t, g).FuseGroupNorm()
 		if count != 1 {
 			t.Fatalf("%s: %d normalisations were rewritten, want 1", name, count)
 		}

@@ -120,16 +120,12 @@ func TestFuseGroupNormNodes(t *testing.T) {
 		g.Output("y", g.Minus(y, g.Mul(g.Scalar(0), g.Reshape(g.Apply("Cast", onnx.Float, []int{1}, map[string]any{"to": int(onnx.Float)}, at), 1, 1, 1, 1))))
 		m := onnxtest.Parse(t, g)
 		want := modelPredictions(t, m, x.Dims)
-		for form, fuse := range map[string]func(*modelfile.Model) (*modelfile.Model, int){
-			"by group": (*modelfile.Model).FuseGroupNorm, "by channel": (*modelfile.Model).FuseGroupNormByChannel,
-		} {
-			fused, got := fuse(m)
-			if got != c.want {
-				t.Errorf("%s, %s: %d normalisations were rewritten, want %d", name, form, got, c.want)
-			}
-			if worst, _ := farthest(want, modelPredictions(t, fused, x.Dims)); !(worst <= 1e-5) {
-				t.Errorf("%s, %s: predictions differ by %.2g", name, form, worst)
-			}
+		fused, got := m.FuseGroupNorm()
+		if got != c.want {
+			t.Errorf("%s: %d normalisations were rewritten, want %d", name, got, c.want)
+		}
+		if worst, _ := farthest(want, modelPredictions(t, fused, x.Dims)); !(worst <= 1e-5) {
+			t.Errorf("%s: predictions differ by %.2g", name, worst)
 		}
 	}
 }
@@ -172,7 +168,6 @@ func TestFuseGroupNormOfInvalidFiles(t *testing.T) {
 		g.Output("y", build(g, g.Input("x", onnx.Float, image...)))
 		m := onnxtest.Parse(t, g)
 		m.FuseGroupNorm()
-		m.FuseGroupNormByChannel()
 	}
 }
 

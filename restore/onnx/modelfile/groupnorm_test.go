@@ -18,22 +18,18 @@ func TestFuseGroupNorm(t *testing.T) {
 	} {
 		m := modelOf(t, file)
 		want := networkPredictions(t, m, 2)
-		for form, fuse := range map[string]func(*modelfile.Model) (*modelfile.Model, int){
-			"by group": (*modelfile.Model).FuseGroupNorm, "by channel": (*modelfile.Model).FuseGroupNormByChannel,
-		} {
-			fused, got := fuse(m)
-			if got != groups {
-				t.Fatalf("%s, %s: %d normalisations were rewritten, want %d", file, form, got, groups)
-			}
-			if again, got := fuse(fused); got != 0 || again != fused {
-				t.Fatalf("%s, %s: %d normalisations were rewritten the second time, want none", file, form, got)
-			}
-			worst, _ := farthest(want, networkPredictions(t, fused, 2))
-			if !(worst <= 5e-4) {
-				t.Errorf("%s, %s: predictions differ by %.2g", file, form, worst)
-			}
-			t.Logf("%s, %s: %d normalisations, largest difference %.2g", file, form, got, worst)
+		fused, got := m.FuseGroupNorm()
+		if got != groups {
+			t.Fatalf("%s: %d normalisations were rewritten, want %d", file, got, groups)
 		}
+		if again, got := fused.FuseGroupNorm(); got != 0 || again != fused {
+			t.Fatalf("%s: %d normalisations were rewritten the second time, want none", file, got)
+		}
+		worst, _ := farthest(want, networkPredictions(t, fused, 2))
+		if !(worst <= 5e-4) {
+			t.Errorf("%s: predictions differ by %.2g", file, worst)
+		}
+		t.Logf("%s: %d normalisations, largest difference %.2g", file, got, worst)
 	}
 }
 

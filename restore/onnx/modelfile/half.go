@@ -11,11 +11,12 @@ import (
 )
 
 // halfHeavy are the operations that gain from float16. halfLight follow their inputs, which avoids conversions between
-// heavy operations.
+// heavy operations. Results of halfAfter continue in float16.
 var (
 	halfHeavy = words("Conv ConvTranspose Gemm MatMul")
 	halfLight = words(`Add Sub Mul Div Clip Sigmoid Tanh Relu LeakyRelu Gelu HardSigmoid Reshape Flatten Squeeze Unsqueeze Transpose
 		Expand Slice Split Concat Pad Tile Identity Dropout DepthToSpace SpaceToDepth Resize AveragePool MaxPool`)
+	halfAfter = words("InstanceNormalization GroupNormalization")
 )
 
 // largestHalf is the largest finite float16.
@@ -93,14 +94,14 @@ func (h *halfRewriter) node(n *onnxpb.NodeProto) {
 		}
 	}
 	h.nodes = append(h.nodes, c)
-	if h.model.normalised[n.Output[0]] {
-		h.cast(n.Output[0], infer.Float16) // continue in float16 after a normalisation
+	if halfAfter[n.OpType] && h.image[n.Output[0]] {
+		h.cast(n.Output[0], infer.Float16)
 	}
 }
 
 // computesInHalf reports whether a node computes in float16.
 func (h *halfRewriter) computesInHalf(n *onnxpb.NodeProto) bool {
-	if n.Domain != "" || len(n.Output) == 0 || !h.image[n.Output[0]] || h.model.precise[n.Output[0]] ||
+	if n.Domain != "" || len(n.Output) == 0 || !h.image[n.Output[0]] ||
 		len(n.Input) == 0 || !h.float(n.Input[0]) || len(n.Output) > 1 && n.OpType != "Split" {
 		return false
 	}

@@ -13,13 +13,6 @@ import (
 	"ddiff/restore/prior/randomnet"
 )
 
-// bundledModel returns the score network of the bundled prior, prepared as by prior.Load.
-func bundledModel(t *testing.T) *modelfile.Model {
-	t.Helper()
-	m, _ := modelOf(t, "bundled/prior.onnx").FuseGroupNorm()
-	return m
-}
-
 // psnr compares b with a; the peak is the range of a.
 func psnr(a, b []float32) float64 {
 	lo, hi, sum := math.Inf(1), math.Inf(-1), 0.0
@@ -37,8 +30,7 @@ func networks(t *testing.T) map[string]*modelfile.Model {
 	must(t, err)
 	attention, err := modelfile.ReadModel(data)
 	must(t, err)
-	attention, _ = attention.FuseGroupNorm()
-	return map[string]*modelfile.Model{"bundled": bundledModel(t), "with attention": attention}
+	return map[string]*modelfile.Model{"bundled": modelOf(t, "bundled/prior.onnx"), "with attention": attention}
 }
 
 // Predictions in float16 are close to those in float32, both as this machine computes them and with rounding after each
@@ -73,7 +65,7 @@ func TestHalfPredictions(t *testing.T) {
 // The bundled prior predicts in float16 on devices that have it.
 func TestWebGPUHalf(t *testing.T) {
 	rt := onnxtest.WebGPU(t)
-	m := bundledModel(t)
+	m := modelOf(t, "bundled/prior.onnx")
 	build := func(half bool) (g *onnx.Graph, x, y onnx.Value) {
 		g = onnx.NewGraph(m.Opset())
 		g.Half(half)

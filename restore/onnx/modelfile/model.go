@@ -16,10 +16,7 @@ var ErrModel = errors.New("unusable ONNX model")
 // Model is a parsed model file.
 type Model struct {
 	proto *onnxpb.ModelProto
-
-	// Values of a result of FuseGroupNorm by name: those that stay in float32, and its results.
-	precise, normalised map[string]bool
-	half                *Model // the result of Half
+	half  *Model // the result of Half
 }
 
 // ReadModel parses a model file. All errors wrap ErrModel.
