@@ -6,20 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/restore/onnx/infer"
 	"ddiff/restore/onnx/modelfile"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 )
-
-// BundleOptions configure the check of a bundle.
-type BundleOptions struct {
-	// Size is the side of the images in pixels, rounded up to the card's multiple_of. Default: 256.
-	Size int
-	// Images are photographs of that size with the bundle's channels. Default: an image of slow waves.
-	Images []*raster.Image
-}
 
 // PartReport is the result of checking a part.
 type PartReport struct {
@@ -46,64 +37,34 @@ type LatentStatistics struct {
 	Std  float64 `json:"std"`
 }
 
-// BundleReport is the result of checking a bundle.
+// BundleReport is the part of a report that only the bundle of a latent prior has.
 type BundleReport struct {
-	Kind       string       `json:"kind"`
-	Directory  string       `json:"directory"`
-	SHA256     string       `json:"sha256"`
-	Name       string       `json:"name"`
 	FirstStage string       `json:"first_stage"`
 	Class      string       `json:"class,omitempty"`
 	Scale      float64      `json:"scale"`
-	Image      []int        `json:"image"`
 	Latent     []int        `json:"latent"`
 	Parts      []PartReport `json:"parts"`
-	Noise      []NoiseRow   `json:"noise"`
 	// Reconstruction and Latents are of the same images.
 	Reconstruction Reconstruction   `json:"reconstruction"`
 	Latents        LatentStatistics `json:"latents"`
 	// Gradient reports whether the decoder has a gradient; NoGradient names the operation without one.
-	Gradient   bool    `json:"gradient"`
-	NoGradient string  `json:"no_gradient,omitempty"`
-	PeakMiB    float64 `json:"peak_mib"`
-	// Warnings describe likely but uncertain defects.
-	Warnings []string `json:"warnings,omitempty"`
+	Gradient   bool   `json:"gradient"`
+	NoGradient string `json:"no_gradient,omitempty"`
 }
 
-// OK reports whether all parts agree with their vectors.
-func (r *BundleReport) OK() bool {
-	return !slices.ContainsFunc(r.Parts, func(p PartReport) bool { return p.Vectors != nil && !p.Vectors.OK })
-}
-
-// Bundle checks the parts of the latent prior in dir and their shapes together. Errors are prior.ErrBundle,
-// prior.ErrGraph, ErrVectors and ErrNotFinite; deviations from the vectors are in the report.
-func Bundle(ctx context.Context, rt *onnxruntime.Runtime, dir string, o BundleOptions) (*BundleReport, error) {
-	p, err := prior.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.Verify(ctx, rt); err != nil {
-		return nil, err
-	}
-	c, latent := p.Card, p.Card.Latent
-	if latent == nil {
-		return nil, fmt.Errorf("%s: %w: the prior works on pixels", dir, prior.ErrBundle)
-	}
+// bundle checks the parts of the latent prior in a folder and their shapes together.
+func (c *priorCheck) bundle(ctx context.Context, dir string) (*BundleReport, error) {
 	card, err := prior.ReadBundleCard(dir)
 	if err != nil {
 		return nil, err
 	}
-	size := imageSize(o.Size, c.MultipleOf)
-	image := []int{1, c.Channels, size, size}
+	latent, image := c.prior.Card.Latent, []int{1, card.Channels, c.size, c.size}
 	r := &BundleReport{
-		Kind: "bundle", Directory: dir, SHA256: p.SHA256, Name: c.Name, FirstStage: latent.FirstStage, Class: latent.Class, Scale: latent.Scale,
-		Image: image, Latent: p.Space().Dims(image), Gradient: latent.NoGradient == "", NoGradient: latent.NoGradient,
+		FirstStage: latent.FirstStage, Class: latent.Class, Scale: latent.Scale,
+		Latent: c.prior.Space().Dims(image), Gradient: latent.NoGradient == "", NoGradient: latent.NoGradient,
 	}
-	b := bundle{dir: dir, card: card, times: map[string]durations{}}
-	if err := b.runNoise(ctx, rt, p, r); err != nil {
-		return nil, err
-	}
-	if err := b.reconstruct(ctx, rt, o.Images, r); err != nil {
+	b := bundle{dir: dir, card: card, image: image, times: map[string]durations{"unet": c.times}}
+	if err := b.reconstruct(ctx, c.rt, c.o.Images, r); err != nil {
 		return nil, err
 	}
 	for _, role := range card.Roles() {
@@ -112,36 +73,19 @@ func Bundle(ctx context.Context, rt *onnxruntime.Runtime, dir string, o BundleOp
 			return nil, err
 		}
 		p := PartReport{Role: role.Name, File: card.Files[role.Name].File, Parameters: n.parameters, MSPerCall: b.times[role.Name].median()}
-		if p.Vectors, err = n.checkVectors(ctx, rt); err != nil {
+		if p.Vectors, err = n.checkVectors(ctx, c.rt); err != nil {
 			return nil, err
 		}
 		r.Parts = append(r.Parts, p)
 	}
-	r.warn()
-	r.PeakMiB = float64(PeakMiB())
 	return r, nil
-}
-
-// warn adds the warnings.
-func (r *BundleReport) warn() {
-	const least, most = 0.25, 4
-	if s := r.Latents.Std; s < least || s > most {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("the latents of images have the standard deviation %.3g, a network for latents expects about 1: "+
-			"the scale factor may be wrong", s))
-	}
-	for _, n := range r.Noise {
-		if n.AlphaBar < 0.1 && n.MSE > 0.5 {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("at time index %d the mean square error of the estimated noise is %.2f: "+
-				"the card's prediction or schedule may be wrong, or the network is not trained", n.T, n.MSE))
-			return
-		}
-	}
 }
 
 // bundle is a bundle under check.
 type bundle struct {
 	dir   string
 	card  *prior.BundleCard
+	image []int                // the shape of an image
 	times map[string]durations // of calls by role
 }
 
@@ -161,25 +105,22 @@ func (b *bundle) open(role string) (*network, error) {
 
 // reconstruct runs images through encoder, quantizer and decoder, part by part.
 func (b *bundle) reconstruct(ctx context.Context, rt *onnxruntime.Runtime, images []*raster.Image, r *BundleReport) error {
-	originals := [][]float32{smooth(r.Image)}
+	originals := [][]float32{smooth(b.image)}
 	if len(images) > 0 {
 		originals = nil
 	}
 	for _, img := range images {
-		if err := checkImage(img, r.Image[1], r.Image[2]); err != nil {
-			return err
-		}
 		originals = append(originals, img.Pix)
 	}
 	values := slices.Clone(originals)
-	shape := r.Image
+	shape := b.image
 	for _, role := range b.card.Roles() {
 		if role.Output == "eps" {
 			continue
 		}
 		want := r.Latent
 		if role.Output == "x" {
-			want = r.Image
+			want = b.image
 		}
 		n, err := b.open(role.Name)
 		if err != nil {
@@ -216,23 +157,4 @@ func (b *bundle) runPart(ctx context.Context, rt *onnxruntime.Runtime, n *networ
 		out = append(out, g[role.Output].Data)
 	}
 	return out, nil
-}
-
-// runNoise runs the network on pure noise at five time indices.
-func (b *bundle) runNoise(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, r *BundleReport) error {
-	c := &priorCheck{rt: rt, prior: p}
-	var err error
-	if c.one, err = p.Compile(rt, 1, r.Image[2], r.Image[3], onnxruntime.FP32); err != nil {
-		return err
-	}
-	defer c.one.Close()
-	for _, f := range []float64{0, 0.1, 0.5, 0.9, 1} {
-		row, err := c.noiseRow(ctx, infer.Size(r.Latent), int(f*float64(p.Schedule.Steps()-1)))
-		if err != nil {
-			return err
-		}
-		r.Noise = append(r.Noise, row)
-	}
-	b.times["unet"] = c.times
-	return nil
 }

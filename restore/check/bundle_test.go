@@ -69,9 +69,9 @@ func writeBundle(t *testing.T, change func(c *prior.BundleCard), parts map[strin
 
 func TestBundle(t *testing.T) {
 	t.Parallel()
-	r, err := check.Bundle(t.Context(), onnxtest.Runtime(t), writeBundle(t, nil, nil), check.BundleOptions{Size: 10})
+	r, err := check.Prior(t.Context(), onnxtest.Runtime(t), writeBundle(t, nil, nil), check.PriorOptions{Size: 10})
 	must(t, err)
-	if !r.OK() || len(r.Parts) != 4 || len(r.Noise) != 5 || !slices.Equal(r.Latent, []int{1, 1, 8, 8}) || !slices.Equal(r.Image, []int{1, 3, 16, 16}) {
+	if r.Kind != "bundle" || len(r.Parts) != 4 || len(r.Noise) != 10 || !slices.Equal(r.Latent, []int{1, 1, 8, 8}) || r.Shape != [4]int{1, 3, 16, 16} {
 		t.Errorf("report %+v", r)
 	}
 	if r.FirstStage != prior.VQ || len(r.SHA256) != 64 || !r.Gradient || !(r.Reconstruction.PSNR <= 30) || !(r.Latents.Std <= 1) || len(r.Warnings) != 0 {

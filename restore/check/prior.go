@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 type PriorOptions struct {
 	// Size is the side of the square images in pixels, rounded up to the card's multiple_of. Default: 256.
 	Size int
-	// Images are photographs of that size with the prior's channels. Default: none.
+	// Images are photographs of that size with the prior's channels. Default: none, and for a bundle an image of slow waves.
 	Images []*raster.Image
 	// Timesteps are the time indices. Default: ten, from the first to the last.
 	Timesteps []int
@@ -47,15 +48,16 @@ type ImageRow struct {
 
 // PriorReport is the result of checking a prior.
 type PriorReport struct {
-	Kind       string     `json:"kind"`
+	Kind       string     `json:"kind"` // prior, or bundle for the folder of a latent prior
 	File       string     `json:"file"`
 	SHA256     string     `json:"sha256"`
 	Name       string     `json:"name"`
 	Parameters int        `json:"parameters"`
-	Shape      [4]int     `json:"shape"`
+	Shape      [4]int     `json:"shape"` // of images
 	Noise      []NoiseRow `json:"noise"`
-	Images     []ImageRow `json:"images,omitempty"`
-	// Vectors is nil without reference vectors.
+	// Images has no rows for a latent prior.
+	Images []ImageRow `json:"images,omitempty"`
+	// Vectors is nil without reference vectors. Those of a bundle are in its parts.
 	Vectors *Agreement `json:"vectors,omitempty"`
 	// MSPerCall is the median time of a call for one image, in milliseconds.
 	MSPerCall float64 `json:"ms_per_call"`
@@ -63,12 +65,11 @@ type PriorReport struct {
 	PeakMiB float64 `json:"peak_mib"`
 	// Warnings describe likely but uncertain defects.
 	Warnings []string `json:"warnings,omitempty"`
+	// BundleReport is nil unless the prior is a bundle.
+	*BundleReport
 }
 
-// OK reports whether the prior agrees with its vectors.
-func (r *PriorReport) OK() bool { return r.Vectors == nil || r.Vectors.OK }
-
-// Prior checks the prior in file, which may be prior.Bundled. Errors are those of prior.Load, ErrVectors and
+// Prior checks the prior in file, which may be prior.Bundled, or the folder of a bundle. Errors are those of prior.Load, ErrVectors and
 // ErrNotFinite; deviations from the vectors are in the report.
 func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOptions) (*PriorReport, error) {
 	data, err := prior.Read(file)
@@ -97,7 +98,13 @@ func Prior(ctx context.Context, rt *onnxruntime.Runtime, file string, o PriorOpt
 	}
 	r.MSPerCall = c.times.median()
 	c.one.Close() // before the next network is compiled: each takes several times its file's size in memory
-	if r.Vectors, err = c.vectors(ctx, file, data); err != nil {
+	if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {
+		r.Kind = "bundle"
+		r.BundleReport, err = c.bundle(ctx, file)
+	} else {
+		r.Vectors, err = c.vectors(ctx, file, data)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.Warnings = warnings(r)
@@ -147,12 +154,12 @@ func (c *priorCheck) statistics(ctx context.Context, r *PriorReport) error {
 			return fmt.Errorf("time index %d: the schedule has 0..%d", t, c.prior.Schedule.Steps()-1)
 		}
 		a := c.prior.Schedule.AlphaBar[t]
-		n, err := c.noiseRow(ctx, len(c.one.X.F32), t)
+		n, err := c.noiseRow(ctx, t)
 		if err != nil {
 			return err
 		}
 		r.Noise = append(r.Noise, n)
-		if len(c.o.Images) == 0 {
+		if len(c.o.Images) == 0 || c.prior.Card.Latent != nil {
 			continue
 		}
 		eps := make([]float32, len(c.one.X.F32))
@@ -180,9 +187,9 @@ func fixedNoise() noise.Key {
 	return noise.NewKey([32]byte([]byte("ddiff prior check: fixed noise..")))
 }
 
-// noiseRow evaluates the network on pure noise of some values at a time index.
-func (c *priorCheck) noiseRow(ctx context.Context, values, t int) (NoiseRow, error) {
-	eps := make([]float32, values)
+// noiseRow evaluates the network on pure noise at a time index.
+func (c *priorCheck) noiseRow(ctx context.Context, t int) (NoiseRow, error) {
+	eps := make([]float32, len(c.one.X.F32))
 	noise.Normal(eps, fixedNoise(), noise.Step, uint32(t), 1)
 	got, _, err := c.estimateNoise(ctx, nil, eps, t)
 	if err != nil {
@@ -292,6 +299,11 @@ func warnings(r *PriorReport) []string {
 	if worst > 0.5 {
 		out = append(out, fmt.Sprintf("the mean square error of the estimated noise is %.2f where ᾱ < 0.1: "+
 			"the card's prediction or schedule may be wrong, or the network is not trained", worst))
+	}
+	const least, most = 0.25, 4 // of latents
+	if b := r.BundleReport; b != nil && (b.Latents.Std < least || b.Latents.Std > most) {
+		out = append(out, fmt.Sprintf("the latents of images have the standard deviation %.3g, a network for latents expects about 1: "+
+			"the scale factor may be wrong", b.Latents.Std))
 	}
 	for _, i := range r.Images {
 		if i.Sigma > 0.02 && i.Sigma < 1 && i.Denoised < i.Noisy {

@@ -54,7 +54,7 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 		if len(r.Problems) > 0 {
 			return fmt.Errorf("%s: %w: %s", path, cli.ErrMismatch, r.Problems[0])
 		}
-		return mismatch(path, r.Vectors, r.OK())
+		return mismatch(path, r.Vectors)
 	})
 }
 

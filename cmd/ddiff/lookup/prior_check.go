@@ -62,21 +62,15 @@ func newPriorCheckCommand() *cobra.Command {
 }
 
 func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions) error {
-	bundle := false
 	if path != prior.Bundled && path != prior.Base {
-		info, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		switch _, err := os.Stat(path); {
+		case errors.Is(err, fs.ErrNotExist):
 			return fmt.Errorf("%w %s: no such file; use bundled, an ONNX file or a bundle's folder", cli.ErrPrior, redact.Address(path))
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("%w: %w", cli.ErrPrior, err)
 		}
-		bundle = info.IsDir()
 	}
 	return o.withRuntime(ctx, func(rt *onnxruntime.Runtime) error {
-		if bundle {
-			return o.checkBundle(ctx, out, rt, path)
-		}
 		images, err := o.photographs(path)
 		if err != nil {
 			return err
@@ -88,28 +82,16 @@ func checkPrior(ctx context.Context, out io.Writer, path string, o checkOptions)
 		if err := o.print(out, r, func() { showPrior(out, r) }); err != nil {
 			return err
 		}
-		return mismatch(path, r.Vectors, r.OK())
-	})
-}
-
-func (o checkOptions) checkBundle(ctx context.Context, out io.Writer, rt *onnxruntime.Runtime, dir string) error {
-	images, err := o.photographs(dir)
-	if err != nil {
-		return err
-	}
-	r, err := check.Bundle(ctx, rt, dir, check.BundleOptions{Size: o.size, Images: images})
-	if err != nil {
-		return fmt.Errorf("%w: %w", cli.ErrPrior, err)
-	}
-	if err := o.print(out, r, func() { showBundle(out, r) }); err != nil {
-		return err
-	}
-	for _, p := range r.Parts {
-		if err := mismatch(filepath.Join(dir, p.File), p.Vectors, p.Vectors == nil || p.Vectors.OK); err != nil {
-			return err
+		if r.BundleReport == nil {
+			return mismatch(path, r.Vectors)
 		}
-	}
-	return nil
+		for _, p := range r.Parts {
+			if err := mismatch(filepath.Join(path, p.File), p.Vectors); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // withRuntime opens ONNX Runtime, calls use and closes it. At the end of ctx it returns at once, see [leaving].
@@ -146,8 +128,8 @@ func (o checkOptions) print(out io.Writer, report any, show func()) error {
 }
 
 // mismatch returns cli.ErrMismatch for a file that differs from its vectors, else nil.
-func mismatch(path string, a *check.Agreement, ok bool) error {
-	if ok {
+func mismatch(path string, a *check.Agreement) error {
+	if a == nil || a.OK {
 		return nil
 	}
 	return fmt.Errorf("%s: %w with its reference vectors (%s): max_abs=%.3g psnr=%.1f", path, cli.ErrMismatch, a.Precision, a.MaxAbs, a.PSNR)
@@ -158,17 +140,18 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 	if o.images == "" {
 		return nil, nil
 	}
-	channels, m, err := photographSize(path)
+	p, err := cli.OpenPrior(path)
 	if err != nil {
 		return nil, err
 	}
-	if channels != 3 {
-		return nil, cli.Usage(fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", channels))
+	if p.Card.Channels != 3 {
+		return nil, cli.Usage(fmt.Errorf("--images: the prior has %d channels, photographs need 3; omit --images", p.Card.Channels))
 	}
 	entries, err := os.ReadDir(o.images)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("--images: %w", err))
 	}
+	m := p.Card.MultipleOf
 	size := (o.size + m - 1) / m * m
 	var out []*raster.Image
 	for _, e := range entries {
@@ -186,18 +169,6 @@ func (o checkOptions) photographs(path string) ([]*raster.Image, error) {
 		return nil, cli.Usage(fmt.Errorf("--images: %s contains no photographs; name a folder of PNG, JPEG, TIFF or WebP files", o.images))
 	}
 	return out, nil
-}
-
-// photographSize returns the channels of a prior's images and the number that divides their sides.
-func photographSize(path string) (channels, multiple int, err error) {
-	if c, err := prior.ReadBundleCard(path); err == nil {
-		return c.Channels, c.MultipleOf, nil
-	}
-	p, err := cli.OpenPrior(path)
-	if err != nil {
-		return 0, 0, err
-	}
-	return p.Card.Channels, p.Card.MultipleOf, nil
 }
 
 func photograph(name string, size, multiple int) (*raster.Image, error) {
@@ -233,7 +204,11 @@ func showPrior(out io.Writer, r *check.PriorReport) {
 		fmt.Fprintln(out, "\nwarning:", s)
 	}
 	fmt.Fprintln(out)
-	showAgreement(out, r.Vectors)
+	if r.BundleReport != nil {
+		showBundle(out, r.BundleReport)
+	} else {
+		showAgreement(out, r.Vectors)
+	}
 	fmt.Fprintf(out, "ms_per_call=%.1f peak_mib=%.0f\n", r.MSPerCall, r.PeakMiB)
 }
 
@@ -246,7 +221,7 @@ func showAgreement(out io.Writer, a *check.Agreement) {
 }
 
 func showBundle(out io.Writer, r *check.BundleReport) {
-	fmt.Fprintf(out, "%s: %s, first stage %s, image %v, latent %v\n", r.Directory, r.Name, r.FirstStage, r.Image, r.Latent)
+	fmt.Fprintf(out, "first stage %s, latent %v\n", r.FirstStage, r.Latent)
 	for _, p := range r.Parts {
 		fmt.Fprintf(out, "%s: %d parameters, ms_per_call=%.1f; ", p.File, p.Parameters, p.MSPerCall)
 		showAgreement(out, p.Vectors)
@@ -257,18 +232,11 @@ func showBundle(out io.Writer, r *check.BundleReport) {
 	}
 	fmt.Fprintf(out, "reconstruction of %s: psnr=%.2f max_abs=%.3g\n", of, r.Reconstruction.PSNR, r.Reconstruction.MaxAbs)
 	fmt.Fprintf(out, "latents: mean=%.4f std=%.4f scale=%g\n", r.Latents.Mean, r.Latents.Std, r.Scale)
-	for _, n := range r.Noise {
-		fmt.Fprintf(out, "noise: t=%d mean=%.4f std=%.4f mse=%.5f\n", n.T, n.Mean, n.Std, n.MSE)
-	}
 	if r.Gradient {
 		fmt.Fprintln(out, "gradient of the decoder: available")
 	} else {
 		fmt.Fprintf(out, "gradient of the decoder: none, so mode latent_dc cannot run: %s\n", r.NoGradient)
 	}
-	for _, s := range r.Warnings {
-		fmt.Fprintln(out, "warning:", s)
-	}
-	fmt.Fprintf(out, "peak_mib=%.0f\n", r.PeakMiB)
 }
 
 func newPriorCommand() *cobra.Command {
