@@ -76,14 +76,14 @@ func powRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 		case 3:
 			slope = g.Mul(x, x)
 		default:
-			slope = g.Apply("Pow", t, x.Dims, nil, x, g.number(t, c[0]-1))
+			slope = g.op("Pow", nil, x, g.number(t, c[0]-1))
 		}
 		return g.unbroadcast(g.scaled(g.Mul(dy[0], slope), c[0]), x.Dims), nil
 	}
 	if p.DType != t {
 		p = g.Cast(p, t)
 	}
-	slope := g.Mul(p, g.elementwise("Pow", t, x, g.Minus(p, g.number(t, 1))))
+	slope := g.Mul(p, g.elementwise("Pow", x, g.Minus(p, g.number(t, 1))))
 	slope = g.where(g.compare("Equal", p, zero), zero, slope)
 	return g.unbroadcast(g.Mul(dy[0], slope), x.Dims), nil
 }

@@ -33,10 +33,10 @@ func (g *Graph) convInput(dims []int, weight, dy Value, w infer.Window, group in
 		flipped.After = append(flipped.After, w.Reach(i)-1-w.After[i])
 	}
 	if slices.Max(w.Stride) == 1 && min(slices.Min(flipped.Before), slices.Min(flipped.After)) >= 0 {
-		return g.Apply("Conv", dy.DType, dims, flipped.Attributes(map[string]any{"group": group}), dy, g.flipKernel(weight, group))
+		return g.op("Conv", flipped.Attributes(map[string]any{"group": group}), dy, g.flipKernel(weight, group))
 	}
 	attrs := w.Attributes(map[string]any{"group": group, "output_padding": w.Rest(dims[2:], dy.Dims[2:])})
-	return g.Apply("ConvTranspose", dy.DType, dims, attrs, dy, weight)
+	return g.op("ConvTranspose", attrs, dy, weight)
 }
 
 // flipKernel exchanges the channels of a kernel [M, C/g, ...] to [C, M/g, ...] and reverses its spatial dimensions.
@@ -71,11 +71,7 @@ func (g *Graph) kernelGradient(wide, narrow Value, dims []int, w infer.Window, g
 	kernel := g.Transpose(narrow, order(1, 0)...)
 
 	swapped := infer.Window{Kernel: narrow.Dims[2:], Stride: w.Dilation, Dilation: w.Stride, Before: w.Before, After: w.After}
-	out := []int{each, narrow.Dims[1]}
-	for i, side := range spatial {
-		out = append(out, (side+w.Before[i]+w.After[i]-swapped.Reach(i))/w.Dilation[i]+1)
-	}
-	dw := g.Apply("Conv", wide.DType, out, swapped.Attributes(map[string]any{"group": group}), in, kernel)
+	dw := g.op("Conv", swapped.Attributes(map[string]any{"group": group}), in, kernel)
 	for i, side := range dims[2:] {
 		if dw.Dims[2+i] > side {
 			dw = g.Slice(dw, 2+i, 0, side)
@@ -103,7 +99,7 @@ func convTransposeRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) 
 	group := n.Integer("group", 1)
 	switch k {
 	case 0:
-		return g.Apply("Conv", dy.DType, x.Dims, w.Attributes(map[string]any{"group": group}), dy, weight), nil
+		return g.op("Conv", w.Attributes(map[string]any{"group": group}), dy, weight), nil
 	case 1:
 		return g.kernelGradient(dy, x, weight.Dims, w, group), nil
 	}

@@ -45,18 +45,17 @@ func einsumRule(g *Graph, n *infer.Node, k int, dy []Value) (Value, error) {
 		}
 	}
 	var kept []rune
-	var dims []int
 	full := n.Inputs[k].Dims
 	narrow := slices.Clone(full)
 	for i, l := range e.Terms[k] {
 		if slices.Contains(have, l) {
-			kept, dims = append(kept, l), append(dims, full[i])
+			kept = append(kept, l)
 		} else {
 			narrow[i] = 1
 		}
 	}
 	equation := strings.Join(terms, ",") + "->" + letters(kept)
-	d := g.Apply("Einsum", dy[0].DType, dims, map[string]any{"equation": equation}, values...)
+	d := g.op("Einsum", map[string]any{"equation": equation}, values...)
 	if len(kept) == len(full) {
 		return d, nil
 	}

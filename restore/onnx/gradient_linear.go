@@ -68,7 +68,7 @@ func (g *Graph) flattened(v Value) Value {
 // gemm is α·A'·B' of matrices, each transposed if its flag is 1.
 func (g *Graph) gemm(a, b Value, transA, transB int, alpha float32) Value {
 	attrs := map[string]any{"transA": transA, "transB": transB, "alpha": alpha}
-	return g.Apply("Gemm", a.DType, []int{a.Dims[transA], b.Dims[1-transB]}, attrs, a, b)
+	return g.op("Gemm", attrs, a, b)
 }
 
 // gemmRule differentiates α·A'·B' + β·C.

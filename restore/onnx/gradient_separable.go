@@ -95,21 +95,16 @@ func (g *Graph) sumBlocks(dy Value, factors []int) Value {
 	if infer.Size(factors) == 1 {
 		return dy
 	}
-	dims := slices.Clone(dy.Dims)
-	for i, f := range factors {
-		dims[2+i] /= f
-	}
-	mean := g.Apply("AveragePool", dy.DType, dims, map[string]any{"kernel_shape": factors, "strides": factors}, dy)
+	mean := g.op("AveragePool", map[string]any{"kernel_shape": factors, "strides": factors}, dy)
 	return g.scaled(mean, float64(infer.Size(factors)))
 }
 
 // repeatBlocks repeats each pixel over a block.
 func (g *Graph) repeatBlocks(v Value, factors []int) Value {
-	dims, scales := slices.Clone(v.Dims), []float32{1, 1}
-	for i, f := range factors {
-		dims[2+i] *= f
+	scales := []float32{1, 1}
+	for _, f := range factors {
 		scales = append(scales, float32(f))
 	}
 	attrs := map[string]any{"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-	return g.Apply("Resize", v.DType, dims, attrs, v, Value{}, g.Const(scales, len(scales)))
+	return g.op("Resize", attrs, v, Value{}, g.Const(scales, len(scales)))
 }

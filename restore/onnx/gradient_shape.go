@@ -104,24 +104,24 @@ func triluRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	if n.Has(1) {
 		in = append(in, n.Inputs[1])
 	}
-	return g.Apply("Trilu", dy[0].DType, dy[0].Dims, map[string]any{"upper": n.Integer("upper", 1)}, in...), nil
+	return g.op("Trilu", map[string]any{"upper": n.Integer("upper", 1)}, in...), nil
 }
 
 // cumSumRule sums from the other end.
 func cumSumRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	attrs := map[string]any{"exclusive": n.Integer("exclusive", 0), "reverse": 1 - n.Integer("reverse", 0)}
-	return g.Apply("CumSum", dy[0].DType, dy[0].Dims, attrs, dy[0], n.Inputs[1]), nil
+	return g.op("CumSum", attrs, dy[0], n.Inputs[1]), nil
 }
 
 func spaceToDepthRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	attrs := map[string]any{"blocksize": n.Integer("blocksize", 1)}
-	return g.Apply("DepthToSpace", dy[0].DType, n.Inputs[0].Dims, attrs, dy[0]), nil
+	return g.op("DepthToSpace", attrs, dy[0]), nil
 }
 
 func depthToSpaceRule(g *Graph, n *infer.Node, _ int, dy []Value) (Value, error) {
 	b, in := n.Integer("blocksize", 1), n.Inputs[0].Dims
 	if n.Text("mode", "DCR") == "DCR" {
-		return g.Apply("SpaceToDepth", dy[0].DType, in, map[string]any{"blocksize": b}, dy[0]), nil
+		return g.op("SpaceToDepth", map[string]any{"blocksize": b}, dy[0]), nil
 	}
 	apart := g.Reshape(dy[0], in[0], in[1]/(b*b), in[2], b, in[3], b)
 	return g.Reshape(g.Transpose(apart, 0, 1, 3, 5, 2, 4), in...), nil

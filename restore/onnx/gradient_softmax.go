@@ -57,7 +57,7 @@ func attentionRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
 	if mask.Name != "" {
 		scores = g.Add(scores, mask)
 	}
-	weights := g.Apply("Softmax", scores.DType, scores.Dims, map[string]any{"axis": -1}, scores)
+	weights := g.op("Softmax", map[string]any{"axis": -1}, scores)
 	dy = g.splitHeads(dy, heads)
 	var d Value
 	if k == 2 {

@@ -145,6 +145,27 @@ func (g *Graph) Apply(op string, t DType, dims []int, attrs map[string]any, inpu
 	return out
 }
 
+// op appends an operation whose type and dimensions follow from its inputs, and records it for reverse mode.
+func (g *Graph) op(op string, attrs map[string]any, inputs ...Value) Value {
+	return g.parts(op, 1, attrs, inputs...)[0]
+}
+
+// parts is op with several outputs.
+func (g *Graph) parts(op string, outputs int, attrs map[string]any, inputs ...Value) []Value {
+	n := &infer.Node{Op: op, Inputs: inputs, Outputs: make([]Value, outputs), Attrs: attrs}
+	for i := range n.Outputs {
+		n.Outputs[i].Name = g.fresh(op)
+	}
+	if err := g.facts.Infer(n); err != nil {
+		panic(fmt.Sprintf("onnx: %s: %v", op, err))
+	}
+	for _, v := range n.Outputs {
+		g.facts.Declare(v)
+	}
+	g.record(op, attrs, inputs, n.Outputs)
+	return n.Outputs
+}
+
 // record appends an operation and records it for reverse mode.
 func (g *Graph) record(op string, attrs map[string]any, inputs, outputs []Value) {
 	g.facts.Record(&infer.Node{Op: op, Name: outputs[0].Name, Inputs: inputs, Outputs: outputs, Attrs: attrs})

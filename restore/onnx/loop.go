@@ -39,4 +39,4 @@ func (g *Graph) Loop(trip Value, state []Value, body func(b *Graph, i Value, sta
 }
 
 // identity returns a copy of v, which may be a value of a graph around g.
-func (g *Graph) identity(v Value) Value { return g.Apply("Identity", v.DType, v.Dims, nil, v) }
+func (g *Graph) identity(v Value) Value { return g.op("Identity", nil, v) }

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"slices"
 
@@ -76,22 +75,13 @@ func (g *Graph) scaled(v Value, x float64) Value {
 }
 
 // unary adds an operation that changes neither shape nor type.
-func (g *Graph) unary(op string, v Value) Value { return g.Apply(op, v.DType, v.Dims, nil, v) }
+func (g *Graph) unary(op string, v Value) Value { return g.op(op, nil, v) }
 
 // compare adds a comparison of two values.
-func (g *Graph) compare(op string, a, b Value) Value { return g.elementwise(op, Bool, a, b) }
+func (g *Graph) compare(op string, a, b Value) Value { return g.elementwise(op, a, b) }
 
 // where takes a where c is true and b elsewhere. All three broadcast.
-func (g *Graph) where(c, a, b Value) Value {
-	dims, ok := infer.Broadcast(c.Dims, a.Dims)
-	if ok {
-		dims, ok = infer.Broadcast(dims, b.Dims)
-	}
-	if !ok || a.DType != b.DType {
-		panic(fmt.Sprintf("onnx: Where of %v, %v and %v", c.Dims, a.Dims, b.Dims))
-	}
-	return g.Apply("Where", a.DType, dims, nil, c, a, b)
-}
+func (g *Graph) where(c, a, b Value) Value { return g.op("Where", nil, c, a, b) }
 
 // unbroadcast sums dy over the dimensions along which dims was repeated.
 func (g *Graph) unbroadcast(dy Value, dims []int) Value {

@@ -146,14 +146,28 @@ func (f *Facts) Understand(p *onnxpb.NodeProto) (*Node, error) {
 	return n, nil
 }
 
-// guarded turns a fault of a node, such as an axis outside its input, into an error.
-func guarded(infer inference, f *Facts, n *Node) (err error) {
+// Infer sets the types and dimensions of a built node's outputs from those of its inputs, which may be free where the operation allows it.
+func (f *Facts) Infer(n *Node) error {
+	infer := f.inferenceOf(n.Op)
+	if infer == nil {
+		return ErrShape
+	}
+	return recovered(infer, f, n)
+}
+
+// recovered turns a fault of a node, such as an axis outside its input, into an error.
+func recovered(infer inference, f *Facts, n *Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: the inputs do not fit: %v", ErrShape, r)
 		}
 	}()
-	if err := infer(f, n); err != nil {
+	return infer(f, n)
+}
+
+// guarded is recovered for a node whose outputs have fixed dimensions.
+func guarded(infer inference, f *Facts, n *Node) error {
+	if err := recovered(infer, f, n); err != nil {
 		return err
 	}
 	for _, v := range n.Outputs {

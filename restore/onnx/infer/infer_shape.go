@@ -46,9 +46,12 @@ func flattenShape(_ *Facts, n *Node) error {
 }
 
 func transposeShape(_ *Facts, n *Node) error {
-	in := n.Inputs[0]
-	dims := make([]int, in.Rank())
-	for i, p := range Permutation(n) {
+	in, perm := n.Inputs[0], Permutation(n)
+	if len(perm) != in.Rank() {
+		return misfit(n)
+	}
+	dims := make([]int, len(perm))
+	for i, p := range perm {
 		dims[i] = in.Dims[p]
 	}
 	return n.returns(in.DType, dims)
