@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -63,6 +64,15 @@ func Truncate(text string, columns int) string {
 		return ""
 	}
 	return string([]rune(text)[:columns-1]) + "…"
+}
+
+// StatusLine returns a function that replaces the status line of the terminal behind w; an empty line removes it. Without a terminal it
+// does nothing.
+func StatusLine(w io.Writer) func(line string) {
+	if TerminalWidth(w) == 0 {
+		return func(string) {}
+	}
+	return func(line string) { fmt.Fprintf(w, "\r\x1b[K%s", Truncate(line, TerminalWidth(w)-1)) }
 }
 
 // Output is standard output. It keeps its first error, so that the program can end with an error where a command ignores it.

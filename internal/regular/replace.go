@@ -4,20 +4,31 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// Replace writes a file with these permissions atomically and durably: it writes and syncs a temporary file in the same directory and
-// renames it.
+// Replace writes a file with these permissions atomically and durably, see [Create].
 func Replace(path string, data []byte, mode fs.FileMode) error {
+	return Create(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Create writes a file with these permissions atomically and durably: it writes and syncs a temporary file in the same directory and
+// renames it. An error of write leaves the file as it was.
+func Create(path string, mode fs.FileMode, write func(w io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(f.Chmod(mode), write(f)); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {

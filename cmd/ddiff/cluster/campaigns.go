@@ -145,7 +145,7 @@ func left(s manifest.Status) string {
 func watch(ctx context.Context, b backend, id string, asJSON bool, stdout, stderr io.Writer) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
-	bar := cli.TerminalWidth(stderr) > 0 && !asJSON
+	bar, show := cli.TerminalWidth(stderr) > 0 && !asJSON, cli.StatusLine(stderr)
 	var last manifest.Status
 	var printed time.Time
 	for {
@@ -155,14 +155,17 @@ func watch(ctx context.Context, b backend, id string, asJSON bool, stdout, stder
 		}
 		st := s.Status
 		changed := st.Counts != last.Counts || st.Phase != last.Phase
-		writeWarning(stderr, st, last, bar, asJSON)
+		if st.Warning != "" && st.Warning != last.Warning && !asJSON {
+			show("")
+			fmt.Fprintln(stderr, "warning:", st.Warning)
+		}
 		switch {
 		case asJSON && changed:
 			if err := json.NewEncoder(stdout).Encode(st); err != nil {
 				return err
 			}
 		case bar:
-			fmt.Fprintf(stderr, "\r\x1b[K%s", cli.Truncate(watchLine(st), cli.TerminalWidth(stderr)-1))
+			show(watchLine(st))
 		case !asJSON && (st.Phase != last.Phase || time.Since(printed) > cli.LineEvery):
 			fmt.Fprintln(stderr, watchLine(st))
 			printed = time.Now()
@@ -188,17 +191,6 @@ func hasEnded(s manifest.CampaignStatus) bool {
 	c := s.Campaign
 	resumed := c.Phase != manifest.PhaseFinished && c.Wanted == manifest.WantRun
 	return c.Phase.Ended() && !resumed && s.Status.Phase == c.Phase
-}
-
-// writeWarning prints the warning of a status once.
-func writeWarning(stderr io.Writer, st, last manifest.Status, bar, asJSON bool) {
-	if st.Warning == "" || st.Warning == last.Warning || asJSON {
-		return
-	}
-	if bar {
-		fmt.Fprint(stderr, "\r\x1b[K")
-	}
-	fmt.Fprintln(stderr, "warning:", st.Warning)
 }
 
 func watchLine(s manifest.Status) string {

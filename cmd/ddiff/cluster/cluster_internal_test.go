@@ -3,7 +3,9 @@ package cluster
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -92,11 +94,24 @@ func TestStatusOfChangedDataset(t *testing.T) {
 		t.Errorf("the status lacks %q: %v\n%s", want, err, out.String())
 	}
 	out.Reset()
-	writeWarning(&out, st, manifest.Status{}, false, false)
-	writeWarning(&out, st, st, false, false)
-	if got := out.String(); got != "warning: the dataset changed\n" {
-		t.Errorf("watch prints %q", got)
+	if err := watch(t.Context(), &changing{status: st}, "night", false, io.Discard, &out); err != nil || strings.Count(out.String(), "warning: the dataset changed\n") != 1 {
+		t.Errorf("watch prints %q, %v", out.String(), err)
 	}
+}
+
+// changing is a cluster with a campaign that has ended when it is read again.
+type changing struct {
+	backend
+	status manifest.Status
+	reads  int
+}
+
+// Campaign implements backend.
+func (c *changing) Campaign(context.Context, string) (manifest.CampaignStatus, error) {
+	if c.reads++; c.reads > 1 {
+		c.status.Phase = manifest.PhaseFinished
+	}
+	return manifest.CampaignStatus{Campaign: &manifest.Campaign{ID: "night", Phase: c.status.Phase}, Status: c.status}, nil
 }
 
 // TestFailuresOfWatch: a campaign with failed items ends watch with an error that names the place of the reasons.

@@ -93,7 +93,7 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 	if manifest.IsAddress(dir) {
 		return cli.Usage(fmt.Errorf("pull: DIR %s is an address; give a directory of this machine", dir))
 	}
-	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: func(string) {}, named: map[string]bool{}}
+	p := &puller{pullOptions: o, dir: dir, stderr: stderr, show: cli.StatusLine(stderr), named: map[string]bool{}}
 	from, err := storage.Open(ctx, source, storage.Options{ReadOnly: true, Logger: slog.New(slog.DiscardHandler), Skipped: p.skip})
 	if errors.Is(err, fs.ErrNotExist) {
 		return cli.Usage(fmt.Errorf("pull: %s: no such directory; give s3://bucket/prefix or the directory of an output", source))
@@ -115,9 +115,6 @@ func (o pullOptions) pull(ctx context.Context, source, dir string, stdout, stder
 	}
 	defer results.Close() //nolint:errcheck // nothing was written
 	p.from, p.results, p.to = from.Store, results.Store, to.Store
-	if cli.TerminalWidth(stderr) > 0 {
-		p.show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", cli.Truncate(line, cli.TerminalWidth(stderr)-1)) }
-	}
 	err = p.copyAll(ctx)
 	p.show("")
 	if err != nil {

@@ -189,25 +189,15 @@ func (o reportOptions) text(stdout io.Writer, write func(io.Writer) error) (err 
 	case err == nil && !info.Mode().IsRegular(): // a device or a pipe, which nothing replaces
 		return writeDevice(o.out, write)
 	}
-	f, err := os.CreateTemp(filepath.Dir(o.out), "."+filepath.Base(o.out)+"-")
-	if err != nil {
-		return fmt.Errorf("%w: %w", cli.ErrReportFile, err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	if err := errors.Join(f.Chmod(0o644), write(reportFile{f})); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	var failed error
+	err = regular.Create(o.out, 0o644, func(w io.Writer) error {
+		failed = write(reportFile{w})
+		return failed
+	})
+	if err != nil && failed == nil {
 		return fmt.Errorf("%w %s: %w", cli.ErrReportFile, o.out, err)
 	}
-	if err := os.Rename(f.Name(), o.out); err != nil {
-		return fmt.Errorf("%w %s: %w", cli.ErrReportFile, o.out, err)
-	}
-	return nil
+	return err
 }
 
 // writeDevice writes to a device or a pipe.

@@ -70,10 +70,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 		return err
 	}
 	defer closeAll()
-	show := func(string) {}
-	if width := cli.TerminalWidth(stderr); width > 0 {
-		show = func(line string) { fmt.Fprintf(stderr, "\r\x1b[K%s", cli.Truncate(line, width-1)) }
-	}
+	show := cli.StatusLine(stderr)
 	var total []score.Count
 	for _, arg := range args {
 		counts, err := scoreOutput(ctx, arg, score.Config{

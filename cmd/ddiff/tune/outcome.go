@@ -54,9 +54,9 @@ type tuneTest struct {
 	HaarPSI statistic.Estimate `json:"haarpsi,omitzero"`
 	// Objective is the mean of the objective, higher is better.
 	Objective statistic.Estimate `json:"objective,omitzero"`
-	// Cost has the means of the cost of an image.
-	Cost   tunedCost    `json:"cost"`
-	Images []tunedImage `json:"images"`
+	// Cost has the means of the counts of work for an image.
+	Cost   map[string]statistic.Estimate `json:"cost"`
+	Images []tunedImage                  `json:"images"`
 	// Failed has the names of the test images that were not restored in every run.
 	Failed []string `json:"failed,omitempty"`
 
@@ -189,7 +189,13 @@ func (one *tuneTest) estimate() {
 	one.SSIM = over(func(i tunedImage) *float64 { return i.SSIM })
 	one.HaarPSI = over(func(i tunedImage) *float64 { return i.HaarPSI })
 	one.Objective = over(func(i tunedImage) *float64 { return defined(i.merit) })
-	one.estimateCost(over)
+	one.seconds = over(func(i tunedImage) *float64 { return &i.seconds })
+	one.Cost = map[string]statistic.Estimate{}
+	for name := range (&tunedImage{}).costs() {
+		if len(one.Images) > 0 {
+			one.Cost[name] = over(func(i tunedImage) *float64 { return defined(float64(i.costs()[name])) })
+		}
+	}
 }
 
 // variants describes how the chosen settings of each fold differ from the other settings of the contest.
@@ -323,15 +329,6 @@ func (c *contest) task(settings string, parameters parameter.List) (manifest.Tas
 	return t, nil
 }
 
-// tunedCost has the mean counts of work for an image, see [manifest.Cost].
-type tunedCost struct {
-	Network             statistic.Estimate `json:"network,omitzero"`
-	NetworkBackward     statistic.Estimate `json:"network_backward,omitzero"`
-	Operator            statistic.Estimate `json:"operator,omitzero"`
-	Autoencoder         statistic.Estimate `json:"autoencoder,omitzero"`
-	AutoencoderBackward statistic.Estimate `json:"autoencoder_backward,omitzero"`
-}
-
 // spend adds the cost of a run.
 func (i *tunedImage) spend(r *manifest.Result) {
 	c := method.Cost(r.Cost)
@@ -340,17 +337,10 @@ func (i *tunedImage) spend(r *manifest.Result) {
 	i.seconds += r.Seconds
 }
 
-// estimateCost computes the means of the cost by over, which gives the mean of a figure of the images.
-func (one *tuneTest) estimateCost(over func(get func(i tunedImage) *float64) statistic.Estimate) {
-	count := func(get func(c manifest.Cost) int) statistic.Estimate {
-		return over(func(i tunedImage) *float64 { return defined(float64(get(i.Cost))) })
+// costs are the counts of work of an image by their names, see [manifest.Cost].
+func (i *tunedImage) costs() map[string]int {
+	return map[string]int{
+		"network": i.Cost.Network, "network_backward": i.Cost.NetworkBackward, "operator": i.Cost.Operator,
+		"autoencoder": i.Cost.Autoencoder, "autoencoder_backward": i.Cost.AutoencoderBackward,
 	}
-	one.Cost = tunedCost{
-		Network:             count(func(c manifest.Cost) int { return c.Network }),
-		NetworkBackward:     count(func(c manifest.Cost) int { return c.NetworkBackward }),
-		Operator:            count(func(c manifest.Cost) int { return c.Operator }),
-		Autoencoder:         count(func(c manifest.Cost) int { return c.Autoencoder }),
-		AutoencoderBackward: count(func(c manifest.Cost) int { return c.AutoencoderBackward }),
-	}
-	one.seconds = over(func(i tunedImage) *float64 { return defined(i.seconds) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ddiff/coordinator/report"
@@ -75,9 +76,12 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 		if len(slices.Compact(slices.Clone(chosen))) == 1 {
 			chosen = chosen[:1]
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.Task, problemCell(one.Problem), one.Method, one.Cells,
-			strings.Join(chosen, " | "), len(one.Images), table.Mean(one.PSNR, 2, "-"), table.Half(one.PSNR, 2, "-"), table.Mean(one.SSIM, 3, "-"), table.Mean(one.HaarPSI, 3, "-"),
-			table.Mean(one.Cost.Network, 0, "-"), table.Mean(one.Cost.NetworkBackward, 0, "-"), table.Mean(one.Cost.Operator, 0, "-"), table.Mean(one.seconds, 2, "-"))
+		row := []string{one.Task, problemCell(one.Problem), one.Method, strconv.Itoa(one.Cells), strings.Join(chosen, " | "), strconv.Itoa(len(one.Images))}
+		row = append(row, table.Mean(one.PSNR, 2, "-"), table.Half(one.PSNR, 2, "-"), table.Mean(one.SSIM, 3, "-"), table.Mean(one.HaarPSI, 3, "-"))
+		for _, name := range []string{"network", "network_backward", "operator"} {
+			row = append(row, table.Mean(one.Cost[name], 0, "-"))
+		}
+		fmt.Fprintln(out, strings.Join(append(row, table.Mean(one.seconds, 2, "-")), "\t"))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -108,12 +112,7 @@ func (o *tuneOutcome) notes() []string {
 		out = append(out, fmt.Sprintf("%s: %s − %s = %s (%s, paired, n = %d).", problemText(c.Problem), c.A, c.B,
 			interval(c.Difference, 3), o.Objective, c.Difference.N))
 	}
-	const shown = 40
-	stopped := o.stopped()
-	out = append(out, stopped[:min(shown, len(stopped))]...)
-	if more := len(stopped) - shown; more > 0 {
-		out = append(out, fmt.Sprintf("%d more settings that were stopped are in %s.", more, cli.KeyTuning))
-	}
+	out = append(out, o.failedSettings()...)
 	for _, one := range o.Tests {
 		if len(one.Failed) > 0 {
 			out = append(out, fmt.Sprintf("%s, %s: not restored in every run: %s.", problemText(one.Problem), one.Method, strings.Join(one.Failed, ", ")))
@@ -122,30 +121,22 @@ func (o *tuneOutcome) notes() []string {
 	return out
 }
 
-// stopped describes the settings that were not run on all tuning images.
-func (o *tuneOutcome) stopped() []string {
+// failedSettings describes the settings that failed on tuning images.
+func (o *tuneOutcome) failedSettings() []string {
 	var out []string
 	for k, f := range o.Folds {
 		for _, race := range f.Races {
+			where := fmt.Sprintf("%s, %s", strings.TrimSpace(race.Task+" "+race.Params), race.Method)
+			if o.Split.Folds > 0 {
+				where += fmt.Sprintf(", fold %d", k+1)
+			}
 			for _, cell := range race.Cells {
-				noise := fmt.Sprintf("sigma=%g", race.Sigma)
-				if race.Photons > 0 {
-					noise += fmt.Sprintf(" photons=%g", race.Photons)
-				}
-				where := fmt.Sprintf("%s %s, %s", strings.TrimSpace(race.Task+" "+race.Params), noise, race.Method)
-				if o.Split.Folds > 0 {
-					where += fmt.Sprintf(", fold %d", k+1)
-				}
-				switch {
-				case len(cell.Failed) > 0:
+				if len(cell.Failed) > 0 {
 					out = append(out, fmt.Sprintf("%s: %s failed on %s.", where, cell.Key, strings.Join(cell.Failed, ", ")))
-				case cell.Round > 0 && cell.Difference != nil:
-					out = append(out, fmt.Sprintf("%s: %s was stopped after %d of %d images: %s against %s.", where, cell.Key,
-						cell.Images, cell.Images+cell.NotRun, interval(*cell.Difference, 3), cell.Against))
 				}
 			}
 			if len(race.Unusable) > 0 {
-				out = append(out, fmt.Sprintf("%s, %s: every setting failed on %s.", race.Task, race.Method, strings.Join(race.Unusable, ", ")))
+				out = append(out, fmt.Sprintf("%s: every setting failed on %s.", where, strings.Join(race.Unusable, ", ")))
 			}
 		}
 	}
