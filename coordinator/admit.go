@@ -8,7 +8,6 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/index"
-	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -16,7 +15,7 @@ import (
 // newArchiver returns the archiver of a term, in which all has the runners.
 func (s *Service) newArchiver(all *runners) *archive.Archiver {
 	return archive.New(archive.Config{
-		Board: s.cfg.Board, Store: s.cfg.Store, Inspect: s.inspect, Running: all.has, Recount: s.recount,
+		Board: s.cfg.Board, Store: s.cfg.Store, Inspect: s.inspect, Running: all.has,
 		Tick: s.cfg.Tick, After: s.cfg.ArchiveAfter, Restart: s.cfg.Restart, Now: s.cfg.Now, Logger: s.cfg.Logger,
 	})
 }
@@ -27,24 +26,6 @@ func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) 
 		return s.cfg.Inspect(id)
 	}
 	return s.cfg.Open(ctx, id, 1)
-}
-
-// recount publishes the status of an ended campaign whose status was lost with the board. It counts the items by the
-// ledger in the store.
-func (s *Service) recount(ctx context.Context, c *manifest.Campaign) error {
-	r := newRunner(s, c)
-	r.rec, r.ledger = c, ledger.New()
-	err := r.openStore()
-	if err == nil {
-		err = r.restoreLedger(ctx)
-	}
-	if err == nil && r.ledger.Open() > 0 {
-		err = r.settleListed(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	return r.publishStatus(ctx, 0)
 }
 
 // admit examines a campaign that was just submitted. If it is in the archive, the submission has no effect: the record

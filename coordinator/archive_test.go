@@ -155,8 +155,8 @@ func TestArchiveAndRecall(t *testing.T) {
 func TestArchiveCrash(t *testing.T) {
 	t.Parallel()
 	nothing := func(*testCluster, string) {}
-	deleteRecord := func(tc *testCluster, id string) {
-		must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyCampaignPrefix+id))
+	deleteStatus := func(tc *testCluster, id string) {
+		must(tc.t, tc.board.Delete(tc.t.Context(), manifest.KeyStatusPrefix+id))
 	}
 	for _, c := range []struct {
 		name string
@@ -166,8 +166,8 @@ func TestArchiveCrash(t *testing.T) {
 	}{
 		{"before the stored record", 0, nothing},
 		{"before the index", 1, nothing},
-		{"before the record", 2, nothing},
-		{"before the status", 2, deleteRecord},
+		{"before the status", 2, nothing},
+		{"before the record", 2, deleteStatus},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

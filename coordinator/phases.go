@@ -293,9 +293,10 @@ func (r *runner) enterEnd(
 	if err := r.publishStatusOf(ctx, &ended, 0); err != nil {
 		return err
 	}
+	last := r.status
 	err := r.saveIf(ctx, condition, func(c *manifest.Campaign) {
 		change(c)
-		c.Finished, c.Ends = r.s.cfg.Now().UTC(), c.Ends+1
+		c.Finished, c.Ends, c.Last = r.s.cfg.Now().UTC(), c.Ends+1, &last
 	})
 	switch {
 	case err != nil:

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
+	"ddiff/queue"
 )
 
 // statusInterval is how often an unchanged status is published.
@@ -80,6 +82,9 @@ func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
 // lastStatus reads the status that this or another leader has published.
 func (r *runner) lastStatus(ctx context.Context) (last manifest.Status, ok bool) {
 	data, _, err := r.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
+	if errors.Is(err, queue.ErrNoRecord) && r.rec.Last != nil {
+		return *r.rec.Last, true
+	}
 	return last, err == nil && json.Unmarshal(data, &last) == nil
 }
 

@@ -136,8 +136,9 @@ type Campaign struct {
 	// Answered holds the results of the last commands.
 	Answered []Answer  `json:"answered,omitempty"`
 	Finished time.Time `json:"finished,omitzero"`
-	// Ends counts the ends of the campaign, which may be resumed.
-	Ends int `json:"ends,omitempty"`
+	// Ends counts the ends of the campaign, which may be resumed. Last is the status at the last end.
+	Ends int     `json:"ends,omitempty"`
+	Last *Status `json:"last,omitempty"`
 	// Changes counts the changes of the phase, and Notices the requests of users to notify again; together they name a notification.
 	Changes int `json:"changes,omitempty"`
 	Notices int `json:"notices,omitempty"`

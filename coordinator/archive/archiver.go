@@ -50,8 +50,6 @@ type Config struct {
 	Inspect func(ctx context.Context, campaign string) (*queue.Queue, error)
 	// Running reports whether a campaign has a runner.
 	Running func(campaign string) bool
-	// Recount counts the items of an ended campaign whose status was lost with the board, and publishes the status.
-	Recount func(ctx context.Context, c *manifest.Campaign) error
 	// Tick is the shortest interval between two scans of the board, After the time after its end at which a campaign is
 	// archived, Restart the pause after an error.
 	Tick, After, Restart time.Duration
@@ -78,35 +76,56 @@ func (a *Archiver) Run(ctx context.Context) error {
 	return nil
 }
 
+// load restores the campaigns that the index has as open and that are not among those of the board. It marks the store as that of a
+// cluster.
+func (a *Archiver) load(ctx context.Context, onBoard map[string]queue.Change) error {
+	entries, err := a.x.All(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = a.cfg.Store.Stat(ctx, index.KeyComplete)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = a.cfg.Store.Put(ctx, index.KeyComplete, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("mark the index of campaigns: %w", err)
+	}
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		if entries[id].State != index.Open {
+			continue
+		}
+		if _, found := onBoard[manifest.KeyCampaignPrefix+id]; found {
+			a.open[id] = true
+			continue
+		}
+		if err := a.restore(ctx, id); err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, index.ErrDeleting) {
+			if !errors.Is(err, board.ErrDamaged) {
+				return err
+			}
+			a.cfg.Logger.Warn("cannot restore a campaign", "campaign", id, "reason", err)
+		}
+	}
+	return nil
+}
+
 // scan archives the campaigns that ended long enough ago, and enters new ones into the index.
 func (a *Archiver) scan(ctx context.Context) error {
 	a.turn.Lock()
 	defer a.turn.Unlock()
-	if !a.loaded {
-		if err := a.load(ctx); err != nil {
-			return err
-		}
-		a.loaded = true
-	}
-	// The statuses come first: a status without a campaign then belongs to a campaign that has left the board.
-	statuses, err := board.Records(ctx, a.cfg.Board, manifest.KeyStatusPrefix)
-	if err != nil {
-		return err
-	}
 	campaigns, err := board.Records(ctx, a.cfg.Board, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return err
 	}
+	if !a.loaded {
+		if err := a.load(ctx, campaigns); err != nil {
+			return err
+		}
+		a.loaded = true
+	}
 	maps.DeleteFunc(a.seen, func(key string, _ sighting) bool { return campaigns[key].Key == "" })
 	var errs error
 	for _, key := range slices.Sorted(maps.Keys(campaigns)) {
-		_, counted := statuses[manifest.KeyStatusPrefix+strings.TrimPrefix(key, manifest.KeyCampaignPrefix)]
-		errs = errors.Join(errs, a.scanRecord(ctx, campaigns[key], counted), ctx.Err())
-	}
-	for key := range statuses {
-		if id := strings.TrimPrefix(key, manifest.KeyStatusPrefix); campaigns[manifest.KeyCampaignPrefix+id].Key == "" {
-			errs = errors.Join(errs, a.cleanUp(ctx, id))
-		}
+		errs = errors.Join(errs, a.scanRecord(ctx, campaigns[key]), ctx.Err())
 	}
 	return errs
 }
@@ -114,8 +133,8 @@ func (a *Archiver) scan(ctx context.Context) error {
 // requestAge is the age at which a request that its sender has not removed is removed.
 const requestAge = 10 * time.Minute
 
-// scanRecord restores, archives or enters one campaign. counted means that it has a status.
-func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted bool) error {
+// scanRecord archives or enters one campaign.
+func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	now := a.cfg.Now()
 	if a.seen[record.Key].revision != record.Revision {
 		a.seen[record.Key] = sighting{record.Revision, now}
@@ -129,11 +148,6 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change, counted 
 			return nil
 		}
 		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
-	}
-	if !counted && !board.Active(c) && !a.cfg.Running(c.ID) {
-		if err := a.cfg.Recount(ctx, c); err != nil {
-			a.cfg.Logger.Warn("could not count the items of an ended campaign", "campaign", c.ID, "reason", err)
-		}
 	}
 	if a.due(c, a.seen[record.Key], now) {
 		return a.archive(ctx, c, record.Revision)
@@ -168,30 +182,19 @@ func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool 
 // record changes meanwhile, because the campaign is resumed, the campaign stays on the board. Dead letters, and outcomes that no part of
 // the ledger has, stay in their streams.
 //
-// A crash after any write leaves a state that the next leader completes: record and index are written before the record on the board is
-// deleted; the status is deleted last.
-func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision uint64) error {
-	if err := a.moveToStore(ctx, c, revision); err != nil {
-		return fmt.Errorf("archive campaign %s: %w", c.ID, err)
-	}
-	return nil
-}
-
-func (a *Archiver) moveToStore(ctx context.Context, c *manifest.Campaign, revision uint64) error {
+// A crash after any write leaves a state that the next leader completes: the record on the board is deleted last.
+func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision uint64) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("archive campaign %s: %w", c.ID, err)
+		}
+	}()
 	q, err := a.cfg.Inspect(ctx, c.ID)
 	if err != nil {
 		return err
 	}
 	if err := q.Drop(ctx); err != nil { // work that a crash has left
 		return err
-	}
-	data, statusRevision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+c.ID)
-	if err != nil && !errors.Is(err, queue.ErrNoRecord) {
-		return err
-	}
-	s, err := board.JoinStatus(c, data)
-	if err != nil {
-		a.cfg.Logger.Warn("the archive has no counts: the status cannot be read", "campaign", c.ID, "reason", err)
 	}
 	_, current, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+c.ID)
 	if errors.Is(err, queue.ErrNoRecord) || err == nil && current != revision {
@@ -207,14 +210,21 @@ func (a *Archiver) moveToStore(ctx context.Context, c *manifest.Campaign, revisi
 	if err != nil {
 		return err
 	}
+	last := c.Last
+	if last == nil {
+		last = &manifest.Status{}
+	}
 	err = a.x.Add(ctx, index.Entry{
 		ID: c.ID, Number: max(newest.Number+1, 1), State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
-			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: s.Status.Counts,
+			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: last.Counts,
 			Submitted: c.Submitted, Finished: c.Finished, Archived: a.cfg.Now().UTC(),
-			Seconds: s.Status.Seconds, Cost: s.Status.Cost, Owner: index.OwnerDigest(c.Owner),
+			Seconds: last.Seconds, Cost: last.Cost, Owner: index.OwnerDigest(c.Owner),
 		},
 	})
 	if err != nil {
+		return err
+	}
+	if err := a.cfg.Board.Delete(ctx, manifest.KeyStatusPrefix+c.ID); err != nil {
 		return err
 	}
 	delete(a.open, c.ID) // also after a conflict: the next scan enters the campaign as open again
@@ -222,30 +232,8 @@ func (a *Archiver) moveToStore(ctx context.Context, c *manifest.Campaign, revisi
 	if errors.Is(err, queue.ErrConflict) {
 		return a.x.Open(ctx, c)
 	}
-	if err != nil {
-		return err
-	}
-	a.cfg.Logger.Info("archived campaign", "campaign", c.ID, "phase", c.Phase)
-	return a.removeStatus(ctx, c.ID, statusRevision)
-}
-
-// cleanUp removes the status of a campaign that has left the board. The status is looked up before the record: another leader may
-// return the campaign to the board.
-func (a *Archiver) cleanUp(ctx context.Context, id string) error {
-	_, revision, err := a.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+id)
 	if err == nil {
-		_, _, err = a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id)
+		a.cfg.Logger.Info("archived campaign", "campaign", c.ID, "phase", c.Phase)
 	}
-	if !errors.Is(err, queue.ErrNoRecord) {
-		return err
-	}
-	return a.removeStatus(ctx, id, revision)
-}
-
-// removeStatus removes the status with a revision, 0 for none.
-func (a *Archiver) removeStatus(ctx context.Context, id string, revision uint64) error {
-	if revision == 0 {
-		return nil
-	}
-	return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, manifest.KeyStatusPrefix+id, revision))
+	return err
 }

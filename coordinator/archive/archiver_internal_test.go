@@ -46,8 +46,7 @@ func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, 
 	must(t, err)
 	return New(Config{
 		Board: kv, Store: store, Inspect: open, Running: func(string) bool { return false },
-		Recount: func(context.Context, *manifest.Campaign) error { return nil },
-		Tick:    time.Second, After: time.Hour, Restart: time.Second, Now: func() time.Time { return *now },
+		Tick: time.Second, After: time.Hour, Restart: time.Second, Now: func() time.Time { return *now },
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}), &submitted{c.ID, c, q}
 }
@@ -56,6 +55,7 @@ func archiverOf(t *testing.T, now *time.Time, log *strings.Builder) (*Archiver, 
 func finished(r *submitted, at time.Time) *manifest.Campaign {
 	c := *r.rec
 	c.Phase, c.Finished = manifest.PhaseFinished, at.UTC()
+	c.Last = &manifest.Status{ID: c.ID, Phase: c.Phase, Counts: manifest.Counts{Items: 7, Done: 7}}
 	return &c
 }
 
@@ -84,7 +84,7 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		if tt.state != "" {
 			must(t, a.x.Add(ctx, index.Entry{
 				ID: r.id, Number: 1, State: tt.state, Output: index.OutputDigest(r.rec.Output),
-				Row: index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityNormal, Counts: manifest.Counts{Items: 7, Done: 7}, Cost: 0.057},
+				Row: index.Row{Phase: manifest.PhaseFinished, Priority: manifest.PriorityNormal},
 			}))
 		}
 		if tt.copied {
@@ -112,7 +112,7 @@ func TestRestoreOfLostRecord(t *testing.T) {
 		}
 		s, err := board.Status(ctx, kv, r.id)
 		must(t, err)
-		if (s.Status.Counts.Done == 7 && s.Status.Cost == 0.057) != archived || s.Status.Phase != manifest.PhaseFinished {
+		if s.Status.Counts.Done != 7 || s.Status.Phase != manifest.PhaseFinished {
 			t.Errorf("%s: status %+v", name, s.Status)
 		}
 		level := "level=WARN"
@@ -135,7 +135,8 @@ func TestArchiveLeavesBoard(t *testing.T) {
 	a, r := archiverOf(t, &now, &strings.Builder{})
 	ctx, kv := t.Context(), a.cfg.Board
 	_, err := board.Update(ctx, kv, r.id, func(c *manifest.Campaign) error {
-		c.Phase, c.Finished, c.Notices = manifest.PhaseFinished, now.UTC(), 3
+		*c = *finished(r, now)
+		c.Notices = 3
 		return nil
 	})
 	must(t, err)
@@ -166,14 +167,10 @@ func TestArchiveLeavesBoard(t *testing.T) {
 	if stored, err := board.Load(ctx, a.cfg.Store, r.id); err != nil || stored.Notices != 3 {
 		t.Errorf("stored record %+v, %v", stored, err)
 	}
-	// The status of a campaign that has left the board goes, that of a campaign on the board stays.
-	must(t, kv.Put(ctx, manifest.KeyStatusPrefix+r.id, []byte("{}")))
-	must(t, a.cleanUp(ctx, r.id))
-	if got := there(); got != "" {
-		t.Errorf("cleaned up: %s", got)
+	if e, err := a.x.Newest(ctx, r.id); err != nil || e.State != index.Archived || e.Row.Counts.Done != 7 {
+		t.Errorf("index entry %+v, %v", e, err)
 	}
 	must(t, a.recall(ctx, r.id))
-	must(t, a.cleanUp(ctx, r.id))
 	if got := there(); got != strings.Join(prefixes, "") {
 		t.Errorf("recalled: %s", got)
 	}

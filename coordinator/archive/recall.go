@@ -11,7 +11,6 @@ import (
 	"ddiff/coordinator/index"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/telemetry"
 )
 
 // recall returns an archived campaign to the board. It is idempotent, and returns storage.ErrNotFound if there is no such
@@ -44,9 +43,6 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 	level := slog.LevelWarn // the board has lost the record
 	if newest.State == index.Archived {
 		level, c.Recalled = slog.LevelInfo, a.cfg.Now().UTC()
-		if err := a.restoreStatus(ctx, c, newest.Row); err != nil {
-			return err
-		}
 	}
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -57,22 +53,19 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 		return fmt.Errorf("restore campaign %s: %w", id, err)
 	}
 	a.cfg.Logger.Log(ctx, level, "restored a campaign from storage", "campaign", id, "phase", c.Phase)
-	return nil
+	return a.restoreStatus(ctx, c)
 }
 
-// restoreStatus writes the status of a campaign that is about to leave the archive. The runner of the campaign completes it.
-func (a *Archiver) restoreStatus(ctx context.Context, c *manifest.Campaign, row index.Row) error {
-	data, err := json.Marshal(manifest.Status{
-		ID: c.ID, Phase: c.Phase, Reason: c.Reason, TraceID: telemetry.CampaignSpan(c.ID, c.Submitted).TraceID().String(),
-		Counts: row.Counts, Seconds: row.Seconds, Cost: row.Cost, Complete: c.Complete, At: row.Archived,
-	})
-	if err == nil {
-		err = a.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+c.ID, data)
+// restoreStatus writes the status at the end of a campaign that is back on the board.
+func (a *Archiver) restoreStatus(ctx context.Context, c *manifest.Campaign) error {
+	if c.Last == nil {
+		return nil
 	}
+	data, err := json.Marshal(c.Last)
 	if err != nil {
 		return fmt.Errorf("restore the status of campaign %s: %w", c.ID, err)
 	}
-	return nil
+	return a.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+c.ID, data)
 }
 
 // Admit enters a submitted campaign into the index before anything of it is stored, and removes the messages of a deleted campaign with
@@ -97,11 +90,11 @@ func (a *Archiver) Admit(ctx context.Context, c *manifest.Campaign, adopt func(a
 	if err != nil {
 		return err
 	}
-	if err := a.restoreStatus(ctx, archived, newest.Row); err != nil {
-		return err
-	}
 	archived.Recalled = a.cfg.Now().UTC()
 	if err := adopt(archived); err != nil {
+		return err
+	}
+	if err := a.restoreStatus(ctx, archived); err != nil {
 		return err
 	}
 	return a.x.Open(ctx, archived)

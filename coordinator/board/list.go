@@ -101,10 +101,14 @@ func UpdateStatus(ctx context.Context, b *queue.Board, id string, initial *manif
 	return err
 }
 
-// JoinStatus adds the record of a status, which may be missing, to a campaign. With an error, the status has no counts.
+// JoinStatus adds the record of a status, which may be missing, to a campaign. That of an ended campaign is then the one at its end. With
+// an error, the status has no counts.
 func JoinStatus(c *manifest.Campaign, data []byte) (manifest.CampaignStatus, error) {
 	s := manifest.CampaignStatus{Campaign: c, Status: manifest.Status{ID: c.ID, Phase: c.Phase, Reason: c.Reason}}
 	if data == nil {
+		if c.Phase.Ended() && c.Last != nil {
+			s.Status = *c.Last
+		}
 		return s, nil
 	}
 	var status manifest.Status
