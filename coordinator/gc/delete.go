@@ -30,14 +30,11 @@ func (c *Cleaner) Delete(ctx context.Context, id string, results bool) ([]Remova
 	if err == nil {
 		err = d.examine(ctx)
 	}
-	claimed := false
-	if err == nil && !c.DryRun {
-		claimed, err = d.claim(ctx)
-	}
 	if err == nil {
-		if err = d.collectOwn(ctx); err != nil && claimed { // nothing is deleted yet
-			err = errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
-		}
+		err = d.collectOwn(ctx)
+	}
+	if err == nil && !c.DryRun {
+		err = d.claim(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("delete campaign %s: %w", id, err)
@@ -76,8 +73,7 @@ func (d *deletion) examine(ctx context.Context) (err error) {
 	case err != nil && d.newest.State == "":
 		return queue.ErrNoRecord
 	}
-	_, err = d.sharing(ctx)
-	return err
+	return nil
 }
 
 // checkEnded refuses a campaign that has not ended.
@@ -173,46 +169,43 @@ func (d *deletion) eachItem(ctx context.Context, id string, f func(k ledger.Iden
 }
 
 // claim enters the deletion into the index. From then on the campaign cannot be recalled, and Delete and Collect complete
-// the deletion after a crash. See index.Index.Open for the other side. claimed is false if an earlier deletion has claimed it.
-func (d *deletion) claim(ctx context.Context) (claimed bool, err error) {
+// the deletion after a crash. See index.Index.Open for the other side.
+func (d *deletion) claim(ctx context.Context) (err error) {
 	if d.Board != nil && d.newest.State != index.Deleting {
 		if err := d.leaveBoard(ctx); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if d.newest, err = d.x.Newest(ctx, d.id); err != nil {
-		return false, err
+		return err
 	}
 	if d.newest.State == index.Open {
-		return false, fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
+		return fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
 	}
-	claimed = d.newest.State != index.Deleting
-	if claimed || d.results && !d.newest.Results {
+	if d.newest.State != index.Deleting || d.results && !d.newest.Results {
 		d.newest = index.Entry{ID: d.id, Number: d.newest.Number + 1, State: index.Deleting, Results: d.results, Output: d.newest.Output}
 		if d.record != nil {
 			d.newest.Output = index.OutputDigest(d.record.Output)
 		}
 		if err := d.x.Add(ctx, d.newest); err != nil {
-			return claimed, err
+			return err
 		}
 	}
-	resumed := false
+	resumed, err := d.onBoard(ctx, d.id)
+	if err != nil {
+		return err
+	}
 	for e, err := range d.x.Entries(ctx, d.id) {
 		if err != nil {
-			return claimed, err
+			return err
 		}
 		resumed = resumed || e.State == index.Open && e.Number >= d.newest.Number
 	}
-	if !resumed {
-		if resumed, err = d.onBoard(ctx, d.id); err != nil {
-			return claimed, err
-		}
-	}
 	if resumed {
 		err = fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
-		return false, errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
+		return errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
 	}
-	return claimed, nil
+	return nil
 }
 
 // leaveBoard archives the campaign unless it is in the archive.
