@@ -67,29 +67,23 @@ func TestPublishedInterruption(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	for name, tt := range map[string]struct {
-		status  string // on the board; "": none
-		record  bool   // the runner has one
-		want    string
-		written bool
+		status string // on the board; "": none
+		want   string
 	}{
-		"running":            {`{"id":"x","phase":"running","counts":{"items":7}}`, true, "interrupted, will retry: no route", true},
-		"ended":              {`{"id":"x","phase":"finished"}`, true, "", true},
-		"damaged":            {`{`, true, "", false},
-		"new":                {"", true, "interrupted, will retry: no route", true},
-		"new, never started": {"", false, "", false},
+		"running": {`{"id":"x","phase":"running","counts":{"items":7}}`, "interrupted, will retry: no route"},
+		"ended":   {`{"id":"x","phase":"finished"}`, ""},
+		"damaged": {`{`, "interrupted, will retry: no route"},
+		"new":     {"", "interrupted, will retry: no route"},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{}).onBoard(t)
 		key := manifest.KeyStatusPrefix + r.id
 		if tt.status != "" {
 			must(t, r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)))
 		}
-		if !tt.record {
-			r.rec = nil
-		}
 		r.publishInterruption(t.Context(), fmt.Errorf("no\n  route"))
 		data, _, _ := r.s.cfg.Board.Get(t.Context(), key)
 		var s manifest.Status
-		if written := json.Unmarshal(data, &s) == nil; written != tt.written || s.Problem != tt.want {
+		if err := json.Unmarshal(data, &s); err != nil || s.Problem != tt.want {
 			t.Errorf("%s: status %s", name, data)
 		}
 		if name == "running" && (s.Counts.Items != 7 || !s.At.Equal(now)) {

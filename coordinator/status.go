@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -102,15 +101,19 @@ func endedCounts(n manifest.Counts, phase manifest.Phase) manifest.Counts {
 // publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,
 // needs a person. It is best effort, and leaves the status of an ended campaign alone.
 func (r *runner) publishInterruption(ctx context.Context, cause error) {
-	var initial *manifest.Status
-	if r.rec != nil {
-		initial = &manifest.Status{ID: r.id, Phase: r.rec.Phase}
+	s, ok := r.lastStatus(ctx)
+	if !ok {
+		s = manifest.Status{ID: r.id, Phase: r.rec.Phase}
+	}
+	if s.Phase.Ended() {
+		return
 	}
 	reason := "interrupted, will retry: " + strings.Join(strings.Fields(cause.Error()), " ")
-	err := board.UpdateStatus(ctx, r.s.cfg.Board, r.id, initial, func(s *manifest.Status) bool {
-		s.Problem, s.At = cmp.Or(r.s.problem(), r.reader.waiting.reason(), reason), r.s.cfg.Now().UTC()
-		return !s.Phase.Ended()
-	})
+	s.Problem, s.At = cmp.Or(r.s.problem(), r.reader.waiting.reason(), reason), r.s.cfg.Now().UTC()
+	data, err := json.Marshal(s)
+	if err == nil {
+		err = r.s.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+r.id, data)
+	}
 	if err != nil {
 		r.log.Debug("could not publish the interruption", "reason", err)
 	}

@@ -68,39 +68,6 @@ func Status(ctx context.Context, b *queue.Board, id string) (manifest.CampaignSt
 	return manifest.CampaignStatus{}, fmt.Errorf("read status of campaign %s: %w", id, err)
 }
 
-// UpdateStatus changes the last status of a campaign, or creates it from initial. It writes nothing if change returns false,
-// or if there is neither a status nor initial. The error is queue.ErrConflict if the status has changed meanwhile.
-func UpdateStatus(ctx context.Context, b *queue.Board, id string, initial *manifest.Status, change func(s *manifest.Status) bool) error {
-	key := manifest.KeyStatusPrefix + id
-	var s manifest.Status
-	data, revision, err := b.Get(ctx, key)
-	isNew := errors.Is(err, queue.ErrNoRecord)
-	switch {
-	case isNew && initial == nil:
-		return nil
-	case isNew:
-		s = *initial
-	case err != nil:
-		return err
-	default:
-		if err := json.Unmarshal(data, &s); err != nil {
-			return fmt.Errorf("read status of campaign %s: %w", id, err)
-		}
-	}
-	if !change(&s) {
-		return nil
-	}
-	if data, err = json.Marshal(s); err != nil {
-		return err
-	}
-	if isNew {
-		_, err = b.Create(ctx, key, data)
-	} else {
-		_, err = b.Update(ctx, key, data, revision)
-	}
-	return err
-}
-
 // JoinStatus adds the record of a status, which may be missing, to a campaign. That of an ended campaign is then the one at its end. With
 // an error, the status has no counts.
 func JoinStatus(c *manifest.Campaign, data []byte) (manifest.CampaignStatus, error) {

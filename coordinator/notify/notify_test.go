@@ -109,8 +109,10 @@ func (c *cluster) submit(t *testing.T, name, address string) string {
 func (c *cluster) enter(t *testing.T, id string, p manifest.Phase) {
 	t.Helper()
 	status := manifest.Status{ID: id, Phase: p, Counts: manifest.Counts{Items: 7, Done: 7}}
-	boardtest.Must(t, board.UpdateStatus(t.Context(), c.board, id, &status, func(s *manifest.Status) bool { *s = status; return true }))
-	_, err := board.Update(t.Context(), c.board, id, func(c *manifest.Campaign) error {
+	data, err := json.Marshal(status)
+	boardtest.Must(t, err)
+	boardtest.Must(t, c.board.Put(t.Context(), manifest.KeyStatusPrefix+id, data))
+	_, err = board.Update(t.Context(), c.board, id, func(c *manifest.Campaign) error {
 		c.Phase, c.Changes = p, c.Changes+1
 		return nil
 	})
