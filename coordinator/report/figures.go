@@ -15,7 +15,7 @@ import (
 // NAME.csv of each figure, and [KeyCaptions]. Figures of an earlier call that this call does not write are
 // removed. It returns the number of figures.
 //
-// It reads at most 2048 traces for one line of a convergence figure, and 16384 for all of them; [Write] reads 128 and 1024. If
+// It reads at most 2048 traces for one line of a convergence figure; [Write] reads 128. If
 // a listed trace cannot be read, the error wraps [result.ErrIncomplete], and all figures are there.
 func WriteFigures(ctx context.Context, store result.Files, campaign Campaign, results iter.Seq2[manifest.Result, error]) (n int, err error) {
 	set, err := entry.Collect(results, campaign.Tasks, campaign.Select, false)

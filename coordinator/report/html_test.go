@@ -200,11 +200,7 @@ func galleryOf(t *testing.T, results []manifest.Result, limit int) *page.Gallery
 	t.Helper()
 	set, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
-	g := &page.Gallery{Limit: limit}
-	for _, e := range set.Entries {
-		g.Add(e)
-	}
-	return g
+	return page.NewGallery(set.Entries, limit)
 }
 
 // excerpt returns the names of the items on a page of at most limit items.

@@ -57,10 +57,9 @@ func Write(ctx context.Context, store result.Files, campaign Campaign, results i
 func write(ctx context.Context, store result.Files, campaign Campaign, set *entry.Set) (summary aggregate.Summary, lost []error, err error) {
 	summary = aggregate.SummarizeEntries(set, campaign.Tasks, campaign.Tunings)
 	summary.Others, summary.MoreOthers = campaign.Others, campaign.MoreOthers
-	shown := &page.Gallery{Limit: page.MaxItems}
+	shown := page.NewGallery(set.Entries, page.MaxItems)
 	list := page.NewListing(summary, set.Columns.Extra, page.MaxListed)
 	for _, e := range set.Entries {
-		shown.Add(e)
 		list.Add(e)
 	}
 	if err := table.StoreCSV(ctx, store, set); err != nil {
@@ -77,7 +76,7 @@ func write(ctx context.Context, store result.Files, campaign Campaign, set *entr
 	sheets := sheet.Keys(shown.Names(), campaign.Tasks)
 	for i, s := range sheets {
 		t := shown.Tasks[i]
-		missing, err := sheet.Write(ctx, store, s, t.First, t.Items, t.Done)
+		missing, err := sheet.Write(ctx, store, s, t.Done, t.Items)
 		if err != nil {
 			return summary, nil, err
 		}

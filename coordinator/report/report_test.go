@@ -73,7 +73,7 @@ func TestWriteReturnsCancellation(t *testing.T) {
 		t.Errorf("error = %v, want context.Canceled", err)
 	}
 	shown := galleryOf(t, results, page.MaxItems)
-	if _, err := sheet.Write(ctx, store, sheet.File{Key: "x"}, shown.Tasks[0].First, 3, 3); !errors.Is(err, context.Canceled) {
+	if _, err := sheet.Write(ctx, store, sheet.File{Key: "x"}, shown.Tasks[0].Done, 3); !errors.Is(err, context.Canceled) {
 		t.Errorf("sheet: error = %v, want context.Canceled", err)
 	}
 	if _, err := page.Write(ctx, store, testCampaign(), aggregate.Summary{}, shown, page.Parts{List: listingOf(t, results, 10)}); !errors.Is(err, context.Canceled) {

@@ -39,6 +39,13 @@ func (m *Measurement) add(e *Entry) {
 	}
 }
 
+// ResidualRatio is [Entry.ResidualRatio] of the combined runs.
+func (m *Measurement) ResidualRatio() float64 {
+	combined := *m.Entry
+	combined.Scores = m.Combined
+	return combined.ResidualRatio()
+}
+
 // groups groups sorted entries, and combines the runs of each measurement by the rule.
 func groups(ordered []*Entry, rule selection.Rule) []*Group {
 	var out []*Group

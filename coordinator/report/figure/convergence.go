@@ -8,8 +8,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/coordinator/report/chart"
+	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/statistic"
+	"ddiff/manifest"
 )
 
 // maxCurveSteps bounds the points of a convergence curve: evenly spaced steps of the longest trace, with the first and the
@@ -32,8 +34,8 @@ type traceValues struct {
 	curves [][]float64
 }
 
-// convergence is the figure of the solver's curves. It reads at most limit traces of each approach.
-func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit int) (*statFigure, error) {
+// convergence is the figure of the solver's curves.
+func (w *figureWriter) convergence(ctx context.Context, p *problemFigures) (*statFigure, error) {
 	f := &statFigure{name: figureConvergence + p.slug, Chart: chart.Chart{Title: p.label + ": convergence", Width: chart.TwoColumns}}
 	curves := convergenceCurves()
 	panels := make([]chart.Panel, len(curves))
@@ -43,13 +45,13 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit
 	var images span
 	sampledOnly, missing := false, 0
 	for _, c := range p.cells {
-		var chosen []sampled
+		var chosen []*entry.Measurement
 		untraced := 0
-		for _, v := range c.sample.chosen {
-			if !v.traced {
+		for _, m := range c.measurements {
+			if !m.Done[0].Has(manifest.FileTrace) {
 				untraced++
-			} else if len(chosen) < limit {
-				chosen = append(chosen, v)
+			} else if len(chosen) < w.traces {
+				chosen = append(chosen, m)
 			}
 		}
 		traces, err := w.readTraces(ctx, chosen)
@@ -57,7 +59,7 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit
 			return nil, err
 		}
 		missing += untraced + len(chosen) - len(traces)
-		sampledOnly = sampledOnly || len(chosen) == limit && c.sample.seen > limit
+		sampledOnly = sampledOnly || len(chosen) == w.traces && len(c.measurements) > w.traces
 		for i := range curves {
 			points := meanCurve(traces, i)
 			if len(points) == 0 {
@@ -91,7 +93,7 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit
 		"Lines: means over measurements; bands: 95 % confidence intervals of the means, each image one cluster; n = "+images.text("image")+".",
 		"Curves of the first finished run of each measurement.")
 	if sampledOnly {
-		f.notes = append(f.notes, sampleNote(limit))
+		f.notes = append(f.notes, sampleNote(w.traces))
 	}
 	if missing > 0 {
 		f.notes = append(f.notes, plural(missing, "measurement")+" without a readable trace.")
@@ -100,14 +102,14 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures, limit
 }
 
 // readTraces reads the traces of the items, in their order. A trace that cannot be read is left out and noted as lost.
-func (w *figureWriter) readTraces(ctx context.Context, of []sampled) ([]*traceValues, error) {
+func (w *figureWriter) readTraces(ctx context.Context, of []*entry.Measurement) ([]*traceValues, error) {
 	found := make([]*traceValues, len(of))
 	lost := make([]error, len(of))
 	var group errgroup.Group
 	group.SetLimit(result.ReadCalls)
-	for i, v := range of {
+	for i, m := range of {
 		group.Go(func() error {
-			found[i], lost[i] = w.readValues(ctx, v)
+			found[i], lost[i] = w.readValues(ctx, m)
 			return ctx.Err()
 		})
 	}
@@ -125,12 +127,12 @@ func (w *figureWriter) readTraces(ctx context.Context, of []sampled) ([]*traceVa
 	return out, nil
 }
 
-func (w *figureWriter) readValues(ctx context.Context, of sampled) (*traceValues, error) {
-	t, err := readTrace(ctx, w.store, of.item)
+func (w *figureWriter) readValues(ctx context.Context, m *entry.Measurement) (*traceValues, error) {
+	t, err := readTrace(ctx, w.store, m.Done[0].ID)
 	if err != nil {
 		return nil, err
 	}
-	out := &traceValues{image: of.image, steps: len(t.Timestep)}
+	out := &traceValues{image: m.Image, steps: len(t.Timestep)}
 	at := evenSteps(out.steps, maxCurveSteps)
 	for _, c := range convergenceCurves() {
 		values := t.Curve(c.name)

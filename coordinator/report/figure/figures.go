@@ -54,11 +54,9 @@ const (
 	maxPanels = 6
 	// maxDots bounds the points of one approach in a scatter plot.
 	maxDots = 1000
+	// The traces that one line of a convergence figure needs at most, in a report and in figures alone.
+	maxTraces, maxTracesAlone = 128, 2048
 )
-
-// traceLimits bound the traces that the convergence curves of a report and of one line read. problems is the number of the
-// report's problems with restored items.
-type traceLimits struct{ total, line, problems int }
 
 // drawing has the stored figures, and an error for each listed trace that could not be read.
 type drawing struct {
@@ -70,9 +68,9 @@ type drawing struct {
 func Draw(
 	ctx context.Context, store result.Files, folder string, summary aggregate.Summary, groups []*entry.Group,
 ) (drawing, error) {
-	w := &figureWriter{store: store, folder: folder, summary: summary, limits: traceLimits{total: 1024, line: 128}}
+	w := &figureWriter{store: store, folder: folder, summary: summary, traces: maxTraces}
 	if folder == "" {
-		w.limits = traceLimits{total: 16384, line: 2048}
+		w.traces = maxTracesAlone
 	}
 	err := w.writeAll(ctx, groups)
 	return w.drawing, err
@@ -130,7 +128,7 @@ type figureWriter struct {
 	// folder is before the keys of the files.
 	folder  string
 	summary aggregate.Summary
-	limits  traceLimits
+	traces  int // of a line, at most
 
 	drawing
 	used sweep.FileNames

@@ -13,7 +13,6 @@ import (
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
-	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
 
@@ -33,7 +32,7 @@ func TestConvergenceSample(t *testing.T) {
 	s, err := entry.Collect(reporttest.Stream(results), nil, selection.First, false)
 	reporttest.Must(t, err)
 	summary := aggregate.SummarizeEntries(s, nil, nil)
-	w := &figureWriter{store: store, summary: summary, limits: traceLimits{total: 2 * limit, line: 100}}
+	w := &figureWriter{store: store, summary: summary, traces: limit}
 	reporttest.Must(t, w.writeAll(t.Context(), s.Groups))
 	if len(store.Reads) != 2*limit {
 		t.Errorf("%d traces read, want %d", len(store.Reads), 2*limit)
@@ -44,22 +43,6 @@ func TestConvergenceSample(t *testing.T) {
 	}
 	if !strings.Contains(string(store.Files[KeyCaptions]), "random sample of 8 measurements") {
 		t.Errorf("the caption does not state the sample:\n%s", store.Files[KeyCaptions])
-	}
-}
-
-func TestTraceLimits(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ problems, approaches, want int }{{1, 1, 128}, {1, 2, 128}, {8, 2, 64}, {40, 30, 6}} {
-		var s aggregate.Summary
-		for p := range tt.problems {
-			for a := range tt.approaches {
-				s.Rows = append(s.Rows, aggregate.Row{Images: 1, Problem: sweep.Problem{Sigma: manifest.Sigma(p), Size: "x"}, Approach: sweep.Approach{Method: fmt.Sprint(a)}})
-			}
-		}
-		got := (traceLimits{total: 1024, line: 128}).divide(s).line
-		if lines := min(tt.problems, maxProblems) * min(tt.approaches, maxLines); got != tt.want || got*lines > 1024 {
-			t.Errorf("%v: %d traces for each of %d lines", tt, got, lines)
-		}
 	}
 }
 
@@ -166,32 +149,5 @@ func TestFront(t *testing.T) {
 	}
 	if want := "1:20 3:25 5:31 "; got != want {
 		t.Errorf("the front is %s, want %s", got, want)
-	}
-}
-
-// A sample has the measurements with the smallest keys, and is partial from the first one beyond its limit on.
-func TestSampleIsPartialBeyondItsLimit(t *testing.T) {
-	t.Parallel()
-	s := sample{limit: 3}
-	for i, c := range []struct {
-		key, chosen string
-		partial     bool
-	}{{"d", "d", false}, {"b", "bd", false}, {"c", "bcd", false}, {"e", "bcd", true}, {"a", "abc", true}} {
-		s.add(sampled{key: c.key})
-		got := ""
-		for _, v := range s.chosen {
-			got += v.key
-		}
-		if got != c.chosen || s.isPartial() != c.partial || s.seen != i+1 {
-			t.Errorf("after %d: %s, partial %t, want %+v", i+1, got, s.isPartial(), c)
-		}
-	}
-	for _, key := range []string{"a", "b", "c"} {
-		if v := s.find(key); v == nil || v.key != key {
-			t.Errorf("find %s: %+v", key, v)
-		}
-	}
-	if v := s.find("d"); v != nil {
-		t.Errorf("a measurement that was not chosen: %s", v.key)
 	}
 }

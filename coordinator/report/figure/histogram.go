@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"ddiff/coordinator/report/chart"
+	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 )
 
@@ -59,7 +60,7 @@ func (h histogram) steps(width float64) []chart.Point {
 const maxOverlaid = 3
 
 // distribution is the figure of the histograms of one quantity.
-func (p *problemFigures) distribution(name, label string, of func(c *problemCell) histogram) *statFigure {
+func (p *problemFigures) distribution(name, label string, of func(s *selection.Scores) float64) *statFigure {
 	f := &statFigure{
 		name:  figureHistogram + name + "_" + p.slug,
 		Chart: chart.Chart{Title: p.label + ": distribution of " + label + " over measurements", Width: chart.OneColumn, ShareX: true, ShareY: true},
@@ -67,7 +68,11 @@ func (p *problemFigures) distribution(name, label string, of func(c *problemCell
 	var all []histogram
 	var cells []*problemCell
 	for _, c := range p.cells {
-		if h := of(c); len(h) > 0 {
+		var h histogram
+		for _, m := range c.measurements {
+			h.add(of(&m.Combined))
+		}
+		if len(h) > 0 {
 			all, cells = append(all, h), append(cells, c)
 		}
 	}
@@ -111,7 +116,7 @@ func (p *problemFigures) distribution(name, label string, of func(c *problemCell
 
 func (p *problemFigures) histograms() []*statFigure {
 	return []*statFigure{
-		p.distribution("psnr", "PSNR", func(c *problemCell) histogram { return c.psnr }),
-		p.distribution("gain", "gain", func(c *problemCell) histogram { return c.gain }),
+		p.distribution("psnr", "PSNR", func(s *selection.Scores) float64 { return s.PSNR }),
+		p.distribution("gain", "gain", func(s *selection.Scores) float64 { return s.PSNR - s.Baseline }),
 	}
 }

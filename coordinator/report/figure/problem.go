@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -12,10 +13,9 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/manifest"
 )
 
-// problemFigures collects what the figures of one problem show, and holds a bounded part of it.
+// problemFigures has what the figures of one problem show.
 type problemFigures struct {
 	// label is the task's name for people with the varying properties of the problem, slug the ending of file names.
 	label, slug string
@@ -24,71 +24,24 @@ type problemFigures struct {
 	rule        selection.Rule
 }
 
-// problemCell is one approach to the problem.
+// problemCell is one approach to the problem. Its finished measurements are in the order of their digests, so that the first ones are
+// a random sample, which is the same for all approaches to equal measurements.
 type problemCell struct {
-	row        *aggregate.Row
-	label      string
-	psnr, gain histogram
-	sample     sample
+	row          *aggregate.Row
+	label        string
+	measurements []*entry.Measurement
 }
 
-// sample holds the measurements with the lowest digests. That is a random sample, which is the same for all approaches to
-// equal measurements, in any order of the results.
-type sample struct {
-	limit  int
-	seen   int
-	chosen []sampled // in the order of the keys
+// dots are the measurements of a scatter plot.
+func (c *problemCell) dots() []*entry.Measurement {
+	return c.measurements[:min(maxDots, len(c.measurements))]
 }
 
-// sampled is one measurement of a sample.
-type sampled struct {
-	// key is the digest of the measurement and its image's name.
-	key        string
-	image      uint64
-	name, item string
-	// psnr and ratio are of the runs combined by the rule: in dB; mean square residual over the variance of the noise.
-	psnr, ratio float64
-	// traced reports that the item, the first finished run, has a trace.
-	traced bool
-}
-
-// at is the point of the measurement in a scatter plot.
-func (v *sampled) at(x, y float64) chart.Point {
+// dotOf is the point of a measurement in a scatter plot.
+func dotOf(m *entry.Measurement, x, y float64) chart.Point {
 	p := chart.At(x, y)
-	p.Item, p.Image = v.item, v.name
+	p.Item, p.Image = m.Done[0].ID, m.Name
 	return p
-}
-
-func (s *sample) add(v sampled) {
-	s.seen++
-	at, _ := slices.BinarySearchFunc(s.chosen, v, func(a, b sampled) int { return strings.Compare(a.key, b.key) })
-	if at < s.limit {
-		s.chosen = slices.Insert(s.chosen, at, v)
-		s.chosen = s.chosen[:min(len(s.chosen), s.limit)]
-	}
-}
-
-// isPartial reports whether the sample lacks measurements that were added.
-func (s *sample) isPartial() bool { return s.seen > s.limit }
-
-// find returns the measurement with the key, or nil.
-func (s *sample) find(key string) *sampled {
-	at, ok := slices.BinarySearchFunc(s.chosen, key, func(a sampled, k string) int { return strings.Compare(a.key, k) })
-	if !ok {
-		return nil
-	}
-	return &s.chosen[at]
-}
-
-func (c *problemCell) add(m *entry.Measurement) {
-	c.psnr.add(m.Combined.PSNR)
-	c.gain.add(m.Combined.PSNR - m.Combined.Baseline)
-	combined := *m.Entry
-	combined.Scores = m.Combined
-	c.sample.add(sampled{
-		key: string(m.Measurement[:]), image: m.Image, name: m.Name, item: m.Done[0].ID,
-		psnr: m.Combined.PSNR, ratio: combined.ResidualRatio(), traced: m.Done[0].Has(manifest.FileTrace),
-	})
 }
 
 // problems stores the figures of the first maxProblems problems and returns the mean network evaluations per image of each cell.
@@ -110,20 +63,16 @@ func (w *figureWriter) problems(ctx context.Context, groups []*entry.Group) (map
 		}
 		evaluations[g.Cell] /= float64(len(finished))
 	}
-	limits := w.limits.divide(w.summary)
 	problems := slices.Collect(sweep.Blocks(drawn, func(g *entry.Group) sweep.Problem { return g.Problem }))
 	for _, approaches := range problems[:min(maxProblems, len(problems))] {
 		p := w.newProblem(rows[approaches[0].Cell])
 		p.hidden = max(0, len(approaches)-maxLines)
 		for _, g := range approaches[:len(approaches)-p.hidden] {
-			row := rows[g.Cell]
-			c := &problemCell{row: row, label: w.summary.Varying.ApproachText(row), sample: sample{limit: maxDots}}
-			for _, m := range g.Finished() {
-				c.add(m)
-			}
+			c := &problemCell{row: rows[g.Cell], label: w.summary.Varying.ApproachText(rows[g.Cell]), measurements: g.Finished()}
+			slices.SortFunc(c.measurements, func(a, b *entry.Measurement) int { return bytes.Compare(a.Measurement[:], b.Measurement[:]) })
 			p.cells = append(p.cells, c)
 		}
-		if err := w.problem(ctx, p, limits); err != nil {
+		if err := w.problem(ctx, p, len(problems)); err != nil {
 			return nil, err
 		}
 	}
@@ -139,16 +88,16 @@ func (w *figureWriter) newProblem(row *aggregate.Row) *problemFigures {
 	return p
 }
 
-// problem stores the figures of one problem.
-func (w *figureWriter) problem(ctx context.Context, p *problemFigures, limits traceLimits) error {
-	convergence, err := w.convergence(ctx, p, limits.line)
+// problem stores the figures of one of so many problems.
+func (w *figureWriter) problem(ctx context.Context, p *problemFigures, problems int) error {
+	convergence, err := w.convergence(ctx, p)
 	if err != nil {
 		return err
 	}
 	for _, f := range append([]*statFigure{convergence, p.pairs(), p.residuals()}, p.histograms()...) {
 		f.notes = append(f.notes, p.notes()...)
-		if limits.problems > maxProblems {
-			f.notes = append(f.notes, fmt.Sprintf("The first %d of %d problems have such figures.", maxProblems, limits.problems))
+		if problems > maxProblems {
+			f.notes = append(f.notes, fmt.Sprintf("The first %d of %d problems have such figures.", maxProblems, problems))
 		}
 		if err := w.add(ctx, f); err != nil {
 			return err
@@ -180,26 +129,6 @@ func runsUsed(rule selection.Rule, runs int) int {
 		return 1
 	}
 	return runs
-}
-
-// divide shares the traces among the lines of the report, and counts its problems.
-func (l traceLimits) divide(s aggregate.Summary) traceLimits {
-	lines, inProblem, problems := 0, 0, 0
-	var of sweep.Problem
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		if !r.Cell().Resolved() || r.Images == 0 {
-			continue
-		}
-		if problems == 0 || of != r.Problem {
-			of, inProblem = r.Problem, 0
-			problems++
-		}
-		if inProblem++; problems <= maxProblems && inProblem <= maxLines {
-			lines++
-		}
-	}
-	return traceLimits{total: l.total, line: min(l.line, l.total/max(1, lines)), problems: problems}
 }
 
 // plural states a count with its unit.

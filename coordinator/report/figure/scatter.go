@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ddiff/coordinator/report/chart"
+	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/table"
 )
@@ -22,16 +23,17 @@ func (p *problemFigures) pairs() *statFigure {
 			break
 		}
 		series := chart.Series{Kind: chart.Dots}
-		for _, v := range a.sample.chosen {
-			if other := b.sample.find(v.key); other != nil && statistic.Defined(v.psnr) && statistic.Defined(other.psnr) {
-				series.Points = append(series.Points, v.at(v.psnr, other.psnr))
+		for _, m := range entry.Pairs(a.dots(), b.dots()) {
+			x, y := m[0].Combined.PSNR, m[1].Combined.PSNR
+			if statistic.Defined(x) && statistic.Defined(y) {
+				series.Points = append(series.Points, dotOf(m[0], x, y))
 			}
 		}
 		if len(series.Points) == 0 {
 			continue
 		}
 		points.add(len(series.Points))
-		sampledOnly = sampledOnly || a.sample.isPartial() || b.sample.isPartial()
+		sampledOnly = sampledOnly || max(len(a.measurements), len(b.measurements)) > maxDots
 		f.Panels = append(f.Panels, chart.Panel{
 			XName: "psnr " + table.CSVText(a.label), X: chart.Axis{Label: a.label + " (dB)"},
 			YName: "psnr " + table.CSVText(b.label), Y: chart.Axis{Label: b.label + " (dB)"},
@@ -84,14 +86,15 @@ func (p *problemFigures) residuals() *statFigure {
 	sampledOnly := false
 	for _, c := range p.cells {
 		s := chart.Series{Label: c.label, Kind: chart.Dots}
-		for _, v := range c.sample.chosen {
-			if statistic.Defined(v.psnr) && statistic.Defined(v.ratio) {
-				s.Points = append(s.Points, v.at(v.psnr, v.ratio))
-				ratios = append(ratios, v.ratio)
+		for _, m := range c.dots() {
+			psnr, ratio := m.Combined.PSNR, m.ResidualRatio()
+			if statistic.Defined(psnr) && statistic.Defined(ratio) {
+				s.Points = append(s.Points, dotOf(m, psnr, ratio))
+				ratios = append(ratios, ratio)
 			}
 		}
 		points.add(len(s.Points))
-		sampledOnly = sampledOnly || c.sample.isPartial()
+		sampledOnly = sampledOnly || len(c.measurements) > maxDots
 		panel.Series = append(panel.Series, s)
 	}
 	panel.Y.Log = logarithmic(ratios, 10)

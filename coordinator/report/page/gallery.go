@@ -6,6 +6,7 @@ import (
 
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
 )
 
 // MaxItems bounds the items whose curves the page holds, maxFailures its list of failed and dead items; results.csv has all.
@@ -14,59 +15,44 @@ const (
 	maxFailures = 200
 )
 
-// Gallery selects the entries of the contact sheets, of the curves on the page and of its list of failures. It takes entries
-// in order and holds a bounded number: of each task at most limit of the first and limit/2 of the worst.
+// Gallery has the entries of the contact sheets, of the curves on the page and of its list of failures.
 type Gallery struct {
-	Limit    int
-	Tasks    []*taskGallery
-	failures []*entry.Entry
+	Tasks    []TaskGallery
+	limit    int
+	failures []*entry.Entry // the first ones
 }
 
-// taskGallery holds the candidates of one task; first is in the order of the report, worst begins with the worst.
-type taskGallery struct {
-	task         string
-	Items, Done  int
-	First, worst []*entry.Entry
+// TaskGallery has the number of items of one task, and the finished ones in the order of the report.
+type TaskGallery struct {
+	Task  string
+	Items int
+	Done  []*entry.Entry
+}
+
+// NewGallery returns the gallery of sorted entries. The page has the curves of at most limit of them.
+func NewGallery(entries []*entry.Entry, limit int) *Gallery {
+	g := &Gallery{limit: limit}
+	for same := range sweep.Blocks(entries, func(e *entry.Entry) string { return e.Task }) {
+		t := TaskGallery{Task: same[0].Task, Items: len(same)}
+		for _, e := range same {
+			if e.Done() {
+				t.Done = append(t.Done, e)
+			} else if len(g.failures) < maxFailures {
+				g.failures = append(g.failures, e)
+			}
+		}
+		g.Tasks = append(g.Tasks, t)
+	}
+	return g
 }
 
 // Names are those of the tasks.
 func (g *Gallery) Names() []string {
 	var out []string
 	for _, t := range g.Tasks {
-		out = append(out, t.task)
+		out = append(out, t.Task)
 	}
 	return out
-}
-
-// Add takes the next entry.
-func (g *Gallery) Add(e *entry.Entry) {
-	last := len(g.Tasks) - 1
-	if last < 0 || g.Tasks[last].task != e.Task {
-		g.Tasks = append(g.Tasks, &taskGallery{task: e.Task})
-		last++
-	}
-	t := g.Tasks[last]
-	t.Items++
-	switch {
-	case e.Done():
-		t.Done++
-		t.add(e, g.Limit)
-	case len(g.failures) < maxFailures:
-		g.failures = append(g.failures, e)
-	}
-}
-
-func (t *taskGallery) add(e *entry.Entry, limit int) {
-	if len(t.First) < limit {
-		t.First = append(t.First, e)
-	}
-	at, _ := slices.BinarySearchFunc(t.worst, e, func(a, b *entry.Entry) int {
-		return cmp.Or(compareWorst(a, b), entry.CompareEntries(a, b))
-	})
-	if at < limit/2 {
-		t.worst = slices.Insert(t.worst, at, e)
-		t.worst = t.worst[:min(len(t.worst), limit/2)]
-	}
 }
 
 // Excerpt selects the items whose curves are on the page, in order: all finished items up to the limit; beyond it an equal
@@ -74,23 +60,22 @@ func (t *taskGallery) add(e *entry.Entry, limit int) {
 func (g *Gallery) Excerpt() []*entry.Entry {
 	counts := make([]int, len(g.Tasks))
 	for i, t := range g.Tasks {
-		counts[i] = t.Done
+		counts[i] = len(t.Done)
 	}
 	var out []*entry.Entry
-	for i, share := range shares(counts, g.Limit) {
+	for i, share := range shares(counts, g.limit) {
 		out = append(out, g.Tasks[i].pick(share)...)
 	}
 	return out
 }
 
 // pick returns share entries in order: the worst for half of them, then the first of the others.
-func (t *taskGallery) pick(share int) []*entry.Entry {
-	out := slices.Clone(t.worst[:min(share/2, len(t.worst))])
-	for _, e := range t.First {
-		if len(out) >= share {
-			break
-		}
-		if !slices.Contains(out, e) {
+func (t TaskGallery) pick(share int) []*entry.Entry {
+	worst := slices.Clone(t.Done)
+	slices.SortStableFunc(worst, compareWorst)
+	out := slices.Clone(worst[:share/2])
+	for _, e := range t.Done {
+		if len(out) < share && !slices.Contains(out, e) {
 			out = append(out, e)
 		}
 	}

@@ -37,10 +37,11 @@ func Keys(tasks []string, known operator.Set) []File {
 
 // Write draws and stores the contact sheet of one task with the first of its finished items. The sheet of a task without finished
 // items has a heading only. lost has an error for each listed picture that could not be read.
-func Write(ctx context.Context, store result.Files, file File, rows []*entry.Entry, items, done int) (lost []error, err error) {
-	s := &Sheet{Title: file.Label, Subtitle: sheetCounts(items, done)}
-	truth := slices.ContainsFunc(rows, func(e *entry.Entry) bool { return e.Has(manifest.FileTruth) })
-	for _, e := range rows[:min(MaxRows, len(rows))] {
+func Write(ctx context.Context, store result.Files, file File, done []*entry.Entry, items int) (lost []error, err error) {
+	s := &Sheet{Title: file.Label, Subtitle: sheetCounts(items, len(done))}
+	done = done[:min(MaxRows, len(done))]
+	truth := slices.ContainsFunc(done, func(e *entry.Entry) bool { return e.Has(manifest.FileTruth) })
+	for _, e := range done {
 		var pictures []Picture
 		if truth {
 			pictures = append(pictures, Of(store, e, manifest.FileTruth, "truth"))

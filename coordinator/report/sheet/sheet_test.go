@@ -30,7 +30,7 @@ func sheetOf(t *testing.T, store *reporttest.Memory, results []manifest.Result) 
 			done = append(done, e)
 		}
 	}
-	lost, err := Write(t.Context(), store, File{Label: "X", Key: "sheets/x.png"}, done, len(results), len(done))
+	lost, err := Write(t.Context(), store, File{Label: "X", Key: "sheets/x.png"}, done, len(results))
 	reporttest.Must(t, err)
 	img, err := png.Decode(bytes.NewReader(store.Files["sheets/x.png"]))
 	reporttest.Must(t, err)
