@@ -67,19 +67,8 @@ func (f *Fleet) recordEmpty(c *campaign, s snapshot) {
 	if e.since.IsZero() {
 		e.since = now
 	}
-	pause := min(max(now.Sub(e.since), firstCheck), f.longestPause())
+	pause := min(max(now.Sub(e.since), firstCheck), lastCheck)
 	e.check = now.Add(time.Duration((0.75 + rand.Float64()/2) * float64(pause))) // workers do not check together
-}
-
-// longestPause is the pause between two checks of one campaign after a long time without work. The caller holds f.mu.
-func (f *Fleet) longestPause() time.Duration {
-	empty := 0
-	for _, c := range f.campaigns {
-		if !c.empty.since.IsZero() {
-			empty++
-		}
-	}
-	return max(lastCheck, time.Duration(float64(empty)/f.checkRate()*float64(time.Second)))
 }
 
 // checkRate is the number of checks per second that this Fleet may make. The caller holds f.mu.

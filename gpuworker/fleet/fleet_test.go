@@ -160,7 +160,7 @@ func TestWakeDuringRequest(t *testing.T) {
 // The rates are those of the cluster divided by the workers.
 func TestRatesFollowWorkers(t *testing.T) {
 	t.Parallel()
-	f, now, _ := fleetOf(t)
+	f, _, _ := fleetOf(t)
 	for _, tt := range []struct {
 		workers int
 		rate    float64
@@ -169,17 +169,6 @@ func TestRatesFollowWorkers(t *testing.T) {
 		f.workers = tt.workers
 		if rate, wait := f.checkRate(), f.waitSlice(); rate != tt.rate || wait != tt.wait {
 			t.Errorf("%d workers: %g checks per second and a wait of %v", tt.workers, rate, wait)
-		}
-	}
-	for i := range 6 {
-		c := f.add(t, fmt.Sprint(i))
-		if i > 0 {
-			c.empty.since = now.now
-		}
-	}
-	for workers, want := range map[int]time.Duration{1: lastCheck, 1000: 2500 * time.Millisecond, 2000: 5 * time.Second} {
-		if f.workers = workers; f.longestPause() != want {
-			t.Errorf("%d workers check 5 empty campaigns after %v, want %v", workers, f.longestPause(), want)
 		}
 	}
 }
