@@ -48,17 +48,11 @@ type Config struct {
 	// WholeResults publishes complete results to the queue, for a coordinator in the same process that reports their
 	// scores. Default: only the outcome, see [manifest.Event].
 	WholeResults bool
-	// DecodeMemory limits the memory for decoding images and arrays, in bytes. A file that needs more, by its header, is
-	// left to another worker, and fails if that has too little memory too. Default: half of the memory of the machine or
-	// its container, 64 MiB to 2 GiB. An image needs 32 bytes per pixel.
-	DecodeMemory int64
 	// SolveMemory limits the estimated memory for solving a batch beside the weights of the network, in bytes, see
 	// restore.Engine.Memory. Batches shrink to it. An item that needs more alone is left to another worker, and fails if
-	// that has too little memory too. Default: SolveShare of the memory of the machine or its container; no limit if that
-	// is unknown.
+	// that has too little memory too. Default: job.DefaultSolveShare of the memory of the machine or its container; no limit if that is
+	// unknown.
 	SolveMemory int64
-	// SolveShare is the share of the memory for SolveMemory, at most 1. Default: job.DefaultSolveShare.
-	SolveShare float64
 	// Patience is how long a temporary failure of the environment may last; then Run ends with its error, at once for
 	// other failures of the store. Failures of a dataset's files use attempts. Default: Run waits without a limit, and
 	// files are no exception.
@@ -96,10 +90,6 @@ func (c Config) Validate() error {
 		return errors.New("Tracer is missing")
 	case c.Instruments == nil:
 		return errors.New("Instruments is missing")
-	case !(c.SolveShare >= 0 && c.SolveShare <= 1):
-		return fmt.Errorf("SolveShare: %v is not between 0 and 1", c.SolveShare)
-	case c.DecodeMemory < 0:
-		return fmt.Errorf("DecodeMemory: %d is negative", c.DecodeMemory)
 	case c.SolveMemory < 0:
 		return fmt.Errorf("SolveMemory: %d is negative", c.SolveMemory)
 	}
@@ -129,11 +119,8 @@ func (c Config) withDefaults() Config {
 	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
 	c.Limits = c.Limits.WithDefaults()
 	c.Idle = cmp.Or(c.Idle, time.Second)
-	if c.DecodeMemory == 0 {
-		c.DecodeMemory = job.DecodeMemory()
-	}
 	if c.SolveMemory == 0 {
-		c.SolveMemory = job.SolveMemory(cmp.Or(c.SolveShare, job.DefaultSolveShare))
+		c.SolveMemory = job.SolveMemory(job.DefaultSolveShare)
 	}
 	c.ProbePause = cmp.Or(c.ProbePause, time.Second)
 	c.PauseAfter = cmp.Or(c.PauseAfter, 15*time.Minute)

@@ -1,7 +1,6 @@
 package gpuworker
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -19,15 +18,15 @@ func TestDefaultsOfConfig(t *testing.T) {
 	if c.Name != "worker" || c.AckWait != 30*time.Second || c.Idle != time.Second || c.ProbePause != time.Second || c.PauseAfter != 15*time.Minute {
 		t.Errorf("defaults %+v", c)
 	}
-	if c.DecodeMemory != job.DecodeMemory() || c.SolveMemory != job.SolveMemory(job.DefaultSolveShare) {
-		t.Errorf("%d bytes for decoding, %d for solving", c.DecodeMemory, c.SolveMemory)
+	if c.SolveMemory != job.SolveMemory(job.DefaultSolveShare) {
+		t.Errorf("%d bytes for solving", c.SolveMemory)
 	}
 	stepped, now := 0, newStoppedClock()
 	given := Config{
-		Name: "a", AckWait: 1, Idle: 2, ProbePause: 3, PauseAfter: 4, DecodeMemory: 5, SolveMemory: 6, Steps: func(n int) { stepped = n }, Now: now.now,
+		Name: "a", AckWait: 1, Idle: 2, ProbePause: 3, PauseAfter: 4, SolveMemory: 6, Steps: func(n int) { stepped = n }, Now: now.now,
 	}.withDefaults()
 	given.Steps(7)
-	if given.Name != "a" || given.AckWait != 1 || given.Idle != 2 || given.ProbePause != 3 || given.PauseAfter != 4 || given.DecodeMemory != 5 ||
+	if given.Name != "a" || given.AckWait != 1 || given.Idle != 2 || given.ProbePause != 3 || given.PauseAfter != 4 ||
 		given.SolveMemory != 6 || stepped != 7 || !given.Now().Equal(now.time) {
 		t.Errorf("given values changed to %+v", given)
 	}
@@ -37,21 +36,8 @@ func TestDefaultsOfConfig(t *testing.T) {
 func TestRangesOfConfig(t *testing.T) {
 	t.Parallel()
 	good := quietWorker(t).cfg
-	for _, share := range []float64{0, 0.5, 1} {
-		good.SolveShare = share
-		if err := good.Validate(); err != nil {
-			t.Errorf("a share of %v: %v", share, err)
-		}
-	}
-	for _, share := range []float64{-0.01, 1.01, math.NaN(), math.Inf(1)} {
-		bad := good
-		bad.SolveShare = share
-		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), "SolveShare") {
-			t.Errorf("a share of %v: %v", share, err)
-		}
-	}
 	least := good
-	least.AckWait, least.Idle, least.Once, least.Patience, least.ProbePause, least.PauseAfter, least.DecodeMemory, least.SolveMemory = 0, 0, 0, 0, 0, 0, 0, 0
+	least.AckWait, least.Idle, least.Once, least.Patience, least.ProbePause, least.PauseAfter, least.SolveMemory = 0, 0, 0, 0, 0, 0, 0
 	if err := least.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -63,7 +49,6 @@ func TestRangesOfConfig(t *testing.T) {
 		"AckWait":                func(c *Config) { c.AckWait = -1 },
 		"Idle":                   func(c *Config) { c.Idle = -1 },
 		"Once":                   func(c *Config) { c.Once = -1 },
-		"DecodeMemory":           func(c *Config) { c.DecodeMemory = -1 },
 		"SolveMemory":            func(c *Config) { c.SolveMemory = -1 },
 		"Patience":               func(c *Config) { c.Patience = -1 },
 		"ProbePause":             func(c *Config) { c.ProbePause = -1 },

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker/guard"
+	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
@@ -79,7 +80,7 @@ func New(cfg Config) (*Worker, error) {
 	w := &Worker{core: c, work: cfg.Work, restorer: engineRestorer{c}, settled: make(chan struct{}, 1)}
 	w.campaigns, _ = cfg.Work.(campaigns)
 	w.passes = guard.NewPasses(cfg.Now)
-	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(cfg.DecodeMemory)
+	w.breaker, w.decoding = guard.NewBreaker[*task](cfg.Now, cfg.ProbePause), raster.NewBudget(job.DecodeMemory())
 	if cfg.Simulate != nil {
 		s := &simulator{core: c, simulation: cfg.Simulate}
 		w.work, w.restorer = s, s

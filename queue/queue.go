@@ -50,7 +50,7 @@ func Open(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 		return nil, fmt.Errorf("open queue: %w", err)
 	}
 	for _, stream := range (SetupConfig{Replicas: q.cfg.Replicas}).WithDefaults().streams() {
-		if err := q.setupStream(ctx, stream, q.cfg.Now, false); err != nil {
+		if err := q.setupStream(ctx, stream, false); err != nil {
 			return nil, fmt.Errorf("open queue of campaign %s: %w", cfg.Campaign, err)
 		}
 	}

@@ -48,9 +48,6 @@ type SetupConfig struct {
 	// bytes for that time. Shorter than the retries of a publish, it lets a message in twice after a lost answer, which
 	// costs time only. Default 2 min.
 	DedupWindow time.Duration
-	// Now is the clock from which new streams derive their first sequence number, see the package comment. Default
-	// time.Now.
-	Now func() time.Time
 	// Logger receives created and changed streams. Default: no log.
 	Logger *slog.Logger
 }
@@ -61,9 +58,6 @@ func (c SetupConfig) WithDefaults() SetupConfig {
 	c.MaxResults = cmp.Or(c.MaxResults, defaultMaxResults)
 	c.MaxDead = cmp.Or(c.MaxDead, defaultMaxDead)
 	c.DedupWindow = cmp.Or(c.DedupWindow, dedupWindow)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
@@ -130,7 +124,7 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg SetupConfig) error {
 		return fmt.Errorf("set up queue: %w", err)
 	}
 	for _, stream := range cfg.streams() {
-		if err := l.setupStream(ctx, stream, cfg.Now, true); err != nil {
+		if err := l.setupStream(ctx, stream, true); err != nil {
 			return fmt.Errorf("set up queue: %w", err)
 		}
 	}
@@ -138,13 +132,13 @@ func Setup(ctx context.Context, nc *nats.Conn, cfg SetupConfig) error {
 }
 
 // setupStream creates a stream; with update, it also changes an existing stream that differs.
-func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, now func() time.Time, update bool) error {
+func (l *link) setupStream(ctx context.Context, want jetstream.StreamConfig, update bool) error {
 	err := l.withRetry(ctx, "", func(ctx context.Context) error {
 		stream, err := l.js.Stream(ctx, want.Name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			// Sequence numbers of a deleted stream are not reused: an acknowledgement of one of
 			// its messages would acknowledge a new message.
-			want.FirstSeq = uint64(max(now().UnixMicro(), 1))
+			want.FirstSeq = uint64(time.Now().UnixMicro())
 			if _, err = l.js.CreateStream(ctx, want); err == nil {
 				l.logger.Info("created stream", "stream", want.Name, "replicas", want.Replicas)
 				return nil
