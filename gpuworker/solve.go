@@ -247,10 +247,7 @@ func (p *progress) update(step int) {
 	p.longest = max(p.longest, took)
 	p.activity.Next(stageSolve, p.limit(), true)
 	if total := p.solver.Steps(); step == total || (step-p.traced)*maxStepSpans >= total {
-		_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.tracedAt),
-			trace.WithAttributes(attribute.Int("ddiff.step.first", p.traced+1), attribute.Int("ddiff.step.last", step)))
-		span.End(trace.WithTimestamp(now))
-		p.traced, p.tracedAt = step, now
+		p.trace(step, now)
 	}
 	p.cfg.Instruments.Steps.Add(p.ctx, int64(steps*p.n))
 	p.cfg.Instruments.StepDuration.Record(p.ctx, took.Seconds()/float64(steps))
@@ -262,6 +259,14 @@ func (p *progress) update(step int) {
 	}
 	p.spent, p.steps = p.spent+took, p.steps+steps
 	p.step, p.since = step, p.cfg.Now()
+}
+
+// trace records the span of the steps up to one, which ended at a time.
+func (p *progress) trace(step int, now time.Time) {
+	_, span := p.cfg.Tracer.Start(p.ctx, "steps", trace.WithTimestamp(p.tracedAt),
+		trace.WithAttributes(attribute.Int("ddiff.step.first", p.traced+1), attribute.Int("ddiff.step.last", step)))
+	span.End(trace.WithTimestamp(now))
+	p.traced, p.tracedAt = step, now
 }
 
 // errYield stops a batch between two steps, for a preflight or a probe that waits.
@@ -280,6 +285,9 @@ func (c *core) interrupt() func() {
 // yield lets the one that waits use the device, and returns the solver for the rest of the batch: the other may have used or closed the
 // former one, which belongs to the engine. The watchdog limits the other. The batch does not go on if the worker drains.
 func (p *progress) yield(drain context.Context, t *task) (*solver.Solver, error) {
+	if p.step > p.traced {
+		p.trace(p.step, p.since)
+	}
 	p.activity.Next("wait for a preflight or a probe", math.MaxInt64, false)
 	<-p.device
 	p.device <- struct{}{}
@@ -294,7 +302,7 @@ func (p *progress) yield(drain context.Context, t *task) (*solver.Solver, error)
 	p.solver, p.longest = s, 0 // the next step is a first one
 	p.activity.Next(stageSolve, p.limit(), true)
 	p.since = p.cfg.Now()
-	p.traced, p.tracedAt = p.step, p.since
+	p.tracedAt = p.since
 	return s, nil
 }
 
