@@ -17,7 +17,8 @@ const (
 	// Bundled is the name of the prior inside the program: 4.2 million weights.
 	Bundled = "bundled"
 	// Base is the name of the larger prior, base.onnx: 15.3 million weights, four times the time of a step. It is beside the
-	// program: in ../lib/ddiff from its directory, where releases have it, or in ../priors, as in the source tree.
+	// program: in ../lib/ddiff from its directory, where releases have it, or in ../priors, as in the source tree, or in priors of the
+	// working directory.
 	Base = "bundled:base"
 
 	baseDigest = "288ce326170c589683b72a696207c3bf7c9e9be40174369aef393b08d70a41b5"
@@ -46,7 +47,7 @@ func readBase() ([]byte, error) {
 }
 
 func readBaseOf(root string) ([]byte, error) {
-	places := []string{filepath.Join(root, "lib", "ddiff", "base.onnx"), filepath.Join(root, "priors", "base.onnx")}
+	places := []string{filepath.Join(root, "lib", "ddiff", "base.onnx"), filepath.Join(root, "priors", "base.onnx"), filepath.Join("priors", "base.onnx")}
 	for _, path := range places {
 		data, err := regular.Read(path, modelfile.MaxFileBytes)
 		if errors.Is(err, os.ErrNotExist) {
@@ -60,5 +61,5 @@ func readBaseOf(root string) ([]byte, error) {
 		}
 		return data, nil
 	}
-	return nil, fmt.Errorf("%s is not installed: neither %s nor %s exists; unpack a release with it, or give the path of priors/base.onnx of a clone", Base, places[0], places[1])
+	return nil, fmt.Errorf("%s is not installed: %s does not exist; unpack a release with it, or give the path of priors/base.onnx of a clone", Base, places[0])
 }

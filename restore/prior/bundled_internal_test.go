@@ -11,7 +11,7 @@ import (
 func TestPlacesOfBase(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	if _, err := readBaseOf(root); err == nil || !strings.Contains(err.Error(), "bundled:base is not installed: neither "+root) {
+	if _, err := readBaseOf(root); err == nil || !strings.Contains(err.Error(), "bundled:base is not installed: "+root) {
 		t.Errorf("nowhere: %v", err)
 	}
 	if _, err := readBaseOf("../.."); err != nil {
