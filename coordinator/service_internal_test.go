@@ -80,6 +80,7 @@ func TestPublishedInterruption(t *testing.T) {
 		if tt.status != "" {
 			must(t, r.s.cfg.Board.Put(t.Context(), key, []byte(tt.status)))
 		}
+		must(t, r.readStatus(t.Context()))
 		r.publishInterruption(t.Context(), fmt.Errorf("no\n  route"))
 		data, _, _ := r.s.cfg.Board.Get(t.Context(), key)
 		var s manifest.Status

@@ -32,7 +32,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 	u := r.used()
 	s.Seconds, s.Cost = u.Seconds, u.Cost
 	if r.opening || !r.outcomes.caught {
-		r.keepCounts(ctx, &s)
+		r.keepCounts(&s)
 	}
 	if !s.Phase.Ended() {
 		if _, near := r.compareBudgets(); near != "" && !r.opening { // keepCounts has kept it
@@ -63,8 +63,8 @@ const rereadLimit = time.Minute
 
 // keepCounts replaces the counts of a status by those of the last one, also of another leader: before the ledger is complete, and as long
 // as it has fewer outcomes because it gets those that the last leader had read from the stream again. A new campaign has no counts.
-func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
-	last, ok := r.lastStatus(ctx)
+func (r *runner) keepCounts(s *manifest.Status) {
+	last, ok := r.status, r.status.ID != ""
 	settled := func(c manifest.Counts) int { return c.Done + c.Failed + c.Dead }
 	switch {
 	case r.opening && ok:
@@ -78,13 +78,21 @@ func (r *runner) keepCounts(ctx context.Context, s *manifest.Status) {
 	s.Counts, s.Seconds, s.Cost = endedCounts(last.Counts, s.Phase), last.Seconds, last.Cost
 }
 
-// lastStatus reads the status that this or another leader has published.
-func (r *runner) lastStatus(ctx context.Context) (last manifest.Status, ok bool) {
+// readStatus reads the status that this or another leader has published. Without one that can be read, the next is the first.
+func (r *runner) readStatus(ctx context.Context) error {
+	r.status = manifest.Status{}
 	data, _, err := r.s.cfg.Board.Get(ctx, manifest.KeyStatusPrefix+r.id)
-	if errors.Is(err, queue.ErrNoRecord) && r.rec.Last != nil {
-		return *r.rec.Last, true
+	switch {
+	case errors.Is(err, queue.ErrNoRecord):
+		if r.rec.Last != nil {
+			r.status = *r.rec.Last
+		}
+	case err != nil:
+		return fmt.Errorf("read the last status: %w", err)
+	case json.Unmarshal(data, &r.status) != nil:
+		r.status = manifest.Status{}
 	}
-	return last, err == nil && json.Unmarshal(data, &last) == nil
+	return nil
 }
 
 // endedCounts returns the counts of the last status in a phase. No item runs in an ended campaign.
@@ -101,8 +109,8 @@ func endedCounts(n manifest.Counts, phase manifest.Phase) manifest.Counts {
 // publishInterruption names the error that has interrupted the campaign in its last status: a damaged record, for example,
 // needs a person. It is best effort, and leaves the status of an ended campaign alone.
 func (r *runner) publishInterruption(ctx context.Context, cause error) {
-	s, ok := r.lastStatus(ctx)
-	if !ok {
+	s := r.status
+	if s.ID == "" {
 		s = manifest.Status{ID: r.id, Phase: r.rec.Phase}
 	}
 	if s.Phase.Ended() {
@@ -117,7 +125,6 @@ func (r *runner) publishInterruption(ctx context.Context, cause error) {
 	if err != nil {
 		r.log.Debug("could not publish the interruption", "reason", err)
 	}
-	r.status = manifest.Status{} // the next status is published in any case
 }
 
 // problem describes what delays the campaigns, for people; it is empty if nothing does.
