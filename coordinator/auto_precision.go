@@ -1,9 +1,9 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 
-	"ddiff/coordinator/board"
 	"ddiff/manifest"
 )
 
@@ -24,23 +24,9 @@ func (r *runner) choosePrecision(ctx context.Context) error {
 	return nil
 }
 
-// recordPrecision writes a choice. An earlier choice of another leader stays. The store's copy of the record gets it first: it must
-// survive the loss of the board.
+// recordPrecision writes a choice. An earlier choice of another leader stays.
 func (r *runner) recordPrecision(ctx context.Context, p manifest.Precision) error {
-	next := *r.rec
-	next.Precision = p
-	if err := board.Store(ctx, r.s.cfg.Store, &next); err != nil {
-		return err
-	}
-	err := r.save(ctx, func(c *manifest.Campaign) {
-		if c.Precision == "" {
-			c.Precision = p
-		}
-	})
-	if err == nil && r.rec.Precision != p {
-		err = board.Store(ctx, r.s.cfg.Store, r.rec) // the choice of another leader
-	}
-	if err != nil {
+	if err := r.save(ctx, func(c *manifest.Campaign) { c.Precision = cmp.Or(c.Precision, p) }); err != nil {
 		return err
 	}
 	r.log.Info("chose the precision", "precision", r.rec.Precision)

@@ -95,11 +95,7 @@ func (r *record) storeWanted(ctx context.Context) error {
 	if board.Recorded(r.rec) {
 		return nil
 	}
-	wanted := r.rec.Wanted
-	if err := board.Store(ctx, r.cfg.Store, r.rec); err != nil {
-		return err
-	}
-	return r.save(ctx, func(c *manifest.Campaign) { c.Recorded = wanted })
+	return r.save(ctx, func(*manifest.Campaign) {})
 }
 
 // errPhaseChanged: a second leader has moved the campaign to another phase.
@@ -108,15 +104,15 @@ var errPhaseChanged = errors.New("another coordinator has changed the phase of t
 // save changes the coordinator's fields of the record, on the board and here. If another coordinator has changed the
 // phase, save adopts that record and writes nothing.
 //
-// The store has a copy of the record in its last phase, which is written first: no coordinator opens an ended campaign to
-// complete an interrupted save.
+// The store has a copy of the record with its last phase, wanted state and precision, which is written first: no coordinator opens an
+// ended campaign to complete an interrupted save.
 func (r *record) save(ctx context.Context, change func(c *manifest.Campaign)) error {
 	return r.saveIf(ctx, func(*manifest.Campaign) bool { return true }, change)
 }
 
 // saveIf is save that adopts the record and writes nothing unless the condition holds.
 func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
-	phase := r.rec.Phase
+	phase, stored := r.rec.Phase, false
 	c, revision, err := board.UpdateRevision(ctx, r.cfg.Board, r.id, func(c *manifest.Campaign) error {
 		if c.Phase != phase || !condition(c) {
 			return board.ErrUnchanged
@@ -129,11 +125,15 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 			c.Operators = r.rec.Operators
 		}
 		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
+		precision := c.Precision
 		change(c)
-		if c.Phase == phase {
+		if c.Phase == phase && board.Recorded(c) && c.Precision == precision && !stored {
 			return nil
 		}
-		c.Recorded, c.Changes = c.Wanted, c.Changes+1
+		if c.Phase != phase {
+			c.Changes++
+		}
+		c.Recorded, stored = c.Wanted, true // the copy is replaced if the board has a newer record
 		return board.Store(ctx, r.cfg.Store, c)
 	})
 	if err != nil {
