@@ -155,24 +155,22 @@ type Index struct{ store storage.Store }
 // New returns the index of a store.
 func New(store storage.Store) Index { return Index{store} }
 
-// Newest returns the newest entry of a campaign, with the state "" if there is none.
+// Newest returns the newest entry of a campaign, with the state "" and the number -1 if there is none.
 func (x Index) Newest(ctx context.Context, id string) (Entry, error) {
-	newest := Entry{ID: id, Number: -1}
-	for e, err := range x.Entries(ctx, id) {
-		if err != nil {
-			return newest, err
-		}
-		if e.supersedes(newest) {
-			newest = e
-		}
+	newest, err := x.newest(ctx, id)
+	if e, ok := newest[id]; ok {
+		return e, err
 	}
-	return newest, nil
+	return Entry{ID: id, Number: -1}, err
 }
 
 // All returns the newest entry of each campaign.
-func (x Index) All(ctx context.Context) (map[string]Entry, error) {
+func (x Index) All(ctx context.Context) (map[string]Entry, error) { return x.newest(ctx, "") }
+
+// newest returns the newest entry of a campaign, or of all campaigns for the id "".
+func (x Index) newest(ctx context.Context, id string) (map[string]Entry, error) {
 	newest := map[string]Entry{}
-	for e, err := range x.Entries(ctx, "") {
+	for e, err := range x.Entries(ctx, id) {
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ type PartsConfig struct {
 // A nil *Parts stores nothing. One goroutine at a time may use it.
 type Parts struct {
 	cfg      PartsConfig
-	ledger   *Ledger // that Enter has filled
+	ledger   *Ledger // that Enter has filled; an empty one before
 	outcomes []partEntry
 	since    time.Time // when the first of outcomes was added
 	found    bool      // outcomes has results found in storage, which the result stream does not have
@@ -49,10 +49,8 @@ type Parts struct {
 	relieved time.Time // when all outcomes were stored because the result stream was nearly full
 }
 
-const (
-	// foldInterval is the time after which a part may have fewer outcomes than PartsConfig.Fold.
-	foldInterval = time.Hour
-)
+// foldInterval is the time after which a part may have fewer outcomes than PartsConfig.Fold.
+const foldInterval = time.Hour
 
 func partPrefix(campaign string) string { return "campaigns/" + campaign + "/ledger/outcomes-" }
 
@@ -61,7 +59,7 @@ func partKey(campaign string, number int) string {
 }
 
 // NewParts returns the parts of a campaign, without reading those in the store: see Enter.
-func NewParts(cfg PartsConfig) *Parts { return &Parts{cfg: cfg} }
+func NewParts(cfg PartsConfig) *Parts { return &Parts{cfg: cfg, ledger: New()} }
 
 // NoteOutcome adds an outcome to the next part. found means that it is not in the result stream.
 func (p *Parts) NoteOutcome(id string, round int, to State, reason string, found bool) {
@@ -79,8 +77,7 @@ func (p *Parts) NoteOutcome(id string, round int, to State, reason string, found
 // Fold stores the next part if it is large enough or old enough. seen is the sequence number of the last noted outcome of
 // the result stream, full means that the stream is nearly full.
 func (p *Parts) Fold(ctx context.Context, seen uint64, full bool) error {
-	n := len(p.outcomes)
-	now := p.cfg.Now()
+	n, now := len(p.outcomes), p.cfg.Now()
 	if full && now.Sub(p.relieved) >= p.cfg.Relief {
 		// At the limit no outcome arrives that would make the next part due.
 		p.relieved = now
@@ -98,7 +95,7 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	if len(p.outcomes) == 0 {
 		return nil
 	}
-	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Seconds: p.seconds()}, entries: p.outcomes}).encode()
+	data, err := (&part{partHeader: partHeader{Campaign: p.cfg.Campaign, Stream: p.stream, Seq: seen, Seconds: p.ledger.seconds}, entries: p.outcomes}).encode()
 	if err != nil {
 		return fmt.Errorf("encode ledger: %w", err)
 	}
@@ -116,13 +113,6 @@ func (p *Parts) fold(ctx context.Context, seen uint64) error {
 	previous := p.stored
 	p.next, p.stored, p.outcomes, p.found = p.next+1, seen, nil, false
 	return p.purge(ctx, previous)
-}
-
-func (p *Parts) seconds() float64 {
-	if p.ledger == nil {
-		return 0
-	}
-	return p.ledger.seconds
 }
 
 // FoldAll stores all outcomes, reads the part again, and removes all stored outcomes from the result stream.
