@@ -121,7 +121,6 @@ func Write(w io.Writer, s aggregate.Summary, p *Figures, format table.Format) er
 // half-width on both sides and the difference, and in differs the circumstances that make both incomparable.
 func WriteCSV(w io.Writer, s aggregate.Summary, p *Figures) error {
 	pairs, _ := p.pairs(s)
-	out := csv.NewWriter(w)
 	head := []string{"table", "task", "method", "params", "settings"}
 	for _, c := range publishedConditions() {
 		head = append(head, c, "published_"+c)
@@ -129,16 +128,11 @@ func WriteCSV(w io.Writer, s aggregate.Summary, p *Figures) error {
 	for _, f := range publishedFigures() {
 		head = append(head, f.name, f.name+"_half", "published_"+f.name, "published_"+f.name+"_half", "difference_"+f.name)
 	}
-	if err := out.Write(append(head, "differs", "remark")); err != nil {
-		return fmt.Errorf("write published figures: %w", err)
-	}
+	rows := [][]string{append(head, "differs", "remark")}
 	for _, pair := range pairs {
-		if err := out.Write(pair.csvLine(s)); err != nil {
-			return fmt.Errorf("write published figures: %w", err)
-		}
+		rows = append(rows, pair.csvLine(s))
 	}
-	out.Flush()
-	if err := out.Error(); err != nil {
+	if err := csv.NewWriter(w).WriteAll(rows); err != nil {
 		return fmt.Errorf("write published figures: %w", err)
 	}
 	return nil

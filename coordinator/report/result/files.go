@@ -15,11 +15,7 @@ type Files interface {
 	Get(ctx context.Context, key string) ([]byte, error)
 	// Put stores the bytes under the key and replaces the previous object.
 	Put(ctx context.Context, key string, data []byte) error
-	pruner
-}
-
-// pruner removes the files of an earlier report.
-type pruner interface {
+	// List and Delete find and remove the files of an earlier report.
 	List(ctx context.Context, prefix string) iter.Seq2[storage.Info, error]
 	Delete(ctx context.Context, key string) error
 }

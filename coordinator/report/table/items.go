@@ -137,20 +137,16 @@ func StoreCSV(ctx context.Context, store result.Files, s *entry.Set) error {
 func writeCSV(w io.Writer, s *entry.Set) error {
 	columns := itemColumns(s.Columns)
 	out := csv.NewWriter(w)
-	row := make([]string, len(columns))
-	for i := range columns {
-		row[i] = columns[i].name
-	}
-	if err := out.Write(row); err != nil {
-		return fmt.Errorf("write csv header: %w", err)
-	}
-	for _, e := range s.Entries {
+	write := func(cell func(c *itemColumn) string) {
+		row := make([]string, len(columns))
 		for i := range columns {
-			row[i] = columns[i].csv(e)
+			row[i] = cell(&columns[i])
 		}
-		if err := out.Write(row); err != nil {
-			return fmt.Errorf("write csv row of item %s: %w", e.ID, err)
-		}
+		out.Write(row) //nolint:errcheck // Flush has the error
+	}
+	write(func(c *itemColumn) string { return c.name })
+	for _, e := range s.Entries {
+		write(func(c *itemColumn) string { return c.csv(e) })
 	}
 	out.Flush()
 	if err := out.Error(); err != nil {
