@@ -14,11 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
-	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
 )
 
@@ -141,38 +139,19 @@ func TestRunsWithoutPictures(t *testing.T) {
 }
 
 // TestRunsAreSampledEvenly: a large row is compared in part, within the budget of pictures.
-func TestRowsShareThePictures(t *testing.T) {
-	t.Parallel()
-	row := func(method string, measurements, runs int) aggregate.Row {
-		return aggregate.Row{Approach: sweep.Approach{Method: method}, Measurements: measurements, Runs: runs}
-	}
-	got := rowsOfRuns([]aggregate.Row{row("a", 100, 400), row("b", 10, 11), row("one run", 100, 100), row("failed", 0, 0)})
-	if len(got) != 2 {
-		t.Fatalf("%d rows have several runs, want 2", len(got))
-	}
-	for group, want := range map[sweep.Cell]int{
-		{Approach: sweep.Approach{Method: "a"}}: maxRunPictures / 4 / 2, {Approach: sweep.Approach{Method: "b"}}: maxRunPictures / 2 / 2,
-	} {
-		if r := got[group]; r == nil || r.limit != want {
-			t.Errorf("row %s: %+v, want a limit of %d", group.Method, r, want)
-		}
-	}
-	if r := rowsOfRuns([]aggregate.Row{row("a", 1, 2*maxRunPictures)})[sweep.Cell{Approach: sweep.Approach{Method: "a"}}]; r.limit != 1 {
-		t.Errorf("a limit of %d measurements, want 1", r.limit)
-	}
-}
-
 func TestRunsAreSampledEvenly(t *testing.T) {
 	t.Parallel()
-	row := &runsOfRow{limit: 10, total: 95}
-	var chosen []int
-	for i := range 95 {
-		if row.selects(&entry.Measurement{Done: make([]*entry.Entry, 2)}) {
-			chosen = append(chosen, i)
+	for _, tt := range []struct{ measurements, runs, pictures, want int }{
+		{100, 4, 1024, 100}, {100, 4, 400, 100}, {95, 2, 20, 10}, {1, 5000, 2048, 1}, {0, 0, 2048, 0},
+	} {
+		var all []*entry.Measurement
+		for i := range tt.measurements {
+			all = append(all, &entry.Measurement{Items: i, Done: make([]*entry.Entry, tt.runs)})
 		}
-	}
-	if len(chosen) != 10 || row.out.Of != 95 || chosen[0] != 0 || chosen[9] < 80 {
-		t.Errorf("selected %v of %d", chosen, row.out.Of)
+		got := evenly(all, tt.pictures)
+		if len(got) != tt.want || tt.want == 10 && (got[0].Items != 0 || got[9].Items < 80) {
+			t.Errorf("%+v: %d measurements are compared", tt, len(got))
+		}
 	}
 }
 

@@ -35,7 +35,6 @@ const (
 // runComparison compares the runs of each measurement of a report. It holds the samples of one measurement at a time.
 type runComparison struct {
 	store result.Files
-	rows  map[sweep.Cell]*runsOfRow
 	// pictures are the stored pictures by the first finished item of their measurement, keys those of the files.
 	pictures map[string][]page.PictureFile
 	keys     []string
@@ -45,8 +44,6 @@ type runComparison struct {
 
 // runsOfRow collects the figures of one row.
 type runsOfRow struct {
-	limit, total int // measurements to compare of all in the row
-	seen         int
 	out          aggregate.BetweenRuns
 	images       []uint64
 	ofMean, mean []float64
@@ -56,16 +53,17 @@ type runsOfRow struct {
 // compareRuns adds the comparison of runs to the rows of the summary, and stores mean and deviation of the first maxMeans
 // compared measurements. A picture that cannot be read leaves out its measurement.
 func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, groups []*entry.Group) (*runComparison, error) {
-	c := &runComparison{store: store, rows: rowsOfRuns(s.Rows), pictures: make(map[string][]page.PictureFile)}
+	c := &runComparison{store: store, pictures: make(map[string][]page.PictureFile)}
+	several := make(map[sweep.Cell][]*entry.Measurement)
 	for _, g := range groups {
-		row := c.rows[g.Cell]
-		if row == nil {
-			continue
+		if all := slices.DeleteFunc(g.Finished(), func(m *entry.Measurement) bool { return len(m.Done) < 2 }); len(all) > 0 {
+			several[g.Cell] = all
 		}
-		for _, m := range g.Finished() {
-			if !row.selects(m) {
-				continue
-			}
+	}
+	for i := range s.Rows {
+		all := several[s.Rows[i].Cell()]
+		row := &runsOfRow{out: aggregate.BetweenRuns{Of: len(all)}}
+		for _, m := range evenly(all, maxRunPictures/max(1, len(several))) {
 			spread, shape, err := c.compare(ctx, row, m)
 			if ctx.Err() != nil {
 				return nil, fmt.Errorf("compare runs: %w", ctx.Err())
@@ -80,9 +78,7 @@ func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, 
 				}
 			}
 		}
-	}
-	for i := range s.Rows {
-		if row := c.rows[s.Rows[i].Cell()]; row != nil && row.out.Measurements > 0 {
+		if row.out.Measurements > 0 {
 			row.out.PSNROfMean, row.out.MeanPSNR = statistic.ClusterMean(row.ofMean, row.images), statistic.ClusterMean(row.mean, row.images)
 			row.out.Calibration = row.calibrator.Result()
 			s.Rows[i].BetweenRuns = &row.out
@@ -91,30 +87,20 @@ func compareRuns(ctx context.Context, store result.Files, s *aggregate.Summary, 
 	return c, nil
 }
 
-// rowsOfRuns returns the rows whose measurements have several runs. They share the pictures equally.
-func rowsOfRuns(rows []aggregate.Row) map[sweep.Cell]*runsOfRow {
-	out := make(map[sweep.Cell]*runsOfRow)
-	for i := range rows {
-		if r := &rows[i]; r.Runs > r.Measurements {
-			perMeasurement := (r.Runs + r.Measurements - 1) / r.Measurements
-			out[r.Cell()] = &runsOfRow{limit: maxRunPictures / perMeasurement, total: r.Measurements}
-		}
+// evenly selects measurements that have about so many pictures in all, at least one.
+func evenly(all []*entry.Measurement, pictures int) []*entry.Measurement {
+	total := 0
+	for _, m := range all {
+		total += len(m.Done)
 	}
-	for _, r := range out {
-		r.limit = max(1, r.limit/len(out))
+	if total <= pictures {
+		return all
+	}
+	out := make([]*entry.Measurement, max(1, len(all)*pictures/total))
+	for i := range out {
+		out[i] = all[i*len(all)/len(out)]
 	}
 	return out
-}
-
-// selects counts a finished measurement, and reports whether it is compared: an even selection of those in the row.
-func (r *runsOfRow) selects(m *entry.Measurement) bool {
-	k := r.seen
-	r.seen++
-	if len(m.Done) < 2 {
-		return false
-	}
-	r.out.Of++
-	return r.limit >= r.total || k == 0 || k*r.limit/r.total > (k-1)*r.limit/r.total
 }
 
 // compare compares the runs of one measurement. It returns an image with the shape of all.
