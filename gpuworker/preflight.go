@@ -240,15 +240,11 @@ func (p *preflight) rotated() []manifest.Item {
 			names = append(names, it.Name)
 		}
 	}
-	tried := names[:max(0, min(p.attempt-1, len(names)))]
-	var next, last []manifest.Item
-	for _, it := range p.sample {
-		if slices.Contains(tried, it.Name) {
-			last = append(last, it)
-		} else {
-			next = append(next, it)
-		}
+	isTried := func(it manifest.Item) bool {
+		return slices.Contains(names[:max(0, min(p.attempt-1, len(names)))], it.Name)
 	}
+	next := slices.DeleteFunc(slices.Clone(p.sample), isTried)
+	last := slices.DeleteFunc(slices.Clone(p.sample), func(it manifest.Item) bool { return !isTried(it) })
 	return append(next, last...)
 }
 

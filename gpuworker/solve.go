@@ -224,10 +224,7 @@ func (e engineRestorer) newProgress(ctx context.Context, a *guard.Activity[*task
 	p.began = e.cfg.Now()
 	p.since, p.tracedAt = p.began, p.began
 	expected := e.cfg.Tuner.Expected(t.workload()) * time.Duration(p.evaluations()*p.n)
-	p.first = e.cfg.Limits.FirstStep(p.n, expected)
-	if tiles := s.Tiles(); tiles > 1 {
-		p.first = e.cfg.Limits.FirstTiledStep(tiles, expected)
-	}
+	p.first = e.cfg.Limits.FirstStep(p.n, s.Tiles(), expected)
 	a.Next(stageSolve, p.limit(), true)
 	return p
 }

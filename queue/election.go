@@ -45,7 +45,6 @@ type Election struct {
 	board *Board
 	id    string
 	since time.Time
-	count uint64
 }
 
 // Leader is the leader's record.
@@ -55,8 +54,6 @@ type Leader struct {
 	ID   string `json:"id"`
 	// Since is the start of the term, by the leader's clock.
 	Since time.Time `json:"since"`
-	// Renewals is the number of renewals.
-	Renewals uint64 `json:"renewals"`
 }
 
 // NewElection opens the board, which Setup must have created, and returns an election.
@@ -180,7 +177,6 @@ func (e *Election) lead(ctx context.Context, revision uint64, renewed time.Time,
 func (e *Election) renew(ctx context.Context, revision uint64, left time.Duration) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, left) // it has ended if nothing is left, and no request is sent
 	defer cancel()
-	e.count++
 	next, err := e.board.Update(ctx, KeyLeader, e.record(), revision)
 	if !errors.Is(err, ErrConflict) {
 		return next, err
@@ -207,11 +203,11 @@ func (e *Election) resign(ctx context.Context, revision uint64) {
 	}
 }
 
-func (e *Election) newTerm() { e.since, e.count = e.cfg.Now().UTC(), 0 }
+func (e *Election) newTerm() { e.since = e.cfg.Now().UTC() }
 
-// record returns the next content of the record; no two contents are equal.
+// record returns the content of the record. Each write gives it another revision.
 func (e *Election) record() []byte {
-	data, err := json.Marshal(Leader{Name: e.cfg.Name, ID: e.id, Since: e.since, Renewals: e.count})
+	data, err := json.Marshal(Leader{Name: e.cfg.Name, ID: e.id, Since: e.since})
 	if err != nil {
 		panic(err) // unreachable: strings, numbers and a time
 	}

@@ -126,7 +126,7 @@ func TestElection(t *testing.T) {
 	must(t, err)
 	var l queue.Leader
 	must(t, json.Unmarshal(data, &l))
-	if l.Name != "a" || l.Renewals < 1 || l.Renewals > 20 || time.Since(l.Since) > time.Minute {
+	if l.Name != "a" || time.Since(l.Since) > time.Minute {
 		t.Errorf("leader record %s", data)
 	}
 	// A leader that resigns is replaced at once: no term ends by a clock that stands still.

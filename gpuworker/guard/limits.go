@@ -67,14 +67,13 @@ func (l Limits) WithDefaults() Limits {
 // own.
 func (l Limits) Measure() time.Duration { return l.Prepare + maxImages*l.Solve }
 
-// FirstStep returns the limit of the first step of a batch, of which expected is the duration, or 0.
-func (l Limits) FirstStep(images int, expected time.Duration) time.Duration {
-	return max(l.Solve*time.Duration(min(images, maxImages)), stepFactor*expected)
-}
-
-// FirstTiledStep returns the limit of the first step of an image in tiles, of which expected is the duration, or 0.
-func (l Limits) FirstTiledStep(tiles int, expected time.Duration) time.Duration {
-	return max(l.Solve*time.Duration(1+tiles/tilesInStep), stepFactor*expected)
+// FirstStep returns the limit of the first step of a batch of images, or of one image in several tiles, of which expected is the duration, or 0.
+func (l Limits) FirstStep(images, tiles int, expected time.Duration) time.Duration {
+	times := min(images, maxImages)
+	if tiles > 1 {
+		times = 1 + tiles/tilesInStep
+	}
+	return max(l.Solve*time.Duration(times), stepFactor*expected)
 }
 
 // NextStep returns the limit of another step after the longest one.

@@ -22,10 +22,10 @@ func TestLimitsFollowMeasurements(t *testing.T) {
 		name      string
 		got, want time.Duration
 	}{
-		{"first step of a new workload", l.FirstStep(1, 0), time.Minute},
-		{"of a batch", l.FirstStep(4, 0), 4 * time.Minute},
-		{"of a large batch", l.FirstStep(64, 0), 8 * time.Minute},
-		{"of a measured workload", l.FirstStep(1, 10*time.Second), 1000 * time.Second},
+		{"first step of a new workload", l.FirstStep(1, 1, 0), time.Minute},
+		{"of a batch", l.FirstStep(4, 1, 0), 4 * time.Minute},
+		{"of a large batch", l.FirstStep(64, 1, 0), 8 * time.Minute},
+		{"of a measured workload", l.FirstStep(1, 1, 10*time.Second), 1000 * time.Second},
 		{"step after a short one", l.NextStep(time.Millisecond), 6 * time.Second},
 		{"step after a long one", l.NextStep(time.Hour), 100 * time.Hour},
 	} {
@@ -250,7 +250,7 @@ func TestLimitOfFirstStep(t *testing.T) {
 		expected time.Duration
 		want     time.Duration
 	}{{4, 0, time.Minute}, {10, 0, 2 * time.Minute}, {352, 0, 36 * time.Minute}, {4, time.Minute, 100 * time.Minute}} {
-		if got := l.FirstTiledStep(c.tiles, c.expected); got != c.want {
+		if got := l.FirstStep(1, c.tiles, c.expected); got != c.want {
 			t.Errorf("%d tiles, expected %v: %v, want %v", c.tiles, c.expected, got, c.want)
 		}
 	}
