@@ -18,17 +18,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestFFHQHasThePublishedSize: the published network has 93.6 million weights, according to its authors.
-func TestFFHQHasThePublishedSize(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("generates 374 MB of weights; run without -short")
-	}
-	if got := float64(load(t, randomnet.FFHQ()).Parameters()) / 1e6; !(math.Abs(got-93.6) <= 0.05) {
-		t.Errorf("%.3f million weights, want 93.6", got)
-	}
-}
-
 // load returns the network as a prior.
 func load(t *testing.T, cfg randomnet.Config) *prior.Prior {
 	t.Helper()
