@@ -5,10 +5,9 @@ import (
 	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
-
-	"ddiff/telemetry"
 )
 
 // span starts the span of an operation of a kind, with the attributes of the semantic conventions for messaging.
@@ -35,8 +34,15 @@ func (l *Lease) Attributes() []attribute.KeyValue {
 	return append(l.q.attributes("process", workSubject, semconv.MessagingOperationTypeProcess), semconv.MessagingMessageID(l.ID()))
 }
 
-// endSpan ends a span. An error sets error.type to its class.
-func endSpan(span trace.Span, err error) { telemetry.EndSpan(span, err, errorClass(err)) }
+// endSpan ends a span. An error sets error.type to its class; a cancelled call, such as that of a draining process, is no error.
+func endSpan(span trace.Span, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		span.RecordError(err)
+		span.SetAttributes(semconv.ErrorTypeKey.String(errorClass(err)))
+		span.SetStatus(codes.Error, err.Error())
+	}
+	span.End()
+}
 
 // errorClass names the kind of an error.
 func errorClass(err error) string {
