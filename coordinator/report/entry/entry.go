@@ -40,6 +40,9 @@ func (e *Entry) EstimatedText() string {
 	return ""
 }
 
+// ItemFiles are the files of an item that reports read.
+var ItemFiles = [...]string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace}
+
 // Entry is the part of a result that the report uses, some 800 bytes.
 type Entry struct {
 	// TaskRank is the position of the task in the order of tables.
@@ -70,8 +73,8 @@ type Entry struct {
 	// Used is the precision of the score network in which the item was computed, if it is known.
 	Used     string
 	Finished time.Time
-	// Files are the artifacts of the item that the report may read.
-	Files []string
+	// Files has a bit for each of [ItemFiles] that the result lists.
+	Files uint8
 	// Truth and Restored are 64 bits of the digests of these pictures, 0 if the result has no digest.
 	Truth, Restored uint64
 	// Measurement is a digest of the restored measurement, Target one of the measurement and its image's name: methods are
@@ -107,9 +110,9 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}
 	e.NoiseVariance = statistic.Value(r.Metrics.NoiseVariance)
-	for _, file := range []string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace} {
+	for bit, file := range ItemFiles {
 		if _, ok := r.Artifacts[file]; ok {
-			e.Files = append(e.Files, file)
+			e.Files |= 1 << bit
 		}
 	}
 	e.Measurement, e.Target = [16]byte(measurement[:16]), shortDigest(it.Name, string(measurement[:]))
@@ -160,7 +163,7 @@ func (e *Entry) Cell() sweep.Cell { return sweep.Cell{Problem: e.Problem, Approa
 func (e *Entry) Done() bool { return e.Outcome == manifest.OutcomeDone }
 
 // Has reports whether the result lists the file as written.
-func (e *Entry) Has(file string) bool { return slices.Contains(e.Files, file) }
+func (e *Entry) Has(file string) bool { return e.Files&(1<<slices.Index(ItemFiles[:], file)) != 0 }
 
 // CompareEntries is the order of every output: problem, approach, image name in natural order, run. The other fields
 // only separate rows that are equal in these.

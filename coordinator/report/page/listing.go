@@ -32,7 +32,7 @@ type Listing struct {
 	// Measurement is equal for the restorations of one measurement.
 	Measurement []int `json:"measurement"`
 	Run         []int `json:"run"`
-	// Pictures has a bit for each file of [pageFiles].
+	// Pictures has a bit for each of [entry.ItemFiles].
 	Pictures []int         `json:"pictures"`
 	PSNR     figure.Column `json:"psnr"`
 	Baseline figure.Column `json:"baseline"`
@@ -59,9 +59,6 @@ type Listing struct {
 	first, last  time.Time         // when the first and the last item of all were restored
 	variants     map[sweep.Cell]string
 }
-
-// pageFiles are the files of an item to which the page refers.
-var pageFiles = [...]string{manifest.FileTruth, manifest.FileMeasurement, manifest.FileRestored, manifest.FileTrace}
 
 // cellView is the cell of an item; Variant tells it from the others of its task and method.
 type cellView struct {
@@ -175,7 +172,7 @@ func (l *Listing) add(e *entry.Entry) {
 	}
 	l.Measurement = append(l.Measurement, l.measurements[e.Target])
 	l.Run = append(l.Run, e.Run)
-	l.Pictures = append(l.Pictures, pictureBits(e))
+	l.Pictures = append(l.Pictures, int(e.Files))
 	s := &e.Scores
 	l.PSNR, l.Baseline, l.SSIM = append(l.PSNR, s.PSNR), append(l.Baseline, s.Baseline), append(l.SSIM, s.SSIM)
 	l.Residual, l.Ratio = append(l.Residual, s.Residual), append(l.Ratio, e.ResidualRatio())
@@ -201,19 +198,9 @@ func place[K comparable, V any](seen map[K]int, values *[]V, key K, value V) int
 	return at
 }
 
-func pictureBits(e *entry.Entry) int {
-	bits := 0
-	for i, file := range pageFiles {
-		if e.Has(file) {
-			bits |= 1 << i
-		}
-	}
-	return bits
-}
-
 // has reports whether the item of a row, -1 for none, has a file.
 func (l *Listing) has(row int, file string) bool {
-	return row >= 0 && l.Pictures[row]&(1<<slices.Index(pageFiles[:], file)) != 0
+	return row >= 0 && l.Pictures[row]&(1<<slices.Index(entry.ItemFiles[:], file)) != 0
 }
 
 // maxCopied bounds the items whose pictures a report over several outputs copies.
@@ -242,7 +229,7 @@ func (l *Listing) copied(first []int, limit int) []int {
 func (l *Listing) copyPictures(ctx context.Context, to pictureCopier, rows []int) (lost []error, err error) {
 	present := make([]int, len(l.ID))
 	for _, row := range rows {
-		for bit, file := range pageFiles {
+		for bit, file := range entry.ItemFiles {
 			if l.Pictures[row]&(1<<bit) == 0 || file == manifest.FileTrace {
 				continue
 			}
