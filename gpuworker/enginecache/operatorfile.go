@@ -48,12 +48,9 @@ func (c *Cache) loadOperator(ctx context.Context, from manifest.OperatorFile) (*
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
 	}
-	switch err := f.Verify(ctx, c.cfg.Runtime); {
-	case errors.Is(err, operator.ErrUnverified):
-		c.cfg.Logger.Warn("uses an operator without verification", "operator", f.Path, "reason", err)
-	case errors.Is(err, operator.ErrFile):
+	if err := f.Verify(ctx, c.cfg.Runtime); errors.Is(err, operator.ErrFile) {
 		return nil, fmt.Errorf("%w: %w", ErrOperatorFile, err)
-	case err != nil:
+	} else if err != nil {
 		return nil, err
 	}
 	c.cfg.Logger.Info("opened operator", "operator", f.Path, "sha256", from.SHA256[:12])

@@ -41,7 +41,6 @@ var withoutCode = map[string]string{
 	"metric.ErrUndefined":        "the score is undefined",
 	"noiselevel.ErrFewPatches":   "ends an item, not a command",
 	"noiselevel.ErrNotFinite":    "ends an item, not a command",
-	"operator.ErrUnverified":     "a warning: the operator is used",
 	"onnxruntime.ErrMemory":      "accompanies ErrRuntime",
 	"onnxruntime.ErrDeviceLost":  "accompanies ErrRuntime",
 	"onnxruntime.ErrAlreadyOpen": "a mistake of the program",

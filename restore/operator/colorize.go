@@ -101,7 +101,6 @@ func weightedSVD(w []float64) *SVD {
 	}
 	return &SVD{
 		v: mix, vt: mix,
-		u:  func(g *onnx.Graph, c onnx.Value) onnx.Value { return g.Slice(c, 1, 0, 1) },
 		ut: func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Mul(y, first(g, 1)) },
 		values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
 			if norm < least {

@@ -32,7 +32,6 @@ func demosaic() Definition {
 		SVD: func(s Shape, p map[string]float64) (*SVD, error) {
 			b := newBayer(p)
 			d := diagonalSVD(func(g *onnx.Graph, _ onnx.Value) onnx.Value { return b.mask(g, s) })
-			d.u = func(g *onnx.Graph, c onnx.Value) onnx.Value { return g.ReduceSum(g.Mul(c, b.mask(g, s)), 1) }
 			d.ut = func(g *onnx.Graph, y onnx.Value) onnx.Value { return g.Mul(y, b.mask(g, s)) }
 			return d, nil
 		},

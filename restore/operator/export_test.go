@@ -6,9 +6,6 @@ import (
 	"ddiff/restore/onnx/onnxtest"
 )
 
-// VerifyWithin is Verify with another limit.
-var VerifyWithin = (*File).verifyWithin
-
 // AddNoise turns A(x) into a measurement, in place.
 var AddNoise = Noise.add
 

@@ -55,9 +55,8 @@ type File struct {
 
 	model *modelfile.Model // nil in an outline
 
-	mu     sync.Mutex
-	parts  map[int]*fileParts // by operator set
-	values map[Shape]float64  // see Values
+	mu    sync.Mutex
+	parts map[int]*fileParts // by operator set
 }
 
 // fileParts are the two graphs of a file in one operator set.

@@ -252,24 +252,10 @@ func (f *File) checkGraph() error {
 
 // Values returns the number of values that the nodes of the file compute for one image of a shape, with those of its gradient
 // if the file has one. Values of unknown shape do not count. It is 0 for an outline and for a shape that the file does not take.
-func (f *File) Values(s Shape) float64 {
+func (f *File) Values(s Shape) (sum float64) {
 	if f.model == nil {
 		return 0
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if n, ok := f.values[s]; ok {
-		return n
-	}
-	if f.values == nil {
-		f.values = map[Shape]float64{}
-	}
-	n := f.count(s)
-	f.values[s] = n
-	return n
-}
-
-func (f *File) count(s Shape) (sum float64) {
 	lengths, inputs := map[string]int{}, map[string][]int{portImage: s.Dims(1)}
 	if err := f.x.Bind(s.Dims(1), lengths); err != nil {
 		return 0

@@ -6,7 +6,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -177,32 +176,6 @@ func encoded(t *testing.T, op *operator.Operator, n int) []float32 {
 	return out
 }
 
-// ⟨Ax, w⟩ = ⟨x, Aᵀw⟩ for the linear tasks, with their default parameters.
-func TestAdjoint(t *testing.T) {
-	t.Parallel()
-	for _, task := range operator.Builtin().Names() {
-		if !operator.Builtin().Known(task).Linear {
-			continue
-		}
-		for _, shape := range shapes {
-			t.Run(task, func(t *testing.T) {
-				t.Parallel()
-				shape := suited(task, shape)
-				op := operator.Build(t, task, nil, shape)
-				const n = 2
-				x := normal(n*shape.Size(), 1, 1)
-				w := normal(n*op.MeasurementSize(), 2, 1)
-				ax, atw, _ := evaluate(t, op, n, x, w, w, encoded(t, op, n))
-				left, right := dot(ax, w), dot(x, atw)
-				scale := math.Sqrt(dot(ax, ax) * dot(w, w))
-				if d := math.Abs(left - right); !(d <= 1e-4*math.Abs(left) || d <= 1e-6*scale) {
-					t.Errorf("%v: ⟨Ax, w⟩ = %.8g, ⟨x, Aᵀw⟩ = %.8g", shape, left, right)
-				}
-			})
-		}
-	}
-}
-
 // The gradient of every task agrees with finite differences. Kinks of clipping are compared with
 // PyTorch's derivative in TestAgainstTorch.
 func TestFiniteDifferences(t *testing.T) {
@@ -218,31 +191,6 @@ func TestFiniteDifferences(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestGradientDirections: the directions are those of the key, and a constant function has no error at the largest step.
-func TestGradientDirections(t *testing.T) {
-	t.Parallel()
-	key, x := noise.Key{3, 1}, make([]float32, 20)
-	moves := [][]float32{}
-	r, err := operator.CompareGradient(t.Context(), x, key, func(_ context.Context, x, _ []float32) (y, gx []float32, err error) {
-		moves = append(moves, slices.Clone(x))
-		return []float32{1}, make([]float32, len(x)), nil
-	})
-	if want := (operator.GradientReport{Step: 0.03, Directions: 5}); err != nil || r != want {
-		t.Errorf("%+v, %v, want %+v", r, err, want)
-	}
-	const calls = 2 + 1 + 2*5 // the weights, the gradient, and two for each step
-	if len(moves) != 5*calls {
-		t.Fatalf("%d evaluations, want %d", len(moves), 5*calls)
-	}
-	for i := range uint32(5) {
-		d := make([]float32, len(x))
-		noise.Normal(d, key, noise.Operator, 10+i, 0.01)
-		if e := relative(moves[calls*i], d); !(e <= 1e-6) {
-			t.Errorf("direction %d differs by %.2g", i, e)
-		}
 	}
 }
 
@@ -306,58 +254,6 @@ func TestForwardMatchesBatch(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestDraws(t *testing.T) {
-	t.Parallel()
-	shape := operator.Shape{Channels: 3, Height: 256, Width: 256}
-	t.Run("box", func(t *testing.T) {
-		op, _ := operator.Builtin().New(operator.InpaintBox, nil, shape)
-		for i := range 50 {
-			d := op.Draw(noise.Key{uint32(i)})
-			top, left, bottom, right, zeros := 256, 256, -1, -1, 0
-			for k, v := range d.Data {
-				if v == 0 {
-					zeros++
-					top, bottom = min(top, k/256), max(bottom, k/256)
-					left, right = min(left, k%256), max(right, k%256)
-				}
-			}
-			if zeros != 128*128 || bottom-top != 127 || right-left != 127 || min(top, left) < 16 || max(bottom, right) > 239 {
-				t.Fatalf("hole of %d pixels from (%d, %d) to (%d, %d)", zeros, top, left, bottom, right)
-			}
-		}
-	})
-	t.Run("random", func(t *testing.T) {
-		op, _ := operator.Builtin().New(operator.InpaintRandom, nil, shape)
-		ones := 0
-		for _, v := range op.Draw(noise.Key{3}).Data {
-			ones += int(v)
-		}
-		if want := 65536 - int(math.Round(0.7*65536)); ones != want {
-			t.Errorf("%d pixels observed, want %d", ones, want)
-		}
-	})
-	t.Run("motion", func(t *testing.T) {
-		op, _ := operator.Builtin().New(operator.MotionDeblur, nil, shape)
-		for i := range 50 {
-			d := op.Draw(noise.Key{uint32(i)})
-			if d.Dims[0] != 61 || d.Dims[1] != 61 {
-				t.Fatalf("kernel of %v", d.Dims)
-			}
-			sum, peak := 0.0, 0.0
-			for _, v := range d.Data {
-				if !(v >= 0) {
-					t.Fatalf("negative weight %g", v)
-				}
-				sum += float64(v)
-				peak = max(peak, float64(v))
-			}
-			if !(math.Abs(sum-1) <= 1e-5) {
-				t.Fatalf("kernel %d sums to %g", i, sum)
-			}
-		}
-	})
 }
 
 func TestRefusals(t *testing.T) {

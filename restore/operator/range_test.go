@@ -76,25 +76,6 @@ func TestCheckRangeOfPhotons(t *testing.T) {
 	}
 }
 
-// TestFactsOfTasks: what a set knows of its tasks before an operator is built; nothing of an unknown task.
-func TestFactsOfTasks(t *testing.T) {
-	t.Parallel()
-	set := operator.Builtin()
-	for task, want := range map[string]struct {
-		grid  bool
-		input string
-	}{
-		"denoise": {false, ""}, "demosaic": {true, ""}, "inpaint": {false, "mask"}, "motion_deblur": {false, "kernel"}, "unknown": {false, ""},
-	} {
-		if got, input := set.Known(task).Grid, set.Known(task).Input; got != want.grid || input != want.input {
-			t.Errorf("%s: grid %v, input %q", task, got, input)
-		}
-	}
-	if !(operator.Definition{}).Photons() || (operator.Definition{NotPicture: true}).Photons() || (operator.Definition{Own: &operator.File{}}).Photons() {
-		t.Error("only pictures of built-in tasks have the noise of photons")
-	}
-}
-
 // TestCheckRangeOfObserved: dropped pixels count for nothing.
 func TestCheckRangeOfObserved(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ const maxSVD = 1024
 // task is S, and U and V are the identity. Motion blur does not separate, and the cosine transform diagonalises only kernels that
 // are symmetric along both axes: it has no decomposition here.
 type SVD struct {
-	v, vt, u, ut func(g *onnx.Graph, x onnx.Value) onnx.Value // nil: the identity
+	v, vt, ut func(g *onnx.Graph, x onnx.Value) onnx.Value // nil: the identity
 	// values returns the singular values, paired their places.
 	values func(g *onnx.Graph, draws onnx.Value, least float64) onnx.Value
 	paired func(g *onnx.Graph, draws onnx.Value) onnx.Value
@@ -75,7 +75,6 @@ func separableSVD(rows, cols *axis.SVD) *SVD {
 		rows: rows, cols: cols,
 		v:  product(func(a *axis.SVD) *axis.Matrix { return a.V }),
 		vt: product(func(a *axis.SVD) *axis.Matrix { return a.V.Transposed() }),
-		u:  product(func(a *axis.SVD) *axis.Matrix { return a.Ut.Transposed() }),
 		ut: product(func(a *axis.SVD) *axis.Matrix { return a.Ut }),
 		values: func(g *onnx.Graph, _ onnx.Value, least float64) onnx.Value {
 			return diagonal(g, func(a *axis.SVD, i int) float64 { return a.Value(i, least) })
@@ -109,9 +108,6 @@ func (d *SVD) V(g *onnx.Graph, c onnx.Value) onnx.Value { return product(g, d.v,
 
 // Ut returns the spectrum Uᵀ·y of measurements.
 func (d *SVD) Ut(g *onnx.Graph, y onnx.Value) onnx.Value { return product(g, d.ut, y) }
-
-// U returns the measurements U·c of a spectrum.
-func (d *SVD) U(g *onnx.Graph, c onnx.Value) onnx.Value { return product(g, d.u, c) }
 
 func product(g *onnx.Graph, factor func(g *onnx.Graph, x onnx.Value) onnx.Value, x onnx.Value) onnx.Value {
 	if factor == nil {

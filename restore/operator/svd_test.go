@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"testing"
 
@@ -18,7 +19,7 @@ var decomposed = []string{
 	operator.SuperResolutionArea, operator.Colorize, operator.Demosaic,
 }
 
-// On random vectors, in a graph: A·x = U·S·Vᵀ·x, and V and U are orthogonal.
+// On random vectors, in a graph: Uᵀ·A·x = S·Vᵀ·x, V is orthogonal, and Uᵀ keeps lengths.
 func TestSVD(t *testing.T) {
 	t.Parallel()
 	for _, task := range decomposed {
@@ -34,7 +35,7 @@ func TestSVD(t *testing.T) {
 	}
 }
 
-// checkSVD compares U·S·Vᵀ·x with A·x for random images.
+// checkSVD compares Uᵀ·A·x with S·Vᵀ·x for random images.
 func checkSVD(t *testing.T, op *operator.Operator) {
 	t.Helper()
 	const n = 2
@@ -55,16 +56,18 @@ func checkSVD(t *testing.T, op *operator.Operator) {
 	spectrum, values := d.Vt(g, in[0]), d.Values(g, p, 0)
 	left := d.Ut(g, in[1])
 	got := outputs(t, g, in, data, map[string]onnx.Value{
-		"Ax": a.Y, "USVtx": d.U(g, g.Mul(values, spectrum)), "VVtx": d.V(g, spectrum), "Vtx": spectrum,
-		"Uty": left, "UUty": d.U(g, left), "paired": g.Mul(left, d.Paired(g, p)),
-		"VtVx": d.Vt(g, d.V(g, in[0])),
+		"UtAx": d.Ut(g, a.Y), "SVtx": g.Mul(values, spectrum), "VVtx": d.V(g, spectrum),
+		"Uty": left, "paired": g.Mul(left, d.Paired(g, p)), "VtVx": d.Vt(g, d.V(g, in[0])),
 	})
 	for name, c := range map[string]struct{ got, want []float32 }{
-		"U·S·Vᵀ·x": {got["USVtx"], got["Ax"]}, "V·Vᵀ·x": {got["VVtx"], x}, "Vᵀ·V·x": {got["VtVx"], x}, "U·Uᵀ·y": {got["UUty"], y},
+		"Uᵀ·A·x": {got["UtAx"], got["SVtx"]}, "V·Vᵀ·x": {got["VVtx"], x}, "Vᵀ·V·x": {got["VtVx"], x},
 	} {
 		if e := relative(c.got, c.want); !(e <= 1e-5) {
 			t.Errorf("%s: relative difference %.2g", name, e)
 		}
+	}
+	if norm, want := dot(got["Uty"], got["Uty"]), dot(y, y); !(math.Abs(norm-want) <= 1e-5*want) {
+		t.Errorf("‖Uᵀ·y‖² is %g, ‖y‖² %g", norm, want)
 	}
 	if task := op.Task; task != operator.Inpaint && task != operator.InpaintBox && task != operator.InpaintRandom { // Uᵀ·y is y there
 		if e := relative(got["paired"], got["Uty"]); e != 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,17 +65,14 @@ func operatorTasks(paths []string) ([]manifest.TaskSpec, error) {
 }
 
 // VerifyOperators runs each operator file of a catalogue once, checks that a solver with the prior can contain it, and returns
-// the files by their digests. It warns of a file that is too slow to be verified.
-func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catalogue, p *prior.Prior, log *slog.Logger) (map[string]*operator.File, error) {
+// the files by their digests.
+func VerifyOperators(ctx context.Context, rt *onnxruntime.Runtime, c shard.Catalogue, p *prior.Prior) (map[string]*operator.File, error) {
 	out := map[string]*operator.File{}
 	for _, f := range c.Files {
 		if err := f.Fits(p.Opset(), p.Card.Channels); err != nil {
 			return nil, err
 		}
-		err := f.Verify(ctx, rt)
-		if errors.Is(err, operator.ErrUnverified) {
-			log.Warn("uses an operator without verification", "operator", f.Path, "reason", err)
-		} else if err != nil {
+		if err := f.Verify(ctx, rt); err != nil {
 			return nil, err
 		}
 		out[f.SHA256] = f

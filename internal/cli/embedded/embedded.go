@@ -110,7 +110,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 			err = errors.Join(err, engine.Close(), rt.Close())
 		}
 	}()
-	operators, err := campaign.VerifyOperators(ctx, rt, o.Catalogue, p, tel.Logger)
+	operators, err := campaign.VerifyOperators(ctx, rt, o.Catalogue, p)
 	if err != nil {
 		return err
 	}
