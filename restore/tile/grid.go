@@ -132,20 +132,3 @@ func (g *Grid) Fuse(image, values []float32, tile int) {
 		}
 	}
 }
-
-// Borders returns the positions inside the image at which tiles begin or end along an axis: before which row, and before which column. They are
-// those at which an edge would be visible between tiles that are not fused.
-func (g *Grid) Borders() (rows, cols []int) { return g.rows.borders(), g.cols.borders() }
-
-func (a axis) borders() []int {
-	var out []int
-	for i, start := range a.starts {
-		if i > 0 {
-			out = append(out, start)
-		}
-		if i < len(a.starts)-1 {
-			out = append(out, start+a.side)
-		}
-	}
-	return out
-}
