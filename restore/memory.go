@@ -1,6 +1,9 @@
 package restore
 
-import "ddiff/restore/solver"
+import (
+	"ddiff/restore/method"
+	"ddiff/restore/solver"
+)
 
 const (
 	// activationFactor is the number of float32 values of memory per pixel and channel of the network's width. On the CPU
@@ -41,10 +44,14 @@ const (
 // copy of the weights. Methods whose steps have inner iterations with noise need the host's memory for it on any
 // provider. For an image in tiles the network needs the memory of a tile, and the rest of a step grows with the pixels of the image.
 func (e *Engine) Memory(p Plan, n int) int64 {
+	var info method.Info // that of no method if the engine does not know the plan's
+	if m, err := e.cfg.Methods.Find(p.Solver.Method); err == nil {
+		info = m.Info()
+	}
 	h, w := float64(p.Image.Height), float64(p.Image.Width)
 	need := denseCopies * float32Size * e.operators(p).Constants(p.Task, p.Image)
 	if p.Divided() {
-		need += e.whole(p) * float64(n)
+		need += e.whole(p, info) * float64(n)
 	}
 	if streams := len(e.prior.Streams(e.RuntimeFor(p), n, e.Build(p).Streams, p.Image.Height, p.Image.Width)); streams > 1 {
 		need += float64((streams - 1) * weightCopies * float32Size * e.prior.Parameters())
@@ -60,45 +67,19 @@ func (e *Engine) Memory(p Plan, n int) int64 {
 			need += ownCopies * float32Size * p.Own.Values(p.Image) * float64(n)
 		}
 		need += activationFactor * float32Size * values * float64(n)
-		if kept := e.kept(p); kept > 0 {
+		if kept := info.Kept(p.Solver); kept > 0 {
 			need += gradientCopies * float32Size * float64(kept) * e.prior.Values(dims[2], dims[3]) * float64(n)
 		}
 	}
-	return int64(need) + e.noise(p, n)
-}
-
-// kept returns the number of evaluations of the network whose values a gradient needs at the same time.
-func (e *Engine) kept(p Plan) int {
-	m, err := e.cfg.Methods.Find(p.Solver.Method)
-	if err != nil {
-		return 0
-	}
-	return m.Info().Kept(p.Solver)
+	return int64(need) + solver.NoiseBytes(info, p.Solver, e.prior.Space().Dims(p.Image.Dims(1)), n)
 }
 
 // whole estimates the memory for one image that is solved in tiles: all that grows with its pixels, except for the operator's.
-func (e *Engine) whole(p Plan) float64 {
-	copies := wholeCopies
-	if m, err := e.cfg.Methods.Find(p.Solver.Method); err == nil {
-		info := m.Info()
-		copies += stateCopies*len(info.State) + drawCopies*len(info.Draws) + evaluationCopies*(info.StepEvaluations(p.Solver)-1)
-	}
+func (e *Engine) whole(p Plan, info method.Info) float64 {
+	copies := wholeCopies + stateCopies*len(info.State) + drawCopies*len(info.Draws) + evaluationCopies*(info.StepEvaluations(p.Solver)-1)
 	values := copies * p.Image.Size()
 	if op, err := e.Operator(p); err == nil {
 		values += spectrumCopies*op.Spectrum() + op.Copies()*p.Image.Size()
 	}
 	return float64(float32Size * values)
-}
-
-// noise estimates the memory for the noise of inner iterations. It is 0 for a method that the engine does not know.
-func (e *Engine) noise(p Plan, n int) int64 {
-	m, err := e.cfg.Methods.Find(p.Solver.Method)
-	if err != nil {
-		return 0
-	}
-	need, err := solver.NoiseBytes(m.Info(), p.Solver, e.prior.Space().Dims(p.Image.Dims(1)), n)
-	if err != nil {
-		return 0 // the plan cannot be solved
-	}
-	return need
 }

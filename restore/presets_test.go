@@ -75,23 +75,3 @@ func holes(size int) *operator.Draw {
 	}
 	return d
 }
-
-// TestFilledDemosaic: few steps suffice because the run begins with filled colours, wherever the red samples are.
-func TestFilledDemosaic(t *testing.T) {
-	if testing.Short() {
-		t.Skip("seconds of restoring: not in short mode")
-	}
-	e := engine(t)
-	for _, row := range []float64{0, 1} {
-		op, err := operator.Builtin().New(operator.Demosaic, map[string]float64{"red_row": row}, rgb(64, 64))
-		must(t, err)
-		p := measured(t, e, op, readPhotograph(t, "coffee.png", 64), op.Draw, 0.02, "filled")
-		baseline, err := metric.PSNR(p.truth, op.Baseline(p.problem.Y))
-		must(t, err)
-		cfg := natural(t, op.Task, 0.02)
-		cfg.Steps = 5
-		if got, _ := restored(t, e, op, cfg, []photograph{p}); !(got > baseline) {
-			t.Errorf("red in row %g: %.2f dB after 5 steps, a plain interpolation has %.2f dB", row, got, baseline)
-		}
-	}
-}

@@ -14,7 +14,7 @@ import (
 type Builder struct {
 	*onnx.Graph
 	run *Run
-	in  Inputs
+	in  inputs
 
 	tally *tally
 	times int    // how often the graph runs in a step
@@ -37,18 +37,13 @@ func (b *Builder) fail(format string, args ...any) {
 	panic(failure{fmt.Errorf("method %s: %s", b.run.Info.Name, fmt.Sprintf(format, args...))})
 }
 
-// Inputs are the graph values that a step reads.
-type Inputs struct {
-	// State holds the state tensors, in their declared order.
-	State []onnx.Value
-	// Measurement is y; Mask is the batch of encoded masks or kernels, absent without them.
-	Measurement, Mask onnx.Value
-	// Time is the time index, int64 [1]; Scalars is a row of [Run.Row].
-	Time, Scalars onnx.Value
-	// Draws holds the noise tensors, in their declared order, of the shapes of [Run.DrawDims].
-	Draws []onnx.Value
-	// Unroll is the largest number of iterations that [Builder.Repeat] builds one after the other. More are a loop.
-	Unroll int
+// inputs are the graph values that a step reads.
+type inputs struct {
+	state             []onnx.Value // in declared order
+	measurement, mask onnx.Value
+	time, scalars     onnx.Value
+	draws             []onnx.Value // in declared order
+	unroll            int          // see [Run.Build]
 }
 
 // State returns a state tensor. It panics for a name that the method does not declare, as do Planned, Listed, Draw and
@@ -58,7 +53,7 @@ func (b *Builder) State(name string) onnx.Value {
 	if i < 0 {
 		panic(fmt.Sprintf("method %s: no state tensor %q", b.run.Info.Name, name))
 	}
-	return b.in.State[i]
+	return b.in.state[i]
 }
 
 // Planned returns a planned scalar, shape [1].
@@ -73,7 +68,7 @@ func (b *Builder) numbers(key string) onnx.Value {
 	if !ok {
 		panic(fmt.Sprintf("method %s: the plan has no %s", b.run.Info.Name, quoted(key)))
 	}
-	return b.Slice(b.in.Scalars, 0, c.at, c.at+c.n)
+	return b.Slice(b.in.scalars, 0, c.at, c.at+c.n)
 }
 
 // element returns element i of a column, shape [1].
@@ -87,7 +82,7 @@ func (b *Builder) Draw(name string) onnx.Value {
 	if b.run.counts[i] > 0 {
 		panic(fmt.Sprintf("method %s: draw %q has a count; use DrawAt", b.run.Info.Name, name))
 	}
-	return b.in.Draws[i]
+	return b.in.draws[i]
 }
 
 // DrawAt returns tensor i of a draw with [Draw.Count], scaled by the planned standard deviation. i is the index of a
@@ -97,7 +92,7 @@ func (b *Builder) DrawAt(name string, i onnx.Value) onnx.Value {
 	if b.run.counts[k] == 0 {
 		panic(fmt.Sprintf("method %s: draw %q has no count; use Draw", b.run.Info.Name, name))
 	}
-	return b.Gather(b.in.Draws[k], i)
+	return b.Gather(b.in.draws[k], i)
 }
 
 // drawIndex returns the position of a draw.
@@ -136,9 +131,9 @@ func (b *Builder) Residual(x onnx.Value) onnx.Value {
 // residual returns A(x) and the residual.
 func (b *Builder) residual(x onnx.Value) (a operator.Applied, r onnx.Value) {
 	op := b.run.Operator
-	a = built(op.Apply(b.Graph, x, b.in.Mask))
+	a = built(op.Apply(b.Graph, x, b.in.mask))
 	b.applied(x, a.Y)
-	return a, op.Weighted(b.Graph, b.Minus(b.in.Measurement, a.Y), b.in.Mask)
+	return a, op.Weighted(b.Graph, b.Minus(b.in.measurement, a.Y), b.in.mask)
 }
 
 // The gradients of the data term.
@@ -169,7 +164,7 @@ func (b *Builder) PullBack(v, gamma onnx.Value, gradient string, limit float64) 
 	default:
 		factor = b.Div(gamma, b.Max(norm, b.Scalar(tiny)))
 	}
-	seed := b.run.Operator.Weighted(b.Graph, b.perImage(r, factor), b.in.Mask)
+	seed := b.run.Operator.Weighted(b.Graph, b.perImage(r, factor), b.in.mask)
 	if limit > 0 {
 		pull = built(a.Recover(seed, r, float32(limit)))
 	} else {
@@ -211,4 +206,4 @@ func (b *Builder) PullLatent(v, gamma onnx.Value, gradient string) (pull, norm o
 }
 
 // Zeros returns a zero for each image, shape [N].
-func (b *Builder) Zeros() onnx.Value { return b.Expand(b.Scalar(0), b.in.State[0].Dims[0]) }
+func (b *Builder) Zeros() onnx.Value { return b.Expand(b.Scalar(0), b.in.state[0].Dims[0]) }

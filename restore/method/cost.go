@@ -1,10 +1,6 @@
 package method
 
-import (
-	"fmt"
-
-	"ddiff/restore/onnx"
-)
+import "ddiff/restore/onnx"
 
 // Cost counts the work for one image. The zero Cost is none.
 type Cost struct {
@@ -74,28 +70,13 @@ func (r *Run) Cost() (Cost, error) { return r.cost() }
 
 // count builds a step for one image and counts the cost of all steps.
 func (r *Run) count() (Cost, error) {
-	g := onnx.NewGraph(r.Prior.Opset())
-	input := func(name string, dims []int) onnx.Value { return g.Input(name, onnx.Float, dims...) }
-	in := Inputs{
-		Time: g.Input("time", onnx.Int64, 1), Scalars: input("scalars", []int{r.width}),
-		Measurement: input("y", r.Operator.MeasurementDims(1)),
-	}
-	if d := r.Operator.ParameterDims(1); d != nil {
-		in.Mask = input("mask", d)
-	}
-	for i, dims := range r.StateDims(1) {
-		in.State = append(in.State, input(fmt.Sprint("state ", i), dims))
-	}
-	for i := range r.Info.Draws {
-		in.Draws = append(in.Draws, input(fmt.Sprint("draw ", i), r.DrawDims(i, 1)))
-	}
-	_, _, costs, err := r.buildStep(g, in)
+	step, err := r.Build(onnx.NewGraph(r.Prior.Opset()), 1, 0)
 	if err != nil {
 		return Cost{}, err
 	}
-	cost := costs[""].Times(len(r.Steps))
-	delete(costs, "")
-	for flag, c := range costs {
+	cost := step.costs[""].Times(len(r.Steps))
+	delete(step.costs, "")
+	for flag, c := range step.costs {
 		for _, st := range r.Steps {
 			cost = cost.Plus(c.Times(int(st.Scalars[flag])))
 		}

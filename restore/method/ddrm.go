@@ -84,7 +84,7 @@ func (ddrm) Plan(s Settings, schedule prior.Schedule, _ operator.Shape) ([]Step,
 func (ddrm) Step(b *Builder, s Settings) Next {
 	d := b.SVD()
 	q := &spectral{
-		Builder: b, d: d, values: d.Values(s.Number("zero")), paired: d.Paired(), measured: d.Ut(b.in.Measurement),
+		Builder: b, d: d, values: d.Values(s.Number("zero")), paired: d.Paired(), measured: d.Ut(b.in.measurement),
 	}
 	q.inverse = d.Inverse(q.values)
 

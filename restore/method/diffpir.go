@@ -142,7 +142,7 @@ func quadraticLevels(s prior.Schedule, n int) ([]Level, error) {
 func (diffPIR) Step(b *Builder, s Settings) Next {
 	rough := b.Rough()
 	if op := b.run.Operator; op.Task == operator.InpaintBox || op.Task == operator.InpaintRandom {
-		rough = b.Add(rough, b.Minus(b.in.Mask, b.Scalar(1))) // unobserved pixels start black
+		rough = b.Add(rough, b.Minus(b.in.mask, b.Scalar(1))) // unobserved pixels start black
 	}
 	xt := b.Add(b.Mul(b.State("x"), b.Planned("start_of_x")), b.Mul(rough, b.Planned("start_of_y")))
 	z := b.Clean(xt)

@@ -15,11 +15,11 @@ func (b *Builder) Filled() onnx.Value {
 	op := b.run.Operator
 	switch {
 	case op.Task == operator.Colorize:
-		return b.Expand(b.in.Measurement, op.Image.Dims(b.in.Measurement.Dims[0])...)
+		return b.Expand(b.in.measurement, op.Image.Dims(b.in.measurement.Dims[0])...)
 	case op.Task == operator.Demosaic:
 		return b.fill(b.Rough(), b.SVD().Values(0)) // 1 where a pixel has the sample of a colour
 	case op.Masked():
-		return b.fill(b.Rough(), b.in.Mask)
+		return b.fill(b.Rough(), b.in.mask)
 	}
 	return b.Rough()
 }

@@ -39,8 +39,14 @@ func TestDeclarations(t *testing.T) {
 				t.Errorf("%s: curve %q has a bad name or no documentation", i.Name, c.Name)
 			}
 		}
-		for _, s := range i.State {
+		for k, s := range i.State {
 			names = append(names, "state "+s.Name)
+			if k == 0 && s.Pixels != nil {
+				t.Errorf("%s: the answer %s does not have the shape of the prior's space", i.Name, s.Name)
+			}
+		}
+		for _, d := range i.Draws {
+			names = append(names, "draw "+d.Name)
 		}
 		for _, r := range i.Rows {
 			names = append(names, r.Preset+" "+r.Task)

@@ -40,7 +40,7 @@ func (b *Builder) Repeat(count int, draw string, state []onnx.Value, body func(b
 		}
 		return b.same(state, body(b, i, noise, state))
 	}
-	if count <= b.in.Unroll {
+	if count <= b.in.unroll {
 		for i := range count {
 			state = iterate(b, b.Index(i), state)
 		}

@@ -19,7 +19,7 @@ type Moment struct {
 // Now returns the time of the step.
 func (b *Builder) Now() Moment {
 	m := b.moment("", b.Index(0))
-	m.time = b.in.Time
+	m.time = b.in.time
 	return m
 }
 

@@ -21,7 +21,7 @@ import (
 // Gauss and Newton. limit is that of [Builder.PullBack]. An operator with an error of its own has [operator.Expression.Proximal] in place of both, with the
 // weight ρ/noise²; noise is the standard deviation of y from which ρ was made.
 func (b *Builder) Proximal(v, rho onnx.Value, noise float64, iterations int, limit float64) (d, norm onnx.Value) {
-	if x, ok := b.run.Operator.Proximal(b.Graph, v, b.in.Measurement, b.Mul(rho, b.Scalar(float32(1/(noise*noise))))); ok {
+	if x, ok := b.run.Operator.Proximal(b.Graph, v, b.in.measurement, b.Mul(rho, b.Scalar(float32(1/(noise*noise))))); ok {
 		return b.Minus(x, v), b.Norm(b.Residual(v))
 	}
 	if svd, ok := b.decomposed(); ok {
@@ -81,7 +81,7 @@ type jacobian struct {
 // back returns Jᵀ·w of weights in the shape of y.
 func (j jacobian) back(w onnx.Value) onnx.Value {
 	j.b.spend(Cost{Operator: 1})
-	seed := j.b.run.Operator.Weighted(j.b.Graph, w, j.b.in.Mask)
+	seed := j.b.run.Operator.Weighted(j.b.Graph, w, j.b.in.mask)
 	if j.limit > 0 {
 		return built(j.at.Recover(seed, j.r, j.limit))
 	}
@@ -94,8 +94,8 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	b.spend(Cost{Operator: 1})
 	if op.Linear {
-		a := built(op.Apply(b.Graph, p, b.in.Mask))
-		return op.Weighted(b.Graph, a.Y, b.in.Mask)
+		a := built(op.Apply(b.Graph, p, b.in.mask))
+		return op.Weighted(b.Graph, a.Y, b.in.mask)
 	}
 	out, err := b.Graph.Gradient(j.pulled, j.r, p)
 	if errors.Is(err, onnx.ErrNoGradient) { // in the adjoint of an operator file
@@ -109,8 +109,8 @@ func (j jacobian) difference(p onnx.Value) onnx.Value {
 	b, op := j.b, j.b.run.Operator
 	length := b.Max(b.Norm(p), b.Scalar(tiny))
 	step := b.Scalar(float32(probe * math.Sqrt(float64(op.Image.Size()))))
-	moved := built(op.Apply(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.Mask))
-	change := op.Weighted(b.Graph, b.Minus(moved.Y, j.at.Y), b.in.Mask)
+	moved := built(op.Apply(b.Graph, b.Add(j.v, b.perImage(p, b.Div(step, length))), b.in.mask))
+	change := op.Weighted(b.Graph, b.Minus(moved.Y, j.at.Y), b.in.mask)
 	return b.perImage(change, b.Div(length, step))
 }
 

@@ -158,7 +158,7 @@ func redDiffStart(b *Builder, start string) onnx.Value {
 			return b.SVD().PseudoInverse(smallFactor)
 		}
 		if op.Task == operator.HDR {
-			return b.Div(b.in.Measurement, b.Scalar(float32(op.Params["scale"])))
+			return b.Div(b.in.measurement, b.Scalar(float32(op.Params["scale"])))
 		}
 	}
 	return b.Rough()

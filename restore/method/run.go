@@ -32,9 +32,6 @@ type Run struct {
 // NewRun checks the settings and plans the steps. The error wraps ErrSetting for wrong settings.
 func NewRun(m Method, s Settings, p *prior.Prior, op *operator.Operator) (*Run, error) {
 	r := &Run{Info: m.Info(), Settings: s, Prior: p, Operator: op, method: m}
-	if err := r.Info.check(); err != nil {
-		return nil, fmt.Errorf("method %q: %w", r.Info.Name, err)
-	}
 	if err := s.Check(r.Info, p.Schedule.Steps()); err != nil {
 		return nil, err
 	}
@@ -119,25 +116,44 @@ func (r *Run) Computed() []string {
 	return out
 }
 
-// Build adds one step to a graph. The next state and the computed curves are in declared order. It returns an error for a
-// tensor or curve that is missing, not declared or of a wrong shape.
-func (r *Run) Build(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, err error) {
-	state, curves, _, err = r.buildStep(g, in)
-	return state, curves, err
+// The names of the inputs of a step, beside those of [StateInput] and [DrawInput].
+const (
+	InputMeasurement = "y"
+	InputMask        = "draws"   // the batch of encoded masks or kernels; absent without them
+	InputTime        = "time"    // the time index, int64 [1]
+	InputScalars     = "scalars" // a row of [Run.Row]
+)
+
+// StateInput is the name of the input of a state tensor.
+func StateInput(name string) string { return "state " + name }
+
+// DrawInput is the name of the input of a draw, of the shape of [Run.DrawDims].
+func DrawInput(name string) string { return "draw " + name }
+
+// StepGraph is one step in a graph.
+type StepGraph struct {
+	// Inputs are those that the step adds to the graph.
+	Inputs []onnx.Value
+	// State and Curves are the next state and the computed curves, in declared order.
+	State, Curves []onnx.Value
+
+	costs map[string]Cost // by the flags of [Builder.When]
 }
 
-// buildStep is Build, and returns the costs of the step by the flags of [Builder.When].
-func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, costs map[string]Cost, err error) {
+// Build adds one step of n images to a graph. unroll is the largest number of iterations that [Builder.Repeat] builds one after the other. Build
+// returns an error for a tensor or curve that is missing, not declared or of a wrong shape.
+func (r *Run) Build(g *onnx.Graph, n, unroll int) (s StepGraph, err error) {
 	defer func() {
 		switch fault := recover().(type) {
 		case nil:
 		case failure:
-			state, curves, costs, err = nil, nil, nil, fault.error
+			err = fault.error
 		default:
 			panic(fault)
 		}
 	}()
-	b := &Builder{Graph: g, run: r, in: in, tally: &tally{costs: map[string]Cost{}}, times: 1}
+	b := &Builder{Graph: g, run: r, tally: &tally{costs: map[string]Cost{}}, times: 1}
+	b.in, s.Inputs = r.inputs(g, n, unroll)
 	next := r.method.Step(b, r.Settings)
 	// named returns a value of the step by its name.
 	named := func(kind, name string, from map[string]onnx.Value, dims []int) onnx.Value {
@@ -151,13 +167,37 @@ func (r *Run) buildStep(g *onnx.Graph, in Inputs) (state, curves []onnx.Value, c
 		return v
 	}
 	for i, t := range r.Info.State {
-		state = append(state, named("state tensor", t.Name, next.State, in.State[i].Dims))
+		s.State = append(s.State, named("state tensor", t.Name, next.State, b.in.state[i].Dims))
 	}
 	for _, name := range r.Computed() {
-		curves = append(curves, named("curve", name, next.Curves, in.State[0].Dims[:1]))
+		s.Curves = append(s.Curves, named("curve", name, next.Curves, []int{n}))
 	}
-	if len(next.State) != len(state) || len(next.Curves) != len(curves) {
+	if len(next.State) != len(s.State) || len(next.Curves) != len(s.Curves) {
 		b.fail("the step returns undeclared tensors or curves")
 	}
-	return state, curves, b.tally.costs, nil
+	s.costs = b.tally.costs
+	return s, nil
+}
+
+// inputs adds the inputs of a step of n images to a graph.
+func (r *Run) inputs(g *onnx.Graph, n, unroll int) (in inputs, all []onnx.Value) {
+	input := func(name string, t onnx.DType, dims ...int) onnx.Value {
+		v := g.Input(name, t, dims...)
+		all = append(all, v)
+		return v
+	}
+	in.unroll = unroll
+	for i, dims := range r.StateDims(n) {
+		in.state = append(in.state, input(StateInput(r.Info.State[i].Name), onnx.Float, dims...))
+	}
+	in.measurement = input(InputMeasurement, onnx.Float, r.Operator.MeasurementDims(n)...)
+	if d := r.Operator.ParameterDims(n); d != nil {
+		in.mask = input(InputMask, onnx.Float, d...)
+	}
+	in.time = input(InputTime, onnx.Int64, 1)
+	in.scalars = input(InputScalars, onnx.Float, r.width)
+	for i, d := range r.Info.Draws {
+		in.draws = append(in.draws, input(DrawInput(d.Name), onnx.Float, r.DrawDims(i, n)...))
+	}
+	return in, all
 }

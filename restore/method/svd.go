@@ -43,10 +43,10 @@ func (s SVD) counted(in, out onnx.Value) onnx.Value {
 
 // Values returns the singular values, those with a factor below least along an axis as zero, in a shape that broadcasts to
 // spectra.
-func (s SVD) Values(least float64) onnx.Value { return s.d.Values(s.b.Graph, s.b.in.Mask, least) }
+func (s SVD) Values(least float64) onnx.Value { return s.d.Values(s.b.Graph, s.b.in.mask, least) }
 
 // Paired returns 1 for the coefficients on which y depends, else 0, in the shape of Values.
-func (s SVD) Paired() onnx.Value { return s.d.Paired(s.b.Graph, s.b.in.Mask) }
+func (s SVD) Paired() onnx.Value { return s.d.Paired(s.b.Graph, s.b.in.mask) }
 
 // Inverse returns the reciprocals of values, and 0 for 0.
 func (s SVD) Inverse(values onnx.Value) onnx.Value {
@@ -65,16 +65,16 @@ func (b *Builder) larger(a, c onnx.Value) onnx.Value {
 
 // PseudoInverse returns A⁺·y, in which singular values with a factor below least along an axis count as zero.
 func (s SVD) PseudoInverse(least float64) onnx.Value {
-	return s.V(s.b.Mul(s.Ut(s.b.in.Measurement), s.Inverse(s.Values(least))))
+	return s.V(s.b.Mul(s.Ut(s.b.in.measurement), s.Inverse(s.Values(least))))
 }
 
 // Rough returns an image made from y without the prior: y itself where it has the shape of images, with zeros at unobserved
 // pixels; else A⁺·y, by conjugate gradients where the images are too large for the decomposition, or zeros for an operator without one.
 func (b *Builder) Rough() onnx.Value {
 	op := b.run.Operator
-	dims := op.Image.Dims(b.in.Measurement.Dims[0])
-	if slices.Equal(b.in.Measurement.Dims, dims) {
-		return op.Weighted(b.Graph, b.in.Measurement, b.in.Mask)
+	dims := op.Image.Dims(b.in.measurement.Dims[0])
+	if slices.Equal(b.in.measurement.Dims, dims) {
+		return op.Weighted(b.Graph, b.in.measurement, b.in.mask)
 	}
 	if d, ok := b.decomposed(); ok {
 		return d.PseudoInverse(0)

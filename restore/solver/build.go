@@ -105,9 +105,8 @@ func unrolled(provider string) int {
 
 // NoiseBytes estimates the host's memory for the noise of inner iterations while a batch of n images is solved: two steps in
 // flight, the input of the model, and the parts that a step reads. dims is the shape of one image in the prior's space. It is
-// 0 for a method without inner iterations.
-func NoiseBytes(m method.Info, s method.Settings, dims []int, n int) (int64, error) {
+// 0 for a method without inner iterations, and for settings with an invalid number of them.
+func NoiseBytes(m method.Info, s method.Settings, dims []int, n int) int64 {
 	const copies = 4
-	inner, err := m.InnerDraws(s)
-	return 4 * copies * int64(inner) * int64(n) * int64(infer.Size(dims)), err
+	return 4 * copies * int64(m.InnerDraws(s)) * int64(n) * int64(infer.Size(dims))
 }

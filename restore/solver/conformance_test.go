@@ -216,33 +216,6 @@ func TestParameterRanges(t *testing.T) {
 	}
 }
 
-// The draws of a step are independent of each other, and zero where the plan adds none.
-func TestDraws(t *testing.T) {
-	t.Parallel()
-	op, p := newOperator(t, operator.HDR, small), bundled(t)
-	settings := method.Settings{Method: twoDraws{}.Info().Name, Steps: 4}
-	run := planRun(t, twoDraws{}, settings, p, op)
-	s := compile(t, onnxtest.Runtime(t), run, 1, Build{})
-	prob := problems(t, op, 1, 0.05)
-	drawn := func(draw, step int) []float32 {
-		out := make([]float32, small.Size())
-		s.drawStep(out, draw, prob, step)
-		return out
-	}
-	first, second := drawn(0, 0), drawn(1, 0)
-	product, square := 0.0, 0.0
-	for i := range first {
-		product += float64(first[i] * second[i])
-		square += float64(first[i] * first[i])
-	}
-	if n := float64(small.Size()); !(math.Abs(product/n) <= 5/math.Sqrt(n)) || !(math.Abs(square/n-1) <= 0.1) {
-		t.Errorf("correlation %.3f, variance %.3f of the draws", product/n, square/n)
-	}
-	if last := drawn(1, 3); maxAbs(last, make([]float32, len(last))) != 0 {
-		t.Error("noise where the plan adds none")
-	}
-}
-
 // twoDraws moves half of the way to the predicted image and adds two draws.
 type twoDraws struct{}
 

@@ -8,7 +8,6 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/onnx"
 	"ddiff/restore/operator"
-	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 )
 
@@ -58,13 +57,6 @@ func TestFaultyMethods(t *testing.T) {
 		}
 	}
 	for want, m := range map[string]faulty{
-		"a state tensor has no name":                info(func(i *method.Info) { i.State[1].Name = "" }),
-		`state tensor "x" is declared twice`:        info(func(i *method.Info) { i.State[1].Name = "x" }),
-		`draw "first" is declared twice`:            info(func(i *method.Info) { i.Draws[1].Name = "first" }),
-		`curve "timestep" is declared twice or res`: info(func(i *method.Info) { i.Curves = []method.Curve{{Name: "timestep", Scalar: "half"}} }),
-		`parameter "steps" is declared twice or res`: info(func(i *method.Info) {
-			i.Parameters = parameter.List{{Name: "steps", Max: 1}}
-		}),
 		`curve "c": no scalar "clean of x"`:           info(func(i *method.Info) { i.Curves = []method.Curve{{Name: "c", Scalar: "clean of x"}} }),
 		"step 2: an earlier step adds the noise of":   plan(func(s []method.Step) { s[1].Time = s[0].Time }),
 		`step 1: draw "first" has the standard devia`: plan(func(s []method.Step) { s[0].Std["first"] = math.NaN() }),
@@ -78,7 +70,7 @@ func TestFaultyMethods(t *testing.T) {
 		`curve "norm" has shape [1 3 32 48]`:   curve(func(b *method.Builder) onnx.Value { return b.State("x") }),
 		`curve "norm" has shape [2] after th`:  curve(func(b *method.Builder) onnx.Value { return b.Expand(b.Scalar(0), 2) }),
 	} {
-		run, err := method.NewRun(m, method.Settings{Method: "two_draws", Steps: 4, Values: []method.Setting{{Name: "steps"}}[:len(m.Info().Parameters)]}, p, op)
+		run, err := method.NewRun(m, method.Settings{Method: "two_draws", Steps: 4}, p, op)
 		if err == nil {
 			_, err = run.Cost()
 		}

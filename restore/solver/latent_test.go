@@ -134,6 +134,21 @@ func TestLatentAnswersAreRefused(t *testing.T) {
 	}
 }
 
+// The residual of a mask is brought to the image by the adjoint as by the change of size, which is none: both values of back give one answer.
+func TestPSLDBack(t *testing.T) {
+	t.Parallel()
+	op := newOperator(t, operator.InpaintRandom, operator.Shape{Channels: 3, Height: 16, Width: 16})
+	p, _ := latentCase(t, op, 4)
+	var answers [][]float32
+	for _, back := range []string{"resize", "adjoint"} {
+		cfg := with(resolve(t, method.Request{Method: "psld", Preset: "ffhq", Task: op.Task, Steps: 6}), "gamma", 0.2, "omega", 0.3, "back", back)
+		answers = append(answers, solve(t, newSolver(t, p, op, cfg, 1), problems(t, op, 1, 0.05))[0].X)
+	}
+	if d := maxAbs(answers[0], answers[1]); !(d <= 1e-4) {
+		t.Errorf("the answers differ by %.2g", d)
+	}
+}
+
 // A method runs only in its prior's space.
 func TestLatentNeedsItsSpace(t *testing.T) {
 	t.Parallel()

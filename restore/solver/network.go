@@ -9,66 +9,45 @@ import (
 	"ddiff/restore/tile"
 )
 
-// network evaluates the score network of a divided step.
-type network interface {
-	// arguments are the tensors from which predict reads: x_t [N, C, H, W] and the time index.
-	arguments() []*onnxruntime.Tensor
-	// predict writes the prediction for all images, in the shape of x_t.
-	predict(ctx context.Context, into []float32) error
-	close()
-}
-
-// newNetwork compiles the network of a divided step for n images.
-func (s *Solver) newNetwork() (network, error) {
-	image := s.run.Operator.Image
-	grid := s.run.Grid()
-	if grid == nil {
-		n, err := s.run.Prior.Compile(s.rt, s.n, image.Height, image.Width, s.build.Precision)
-		if err != nil {
-			return nil, err // not a nil pointer in an interface
-		}
-		return wholeNetwork{n}, nil
-	}
-	batch := min(s.build.tiles(s.rt), s.n*grid.Len())
-	n, err := s.run.Prior.Compile(s.rt, batch, grid.TileHeight(), grid.TileWidth(), s.build.Precision)
-	if err != nil {
-		return nil, err
-	}
-	x, err := onnxruntime.NewTensor(onnx.Float, s.run.SpaceDims(s.n)...)
-	if err != nil {
-		n.Close()
-		return nil, err
-	}
-	return &tiledNetwork{Network: n, grid: grid, images: x}, nil
-}
-
-// wholeNetwork evaluates the network at whole images.
-type wholeNetwork struct{ *prior.Network }
-
-func (n wholeNetwork) arguments() []*onnxruntime.Tensor { return []*onnxruntime.Tensor{n.X, n.T} }
-
-func (n wholeNetwork) predict(ctx context.Context, into []float32) error {
-	if err := n.Run(ctx); err != nil {
-		return err
-	}
-	copy(into, n.Y.F32)
-	return nil
-}
-
-func (n wholeNetwork) close() { n.Close() }
-
-// tiledNetwork evaluates the network at tiles, and fuses the predictions. The fusion of an image adds its tiles in their order, so that the
-// result does not depend on the number of tiles per call.
-type tiledNetwork struct {
+// network evaluates the score network of a divided step at tiles, and fuses the predictions. The fusion of an image adds its tiles in their
+// order, so that the result does not depend on the number of tiles per call. An image that is not divided is one tile.
+type network struct {
 	*prior.Network // of the tiles of a call
 	grid           *tile.Grid
 	images         *onnxruntime.Tensor // x_t
 }
 
-func (n *tiledNetwork) arguments() []*onnxruntime.Tensor { return []*onnxruntime.Tensor{n.images, n.T} }
+// newNetwork compiles the network of a divided step.
+func (s *Solver) newNetwork() (*network, error) {
+	dims := s.run.SpaceDims(s.n)
+	grid, batch := s.run.Grid(), s.n
+	height, width := s.run.Operator.Image.Height, s.run.Operator.Image.Width
+	var err error
+	if grid != nil {
+		batch = min(s.build.tiles(s.rt), s.n*grid.Len())
+		height, width = grid.TileHeight(), grid.TileWidth()
+	} else if grid, err = tile.New(tile.Tiling{}, dims[2], dims[3], 1); err != nil {
+		return nil, err
+	}
+	n, err := s.run.Prior.Compile(s.rt, batch, height, width, s.build.Precision)
+	if err != nil {
+		return nil, err
+	}
+	x, err := onnxruntime.NewTensor(onnx.Float, dims...)
+	if err != nil {
+		n.Close()
+		return nil, err
+	}
+	return &network{Network: n, grid: grid, images: x}, nil
+}
 
-// predict checks ctx before each call of the network.
-func (n *tiledNetwork) predict(ctx context.Context, into []float32) error {
+// arguments are the tensors from which predict reads: x_t [N, C, H, W] and the time index.
+func (n *network) arguments() []*onnxruntime.Tensor {
+	return []*onnxruntime.Tensor{n.images, n.T}
+}
+
+// predict writes the prediction for all images, in the shape of x_t. It checks ctx before each call of the network.
+func (n *network) predict(ctx context.Context, into []float32) error {
 	clear(into)
 	batch, image := n.X.Dims()[0], len(into)/n.images.Dims()[0]
 	size := len(n.X.F32) / batch
@@ -89,7 +68,7 @@ func (n *tiledNetwork) predict(ctx context.Context, into []float32) error {
 	return nil
 }
 
-func (n *tiledNetwork) close() {
+func (n *network) close() {
 	n.Close()
 	n.images.Close()
 }

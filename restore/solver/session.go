@@ -10,19 +10,13 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// session computes a step. The inputs are those of its model, in order.
-type session interface {
-	Run(ctx context.Context, inputs, outputs []*onnxruntime.Tensor) error
-	Close() error
-}
-
 // divides reports whether other sessions than that of the step compute the score network.
 func (s *Solver) divides() bool { return s.rt.Divides() || s.run.Grid() != nil }
 
-// divided is the session of one step whose score network other sessions compute: those of another provider, or of tiles. It makes a call
-// for each part of the step before an evaluation, then the evaluation, and a call for the rest.
-type divided struct {
-	network network
+// session computes a step. The score network of a divided step is in other sessions: those of another provider, or of tiles. There is then a
+// part of the step before each evaluation, and one for the rest; otherwise the step is one part.
+type session struct {
+	network *network // nil for a step that is not divided
 	parts   []part
 	results []*onnxruntime.Tensor // of the evaluations
 }
@@ -33,67 +27,62 @@ type part struct {
 	inputs  []*onnxruntime.Tensor
 }
 
-// newDivided compiles a divided step. inputs are the tensors of its model by name; it adds those of the evaluations.
-func (s *Solver) newDivided(m stepModel, inputs map[string]*onnxruntime.Tensor) (d *divided, err error) {
-	d = &divided{}
+// newSession compiles a step. inputs are the tensors of its model by name; it adds those of the evaluations.
+func (s *Solver) newSession(m stepModel, inputs map[string]*onnxruntime.Tensor) (c *session, err error) {
+	c = &session{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, d.Close())
+			c, err = nil, errors.Join(err, c.Close())
 		}
 	}()
-	if d.network, err = s.newNetwork(); err != nil {
-		return d, err
+	if s.divides() {
+		if c.network, err = s.newNetwork(); err != nil {
+			return c, err
+		}
 	}
-	if d.results, err = onnxruntime.NewTensors(m.results...); err != nil {
-		return d, err
+	if c.results, err = onnxruntime.NewTensors(m.results...); err != nil {
+		return c, err
 	}
 	for i, v := range m.results {
-		inputs[v.Name] = d.results[i]
+		inputs[v.Name] = c.results[i]
 	}
 	for _, stage := range m.stages {
 		var p part
-		var in, out []string
 		for _, v := range stage.Inputs {
-			in = append(in, v.Name)
 			p.inputs = append(p.inputs, inputs[v.Name])
 		}
-		for _, v := range stage.Outputs {
-			out = append(out, v.Name)
+		if p.session, err = s.rt.NewSession(stage.Model, onnx.Names(stage.Inputs), onnx.Names(stage.Outputs)); err != nil {
+			return c, err
 		}
-		if p.session, err = s.rt.NewSession(stage.Model, in, out); err != nil {
-			return d, err
-		}
-		d.parts = append(d.parts, p)
+		c.parts = append(c.parts, p)
 	}
-	return d, nil
+	return c, nil
 }
 
-// Run makes a step. The parts read the tensors of newDivided.
-func (d *divided) Run(ctx context.Context, _, outputs []*onnxruntime.Tensor) error {
-	for i, p := range d.parts {
-		if i == len(d.parts)-1 {
-			return p.session.Run(ctx, p.inputs, outputs)
-		}
-		if err := p.session.Run(ctx, p.inputs, d.network.arguments()); err != nil {
+// Run makes a step. The parts read the tensors of newSession.
+func (c *session) Run(ctx context.Context, outputs []*onnxruntime.Tensor) error {
+	for i, result := range c.results {
+		if err := c.parts[i].session.Run(ctx, c.parts[i].inputs, c.network.arguments()); err != nil {
 			return err
 		}
-		if err := d.network.predict(ctx, d.results[i].F32); err != nil {
+		if err := c.network.predict(ctx, result.F32); err != nil {
 			return err
 		}
 	}
-	return nil
+	last := c.parts[len(c.results)]
+	return last.session.Run(ctx, last.inputs, outputs)
 }
 
 // Close releases the sessions and the tensors.
-func (d *divided) Close() error {
+func (c *session) Close() error {
 	var errs []error
-	for _, p := range d.parts {
+	for _, p := range c.parts {
 		errs = append(errs, p.session.Close())
 	}
-	if d.network != nil {
-		d.network.close()
+	if c.network != nil {
+		c.network.close()
 	}
-	onnxruntime.CloseTensors(d.results)
+	onnxruntime.CloseTensors(c.results)
 	return errors.Join(errs...)
 }
 

@@ -40,9 +40,8 @@ type Solver struct {
 	rt      *onnxruntime.Runtime
 	digest  string // of the model of a step
 	in      map[string]*onnxruntime.Tensor
-	inputs  []*onnxruntime.Tensor // the tensors of in, in the order of the session
 	outputs []*onnxruntime.Tensor // the state and the computed curves
-	sess    session
+	sess    *session
 	decoder *decoder  // of a latent prior, else nil
 	streams []*Solver // that make the steps of parts of the batch; empty: this solver makes them
 }
@@ -90,7 +89,9 @@ func (s *Solver) Cost() (method.Cost, error) { return s.run.Cost() }
 
 // Close releases the runtime's memory.
 func (s *Solver) Close() error {
-	onnxruntime.CloseTensors(s.inputs)
+	for _, t := range s.in {
+		t.Close()
+	}
 	onnxruntime.CloseTensors(s.outputs)
 	errs := []error{s.decoder.close()}
 	if s.sess != nil {
@@ -176,14 +177,14 @@ func (s *Solver) load(problems []Problem, states []State, first int) error {
 		if got, want := len(states[j].Tensors), len(s.run.Info.State); got != want {
 			return fmt.Errorf("solve: problem %d: %d state tensors, want %d", first+j+1, got, want)
 		}
-		parts := []Tensor{{inputMeasurement, problems[j].Y}, {inputMask, problems[j].Draw}}
+		parts := []Tensor{{method.InputMeasurement, problems[j].Y}, {method.InputMask, problems[j].Draw}}
 		for _, t := range states[j].Tensors {
-			parts = append(parts, Tensor{stateInput(t.Name), t.Data})
+			parts = append(parts, Tensor{method.StateInput(t.Name), t.Data})
 		}
 		for _, part := range parts {
 			t, ok := s.in[part.Name]
 			if !ok {
-				if part.Name == inputMask {
+				if part.Name == method.InputMask {
 					continue
 				}
 				return fmt.Errorf("solve: problem %d: method %s has no %s", first+j+1, s.run.Info.Name, part.Name)

@@ -103,15 +103,3 @@ func TestExtremeMeasurement(t *testing.T) {
 		t.Errorf("error %v, want ErrDiverged", err)
 	}
 }
-
-func TestCancel(t *testing.T) {
-	t.Parallel()
-	op := newOperator(t, operator.HDR, small)
-	s := newSolver(t, bundled(t), op, config(t, op.Task, 20), 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	steps := 0
-	_, err := s.Solve(ctx, problems(t, op, 1, 0.05), func(step int) error { steps = step; cancel(); return nil })
-	if !errors.Is(err, context.Canceled) || steps != 1 {
-		t.Errorf("error %v after %d steps, want canceled after 1", err, steps)
-	}
-}

@@ -127,7 +127,7 @@ func TestUnusedPlaces(t *testing.T) {
 	probs := problems(t, op, 2, 0.05)
 	states := []State{s.Start(probs[0].Key), s.Start(probs[1].Key)}
 	must(t, s.load(probs, states, 0))
-	y, n := s.in[inputMeasurement].F32, len(probs[0].Y)
+	y, n := s.in[method.InputMeasurement].F32, len(probs[0].Y)
 	for i, want := range [][]float32{probs[0].Y, probs[1].Y, probs[0].Y} {
 		if !slices.Equal(y[i*n:(i+1)*n], want) {
 			t.Errorf("place %d does not have its measurement", i+1)
@@ -154,22 +154,5 @@ func TestUnusedPlaces(t *testing.T) {
 	}
 	if noisy == 0 {
 		t.Error("no step adds noise")
-	}
-}
-
-// TestStart: the state before the first step is noise of the key, one stream for each tensor.
-func TestStart(t *testing.T) {
-	t.Parallel()
-	op, p := newOperator(t, operator.HDR, small), bundled(t)
-	s := newSolver(t, p, op, config(t, op.Task, 4), 1)
-	key := noise.Key{4, 5, 6}
-	for i, tensor := range s.Start(key).Tensors {
-		want := make([]float32, len(tensor.Data))
-		if s.run.Info.State[i].Noise {
-			noise.Normal(want, key, noise.Start, uint32(i), 1)
-		}
-		if !slices.Equal(tensor.Data, want) {
-			t.Errorf("tensor %s is not that of its stream", tensor.Name)
-		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"ddiff/restore/noise"
-	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
@@ -19,50 +17,6 @@ func webGPU(t *testing.T) *onnxruntime.Runtime {
 		t.Skip("takes minutes on a software adapter")
 	}
 	return onnxtest.WebGPU(t)
-}
-
-// Every operator and its derivative give on WebGPU what they give on the CPU.
-func TestWebGPUOperators(t *testing.T) {
-	gpu := webGPU(t)
-	for _, info := range operator.Builtin() {
-		t.Run(info.Name, func(t *testing.T) {
-			const n = 2
-			op := newOperator(t, info.Name, small)
-			g := onnx.NewGraph(onnx.DefaultOpset)
-			x := g.Input("x", onnx.Float, op.Image.Dims(n)...)
-			seed := g.Input("seed", onnx.Float, op.MeasurementDims(n)...)
-			inputs := []onnx.Value{x, seed}
-			var draws onnx.Value
-			if dims := op.ParameterDims(n); dims != nil {
-				draws = g.Input("draws", onnx.Float, dims...)
-				inputs = append(inputs, draws)
-			}
-			a, err := op.Apply(g, x, draws)
-			must(t, err)
-			y := a.Y
-			dx, err := a.Gradient(seed)
-			must(t, err)
-			g.Output("y", y)
-			g.Output("dx", dx)
-			outputs := []onnx.Value{{Name: "y", DType: onnx.Float, Dims: y.Dims}, {Name: "dx", DType: onnx.Float, Dims: dx.Dims}}
-			data := make([][]float32, 3)[:len(inputs)]
-			data[1] = make([]float32, seed.Size())
-			noise.Normal(data[1], noise.Key{7}, noise.Measurement, 0, 1)
-			for i := range n {
-				data[0] = append(data[0], scene(op.Image, i)...)
-				if len(data) > 2 {
-					data[2] = append(data[2], encoded(t, op, noise.Key{uint32(i)})...)
-				}
-			}
-			want := onnxtest.Run(t, g, inputs, outputs, data...)
-			got := onnxtest.RunOn(t, gpu, g, inputs, outputs, data...)
-			for i, v := range outputs {
-				if d, scale := maxAbs(got[i], want[i]), maxAbs(want[i], make([]float32, len(want[i]))); !(d <= 1e-5*max(1, scale)) || scale == 0 {
-					t.Errorf("%s differs by %.2g of %.2g", v.Name, d, scale)
-				}
-			}
-		})
-	}
 }
 
 // Whole runs of each task.
