@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ddiff/coordinator/shard"
+	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
 )
 
@@ -160,13 +161,11 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool
 	chosen := manifest.Values{}
 	for assignment := range strings.FieldsSeq(settings) {
 		name, value, _ := strings.Cut(assignment, "=")
-		switch number, err := strconv.ParseFloat(value, 64); {
-		case err != nil:
-			chosen[name] = manifest.Value{Word: value}
+		switch v := campaign.SolverValue(value); {
 		case name != "steps":
-			chosen[name] = manifest.Value{Number: number}
+			chosen[name] = v
 		case t.Steps == 0:
-			t.Steps = int(number)
+			t.Steps = int(v.Number)
 		}
 	}
 	t.Solver = t.Solver.Or(chosen)

@@ -32,10 +32,14 @@ func OpenOperator(path string) (*operator.File, error) {
 	return operator.Load(path, data)
 }
 
-// withOperators returns the catalogue of a campaign, with its operator files.
-func withOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, error) {
+// withOperators returns the catalogue of a campaign, with its operator files. Absent: those that do not exist on this machine are
+// left out.
+func withOperators(c shard.Catalogue, s *manifest.Spec, absent bool) (shard.Catalogue, error) {
 	files := map[string]*operator.File{}
 	for _, path := range s.Operators() {
+		if _, err := os.Stat(path); absent && (manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist)) {
+			continue
+		}
 		f, err := OpenOperator(path)
 		if err != nil {
 			return c, err
@@ -97,18 +101,12 @@ func DefaultsNote(s *manifest.Spec) string {
 // SubmittedOperators describes the operator files of a campaign that exist on this machine. The others exist on that of the
 // coordinator.
 func SubmittedOperators(c shard.Catalogue, s *manifest.Spec) (shard.Catalogue, []manifest.OperatorFile, error) {
-	files := map[string]*operator.File{}
+	c, err := withOperators(c, s, true)
 	var out []manifest.OperatorFile
 	for _, path := range s.Operators() {
-		if _, err := os.Stat(path); manifest.IsAddress(path) || errors.Is(err, fs.ErrNotExist) {
-			continue
+		if f := c.Files[path]; f != nil {
+			out = append(out, manifest.OperatorFile{Path: path, SHA256: f.SHA256})
 		}
-		f, err := OpenOperator(path)
-		if err != nil {
-			return c, nil, err
-		}
-		files[path] = f
-		out = append(out, manifest.OperatorFile{Path: path, SHA256: f.SHA256})
 	}
-	return c.WithFiles(s, files), out, nil
+	return c, out, err
 }

@@ -121,7 +121,7 @@ func (o *Options) Override(flags *pflag.FlagSet, s *manifest.Spec) error {
 			s.Tasks = append(s.Tasks, t)
 		}
 	}
-	if o.Catalogue, err = withOperators(o.Catalogue, s); err != nil {
+	if o.Catalogue, err = withOperators(o.Catalogue, s, false); err != nil {
 		return err
 	}
 	if flags.Changed("method") {

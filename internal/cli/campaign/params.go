@@ -91,17 +91,21 @@ func setSolver(s *manifest.Spec, params []string) error {
 		if err != nil {
 			return err
 		}
-		v := manifest.Value{Word: value}
-		if x, err := strconv.ParseFloat(value, 64); err == nil {
-			v = manifest.Value{Number: x}
-		}
-		s.Solver = manifest.Values{name: v}.Or(s.Solver)
+		s.Solver = manifest.Values{name: SolverValue(value)}.Or(s.Solver)
 		s.Override("solver."+name, "--solver "+text)
 		for i := range s.Tasks {
 			delete(s.Tasks[i].Solver, name)
 		}
 	}
 	return nil
+}
+
+// SolverValue reads the value of a setting: a number, or else a word.
+func SolverValue(text string) manifest.Value {
+	if x, err := strconv.ParseFloat(text, 64); err == nil {
+		return manifest.Value{Number: x}
+	}
+	return manifest.Value{Word: text}
 }
 
 // assignment reads NAME=VALUE.
@@ -224,11 +228,7 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 		}, nil
 	case isSetting:
 		return func(t *manifest.TaskSpec, value string) (string, error) {
-			v := manifest.Value{Word: value}
-			if x, err := strconv.ParseFloat(value, 64); err == nil {
-				v = manifest.Value{Number: x}
-			}
-			t.Solver = manifest.Values{param: v}.Or(t.Solver)
+			t.Solver = manifest.Values{param: SolverValue(value)}.Or(t.Solver)
 			return "solver." + param, nil
 		}, nil
 	}
