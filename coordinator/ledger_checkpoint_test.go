@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -175,10 +176,19 @@ func TestReplacedResultStream(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 20)
 	id, counts := tc.halfway("replaced")
-	_, err := tc.nc.Request("$JS.API.STREAM.DELETE.DDIFF_RESULT", nil, patience)
+	var info struct {
+		Config map[string]any `json:"config"`
+	}
+	answer, err := tc.nc.Request("$JS.API.STREAM.INFO.DDIFF_RESULT", nil, patience)
 	must(t, err)
-	past := func() time.Time { return time.Now().Add(-time.Hour) }
-	must(t, queue.Setup(t.Context(), tc.nc, queue.SetupConfig{Now: past}))
+	must(t, json.Unmarshal(answer.Data, &info))
+	info.Config["first_seq"] = time.Now().Add(-time.Hour).UnixMicro()
+	config, err := json.Marshal(info.Config)
+	must(t, err)
+	_, err = tc.nc.Request("$JS.API.STREAM.DELETE.DDIFF_RESULT", nil, patience)
+	must(t, err)
+	_, err = tc.nc.Request("$JS.API.STREAM.CREATE.DDIFF_RESULT", config, patience)
+	must(t, err)
 	tc.leadWith(folding)
 	tc.await(id, "the stored outcomes", func(s manifest.CampaignStatus) bool {
 		return s.Status.Counts.Failed+s.Status.Counts.Dead >= counts.Failed+counts.Dead-10
