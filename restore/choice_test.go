@@ -74,7 +74,7 @@ func TestChoice(t *testing.T) {
 	var log bytes.Buffer
 	e, err = restore.OpenEngine(t.Context(), rt, p, restore.Config{}, slog.New(slog.NewTextHandler(&log, nil)))
 	must(t, err)
-	defer e.Close()
+	defer func() { must(t, e.Close()) }()
 	if got := e.RuntimeFor(restore.Plan{}).Provider(); got != onnxruntime.ProviderCPU || !strings.Contains(log.String(), "because OpenVINO cannot") {
 		t.Errorf("determinants: %s, log %s", got, log.String())
 	}

@@ -61,7 +61,7 @@ func newRuntimeCommand() *cobra.Command {
 // installOpenVINO installs OpenVINO beside ONNX Runtime, where it has a build and the processor can use it. A failure is a note only:
 // ONNX Runtime computes without it.
 func installOpenVINO(cmd *cobra.Command, opts install.Options) error {
-	if onnxruntime.OpenVINOUsable() != nil {
+	if !onnxruntime.OpenVINOUsable() {
 		return nil
 	}
 	stderr := cmd.ErrOrStderr()

@@ -30,8 +30,8 @@ func (p processor) usable() error {
 	return nil
 }
 
-// OpenVINOUsable returns an error if this machine's processor cannot use OpenVINO.
-func OpenVINOUsable() error { return thisProcessor().usable() }
+// OpenVINOUsable reports whether this machine's processor can use OpenVINO.
+func OpenVINOUsable() bool { return thisProcessor().usable() == nil }
 
 // precisions are those in which OpenVINO computes. On a CPU without products in bfloat16 it would use float32 instead.
 func (p processor) precisions() []Precision {
