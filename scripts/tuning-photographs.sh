@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The digests are those of tuningPhotographs in restore/method/presets.go.
+# The digests are those of restore/method/presets.txt.
 photographs=$(
 	cat <<-'END'
 		8a67c2cb0be8c46b70c237311a4fa4d2b4ac7d39568135384787801fa5cc9a91  mate-backgrounds/usr/share/backgrounds/mate/nature/Dune.jpg
