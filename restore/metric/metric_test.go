@@ -194,23 +194,6 @@ func TestResidual(t *testing.T) {
 	}
 }
 
-func BenchmarkPSNR256(b *testing.B) { benchmark(b, PSNR) }
-
-func BenchmarkSSIM256(b *testing.B) { benchmark(b, SSIM) }
-
-// benchmark scores a pair of 3x256x256.
-func benchmark(b *testing.B, score func(x, y *raster.Image) (float64, error)) {
-	x, err := raster.Fit(decode(b, "pooled_x.png"), raster.CenterCrop, 256, 1)
-	must(b, err)
-	y, err := raster.Fit(decode(b, "pooled_y.png"), raster.CenterCrop, 256, 1)
-	must(b, err)
-	for b.Loop() {
-		if _, err := score(x, y); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // TestHaarPSIOfGreyImages: an image of three equal channels has no chroma, so its score follows from that of one channel.
 func TestHaarPSIOfGreyImages(t *testing.T) {
 	t.Parallel()

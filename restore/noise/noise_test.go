@@ -148,11 +148,3 @@ func TestPermutation(t *testing.T) {
 		t.Error("the order is not random")
 	}
 }
-
-func BenchmarkNormal256(b *testing.B) {
-	x := make([]float32, 3*256*256)
-	b.SetBytes(int64(4 * len(x)))
-	for b.Loop() {
-		Normal(x, Key{1, 2, 3}, Step, 1, 1)
-	}
-}

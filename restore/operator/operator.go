@@ -117,17 +117,14 @@ func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
 		return o.expression.file.apply(g, x, draws)
 	}
 	y := o.expression.Forward(g, x, draws)
-	if back := o.expression.Recover; back != nil {
-		return Applied{
-			Y:        y,
-			gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) },
-			recover:  func(seed, r onnx.Value, limit float32) onnx.Value { return back(g, x, seed, r, limit) },
-		}, nil
-	}
+	a := Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}
 	if adjoint := o.expression.Adjoint; adjoint != nil {
-		return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return adjoint(g, seed, draws), nil }}, nil
+		a.gradient = func(seed onnx.Value) (onnx.Value, error) { return adjoint(g, seed, draws), nil }
 	}
-	return Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}, nil
+	if back := o.expression.Recover; back != nil {
+		a.recover = func(seed, r onnx.Value, limit float32) onnx.Value { return back(g, x, seed, r, limit) }
+	}
+	return a, nil
 }
 
 // Proximal is [Expression.Proximal]; ok: there is one.

@@ -226,36 +226,6 @@ func TestCompareGradientFindsMistakes(t *testing.T) {
 	}
 }
 
-func TestForwardMatchesBatch(t *testing.T) {
-	t.Parallel()
-	for _, info := range operator.Builtin() {
-		t.Run(info.Name, func(t *testing.T) {
-			t.Parallel()
-			shape := shapes[0]
-			op := operator.Build(t, info.Name, nil, shape)
-			x := normal(2*shape.Size(), 9, 0.3)
-			p := encoded(t, op, 2)
-			zero := make([]float32, 2*op.MeasurementSize())
-			want, _, _ := evaluate(t, op, 2, x, zero, zero, p)
-			f := operator.Forwards(t, op)
-			var draw []float32
-			if p != nil {
-				draw = p[len(p)/2:]
-			}
-			got, err := f.Measure(context.Background(), x[shape.Size():], draw, operator.Noise{Sigma: 0.05}, noise.Key{1})
-			must(t, err)
-			e := make([]float32, len(got))
-			noise.Normal(e, noise.Key{1}, noise.Measurement, 0, 0.05)
-			for i := range got {
-				got[i] -= e[i]
-			}
-			if r := relative(got, want[len(got):]); !(r <= 1e-5) {
-				t.Errorf("relative difference %.2g", r)
-			}
-		})
-	}
-}
-
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	of := func(channels, height int) operator.Shape {

@@ -40,7 +40,7 @@ func TestMeasurementIsReproducible(t *testing.T) {
 			return out
 		}
 		want := measure(single, 1)[0]
-		for i, y := range measure(several, 25) {
+		for i, y := range measure(several, 10) {
 			if !slices.Equal(y, want) {
 				t.Errorf("%s: measurement %d with four threads differs from the one with a single thread", d.Name, i+1)
 				break
