@@ -25,7 +25,7 @@ func (r *runner) countStart(ctx context.Context) error {
 	}
 	died := 0
 	if last := r.rec.Start; last != nil {
-		resumed := last.Parked && r.rec.Wanted == manifest.WantRun
+		resumed := last.Parked && r.rec.Phase.Ended() && r.rec.Wanted == manifest.WantRun
 		if died = last.Count; last.Process == r.s.process && !last.Parked {
 			died-- // this process has survived the last start, which was not taken back
 		}

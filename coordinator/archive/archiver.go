@@ -214,6 +214,7 @@ func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision u
 	if last == nil {
 		last = &manifest.Status{}
 	}
+	delete(a.open, c.ID) // whatever follows: the next scan enters a campaign that stays as open again
 	err = a.x.Add(ctx, index.Entry{
 		ID: c.ID, Number: max(newest.Number+1, 1), State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
 			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: last.Counts,
@@ -227,7 +228,6 @@ func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision u
 	if err := a.cfg.Board.Delete(ctx, manifest.KeyStatusPrefix+c.ID); err != nil {
 		return err
 	}
-	delete(a.open, c.ID) // also after a conflict: the next scan enters the campaign as open again
 	err = a.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+c.ID, revision)
 	if errors.Is(err, queue.ErrConflict) {
 		return a.x.Open(ctx, c)

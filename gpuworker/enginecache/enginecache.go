@@ -96,13 +96,15 @@ func New(cfg Config) (*Cache, error) {
 // Acquire returns the engine of a prior, and a function that the caller must call after use. It fetches a prior that is not on this
 // machine. The error is ErrPriorFile when a retry would not help.
 func (c *Cache) Acquire(ctx context.Context, p manifest.PriorFile) (*restore.Engine, func(), error) {
-	c.loading.Lock()
-	defer c.loading.Unlock()
-	o := c.use(p.SHA256)
+	o := c.use(p.SHA256) // an open engine waits for no other file
 	if o == nil {
-		var err error
-		if o, err = c.load(ctx, p); err != nil {
-			return nil, nil, err
+		c.loading.Lock()
+		defer c.loading.Unlock()
+		if o = c.use(p.SHA256); o == nil { // opened meanwhile
+			var err error
+			if o, err = c.load(ctx, p); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
 	return o.engine, sync.OnceFunc(func() { c.release(o) }), nil
