@@ -102,7 +102,9 @@ func newTestCluster(t *testing.T, images int) *testCluster {
 		return queue.Attach(ctx, nc, config(campaign, 3))
 	}
 	tc.sweep = func(ctx context.Context) error {
-		return queue.Sweep(ctx, nc, queue.SweepConfig{Interval: 100 * time.Millisecond})
+		return queue.Sweep(ctx, nc, queue.SweepConfig{Interval: 100 * time.Millisecond, Outcome: func(_ string, d queue.DeadLetter) ([]byte, error) {
+			return json.Marshal(manifest.Result{Item: manifest.Item{ID: d.ID}, Outcome: manifest.OutcomeDead, Reason: d.Reason})
+		}})
 	}
 	for i := range images {
 		tc.image(fmt.Sprintf("image%03d", i), i)

@@ -78,9 +78,6 @@ func (c *core) recordStart(ctx context.Context, t *task) error {
 	if !suspect(t.lease) {
 		return nil
 	}
-	if t.lease.Hopeless() {
-		return errCrashed
-	}
 	starts, err := t.readStarts(ctx)
 	if err != nil {
 		return err

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ddiff/gpuworker/job"
-	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
@@ -121,28 +119,6 @@ func TestStartsOfSuspect(t *testing.T) {
 	w.withdrawStart(t.Context(), suspectTask(t, l, s), true)
 	if _, err := s.Get(t.Context(), startsKey(l.ID())); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("the record of a settled item remains: %v", err)
-	}
-}
-
-// An item that the server has delivered to its limit twice gets no further attempt, whatever is known of its starts.
-func TestStartOfHopelessItem(t *testing.T) {
-	t.Parallel()
-	server, err := queue.StartEmbedded(t.Context(), queue.EmbeddedConfig{Dir: t.TempDir()})
-	must(t, err)
-	t.Cleanup(server.Stop)
-	nc, err := server.Connect()
-	must(t, err)
-	q, err := queue.Open(t.Context(), nc, queue.Config{Campaign: "a", MaxAttempts: 1})
-	must(t, err)
-	defer lifecycle.Go(t.Context(), func(ctx context.Context) error {
-		return queue.Sweep(ctx, nc, queue.SweepConfig{Interval: time.Millisecond})
-	}).Stop()
-	w, s, l := quietWorker(t), emptyStore(t), leaseNew(t, q, 1)[0]
-	for !l.Hopeless() {
-		l = retryOf(t, q, l)
-	}
-	if err := w.recordStart(t.Context(), suspectTask(t, l, s)); l.Attempt() != 7 || !errors.Is(err, errCrashed) {
-		t.Errorf("attempt %d: %v", l.Attempt(), err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"ddiff/telemetry"
 )
 
-// errCrashed is the reason for burying an item or a preflight without an attempt.
+// errCrashed is the reason for burying a preflight without an attempt.
 var errCrashed = errors.New("earlier attempts ended without an answer: the worker crashed or hung")
 
 // start opens the item's own trace, linked to the trace that published it. Draining does not cancel the task's context:

@@ -17,7 +17,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"ddiff/internal/lifecycle"
 	"ddiff/queue"
 )
 
@@ -475,10 +474,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
 	must(t, q.Pause(t.Context()))
 	must(t, q.Resume(t.Context()))
-	sweeping := lifecycle.Go(t.Context(), func(ctx context.Context) error {
-		return queue.Sweep(ctx, coordinator, queue.SweepConfig{Interval: time.Millisecond})
-	})
-	defer sweeping.Stop()
+	defer sweep(t, coordinator, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
 
 	// The worker settles items.
 	mine := openBoard(t, worker)
@@ -502,16 +498,9 @@ func TestRolesAllowCampaign(t *testing.T) {
 	must(t, lease(t, w).Retry(t.Context(), 0))
 	must(t, lease(t, w).Release(t.Context()))
 	for len(deadLetters(t, q)) < 3 { // the other two exhaust their attempts
-		leases, err := w.Lease(t.Context(), 1, shortWait)
+		_, err := w.Lease(t.Context(), 1, shortWait)
 		must(t, err)
-		for _, l := range leases {
-			if l.Hopeless() {
-				must(t, l.PublishResult(t.Context(), []byte("dead")))
-				must(t, l.Bury(t.Context(), queue.Dead{ID: l.ID(), Reason: "crashed"}))
-			}
-		}
 	}
-	must(t, sweeping.Err())
 
 	// Every role reads.
 	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {

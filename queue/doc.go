@@ -20,7 +20,8 @@
 // delivery is an attempt, except after Release, which replaces the item by a copy with the earlier number of attempts. A
 // worker that leases an item with [Lease.Exhausted] buries it without another attempt, because the item has ended
 // MaxAttempts workers. The server delivers an item at most MaxAttempts + 2 times; the two spare deliveries are for
-// burying. If these workers die too, [Sweep] publishes the item again when the campaign has no other work, as one that has used its attempts.
+// burying. If these workers die too, [Sweep] publishes the item once more when the campaign has no other work, as one that has used its attempts, and buries it
+// after as many deliveries again.
 //
 // A slow worker may finish an item that has been delivered again. Delivery is therefore at least once, and a worker's
 // writes must be deterministic and create-only. A late Ack is valid: it removes the item for every worker.

@@ -186,10 +186,6 @@ func (l *Lease) Last() bool { return l.attempt >= l.q.cfg.MaxAttempts }
 // buried without another attempt.
 func (l *Lease) Exhausted() bool { return l.attempt > l.q.cfg.MaxAttempts }
 
-// Hopeless reports whether the item has ended all workers to which the server has delivered it and its copy, see Sweep: it must be buried
-// without looking at its files.
-func (l *Lease) Hopeless() bool { return l.attempt > 2*(l.q.cfg.MaxAttempts+spareDeliveries) }
-
 // RetryDelay suggests a delay before the next attempt: RetryBase, doubled after every attempt up to 60 times that, times a
 // random factor from 1/2 to 1, which spreads the items of a failed batch.
 func (l *Lease) RetryDelay() time.Duration {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -168,6 +169,14 @@ const durablePrefix = "ddiff-"
 func (q *Queue) durable() string { return durablePrefix + q.campaign }
 
 func (q *Queue) workFilter() string { return workSubject + "." + q.campaign + ".>" }
+
+func campaignOf(subject string) (string, error) {
+	parts := strings.Split(subject, ".")
+	if len(parts) < 3 {
+		return "", fmt.Errorf("%w: subject %q", ErrBadName, subject)
+	}
+	return untoken(parts[2])
+}
 
 // recordEpoch raises q.epoch to epoch if epoch is newer.
 func (q *Queue) recordEpoch(epoch int64) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -415,7 +416,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestScan: two scans publish all items of a campaign again that the server no longer delivers. Waiting and leased items stay.
+// TestScan: two scans publish all items of a campaign again that the server no longer delivers, and two more sweep them. Waiting and
+// leased items stay.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	server, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
@@ -447,45 +449,54 @@ func TestScan(t *testing.T) {
 	if n := len(lease(leased, items)); n != items {
 		t.Fatalf("%d leases, want %d", n, items)
 	}
-	for range items * (1 + spareDeliveries) {
-		for _, l := range lease(exhausted, 1) {
-			must(t, l.Retry(t.Context(), 0))
+	exhaust := func() {
+		t.Helper()
+		for range items * (1 + spareDeliveries) {
+			for _, l := range lease(exhausted, 1) {
+				must(t, l.Retry(t.Context(), 0))
+			}
 		}
-	}
-	for deadline := time.Now().Add(20 * time.Second); ; { // the server updates its counts a moment later
 		if n := len(lease(exhausted, 1)); n != 0 {
 			t.Fatalf("%d leases of exhausted items", n)
 		}
-		pending, inFlight, err := exhausted.Depth(t.Context())
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d items wait and %d are leased: %v", pending, inFlight, err)
-		}
-		if pending == 0 && inFlight == 0 {
-			break
+		for deadline := time.Now().Add(20 * time.Second); ; { // the server updates its counts a moment later
+			pending, inFlight, err := exhausted.Depth(t.Context())
+			if err != nil || time.Now().After(deadline) {
+				t.Fatalf("%d items wait and %d are leased: %v", pending, inFlight, err)
+			}
+			if pending == 0 && inFlight == 0 {
+				break
+			}
 		}
 	}
+	exhaust()
 
 	l, err := newLink(nc, slog.New(slog.DiscardHandler), defaultTimeout)
 	must(t, err)
-	s := &sweeper{link: l}
-	for scan, want := range []int{0, items} {
+	outcome := func(string, DeadLetter) ([]byte, error) { return []byte("dead"), nil }
+	s := &sweeper{link: l, cfg: SweepConfig{Outcome: outcome}}
+	for scan, left := range []uint64{items, items, items, items, 0, 0} {
+		if scan == 3 {
+			exhaust()
+		}
 		if err := s.scan(t.Context()); err != nil {
 			t.Fatalf("scan %d: %v", scan+1, err)
 		}
-		for _, q := range []*Queue{waiting, leased, exhausted} {
-			if size, err := q.Size(t.Context()); err != nil || size != items {
-				t.Errorf("after scan %d the campaign %s has %d items, want %d (%v)", scan+1, q.cfg.Campaign, size, items, err)
+		for q, want := range map[*Queue]uint64{waiting: items, leased: items, exhausted: left} {
+			if size, err := q.Size(t.Context()); err != nil || size != want {
+				t.Errorf("after scan %d the campaign %s has %d items, want %d (%v)", scan+1, q.cfg.Campaign, size, want, err)
 			}
 		}
-		again, err := exhausted.Lease(t.Context(), items, time.Duration(want)*time.Second)
-		if err != nil || len(again) != want {
-			t.Errorf("after scan %d, %d exhausted items are delivered, want %d (%v)", scan+1, len(again), want, err)
+	}
+	var swept []string
+	for letter, err := range exhausted.DeadLetters(t.Context()) {
+		if err != nil || letter.Attempts != 2*(1+spareDeliveries) {
+			t.Fatalf("letter %+v, %v", letter, err)
 		}
-		for _, l := range again {
-			if l.Attempt() != 2+spareDeliveries {
-				t.Errorf("attempt %d of item %s", l.Attempt(), l.ID())
-			}
-		}
+		swept = append(swept, letter.ID)
+	}
+	if !slices.Equal(swept, []string{"0", "1", "2"}) {
+		t.Errorf("the items %v were swept", swept)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -13,35 +13,45 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/internal/retry"
 )
 
 // SweepConfig configures Sweep.
 type SweepConfig struct {
+	// Outcome returns the payload of an item's result event. After an error the item stays until the next scan. Required.
+	Outcome func(campaign string, d DeadLetter) (payload []byte, err error)
 	// Interval is the time between two scans. Default 10 s.
 	Interval time.Duration
 	// Logger receives every swept item. Default: no log.
 	Logger *slog.Logger
 }
 
-// sweeper publishes the items again that the server no longer delivers.
+// sweeper buries the items that the server no longer delivers.
 type sweeper struct {
 	*link
+	cfg SweepConfig
 	// suspects are the sequence numbers of undeliverable messages at the last scan.
 	suspects map[uint64]bool
 }
 
-// Sweep publishes the items again that the server no longer delivers, because it has forgotten them, or because every worker that leased them
-// died, including the spare deliveries for burying. They have used the attempts of the server's deliveries, so that the next worker buries them
-// unless another attempt is due. Sweep scans the work stream at intervals until ctx ends, and then returns nil. Only the leading coordinator runs it.
+// Sweep buries the items that the server no longer delivers, because every worker that leased them died, including the
+// spare deliveries for burying. It scans the work stream at intervals. An item that the server may have forgotten is published
+// again once. For each other item it publishes the result event of cfg.Outcome, stores a dead letter and deletes the message; after
+// a crash in between it completes these steps. Sweep runs until ctx ends and then returns nil. Only the leading coordinator runs it.
 func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
+	if cfg.Outcome == nil {
+		return fmt.Errorf("sweep: %w: Outcome is missing", ErrConfig)
+	}
+	cfg.Interval = cmp.Or(cfg.Interval, 10*time.Second)
 	l, err := newLink(nc, cfg.Logger, defaultTimeout)
 	if err != nil {
 		return fmt.Errorf("sweep: %w", err)
 	}
-	s := &sweeper{link: l}
-	for retry.Sleep(ctx, cmp.Or(cfg.Interval, 10*time.Second)) == nil {
+	s := &sweeper{link: l, cfg: cfg}
+	for retry.Sleep(ctx, cfg.Interval) == nil {
 		err := s.scan(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil:
@@ -55,7 +65,9 @@ func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 }
 
 // scan looks for items of campaigns without deliverable items: the server no longer delivers them. It acts when two scans have
-// found an item, because one scan may fall between an acknowledgement and the removal of the item.
+// found an item, because one scan may fall between an acknowledgement and the removal of the item. A killed server forgets
+// deliveries and acknowledgements: so the item is published again as one that has used its attempts, and is swept when a scan
+// finds it so.
 func (s *sweeper) scan(ctx context.Context) error {
 	var stream jetstream.Stream
 	err := s.withRetry(ctx, "", func(ctx context.Context) (err error) {
@@ -93,7 +105,12 @@ func (s *sweeper) scan(ctx context.Context) error {
 				found[msg.Sequence] = true
 				continue
 			}
-			if err := s.publishAgain(ctx, stream, msg, info.Config.MaxDeliver); err != nil {
+			if intHeader(msg.Header, headerAttempts) < info.Config.MaxDeliver {
+				err = s.publishAgain(ctx, stream, msg, info.Config.MaxDeliver)
+			} else {
+				err = s.sweep(ctx, stream, msg, info.Config.MaxDeliver)
+			}
+			if err != nil {
 				s.logger.Warn("could not sweep item, will retry", "sequence", msg.Sequence, "reason", err)
 				found[msg.Sequence] = true
 			}
@@ -107,15 +124,55 @@ func (s *sweeper) scan(ctx context.Context) error {
 func (s *sweeper) publishAgain(ctx context.Context, stream jetstream.Stream, msg *jetstream.RawStreamMsg, deliveries int) error {
 	header := maps.Clone(msg.Header)
 	i := identityOf(strings.Split(msg.Subject, ".")[2], header)
-	attempts := strconv.Itoa(intHeader(header, headerAttempts) + deliveries)
-	header[headerAttempts] = []string{attempts}
-	header[jetstream.MsgIDHeader] = []string{i.messageID() + "/again-" + attempts}
+	header[headerAttempts] = []string{strconv.Itoa(deliveries)}
+	header[jetstream.MsgIDHeader] = []string{i.messageID() + "/again"}
 	if err := s.store(ctx, workStream, &nats.Msg{Subject: msg.Subject, Header: header, Data: msg.Data}); err != nil {
 		return fmt.Errorf("publish item %s again: %w", i.id, err)
 	}
 	s.logger.Warn("published an item again that the server no longer delivers", "campaign", i.campaign, "id", i.id)
-	if err := stream.DeleteMsg(ctx, msg.Sequence); !errors.Is(err, jetstream.ErrMsgNotFound) {
+	return remove(ctx, stream, msg.Sequence)
+}
+
+// remove deletes a message if it still exists.
+func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
+	if err := stream.DeleteMsg(ctx, seq); !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return err
 	}
 	return nil
+}
+
+// sweep buries the item of a message, and deletes the message.
+func (s *sweeper) sweep(ctx context.Context, stream jetstream.Stream, msg *jetstream.RawStreamMsg, deliveries int) error {
+	parts := strings.Split(msg.Subject, ".")
+	campaign, err := campaignOf(msg.Subject)
+	if err != nil {
+		return err
+	}
+	i := identityOf(parts[2], msg.Header)
+	letter := DeadLetter{
+		Dead: Dead{
+			ID: i.id, Attempts: intHeader(msg.Header, headerAttempts) + deliveries, Reason: "every worker that leased the item crashed or hung",
+		},
+		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: time.Now().UTC(),
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, carrier{msg.Header})
+	if c := trace.SpanContextFromContext(ctx); c.HasTraceID() {
+		letter.TraceID = c.TraceID().String()
+	}
+	payload, err := s.cfg.Outcome(campaign, letter)
+	if err != nil {
+		return fmt.Errorf("outcome of item %s: %w", i.id, err)
+	}
+	outcome, err := i.message(ctx, resultSubject+"."+i.campaign, payload)
+	if err != nil {
+		return err
+	}
+	if err := s.store(ctx, resultStream, outcome); err != nil {
+		return fmt.Errorf("publish result %s: %w", i.id, err)
+	}
+	if err := s.bury(ctx, i, letter); err != nil {
+		return fmt.Errorf("store dead letter %s: %w", i.id, err)
+	}
+	s.logger.Warn("item swept", "campaign", campaign, "id", i.id, "attempts", letter.Attempts)
+	return remove(ctx, stream, msg.Sequence)
 }

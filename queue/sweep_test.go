@@ -2,10 +2,13 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ddiff/queue"
@@ -25,41 +28,58 @@ func exhaust(t *testing.T, q *queue.Queue, items, deliveries int) {
 	wantNone(t, q, 300*time.Millisecond) // the server counts the last ones as ended at the next request
 }
 
-// TestSweep: items that the server no longer delivers are published again, with the attempts of its deliveries. Others stay.
+// sweep runs a sweeper until the test ends or stop is called, which returns its log.
+func sweep(t *testing.T, nc *nats.Conn, interval time.Duration, outcome func(string, queue.DeadLetter) ([]byte, error)) (stop func() string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	var log textLog
+	go func() {
+		ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: interval, Outcome: outcome, Logger: log.logger()})
+	}()
+	stop = func() string {
+		cancel()
+		if err, ok := <-ended; ok && err != nil {
+			t.Errorf("Sweep: %v", err)
+		}
+		return log.String()
+	}
+	t.Cleanup(func() { cancel() })
+	return stop
+}
+
+// TestSweep: exhausted items are published again, and buried after further deliveries. An item without an outcome stays until it has one.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	server := start(t, t.TempDir())
-	q := open(t, server, queue.Config{Campaign: "größe 1", AckWait: 100 * time.Millisecond, MaxAttempts: 1})
+	cfg := queue.Config{Campaign: "größe 1", AckWait: 100 * time.Millisecond, MaxAttempts: 1}
+	q := open(t, server, cfg)
 	busy := open(t, server, queue.Config{Campaign: "busy"})
+	nc := join(t, server)
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c 1", ID: "1", Round: 3, Payload: []byte("p")}, {Class: "c 1", ID: "2", Round: 3, Payload: []byte("p")}}))
 	must(t, busy.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	lease(t, busy)
 	exhaust(t, q, 2, 3)
 
-	nc := join(t, server)
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	var log textLog
-	go func() {
-		ended <- queue.Sweep(ctx, nc, queue.SweepConfig{Interval: time.Millisecond, Logger: log.logger()})
-	}()
-	for range 2 * 3 {
-		lease(t, q)
-	}
-	for range 2 {
-		l := lease(t, q)
-		if l.Round() != 3 || string(l.Payload()) != "p" || l.Class() != "c=201" || l.Attempt() != 7 || !l.Hopeless() {
-			t.Errorf("item %s of round %d, class %s, attempt %d", l.ID(), l.Round(), l.Class(), l.Attempt())
+	var calls atomic.Int32
+	stop := sweep(t, nc, time.Millisecond, func(campaign string, d queue.DeadLetter) ([]byte, error) {
+		if campaign != cfg.Campaign || d.Round != 3 || string(d.Payload) != "p" || d.Class != "c=201" || d.Attempts != 6 {
+			t.Errorf("campaign %s, letter %+v", campaign, d)
 		}
-		must(t, l.Ack(t.Context()))
+		if calls.Add(1) <= 2 {
+			return nil, errors.New("no outcome")
+		}
+		return []byte("dead"), nil
+	})
+	exhaust(t, q, 2, 3)
+	if got := results(t, q, 2); got["1"] != "dead" || got["2"] != "dead" {
+		t.Fatalf("results %v", got)
 	}
+	waitFor(t, "both letters", func() bool { return len(deadLetters(t, q)) == 2 && streamCount(t, streamsOf(t, nc), "DDIFF_WORK") == 2 })
+	wantDepth(t, q, 0, 0)
 	wantDepth(t, busy, 1, 1)
-	if n := streamCount(t, streamsOf(t, nc), "DDIFF_WORK"); n != 2 {
-		t.Errorf("%d items remain, want 2", n)
-	}
-	stop()
-	if err := <-ended; err != nil || strings.Contains(log.String(), "interrupted") {
-		t.Errorf("Sweep: %v\n%s", err, log.String())
+	if log := stop(); strings.Contains(log, "interrupted") || strings.Count(log, "could not sweep item, will retry") != 2 {
+		t.Errorf("a sweeper logs\n%s", log)
 	}
 }
 

@@ -216,7 +216,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			return queue.Inspect(nc, queue.Config{Campaign: campaign})
 		},
 		Sweep: func(ctx context.Context) error {
-			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger})
+			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
 		},
 		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
 		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"), Metrics: metrics,
@@ -302,4 +302,9 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 	}
 	cfg.Logger.Info("serving the HTTP API", "address", o.api.address, "tokens", o.api.requireTokens)
 	return func() { l.Stop(); c.Close() }, nil
+}
+
+// deadOutcome is the result event of an item that ended all its workers.
+func deadOutcome(_ string, d queue.DeadLetter) ([]byte, error) {
+	return json.Marshal(manifest.Event{Outcome: manifest.OutcomeDead, Reason: d.Reason, Finished: d.Buried.Truncate(time.Millisecond)})
 }
