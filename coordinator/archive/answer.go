@@ -92,7 +92,7 @@ func (a *Archiver) execute(ctx context.Context, r *manifest.Request) error {
 	return fmt.Errorf("%w: unknown request %q; use one version of ddiff everywhere", board.ErrRefused, r.Verb)
 }
 
-// archiveNow archives a campaign that has ended. It is idempotent.
+// archiveNow archives a campaign that has ended, for its deletion, and removes its messages. It is idempotent.
 func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 	c, revision, err := board.ReadRevision(ctx, a.cfg.Board, id)
 	if errors.Is(err, queue.ErrNoRecord) {
@@ -121,7 +121,11 @@ func (a *Archiver) archiveNow(ctx context.Context, id string) error {
 	if _, _, err := a.cfg.Board.Get(ctx, manifest.KeyCampaignPrefix+id); !errors.Is(err, queue.ErrNoRecord) {
 		return errors.Join(errBusy, err) // resumed meanwhile
 	}
-	return nil
+	q, err := a.cfg.Inspect(ctx, id)
+	if err != nil {
+		return err
+	}
+	return q.Remove(ctx)
 }
 
 // listed is an archived campaign in the answer to a request.

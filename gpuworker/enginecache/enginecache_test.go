@@ -295,3 +295,43 @@ func TestWorkerFetchesBundle(t *testing.T) {
 		t.Errorf("altered part: %v", err)
 	}
 }
+
+type slowStore struct {
+	*storage.Dir
+	key     string
+	begun   chan struct{}
+	release chan struct{}
+}
+
+func (s *slowStore) Get(ctx context.Context, key string) ([]byte, error) {
+	if key == s.key {
+		close(s.begun)
+		<-s.release
+	}
+	return s.Dir.Get(ctx, key)
+}
+
+// An open engine is available while another prior is fetched.
+func TestOpenEngineDuringFetch(t *testing.T) {
+	t.Parallel()
+	c := newFiles(t)
+	a, b := c.prior(workertest.Share(t, 0.1)), c.prior(workertest.Share(t, 0.2))
+	s := &slowStore{Dir: c.store, key: b.Key, begun: make(chan struct{}), release: make(chan struct{})}
+	e := c.engines(func(cfg *Config) { cfg.Store = s })
+	_, done, err := e.Acquire(t.Context(), a)
+	must(t, err)
+	done()
+	fetched := make(chan struct{})
+	go func() {
+		defer close(fetched)
+		if _, done, err := e.Acquire(t.Context(), b); err == nil {
+			done()
+		}
+	}()
+	<-s.begun
+	_, done, err = e.Acquire(t.Context(), a)
+	must(t, err)
+	done()
+	close(s.release)
+	<-fetched
+}
