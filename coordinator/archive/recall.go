@@ -65,10 +65,7 @@ func (a *Archiver) restoreStatus(ctx context.Context, c *manifest.Campaign) erro
 	if err != nil {
 		return fmt.Errorf("restore the status of campaign %s: %w", c.ID, err)
 	}
-	if _, err := a.cfg.Board.Create(ctx, manifest.KeyStatusPrefix+c.ID, data); !errors.Is(err, queue.ErrRecordExists) { // it runs again
-		return err
-	}
-	return nil
+	return a.cfg.Board.Put(ctx, manifest.KeyStatusPrefix+c.ID, data)
 }
 
 // Admit enters a submitted campaign into the index before anything of it is stored, and removes the messages of a deleted campaign with
