@@ -141,12 +141,12 @@ func (b *buckets) get(ctx context.Context, a Address, check Check) ([]byte, erro
 	return data, storageError(err)
 }
 
-func (b *buckets) part(ctx context.Context, a Address) ([]byte, error) {
+func (b *buckets) part(ctx context.Context, a Address, size int64) ([]byte, error) {
 	store, err := b.open(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	data, err := store.GetRange(ctx, a.key(), "", a.offset, a.size)
+	data, err := store.GetRange(ctx, a.key(), "", a.offset, size)
 	return data, storageError(err)
 }
 

@@ -17,7 +17,7 @@ import (
 // further.
 func TestChecks(t *testing.T) {
 	t.Parallel()
-	const size = 2 << 20
+	const size = 17 << 20 // above the limit of a member whose beginning is read with the rest
 	large := append([]byte("GIF89a, and no image that is supported"), make([]byte, size)...)
 	folder := t.TempDir()
 	shard := tarFile(t, memberFile{"small.png", large[:100]}, memberFile{"large.png", large})
@@ -44,7 +44,7 @@ func TestChecks(t *testing.T) {
 	s := sources(t, func(c *dataset.Config) {
 		allowS3(c)
 		allowWeb(c)
-		c.MaxBytes, c.CacheBytes = 4<<20, -1
+		c.MaxBytes, c.CacheBytes = 64<<20, -1
 		check := func(refusal error) dataset.Check {
 			return func(beginning []byte, size int64) error {
 				if !bytes.HasPrefix(large, beginning) || len(beginning) != 32 {

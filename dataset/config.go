@@ -53,7 +53,7 @@ type Config struct {
 	// not support ranges. 0 means DefaultSpoolBytes.
 	SpoolBytes int64
 	// CheckImage, if not nil, checks a file whose name ends as that of an image before the rest of it is read: a file, an
-	// object or a web resource; members and cells before they are used. beginning has 32
+	// object, a web resource, or a member above 16 MiB; smaller members and cells before they are used. beginning has 32
 	// bytes, fewer only of shorter files. size is in bytes, negative if it is unknown. The error of Get wraps its error.
 	CheckImage Check
 	// CheckOther is CheckImage for addresses whose name has no extension, which may be of any file. Nil checks nothing.

@@ -99,6 +99,40 @@ func TestShardSampleLimit(t *testing.T) {
 	}
 }
 
+// The beginning of a large member is checked before the rest is read.
+func TestLargeMemberIsCheckedFirst(t *testing.T) {
+	t.Parallel()
+	large := append(picture(t, 1), make([]byte, 17<<20)...)
+	folder := t.TempDir()
+	write(t, folder, "x.tar", tarFile(t, memberFile{"a.png", large}))
+	var sent atomic.Int64
+	base, allow := webServer(t, folder, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			var from, to int64
+			if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); err == nil {
+				sent.Add(to - from + 1)
+			}
+		}
+		return false
+	})
+	refused := errors.New("refused")
+	s := sources(t, func(c *dataset.Config) {
+		allow(c)
+		c.CheckImage = func([]byte, int64) error { return refused }
+	})
+	all, _, err := rows(t, s, manifest.Dataset{Path: base + "/x.tar"})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d rows, %v", len(all), err)
+	}
+	sent.Store(0)
+	if _, err := s.Get(t.Context(), all[0].Image); !errors.Is(err, refused) {
+		t.Errorf("error %v, want that of the check", err)
+	}
+	if n := sent.Load(); n == 0 || n > 2<<20 {
+		t.Errorf("%d bytes were requested", n)
+	}
+}
+
 func TestShardProblems(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

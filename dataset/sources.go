@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"path"
 	"sync"
 
 	"ddiff/internal/regular"
@@ -102,7 +101,16 @@ func (s *Sources) readMember(ctx context.Context, a Address, check Check) ([]byt
 	if a.size > s.cfg.MaxBytes {
 		return nil, s.tooLarge(a.size)
 	}
-	data, err := s.readPart(ctx, a)
+	if a.size > checkedApart {
+		beginning, err := s.readPart(ctx, a, regular.BeginningBytes)
+		if err == nil {
+			err = check(beginning, a.size)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	data, err := s.readPart(ctx, a, a.size)
 	if err != nil {
 		return nil, err
 	}
@@ -112,25 +120,9 @@ func (s *Sources) readMember(ctx context.Context, a Address, check Check) ([]byt
 	return data, check(beginningOf(data), a.size)
 }
 
-func acceptAny([]byte, int64) error { return nil }
-
-// check returns the check of a file by its name.
-func (s *Sources) check(a Address) Check {
-	switch name := a.base(); {
-	case manifest.IsImage(name):
-		return s.cfg.CheckImage
-	case path.Ext(name) == "" && !a.local():
-		return s.cfg.CheckOther
-	}
-	return acceptAny
-}
-
-// beginningOf returns the bytes of a complete file for a Check.
-func beginningOf(data []byte) []byte { return data[:min(len(data), regular.BeginningBytes)] }
-
-// readPart reads the bytes of a member, fewer only at the end of the tar file.
-func (s *Sources) readPart(ctx context.Context, a Address) ([]byte, error) {
-	if a.size == 0 {
+// readPart reads the first size bytes of a member, fewer only at the end of the tar file.
+func (s *Sources) readPart(ctx context.Context, a Address, size int64) ([]byte, error) {
+	if size == 0 {
 		return nil, nil
 	}
 	var obj object
@@ -139,15 +131,15 @@ func (s *Sources) readPart(ctx context.Context, a Address) ([]byte, error) {
 	case schemeFile:
 		obj, err = openFile(a.file)
 	case schemeS3: // without a request for the version
-		return s.buckets.part(ctx, a)
+		return s.buckets.part(ctx, a, size)
 	default:
-		obj, err = s.web.open(ctx, a, a.offset, a.size)
+		obj, err = s.web.open(ctx, a, a.offset, size)
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer obj.close() //nolint:errcheck // opened for reading
-	return obj.readRange(ctx, a.offset, a.size)
+	return obj.readRange(ctx, a.offset, size)
 }
 
 func (s *Sources) tooLarge(size int64) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +14,8 @@ import (
 	"ddiff/dataset"
 )
 
-// TestBodies: answers with and without a length arrive complete, and are refused above the limit or by their beginning.
+// TestBodies: answers with and without a length around the sizes at which they are copied to a file arrive complete, and are
+// refused above the limit or by their beginning.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	const block, limit = 1 << 20, 3 << 20
@@ -32,10 +34,11 @@ func TestBodies(t *testing.T) {
 		_, _ = w.Write(data[:size]) // fails if the client refuses it
 	}))
 	t.Cleanup(server.Close)
+	folder := t.TempDir()
 	refuse := false
 	s := sources(t, func(c *dataset.Config) {
 		c.AllowHTTP, c.Networks = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-		c.MaxBytes = limit
+		c.MaxBytes, c.CacheDir = limit, folder
 		c.CheckImage = func(beginning []byte, _ int64) error {
 			if !bytes.HasPrefix(data, beginning) || len(beginning) > 32 {
 				t.Errorf("beginning %q", beginning)
@@ -55,6 +58,13 @@ func TestBodies(t *testing.T) {
 		}
 		if _, err := s.Get(t.Context(), server.URL+kind+".png?size="+strconv.Itoa(limit+1)); !errors.Is(err, dataset.ErrTooLarge) {
 			t.Errorf("%s above the limit: %v", kind, err)
+		}
+	}
+	left, err := os.ReadDir(folder)
+	must(t, err)
+	for _, f := range left {
+		if strings.HasPrefix(f.Name(), "spool-") {
+			t.Errorf("%s is left", f.Name())
 		}
 	}
 	refuse = true
