@@ -193,7 +193,7 @@ func documentFiles(t *testing.T, dir string) {
 		"small.jpg": "restore/operator/testdata/jpeg/astronaut_95_0.jpg", "noisy.png": "examples/unseen/dam.png",
 		"scratched.png": "examples/unseen/dam.png", "scratches.png": "examples/paper/protocol/random_mask.png",
 		"shaken/1.png": "examples/unseen/dam.png", "kernel.png": "restore/metric/testdata/window_x.png",
-		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx", "priors/base.onnx": "priors/base.onnx",
+		"lpips_alex.onnx": "restore/metric/testdata/lpips_alex.onnx",
 	} {
 		write(name, []byte(read(t, from)), nil)
 	}
