@@ -43,6 +43,7 @@ const (
 	firstPause  = time.Second
 	longest     = 300              // of the first pause: 5 minutes
 	answerLimit = 15 * time.Second // of one attempt
+	parallel    = 16               // campaigns whose messages are sent to one receiver beside each other
 )
 
 // Config describes a [Notifier]. Fields without a stated default are required.
@@ -97,10 +98,22 @@ func (n *Notifier) Check(address string) error {
 	if err != nil {
 		return errors.New("notify: the address cannot be read") // it may be a secret
 	}
-	if slices.ContainsFunc(n.cfg.Hosts, func(host string) bool { return strings.EqualFold(host, u.Host) }) {
+	if n.receiver(address) != "" {
 		return nil
 	}
 	return fmt.Errorf("notify: the coordinators send nothing to %s; permit it there: --notify-host %s", u.Host, u.Host)
+}
+
+// receiver returns the permitted server of an address, or nothing: one that does not answer delays only its own messages.
+func (n *Notifier) receiver(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		for _, host := range n.cfg.Hosts {
+			if strings.EqualFold(host, u.Host) {
+				return host
+			}
+		}
+	}
+	return ""
 }
 
 // notified reports whether people wait for a phase.
@@ -109,6 +122,7 @@ func notified(p manifest.Phase) bool { return p == manifest.PhasePaused || p.End
 // Run sends messages until ctx ends, whose error it returns.
 func (n *Notifier) Run(ctx context.Context) error {
 	group, inner := errgroup.WithContext(ctx)
+	slots := map[string]chan struct{}{}
 	group.Go(func() error {
 		for change, err := range n.cfg.Board.Watch(inner, manifest.KeyCampaignPrefix) {
 			if err != nil {
@@ -121,9 +135,20 @@ func (n *Notifier) Run(ctx context.Context) error {
 			if err != nil || c.Request != nil || c.Spec.Notify == "" || !notified(c.Phase) || !n.take(c) {
 				continue
 			}
+			receiver := n.receiver(c.Spec.Notify)
+			if slots[receiver] == nil {
+				slots[receiver] = make(chan struct{}, parallel)
+			}
+			slot := slots[receiver]
 			group.Go(func() error {
 				for ; c != nil; c = n.next(c.ID) {
+					select {
+					case slot <- struct{}{}:
+					case <-inner.Done():
+						return inner.Err()
+					}
 					n.notify(inner, c)
+					<-slot
 				}
 				return nil
 			})
