@@ -145,7 +145,7 @@ func (v *view) follow(ctx context.Context) error {
 	}
 }
 
-// settleListed settles the items of a campaign that has ended by one listing of the store: the archive has no outcomes of done items.
+// settleListed settles the items of a campaign that has ended by one listing of the store: outcomes leave their stream once the ledger has stored them.
 func (v *view) settleListed(ctx context.Context, l *ledger.Ledger) error {
 	c, err := recordOf(ctx, v.cfg, v.id)
 	if err != nil || !c.Phase.Ended() || l.Open() == 0 {
