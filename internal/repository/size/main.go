@@ -29,9 +29,8 @@ const page = "docs/architecture.md"
 // house is the measured repository. Lines are lines of files, with blanks and comments, without generated files.
 type house struct {
 	packages  map[string]*room // by folder
-	lines     int
-	testLines int
-	words     int // of all Markdown files, without numbers and the marks of tables
+	testLines int              // of files of tests
+	words     int              // of all Markdown files, without numbers and the marks of tables
 }
 
 // room is a package: a folder with Go files outside tests.
@@ -40,6 +39,7 @@ type room struct {
 	lines   int
 	names   int             // exported constants, variables, types and functions, without methods; none of a program
 	imports map[string]bool // folders of the repository that files outside tests import
+	program bool
 }
 
 func main() {
@@ -128,14 +128,42 @@ func (h *house) add(name string, content []byte) error {
 		}
 	}
 	if !ast.IsGenerated(file) {
-		h.lines += lines
 		p.files++
 		p.lines += lines
 	}
-	if file.Name.Name != "main" {
+	if file.Name.Name == "main" {
+		p.program = true
+	} else {
 		p.names += exported(file)
 	}
 	return nil
+}
+
+// split returns the lines of the packages that programs contain, and those of packages that only tests import.
+func (h *house) split() (programs, tests int) {
+	contained := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		if p := h.packages[dir]; p != nil && !contained[dir] {
+			contained[dir] = true
+			for to := range p.imports {
+				visit(to)
+			}
+		}
+	}
+	for dir, p := range h.packages {
+		if p.program {
+			visit(dir)
+		}
+	}
+	for dir, p := range h.packages {
+		if contained[dir] {
+			programs += p.lines
+		} else {
+			tests += p.lines
+		}
+	}
+	return programs, tests
 }
 
 // exported counts the exported names that a file declares, without methods.
@@ -174,8 +202,9 @@ func (h *house) String() string {
 	for _, p := range h.packages {
 		names += p.names
 	}
+	lines, support := h.split()
 	return fmt.Sprintf("packages=%d files_max=%d lines=%d test_lines=%d words=%d exported=%d",
-		len(h.packages), largest.files, h.lines, h.testLines, h.words, names)
+		len(h.packages), largest.files, lines, h.testLines+support, h.words, names)
 }
 
 // row is a row of the table: folder, lines, names, purpose.
