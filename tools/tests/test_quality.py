@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -56,3 +57,12 @@ def test_counts() -> None:
     with pytest.raises(ValueError, match="behind  0.05, diffpir, 0: several settings"):
         quality.report(rows + rows[-12:], 0)
     assert last == "cells=4 ddiff_best_or_tied=2 worst_behind_db=0.50 restore_better_than_input=5 of=6 vs_bm3d_db=0.12"
+
+
+@pytest.mark.parametrize("name", ["quality.csv", "quality-last.csv", "quality-256.csv", "quality-512.csv"])
+def test_stored_differences(name: str) -> None:
+    """The column ahead is the difference to the best other method, of the same measurement."""
+    lines = (REPO / "docs/data" / name).read_text().splitlines()
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        best = max(float(row[method]) for method in ("daps", "ddrm", "diffpir") if row.get(method))
+        assert float(row["ahead"]) == pytest.approx(float(row["ddiff"]) - best, abs=0.015), row
