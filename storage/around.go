@@ -1,9 +1,6 @@
 package storage
 
-import (
-	"context"
-	"io"
-)
+import "context"
 
 // operation is one call of a method of a store, except List.
 type operation struct {
@@ -39,13 +36,6 @@ func (a *around) Get(ctx context.Context, key string) (data []byte, err error) {
 func (a *around) Put(ctx context.Context, key string, data []byte) error {
 	return a.do(ctx, &operation{"put", key, int64(len(data)), func(ctx context.Context, key string) error {
 		return a.store.Put(ctx, key, data)
-	}})
-}
-
-// PutFrom implements PutterFrom.
-func (a *around) PutFrom(ctx context.Context, key string, data io.ReaderAt, size int64) error {
-	return a.do(ctx, &operation{"put", key, size, func(ctx context.Context, key string) error {
-		return PutFrom(ctx, a.store, key, data, size)
 	}})
 }
 

@@ -23,7 +23,6 @@ func testContract(t *testing.T, open func(t *testing.T) storage.Store) {
 		run  func(*testing.T, storage.Store)
 	}{
 		{"put then get", testPutGet},
-		{"put from", testPutFrom},
 		{"not found", testNotFound},
 		{"create only once", testCreateOnce},
 		{"create race", testCreateRace},
@@ -76,27 +75,6 @@ func testPutGet(t *testing.T, s storage.Store) {
 			wantBytes(t, s, c.key, c.data)
 		})
 	}
-}
-
-// testPutFrom applies to stores that are a PutterFrom.
-func testPutFrom(t *testing.T, s storage.Store) {
-	p, ok := s.(storage.PutterFrom)
-	if !ok {
-		return
-	}
-	data := randomBytes(3<<20, 2)
-	must(t, s.Put(t.Context(), "a/b", []byte("old")))
-	for _, size := range []int64{int64(len(data)), 1, 0} {
-		must(t, p.PutFrom(t.Context(), "a/b", bytes.NewReader(data), size))
-		wantBytes(t, s, "a/b", data[:size])
-	}
-	if err := p.PutFrom(t.Context(), "../a", bytes.NewReader(data), 1); !errors.Is(err, storage.ErrBadKey) {
-		t.Errorf("bad key: %v", err)
-	}
-	if err := p.PutFrom(cancelled(t), "a/b", bytes.NewReader(data), 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	wantBytes(t, s, "a/b", nil)
 }
 
 func testNotFound(t *testing.T, s storage.Store) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -257,5 +258,27 @@ func TestDirMaxBytes(t *testing.T) {
 	d.MaxBytes = 3
 	if _, err := d.Get(t.Context(), "four"); !errors.Is(err, storage.ErrTooLarge) {
 		t.Errorf("Get = %v, want ErrTooLarge", err)
+	}
+}
+
+// A write whose temporary file another process removes, because its process was suspended for long, starts again.
+func TestDirWritesAgainAfterSweep(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	d, err := storage.NewDir(root)
+	must(t, err)
+	sweeps := 0
+	must(t, storage.PutAfter(t.Context(), d, "a/b", []byte("data"), sync.OnceFunc(func() {
+		files, err := filepath.Glob(filepath.Join(root, ".tmp", "*"))
+		must(t, err)
+		for _, f := range files {
+			must(t, os.Chtimes(f, time.Time{}, time.Now().Add(-2*time.Hour)))
+			sweeps++
+		}
+		_, err = storage.NewDir(root)
+		must(t, err)
+	})))
+	if got, err := d.Get(t.Context(), "a/b"); string(got) != "data" || err != nil || sweeps != 1 {
+		t.Errorf("%q, error %v, after %d sweeps", got, err, sweeps)
 	}
 }

@@ -1,12 +1,10 @@
 package storage
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +13,7 @@ import (
 
 // Put implements Store. It renames the temporary file over the old file.
 func (d *Dir) Put(ctx context.Context, key string, data []byte) error {
-	return d.writeBytes(ctx, "put", key, data, rename)
+	return d.write(ctx, "put", key, data, rename)
 }
 
 // Create implements Store. It links the temporary file to its final name; the kernel lets exactly one of several
@@ -32,7 +30,7 @@ func (d *Dir) Create(ctx context.Context, key string, data []byte) error {
 		}
 		return fmt.Errorf("create %s: %w", key, ErrExists)
 	}
-	return d.writeBytes(ctx, "create", key, data, link)
+	return d.write(ctx, "create", key, data, link)
 }
 
 // rename moves the file to a name and replaces a file of that name.
@@ -60,29 +58,22 @@ func directoryError(err error, name string) error {
 	return err
 }
 
-func (d *Dir) writeBytes(ctx context.Context, action, key string, data []byte, publish func(temp, name string) error) error {
-	if err := checkSize(int64(len(data)), d.MaxBytes); err != nil {
-		return fmt.Errorf("%s %s: %w", action, key, err)
-	}
-	return d.write(ctx, action, key, bytes.NewReader(data), publish)
-}
-
 // removals is the number of attempts at a write whose directory RemoveEmpty, or whose temporary file NewDir, removes meanwhile.
 const removals = 100
 
 // write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
 // the bytes are on disk: a full disk leaves nothing behind.
-func (d *Dir) write(ctx context.Context, action, key string, data io.ReadSeeker, publish func(temp, name string) error) error {
+func (d *Dir) write(ctx context.Context, action, key string, data []byte, publish func(temp, name string) error) error {
 	if err := begin(ctx, action, key); err != nil {
 		return err
+	}
+	if err := checkSize(int64(len(data)), d.MaxBytes); err != nil {
+		return fmt.Errorf("%s %s: %w", action, key, err)
 	}
 	name := d.file(key)
 	var err error
 	for range removals {
-		if _, err = data.Seek(0, io.SeekStart); err == nil {
-			err = d.writeOnce(ctx, name, data, publish)
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
+		if err = d.writeOnce(ctx, name, data, publish); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
@@ -96,7 +87,7 @@ func (d *Dir) write(ctx context.Context, action, key string, data io.ReadSeeker,
 }
 
 // writeOnce is an attempt at a write. It returns fs.ErrNotExist if the directory or the temporary file was removed.
-func (d *Dir) writeOnce(ctx context.Context, name string, data io.Reader, publish func(temp, name string) error) error {
+func (d *Dir) writeOnce(ctx context.Context, name string, data []byte, publish func(temp, name string) error) error {
 	temp, err := d.writeTemp(data)
 	if err != nil {
 		return err
@@ -112,7 +103,7 @@ func (d *Dir) writeOnce(ctx context.Context, name string, data io.Reader, publis
 }
 
 // writeTemp writes and syncs a new temporary file and returns its name. It leaves no file behind on failure.
-func (d *Dir) writeTemp(data io.Reader) (string, error) {
+func (d *Dir) writeTemp(data []byte) (string, error) {
 	if err := os.Mkdir(d.temp(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
@@ -121,7 +112,7 @@ func (d *Dir) writeTemp(data io.Reader) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(f, data)
+	_, err = f.Write(data)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -24,3 +24,11 @@ var (
 
 // SetRequests sets the number of concurrent requests.
 func SetRequests(s *S3, n int64) { s.slots = semaphore.NewWeighted(n) }
+
+// PutAfter is Put that calls swept once the temporary file is written.
+func PutAfter(ctx context.Context, d *Dir, key string, data []byte, swept func()) error {
+	return d.write(ctx, "put", key, data, func(temp, name string) error {
+		swept()
+		return rename(temp, name)
+	})
+}

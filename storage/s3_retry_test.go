@@ -138,15 +138,15 @@ func TestRetryListResumes(t *testing.T) {
 	}
 }
 
-func TestRetryPutFromSendsAllBytesAgain(t *testing.T) {
+func TestRetrySendsAllBytesAgain(t *testing.T) {
 	t.Parallel()
 	p := startProxied(t)
 	s := openS3(t, retryNow(p.config, nil))
-	data := strings.Repeat("0123456789", 100)
+	data := bytes.Repeat([]byte("0123456789"), 100)
 	lose, requests := first(1, http.MethodPut, loseAnswer)
 	p.set(lose)
-	must(t, s.PutFrom(t.Context(), "a", strings.NewReader(data), int64(len(data))))
-	wantGet(t, s, "a", []byte(data))
+	must(t, s.Put(t.Context(), "a", data))
+	wantGet(t, s, "a", data)
 	if n := requests.Load(); n != 2 {
 		t.Errorf("%d requests, want 2", n)
 	}

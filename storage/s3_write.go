@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/minio/minio-go/v7"
+
+	"ddiff/internal/regular"
 )
 
 // Metadata names of an object as minio-go returns them; the headers are x-amz-meta-ddiff-sha256 and
@@ -60,8 +59,7 @@ func (s *S3) checkWriter(ctx context.Context, key string, data []byte, attempt s
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(data)
-	if info.UserMetadata[metadataAttempt] == attempt && info.UserMetadata[metadataSHA256] == hex.EncodeToString(sum[:]) {
+	if info.UserMetadata[metadataAttempt] == attempt && info.UserMetadata[metadataSHA256] == regular.SHA256(data) {
 		return nil
 	}
 	return ErrExists
@@ -100,18 +98,10 @@ func (s *S3) write(ctx context.Context, action, key string, size int, call func(
 //
 // PutObject of Core sends one request. PutObject of Client would upload larger objects in parts and drop the condition.
 func (s *S3) send(ctx context.Context, key string, data []byte, attempt string) error {
-	return s.sendFrom(ctx, key, bytes.NewReader(data), int64(len(data)), attempt)
-}
-
-// sendFrom is send of size bytes. It reads them twice: for the digest and for the request.
-func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size int64, attempt string) error {
+	size := int64(len(data))
 	call, cancel := s.limit(ctx, size)
 	defer cancel()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(data, 0, size)); err != nil {
-		return err
-	}
-	digest := hex.EncodeToString(sum.Sum(nil))
+	digest := regular.SHA256(data)
 	options := minio.PutObjectOptions{
 		UserMetadata: map[string]string{metadataSHA256: digest},
 		// The signature covers the SHA-256 of the complete body instead of chunks.
@@ -121,6 +111,6 @@ func (s *S3) sendFrom(ctx context.Context, key string, data io.ReaderAt, size in
 		options.SetMatchETagExcept("*")
 		options.UserMetadata[metadataAttempt] = attempt
 	}
-	_, err := s.core.PutObject(call, s.bucket, s.name(key), io.NewSectionReader(data, 0, size), size, "", digest, options)
+	_, err := s.core.PutObject(call, s.bucket, s.name(key), bytes.NewReader(data), size, "", digest, options)
 	return err
 }
