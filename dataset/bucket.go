@@ -155,26 +155,26 @@ func (b *buckets) object(ctx context.Context, a Address) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := store.Version(ctx, a.key())
+	info, err := store.Stat(ctx, a.key())
 	if err != nil {
 		return nil, storageError(err)
 	}
-	return &bucketObject{store: store, v: v}, nil
+	return &bucketObject{store, info}, nil
 }
 
 // bucketObject is one version of an object in a bucket.
 type bucketObject struct {
 	store *storage.S3
-	v     storage.Version
+	info  storage.Info
 }
 
 func (o *bucketObject) readRange(ctx context.Context, offset, size int64) ([]byte, error) {
-	data, err := o.store.GetRange(ctx, o.v.Key, o.v.ETag, offset, size)
+	data, err := o.store.GetRange(ctx, o.info.Key, o.info.ETag, offset, size)
 	return data, storageError(err)
 }
 
-func (o *bucketObject) length() int64 { return o.v.Size }
+func (o *bucketObject) length() int64 { return o.info.Size }
 
-func (o *bucketObject) version() string { return sizedVersion(o.v.Size, o.v.ETag) }
+func (o *bucketObject) version() string { return sizedVersion(o.info.Size, o.info.ETag) }
 
 func (*bucketObject) close() error { return nil }

@@ -14,30 +14,6 @@ import (
 // ErrChanged: the object no longer has the requested version. GetRange returns it.
 var ErrChanged = errors.New("object has changed")
 
-// Version describes one version of an object.
-type Version struct {
-	// Info is the result of Stat.
-	Info
-	// ETag is an opaque identifier of the version.
-	ETag string
-}
-
-// Version returns the current version of an object, or ErrNotFound.
-func (s *S3) Version(ctx context.Context, key string) (Version, error) {
-	if err := begin(ctx, "stat", key); err != nil {
-		return Version{}, err
-	}
-	var v Version
-	err := s.try(ctx, "stat", key, func() error {
-		info, err := s.head(ctx, key)
-		if err == nil {
-			v = Version{Info: Info{Key: key, Size: info.Size, Modified: info.LastModified}, ETag: info.ETag}
-		}
-		return err
-	})
-	return v, err
-}
-
 // GetRange returns size bytes from offset, fewer only at the end of the object. With an etag it returns ErrChanged if the
 // object has another. Parts have no checksums: the caller should know a digest.
 func (s *S3) GetRange(ctx context.Context, key, etag string, offset, size int64) ([]byte, error) {

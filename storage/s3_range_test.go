@@ -18,10 +18,10 @@ func TestS3Ranges(t *testing.T) {
 	s := openS3(t, config)
 	data := bytes.Repeat([]byte("0123456789"), 100)
 	must(t, s.Put(t.Context(), "a/b", data))
-	v, err := s.Version(t.Context(), "a/b")
+	v, err := s.Stat(t.Context(), "a/b")
 	must(t, err)
 	if v.Key != "a/b" || v.Size != 1000 || v.ETag == "" || v.Modified.IsZero() {
-		t.Errorf("version %+v", v)
+		t.Errorf("info %+v", v)
 	}
 	for _, tc := range []struct {
 		offset, size int64
@@ -51,8 +51,8 @@ func TestS3Ranges(t *testing.T) {
 	if _, err := s.GetRange(t.Context(), "a/b", "", -1, 1); err == nil {
 		t.Error("GetRange with a negative offset succeeds")
 	}
-	if _, err := s.Version(t.Context(), "a/c"); !errors.Is(err, storage.ErrNotFound) {
-		t.Errorf("Version of a missing object = %v, want ErrNotFound", err)
+	if _, err := s.Stat(t.Context(), "a/c"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("Stat of a missing object = %v, want ErrNotFound", err)
 	}
 	must(t, s.Put(t.Context(), "a/b", data[:10]))
 	if _, err := s.GetRange(t.Context(), "a/b", v.ETag, 0, 1); !errors.Is(err, storage.ErrChanged) {
@@ -100,7 +100,7 @@ func TestS3RangeAnswers(t *testing.T) {
 	s := openS3(t, p.config)
 	data := bytes.Repeat([]byte("0123456789"), 100)
 	must(t, s.Put(t.Context(), "k", data))
-	v, err := s.Version(t.Context(), "k")
+	v, err := s.Stat(t.Context(), "k")
 	must(t, err)
 	unconditional := func(change func(http.Header)) handler {
 		return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {

@@ -55,10 +55,20 @@ func (s *S3) read(
 	return buf.Bytes(), info, checkSize(int64(buf.Len()), limit)
 }
 
-// Stat implements Store.
+// Stat implements Store. It returns the ETag, too.
 func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
-	v, err := s.Version(ctx, key)
-	return v.Info, err
+	if err := begin(ctx, "stat", key); err != nil {
+		return Info{}, err
+	}
+	var info Info
+	err := s.try(ctx, "stat", key, func() error {
+		found, err := s.head(ctx, key)
+		if err == nil {
+			info = Info{Key: key, Size: found.Size, Modified: found.LastModified, ETag: found.ETag}
+		}
+		return err
+	})
+	return info, err
 }
 
 func (s *S3) head(ctx context.Context, key string) (minio.ObjectInfo, error) {

@@ -19,6 +19,8 @@ type Info struct {
 	Size int64
 	// Modified is the time of the last write by the clock of the store.
 	Modified time.Time
+	// ETag identifies the version of the object; only S3.Stat states it.
+	ETag string
 }
 
 // Store is the union of all methods of a store, for wrappers. All methods are safe for concurrent use, return ErrBadKey
