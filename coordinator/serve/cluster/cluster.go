@@ -62,7 +62,7 @@ type Cluster struct {
 	cfg    Config
 	views  *views
 	counts *semaphore.Weighted // of datasets
-	memory memory
+	memory *memory
 }
 
 // New returns a cluster. The caller must call Close.
@@ -71,7 +71,7 @@ func New(cfg Config) *Cluster {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: memory{lists: map[string]remembered{}}}
+	c := &Cluster{cfg: cfg, counts: semaphore.NewWeighted(countParallel), memory: newMemory()}
 	c.views = newViews(cfg)
 	return c
 }

@@ -2,8 +2,10 @@ package cluster
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
@@ -13,51 +15,49 @@ import (
 // memoryAge is how long an answer of the board is used again. A page reads its lists a second after an event, so that it never has an older one.
 const memoryAge = 500 * time.Millisecond
 
-// memory has the last lists of the board, because every open page reads them each second. A write of this coordinator empties it.
+// memory has the last lists of the board, because every open page reads them each second: one page reads, and the others wait for its answer.
+// A write of this coordinator empties it.
 type memory struct {
-	mu     sync.Mutex
-	writes int
-	lists  map[string]remembered // by the prefix of the keys
+	reading *semaphore.Weighted // protects lists
+	writes  atomic.Int64
+	lists   map[string]remembered // by the prefix of the keys
+}
+
+func newMemory() *memory {
+	return &memory{reading: semaphore.NewWeighted(1), lists: map[string]remembered{}}
 }
 
 // remembered is a list of the board. Callers do not change it.
 type remembered struct {
 	read    time.Time
+	writes  int64 // before it was read
 	value   any
 	skipped []error
 }
 
 // recall returns the list of a prefix, of the memory if it is new enough, else by read.
-func recall[T any](m *memory, prefix string, read func() (T, []error, error)) (value T, skipped []error, err error) {
-	m.mu.Lock()
-	known, writes := m.lists[prefix], m.writes
-	m.mu.Unlock()
-	now := time.Now()
-	if value, ok := known.value.(T); ok && now.Sub(known.read) < memoryAge {
-		return value, known.skipped, nil
-	}
-	if value, skipped, err = read(); err != nil {
+func recall[T any](ctx context.Context, m *memory, prefix string, read func() (T, []error, error)) (value T, skipped []error, err error) {
+	if err := m.reading.Acquire(ctx, 1); err != nil {
 		return value, nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.writes == writes {
-		m.lists[prefix] = remembered{now, value, skipped}
+	defer m.reading.Release(1)
+	now, writes := time.Now(), m.writes.Load()
+	known := m.lists[prefix]
+	if value, ok := known.value.(T); ok && known.writes == writes && now.Sub(known.read) < memoryAge {
+		return value, known.skipped, nil
 	}
-	return value, skipped, nil
+	if value, skipped, err = read(); err == nil {
+		m.lists[prefix] = remembered{now, writes, value, skipped}
+	}
+	return value, skipped, err
 }
 
-// wrote empties the memory after a write.
-func (m *memory) wrote() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.writes++
-	clear(m.lists)
-}
+// wrote makes the lists old after a write.
+func (m *memory) wrote() { m.writes.Add(1) }
 
 // campaigns lists the campaigns of the board in the order of their submission, without secrets, and why records are missing.
 func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus, skipped []error, err error) {
-	return recall(&c.memory, manifest.KeyCampaignPrefix, func() ([]manifest.CampaignStatus, []error, error) {
+	return recall(ctx, c.memory, manifest.KeyCampaignPrefix, func() ([]manifest.CampaignStatus, []error, error) {
 		all, skipped, err := board.Campaigns(ctx, c.cfg.Board)
 		for _, s := range all {
 			public(s.Campaign)
@@ -68,7 +68,7 @@ func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus,
 
 // records returns the records with a prefix.
 func (c *Cluster) records(ctx context.Context, prefix string) (map[string]queue.Change, error) {
-	found, _, err := recall(&c.memory, prefix, func() (map[string]queue.Change, []error, error) {
+	found, _, err := recall(ctx, c.memory, prefix, func() (map[string]queue.Change, []error, error) {
 		found, err := board.Records(ctx, c.cfg.Board, prefix)
 		return found, nil, err
 	})
