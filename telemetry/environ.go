@@ -3,6 +3,7 @@ package telemetry
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"ddiff/internal/regular"
 )
@@ -10,19 +11,27 @@ import (
 // number is a positive number.
 const number = ` *0*[1-9][0-9]* *`
 
-// variables has the syntax of OTEL_* variables: their name, what their value is, and the value.
-var variables = []struct{ name, want, value string }{
-	{"SDK_DISABLED", "true or false", ` *(?i:true|false) *`},
-	{"RESOURCE_ATTRIBUTES", "a list of KEY=VALUE", `[ ,]*( *[^=, ][^=,]*=[^,]*(,|$))+[ ,]*`},
-	{"TRACES_SAMPLER", "a sampler, such as always_on or traceidratio", ` *(?i:(parentbased_)?(always_on|always_off|traceidratio)) *`},
-	{"TRACES_SAMPLER_ARG", "a number from 0 to 1", `(0?\.[0-9]+|[01](\.0*)?|[1-9](\.[0-9]+)?[eE]-[0-9]+)`},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?ENDPOINT", "a URL, such as http://localhost:4318", ` *(?i:https?://[^/?#]+|unix:).*`},
+// matching returns a check of values by a pattern.
+func matching(pattern string) func(value string) bool {
+	return regexp.MustCompile("(?s)^(" + pattern + ")$").MatchString
+}
+
+// variables has the syntax of OTEL_* variables: their name, what their value is, and the check of a value.
+var variables = []struct {
+	name, want string
+	valid      func(value string) bool
+}{
+	{"SDK_DISABLED", "true or false", matching(` *(?i:true|false) *`)},
+	{"RESOURCE_ATTRIBUTES", "a list of KEY=VALUE", matching(`[ ,]*( *[^=, ][^=,]*=[^,]*(,|$))+[ ,]*`)},
+	{"TRACES_SAMPLER", "a sampler, such as always_on or traceidratio", matching(` *(?i:(parentbased_)?(always_on|always_off|traceidratio)) *`)},
+	{"TRACES_SAMPLER_ARG", "a number from 0 to 1", func(value string) bool { _, ok := ratioOf(value); return ok }},
+	{"EXPORTER_OTLP_(TRACES_|METRICS_)?ENDPOINT", "a URL, such as http://localhost:4318", matching(` *(?i:https?://[^/?#]+|unix:).*`)},
 	{"EXPORTER_OTLP_(TRACES_|METRICS_)?HEADERS", "a list of KEY=VALUE with escaped values",
-		"[ ,]*( *[A-Za-z0-9!#$%&'*+.^_`|~-]+ *=([^,%]|%[0-9A-Fa-f]{2})*(,|$))+[ ,]*"},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?COMPRESSION", "gzip or none", ` *(?i:gzip|none) *`},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?INSECURE", "true or false", ` *(?i:true|false) *`},
-	{"EXPORTER_OTLP_(TRACES_|METRICS_)?TIMEOUT|BSP_(SCHEDULE_DELAY|EXPORT_TIMEOUT)|METRIC_EXPORT_(INTERVAL|TIMEOUT)", "a number of milliseconds", number},
-	{"BSP_MAX_(QUEUE_SIZE|EXPORT_BATCH_SIZE)", "a positive number", number},
+		matching("[ ,]*( *[A-Za-z0-9!#$%&'*+.^_`|~-]+ *=([^,%]|%[0-9A-Fa-f]{2})*(,|$))+[ ,]*")},
+	{"EXPORTER_OTLP_(TRACES_|METRICS_)?COMPRESSION", "gzip or none", matching(` *(?i:gzip|none) *`)},
+	{"EXPORTER_OTLP_(TRACES_|METRICS_)?INSECURE", "true or false", matching(` *(?i:true|false) *`)},
+	{"EXPORTER_OTLP_(TRACES_|METRICS_)?TIMEOUT|BSP_(SCHEDULE_DELAY|EXPORT_TIMEOUT)|METRIC_EXPORT_(INTERVAL|TIMEOUT)", "a number of milliseconds", matching(number)},
+	{"BSP_MAX_(QUEUE_SIZE|EXPORT_BATCH_SIZE)", "a positive number", matching(number)},
 }
 
 // IgnoredVariables describes the variables of an environment, as of [os.Environ], whose values OpenTelemetry ignores because they are
@@ -30,10 +39,10 @@ var variables = []struct{ name, want, value string }{
 func IgnoredVariables(environ []string) []string {
 	var out []string
 	for _, v := range variables {
-		set, valid := regexp.MustCompile("^(OTEL_("+v.name+"))=."), regexp.MustCompile("(?s)^[^=]*=("+v.value+")$")
+		named := matching("OTEL_(" + v.name + ")")
 		for _, variable := range environ {
-			if m := set.FindStringSubmatch(variable); m != nil && !valid.MatchString(variable) {
-				out = append(out, fmt.Sprintf("%s is not %s", m[1], v.want))
+			if name, value, _ := strings.Cut(variable, "="); value != "" && named(name) && !v.valid(value) {
+				out = append(out, fmt.Sprintf("%s is not %s", name, v.want))
 			}
 		}
 	}

@@ -14,7 +14,7 @@ func TestIgnoredVariables(t *testing.T) {
 		"OTEL_SDK_DISABLED":                   {[]string{"", "true", "FALSE"}, []string{"yes", "1"}},
 		"OTEL_RESOURCE_ATTRIBUTES":            {[]string{"a=b", "a=b,c=d", "a="}, []string{"secret", "a=b,secret", "=secret"}},
 		"OTEL_TRACES_SAMPLER":                 {[]string{"always_off", "traceidratio"}, []string{"sometimes"}},
-		"OTEL_TRACES_SAMPLER_ARG":             {[]string{"0", "0.5", "1"}, []string{"1.5", "half", "NaN"}},
+		"OTEL_TRACES_SAMPLER_ARG":             {[]string{"0", "0.5", "1", "10e-2", "+0.5"}, []string{"1.5", "half", "NaN", "-1"}},
 		"OTEL_EXPORTER_OTLP_ENDPOINT":         {[]string{"http://localhost:4318", "https://host/x"}, []string{"localhost:4318", "http://", "::secret"}},
 		"OTEL_EXPORTER_OTLP_HEADERS":          {[]string{"authorization=Bearer x", "a=%20x,b=y="}, []string{"secret", "a=secret%zz", "secret/=x", "=secret"}},
 		"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT":   {[]string{"10000"}, []string{"10s", "-1", "0"}},

@@ -32,11 +32,17 @@ func newSampler(environ func(string) string) sdktrace.Sampler {
 	case "always_off":
 		return sdktrace.NeverSample()
 	case "traceidratio":
-		if r, err := strconv.ParseFloat(strings.TrimSpace(environ("OTEL_TRACES_SAMPLER_ARG")), 64); err == nil && r >= 0 && r <= 1 {
+		if r, ok := ratioOf(environ("OTEL_TRACES_SAMPLER_ARG")); ok {
 			ratio = r
 		}
 	}
 	return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)})
+}
+
+// ratioOf reads a number from 0 to 1.
+func ratioOf(text string) (ratio float64, ok bool) {
+	ratio, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return ratio, err == nil && ratio >= 0 && ratio <= 1
 }
 
 // ShouldSample decides about a root span.
