@@ -24,11 +24,15 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 )
 
 // fileFlushInterval limits the time until an ended span is in the trace file, and thus the spans that a killed process
 // loses.
 const fileFlushInterval = time.Second
+
+// failureInterval is the least time between two log lines about failed exports.
+const failureInterval = 10 * time.Minute
 
 // Telemetry is the traces, metrics and logs of one process; [Start] creates it.
 type Telemetry struct {
@@ -112,7 +116,10 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	if t.exporter != nil {
 		traceOptions = append(traceOptions, sdktrace.WithBatcher(t.exporter))
 	}
-	otel.SetErrorHandler(&outages{log: t.Logger, now: time.Now, last: map[string]time.Time{}})
+	failures := rate.Sometimes{First: 1, Interval: failureInterval}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		failures.Do(func() { t.Logger.Warn("telemetry export failed; failures within ten minutes are one line", "error", err) })
+	}))
 	t.traces = sdktrace.NewTracerProvider(traceOptions...)
 	t.metrics = sdkmetric.NewMeterProvider(metricOptions...)
 	return t, nil
