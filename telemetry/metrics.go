@@ -22,18 +22,6 @@ const (
 	CampaignKey = attribute.Key("campaign")
 	// OwnerKey is the owner of a campaign.
 	OwnerKey = attribute.Key("owner")
-	// StateKey is the state of items or workers.
-	StateKey = attribute.Key("state")
-	// PhaseKey is the phase of a campaign.
-	PhaseKey = attribute.Key("phase")
-	// PoolKey is a pool of workers.
-	PoolKey = attribute.Key("pool")
-	// StreamKey is the name of a stream.
-	StreamKey = attribute.Key("stream")
-	// HardwareIDKey, HardwareTypeKey and HardwareNameKey identify a GPU.
-	HardwareIDKey   = attribute.Key("hw.id")
-	HardwareTypeKey = attribute.Key("hw.type")
-	HardwareNameKey = attribute.Key("hw.name")
 )
 
 // Labels lists the labels of all metrics.
@@ -48,19 +36,19 @@ func Labels() []Label {
 		{DirectionKey, "`read`, `write`"},
 		{CampaignKey, "ids of campaigns: from the leader at most 500 active ones, in the order of their ids, and those that ended within 15 minutes; from a worker those that it worked for"},
 		{OwnerKey, "owner of the API token that submitted the campaign; empty without a token. A campaign has one"},
-		{StateKey, "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
-		{PhaseKey, "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
-		{PoolKey, "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
-		{StreamKey, "`DDIFF_WORK`, `DDIFF_RESULT`, `DDIFF_DEAD`"},
-		{HardwareIDKey, "UUID of a GPU"},
-		{HardwareTypeKey, "`gpu`"},
-		{HardwareNameKey, "product name of a GPU"},
+		{"state", "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
+		{"phase", "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
+		{"pool", "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
+		{"stream", "`DDIFF_WORK`, `DDIFF_RESULT`, `DDIFF_DEAD`"},
+		{"hw.id", "UUID of a GPU"},
+		{"hw.type", "`gpu`"},
+		{"hw.name", "product name of a GPU"},
 	}
 }
 
 // Metrics lists all metrics of ddiff. Processes record no others, but the endpoint for Prometheus has go_* and process_*.
 func Metrics() []Metric {
-	gpu := []attribute.Key{HardwareIDKey, HardwareTypeKey, HardwareNameKey}
+	gpu := []attribute.Key{"hw.id", "hw.type", "hw.name"}
 	return []Metric{
 		{"ddiff.items", KindCounter, "{item}", []attribute.Key{TaskKey, OutcomeKey}, FromWorker,
 			"Outcomes that this worker published; a repetition within two minutes counts once.", nil},
@@ -104,17 +92,17 @@ func Metrics() []Metric {
 		{"ddiff.leader", KindGauge, "{leader}", nil, FromCoordinator, "1 in the leading coordinator, else 0.", nil},
 		{"ddiff.store.available", KindGauge, "{store}", nil, FromCoordinator, "1 if this coordinator can use the store, else 0.", nil},
 
-		{"ddiff.queue.lag", KindGauge, "{item}", []attribute.Key{PoolKey}, FromLeader,
+		{"ddiff.queue.lag", KindGauge, "{item}", []attribute.Key{"pool"}, FromLeader,
 			"Items that need workers and that those of a pool can take: pending and in flight, without paused campaigns; 1 for each campaign that waits for a worker, or whose queue a new leader has not yet read; 0 if no worker is needed. An item that several pools can take counts in each.", nil},
 		{"ddiff.queue.pending", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader, "Items in the queue that were never leased.", nil},
 		{"ddiff.queue.in_flight", KindGauge, "{item}", []attribute.Key{CampaignKey}, FromLeader,
 			"Items that are leased or wait for their next attempt.", nil},
 		{"ddiff.queue.published", KindCounter, "{item}", nil, FromLeader,
 			"Items that the coordinator published, also again after a loss of the queue.", nil},
-		{"ddiff.campaigns", KindGauge, "{campaign}", []attribute.Key{PhaseKey}, FromLeader, "Campaigns.", nil},
-		{"ddiff.campaign.blocked", KindGauge, "{campaign}", []attribute.Key{CampaignKey, PhaseKey}, FromLeader,
+		{"ddiff.campaigns", KindGauge, "{campaign}", []attribute.Key{"phase"}, FromLeader, "Campaigns.", nil},
+		{"ddiff.campaign.blocked", KindGauge, "{campaign}", []attribute.Key{CampaignKey, "phase"}, FromLeader,
 			"1 for a campaign that waits for a person: paused after a failure of the workers' environment, or rejected.", nil},
-		{"ddiff.campaign.items", KindGauge, "{item}", []attribute.Key{CampaignKey, StateKey}, FromLeader,
+		{"ddiff.campaign.items", KindGauge, "{item}", []attribute.Key{CampaignKey, "state"}, FromLeader,
 			"Items of a campaign in the ledger, each once.", nil},
 		{"ddiff.campaign.rate", KindGauge, "{item}/s", []attribute.Key{CampaignKey}, FromLeader,
 			"Items per second that reached a final state in the last two minutes.", nil},
@@ -124,8 +112,8 @@ func Metrics() []Metric {
 			"Outcomes in the result stream that are not yet in the ledger.", nil},
 		{"ddiff.ledger.items", KindCounter, "{item}", []attribute.Key{OutcomeKey}, FromLeader,
 			"Items that reached their final state in the ledger by an outcome, each once per leader.", nil},
-		{"ddiff.stream.fill", KindGauge, "1", []attribute.Key{StreamKey}, FromLeader, "Used share of a stream's limit.", nil},
-		{"ddiff.workers", KindGauge, "{worker}", []attribute.Key{PoolKey, StateKey}, FromLeader, "Live workers.", nil},
+		{"ddiff.stream.fill", KindGauge, "1", []attribute.Key{"stream"}, FromLeader, "Used share of a stream's limit.", nil},
+		{"ddiff.workers", KindGauge, "{worker}", []attribute.Key{"pool", "state"}, FromLeader, "Live workers.", nil},
 	}
 }
 

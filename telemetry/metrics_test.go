@@ -311,7 +311,7 @@ func TestGPUs(t *testing.T) {
 				continue
 			}
 			for _, set := range attributeSets(m.Data) {
-				id, _ := set.Value(HardwareIDKey)
+				id, _ := set.Value("hw.id")
 				ids = append(ids, id.AsString())
 			}
 		}
