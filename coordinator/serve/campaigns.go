@@ -210,30 +210,14 @@ func (s *Server) want(ctx context.Context, id string, w manifest.Wanted) (api.Co
 func (s *Server) addEvents() {
 	stream := content("text/event-stream")
 	all := s.operation(api.Viewer, http.MethodGet, "/events", "Follow campaigns and workers as server-sent events", stream)
-	huma.Register(s.api, all, func(ctx context.Context, in *struct {
-		Last string `header:"Last-Event-ID" doc:"Id of the last event that the client has; the newest states since then come first"`
-	},
-	) (*huma.StreamResponse, error) {
-		return s.streamed(s.events(ctx, "", in.Last))
-	})
+	huma.Register(s.api, all, func(ctx context.Context, _ *none) (*huma.StreamResponse, error) { return s.events(ctx, "") })
 	one := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/events", "Follow a campaign as server-sent events", stream)
-	huma.Register(s.api, one, func(ctx context.Context, in *struct {
-		InCampaign
-		Last string `header:"Last-Event-ID"`
-	},
-	) (*huma.StreamResponse, error) {
+	huma.Register(s.api, one, func(ctx context.Context, in *InCampaign) (*huma.StreamResponse, error) {
 		if _, err := s.cfg.Backend.Campaign(ctx, in.ID); err != nil {
 			return nil, s.failed(ctx, one, err)
 		}
-		return s.streamed(s.events(ctx, in.ID, in.Last))
+		return s.events(ctx, in.ID)
 	})
-}
-
-func (s *Server) streamed(r *huma.StreamResponse, err error) (*huma.StreamResponse, error) {
-	if err != nil {
-		return nil, Problem(err)
-	}
-	return r, nil
 }
 
 // addFleet adds the routes of workers, coordinators and the catalogue.
