@@ -6,6 +6,7 @@
 package serve
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -16,7 +17,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -184,28 +184,24 @@ func tagged(next http.Handler) http.Handler {
 		b := &buffer{header: w.Header(), status: http.StatusOK}
 		next.ServeHTTP(b, r)
 		if b.status == http.StatusOK {
-			sum := sha256.Sum256(b.data)
-			tag := `"` + hex.EncodeToString(sum[:12]) + `"`
-			w.Header().Set("ETag", tag)
+			sum := sha256.Sum256(b.Bytes())
+			w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:12])+`"`)
 			if w.Header().Get("Cache-Control") == "" {
 				w.Header().Set("Cache-Control", "private, no-cache")
 			}
-			sent := strings.Split(r.Header.Get("If-None-Match"), ",")
-			if slices.ContainsFunc(sent, func(t string) bool { return strings.TrimPrefix(strings.TrimSpace(t), "W/") == tag }) {
-				w.WriteHeader(http.StatusNotModified)
-				return
-			}
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b.Bytes()))
+			return
 		}
 		w.WriteHeader(b.status)
-		_, _ = w.Write(b.data) // the client is gone
+		_, _ = w.Write(b.Bytes()) // the client is gone
 	})
 }
 
 // buffer is an answer in memory.
 type buffer struct {
-	header http.Header
-	status int
-	data   []byte
+	bytes.Buffer // the body
+	header       http.Header
+	status       int
 }
 
 // Header returns the header of the answer.
@@ -213,12 +209,6 @@ func (b *buffer) Header() http.Header { return b.header }
 
 // WriteHeader sets the status.
 func (b *buffer) WriteHeader(status int) { b.status = status }
-
-// Write adds to the body.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.data = append(b.data, p...)
-	return len(p), nil
-}
 
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *api.Error) {
