@@ -11,7 +11,6 @@ import (
 	"iter"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"ddiff/api"
@@ -23,14 +22,14 @@ import (
 // Backend implements serve.Backend over outputs.
 type Backend struct {
 	campaigns []*campaign
-
-	mu      sync.Mutex
-	changed chan struct{} // closed at a change of a campaign
+	changed   chan struct{} // full after a change of a campaign, until the server that watches has taken it
 }
+
+func newBackend() *Backend { return &Backend{changed: make(chan struct{}, 1)} }
 
 // New reads the results of outputs. A damaged result is an error that names it.
 func New(ctx context.Context, outputs []result.Output) (*Backend, error) {
-	b := &Backend{changed: make(chan struct{})}
+	b := newBackend()
 	for _, o := range outputs {
 		c := newCampaign(b.freeID(o.Address), o, b.announce)
 		if err := c.refresh(ctx); err != nil {
@@ -80,18 +79,12 @@ func (b *Backend) campaign(id string) (*campaign, error) {
 	return nil, api.NewError(api.ErrNotFound, "there is no output "+id)
 }
 
-// announce wakes those that watch.
+// announce wakes the server that watches.
 func (b *Backend) announce() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	close(b.changed)
-	b.changed = make(chan struct{})
-}
-
-func (b *Backend) change() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.changed
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
 }
 
 // Campaigns lists the outputs.
@@ -165,10 +158,8 @@ func (b *Backend) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	if err != nil {
 		return api.Logs{}, err
 	}
-	logs.Attempts = append(logs.Attempts, manifest.AttemptLog{
-		ID: r.Item.ID, Name: r.Item.Name, Task: r.Item.Task, Attempt: max(1, r.Attempt), Worker: r.Worker, TraceID: r.TraceID,
-		Outcome: string(r.Outcome), Reason: r.Reason, At: r.Finished, Lines: r.Log,
-	})
+	r.Attempt = max(1, r.Attempt)
+	logs.Attempts = append(logs.Attempts, r.AttemptOf())
 	return logs, nil
 }
 
@@ -197,17 +188,11 @@ const (
 	refreshShare = 20
 )
 
-// Watch yields the states of the outputs, one event of kind ready, and the changes.
+// Watch yields the states of the outputs and one event of kind ready, and the states again after a change of any output. One server watches.
 func (b *Backend) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		seen := make(map[string]uint64)
-		news := func() bool {
+		states := func() bool {
 			for _, c := range b.campaigns {
-				version := c.changes()
-				if seen[c.id] == version+1 {
-					continue
-				}
-				seen[c.id] = version + 1
 				s := c.status()
 				for kind, record := range map[string]any{api.EventCampaign: s.Campaign, api.EventStatus: s.Status} {
 					data, err := json.Marshal(record)
@@ -218,19 +203,17 @@ func (b *Backend) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			}
 			return true
 		}
-		if !news() || !yield(api.Event{Kind: api.EventReady}, nil) {
+		if !states() || !yield(api.Event{Kind: api.EventReady}, nil) {
 			return
 		}
-		wait := refreshEvery
-		for {
-			next := b.change()
-			if !news() {
-				return
-			}
+		for wait := refreshEvery; ; {
 			select {
 			case <-ctx.Done():
 				return
-			case <-next:
+			case <-b.changed:
+				if !states() {
+					return
+				}
 			case <-time.After(wait):
 				begun := time.Now()
 				for _, c := range b.campaigns {
