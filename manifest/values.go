@@ -51,14 +51,9 @@ func (v Values) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		fmt.Fprintf(&out, "%s:%s", quoteJSON(name), data)
+		key, _ := json.Marshal(name) // text has a JSON form
+		fmt.Fprintf(&out, "%s:%s", key, data)
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
-}
-
-// quoteJSON writes a JSON string.
-func quoteJSON(s string) []byte {
-	data, _ := json.Marshal(s) // a string has a JSON form
-	return data
 }

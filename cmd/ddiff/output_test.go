@@ -101,15 +101,15 @@ func wantSame(t *testing.T, got, want string) {
 // wantSameTrace checks that two runs made the same steps.
 func wantSameTrace(t *testing.T, got, want manifest.Trace) {
 	t.Helper()
-	if len(got.Timestep) != len(want.Timestep) || len(got.Curve("data_norm")) != len(want.Timestep) || len(got.Curve("delta_u")) != len(want.Timestep) {
-		t.Fatalf("trace of %d steps, want %d", len(got.Timestep), len(want.Timestep))
+	if len(got["timestep"]) != len(want["timestep"]) || len(got["data_norm"]) != len(want["timestep"]) || len(got["delta_u"]) != len(want["timestep"]) {
+		t.Fatalf("trace of %d steps, want %d", len(got["timestep"]), len(want["timestep"]))
 	}
-	for i := range want.Timestep {
-		if got.Timestep[i] != want.Timestep[i] || got.Curve("gamma")[i] != want.Curve("gamma")[i] {
-			t.Fatalf("step %d is made at time %d with gamma %g, want %d and %g", i+1, got.Timestep[i], got.Curve("gamma")[i], want.Timestep[i], want.Curve("gamma")[i])
+	for i := range want["timestep"] {
+		if got["timestep"][i] != want["timestep"][i] || got["gamma"][i] != want["gamma"][i] {
+			t.Fatalf("step %d is made at time %g with gamma %g, want %g and %g", i+1, got["timestep"][i], got["gamma"][i], want["timestep"][i], want["gamma"][i])
 		}
-		if d := got.Curve("data_norm")[i]/want.Curve("data_norm")[i] - 1; !(d <= 0.01) || !(d >= -0.01) {
-			t.Fatalf("step %d has the data norm %g, want %g", i+1, got.Curve("data_norm")[i], want.Curve("data_norm")[i])
+		if d := got["data_norm"][i]/want["data_norm"][i] - 1; !(d <= 0.01) || !(d >= -0.01) {
+			t.Fatalf("step %d has the data norm %g, want %g", i+1, got["data_norm"][i], want["data_norm"][i])
 		}
 	}
 }

@@ -102,7 +102,7 @@ func TestCampaignOfToys(t *testing.T) {
 		if got := settings.String(); got != `{"method":"toy_method","steps":6,"rate":0.9}` || r.Item.Params["contrast"] != 0.7 {
 			t.Errorf("item has settings %s and parameters %v", got, r.Item.Params)
 		}
-		if len(trace.Timestep) != 6 || len(trace.Curve("toy_norm")) != 6 || !(trace.Curve("toy_norm")[5] < trace.Curve("toy_norm")[0]) {
+		if len(trace["timestep"]) != 6 || len(trace["toy_norm"]) != 6 || !(trace["toy_norm"][5] < trace["toy_norm"][0]) {
 			t.Errorf("trace %+v, want six falling norms", trace)
 		}
 		if !(*r.Metrics.PSNR > *r.Metrics.BaselinePSNR) {

@@ -138,7 +138,6 @@ func (s *Server) register() error {
 	for _, t := range []reflect.Type{reflect.TypeFor[manifest.Spec](), reflect.TypeFor[manifest.Item](), reflect.TypeFor[manifest.Result]()} {
 		config.Components.Schemas.RegisterTypeAlias(t, reflect.TypeFor[map[string]any]())
 	}
-	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[manifest.Trace](), reflect.TypeFor[map[string][]float64]())
 	s.api = humago.NewWithPrefix(outer, prefix, config)
 
 	s.addCampaigns()

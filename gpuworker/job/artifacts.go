@@ -54,9 +54,12 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 }
 
 func traceOf(c solver.Curves) manifest.Trace {
-	t := manifest.Trace{Timestep: c.Time}
+	t := manifest.Trace{manifest.CurveTimestep: {}}
+	for _, at := range c.Time {
+		t[manifest.CurveTimestep] = append(t[manifest.CurveTimestep], float64(at))
+	}
 	for _, curve := range c.Curves {
-		t.Curves = append(t.Curves, manifest.Curve(curve))
+		t[curve.Name] = curve.Values
 	}
 	return t
 }

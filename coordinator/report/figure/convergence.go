@@ -132,10 +132,10 @@ func (w *figureWriter) readValues(ctx context.Context, m *entry.Measurement) (*t
 	if err != nil {
 		return nil, err
 	}
-	out := &traceValues{image: m.Image, steps: len(t.Timestep)}
+	out := &traceValues{image: m.Image, steps: len(t[manifest.CurveTimestep])}
 	at := evenSteps(out.steps, maxCurveSteps)
 	for _, c := range convergenceCurves() {
-		values := t.Curve(c.name)
+		values := t[c.name]
 		var chosen []float64
 		for _, k := range at {
 			if values != nil {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"ddiff/coordinator/report/entry"
@@ -24,7 +26,7 @@ type Curves struct {
 	// Step counts from 1; Timestep is the prior's time index there.
 	Step     []int `json:"step"`
 	Timestep []int `json:"t"`
-	// Series are the curves in the order of the trace. The page groups them by name: *_norm, delta_* and others.
+	// Series are the curves in the order of their names. The page groups them by name: *_norm, delta_* and others.
 	Series []series `json:"series"`
 }
 
@@ -62,7 +64,7 @@ func ReadCurves(ctx context.Context, store result.Files, e *entry.Entry) (*Curve
 }
 
 // readTrace reads the trace of an item, whose curves have a value for each step.
-func readTrace(ctx context.Context, store result.Files, id string) (*manifest.Trace, error) {
+func readTrace(ctx context.Context, store result.Files, id string) (manifest.Trace, error) {
 	key := manifest.ItemKey(id, manifest.FileTrace)
 	data, err := store.Get(ctx, key)
 	if err != nil {
@@ -72,12 +74,12 @@ func readTrace(ctx context.Context, store result.Files, id string) (*manifest.Tr
 	if err := json.Unmarshal(data, &t); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", key, err)
 	}
-	for _, curve := range t.Curves {
-		if len(curve.Values) != len(t.Timestep) {
-			return nil, fmt.Errorf("decode %s: %s has %d entries, timestep has %d", key, curve.Name, len(curve.Values), len(t.Timestep))
+	for name, values := range t {
+		if steps := len(t[manifest.CurveTimestep]); len(values) != steps {
+			return nil, fmt.Errorf("decode %s: %s has %d entries, timestep has %d", key, name, len(values), steps)
 		}
 	}
-	return &t, nil
+	return t, nil
 }
 
 // evenSteps are the indices of at most limit evenly spaced steps, with the first and the last.
@@ -94,19 +96,19 @@ func evenSteps(steps, limit int) []int {
 }
 
 // thin selects the steps of the page.
-func thin(t *manifest.Trace) *Curves {
-	at := evenSteps(len(t.Timestep), maxCurvePoints)
+func thin(t manifest.Trace) *Curves {
+	at := evenSteps(len(t[manifest.CurveTimestep]), maxCurvePoints)
 	c := &Curves{}
 	for _, k := range at {
-		c.Step, c.Timestep = append(c.Step, k+1), append(c.Timestep, t.Timestep[k])
+		c.Step, c.Timestep = append(c.Step, k+1), append(c.Timestep, int(t[manifest.CurveTimestep][k]))
 	}
-	for _, curve := range t.Curves {
-		if curve.Name == stepSize {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		if name == stepSize || name == manifest.CurveTimestep {
 			continue
 		}
-		s := series{Name: curve.Name}
+		s := series{Name: name}
 		for _, k := range at {
-			s.Values = append(s.Values, curve.Values[k])
+			s.Values = append(s.Values, t[name][k])
 		}
 		c.Series = append(c.Series, s)
 	}

@@ -104,7 +104,7 @@ func TestThinIncludesFirstAndLastStep(t *testing.T) {
 		if i > 0 && (step <= c.Step[i-1] || step-c.Step[i-1] > 4) {
 			t.Fatalf("steps %d and %d follow each other", c.Step[i-1], step)
 		}
-		if c.Series[0].Values[i] != full.Curve("data_norm")[step-1] || c.Timestep[i] != full.Timestep[step-1] {
+		if c.Series[0].Values[i] != full["data_norm"][step-1] || float64(c.Timestep[i]) != full[manifest.CurveTimestep][step-1] {
 			t.Fatalf("point %d is not step %d", i, step)
 		}
 	}
@@ -112,9 +112,7 @@ func TestThinIncludesFirstAndLastStep(t *testing.T) {
 
 func TestThinReturnsUnknownCurves(t *testing.T) {
 	t.Parallel()
-	c := thin(&manifest.Trace{Timestep: []int{9, 0}, Curves: []manifest.Curve{
-		{Name: "gamma", Values: []float64{1, 2}}, {Name: "acceptance", Values: []float64{3, 4}}, {Name: "data_norm", Values: []float64{5, 6}},
-	}})
+	c := thin(manifest.Trace{"timestep": {9, 0}, "gamma": {1, 2}, "acceptance": {3, 4}, "data_norm": {5, 6}})
 	got, err := json.Marshal(c)
 	reporttest.Must(t, err)
 	want := `{"step":[1,2],"t":[9,0],"series":[{"name":"acceptance","values":[3,4]},{"name":"data_norm","values":[5,6]}]}`

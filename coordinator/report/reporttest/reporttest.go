@@ -54,9 +54,9 @@ func With(sigma float64, settings string) func(*manifest.Result) {
 // Traced stores a trace with a curve of two norms for a result.
 func Traced(t *testing.T, store *Memory, r *manifest.Result, data, primal []float64) {
 	t.Helper()
-	trace := manifest.Trace{Timestep: make([]int, len(data)), Curves: []manifest.Curve{{Name: "data_norm", Values: data}}}
+	trace := manifest.Trace{manifest.CurveTimestep: make([]float64, len(data)), "data_norm": data}
 	if primal != nil {
-		trace.Curves = append(trace.Curves, manifest.Curve{Name: "primal_norm", Values: primal})
+		trace["primal_norm"] = primal
 	}
 	text, err := json.Marshal(trace)
 	Must(t, err)
@@ -247,18 +247,16 @@ func Scene(t *testing.T, side, seed int, noise float64) []byte {
 }
 
 // Trace has curves of a plausible shape; they are test data, no solver made them.
-func Trace(steps, seed int) *manifest.Trace {
-	tr := &manifest.Trace{}
+func Trace(steps, seed int) manifest.Trace {
+	tr := manifest.Trace{}
 	for k := range steps {
-		tr.Timestep = append(tr.Timestep, 1000-1000*(k+1)/steps)
+		tr[manifest.CurveTimestep] = append(tr[manifest.CurveTimestep], float64(1000-1000*(k+1)/steps))
 	}
 	for i, name := range []string{"data_norm", "primal_norm", "dual_norm", "delta_x", "delta_z", "delta_u"} {
-		c := manifest.Curve{Name: name}
 		for k := range steps {
 			wave := 1 + 0.15*math.Sin(float64(k)*0.9+float64(seed))
-			c.Values = append(c.Values, 90*wave*math.Exp(-float64((i+2)*k)/float64(steps))+0.3)
+			tr[name] = append(tr[name], 90*wave*math.Exp(-float64((i+2)*k)/float64(steps))+0.3)
 		}
-		tr.Curves = append(tr.Curves, c)
 	}
 	return tr
 }
