@@ -129,7 +129,6 @@ func call[T any](ctx context.Context, c *Client, method, at string, query url.Va
 	return decode[T](data, err)
 }
 
-// decode reads a JSON answer.
 func decode[T any](data []byte, err error) (out T, _ error) {
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(data)).Decode(&out)

@@ -26,7 +26,6 @@ var (
 	ErrUnexpected = errors.New("unexpected")
 )
 
-// conditions are the conditions with their HTTP statuses.
 func conditions() []condition {
 	return []condition{
 		{ErrInvalid, http.StatusUnprocessableEntity}, {ErrNotFound, http.StatusNotFound}, {ErrRefused, http.StatusConflict},
@@ -40,7 +39,6 @@ type condition struct {
 	status int
 }
 
-// urn is the type of the problem of a condition.
 func (c condition) urn() string { return "urn:ddiff:" + strings.ReplaceAll(c.err.Error(), " ", "-") }
 
 // Error is a request that failed. As JSON it is a problem of RFC 9457.

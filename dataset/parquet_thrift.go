@@ -91,7 +91,6 @@ func (c *thriftChecker) list(n, depth int, types ...thrift.Type) error {
 	return nil
 }
 
-// number reads a number.
 func (c *thriftChecker) number(t thrift.Type) (err error) {
 	switch t {
 	case thrift.I8:
@@ -112,7 +111,6 @@ func (c *thriftChecker) number(t thrift.Type) (err error) {
 	return err
 }
 
-// skip skips n bytes.
 func (c *thriftChecker) skip(n int) error {
 	if n > c.size-c.r.BytesRead() {
 		return io.ErrUnexpectedEOF

@@ -46,7 +46,6 @@ type reading struct {
 // emitter emits one row. Its error ends the iteration.
 type emitter func(manifest.Row) error
 
-// read reads the expanded paths.
 func (r *reading) read(emit emitter) error {
 	several := braces.MatchString(r.dataset.Path)
 	paths, err := expand(r.dataset.Path)
@@ -95,7 +94,6 @@ const (
 	kindPrefix // of a bucket
 )
 
-// kindOf determines the kind from the name.
 func kindOf(a Address) kind {
 	ext := strings.ToLower(filepath.Ext(a.base()))
 	switch {
@@ -113,7 +111,6 @@ func kindOf(a Address) kind {
 	return kindOther
 }
 
-// path reads one path.
 func (r *reading) path(path string, emit emitter) error {
 	if !manifest.IsAddress(path) {
 		abs, err := filepath.Abs(strings.TrimPrefix(path, manifest.LocalPrefix))
@@ -180,7 +177,6 @@ func (c cause) Unwrap() error { return c.error }
 
 func (c cause) Error() string { return strings.TrimPrefix(c.error.Error(), c.sentinel.Error()+": ") }
 
-// local reads a local directory, glob or image.
 func (r *reading) local(path string, emit emitter) error {
 	d := r.dataset
 	d.Path = path

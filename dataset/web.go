@@ -140,7 +140,6 @@ func printable(text string) string {
 	return text[:min(len(text), limit)]
 }
 
-// get reads a complete resource.
 func (w *web) get(ctx context.Context, a Address, check Check) ([]byte, error) {
 	return retryWeb(ctx, w, a, func() ([]byte, error) { return w.fetch(ctx, a, check) })
 }

@@ -35,7 +35,6 @@ func (r *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// close ends the transfer, complete or not.
 func (r *answer) close() {
 	r.Body.Close() // opened for reading
 	r.cancel(nil)

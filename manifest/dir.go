@@ -65,7 +65,6 @@ func (s *stream) walk(root, below string, recursive bool) error {
 	return nil
 }
 
-// file emits a file of a directory.
 func (s *stream) file(name, path string) error {
 	return s.emit(Row{Name: filepath.ToSlash(name), Image: path, Err: checkImage(path)})
 }

@@ -142,7 +142,6 @@ func (l *lines) err() error {
 	return nil
 }
 
-// problem returns an error of the current line.
 func (l *lines) problem(field string, err error) *FieldError {
 	return &FieldError{File: l.File, Line: l.line, Field: field, Err: err}
 }
@@ -155,7 +154,6 @@ func (l *lines) bad(field string, err error) Row {
 	return Row{Name: fmt.Sprintf("line-%d", l.line), Err: l.problem(field, err)}
 }
 
-// list reads a local list.
 func (s *stream) list(path string, format ListFormat, columns map[string]string) error {
 	f, _, err := regular.Open(path, regular.NoLimit)
 	if errors.Is(err, fs.ErrPermission) {
@@ -307,7 +305,6 @@ func fieldText(column string, value any) (string, error) {
 	return "", errors.New("want text in quotes")
 }
 
-// isNumeric reports whether a column of a row holds numbers.
 func isNumeric(column string) bool {
 	return slices.Contains([]string{"sigma", "photons", "seed", "width", "height"}, column) || strings.HasPrefix(column, paramPrefix)
 }

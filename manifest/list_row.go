@@ -66,7 +66,6 @@ func (r *rowMaker) check() error {
 	return nil
 }
 
-// set sets one field of the row.
 func (r *rowMaker) set(f Field) (err error) {
 	switch f.Column {
 	case "image":
@@ -190,7 +189,6 @@ func parseNumber(text string) (float64, error) {
 	return x, nil
 }
 
-// parsePixels reads the width or the height of an image.
 func parsePixels(text string) (int, error) {
 	const largest = 1 << 20
 	n, err := strconv.Atoi(strings.TrimSpace(text))
@@ -217,7 +215,6 @@ var listColumns = []string{
 // paramPrefix starts the columns that set a parameter of the operator.
 const paramPrefix = "param."
 
-// checkColumn returns an error for an unknown column of a row.
 func checkColumn(name string) error {
 	if param, ok := strings.CutPrefix(name, paramPrefix); ok {
 		if param == "" {

@@ -55,7 +55,6 @@ func (it *Item) RestoredSize() (width, height int) {
 // IsMeasurement reports whether the name of a file is that of a stored measurement: an array or a picture.
 func IsMeasurement(name string) bool { return isArray(name) || IsImage(name) }
 
-// isArray reports whether the extension of a file is that of an array.
 func isArray(name string) bool { return strings.EqualFold(path.Ext(name), ".npy") }
 
 // isEntry reports whether a file of a directory or a glob is a row of the dataset.
@@ -125,7 +124,6 @@ func (c *checker) inputs(v Vocabulary) {
 	}
 }
 
-// file returns the mask or kernel of the task, or "".
 func (t TaskSpec) file() string { return cmp.Or(t.Mask, t.Kernel) }
 
 // TaskFiles returns the masks and kernels of the tasks of a row that has none of its own, each once.
@@ -142,7 +140,6 @@ func TaskFiles(row Row, spec *Spec) []string {
 	return out
 }
 
-// taskFiles checks masks and kernels of tasks.
 func (c *checker) taskFiles(v Vocabulary) {
 	for i, t := range c.spec.Tasks {
 		for _, f := range inputFiles(t.Mask, t.Kernel) {

@@ -47,7 +47,6 @@ func printable(name string) string {
 	}, name)
 }
 
-// stem returns a path without its extension.
 func stem(path string) string {
 	return strings.TrimSuffix(path, filepath.Ext(path))
 }

@@ -129,12 +129,10 @@ func IsImage(path string) bool {
 	return slices.Contains(imageExtensions, strings.ToLower(filepath.Ext(path)))
 }
 
-// imageKinds lists the extensions for messages.
 func imageKinds() string {
 	return strings.ReplaceAll(strings.Join(imageExtensions, ", "), ".", "")
 }
 
-// checkImage checks an image without decoding it.
 func checkImage(path string) error {
 	if err := CheckFile(path); err != nil {
 		return &FieldError{File: path, Err: err}

@@ -96,7 +96,6 @@ func (d *yamlDecoder) repeated(key *yaml.Node, path string, first int) {
 	d.problem(key, path, fmt.Errorf("field %q is repeated, first on line %d; remove one", clip(key.Value), first))
 }
 
-// wrongType records a node of a wrong type.
 func (d *yamlDecoder) wrongType(n *yaml.Node, path, want string) {
 	got := "a mapping"
 	switch n.Kind {
@@ -233,7 +232,6 @@ func (d *yamlDecoder) entries(n *yaml.Node, path string, visit func(key, value *
 	}
 }
 
-// list decodes every element of a list.
 func (d *yamlDecoder) list(n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {
 		d.wrongType(n, path, "a list, as in [first, second]")
@@ -258,7 +256,6 @@ func (d *yamlDecoder) stated(into any) field {
 	}
 }
 
-// valueRange reads a list of two numbers.
 func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
 	var list []float64
 	d.decode(n, path, &list)
@@ -271,7 +268,6 @@ func (d *yamlDecoder) valueRange(n *yaml.Node, path string) *ValueRange {
 	return &ValueRange{list[0], list[1]}
 }
 
-// sigma reads a noise level.
 func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == sigmaWord {
 		*s = SigmaAuto
@@ -280,7 +276,6 @@ func (d *yamlDecoder) sigma(n *yaml.Node, path string, s *Sigma) {
 	d.scalar(n, path, "a number or auto", s, "!!int", "!!float")
 }
 
-// value reads a number or a word.
 func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
 	if n.ShortTag() == "!!str" && n.Value != "" {
 		v.Word = n.Value
@@ -289,7 +284,6 @@ func (d *yamlDecoder) value(n *yaml.Node, path string, v *Value) {
 	}
 }
 
-// task reads a plain name or a mapping.
 func (d *yamlDecoder) task(n *yaml.Node, path string, t *TaskSpec) {
 	if n.Kind == yaml.ScalarNode {
 		d.decode(n, path, &t.Name)

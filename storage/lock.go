@@ -39,7 +39,6 @@ func HasLock(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// acquire locks the open file and records the owner in it.
 func acquire(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

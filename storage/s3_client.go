@@ -86,7 +86,6 @@ func newTransport(caFile string) (*http.Transport, error) {
 	return transport, nil
 }
 
-// certificate reads the client certificate.
 func (c S3Config) certificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	pair, err := regular.KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {

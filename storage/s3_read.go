@@ -147,5 +147,4 @@ func (s *S3) listPage(ctx context.Context, prefix, last string, size int) ([]min
 	return page, call.Err()
 }
 
-// hasReplaced reports whether the server may have replaced characters of a name.
 func hasReplaced(name string) bool { return strings.ContainsRune(name, utf8.RuneError) }

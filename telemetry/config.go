@@ -49,7 +49,6 @@ func (c Config) Validate() error {
 	}
 }
 
-// withDefaults returns c with defaults for the empty fields.
 func (c Config) withDefaults() Config {
 	c.Service = cmp.Or(c.Service, "ddiff")
 	c.LogFormat = cmp.Or(c.LogFormat, LogText)

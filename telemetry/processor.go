@@ -22,7 +22,6 @@ type openSpans struct {
 
 var _ sdktrace.SpanProcessor = (*openSpans)(nil)
 
-// end ends all spans with an error.
 func (o *openSpans) end(reason string) {
 	o.mu.Lock()
 	open := slices.Collect(maps.Values(o.byID))

@@ -39,7 +39,6 @@ func newSampler(environ func(string) string) sdktrace.Sampler {
 	return sdktrace.ParentBased(itemSampler{sdktrace.TraceIDRatioBased(ratio)})
 }
 
-// ratioOf reads a number from 0 to 1.
 func ratioOf(text string) (ratio float64, ok bool) {
 	ratio, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	return ratio, err == nil && ratio >= 0 && ratio <= 1

@@ -23,7 +23,6 @@ type session struct {
 	Body   api.Me
 }
 
-// addCallers adds the routes of tokens and sessions.
 func (s *Server) addCallers() {
 	add(s, api.Viewer, http.MethodGet, "/me", "Get the owner and the role of the caller", func(ctx context.Context, _ *none) (api.Me, error) {
 		return s.me(identityOf(ctx).token), nil
@@ -123,13 +122,11 @@ type identity struct {
 
 type identityKey struct{}
 
-// identityOf returns the identity in the context of a request.
 func identityOf(ctx context.Context) identity {
 	i, _ := ctx.Value(identityKey{}).(identity)
 	return i
 }
 
-// may returns an error unless the identity has a role.
 func (i identity) may(role api.Role) *api.Error {
 	if i.refused != nil {
 		return i.refused
@@ -140,7 +137,6 @@ func (i identity) may(role api.Role) *api.Error {
 	return nil
 }
 
-// mayChange returns an error unless the identity may change a campaign.
 func (i identity) mayChange(c *manifest.Campaign) error {
 	if i.token.Role == api.Admin || c.Owner == i.token.Owner {
 		return nil
@@ -148,7 +144,6 @@ func (i identity) mayChange(c *manifest.Campaign) error {
 	return api.NewError(api.ErrDenied, "campaign "+c.ID+" belongs to another owner; this needs the role "+string(api.Admin))
 }
 
-// identified adds the identity to the context of a request.
 func (s *Server) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i, problem := s.identify(r)

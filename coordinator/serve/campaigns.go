@@ -37,7 +37,6 @@ type submitted struct {
 	Body   any
 }
 
-// addCampaigns adds the routes of campaigns.
 func (s *Server) addCampaigns() {
 	b := s.cfg.Backend
 	add(s, api.Viewer, http.MethodGet, "/campaigns", "List the campaigns", func(ctx context.Context, in *struct {
@@ -184,7 +183,6 @@ func errReadOnly() error {
 	return api.NewError(api.ErrRefused, "this server shows outputs and has no cluster; nothing can be changed")
 }
 
-// mayChange returns an error unless the caller may change a campaign.
 func (s *Server) mayChange(ctx context.Context, id string) error {
 	if s.cfg.Controller == nil {
 		return errReadOnly()
@@ -206,7 +204,6 @@ func (s *Server) want(ctx context.Context, id string, w manifest.Wanted) (api.Co
 	return s.cfg.Controller.Want(ctx, id, w)
 }
 
-// addEvents adds the event streams.
 func (s *Server) addEvents() {
 	stream := content("text/event-stream")
 	all := s.operation(api.Viewer, http.MethodGet, "/events", "Follow campaigns and workers as server-sent events", stream)
@@ -220,7 +217,6 @@ func (s *Server) addEvents() {
 	})
 }
 
-// addFleet adds the routes of workers, coordinators and the catalogue.
 func (s *Server) addFleet() {
 	b := s.cfg.Backend
 	add(s, api.Viewer, http.MethodGet, "/workers", "List the workers with their last heartbeats", func(ctx context.Context, _ *none) (api.Workers, error) {
@@ -237,7 +233,6 @@ func (s *Server) addFleet() {
 	})
 }
 
-// addCompare adds the route of comparisons.
 func (s *Server) addCompare() {
 	add(s, api.Viewer, http.MethodGet, "/compare", "Compare two campaigns, paired by measurement, as ddiff compare --json", func(ctx context.Context, in *struct {
 		A      string `query:"a" required:"true" maxLength:"64" pattern:"^[a-z0-9-]+$" doc:"Id of a campaign"`

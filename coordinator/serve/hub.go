@@ -77,7 +77,6 @@ func (h *hub) enter(e api.Event) {
 	}
 }
 
-// end ends all streams.
 func (h *hub) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

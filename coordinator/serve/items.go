@@ -41,7 +41,6 @@ const itemMaxAge = 86400
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// addItems adds the routes of items.
 func (s *Server) addItems() {
 	b := s.cfg.Backend
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/items", "List, filter and sort the items", func(ctx context.Context, in *struct {
@@ -90,7 +89,6 @@ func (s *Server) addItems() {
 	})
 }
 
-// addReport adds the route of the files of a report.
 func (s *Server) addReport() error {
 	script, err := page.ScriptSource()
 	if err != nil {
@@ -124,7 +122,6 @@ func fileOfReport(key string) bool {
 	return key != "" && path.Clean("/"+key) == "/"+key && !strings.Contains("/"+key, "/.") && !strings.ContainsAny(key, "\\\x00")
 }
 
-// mediaType returns the media type of a file by its name.
 func mediaType(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".csv", ".json", ".png", ".svg", ".jpg":

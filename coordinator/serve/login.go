@@ -61,7 +61,6 @@ func (in *inLogin) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// addLogin adds the routes of the sign-in by an identity provider.
 func (s *Server) addLogin() {
 	if s.cfg.Login == nil {
 		return

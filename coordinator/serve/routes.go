@@ -55,7 +55,6 @@ func (s *Server) failed(ctx context.Context, op huma.Operation, err error) error
 	return p
 }
 
-// operation describes a route.
 func (s *Server) operation(role api.Role, method, path, summary string, change ...func(*huma.Operation)) huma.Operation {
 	name := strings.NewReplacer("{", "", "}", "", "...", "", "/", "-").Replace(strings.ToLower(method) + path)
 	op := huma.Operation{
@@ -90,7 +89,6 @@ func (s *Server) operation(role api.Role, method, path, summary string, change .
 	return op
 }
 
-// status sets the status of a success.
 func status(code int) func(*huma.Operation) {
 	return func(op *huma.Operation) { op.DefaultStatus = code }
 }

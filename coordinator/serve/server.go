@@ -210,7 +210,6 @@ func (b *buffer) Header() http.Header { return b.header }
 // WriteHeader sets the status.
 func (b *buffer) WriteHeader(status int) { b.status = status }
 
-// writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *api.Error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(cmp.Or(p.Status, http.StatusInternalServerError))

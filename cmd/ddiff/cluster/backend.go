@@ -146,7 +146,6 @@ type natsFlags struct {
 	role                  string // prefix of the reply inboxes, for commands with a role
 }
 
-// add registers the flags on cmd.
 func (f *natsFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.url, "nats", "", "`addresses` of NATS servers, nats://host:4222 or tls://host:4222, separated by commas ($"+envNATSURL+")")

@@ -37,7 +37,6 @@ func newListCommand() *cobra.Command {
 	return cmd
 }
 
-// printSkipped names the records that cannot be read.
 func printSkipped(cmd *cobra.Command, skipped []string) {
 	for _, text := range skipped {
 		fmt.Fprintln(cmd.ErrOrStderr(), "skipped:", cli.Printable(text))
@@ -55,7 +54,6 @@ func writeList(out io.Writer, all []manifest.CampaignStatus) error {
 	return t.Flush()
 }
 
-// cost formats the cost of a campaign.
 func cost(s manifest.Status) string {
 	if s.Cost == 0 {
 		return "-"

@@ -62,7 +62,6 @@ func usageOf(flag string, err error) error {
 	return cli.Usage(fmt.Errorf("%s: %w", flag, err))
 }
 
-// changeBudget changes the limits of a campaign that a flag names.
 func changeBudget(ctx context.Context, b backend, id, flag string) error {
 	s, err := b.Campaign(ctx, id)
 	if err != nil {

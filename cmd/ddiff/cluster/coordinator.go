@@ -92,7 +92,6 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	return cmd
 }
 
-// processName returns the given name, or one from host and process id.
 func processName(given string) string {
 	if given != "" {
 		return given

@@ -110,7 +110,6 @@ func (o *oidcFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.roles, "oidc-role", nil, "`GROUP=ROLE` gives a group the role viewer, submitter or admin; the group * is every user")
 }
 
-// check reads and checks the flags.
 func (o *oidcFlags) check() error {
 	if o.issuer == "" {
 		if o.client != "" || o.secret != "" || len(o.roles) > 0 || o.owner != defaultOwner || o.groups != defaultGroups {

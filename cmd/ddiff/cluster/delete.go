@@ -47,7 +47,6 @@ func (o *cleanOptions) add(cmd *cobra.Command) {
 	o.nats.add(cmd)
 }
 
-// check refuses contradicting flags.
 func (o *cleanOptions) check() error {
 	if o.yes && o.dryRun {
 		return cli.Usage(errors.New("--yes and --dry-run exclude each other; give one of them"))
@@ -77,7 +76,6 @@ func newDeleteCommand() *cobra.Command {
 	return cmd
 }
 
-// delete deletes a campaign after a question.
 func (o cleanOptions) delete(cmd *cobra.Command, c *gc.Cleaner, id string) error {
 	run := func(dry bool) ([]gc.Removal, error) {
 		c.DryRun = dry
@@ -174,7 +172,6 @@ func writeRemovals(out io.Writer, all []gc.Removal) error {
 	return t.Flush()
 }
 
-// hasCluster reports whether the flags or the environment name a cluster.
 func (o cleanOptions) hasCluster() bool {
 	return o.store != "" || o.nats.url != "" || os.Getenv(envNATSURL) != ""
 }

@@ -89,7 +89,6 @@ func parseAge(text string) (time.Duration, error) {
 	return age, nil
 }
 
-// collect collects the garbage of this machine, the outputs and the cluster.
 func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Config) error {
 	ctx := cmd.Context()
 	all, errs := o.collectScratch()

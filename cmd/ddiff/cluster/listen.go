@@ -95,7 +95,6 @@ func (a *apiFlags) add(f *pflag.FlagSet) {
 	a.oidc.add(f)
 }
 
-// check completes and checks the flags.
 func (a *apiFlags) check() error {
 	if err := a.oidc.check(); err != nil {
 		return cli.Usage(err)
@@ -150,7 +149,6 @@ func (p *probes) change(started, ready, live func() error) {
 	}
 }
 
-// passed is a probe that succeeds.
 func passed() error { return nil }
 
 // answer returns the handler of one probe: 200, or 503 with the reason.
@@ -167,7 +165,6 @@ func (p *probes) answer(probe func(p *probes) func() error) http.HandlerFunc {
 	}
 }
 
-// handle adds the paths of the probes to mux.
 func (p *probes) handle(mux *http.ServeMux) {
 	mux.HandleFunc("GET /startupz", p.answer(func(p *probes) func() error { return p.started }))
 	mux.HandleFunc("GET /readyz", p.answer(func(p *probes) func() error { return p.ready }))

@@ -80,7 +80,6 @@ func newRetryCommand() *cobra.Command {
 	return cmd
 }
 
-// selected checks the flags and returns the items that they select.
 func (o retryOptions) selected(items []string) (api.Retry, error) {
 	selected := api.Retry{Items: items, Missing: o.missing}
 	conditions := o.failed || o.dead || o.missing || o.where != ""
@@ -135,7 +134,6 @@ func (o retryOptions) listDead(cmd *cobra.Command, b backend, campaign string, i
 	return showEach(cmd, o.json, letters, listLetters)
 }
 
-// listDeliveries writes a table of notifications.
 func listDeliveries(out io.Writer, all []api.Delivery) error {
 	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "ID\tPHASE\tAT\tSTATUS\tERROR")
@@ -145,7 +143,6 @@ func listDeliveries(out io.Writer, all []api.Delivery) error {
 	return t.Flush()
 }
 
-// listLetters writes a table of dead letters.
 func listLetters(out io.Writer, all []api.DeadLetter) error {
 	t := table.NewWriter(out, table.Texts)
 	fmt.Fprintln(t, "ITEM\tNAME\tTASK\tATTEMPTS\tWORKER\tBURIED\tREASON")

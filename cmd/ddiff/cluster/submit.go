@@ -124,7 +124,6 @@ func outputNote(spec *manifest.Spec, flag string, c api.Submitted) string {
 	return fmt.Sprintf("note: the results go to the folder %s of the cluster's store, not to %s; --output chooses the folder of a new campaign", c.Output, asked)
 }
 
-// printSubmitted prints the id of a campaign.
 func printSubmitted(out io.Writer, c api.Submitted, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(c)

@@ -190,7 +190,6 @@ func within(ctx context.Context, grace time.Duration, work func() error) error {
 	}
 }
 
-// workerNames returns the names of the workers of a process.
 func workerNames(name string, n int) []string {
 	if n == 1 {
 		return []string{name}
@@ -202,7 +201,6 @@ func workerNames(name string, n int) []string {
 	return names
 }
 
-// simulation returns the simulation of the flags, or nil.
 func (o workerOptions) simulation() *gpuworker.Simulation {
 	if o.simulate == 0 {
 		return nil

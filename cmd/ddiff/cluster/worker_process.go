@@ -52,10 +52,8 @@ type workerProcess struct {
 	closers    []func() error
 }
 
-// onClose registers a function for close.
 func (p *workerProcess) onClose(f func() error) { p.closers = append(p.closers, f) }
 
-// close closes all components in reverse order.
 func (p *workerProcess) close() error {
 	var errs []error
 	for _, f := range slices.Backward(p.closers) {
@@ -64,7 +62,6 @@ func (p *workerProcess) close() error {
 	return errors.Join(errs...)
 }
 
-// open opens the components.
 func (p *workerProcess) open(ctx context.Context) error {
 	p.tail = gpuworker.NewTail(p.tel.Logger.Handler())
 	p.log = slog.New(p.tail).With("worker", p.name)
@@ -287,7 +284,6 @@ func (p *workerProcess) ready(ctx context.Context) error {
 	return nil
 }
 
-// health returns the hangs of the workers.
 func health(workers []*gpuworker.Worker) error {
 	var errs []error
 	for _, w := range workers {

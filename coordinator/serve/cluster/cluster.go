@@ -160,7 +160,6 @@ func public(c *manifest.Campaign) {
 	}
 }
 
-// lines returns the texts of errors.
 func lines(errs []error) []string {
 	var out []string
 	for _, err := range errs {

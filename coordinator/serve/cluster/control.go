@@ -31,7 +31,6 @@ const nowhere = "/a relative path"
 // fileName is what errors call the campaign file of a request. A file without a name gets its name from it.
 const fileName = "campaign"
 
-// parse reads the campaign file of a request.
 func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
 	spec, err := manifest.Parse(fileName, file, nowhere)
 	if err != nil {

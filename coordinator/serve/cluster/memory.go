@@ -66,7 +66,6 @@ func (c *Cluster) campaigns(ctx context.Context) (all []manifest.CampaignStatus,
 	})
 }
 
-// records returns the records with a prefix.
 func (c *Cluster) records(ctx context.Context, prefix string) (map[string]queue.Change, error) {
 	found, _, err := recall(ctx, c.memory, prefix, func() (map[string]queue.Change, []error, error) {
 		found, err := board.Records(ctx, c.cfg.Board, prefix)

@@ -52,7 +52,6 @@ type view struct {
 	size int
 }
 
-// newView starts a view of a campaign.
 func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, error) {
 	results, err := storage.NewPrefixed(cfg.Store, c.Output)
 	if err != nil {
@@ -334,7 +333,6 @@ func (v *view) enterResults(ctx context.Context, ids []string) error {
 	return group.Wait()
 }
 
-// await waits until the view is ready.
 func (v *view) await(ctx context.Context) error {
 	select {
 	case <-v.ready:

@@ -40,7 +40,6 @@ func newViews(cfg Config) *views {
 	return &views{cfg: cfg, ctx: ctx, end: end, byID: map[string]*view{}}
 }
 
-// close ends all views.
 func (vs *views) close() {
 	vs.end()
 	vs.mu.Lock()

@@ -130,7 +130,6 @@ func (t *Table) Refresh(state func(id string) (api.State, string)) {
 	}
 }
 
-// count adds a row to the counts, or removes it.
 func (t *Table) count(r *row, n int) {
 	if r.state == api.StateDone {
 		t.done += n
@@ -239,7 +238,6 @@ func (t *Table) Find(id string) (index int, ok bool) {
 	return int(at), ok
 }
 
-// item returns a row as a value of the API.
 func (t *Table) item(index int) api.Item {
 	r := &t.rows[index]
 	out := api.Item{

@@ -136,7 +136,6 @@ func (c *campaign) setProblem(err error) {
 // rateOver is the time over which the rate is the mean.
 const rateOver = 30 * time.Second
 
-// status counts the items.
 func (c *campaign) status() manifest.CampaignStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
