@@ -1,33 +1,23 @@
 package telemetry
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
-type exporters struct {
-	traces  bool // over the network
-	metrics bool // over the network
-	file    bool // to the trace file, if it is configured
+// disabled reports whether the environment disables all exporters.
+func disabled(environ func(string) string) bool {
+	return strings.EqualFold(environ("OTEL_SDK_DISABLED"), "true")
 }
 
-// exportersIn reads the enabled exporters from the environment. A network exporter is enabled only when its variable
-// names an exporter or an OTLP endpoint is set: the standard's default, OTLP to a collector on this host, would dial an
-// address that is not configured.
-func exportersIn(environ func(string) string) exporters {
-	if strings.EqualFold(environ("OTEL_SDK_DISABLED"), "true") {
-		return exporters{}
+// exports reports whether the environment enables the network exporter of a signal, TRACES or METRICS: its variable names an exporter, or an
+// OTLP endpoint is set. The standard's default, OTLP to a collector on this host, would dial an address that is not configured.
+func exports(environ func(string) string, signal string) bool {
+	switch environ("OTEL_" + signal + "_EXPORTER") {
+	case "none":
+		return false
+	case "":
+		return cmp.Or(environ("OTEL_EXPORTER_OTLP_ENDPOINT"), environ("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT")) != ""
 	}
-	enabled := func(exporter, endpoint string) bool {
-		switch environ(exporter) {
-		case "none":
-			return false
-		case "":
-			return environ("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || environ(endpoint) != ""
-		default:
-			return true
-		}
-	}
-	return exporters{
-		traces:  enabled("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
-		metrics: enabled("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"),
-		file:    true,
-	}
+	return true
 }

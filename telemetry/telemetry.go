@@ -84,19 +84,20 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 		}
 		metricOptions = append(metricOptions, sdkmetric.WithReader(endpoint))
 	}
-	on := exportersIn(os.Getenv)
-	if on.traces || on.metrics {
+	off := disabled(os.Getenv)
+	traces, metrics := !off && exports(os.Getenv, "TRACES"), !off && exports(os.Getenv, "METRICS")
+	if traces || metrics {
 		if err := checkFiles(os.Getenv); err != nil {
 			return nil, err
 		}
 	}
 	var reader sdkmetric.Reader
-	if on.traces {
+	if traces {
 		if t.exporter, err = autoexport.NewSpanExporter(ctx); err != nil {
 			return nil, fmt.Errorf("set up the trace exporter (OTEL_TRACES_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
 		}
 	}
-	if on.metrics {
+	if metrics {
 		if reader, err = autoexport.NewMetricReader(ctx); err != nil {
 			err = fmt.Errorf("set up the metric exporter (OTEL_METRICS_EXPORTER, OTEL_EXPORTER_OTLP_*): %w", err)
 			return nil, errors.Join(err, shutdown(ctx, t.exporter, nil))
@@ -105,7 +106,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	}
 	// The file comes before the network: Shutdown flushes processors in this order, and a collector
 	// that does not answer must not delay the last spans of the file.
-	if on.file && cfg.TraceFile != "" {
+	if !off && cfg.TraceFile != "" {
 		file, err := otlptrace.New(ctx, newFileClient(cfg.TraceFile))
 		if err != nil {
 			return nil, errors.Join(err, shutdown(ctx, t.exporter, reader))

@@ -201,6 +201,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	sources.Transfer = transfer
 	// Spans for each object would be as many as a campaign has items.
 	metered := storage.NewTraced(store.Store, noop.NewTracerProvider().Tracer(""), transfer, "")
+	inspect := func(campaign string) (*queue.Queue, error) {
+		return queue.Inspect(nc, queue.Config{Campaign: campaign})
+	}
+	usage := func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) }
 	service, err := coordinator.New(coordinator.Config{
 		Name: name, Board: board, Store: metered, StoreAddress: o.store, Sources: sources, Models: models, Rows: sources.Rows,
 		AckWait: o.ackWait, Stall: o.stall, Catalogue: o.catalogue,
@@ -211,13 +215,10 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 			})
 		},
 		ArchiveAfter: o.archive, Pools: o.pools, Price: o.price, Quotas: quotas, Notifier: o.notify.open(board, metered, key, tel.Logger),
-		Inspect: func(campaign string) (*queue.Queue, error) {
-			return queue.Inspect(nc, queue.Config{Campaign: campaign})
-		},
+		Inspect: inspect, Usage: usage,
 		Sweep: func(ctx context.Context) error {
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})
 		},
-		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
 		Logger: tel.Logger, Tracer: tel.Tracer("coordinator"), Metrics: metrics,
 	})
 	if err != nil {
@@ -230,10 +231,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	defer lifecycle.Go(ctx, service.CheckHealth).Stop()
 	stopAPI, err := o.serveAPI(ctx, cluster.Config{
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
-		Inspect: func(campaign string) (*queue.Queue, error) {
-			return queue.Inspect(nc, queue.Config{Campaign: campaign})
-		},
-		Usage:  func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, nc) },
+		Inspect: inspect, Usage: usage,
 		Depths: func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, nc) },
 		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,11 +46,11 @@ type view struct {
 	service *lifecycle.Service
 	ready   chan struct{} // closed when the table has the states that were stored when the view began
 
+	used time.Time    // see views
+	size atomic.Int64 // the larger of the rows and those that the record has
+
 	mu     sync.Mutex
 	starts []int // index of the first item of each window
-	used   time.Time
-	// size is the larger of the rows and those that the record has.
-	size int
 }
 
 func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, error) {
@@ -58,9 +59,9 @@ func newView(ctx context.Context, cfg Config, c *manifest.Campaign) (*view, erro
 		return nil, fmt.Errorf("open the output of campaign %s: %w", c.ID, err)
 	}
 	v := &view{
-		cfg: cfg, id: c.ID, log: cfg.Logger.With("campaign", c.ID), table: listing.New(), results: results, ready: make(chan struct{}), used: cfg.Now(),
-		size: c.Items,
+		cfg: cfg, id: c.ID, log: cfg.Logger.With("campaign", c.ID), table: listing.New(), results: results, ready: make(chan struct{}),
 	}
+	v.size.Store(int64(c.Items))
 	v.service = lifecycle.Go(ctx, v.run)
 	return v, nil
 }
@@ -274,12 +275,11 @@ func (v *view) readWindows(ctx context.Context, l *ledger.Ledger, from int) (int
 		isNew := from == len(v.starts)
 		if isNew {
 			v.starts = append(v.starts, w.Item)
-			v.size = max(v.size, w.Item+len(items))
+			v.size.Store(max(v.size.Load(), int64(w.Item+len(items))))
 		}
-		size := v.size
 		v.mu.Unlock()
-		if size > maxRows {
-			return from, errTooMany(v.id, size)
+		if size := v.size.Load(); size > maxRows {
+			return from, errTooMany(v.id, int(size))
 		}
 		if isNew {
 			v.table.Add(items)

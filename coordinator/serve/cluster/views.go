@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -81,36 +82,24 @@ func (vs *views) use(id string, c *manifest.Campaign) (v *view, err error) {
 		}
 		vs.byID[id] = v
 	}
-	v.mu.Lock()
 	v.used = now
-	v.mu.Unlock()
 	vs.evict(v, now)
 	return v, nil
 }
 
 // evict ends the views that were not used for long, and the oldest while there are too many rows. It keeps one view.
 func (vs *views) evict(keep *view, now time.Time) {
-	type use struct {
-		*view
-		used time.Time
-		size int
-	}
-	var all []use
-	rows := 0
+	rows := int64(0)
 	for _, v := range vs.byID {
-		v.mu.Lock()
-		all = append(all, use{v, v.used, v.size})
-		rows += v.size
-		v.mu.Unlock()
+		rows += v.size.Load()
 	}
-	slices.SortFunc(all, func(a, b use) int { return a.used.Compare(b.used) })
-	for _, u := range all {
-		if u.view == keep || rows <= maxRows && now.Sub(u.used) < viewAge {
+	for _, v := range slices.SortedFunc(maps.Values(vs.byID), func(a, b *view) int { return a.used.Compare(b.used) }) {
+		if v == keep || rows <= maxRows && now.Sub(v.used) < viewAge {
 			continue
 		}
-		delete(vs.byID, u.id)
-		rows -= u.size
-		go u.service.Stop() // it ends soon, and Close has ended its context
+		delete(vs.byID, v.id)
+		rows -= v.size.Load()
+		go v.service.Stop() // it ends soon, and Close has ended its context
 	}
 }
 
