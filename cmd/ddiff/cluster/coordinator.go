@@ -173,7 +173,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	probes.change(passed, func() error { return errors.New("waiting for NATS") }, nil)
+	probes.started.set(passed)
+	probes.ready.set(func() error { return errors.New("waiting for NATS") })
 	nc, err := o.nats.connect(ctx, name, tel.Logger)
 	if err != nil {
 		return err
@@ -239,12 +240,12 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 		return err
 	}
 	defer stopAPI()
-	probes.change(nil, func() error {
+	probes.ready.set(func() error {
 		if !nc.IsConnected() {
 			return errors.New("not connected to NATS")
 		}
 		return service.Ready()
-	}, nil)
+	})
 	tel.Logger.Info("coordinator is ready", "name", name, "store", o.store)
 	for {
 		err := election.Run(ctx, service.Lead)

@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -67,16 +67,11 @@ func (l listenFlags) serve(ctx context.Context, p *probes, tel *telemetry.Teleme
 
 // listen serves at an address until the service is stopped. The error is that of cli.Usage when the address cannot be used.
 func listen(ctx context.Context, flag, address string, serve func(ctx context.Context, l net.Listener) error) (*lifecycle.Service, error) {
-	s := &lifecycle.Service{}
-	err := s.Start(context.WithoutCancel(ctx), func(ctx context.Context, ready func()) error {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-		if err != nil {
-			return cli.Usage(fmt.Errorf("%s: %w", flag, err))
-		}
-		ready()
-		return serve(ctx, l)
-	})
-	return s, err
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	return lifecycle.Go(context.WithoutCancel(ctx), func(ctx context.Context) error { return serve(ctx, l) }), nil
 }
 
 // apiFlags are the flags of the HTTP API of a coordinator.
@@ -123,50 +118,36 @@ func (a *apiFlags) check() error {
 }
 
 // probes are the checks of a process, as a supervisor asks for them. They may be used and changed concurrently.
-type probes struct {
-	mu sync.Mutex
-	// started, ready and live return the reason why the process is not, or nil.
-	started, ready, live func() error
-}
+type probes struct{ started, ready, live probe }
 
 // newProbes returns the probes of a process that begins with an action, as in "opening the device".
 func newProbes(action string) *probes {
+	p := &probes{}
 	begins := func() error { return errors.New(action) }
-	return &probes{started: begins, ready: begins, live: func() error { return nil }}
-}
-
-// change replaces probes. It leaves those that are nil.
-func (p *probes) change(started, ready, live func() error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range []struct {
-		probe *func() error
-		by    func() error
-	}{{&p.started, started}, {&p.ready, ready}, {&p.live, live}} {
-		if c.by != nil {
-			*c.probe = c.by
-		}
-	}
-}
-
-func passed() error { return nil }
-
-// answer returns the handler of one probe: 200, or 503 with the reason.
-func (p *probes) answer(probe func(p *probes) func() error) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		p.mu.Lock()
-		check := probe(p)
-		p.mu.Unlock()
-		if err := check(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	}
+	p.started.set(begins)
+	p.ready.set(begins)
+	p.live.set(passed)
+	return p
 }
 
 func (p *probes) handle(mux *http.ServeMux) {
-	mux.HandleFunc("GET /startupz", p.answer(func(p *probes) func() error { return p.started }))
-	mux.HandleFunc("GET /readyz", p.answer(func(p *probes) func() error { return p.ready }))
-	mux.HandleFunc("GET /livez", p.answer(func(p *probes) func() error { return p.live }))
+	mux.Handle("GET /startupz", &p.started)
+	mux.Handle("GET /readyz", &p.ready)
+	mux.Handle("GET /livez", &p.live)
 }
+
+// probe answers 200, or 503 with the reason that its check returns.
+type probe struct{ check atomic.Pointer[func() error] }
+
+func (p *probe) set(check func() error) { p.check.Store(&check) }
+
+// ServeHTTP implements http.Handler.
+func (p *probe) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if err := (*p.check.Load())(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+func passed() error { return nil }

@@ -81,7 +81,8 @@ func (p *workerProcess) open(ctx context.Context) error {
 		}
 		p.onClose(p.runtime.Close)
 	}
-	p.probes.change(passed, func() error { return errors.New("waiting for NATS, a coordinator and the store") }, nil)
+	p.probes.started.set(passed)
+	p.probes.ready.set(func() error { return errors.New("waiting for NATS, a coordinator and the store") })
 	if p.simulation != nil && batch == 0 {
 		batch = 1
 	}
@@ -240,7 +241,8 @@ func (p *workerProcess) run(ctx context.Context) error {
 		return err
 	}
 	p.onClose(stopLeases)
-	p.probes.change(nil, func() error { return p.ready(ctx) }, func() error { return health(workers) })
+	p.probes.ready.set(func() error { return p.ready(ctx) })
+	p.probes.live.set(func() error { return health(workers) })
 	p.log.Info("worker is ready", "name", p.name, "pool", p.o.pool, "provider", p.provider(), "device", p.deviceName())
 	return within(ctx, p.o.grace, func() error { return p.work(ctx, workers) })
 }
