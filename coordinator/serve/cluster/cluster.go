@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"ddiff/api"
@@ -286,27 +285,23 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 			out.Coordinators = append(out.Coordinators, beat)
 		}
 	}
-	group, inner := errgroup.WithContext(ctx)
 	if c.cfg.Usage != nil {
-		group.Go(func() error {
-			streams, err := c.cfg.Usage(inner)
-			for _, s := range streams {
-				out.Streams = append(out.Streams, api.Stream(s))
-			}
-			return err
-		})
+		streams, err := c.cfg.Usage(ctx)
+		if err != nil {
+			return out, err
+		}
+		for _, s := range streams {
+			out.Streams = append(out.Streams, api.Stream(s))
+		}
 	}
-	var all []manifest.CampaignStatus
-	var depths map[string]queue.Depth
-	if c.cfg.Depths != nil {
-		group.Go(func() (err error) {
-			if all, _, err = c.campaigns(inner); err == nil {
-				depths, err = c.cfg.Depths(inner)
-			}
-			return err
-		})
+	if c.cfg.Depths == nil {
+		return out, nil
 	}
-	err = group.Wait()
+	all, _, err := c.campaigns(ctx)
+	if err != nil {
+		return out, err
+	}
+	depths, err := c.cfg.Depths(ctx)
 	for _, s := range all {
 		if d := depths[s.Campaign.ID]; !s.Campaign.Phase.Ended() { // zero until a coordinator opens the queue
 			out.Queues = append(out.Queues, api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority, Waiting: d.Pending, InFlight: d.InFlight})
