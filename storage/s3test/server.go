@@ -1,6 +1,7 @@
 package s3test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -38,7 +39,7 @@ type Server struct {
 
 	command *exec.Cmd
 	exited  chan struct{}
-	output  string // the file with the output of the process
+	output  bytes.Buffer // of the process; complete when it has exited
 	stop    sync.Once
 }
 
@@ -54,7 +55,7 @@ func Start(t testing.TB, options Options) *Server {
 	root := t.TempDir()
 	var failure error
 	for range startTries {
-		s := &Server{AccessKey: rand.Text(), SecretKey: rand.Text(), Root: root, output: filepath.Join(t.TempDir(), "output")}
+		s := &Server{AccessKey: rand.Text(), SecretKey: rand.Text(), Root: root}
 		if failure = s.run(t.Context(), program, options); failure == nil {
 			t.Cleanup(s.Stop)
 			return s
@@ -79,14 +80,9 @@ func (s *Server) run(ctx context.Context, program string, options Options) error
 	if options.Domain != "" {
 		arguments = append(arguments, "--virtual-domain", options.Domain)
 	}
-	output, err := os.Create(s.output)
-	if err != nil {
-		return err
-	}
-	defer output.Close() // the process has its own handle
 	s.command = exec.CommandContext(ctx, program, append(arguments, "posix", s.Root)...)
 	s.command.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+s.AccessKey, "ROOT_SECRET_ACCESS_KEY="+s.SecretKey)
-	s.command.Stdout, s.command.Stderr = output, output
+	s.command.Stdout, s.command.Stderr = &s.output, &s.output
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := s.command.Start(); err != nil {
 		return err
@@ -125,9 +121,10 @@ func (s *Server) awaitHealth(ctx context.Context) error {
 		select {
 		case <-again.C:
 		case <-s.exited:
-			return fmt.Errorf("server exited: %s", s.read())
+			return fmt.Errorf("server exited: %s", s.output.Bytes())
 		case <-ctx.Done():
-			return fmt.Errorf("no answer from %s: %w: %s", s.Endpoint, ctx.Err(), s.read())
+			s.Stop()
+			return fmt.Errorf("no answer from %s: %w: %s", s.Endpoint, ctx.Err(), s.output.Bytes())
 		}
 	}
 }
@@ -167,13 +164,4 @@ func (s *Server) Config(bucket string) storage.S3Config {
 		Endpoint: s.Endpoint, Bucket: bucket, Region: "us-east-1",
 		AccessKey: s.AccessKey, SecretKey: s.SecretKey,
 	}
-}
-
-// read returns the output of the process, for error messages.
-func (s *Server) read() []byte {
-	output, err := os.ReadFile(s.output)
-	if err != nil {
-		return []byte(err.Error())
-	}
-	return output
 }
