@@ -22,74 +22,54 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 			return
 		}
 		// The walk starts at the deepest directory that contains all matching keys.
-		start := prefix[:max(0, strings.LastIndexByte(prefix, '/'))]
-		w := &walk{dir: d, prefix: prefix, yield: yield}
-		if err := w.visit(ctx, start); err != nil && !errors.Is(err, errStopped) {
-			yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
-		}
+		d.walk(ctx, prefix[:max(0, strings.LastIndexByte(prefix, '/'))], prefix, yield)
 	}
 }
 
-// errStopped ends a walk after its consumer left the loop.
-var errStopped = errors.New("stopped")
-
-type walk struct {
-	dir    *Dir
-	prefix string
-	yield  func(Info, error) bool
-}
-
-// visit yields the objects below a directory, "" for the root.
-func (w *walk) visit(ctx context.Context, dir string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// walk yields the objects with a prefix below a directory, "" for the root, until an error or until yield returns false, and reports whether
+// to go on.
+func (d *Dir) walk(ctx context.Context, dir, prefix string, yield func(Info, error) bool) bool {
+	failed := func(err error) bool {
+		yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
+		return false
 	}
-	entries, err := os.ReadDir(w.dir.file(dir))
+	if ctx.Err() != nil {
+		return failed(ctx.Err())
+	}
+	entries, err := os.ReadDir(d.file(dir))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil
+		return true
 	}
 	if err != nil {
-		return err
+		return failed(err)
 	}
 	// Directories sort with a trailing slash, as their keys do: "a-b", "a/b", "a0".
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortName(a), sortName(b)) })
 	for _, entry := range entries {
-		if err := w.entry(ctx, path.Join(dir, entry.Name()), entry); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// entry yields a file with the prefix, or visits a directory that may contain such files.
-func (w *walk) entry(ctx context.Context, key string, entry fs.DirEntry) error {
-	if CheckKey(key) != nil {
-		return nil //nolint:nilerr // a foreign file
-	}
-	if entry.IsDir() {
+		key := path.Join(dir, entry.Name())
 		below := key + "/"
-		if strings.HasPrefix(below, w.prefix) || strings.HasPrefix(w.prefix, below) {
-			return w.visit(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			return failed(ctx.Err())
+		case CheckKey(key) != nil: // a foreign file
+		case entry.IsDir():
+			if (strings.HasPrefix(below, prefix) || strings.HasPrefix(prefix, below)) && !d.walk(ctx, key, prefix, yield) {
+				return false
+			}
+		case strings.HasPrefix(key, prefix) && entry.Type().IsRegular():
+			info, err := entry.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // deleted since the directory was read
+			}
+			if err != nil {
+				return failed(err)
+			}
+			if !yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
+				return false
+			}
 		}
-		return nil
 	}
-	if !strings.HasPrefix(key, w.prefix) || !entry.Type().IsRegular() {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	info, err := entry.Info()
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted since the directory was read
-	}
-	if err != nil {
-		return err
-	}
-	if !w.yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
-		return errStopped
-	}
-	return nil
+	return true
 }
 
 func sortName(e fs.DirEntry) string {
