@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -218,15 +219,10 @@ func (c *Campaign) Validate() error {
 	case c.Weight < 1 || c.Weight > MaxWeight:
 		return fmt.Errorf("weight: %d is outside 1..%d", c.Weight, MaxWeight)
 	}
-	if err := c.checkPrecision(); err != nil {
-		return err
+	if !slices.Contains(Priorities(), c.Priority) {
+		return fmt.Errorf("priority: %q is none of high, normal, low", c.Priority)
 	}
-	for _, p := range Priorities() {
-		if c.Priority == p {
-			return nil
-		}
-	}
-	return fmt.Errorf("priority: %q is none of high, normal, low", c.Priority)
+	return c.checkPrecision()
 }
 
 // CheckOutput returns an error if the output is a folder with the records of ddiff: results there would be garbage to ddiff gc, and

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -134,10 +135,10 @@ func (s *Server) addSubmit() {
 	answer := func(about string, shape *huma.Schema) *huma.Response {
 		return &huma.Response{Description: about, Content: map[string]*huma.MediaType{"application/json": {Schema: shape}}}
 	}
-	created := registry.Schema(typeOf[api.Submitted](), true, "Submitted")
+	created := registry.Schema(reflect.TypeFor[api.Submitted](), true, "Submitted")
 	op.Responses = map[string]*huma.Response{
 		"200": answer("The campaign exists, or was only checked",
-			&huma.Schema{OneOf: []*huma.Schema{created, registry.Schema(typeOf[api.Checked](), true, "Checked")}}),
+			&huma.Schema{OneOf: []*huma.Schema{created, registry.Schema(reflect.TypeFor[api.Checked](), true, "Checked")}}),
 		"201": answer("The campaign was submitted", created),
 	}
 	huma.Register(s.api, op, func(ctx context.Context, in *order) (*submitted, error) {

@@ -10,7 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,10 +35,8 @@ const (
 	pagePolicy = "default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
 )
 
-// itemMaxAge is the time in seconds for which a client keeps the file of an item. Its content follows from the item.
-const itemMaxAge = 86400
-
-func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+// cacheForever lets clients keep the file of an item for a day: its content follows from the item.
+const cacheForever = "private, max-age=86400, immutable"
 
 func (s *Server) addItems() {
 	b := s.cfg.Backend
@@ -85,7 +82,7 @@ func (s *Server) addItems() {
 		if err != nil {
 			return nil, s.failed(ctx, files, err)
 		}
-		return &file{Type: mediaType(in.Name), Cache: cacheForever(itemMaxAge), Security: sandboxed, Body: data}, nil
+		return &file{Type: mediaType(in.Name), Cache: cacheForever, Security: sandboxed, Body: data}, nil
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -196,8 +195,3 @@ func schemaName(t reflect.Type, hint string) string {
 
 // Document returns the OpenAPI document.
 func (s *Server) Document() *huma.OpenAPI { return s.api.OpenAPI() }
-
-// cacheForever lets clients keep a file that never changes.
-func cacheForever(seconds int) string {
-	return "private, max-age=" + strconv.Itoa(seconds) + ", immutable"
-}

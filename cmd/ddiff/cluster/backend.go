@@ -197,12 +197,7 @@ func (f natsFlags) connect(ctx context.Context, name string, log *slog.Logger) (
 	return queue.Connect(ctx, cfg)
 }
 
-// withBoard connects to a cluster, calls use with its board, and disconnects.
-func (f natsFlags) withBoard(ctx context.Context, use func(b *queue.Board) error) error {
-	return f.withQueue(ctx, func(b *queue.Board, _ func(string) (*queue.Queue, error)) error { return use(b) })
-}
-
-// withQueue is withBoard with a function that opens the queue of a campaign as well.
+// withQueue connects to a cluster, calls use with its board and a function that opens the queue of a campaign, and disconnects.
 func (f natsFlags) withQueue(ctx context.Context, use func(b *queue.Board, inspect func(campaign string) (*queue.Queue, error)) error) error {
 	f.role = cmp.Or(f.role, roleUser)
 	nc, err := f.connect(ctx, "ddiff-command", slog.New(slog.DiscardHandler))

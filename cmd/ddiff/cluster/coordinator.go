@@ -277,22 +277,24 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 		return nil, err
 	}
 	c := cluster.New(cfg)
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
 	server := serve.Config{Backend: c, Controller: c, Kind: "cluster", Tasks: tasks, Methods: methods, Version: cfg.Version, Logger: cfg.Logger}
 	if o.api.requireTokens {
 		server.Tokens = c
 	}
 	if err := o.api.oidc.accept(&server); err != nil {
-		c.Close()
 		return nil, err
 	}
 	s, err := serve.New(server)
 	if err != nil {
-		c.Close()
 		return nil, err
 	}
 	l, err := listen(ctx, "--listen", o.api.address, func(ctx context.Context, l net.Listener) error { return s.Serve(ctx, l, o.api.tls) })
 	if err != nil {
-		c.Close()
 		return nil, err
 	}
 	if o.api.requireTokens && o.api.tls.Cert == "" {

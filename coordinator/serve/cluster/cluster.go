@@ -136,7 +136,7 @@ func (c *Cluster) Campaigns(ctx context.Context, archived bool) (api.Campaigns, 
 		}
 		slices.SortStableFunc(all, func(a, b manifest.CampaignStatus) int { return a.Campaign.Submitted.Compare(b.Campaign.Submitted) })
 	}
-	return api.Campaigns{Campaigns: notNil(all), Skipped: lines(skipped)}, nil
+	return api.Campaigns{Campaigns: append([]manifest.CampaignStatus{}, all...), Skipped: lines(skipped)}, nil
 }
 
 // public removes secrets from the addresses of a campaign. That of notify is its host only: the path may be a secret too.
@@ -165,13 +165,6 @@ func lines(errs []error) []string {
 		out = append(out, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	return out
-}
-
-func notNil[T any](all []T) []T {
-	if all == nil {
-		return []T{}
-	}
-	return all
 }
 
 // Campaign returns a campaign and its last status. An archived one returns to the board.
@@ -215,7 +208,7 @@ func (c *Cluster) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	if errors.Is(err, archive.ErrNoLeader) {
 		return api.Logs{}, fmt.Errorf("%w; start one: ddiff coordinator", err)
 	}
-	return api.Logs{Attempts: notNil(attempts), More: more}, unknown(id, err)
+	return api.Logs{Attempts: append([]manifest.AttemptLog{}, attempts...), More: more}, unknown(id, err)
 }
 
 // Dead returns the dead items, the oldest first.
