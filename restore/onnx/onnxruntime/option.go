@@ -25,7 +25,7 @@ const (
 	// OptionLayout is the layout of images inside the provider, a Layout constant: for cuda nchw (default) or nhwc, for webgpu nhwc
 	// (default) or nchw.
 	OptionLayout = "layout"
-	// OptionAllowFallback names operations (such as NonZero), separated by commas, that may run on the CPU instead of the GPU. Default: none.
+	// OptionAllowFallback lets operations that the provider lacks run on the CPU instead of the GPU: on or off. Default: off.
 	OptionAllowFallback = "allow_fallback"
 )
 
@@ -41,13 +41,14 @@ const (
 
 var (
 	searches = []string{SearchHeuristic, SearchExhaustive, SearchDefault}
-	// optionWords has the valid values of each option by provider; nil for numbers and lists.
+	flag     = []string{"on", "off"}
+	// optionWords has the valid values of each option by provider; nil for numbers.
 	optionWords = map[string]map[string][]string{
 		OptionMemoryLimit:   {ProviderCUDA: nil, ProviderTensorRT: nil},
 		OptionConvSearch:    {ProviderCUDA: searches, ProviderTensorRT: searches},
-		OptionTF32:          {ProviderCUDA: {"on", "off"}, ProviderTensorRT: {"on", "off"}},
+		OptionTF32:          {ProviderCUDA: flag, ProviderTensorRT: flag},
 		OptionLayout:        {ProviderCUDA: {LayoutNCHW, LayoutNHWC}, ProviderWebGPU: {LayoutNCHW, LayoutNHWC}},
-		OptionAllowFallback: {ProviderCUDA: nil, ProviderTensorRT: nil, ProviderWebGPU: nil},
+		OptionAllowFallback: {ProviderCUDA: flag, ProviderTensorRT: flag, ProviderWebGPU: flag},
 	}
 )
 

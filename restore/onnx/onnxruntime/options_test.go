@@ -30,7 +30,7 @@ func TestParseDevice(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{
-		OptionMemoryLimit: "8GiB", OptionConvSearch: "exhaustive", OptionTF32: "on", OptionLayout: "nchw", OptionAllowFallback: "NonZero,Shape",
+		OptionMemoryLimit: "8GiB", OptionConvSearch: "exhaustive", OptionTF32: "on", OptionLayout: "nchw", OptionAllowFallback: "on",
 	}
 	for key, byProvider := range optionWords {
 		var o Options
@@ -69,7 +69,7 @@ func TestSettings(t *testing.T) {
 	cudaAll := map[string]string{
 		"cuda.device_id": "0", "cuda.arena_extend_strategy": "kSameAsRequested", "cuda.cudnn_conv_algo_search": "EXHAUSTIVE",
 		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.use_tf32": "1", "cuda.prefer_nhwc": "1",
-		"cuda.gpu_mem_limit": "1048576", "allow_fallback": "Shape",
+		"cuda.gpu_mem_limit": "1048576",
 	}
 	trt := map[string]string{
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
@@ -86,8 +86,8 @@ func TestSettings(t *testing.T) {
 		"cpu":  {Device{ProviderCPU, 0}, Options{}, []map[string]string{session}},
 		"cuda": {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
 		"cuda all": {Device{ProviderCUDA, 0}, Options{
-			OptionMemoryLimit: "1048576", OptionConvSearch: SearchExhaustive, OptionTF32: "on", OptionLayout: LayoutNHWC, OptionAllowFallback: "Shape",
-		}, []map[string]string{session, guarded, cudaAll}},
+			OptionMemoryLimit: "1048576", OptionConvSearch: SearchExhaustive, OptionTF32: "on", OptionLayout: LayoutNHWC, OptionAllowFallback: "on",
+		}, []map[string]string{session, cudaAll}},
 		"tensorrt": {Device{ProviderTensorRT, 2}, Options{}, []map[string]string{session, guarded, cuda, trt}},
 		"openvino": {Device{ProviderOpenVINO, 0}, Options{}, []map[string]string{session, openvino}},
 		"webgpu":   {Device{ProviderWebGPU, 0}, Options{}, []map[string]string{session, guarded, webgpu}},

@@ -25,8 +25,8 @@ type program interface {
 	close() error
 }
 
-// NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback, naming the
-// node, if a node would run on the CPU instead of the GPU.
+// NewSession compiles a model. inputs and outputs set the order of the tensors in Run. It returns ErrFallback
+// if a node would run on the CPU instead of the GPU.
 func (r *Runtime) NewSession(model []byte, inputs, outputs []string) (*Session, error) {
 	return r.newSession(model, inputs, outputs, target{device: r.rest(), threads: r.cfg.Threads})
 }
@@ -47,22 +47,11 @@ func (r *Runtime) rest() Device {
 
 // target is how a session computes.
 type target struct {
-	device    Device
-	threads   int
-	unguarded bool   // allows nodes on the CPU
-	profile   string // beginning of the file of a profile with the device of each node; empty: none
+	device  Device
+	threads int
 }
 
 func (r *Runtime) newSession(model []byte, inputs, outputs []string, t target) (*Session, error) {
-	s, err := r.compile(model, inputs, outputs, t)
-	if t.device.gpu() && refusedFallback(err) {
-		return r.fallback(model, inputs, outputs, t)
-	}
-	return s, err
-}
-
-// compile makes a session. Close writes its profile.
-func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Session, error) {
 	opts, err := ort.NewSessionOptions()
 	if err != nil {
 		return nil, t.device.wrapError("make session options", err)
@@ -79,7 +68,7 @@ func (r *Runtime) compile(model []byte, inputs, outputs []string, t target) (*Se
 		}
 		return ortProgram{made}, nil
 	})
-	return s, err
+	return s, r.refuseFallback(err)
 }
 
 // make compiles the model by f on the session's thread.
@@ -101,12 +90,9 @@ func (r *Runtime) configure(opts *ort.SessionOptions, model []byte, t target) er
 		// Failures are returned as errors; do not print them too.
 		func() error { return opts.SetLogSeverityLevel(ort.LoggingLevelFatal) },
 	}
-	entries := sessionSettings(t.device, !t.unguarded, r.Divides())
+	entries := r.sessionSettings(t.device)
 	for _, k := range slices.Sorted(maps.Keys(entries)) {
 		steps = append(steps, func() error { return opts.AddSessionConfigEntry(k, entries[k]) })
-	}
-	if t.profile != "" {
-		steps = append(steps, func() error { return opts.EnableProfiling(t.profile) })
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -9,19 +9,19 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// sessionSettings are the entries of the configuration of a session on d, one of the sessions of a step if steps are divided.
-func sessionSettings(d Device, guard, divided bool) map[string]string {
+// sessionSettings are the entries of the configuration of a session on d.
+func (r *Runtime) sessionSettings(d Device) map[string]string {
 	s := map[string]string{
 		// Small blocks of work balance the load when a core is slower or shared.
 		"session.dynamic_block_base": "4",
 		// Results must not depend on flushing subnormal numbers to zero.
 		"session.set_denormal_as_zero": "0",
 	}
-	if guard && d.gpu() {
+	if d.gpu() && !r.cfg.Options.on(OptionAllowFallback) {
 		// Refuse nodes that would run on the CPU, see guard.go.
 		s[guardKey] = "1"
 	}
-	if divided {
+	if r.Divides() {
 		// Threads that wait actively for the next part of a step would take the cores from the network's.
 		s["session.intra_op.allow_spinning"] = "0"
 	}
@@ -93,7 +93,7 @@ func (r *Runtime) Settings() map[string]string { return r.NetworkSettings("") }
 
 // NetworkSettings returns the Settings of a session whose network computes in p.
 func (r *Runtime) NetworkSettings(p Precision) map[string]string {
-	out := sessionSettings(r.device, true, r.Divides())
+	out := r.sessionSettings(r.device)
 	add := func(prefix string, s map[string]string) {
 		for k, v := range s {
 			if !strings.HasSuffix(k, "_path") {
@@ -118,9 +118,6 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
 		add("openvino.", settings)
 		out[SettingOpenVINO] = r.openVINO
-	}
-	if allowed := o[OptionAllowFallback]; allowed != "" {
-		out[OptionAllowFallback] = allowed
 	}
 	return out
 }
