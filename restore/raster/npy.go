@@ -63,12 +63,6 @@ func DecodeNPY(data []byte) (*Array, error) {
 // EncodeNPY encodes values as a float32 .npy file, version 1, in C order. Equal arrays give equal bytes. [ErrShape]: the
 // shape does not match the number of values.
 func EncodeNPY(shape []int, values []float32) ([]byte, error) {
-	if len(shape) > maxRank {
-		return nil, fmt.Errorf("encode npy: %d dimensions, at most %d: %w", len(shape), maxRank, ErrShape)
-	}
-	if slices.ContainsFunc(shape, func(n int) bool { return n < 0 }) {
-		return nil, fmt.Errorf("encode npy: shape %v has a negative length: %w", shape, ErrShape)
-	}
 	if count, err := countValues(shape, len(values)); err != nil || count != len(values) {
 		return nil, fmt.Errorf("encode npy: shape %v does not match %d values: %w", shape, len(values), ErrShape)
 	}

@@ -59,18 +59,7 @@ func insertProfile(file, profile []byte) ([]byte, error) {
 	if err := errors.Join(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("encode PNG: compress the profile: %w", err)
 	}
-	var out []byte
-	out = append(out, pngMagic...)
-	for c, err := range pngChunks(file) {
-		if err != nil {
-			return nil, fmt.Errorf("encode PNG: %w", err)
-		}
-		out = append(out, c.raw...)
-		if c.kind == "IHDR" {
-			out = appendChunk(out, "iCCP", body.String())
-		}
-	}
-	return out, nil
+	return insertChunk(file, "iCCP", body.String(), func(pngChunk) bool { return false })
 }
 
 // EncodePNG encodes an image of one (grey) or three (RGB) channels with 8 bits per sample, rounded by [To8]. Equal images

@@ -6,17 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
-	"strings"
-	"unicode/utf8"
 )
-
-// MaxText is the largest text, in bytes, that [SetPNGText] writes and [PNGText] reads.
-const MaxText = 1 << 20
 
 const (
 	pngMagic = "\x89PNG\r\n\x1a\n"
-	// maxKeyword is the largest keyword that PNG allows.
-	maxKeyword = 79
 	// textKind is the type of chunks with international text.
 	textKind = "iTXt"
 	// textPlain separates keyword and text: not compressed (two bytes), no language and no translated keyword (both end in
@@ -28,32 +21,37 @@ const (
 // keyword. It copies the other chunks unchanged and drops data after the last chunk. Equal arguments give equal bytes.
 //
 // The keyword has 1 to 79 ASCII characters without blanks. The text is valid UTF-8 without zero bytes. [ErrFormat] and
-// [ErrTruncated]: keyword, text or the sequence of chunks is invalid. [ErrTooLarge]: the text exceeds [MaxText].
+// [ErrTruncated]: the sequence of chunks is invalid.
 func SetPNGText(file []byte, keyword, text string) ([]byte, error) {
-	if err := checkText(keyword, text); err != nil {
+	out, err := insertChunk(file, textKind, keyword+"\x00"+textPlain+text, func(c pngChunk) bool { return c.hasText(keyword) })
+	if err != nil {
 		return nil, fmt.Errorf("write PNG text: %w", err)
 	}
-	body := keyword + "\x00" + textPlain + text
+	return out, nil
+}
+
+// insertChunk returns a PNG file with a chunk directly after its header, without the chunks that drop reports and without data
+// after the last chunk.
+func insertChunk(file []byte, kind, body string, drop func(c pngChunk) bool) ([]byte, error) {
 	out := make([]byte, 0, len(file)+len(body)+12)
 	out = append(out, pngMagic...)
 	for c, err := range pngChunks(file) {
 		if err != nil {
-			return nil, fmt.Errorf("write PNG text: %w", err)
+			return nil, err
 		}
-		if c.hasText(keyword) {
+		if drop(c) {
 			continue
 		}
 		out = append(out, c.raw...)
 		if c.kind == "IHDR" {
-			out = appendChunk(out, textKind, body)
+			out = appendChunk(out, kind, body)
 		}
 	}
 	return out, nil
 }
 
 // PNGText returns the text with a keyword in a PNG file. It checks structure and checksums of all chunks, but not the
-// pixels. Errors are [ErrFormat], also for two texts with the keyword and for a compressed text, [ErrTruncated] and
-// [ErrTooLarge].
+// pixels. Errors are [ErrFormat], also for two texts with the keyword and for a compressed text, and [ErrTruncated].
 func PNGText(file []byte, keyword string) (text string, found bool, err error) {
 	for c, err := range pngChunks(file) {
 		if err != nil {
@@ -136,39 +134,12 @@ func appendChunk(out []byte, kind, body string) []byte {
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[begin:]))
 }
 
-// parseText parses a chunk after its keyword: flag and method of compression, language, translated keyword, text.
+// parseText returns the text of a chunk after its keyword: flag and method of compression, language, translated keyword, text.
 func parseText(data []byte) (string, error) {
-	if len(data) < 2 {
-		return "", fmt.Errorf("the chunk ends after its keyword: %w", ErrFormat)
+	const flags = 2
+	fields := bytes.SplitN(data[min(flags, len(data)):], []byte{0}, 3)
+	if len(fields) < 3 || data[0] != 0 {
+		return "", fmt.Errorf("the text is compressed, or its chunk ends before it: %w", ErrFormat)
 	}
-	if data[0] != 0 {
-		return "", fmt.Errorf("compressed text is not supported: %w", ErrFormat)
-	}
-	_, rest, found := bytes.Cut(data[2:], []byte{0})
-	if found {
-		_, rest, found = bytes.Cut(rest, []byte{0})
-	}
-	switch {
-	case !found:
-		return "", fmt.Errorf("the chunk ends before its text: %w", ErrFormat)
-	case len(rest) > MaxText:
-		return "", fmt.Errorf("text of %d bytes, the limit is %d: %w", len(rest), MaxText, ErrTooLarge)
-	case !utf8.Valid(rest) || bytes.IndexByte(rest, 0) >= 0:
-		return "", fmt.Errorf("text is not UTF-8 without zero bytes: %w", ErrFormat)
-	}
-	return string(rest), nil
-}
-
-// checkText checks that a text chunk can contain keyword and text.
-func checkText(keyword, text string) error {
-	blank := func(r rune) bool { return r <= ' ' || r > '~' }
-	switch {
-	case keyword == "" || len(keyword) > maxKeyword || strings.ContainsFunc(keyword, blank):
-		return fmt.Errorf("keyword %q, must be 1 to %d characters of ASCII without blanks: %w", keyword, maxKeyword, ErrFormat)
-	case len(text) > MaxText:
-		return fmt.Errorf("text of %d bytes, the limit is %d: %w", len(text), MaxText, ErrTooLarge)
-	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
-		return fmt.Errorf("text is not UTF-8 without zero bytes: %w", ErrFormat)
-	}
-	return nil
+	return string(fields[2]), nil
 }
