@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Options configure an installation.
@@ -58,6 +61,9 @@ func Install(ctx context.Context, opts Options) (Library, error) {
 	return lib, nil
 }
 
+// lockPoll is the interval of attempts to acquire the lock.
+const lockPoll = 100 * time.Millisecond
+
 // workPattern matches the directories of unfinished installations.
 const workPattern = ".install-*"
 
@@ -77,11 +83,11 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 		opts.Progress = func(string) {}
 	}
 	opts.Progress("wait")
-	unlock, err := lockCache(ctx, cache)
-	if err != nil {
-		return Library{}, err
+	lock := flock.New(filepath.Join(cache, ".lock"))
+	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
+		return Library{}, fmt.Errorf("wait for another installation with the lock %s: %w", lock.Path(), cmp.Or(context.Cause(ctx), err))
 	}
-	defer func() { err = errors.Join(err, unlock()) }()
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
 	final := r.directory(cache)
 	opts.Progress("check")

@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // entry is an entry of a test archive.
@@ -196,12 +198,12 @@ func TestInstallWaitsForLockUntilCancelled(t *testing.T) {
 	t.Parallel()
 	r, _ := smallRelease(t)
 	cache := t.TempDir()
-	unlock, err := lockCache(t.Context(), cache)
-	must(t, err)
-	defer func() { _ = unlock() }()
+	lock := flock.New(filepath.Join(cache, ".lock"))
+	must(t, lock.Lock())
+	defer func() { must(t, lock.Unlock()) }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("cancelled by the user")
-	_, err = r.install(ctx, Options{CacheDir: cache, Progress: func(stage string) {
+	_, err := r.install(ctx, Options{CacheDir: cache, Progress: func(stage string) {
 		if stage == "wait" {
 			cancel(stop)
 		}
