@@ -69,7 +69,6 @@ func poolLayers() map[string]layer {
 		"max ceil":        apply("MaxPool", ints(2, 3, 3, 2), m{"kernel_shape": ints(3, 3), "strides": ints(3, 3), "ceil_mode": 1}, distinct),
 		"max dilated":     apply("MaxPool", ints(2, 3, 4, 2), m{"kernel_shape": ints(3, 3), "dilations": ints(2, 2)}, distinct).at(18),
 		"max 1d":          apply("MaxPool", ints(2, 3, 4), m{"kernel_shape": ints(2), "strides": ints(2)}, apart(2, 3, 8)),
-		"norm":            apply("LpPool", ints(2, 3, 4, 3), m{"kernel_shape": ints(3, 3), "strides": ints(2, 2), "pads": ints(1, 1, 1, 1)}, positive(2, 3, 8, 6)),
 	}
 }
 
@@ -92,8 +91,6 @@ func normLayers() map[string]layer {
 		"layer shift":           apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(2),
 		"root mean square":      apply("RMSNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12)).at(23),
 		"root mean square by γ": apply("RMSNormalization", ints(2, 7, 12), m{"axis": 2}, normal(2, 7, 12), normal(12)).at(23).by(1),
-		"unit vectors":          apply("LpNormalization", ints(2, 7, 12), m{"axis": 1}, normal(2, 7, 12)),
-		"unit sums":             apply("LpNormalization", ints(2, 7, 12), m{"p": 1}, apart(2, 7, 12)),
 	}
 	for k, name := range []string{"batch", "batch scale", "batch shift"} {
 		layers[name] = apply("BatchNormalization", x.dims, m{"epsilon": float32(1e-2)}, x, scale, shift, normal(6), positive(6)).by(k)
@@ -128,7 +125,6 @@ func TestGradientLayersAtZero(t *testing.T) {
 		want  []float32
 	}{
 		"max":      {apply("MaxPool", ints(1, 1, 1, 2), p, x), []float32{1, 0, 1, 0, 0, 0, 0, 0}},
-		"norm":     {apply("LpPool", ints(1, 1, 1, 2), p, x), make([]float32, 8)},
 		"instance": {apply("InstanceNormalization", x.dims, m{}, x, given(1), given(0)), make([]float32, 8)},
 		"layer":    {apply("LayerNormalization", x.dims, m{}, x, given(1, 1, 1, 1)), make([]float32, 8)},
 	} {

@@ -12,14 +12,12 @@ var networkRules = map[string]rule{
 
 	"AveragePool":       single(averagePoolRule),
 	"GlobalAveragePool": single(globalAveragePoolRule),
-	"LpPool":            single(lpPoolRule),
 	"MaxPool":           single(maxPoolRule),
 
 	"BatchNormalization":    single(batchNormRule),
 	"GroupNormalization":    single(groupNormRule),
 	"InstanceNormalization": single(instanceNormRule),
 	"LayerNormalization":    single(layerNormRule),
-	"LpNormalization":       single(lpNormRule),
 	"RMSNormalization":      single(rmsNormRule),
 
 	"Attention":  single(attentionRule),

@@ -6,9 +6,6 @@ import (
 	"ddiff/restore/onnx/infer"
 )
 
-// tiny replaces a norm of 0 as divisor.
-const tiny = 1e-12
-
 // statistics are the deviation from the mean and the inverse of the standard deviation of each row of a matrix.
 type statistics struct{ deviation, inverse Value }
 
@@ -147,23 +144,4 @@ func batchNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
 		dy = g.Mul(dy, normal)
 	}
 	return g.Reshape(g.unbroadcast(dy, params), channels), nil
-}
-
-// lpNormRule builds the gradient of x divided by its norm of order 1 or 2 along an axis.
-func lpNormRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
-	x, y := n.Inputs[0], n.Outputs[0]
-	at := infer.Axis(n.Integer("axis", -1), x.Rank())
-	dims := slices.Clone(x.Dims)
-	dims[at] = 1
-	var norm, direction Value
-	switch n.Integer("p", 2) {
-	case 1:
-		norm, direction = g.ReduceSum(g.unary("Abs", x), at), g.unary("Sign", x)
-	case 2:
-		norm, direction = g.Sqrt(g.ReduceSum(g.Mul(x, x), at)), y
-	default:
-		return Value{}, n.Refuse("p %d", n.Integer("p", 2))
-	}
-	along := g.Mul(direction, g.ReduceSum(g.Mul(dy, y), at))
-	return g.Div(g.Minus(dy, along), g.Max(norm, g.number(dy.DType, tiny))), nil
 }

@@ -19,19 +19,11 @@ func averagePoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
 		share := g.scaled(dy, 1/float64(infer.Size(w.Kernel)))
 		return g.repeatBlocks(share, w.Kernel), nil
 	}
-	return g.applyTransposed(dy, windowMaps(w, x.Dims, dy.Dims, func(i, start, inside int) float32 {
-		if n.Integer("count_include_pad", 0) == 0 {
-			return 1 / float32(inside)
-		}
-		// With ceil_mode, a window may end behind the padding: those positions do not count.
-		count := 0
-		for k := range w.Kernel[i] {
-			if start+k*w.Dilation[i] < x.Dims[2+i]+w.After[i] {
-				count++
-			}
-		}
-		return 1 / float32(count)
-	})), nil
+	maps := make([]*axisMap, x.Rank())
+	for i := range w.Kernel {
+		maps[2+i] = averages(w, i, x.Dims[2+i], dy.Dims[2+i], n.Integer("count_include_pad", 0) != 0)
+	}
+	return g.applyTransposed(dy, maps), nil
 }
 
 // blocks reports whether the windows are the blocks of a grid that covers the input.
@@ -44,48 +36,34 @@ func blocks(w infer.Window, in []int) bool {
 	return len(in) <= 3
 }
 
-// windowMaps returns the sums over windows along each dimension of in, with a weight that depends on dimension, first position and
-// number of positions inside the input.
-func windowMaps(w infer.Window, in, out []int, weight func(i, start, inside int) float32) []*axisMap {
-	maps := make([]*axisMap, len(in))
-	for i := range w.Kernel {
-		m := &axisMap{in: in[2+i], rows: make([][]tap, out[2+i])}
-		for o := range m.rows {
-			start := o*w.Stride[i] - w.Before[i]
-			for k := range w.Kernel[i] {
-				if at := start + k*w.Dilation[i]; at >= 0 && at < m.in {
-					m.rows[o] = append(m.rows[o], tap{input: at})
-				}
+// averages returns the means over windows along spatial dimension i, of all their positions up to the end of the padding, or of those
+// inside the input.
+func averages(w infer.Window, i, in, out int, padded bool) *axisMap {
+	m := &axisMap{in: in, rows: make([][]tap, out)}
+	for o := range m.rows {
+		start, count := o*w.Stride[i]-w.Before[i], 0
+		for k := range w.Kernel[i] {
+			at := start + k*w.Dilation[i]
+			inside := at >= 0 && at < in
+			if inside {
+				m.rows[o] = append(m.rows[o], tap{input: at})
 			}
-			share := weight(i, start, len(m.rows[o]))
-			for k := range m.rows[o] {
-				m.rows[o][k].weight = share
+			// With ceil_mode, a window may end behind the padding: those positions do not count.
+			if inside || padded && at < in+w.After[i] {
+				count++
 			}
 		}
-		maps[2+i] = m
+		for k := range m.rows[o] {
+			m.rows[o][k].weight = 1 / float32(count)
+		}
 	}
-	return maps
+	return m
 }
 
 func globalAveragePoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
 	x := n.Inputs[0]
 	share := g.scaled(dy, 1/float64(infer.Size(x.Dims[2:])))
 	return g.Expand(share, x.Dims...), nil
-}
-
-// lpPoolRule builds the gradient of the pooling with the Euclidean norm, and 0 where the norm is 0.
-func lpPoolRule(g *Graph, n *infer.Node, _ int, dy Value) (Value, error) {
-	x := n.Inputs[0]
-	if p := n.Integer("p", 2); p != 2 {
-		return Value{}, n.Refuse("p %d", p)
-	}
-	w, err := infer.WindowOf(n, x.Dims[2:], nil)
-	if err != nil {
-		return Value{}, err
-	}
-	share := g.Div(dy, g.Max(n.Outputs[0], g.number(dy.DType, tiny)))
-	sum := g.applyTransposed(share, windowMaps(w, x.Dims, dy.Dims, func(_, _, _ int) float32 { return 1 }))
-	return g.Mul(x, sum), nil
 }
 
 // maxPoolRule adds dy at the position of each maximum; the first one of equal values, as the runtime finds it.

@@ -28,8 +28,6 @@ func TestGradientRefusesForms(t *testing.T) {
 		"tf_crop_and_resiz":   apply("Resize", ints(2, 4, 3, 3), m{"coordinate_transformation_mode": "tf_crop_and_resize"}, half...),
 		"nearest_mode away":   apply("Resize", ints(2, 4, 3, 3), m{"nearest_mode": "away"}, half...),
 		"mode spline":         apply("Resize", ints(2, 4, 3, 3), m{"mode": "spline"}, half...),
-		"p 3":                 apply("LpPool", ints(2, 4, 3, 3), m{"p": 3, "kernel_shape": ints(2, 2), "strides": ints(2, 2)}, x),
-		"p 3: operation":      apply("LpNormalization", x.dims, m{"p": 3}, x),
 		"operator set 16":     apply("MaxPool", ints(2, 4, 3, 3), m{"kernel_shape": ints(2, 2), "strides": ints(2, 2)}, x).at(15),
 		"training_mode":       apply("BatchNormalization", x.dims, m{"training_mode": 1}, x, normal(4), normal(4), normal(4), positive(4)),
 		"statistics that":     apply("BatchNormalization", x.dims, nil, x, normal(4), normal(4), normal(4), positive(4)).by(3),

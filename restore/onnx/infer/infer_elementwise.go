@@ -16,7 +16,7 @@ var elementwiseShapes = func() map[string]inference {
 		"Tanh", "Sigmoid", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "Softplus", "Softsign",
 		"ThresholdedRelu", "Gelu", "Erf", "Swish", "Mish", "Reciprocal", "Sign", "Floor", "Ceil", "Round", "Clip", "Identity",
 		"Not", "Softmax", "LogSoftmax", "Hardmax", "InstanceNormalization", "GroupNormalization", "BatchNormalization",
-		"LpNormalization", "LRN", "MeanVarianceNormalization", "RMSNormalization", "CumSum", "Trilu", "ScatterND", "ScatterElements",
+		"RMSNormalization", "CumSum", "Trilu", "ScatterND", "ScatterElements",
 		"RotaryEmbedding",
 	} {
 		out[op] = sameShape

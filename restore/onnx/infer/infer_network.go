@@ -4,7 +4,7 @@ import "slices"
 
 // networkShapes are the inferences of convolutions, pooling, resizing and normalisations with several outputs.
 var networkShapes = map[string]inference{
-	"Conv": convShape, "ConvTranspose": convTransposeShape, "MaxPool": poolShape, "AveragePool": poolShape, "LpPool": poolShape,
+	"Conv": convShape, "ConvTranspose": convTransposeShape, "MaxPool": poolShape, "AveragePool": poolShape,
 	"GlobalAveragePool": globalPoolShape, "GlobalMaxPool": globalPoolShape, "Resize": resizeShape, "LayerNormalization": layerNormShape,
 	"Attention": attentionShape,
 }
