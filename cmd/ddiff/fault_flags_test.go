@@ -59,7 +59,7 @@ func TestWrongFlagsCreateNothing(t *testing.T) {
 		"--precision":              {"--precision", "fp1"},
 		"--device cpu: tf32: ":     {"--device", "cpu", "--provider-option", "tf32=on"},
 		"explicit provider":        {"--provider-option", "tf32=on"},
-		"memory_limit, tf32":       {"--device", "cuda", "--provider-option", "speed=high"},
+		"allow_fallback, tf32":     {"--device", "cuda", "--provider-option", "speed=high"},
 		"webgpu has only device 0": {"--device", "webgpu:1"},
 		"--streams":                {"--streams", "-1"},
 		"--source-ca":              {"--source-ca", "/none.pem"},

@@ -20,12 +20,12 @@ func TestWebGPU(t *testing.T) {
 		}, args...)...)
 		return out, wantItems(t, out, 4)
 	}
-	there, gpu := run("--device", "webgpu", "--provider-option", "layout=nchw")
+	there, gpu := run("--device", "webgpu")
 	here, cpu := run("--device", "cpu")
 	for id, r := range gpu {
 		rt := r.Runtime
 		if rt.Provider != "webgpu" || rt.Device != "webgpu:0" || rt.Precision != "fp32" ||
-			rt.Options["session.disable_cpu_ep_fallback"] != "1" || rt.Options["webgpu.preferredLayout"] != "NCHW" {
+			rt.Options["session.disable_cpu_ep_fallback"] != "1" || rt.Options["webgpu.enableInt64"] != "1" {
 			t.Errorf("item %s was computed by %+v", r.Item.Name, rt)
 		}
 		was := cpu[id].Runtime

@@ -1,7 +1,6 @@
 package onnxruntime
 
 import (
-	"cmp"
 	"maps"
 	"strconv"
 	"strings"
@@ -37,19 +36,15 @@ func bit(on bool) string {
 
 // cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter.
 func cudaSettings(index int, o Options) map[string]string {
-	s := map[string]string{
+	return map[string]string{
 		"device_id":                    strconv.Itoa(index),
 		"arena_extend_strategy":        "kSameAsRequested", // with fixed shapes nothing grows after the first call
-		"cudnn_conv_algo_search":       strings.ToUpper(cmp.Or(o[OptionConvSearch], SearchHeuristic)),
+		"cudnn_conv_algo_search":       "HEURISTIC",        // makes the same choice in every run
 		"cudnn_conv_use_max_workspace": "1",
 		"do_copy_in_default_stream":    "1",
 		"use_tf32":                     bit(o.on(OptionTF32)),
-		"prefer_nhwc":                  bit(o[OptionLayout] == LayoutNHWC),
+		"prefer_nhwc":                  "0",
 	}
-	if limit := o[OptionMemoryLimit]; limit != "" && limit != "0" {
-		s["gpu_mem_limit"] = limit
-	}
-	return s
 }
 
 // tensorRTSettings are the options of the TensorRT provider. TF32 is not among them (microsoft/onnxruntime#26029): see
@@ -70,17 +65,13 @@ func tensorRTSettings(index int, cache string) map[string]string {
 const noTF32 = "NVIDIA_TF32_OVERRIDE"
 
 // webGPUSettings are the options of the WebGPU provider. The library adds a prefix to each key and ignores unknown keys.
-func webGPUSettings(o Options) map[string]string {
-	s := map[string]string{
+func webGPUSettings() map[string]string {
+	return map[string]string{
 		"deviceId": "0",
 		// The device computes int64 values in 32 bits, which suffice for the time index. Without this entry such nodes
 		// run on the CPU.
 		"enableInt64": "1",
 	}
-	if layout := o[OptionLayout]; layout != "" {
-		s["preferredLayout"] = strings.ToUpper(layout)
-	}
-	return s
 }
 
 // SettingOpenVINO is the name of OpenVINO's version in Settings. Results that ONNX Runtime's plugin for OpenVINO computed have none.
@@ -112,7 +103,7 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 			out[noTF32] = "0"
 		}
 	case ProviderWebGPU:
-		add("webgpu.", webGPUSettings(o))
+		add("webgpu.", webGPUSettings())
 	case ProviderOpenVINO:
 		settings := openVINOSettings(p)
 		maps.DeleteFunc(settings, func(_, v string) bool { return v == "" })
@@ -147,7 +138,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 		// Nodes that TensorRT does not support run on CUDA.
 		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
 	case ProviderWebGPU:
-		return opts.AppendExecutionProvider("WebGPU", webGPUSettings(r.cfg.Options))
+		return opts.AppendExecutionProvider("WebGPU", webGPUSettings())
 	}
 	return nil
 }

@@ -25,17 +25,9 @@ func TestWebGPUOpens(t *testing.T) {
 	}
 }
 
-// Options reach the provider, which refuses an unknown value.
-func TestWebGPUOptions(t *testing.T) {
+// WebGPU has one device.
+func TestWebGPUIndex(t *testing.T) {
 	onnxtest.WebGPU(t)
-	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{onnxruntime.OptionLayout: onnxruntime.LayoutNCHW},
-	})
-	must(t, err)
-	defer rt.Close()
-	if s := rt.Settings(); s["webgpu.preferredLayout"] != "NCHW" {
-		t.Errorf("settings %v", s)
-	}
 	if _, err := onnxtest.Runtime(t).With(onnxruntime.Config{Provider: onnxruntime.ProviderWebGPU, Device: 1}); err == nil {
 		t.Error("device 1 was opened")
 	}
