@@ -8,53 +8,52 @@ import (
 
 // recent is a cache of the most recently used values. It closes the values that it evicts.
 type recent[T interface{ Close() error }] struct {
-	limit int
-	keys  []string // least recently used first
-	vals  map[string]T
+	limit   int
+	entries []entry[T] // least recently used first
+}
+
+type entry[T any] struct {
+	key   string
+	value T
+}
+
+// find returns the place of a key, or -1.
+func (r *recent[T]) find(key string) int {
+	return slices.IndexFunc(r.entries, func(e entry[T]) bool { return e.key == key })
 }
 
 // get returns the value of a key, and builds a missing one.
-func (r *recent[T]) get(key string, build func() (T, error)) (T, error) {
-	if v, ok := r.vals[key]; ok {
-		i := slices.Index(r.keys, key)
-		r.keys = append(slices.Delete(r.keys, i, i+1), key)
-		return v, nil
+func (r *recent[T]) get(key string, build func() (T, error)) (value T, err error) {
+	if i := r.find(key); i >= 0 {
+		e := r.entries[i]
+		r.entries = append(slices.Delete(r.entries, i, i+1), e)
+		return e.value, nil
 	}
 	// Evict first: two large models may not fit into memory together.
-	for len(r.keys) >= r.limit {
-		if err := r.vals[r.keys[0]].Close(); err != nil {
-			var none T
-			return none, fmt.Errorf("make room for a model: %w", err)
+	for len(r.entries) >= r.limit {
+		if err := r.entries[0].value.Close(); err != nil {
+			return value, fmt.Errorf("make room for a model: %w", err)
 		}
-		delete(r.vals, r.keys[0])
-		r.keys = r.keys[1:]
+		r.entries = slices.Delete(r.entries, 0, 1)
 	}
-	v, err := build()
-	if err != nil {
-		var none T
-		return none, err
+	if value, err = build(); err == nil {
+		r.entries = append(r.entries, entry[T]{key, value})
 	}
-	if r.vals == nil {
-		r.vals = map[string]T{}
-	}
-	r.vals[key] = v
-	r.keys = append(r.keys, key)
-	return v, nil
+	return value, err
 }
 
 // rekey gives the most recently used value that fits a missing key that key. The value is no longer found under its old one.
 func (r *recent[T]) rekey(key string, fits func(T) (bool, error)) error {
-	if _, ok := r.vals[key]; ok {
+	if r.find(key) >= 0 {
 		return nil
 	}
-	for i, old := range slices.Backward(r.keys) {
-		ok, err := fits(r.vals[old])
+	for i, e := range slices.Backward(r.entries) {
+		ok, err := fits(e.value)
 		if err != nil {
 			return err
 		}
 		if ok {
-			r.keys[i], r.vals[key] = key, r.vals[old]
-			delete(r.vals, old)
+			r.entries[i].key = key
 			return nil
 		}
 	}
@@ -64,9 +63,9 @@ func (r *recent[T]) rekey(key string, fits func(T) (bool, error)) error {
 // clear closes and removes all values.
 func (r *recent[T]) clear() error {
 	var errs []error
-	for _, key := range r.keys {
-		errs = append(errs, r.vals[key].Close())
+	for _, e := range r.entries {
+		errs = append(errs, e.value.Close())
 	}
-	r.keys, r.vals = nil, nil
+	r.entries = nil
 	return errors.Join(errs...)
 }
