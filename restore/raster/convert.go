@@ -1,117 +1,45 @@
 package raster
 
 import (
-	"fmt"
 	"image"
 	"image/color"
 	"math"
 )
 
-// A rowReader converts one row of a decoded image, composited over white.
-type rowReader func(y int, r, g, b []float32)
-
-// fromImage converts every pixel type that the decoders produce; toRGB converts luma and chroma.
-func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) (*Image, error) {
-	read, err := newRowReader(src, toRGB)
-	if err != nil {
-		return nil, err
-	}
-	b := src.Bounds()
-	img := New(3, b.Dy(), b.Dx())
-	n := img.Width
+// fromImage converts a decoded image, composited over white; toRGB converts luma and chroma.
+func fromImage(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) *Image {
+	bounds := src.Bounds()
+	img := New(3, bounds.Dy(), bounds.Dx())
 	red, green, blue := img.Plane(0), img.Plane(1), img.Plane(2)
-	for y := range img.Height {
-		read(b.Min.Y+y, red[y*n:(y+1)*n], green[y*n:(y+1)*n], blue[y*n:(y+1)*n])
+	i := 0
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			red[i], green[i], blue[i] = levels(src.At(x, y), toRGB)
+			i++
+		}
 	}
-	return img, nil
+	return img
 }
 
-func newRowReader(src image.Image, toRGB func(y, cb, cr uint8) (r, g, b uint8)) (rowReader, error) {
-	x0 := src.Bounds().Min.X
-	// packed reads pixels of size bytes.
-	packed := func(pix []uint8, offset func(x, y int) int, size int, convert func(q []uint8) (r, g, b float32)) rowReader {
-		return func(y int, r, g, b []float32) {
-			p := pix[offset(x0, y):]
-			for x := range r {
-				r[x], g[x], b[x] = convert(p[size*x : size*x+size])
-			}
-		}
+// levels converts one pixel with the precision of its type.
+func levels(c color.Color, toRGB func(y, cb, cr uint8) (r, g, b uint8)) (r, g, b float32) {
+	switch c := c.(type) {
+	case color.NRGBA:
+		return over8(c.R, c.G, c.B, c.A)
+	case color.NRGBA64:
+		a := (level16(c.A) + 1) / 2
+		return over(level16(c.R), a), over(level16(c.G), a), over(level16(c.B), a)
+	case color.YCbCr:
+		return opaque8(toRGB(c.Y, c.Cb, c.Cr))
+	case color.NYCbCrA:
+		red, green, blue := toRGB(c.Y, c.Cb, c.Cr)
+		return over8(red, green, blue, c.A)
+	case color.CMYK:
+		return opaque8(color.CMYKToRGB(c.C, c.M, c.Y, c.K))
 	}
-	switch m := src.(type) {
-	case *image.Gray:
-		return packed(m.Pix, m.PixOffset, 1, func(q []uint8) (r, g, b float32) { return opaque8(q[0], q[0], q[0]) }), nil
-	case *image.Gray16:
-		return packed(m.Pix, m.PixOffset, 2, func(q []uint8) (r, g, b float32) {
-			v := float32(level16(q))
-			return v, v, v
-		}), nil
-	case *image.RGBA:
-		return packed(m.Pix, m.PixOffset, 4, func(q []uint8) (r, g, b float32) {
-			a := (level8(q[3]) + 1) / 2
-			return overPremultiplied(level8(q[0]), a), overPremultiplied(level8(q[1]), a), overPremultiplied(level8(q[2]), a)
-		}), nil
-	case *image.RGBA64:
-		return packed(m.Pix, m.PixOffset, 8, func(q []uint8) (r, g, b float32) {
-			a := (level16(q[6:]) + 1) / 2
-			return overPremultiplied(level16(q[0:]), a), overPremultiplied(level16(q[2:]), a), overPremultiplied(level16(q[4:]), a)
-		}), nil
-	case *image.NRGBA:
-		return packed(m.Pix, m.PixOffset, 4, func(q []uint8) (r, g, b float32) { return over8(q[0], q[1], q[2], q[3]) }), nil
-	case *image.NRGBA64:
-		return packed(m.Pix, m.PixOffset, 8, func(q []uint8) (r, g, b float32) {
-			a := (level16(q[6:]) + 1) / 2
-			return over(level16(q[0:]), a), over(level16(q[2:]), a), over(level16(q[4:]), a)
-		}), nil
-	case *image.CMYK:
-		return packed(m.Pix, m.PixOffset, 4, func(q []uint8) (r, g, b float32) {
-			return opaque8(color.CMYKToRGB(q[0], q[1], q[2], q[3]))
-		}), nil
-	case *image.Paletted:
-		return paletteReader(m), nil
-	case *image.YCbCr:
-		return func(y int, r, g, b []float32) {
-			for x := range r {
-				i, j := m.YOffset(x0+x, y), m.COffset(x0+x, y)
-				r[x], g[x], b[x] = opaque8(toRGB(m.Y[i], m.Cb[j], m.Cr[j]))
-			}
-		}, nil
-	case *image.NYCbCrA:
-		return func(y int, r, g, b []float32) {
-			for x := range r {
-				i, j := m.YOffset(x0+x, y), m.COffset(x0+x, y)
-				red, green, blue := toRGB(m.Y[i], m.Cb[j], m.Cr[j])
-				r[x], g[x], b[x] = over8(red, green, blue, m.A[m.AOffset(x0+x, y)])
-			}
-		}, nil
-	default:
-		return nil, fmt.Errorf("pixels of type %T are not supported: %w", src, ErrFormat)
-	}
-}
-
-// paletteReader converts the palette once. Indices beyond its end are black, as in the PNG decoder.
-func paletteReader(m *image.Paletted) rowReader {
-	var table [256][3]float32
-	for i := range table {
-		table[i] = [3]float32{-1, -1, -1}
-		if i >= len(m.Palette) {
-			continue
-		}
-		if c, ok := m.Palette[i].(color.NRGBA); ok {
-			table[i][0], table[i][1], table[i][2] = over8(c.R, c.G, c.B, c.A)
-			continue
-		}
-		r, g, b, a := m.Palette[i].RGBA()
-		for k, v := range [3]uint32{r, g, b} {
-			table[i][k] = overPremultiplied(float64(v)/32767.5-1, float64(a)/65535)
-		}
-	}
-	return func(y int, r, g, b []float32) {
-		p := m.Pix[m.PixOffset(m.Rect.Min.X, y):]
-		for x := range r {
-			t := &table[p[x]]
-			r[x], g[x], b[x] = t[0], t[1], t[2]
-		}
-	}
+	red, green, blue, alpha := c.RGBA() // premultiplied
+	a := (level16(uint16(alpha)) + 1) / 2
+	return overPremultiplied(level16(uint16(red)), a), overPremultiplied(level16(uint16(green)), a), overPremultiplied(level16(uint16(blue)), a)
 }
 
 // videoToRGB converts ITU-R BT.601 samples of video range (luma 16 to 235), as in lossy WebP. JPEG stores the full
@@ -126,8 +54,8 @@ func videoToRGB(y, cb, cr uint8) (r, g, b uint8) {
 // level8 maps 0..255 to [-1, 1].
 func level8(p uint8) float64 { return float64(p)/127.5 - 1 }
 
-// level16 maps two bytes, the high one first, to [-1, 1].
-func level16(p []uint8) float64 { return float64(uint16(p[0])<<8|uint16(p[1]))/32767.5 - 1 }
+// level16 maps 0..65535 to [-1, 1].
+func level16(p uint16) float64 { return float64(p)/32767.5 - 1 }
 
 // opaque8 converts three samples.
 func opaque8(r, g, b uint8) (float32, float32, float32) {

@@ -100,8 +100,8 @@ func pixels(c codec, data []byte, inspect func(src image.Image) (image.Image, er
 		if err != nil {
 			return err
 		}
-		img, err = fromImage(src, c.toRGB)
-		return err
+		img = fromImage(src, c.toRGB)
+		return nil
 	})
 	return img, err
 }
