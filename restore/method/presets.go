@@ -15,28 +15,18 @@ import (
 // and the settings have a value of the row. Settings are assignments in one text, such as "steps=120;gamma0=8". Values of
 // the parameters in replaced do not count: they were chosen otherwise.
 func (s Set) ChosenOn(preset, method, task, settings string, replaced []string) []string {
+	m, err := s.Find(method)
+	if err != nil {
+		return nil
+	}
 	have := strings.Split(settings, ";")
-	for _, m := range s.All() {
-		info := m.Info()
-		if info.Name != method {
-			continue
-		}
-		row, _ := info.Row(preset, task)
-		for name, v := range row.Values {
-			if !slices.Contains(replaced, name) && slices.Contains(have, name+"="+assigned(v)) {
-				return row.ChosenOn
-			}
+	row, _ := m.Info().Row(preset, task)
+	for name, v := range row.Values {
+		if !slices.Contains(replaced, name) && slices.Contains(have, fmt.Sprintf("%s=%v", name, v)) {
+			return row.ChosenOn
 		}
 	}
 	return nil
-}
-
-// assigned is a value as settings have it.
-func assigned(v parameter.Value) string {
-	if v.Word != "" {
-		return v.Word
-	}
-	return fmt.Sprint(v.Number)
 }
 
 // presetTable has the rows of all presets.
@@ -76,7 +66,11 @@ var readPresets = sync.OnceValue(func() map[string][]Row {
 			if groups[group] == nil && group != "-" {
 				bad("unknown photographs " + group)
 			}
-			row.ChosenOn = union(row.ChosenOn, groups[group])
+			for _, digest := range groups[group] {
+				if !slices.Contains(row.ChosenOn, digest) {
+					row.ChosenOn = append(row.ChosenOn, digest)
+				}
+			}
 		}
 		for _, assignment := range fields[5:] {
 			name, value, ok := strings.Cut(assignment, "=")
@@ -92,8 +86,3 @@ var readPresets = sync.OnceValue(func() map[string][]Row {
 	}
 	return out
 })
-
-// union returns a and the elements of b that a lacks.
-func union(a, b []string) []string {
-	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(s string) bool { return slices.Contains(a, s) })...)
-}
