@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 
 	"ddiff/restore/noise"
@@ -26,9 +25,7 @@ func (f *File) Verify(ctx context.Context, rt *onnxruntime.Runtime) error {
 	if err != nil {
 		return fmt.Errorf("operator %s: %w", f.Path, err)
 	}
-	err = f.verify(ctx, rt, op)
-	device := ctx.Err() != nil || errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback)
-	if err == nil || device {
+	if err = f.verify(ctx, rt, op); err == nil || onnxruntime.Environmental(ctx, err) {
 		return err
 	}
 	return fmt.Errorf("operator %s: %w: it cannot run on %d images of %d×%d: %w", f.Path, ErrFile, verifyBatch, op.Image.Width, op.Image.Height, err)

@@ -71,7 +71,7 @@ func (p *Prior) Verify(ctx context.Context, rt *onnxruntime.Runtime) (v Verifica
 		return v, nil
 	}
 	if err != nil {
-		if !deviceError(ctx, err) {
+		if !onnxruntime.Environmental(ctx, err) {
 			err = fmt.Errorf("prior %s: %w: the network cannot run: %w", p.File, ErrGraph, err)
 		}
 		return v, err
@@ -134,11 +134,6 @@ func undecided(err error) bool {
 func hostError(ctx context.Context, rt *onnxruntime.Runtime, err error) bool {
 	host := rt.Provider() == onnxruntime.ProviderCPU || rt.Provider() == onnxruntime.ProviderOpenVINO
 	return host && ctx.Err() == nil && (errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost))
-}
-
-// deviceError reports whether err is due to the device or the end of ctx, and not to the network.
-func deviceError(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, onnxruntime.ErrMemory) || errors.Is(err, onnxruntime.ErrDeviceLost) || errors.Is(err, onnxruntime.ErrFallback))
 }
 
 // sample returns the predictions of a form of the network for one batch of fixed noise in the middle of the schedule.

@@ -55,7 +55,7 @@ func (p *Prior) verifyParts(ctx context.Context, rt *onnxruntime.Runtime) error 
 			return tensors[0], nil
 		}
 		got, err := call(func(_ *onnx.Graph, y onnx.Value) onnx.Value { return y })
-		if deviceError(ctx, err) {
+		if onnxruntime.Environmental(ctx, err) {
 			return err
 		}
 		if err != nil {

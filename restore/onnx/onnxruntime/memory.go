@@ -1,6 +1,7 @@
 package onnxruntime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,6 +72,11 @@ func (d Device) wrapError(action string, err error) error {
 		}
 	}
 	return fmt.Errorf("%s: %w: %w", action, ErrRuntime, err)
+}
+
+// Environmental reports whether an error is that of the device, of its memory or of the end of ctx, and not of the model.
+func Environmental(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, ErrMemory) || errors.Is(err, ErrDeviceLost) || errors.Is(err, ErrFallback))
 }
 
 // lineError puts the library's messages of several lines on one line.
