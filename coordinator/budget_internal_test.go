@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/budget"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 )
@@ -42,11 +41,11 @@ func TestBudgetWarningWhileOpening(t *testing.T) {
 	_, _, err := board.Submit(t.Context(), r.s.cfg.Board, &spec, board.Order{Owner: "ann"}, now)
 	must(t, err)
 	must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyStatusPrefix+spec.ID(), []byte(`{"id":"`+spec.ID()+`","counts":{"items":5}}`)))
-	r.rec.Owner, r.s.cfg.Quotas = "ann", budget.Quotas{"ann": {Items: 10}}
+	r.rec.Owner, r.s.cfg.Quotas = "ann", Quotas{"ann": {Items: 10}}
 	watch := lifecycle.Go(t.Context(), func(ctx context.Context) error {
-		return r.s.owners.Watch(ctx, r.s.cfg.Board, r.s.cfg.Store, time.Hour, r.s.cfg.Logger)
+		return r.s.owners.watch(ctx, r.s.cfg.Board, r.s.cfg.Store, time.Hour, r.s.cfg.Logger)
 	})
-	for r.s.owners.Others("ann", r.id).Items == 0 {
+	for r.s.owners.others("ann", r.id).Items == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	watch.Stop()
@@ -57,5 +56,39 @@ func TestBudgetWarningWhileOpening(t *testing.T) {
 			t.Errorf("warning %q, %v", s.Status.Warning, err)
 		}
 		r.opening, now = true, now.Add(statusInterval)
+	}
+}
+
+func TestCompareLimits(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limits     manifest.Budget
+		used       usage
+		over, near string
+	}{
+		{manifest.Budget{}, usage{1e6, 1e9, 1e9}, "", ""},
+		{manifest.Budget{Items: 10}, usage{Items: 10}, "", "10 of 10 items"},
+		{manifest.Budget{Items: 10}, usage{Items: 11}, "11 of 10 items", ""},
+		{manifest.Budget{Seconds: 10}, usage{Seconds: 7.9}, "", ""},
+		{manifest.Budget{Seconds: 10}, usage{Seconds: 8}, "", "8 of 10 device-seconds"},
+		{manifest.Budget{Seconds: 10, Soft: 0.5}, usage{Seconds: 5}, "", "5 of 10 device-seconds"},
+		{manifest.Budget{Seconds: 10}, usage{Seconds: 10}, "10 of 10 device-seconds", ""},
+		{manifest.Budget{Seconds: 0.5}, usage{Seconds: 2.3456}, "2.35 of 0.5 device-seconds", ""},
+		{manifest.Budget{Seconds: 36000}, usage{Seconds: 30000.4}, "", "30000 of 36000 device-seconds"},
+		{manifest.Budget{Seconds: 10, Cost: 2.5}, usage{Seconds: 9, Cost: 2.75}, "a cost of 2.75 of 2.5", "9 of 10 device-seconds"},
+	} {
+		if over, near := compareLimits(tt.limits, tt.used); over != tt.over || near != tt.near {
+			t.Errorf("%+v of %+v: %q, %q", tt.used, tt.limits, over, near)
+		}
+	}
+}
+
+func TestQuotaOf(t *testing.T) {
+	t.Parallel()
+	q := Quotas{"ann": {Items: 1}, "*": {Items: 2}}
+	for owner, want := range map[string]int{"ann": 1, "bob": 2, "": 0} {
+		if got := q.Of(owner).Items; got != want {
+			t.Errorf("%q may have %d items, want %d", owner, got, want)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"ddiff/coordinator"
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/budget"
 	"ddiff/manifest"
 )
 
@@ -141,7 +140,7 @@ func TestQuotaOfOwner(t *testing.T) {
 	tc.seconds = 4
 	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"damaged-00000000", []byte("{")))
 	tc.leadWith(func(c *coordinator.Config) {
-		c.Quotas, c.ArchiveAfter = budget.Quotas{"ann": {Seconds: 7}, budget.AnyOwner: {Items: 2}}, time.Millisecond
+		c.Quotas, c.ArchiveAfter = coordinator.Quotas{"ann": {Seconds: 7}, "*": {Items: 2}}, time.Millisecond
 	})
 	run := func(name, owner string) string {
 		t.Helper()

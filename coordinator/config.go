@@ -10,7 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/coordinator/budget"
 	"ddiff/coordinator/health"
 	"ddiff/coordinator/notify"
 	"ddiff/coordinator/shard"
@@ -78,7 +77,7 @@ type Config struct {
 	Notifier *notify.Notifier
 	// Price is the price of a device-second, 0 without one. Quotas limit what the campaigns of an owner may use. Optional.
 	Price  float64
-	Quotas budget.Quotas
+	Quotas Quotas
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger

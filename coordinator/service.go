@@ -12,7 +12,6 @@ import (
 
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/budget"
 	"ddiff/coordinator/health"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -28,7 +27,7 @@ type Service struct {
 	health  *health.Checker
 	streams health.Streams
 	gauges  gauges
-	owners  budget.Owners
+	owners  owners
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
@@ -108,7 +107,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	}
 	if len(s.cfg.Quotas) > 0 {
 		group.Go(func() error {
-			return s.owners.Watch(inner, s.cfg.Board, s.cfg.Store, ownerTicks*s.cfg.Tick, s.cfg.Logger)
+			return s.owners.watch(inner, s.cfg.Board, s.cfg.Store, ownerTicks*s.cfg.Tick, s.cfg.Logger)
 		})
 	}
 	if s.cfg.Notifier != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/api"
-	"ddiff/coordinator/budget"
+	"ddiff/coordinator"
 	"ddiff/coordinator/notify"
 	"ddiff/coordinator/serve"
 	"ddiff/coordinator/serve/oidc"
@@ -24,11 +24,11 @@ import (
 const maxPrice = 1e9
 
 // parseQuotas reads the flags --quota, and checks --price.
-func parseQuotas(flags []string, price float64) (budget.Quotas, error) {
+func parseQuotas(flags []string, price float64) (coordinator.Quotas, error) {
 	if !(price >= 0 && price <= maxPrice) {
 		return nil, fmt.Errorf("--price: %g is outside 0..%g", price, maxPrice)
 	}
-	quotas := budget.Quotas{}
+	quotas := coordinator.Quotas{}
 	for _, text := range flags {
 		colon := strings.LastIndex(text, ":") // an owner may contain one
 		if colon < 1 {
