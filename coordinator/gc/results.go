@@ -18,13 +18,6 @@ import (
 	"ddiff/storage"
 )
 
-// Left is a folder that CollectResults has not deleted.
-type Left struct {
-	// Name is the folder, Reason the cause.
-	Name   string `json:"name"`
-	Reason string `json:"reason"`
-}
-
 var (
 	// outputName matches the output that a campaign has by default: its id, see manifest.Spec.ID.
 	outputName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*-[0-9a-f]{8}$`)
@@ -62,7 +55,7 @@ type resultFolder struct {
 	items   int
 	newest  time.Time
 	last    string // the item of the last key
-	foreign string // the first key that no campaign writes
+	foreign bool   // has an object that no campaign writes
 	own     bool   // has an object that only campaigns write
 }
 
@@ -79,59 +72,33 @@ func (f *resultFolder) add(info storage.Info) {
 			f.items, f.last = f.items+1, item
 		}
 	case !IsOutputKey(key):
-		if f.foreign == "" {
-			f.foreign = key
-		}
+		f.foreign = true
 	case item == manifest.FailuresFolder+f.name, item == manifest.LogsFolder+f.name:
 		f.own = true
 	}
 }
 
-// obstacle is the reason to leave the folder, "" for none.
-func (f *resultFolder) obstacle() string {
-	switch {
-	case f.foreign != "":
-		return fmt.Sprintf("it has %s, which no campaign writes", f.foreign)
-	case !f.own:
-		return "it has no result of a campaign"
-	}
-	return ""
-}
-
 // CollectResults deletes outputs to which no campaign of the board and of the index refers, and whose newest object is
 // older than age. Such an output has the id of a campaign as its name. A folder with an object that no campaign writes is
-// left, and the rest of an output that a campaign begins to use meanwhile: such a campaign restores the missing results again
-// before it finishes. It lists the whole store.
-func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (removed []Removal, left []Left, err error) {
+// left. The deletion ends with an error when a campaign begins to use the output meanwhile: such a campaign restores the missing results
+// again before it finishes. CollectResults lists the whole store.
+func (c *Cleaner) CollectResults(ctx context.Context, age time.Duration) (removed []Removal, err error) {
 	if err := c.checkIndex(ctx); err != nil {
-		return nil, nil, fmt.Errorf("collect results: %w", err)
+		return nil, fmt.Errorf("collect results: %w", err)
 	}
 	folders, err := c.resultFolders(ctx, age)
 	if err != nil {
-		return nil, nil, fmt.Errorf("collect results: %w", err)
+		return nil, fmt.Errorf("collect results: %w", err)
 	}
 	for _, f := range folders {
-		if reason := f.obstacle(); reason != "" {
-			left = append(left, Left{Name: f.name, Reason: reason})
-			continue
-		}
 		r, e := c.removeResults(ctx, f, age)
 		if r.Objects > 0 {
 			removed = append(removed, r)
 		}
-		if inUse, ok := errors.AsType[inUseError](e); ok {
-			left = append(left, Left{Name: f.name, Reason: string(inUse)})
-		} else if e != nil {
-			err = errors.Join(err, fmt.Errorf("collect the results of %s: %w", f.name, e))
-		}
+		err = errors.Join(err, e)
 	}
-	return removed, left, err
+	return removed, err
 }
-
-// inUseError is the reason for which a deletion ends: a campaign has begun to use the output.
-type inUseError string
-
-func (e inUseError) Error() string { return "the output is left: " + string(e) }
 
 // removeResults deletes an output. A result.json proves that all other files of its item exist, so it is deleted first. Files of
 // items are deleted last: after a crash they prove that the folder belongs to campaigns. Objects that are younger than age stay: a campaign
@@ -142,7 +109,7 @@ func (c *Cleaner) removeResults(ctx context.Context, f *resultFolder, age time.D
 	unused := func() error {
 		used, err := c.usedOutputs(ctx)
 		if id := used[index.OutputDigest(f.name)]; err == nil && id != "" {
-			err = inUseError(fmt.Sprintf("campaign %s began to use it", id))
+			err = fmt.Errorf("campaign %s began to use the output", id)
 		}
 		return err
 	}
@@ -170,7 +137,7 @@ func (c *Cleaner) removeResults(ctx context.Context, f *resultFolder, age time.D
 	return all, errors.Join(empty.RemoveEmpty(prefix+"probes"), empty.RemoveEmpty(prefix+"checkpoints"))
 }
 
-// resultFolders returns the old outputs to which no campaign refers.
+// resultFolders returns the old outputs to which no campaign refers, and in which only campaigns have written.
 func (c *Cleaner) resultFolders(ctx context.Context, age time.Duration) ([]*resultFolder, error) {
 	used, err := c.usedOutputs(ctx)
 	if err != nil {
@@ -192,7 +159,7 @@ func (c *Cleaner) resultFolders(ctx context.Context, age time.Duration) ([]*resu
 	}
 	var old []*resultFolder
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		if f := byName[name]; c.now().Sub(f.newest) >= age {
+		if f := byName[name]; f.own && !f.foreign && c.now().Sub(f.newest) >= age {
 			old = append(old, f)
 		}
 	}

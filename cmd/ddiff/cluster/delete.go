@@ -94,7 +94,7 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *gc.Cleaner, id string) error
 			return err
 		}
 		if o.dryRun {
-			return o.print(cmd.OutOrStdout(), planned, nil, false)
+			return o.print(cmd.OutOrStdout(), planned, false)
 		}
 		if err := writeRemovals(cmd.ErrOrStderr(), planned); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (o cleanOptions) delete(cmd *cobra.Command, c *gc.Cleaner, id string) error
 	if err != nil && len(removed) == 0 {
 		return err // refused
 	}
-	return errors.Join(o.print(cmd.OutOrStdout(), removed, nil, true), err)
+	return errors.Join(o.print(cmd.OutOrStdout(), removed, true), err)
 }
 
 // confirm asks a question on standard error. Any answer but y or yes is a usage error.
@@ -125,7 +125,7 @@ func confirm(cmd *cobra.Command, question string) error {
 }
 
 // print prints what was deleted, or would be, and in JSON the folders that were left.
-func (o cleanOptions) print(out io.Writer, all []gc.Removal, left []gc.Left, deleted bool) error {
+func (o cleanOptions) print(out io.Writer, all []gc.Removal, deleted bool) error {
 	objects, bytes := 0, int64(0)
 	for _, r := range all {
 		objects += r.Objects
@@ -135,11 +135,7 @@ func (o cleanOptions) print(out io.Writer, all []gc.Removal, left []gc.Left, del
 		if all == nil {
 			all = []gc.Removal{}
 		}
-		answer := map[string]any{"removals": all, "objects": objects, "bytes": bytes, "deleted": deleted}
-		if o.olderThan > 0 {
-			answer["left"] = append([]gc.Left{}, left...)
-		}
-		return json.NewEncoder(out).Encode(answer)
+		return json.NewEncoder(out).Encode(map[string]any{"removals": all, "objects": objects, "bytes": bytes, "deleted": deleted})
 	}
 	if err := writeRemovals(out, all); err != nil {
 		return err

@@ -94,7 +94,6 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Confi
 	all, errs := o.collectScratch()
 	restorations, err := o.collectRestorations(time.Now())
 	all, errs = append(all, restorations...), errors.Join(errs, err)
-	var left []gc.Left
 	for _, output := range outputs {
 		removed, err := o.collectOutput(ctx, output)
 		all, errs = append(all, removed...), errors.Join(errs, err)
@@ -105,7 +104,7 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Confi
 			removed, err := c.Collect(ctx, cfg)
 			all = append(all, removed...)
 			if err == nil && o.olderThan > 0 {
-				removed, left, err = c.CollectResults(ctx, o.olderThan)
+				removed, err = c.CollectResults(ctx, o.olderThan)
 				all = append(all, removed...)
 			}
 			if errors.Is(err, board.ErrRefused) || errors.Is(err, gc.ErrNoIndex) {
@@ -114,11 +113,8 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Confi
 			return err
 		}))
 	}
-	if err := o.print(cmd.OutOrStdout(), all, left, !o.dryRun); err != nil {
+	if err := o.print(cmd.OutOrStdout(), all, !o.dryRun); err != nil {
 		return err
-	}
-	for _, l := range left {
-		fmt.Fprintf(cmd.ErrOrStderr(), "left %s: %s\n", l.Name, l.Reason)
 	}
 	if o.dryRun && len(all) > 0 {
 		fmt.Fprintln(cmd.ErrOrStderr(), "nothing was deleted; rerun with --yes to delete")
