@@ -54,7 +54,7 @@ func (tc *testCluster) leadUntilCrash(inject func(write string) fault) *process 
 	p := &process{store: tc.store, inject: inject, crashed: make(chan struct{})}
 	nc, err := tc.server.ConnectThrough(func(c net.Conn) net.Conn { return &cutConn{Conn: c, p: p} })
 	must(tc.t, err)
-	kv, err := queue.OpenBoard(tc.t.Context(), nc)
+	kv, err := queue.OpenBoard(tc.t.Context(), nc, nil)
 	must(tc.t, err)
 	service, err := coordinator.New(coordinator.Config{
 		Board: kv, Store: p, StoreAddress: "memory", Sources: manifest.Files{}, Sweep: tc.sweep, Rows: tc.rows, Window: tc.window,

@@ -120,7 +120,7 @@ func newCluster(t *testing.T) *cluster {
 	must(t, err)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
 	c := &cluster{t: t, store: &recorder{Dir: newStore(t), changed: make(chan struct{})}, log: &lockedBuffer{}}
-	c.board, err = queue.OpenBoard(t.Context(), nc)
+	c.board, err = queue.OpenBoard(t.Context(), nc, nil)
 	must(t, err)
 	c.connect = func() *queue.Conn {
 		t.Helper()

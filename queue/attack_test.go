@@ -45,7 +45,7 @@ func newAttacked(t *testing.T) *attacked {
 	must(t, err)
 	coordinator := connect(t, a.server, "coordinator")
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
-	a.board, err = queue.OpenBoard(t.Context(), coordinator)
+	a.board, err = queue.OpenBoard(t.Context(), coordinator, nil)
 	must(t, err)
 	for _, key := range []string{"campaign.1", "status.1", "worker.1", "coordinator.a", "leader.coordinator", "cluster", "campaign._request-1"} {
 		must(t, a.board.Put(t.Context(), key, []byte("as it was")))
@@ -452,7 +452,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	t.Parallel()
 	s := serveRoles(t)
 	coordinator, worker, command := connect(t, s, "coordinator"), connect(t, s, "worker"), connect(t, s, "command")
-	_, err := queue.OpenBoard(t.Context(), worker)
+	_, err := queue.OpenBoard(t.Context(), worker, nil)
 	mustBe(t, err, queue.ErrNotReady)
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{}))
 	must(t, queue.Setup(t.Context(), coordinator, queue.SetupConfig{MaxResults: 100}))
@@ -536,7 +536,7 @@ func TestRolesDenyOtherRequests(t *testing.T) {
 
 	write := func(key string) func(context.Context, *nats.Conn) error {
 		return func(ctx context.Context, nc *nats.Conn) error {
-			b, err := queue.OpenBoard(ctx, nc)
+			b, err := queue.OpenBoard(ctx, nc, nil)
 			if err != nil {
 				return err
 			}

@@ -37,22 +37,13 @@ type Board struct {
 	stream jetstream.Stream // of kv
 }
 
-// BoardOption configures a Board.
-type BoardOption func(*Board)
-
-// BoardLogger sets the logger for interruptions. Default: no log.
-func BoardLogger(logger *slog.Logger) BoardOption { return func(b *Board) { b.logger = logger } }
-
-// OpenBoard opens the board that Setup has created. ErrNotReady: there is no board.
-func OpenBoard(ctx context.Context, nc *nats.Conn, options ...BoardOption) (*Board, error) {
-	l, err := newLink(nc, nil, defaultTimeout)
+// OpenBoard opens the board that Setup has created. ErrNotReady: there is no board. The logger, which may be nil, receives interruptions.
+func OpenBoard(ctx context.Context, nc *nats.Conn, logger *slog.Logger) (*Board, error) {
+	l, err := newLink(nc, logger, defaultTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("open board: %w", err)
 	}
 	b := &Board{link: l}
-	for _, option := range options {
-		option(b)
-	}
 	err = l.withRetry(ctx, boardStream, func(ctx context.Context) (err error) {
 		if b.kv, err = l.js.KeyValue(ctx, boardBucket); err == nil {
 			b.stream, err = l.js.Stream(ctx, boardStream)

@@ -25,7 +25,7 @@ func newBoard(t *testing.T) (one, other *queue.Board, nc *nats.Conn) {
 	t.Helper()
 	server := start(t, t.TempDir())
 	nc = join(t, server)
-	_, err := queue.OpenBoard(t.Context(), nc)
+	_, err := queue.OpenBoard(t.Context(), nc, nil)
 	mustBe(t, err, queue.ErrNotReady)
 	if !strings.Contains(err.Error(), "start a coordinator") {
 		t.Errorf("error %q names no remedy", err)

@@ -69,7 +69,7 @@ func NewElection(ctx context.Context, nc *nats.Conn, cfg ElectionConfig) (*Elect
 	if cfg.TTL < 100*time.Millisecond {
 		return nil, fmt.Errorf("prepare election: %w: TTL is %v, at least 100ms is needed", ErrConfig, cfg.TTL)
 	}
-	board, err := OpenBoard(ctx, nc, BoardLogger(cfg.Logger))
+	board, err := OpenBoard(ctx, nc, cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("prepare election: %w", err)
 	}

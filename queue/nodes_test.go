@@ -182,10 +182,10 @@ func TestCampaignSurvivesServerDeaths(t *testing.T) {
 		}
 	})
 	// A client watches the board.
-	board, err := queue.OpenBoard(ctx, coordinator)
+	board, err := queue.OpenBoard(ctx, coordinator, nil)
 	must(t, err)
 	var note atomic.Int32
-	watched, err := queue.OpenBoard(ctx, worker)
+	watched, err := queue.OpenBoard(ctx, worker, nil)
 	must(t, err)
 	background.Go(func() {
 		for c, err := range watched.Watch(ctx, "status.") {

@@ -18,8 +18,6 @@ const (
 	// dedupWindow is the default time for which the server remembers the ids of published messages. It must exceed the time for
 	// which a publish is retried. Each id costs server memory for that time.
 	dedupWindow = 2 * time.Minute
-	// deadDedupWindow is the dedupWindow of dead letters, which are few.
-	deadDedupWindow = time.Hour
 	// maxConsumers is the limit of a stream's consumers, such as those of campaigns on the work stream. A stream without a limit has the server's default, which is 1,000 in NATS 2.15.
 	maxConsumers = 1 << 20
 	// defaultMaxResults and defaultMaxDead are the default limits of the numbers of results and dead letters.
@@ -44,7 +42,7 @@ type SetupConfig struct {
 	// replica and affects only a newly created work stream; results and dead letters always follow the server's
 	// setting.
 	UnsyncedWork bool
-	// DedupWindow is the time for which the server remembers the ids of work and results. Each id costs it some 250
+	// DedupWindow is the time for which the server remembers the ids of work, results and dead letters. Each id costs it some 250
 	// bytes for that time. Shorter than the retries of a publish, it lets a message in twice after a lost answer, which
 	// costs time only. Default 2 min.
 	DedupWindow time.Duration
@@ -81,7 +79,7 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 		Name: workStream, Subjects: []string{workSubject + ".>"}, Retention: jetstream.WorkQueuePolicy,
 		Duplicates: c.DedupWindow,
 	}, {
-		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: retention, Duplicates: deadDedupWindow,
+		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: retention, Duplicates: c.DedupWindow,
 		MaxMsgs: c.MaxDead,
 	}, {
 		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: retention, Duplicates: c.DedupWindow,

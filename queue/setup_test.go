@@ -75,7 +75,7 @@ func attach(t testing.TB, nc *nats.Conn, cfg queue.Config) *queue.Queue {
 
 func openBoard(t testing.TB, nc *nats.Conn) *queue.Board {
 	t.Helper()
-	b, err := queue.OpenBoard(t.Context(), nc)
+	b, err := queue.OpenBoard(t.Context(), nc, nil)
 	must(t, err)
 	return b
 }

@@ -49,7 +49,7 @@ func startNATS(t *testing.T, store string) *natsServer {
 		return n // without a coordinator
 	}
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	n.board, err = queue.OpenBoard(t.Context(), nc)
+	n.board, err = queue.OpenBoard(t.Context(), nc, nil)
 	must(t, err)
 	n.put(t, manifest.KeyCluster, manifest.Cluster{Schema: manifest.RecordSchema, Store: store, AckWait: limit})
 	return n

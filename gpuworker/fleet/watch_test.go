@@ -19,7 +19,7 @@ func TestDeletedRecord(t *testing.T) {
 	nc, err := server.Connect()
 	must(t, err)
 	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	board, err := queue.OpenBoard(t.Context(), nc)
+	board, err := queue.OpenBoard(t.Context(), nc, nil)
 	must(t, err)
 	put := func(id string) {
 		data, err := json.Marshal(recordOf(id))

@@ -29,7 +29,7 @@ func (c *Cluster) Leader(ctx context.Context) (*Process, error) {
 		return nil, err
 	}
 	defer nc.Close()
-	board, err := queue.OpenBoard(ctx, nc)
+	board, err := queue.OpenBoard(ctx, nc, nil)
 	if err != nil {
 		return nil, err
 	}

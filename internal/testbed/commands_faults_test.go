@@ -130,7 +130,7 @@ func TestClusterVersions(t *testing.T) {
 	nc, err := queue.Connect(t.Context(), queue.ConnectConfig{URL: c.NATS.URL("")})
 	must(t, err)
 	defer nc.Close()
-	board, err := queue.OpenBoard(t.Context(), nc)
+	board, err := queue.OpenBoard(t.Context(), nc, nil)
 	must(t, err)
 
 	id := submit(t, c, listFile(t, "now", 3), "--canary", "0")

@@ -38,7 +38,7 @@ func idleRatio(ctx context.Context, o scaleOptions, dir string) (ratio float64) 
 func openIdle(ctx context.Context, c *Cluster, o scaleOptions, dir string) {
 	nc := try(c.NATS.connect(ctx, RoleCommand))
 	defer nc.Close()
-	kv := try(queue.OpenBoard(ctx, nc))
+	kv := try(queue.OpenBoard(ctx, nc, nil))
 	holders := try(c.AddWorker(ctx, "--simulate", "24h", "--simulate-workers", fmt.Sprint(o.idle)))
 	try(writeCampaign(dir, "idle", 1))
 	var ids []string

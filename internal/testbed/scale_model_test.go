@@ -77,7 +77,7 @@ func runModel(ctx context.Context, o modelOptions) (err error) {
 	}
 	nc := try(c.NATS.connect(ctx, RoleCommand))
 	defer nc.Close()
-	kv := try(queue.OpenBoard(ctx, nc))
+	kv := try(queue.OpenBoard(ctx, nc, nil))
 	begin := time.Now()
 	ids := try(submitAll(ctx, kv, o, dir))
 	fmt.Fprintf(o.out, "%d campaigns submitted in %.1f s\n", len(ids), time.Since(begin).Seconds())

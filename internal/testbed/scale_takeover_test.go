@@ -40,7 +40,7 @@ func leaderTakeover(ctx context.Context, o scaleOptions, dir string) (took time.
 	nc := try(c.NATS.connect(ctx, RoleCoordinator))
 	defer nc.Close()
 	settled := try(publishOutcomes(ctx, c, nc, id, max(o.rows-unsettledItems, 1)))
-	board := try(queue.OpenBoard(ctx, nc))
+	board := try(queue.OpenBoard(ctx, nc, nil))
 	var st manifest.Status
 	check(awaitBoard(ctx, board, manifest.KeyStatusPrefix+id, &st, func() bool { return st.Counts.Done == settled }))
 	leader := try(c.Leader(ctx))

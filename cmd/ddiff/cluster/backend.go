@@ -205,7 +205,7 @@ func (f natsFlags) withQueue(ctx context.Context, use func(b *queue.Board, inspe
 		return err
 	}
 	defer nc.Close()
-	b, err := queue.OpenBoard(ctx, nc)
+	b, err := queue.OpenBoard(ctx, nc, nil)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err := queue.Setup(ctx, nc, setup); err != nil {
 		return err
 	}
-	board, err := queue.OpenBoard(ctx, nc)
+	board, err := queue.OpenBoard(ctx, nc, nil)
 	if err != nil {
 		return err
 	}

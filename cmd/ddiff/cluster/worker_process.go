@@ -167,7 +167,7 @@ func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) 
 func findCluster(ctx context.Context, nc *queue.Conn, log *slog.Logger) (*queue.Board, manifest.Cluster, error) {
 	var shared manifest.Cluster
 	for logged := false; ; logged = true {
-		board, err := queue.OpenBoard(ctx, nc, queue.BoardLogger(log))
+		board, err := queue.OpenBoard(ctx, nc, log)
 		var data []byte
 		if err == nil {
 			data, _, err = board.Get(ctx, manifest.KeyCluster)

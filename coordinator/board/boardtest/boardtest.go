@@ -19,7 +19,7 @@ func Start(t *testing.T) (*queue.Embedded, *queue.Conn, *queue.Board) {
 	nc, err := server.Connect()
 	Must(t, err)
 	Must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	b, err := queue.OpenBoard(t.Context(), nc)
+	b, err := queue.OpenBoard(t.Context(), nc, nil)
 	Must(t, err)
 	return server, nc, b
 }

@@ -46,7 +46,7 @@ func openEmbeddedQueue(ctx context.Context, dir string, spec *manifest.Spec, tel
 		return nil, err
 	}
 	q := &embeddedQueue{server: server}
-	if q.board, err = queue.OpenBoard(ctx, coordinator); err != nil {
+	if q.board, err = queue.OpenBoard(ctx, coordinator, nil); err != nil {
 		return nil, err
 	}
 	config := func(campaign string, attempts int) queue.Config {
