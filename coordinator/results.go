@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/ledger"
@@ -26,10 +25,9 @@ func (r *runner) writeReport(ctx context.Context) (_ aggregate.Summary, err erro
 		return aggregate.Summary{}, nil
 	}
 	s := r.rec.Spec
-	others, more := r.otherResults(ctx)
 	campaign := report.Campaign{
 		Name: s.Name, Preset: s.Preset, Prior: r.rec.Prior.Name, PriorLicence: r.rec.Prior.License,
-		Steps: s.Steps, Seed: s.Seed, Select: s.Select, Tasks: r.models.catalogue.Operators, Others: others, MoreOthers: more, LeaveOut: true,
+		Steps: s.Steps, Seed: s.Seed, Select: s.Select, Tasks: r.models.catalogue.Operators, LeaveOut: true,
 	}
 	outputs := []result.Output{{Address: s.Output, Store: r.results}}
 	if campaign.Tunings, err = aggregate.ReadTunings(ctx, outputs, r.models.catalogue.Methods); err != nil {
@@ -99,28 +97,6 @@ func (r *runner) restoreMissing(ctx context.Context, missing missingResultsError
 		return err
 	}
 	return r.pauseBecause(ctx, missing.Error()+", although their items were restored twice; check the store of the workers, then resume")
-}
-
-// maxCounted bounds the number of keys that otherResults lists.
-const maxCounted = 1 << 18
-
-// otherResults counts the results in the output of a Run that belong to other campaigns. It lists at most maxCounted keys;
-// more reports that there may be further results. A cluster's campaign has a folder of its own.
-func (r *runner) otherResults(ctx context.Context) (others int, more bool) {
-	if r.s.cfg.run == nil {
-		return 0, false
-	}
-	keys := 0
-	for info, err := range r.results.List(ctx, manifest.ItemsFolder) {
-		if keys++; err != nil || keys > maxCounted {
-			return others, true
-		}
-		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, manifest.ItemsFolder), "/"+manifest.FileResult)
-		if ok && !r.ledger.Has(id) {
-			others++
-		}
-	}
-	return others, false
 }
 
 // settled yields the result of every settled item in the order of the manifest. It reads at

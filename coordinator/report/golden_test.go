@@ -97,7 +97,7 @@ func sweepCampaign(t *testing.T, store *reporttest.Memory) (Campaign, []manifest
 	results = append(results,
 		reporttest.Result(t, "gaussian_deblur", "ddiff", "bad.png", 0, reporttest.With(0.05, `{"steps":10,"gamma0":8}`), reporttest.Ended(manifest.OutcomeFailed, "decode bad.png: EOF")),
 		reporttest.Result(t, "gaussian_deblur", "diffpir", "bad.png", 0, reporttest.With(0.05, `{"steps":10}`), reporttest.Ended(manifest.OutcomeDead, "out of memory")))
-	return Campaign{Name: "sweep", Outputs: []string{"one", "s3://bucket/two"}, Seed: 3, Select: selection.First, Others: 4, MoreOthers: true}, results
+	return Campaign{Name: "sweep", Outputs: []string{"one", "s3://bucket/two"}, Seed: 3, Select: selection.First}, results
 }
 
 // runsCampaign has several runs of one measurement, and rows with one run.

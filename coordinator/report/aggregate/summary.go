@@ -35,10 +35,6 @@ type Summary struct {
 	Done   int `json:"done"`
 	Failed int `json:"failed"`
 	Dead   int `json:"dead"`
-	// Others is the number of results in the same output that belong to other campaigns, or a lower bound if MoreOthers is
-	// set. They are not in Items.
-	Others     int  `json:"others,omitempty"`
-	MoreOthers bool `json:"more_others,omitempty"`
 
 	// MetricIDs are the versions of the scores, by metric.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`

@@ -26,9 +26,6 @@ type Campaign struct {
 	Tasks operator.Set
 	// Published are figures of a publication to compare with; nil for none.
 	Published *published.Figures
-	// Others is the number of results in the store that belong to other campaigns; MoreOthers: at least so many.
-	Others     int
-	MoreOthers bool
 	// LeaveOut leaves out a metric that has several versions, with a note, instead of ending with ErrVersions.
 	LeaveOut bool
 	// Tunings say which settings were chosen on which images. Nil: no note about it.

@@ -93,13 +93,6 @@ func notes(s aggregate.Summary) []string {
 	}
 	out = append(out, s.Unscored...)
 	out = append(out, tuningNotes(s.Rows, s.Varying)...)
-	if s.Others > 0 {
-		number := strconv.Itoa(s.Others)
-		if s.MoreOthers {
-			number = "at least " + number
-		}
-		out = append(out, "The output also holds "+number+" results of other campaigns; they are not in this report.")
-	}
 	tests, n := 0, 0
 	for _, c := range s.Comparisons {
 		if c.P != nil {
