@@ -257,7 +257,7 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("no line reports %s as ok\n%v", name, e)
 		}
 	}
-	for _, name := range []string{"provider cuda", "provider webgpu", "Vulkan"} {
+	for _, name := range []string{"provider cuda", "provider webgpu"} {
 		if !strings.Contains(e.stdout, " "+name+" ") {
 			t.Errorf("no line reports %s\n%v", name, e)
 		}

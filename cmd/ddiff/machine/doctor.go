@@ -57,7 +57,6 @@ func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Wr
 	findings := systemFindings()
 	more, failure := runtimeFindings(ctx, library)
 	findings = append(findings, more...)
-	findings = append(findings, vulkanFindings()...)
 	findings = append(findings, directoryFindings()...)
 	if asJSON {
 		e := json.NewEncoder(stdout)

@@ -59,49 +59,6 @@ func systemFindings() []finding {
 	return append(out, found("memory", "%s", detail))
 }
 
-// vulkanFindings checks the prerequisites of the WebGPU provider on Linux: the loader and the manifest of a driver.
-func vulkanFindings() []finding {
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	const remedy = "only for --device webgpu: install libvulkan1 and the GPU's Vulkan driver " +
-		"(without a GPU: install chromium-common and set VK_ICD_FILENAMES to its vk_swiftshader_icd.json)"
-	loader := firstFile(append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")),
-		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"), "libvulkan.so.1")
-	if loader == "" {
-		return []finding{missing("Vulkan", "no libvulkan.so.1", remedy)}
-	}
-	var drivers []string
-	for _, variable := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
-		for _, file := range filepath.SplitList(os.Getenv(variable)) {
-			if _, err := os.Stat(file); err == nil {
-				drivers = append(drivers, file)
-			}
-		}
-	}
-	for _, pattern := range []string{"/etc/vulkan/icd.d/*.json", "/usr/share/vulkan/icd.d/*.json"} {
-		files, err := filepath.Glob(pattern)
-		if err == nil {
-			drivers = append(drivers, files...)
-		}
-	}
-	if len(drivers) == 0 {
-		return []finding{missing("Vulkan", loader+", but no manifest of a driver", remedy)}
-	}
-	return []finding{found("Vulkan", "%s; drivers: %s", loader, strings.Join(drivers, ", "))}
-}
-
-func firstFile(dirs []string, name string) string {
-	for _, dir := range dirs {
-		if path := filepath.Join(dir, name); dir != "" {
-			if _, err := os.Stat(path); err == nil {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
 // directoryFindings checks the directories to which the program writes.
 func directoryFindings() []finding {
 	var out []finding

@@ -47,7 +47,8 @@ func runtimeFindings(ctx context.Context, path string) ([]finding, error) {
 			out = append(out, found("GPU", "%s", card))
 		}
 	}
-	_ = open("provider webgpu", onnxruntime.ProviderWebGPU, "see Vulkan; only the CPU build has this provider") // optional
+	_ = open("provider webgpu", onnxruntime.ProviderWebGPU, "optional, in the CPU build alone: install libvulkan1 and the GPU's Vulkan driver "+
+		"(without a GPU: install chromium-common and set VK_ICD_FILENAMES to its vk_swiftshader_icd.json)")
 	return out, failure
 }
 
