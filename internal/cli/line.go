@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,25 +56,14 @@ func Escape(text, keep string) string {
 // contain the names in tables.
 func Escaped(w io.Writer) io.Writer { return &escapingWriter{w: w} }
 
-type escapingWriter struct {
-	w    io.Writer
-	rest []byte // the beginning of a character whose end is not written yet
-}
+type escapingWriter struct{ w io.Writer }
 
 // Columns returns the number of columns of a terminal, 0 without one.
 func (e *escapingWriter) Columns() int { return TerminalWidth(e.w) }
 
-// Write implements io.Writer.
+// Write implements io.Writer for whole characters.
 func (e *escapingWriter) Write(p []byte) (int, error) {
-	data := slices.Concat(e.rest, p)
-	end := len(data)
-	for i := max(0, end-utf8.UTFMax+1); i < end; i++ {
-		if utf8.RuneStart(data[i]) && !utf8.FullRune(data[i:]) {
-			end = i
-		}
-	}
-	e.rest = slices.Clone(data[end:])
-	if _, err := io.WriteString(e.w, Escape(string(data[:end]), "\n\t")); err != nil {
+	if _, err := io.WriteString(e.w, Escape(string(p), "\n\t")); err != nil {
 		return 0, err
 	}
 	return len(p), nil
