@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"iter"
@@ -104,20 +103,19 @@ type restoredItem struct {
 	run  int
 }
 
-// names writes the links of one output. Of each item it holds a hash of its name.
+// names writes the links of one output.
 type names struct {
 	dir     string // the output
 	varying Variation
-	runs    bool // names end in the run
-	seed    maphash.Seed
-	claimed map[uint64]struct{}
+	runs    bool            // names end in the run
+	claimed map[string]bool // by the folded name
 }
 
 // Write makes the folder of readable names agree with the rows: a relative link for each item that has a result and a
 // restored image. It removes links to other items, and leaves files that it did not write. A second call changes nothing. Rows are
 // read twice. A failure, as on a file system without links, costs the names alone, so that it is a warning.
 func Write(ctx context.Context, dir string, rows iter.Seq2[Row, error], stderr io.Writer) {
-	n := names{dir: dir, seed: maphash.MakeSeed(), claimed: map[uint64]struct{}{}}
+	n := names{dir: dir, claimed: map[string]bool{}}
 	err := n.each(ctx, rows, func(it restoredItem) error {
 		n.varying.Add(it.cell, it.seed)
 		n.runs = n.runs || it.run > 0
@@ -185,10 +183,10 @@ func (n *names) add(it restoredItem) error {
 	}
 	for _, suffix := range []string{"", "." + it.ID[:min(8, len(it.ID))], "." + it.ID[:min(24, len(it.ID))]} {
 		name := base + suffix + ".png"
-		if _, taken := n.claimed[n.hash(name)]; taken || !n.mayWrite(name) {
+		if n.claimed[Fold(name)] || !n.mayWrite(name) {
 			continue
 		}
-		n.claimed[n.hash(name)] = struct{}{}
+		n.claimed[Fold(name)] = true
 		return n.link(name, it.ID)
 	}
 	return nil // the item is linked already, or a file of the user has its name
@@ -226,32 +224,21 @@ func isOwnLink(path string) bool {
 
 // removeStale removes the links that no item claimed.
 func (n *names) removeStale() error {
-	folder, err := os.Open(filepath.Join(n.dir, namesFolder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	folder := filepath.Join(n.dir, namesFolder)
+	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return err
+		return err // Write ignores that the folder does not exist
 	}
-	defer folder.Close() // nothing was written
-	for {
-		entries, err := folder.ReadDir(1024)
-		for _, e := range entries {
-			path := filepath.Join(folder.Name(), e.Name())
-			if _, used := n.claimed[n.hash(e.Name())]; used || !isOwnLink(path) {
-				continue
-			}
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		if n.claimed[Fold(e.Name())] || !isOwnLink(path) {
+			continue
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+		if err := os.Remove(path); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // Safe makes a part of a file name of any text, without the characters that a file system refuses.
@@ -275,6 +262,3 @@ func Safe(text string) string {
 
 // Fold is the same for names that a file system without a difference between upper and lower case confuses.
 func Fold(name string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(name))) }
-
-// hash identifies a name on file systems with and without a difference between upper and lower case.
-func (n *names) hash(name string) uint64 { return maphash.String(n.seed, Fold(name)) }
