@@ -172,7 +172,8 @@ func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) er
 			}
 			img, err := s.picture(ctx, r, file)
 			if errors.Is(err, errPicture) {
-				return s.wrong(manifest.ItemKey(r.Item.ID, file), err, missing)
+				s.wrong(manifest.ItemKey(r.Item.ID, file), err, missing)
+				return nil
 			}
 			if err != nil {
 				return err
@@ -188,9 +189,7 @@ func (s *scorer) item(ctx context.Context, r *manifest.Result, missing []int) er
 		case errors.Is(err, metric.ErrTooSmall), errors.Is(err, metric.ErrUndefined):
 			row.Reason = err.Error()
 		case errors.Is(err, metric.ErrShape), errors.Is(err, raster.ErrNotFinite):
-			if err := s.wrong(manifest.ItemKey(r.Item.ID, file), err, []int{i}); err != nil {
-				return err
-			}
+			s.wrong(manifest.ItemKey(r.Item.ID, file), err, []int{i})
 			continue
 		case err != nil:
 			return fmt.Errorf("score %s of item %s: %w", s.Metrics[i].Head.Metric, r.Item.Name, err)
@@ -243,7 +242,7 @@ func decode(data []byte) (*raster.Image, error) {
 }
 
 // wrong counts an item that cannot be scored.
-func (s *scorer) wrong(key string, err error, missing []int) error {
+func (s *scorer) wrong(key string, err error, missing []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range missing {
@@ -252,7 +251,6 @@ func (s *scorer) wrong(key string, err error, missing []int) error {
 	if s.Problem != nil {
 		s.Problem(key, err)
 	}
-	return nil
 }
 
 // store adds a score to its part, and writes a full part.
