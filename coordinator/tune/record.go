@@ -110,17 +110,9 @@ func (r Record) TunedOn(yield func(task, method, settings, sha256 string)) {
 // choseWithout reports whether a fold without the image chose the same settings for the same problem.
 func (r Record) choseWithout(race RecordRace, img Image) bool {
 	return slices.ContainsFunc(r.Folds, func(f RecordFold) bool {
-		return !slices.Contains(digests(f.Tune), img.SHA256) && slices.ContainsFunc(f.Races, func(other RecordRace) bool {
+		return !slices.ContainsFunc(f.Tune, func(i Image) bool { return i.SHA256 == img.SHA256 }) && slices.ContainsFunc(f.Races, func(other RecordRace) bool {
 			return other.Task == race.Task && other.Params == race.Params && other.Sigma == race.Sigma && other.Photons == race.Photons && other.Size == race.Size &&
 				other.Method == race.Method && other.Prior == race.Prior && other.Chosen == race.Chosen
 		})
 	})
-}
-
-func digests(images []Image) []string {
-	out := make([]string, len(images))
-	for i, img := range images {
-		out[i] = img.SHA256
-	}
-	return out
 }

@@ -147,8 +147,8 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 					return nil, 0, err
 				}
 				image := tunedImage{
-					Image: img, Fold: k + 1, Settings: settings, PSNR: defined(figures.PSNR), SSIM: defined(figures.SSIM),
-					HaarPSI: defined(figures.HaarPSI), Residual: defined(figures.Residual), merit: t.objective.Merit(figures),
+					Image: img, Fold: k + 1, Settings: settings, PSNR: statistic.Optional(figures.PSNR), SSIM: statistic.Optional(figures.SSIM),
+					HaarPSI: statistic.Optional(figures.HaarPSI), Residual: statistic.Optional(figures.Residual), merit: t.objective.Merit(figures),
 				}
 				for _, r := range t.results[s] {
 					evaluations += r.Evaluations()
@@ -167,14 +167,6 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 	return tests, evaluations, nil
 }
 
-// defined returns a figure, or nil if it is NaN.
-func defined(v float64) *float64 {
-	if v != v {
-		return nil
-	}
-	return &v
-}
-
 func (one *tuneTest) estimate() {
 	over := func(get func(i tunedImage) *float64) statistic.Estimate {
 		var values []float64
@@ -188,12 +180,12 @@ func (one *tuneTest) estimate() {
 	one.PSNR = over(func(i tunedImage) *float64 { return i.PSNR })
 	one.SSIM = over(func(i tunedImage) *float64 { return i.SSIM })
 	one.HaarPSI = over(func(i tunedImage) *float64 { return i.HaarPSI })
-	one.Objective = over(func(i tunedImage) *float64 { return defined(i.merit) })
+	one.Objective = over(func(i tunedImage) *float64 { return statistic.Optional(i.merit) })
 	one.seconds = over(func(i tunedImage) *float64 { return &i.seconds })
 	one.Cost = map[string]statistic.Estimate{}
 	for name := range (&tunedImage{}).costs() {
 		if len(one.Images) > 0 {
-			one.Cost[name] = over(func(i tunedImage) *float64 { return defined(float64(i.costs()[name])) })
+			one.Cost[name] = over(func(i tunedImage) *float64 { return statistic.Optional(float64(i.costs()[name])) })
 		}
 	}
 }

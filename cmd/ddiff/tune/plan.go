@@ -80,7 +80,7 @@ type tuningPlan struct {
 
 // planTuning reads the dataset and divides its images. It solves nothing.
 func planTuning(ctx context.Context, spec *manifest.Spec, c shard.Catalogue, p *prior.Description, sources cli.Datasets) (*tuningPlan, error) {
-	if slices.Contains(sigmasOf(spec), manifest.SigmaAuto) {
+	if slices.ContainsFunc(spec.Tasks, func(t manifest.TaskSpec) bool { return *spec.Effective(t).Sigma == manifest.SigmaAuto }) {
 		return nil, cli.Usage(errors.New("tune: settings are chosen for one noise level; give sigma as a number"))
 	}
 	all := *spec
@@ -238,13 +238,4 @@ func (t *tuningPlan) checkCost() error {
 		}
 	}
 	return nil
-}
-
-// sigmasOf returns the noise level of each task.
-func sigmasOf(spec *manifest.Spec) []manifest.Sigma {
-	var out []manifest.Sigma
-	for _, t := range spec.Tasks {
-		out = append(out, *spec.Effective(t).Sigma)
-	}
-	return out
 }
