@@ -100,12 +100,5 @@ func spread(images []*raster.Image) (mean, deviation *raster.Image) {
 
 // equal reports whether all images have the same values.
 func equal(images []*raster.Image) bool {
-	for _, img := range images[1:] {
-		for i, v := range img.Pix {
-			if v != images[0].Pix[i] {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(images, func(img *raster.Image) bool { return !slices.Equal(img.Pix, images[0].Pix) })
 }
