@@ -180,6 +180,7 @@ const (
 	WarnOperator = "operator" // the measurement has more than noise where the stated blur leaves nothing
 	WarnFlat     = "flat"     // nearly without contrast, and the measurement is not
 	WarnMask     = "mask"     // the mask of a stored picture loses most pixels: it may be inverted
+	WarnGuess    = "guess"    // colours, or a wide hole, of a stored picture, about which its measurement says nothing
 	WarnClipped  = "clipped"  // much of a stored picture is black or white, where its noise is cut off
 	WarnSteps    = "steps"    // far fewer steps than the preset has
 	WarnPreset   = "preset"   // the preset belongs to another prior

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares DDiff with other methods on photographs with which hardly a value of a setting was chosen: the command behind `make quality`.
 
-    python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR | --last] [--no-bm3d] [flags of ddiff run]
+    python3 tools/quality.py [--campaign FILE --diffpir] [--out DIR] [--photographs DIR | --set NAME] [--no-bm3d] [flags of ddiff run]
 
 It runs examples/methods/quality.yaml: each method has the settings of the preset natural, ddiff with its evaluations of the network, at
 most 100 per image, the others with 100. A rerun resumes. The PSNR of phase retrieval is that of the better of both rotations, in the mean over four runs.
@@ -15,7 +15,8 @@ the last line:
 restore_better_than_input counts the images of all cells that ddiff made better than their measurement, of those with a picture to compare
 with. vs_bm3d_db is the mean difference to BM3D with the true noise level (package bm3d), over the cells of denoise. The photographs are
 eight of two packages of Debian 12, with which the bundled prior was not trained. Where they
-showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md): --last has twelve that led to no choice.
+showed a loss, other settings were looked for on other photographs, and two numbers of steps were raised (docs/tuning.md). --set last has twelve that led to no choice, and
+were run again after each change; --set once has eight that were run once, on 2026-11-27.
 """
 
 from __future__ import annotations
@@ -45,14 +46,25 @@ PHOTOGRAPHS = (
     Photograph("lomiri-wallpapers-20.04", "usr/share/backgrounds/Fossa_by_Jasper_Roks.jpg", "CC-BY-SA-3.0", "Jasper Roks"),
 )
 
-# First looked at on 2026-11-26 (docs/methods.md has the figures and what was run again): every seventh monument and every second farm animal of gcompris-qt-data
-# by name. The package states no authors for these files, its terms are GPL-3+.
-LAST = tuple(
-    Photograph("gcompris-qt-data", f"usr/share/gcompris-qt/rcc/explore_{folder}.rcc:{name}.webp", "GPL-3+", "KDE, GCompris")
-    for folder, names in (("monuments", "ajantaCave canyondeChelly christTheRedeemer goldenTemple machuPicchu palaisdesPapes rocamadour"),
-                          ("farm_animals", "cat cow duck owl sheep"))
-    for name in names.split()
-)  # fmt: skip
+FOLDERS = "usr/share/gcompris-qt/rcc/explore_{}.rcc:{}.webp"
+
+
+def gcompris(monuments: str, animals: str) -> tuple[Photograph, ...]:
+    """Monuments and farm animals of gcompris-qt-data. The package states no authors for these files, its terms are GPL-3+."""
+    return tuple(
+        Photograph("gcompris-qt-data", FOLDERS.format(folder, name), "GPL-3+", "KDE, GCompris")
+        for folder, names in (("monuments", monuments), ("farm_animals", animals))
+        for name in names.split()
+    )
+
+
+SETS = {
+    "quality": PHOTOGRAPHS,
+    # Every seventh monument and every second farm animal by name.
+    "last": gcompris("ajantaCave canyondeChelly christTheRedeemer goldenTemple machuPicchu palaisdesPapes rocamadour", "cat cow duck owl sheep"),
+    # Every fourteenth monument from the fourth on, and the other farm animals.
+    "once": gcompris("bentPyramid eiffelTower mountRushmore tajMahal", "chicken dog horse pig"),
+}
 
 Cell = tuple[str, str, str]  # task, parameters, noise
 Row = dict[str, str]
@@ -141,20 +153,20 @@ def report(rows: list[Row], bm3d: float) -> str:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--out", type=Path, help="folder of the outputs; default: out/quality, or out/quality-last")
+    parser.add_argument("--out", type=Path, help="folder of the outputs; default: out/quality, or out/quality-NAME of --set")
     parser.add_argument("--program", type=Path, default=campaigns.REPO / "bin/ddiff", help="the ddiff program")
     parser.add_argument("--campaign", type=Path, default=campaigns.REPO / "examples/methods/quality.yaml", help="another grid")
     parser.add_argument("--diffpir", action="store_true", help="compare with DiffPIR only")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--photographs", type=Path, help="folder of other photographs")
-    which.add_argument("--last", action="store_true", help="the twelve photographs that were looked at once, in place of the eight")
+    which.add_argument("--set", choices=SETS, default="quality", help="photographs that are downloaded")
     parser.add_argument("--no-bm3d", action="store_true", help="leave out BM3D, whose licence permits research only")
     options, flags = parser.parse_known_args(argv)
-    out = options.out or campaigns.REPO / ("out/quality-last" if options.last else "out/quality")
+    out = options.out or campaigns.REPO / ("out/quality" if options.set == "quality" else f"out/quality-{options.set}")
     photographs = options.photographs
     if photographs is None:
-        photographs = campaigns.REPO / (".cache/last-photographs" if options.last else ".cache/quality-photographs")
-        fetch(LAST if options.last else PHOTOGRAPHS, photographs)
+        photographs = campaigns.REPO / f".cache/{options.set}-photographs"
+        fetch(SETS[options.set], photographs)
     shared = [str(options.campaign), "--images", str(photographs), *flags]
     runs = {"ddiff": ["--method", "ddiff"], "equal": ["--method", "diffpir", "--steps", "100"]}
     if not options.diffpir:

@@ -399,6 +399,39 @@ func TestWarnMask(t *testing.T) {
 	}
 }
 
+// TestWarnGuess: colours of a stored picture, and a hole wider than a third of its shorter side, are a guess; many small holes are not.
+func TestWarnGuess(t *testing.T) {
+	t.Parallel()
+	if w := shaped(t, operator.Colorize, 16, 16).warnGuess(); w == nil || w.Code != manifest.WarnGuess {
+		t.Errorf("colours: %+v", w)
+	}
+	for name, c := range map[string]struct {
+		lost func(x, y int) bool
+		want string
+	}{
+		"five pixels": {func(x, y int) bool { return x >= 11 && y >= 3 && y < 8 }, ""},
+		"six pixels":  {func(x, y int) bool { return x >= 10 && y >= 3 && y < 9 }, "a hole 6 pixels wide"},
+		"a line":      {func(_, y int) bool { return y < 5 }, ""},
+		"a grid":      {func(x, y int) bool { return x%2 == 1 || y%2 == 1 }, ""},
+		"everything":  {func(_, _ int) bool { return true }, "a hole 16 pixels wide"},
+	} {
+		tk := shaped(t, operator.Inpaint, 24, 16)
+		tk.Item.Mask, tk.draw = &manifest.Source{}, &operator.Draw{Name: "mask", Dims: []int{24, 16}, Data: make([]float32, 24*16)}
+		for i := range tk.draw.Data {
+			if !c.lost(i%16, i/16) {
+				tk.draw.Data[i] = 1
+			}
+		}
+		if w := tk.warnGuess(); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnGuess || !strings.Contains(w.Text, c.want)) {
+			t.Errorf("%s: %+v, want %q", name, w, c.want)
+		}
+		tk.Item.Measurement = nil
+		if w := tk.warnGuess(); w != nil {
+			t.Errorf("%s in a simulation: %+v", name, w)
+		}
+	}
+}
+
 // TestWarnClipped: a stored picture with noise that is mostly black and white has a warning, a grey or black one, one without noise and a truth have none.
 func TestWarnClipped(t *testing.T) {
 	t.Parallel()

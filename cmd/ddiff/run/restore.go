@@ -44,7 +44,8 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 		Short: "Restore degraded pictures",
 		Long: "Restore pictures that are degraded already: PNG, JPEG, TIFF or WebP with 8 or 16 bits, or .npy measurements.\n" +
 			"FILES are files and folders. The task names the degradation; inpainting needs --mask, motion and nonlinear\n" +
-			"blur need --kernel, Gaussian blur --kernel or the width --param std=N. Black is -1 and white is 1 in the units of --sigma.\n" +
+			"blur need --kernel, Gaussian blur --kernel or --param std=N, its width in 1/256 of the shorter\n" +
+			"side. Black is -1 and white is 1 in the units of --sigma.\n" +
 			"The restored picture of photo.jpg is photo.restored.png beside it, with its passport. An existing file is\n" +
 			"replaced only with --force. Rerun the same command after an interruption to resume.",
 		Example: "  ddiff restore small.jpg --task super_resolution --sigma 0.02\n" +
