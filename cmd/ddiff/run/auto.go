@@ -150,7 +150,7 @@ func chooseSettings(t *manifest.TaskSpec, all []region, method string, file bool
 	if t.Runs > 1 && method == "ddiff" && (found.runs == "noise" || len(all) == 0) {
 		settings = severalRuns
 		if len(all) > 0 {
-			reason = "one run without it is better, see docs/data/averages.csv"
+			reason = "one run without it was better in most tasks, see docs/data/averages.csv"
 		}
 		reason = "with noise in each step, so that the runs differ; " + reason
 	}
