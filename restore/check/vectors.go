@@ -27,8 +27,8 @@ type Vectors struct {
 	Accuracy map[string]float64
 }
 
-// maxVectorBytes limits an array of vectors.
-const maxVectorBytes = 256 << 20
+// MaxVectorBytes limits the arrays of vectors together, uncompressed.
+const MaxVectorBytes int64 = 256 << 20
 
 // VectorsPath returns the folder to which exporters write the vectors of a model file.
 func VectorsPath(model string) string { return strings.TrimSuffix(model, ".onnx") + ".vectors" }
@@ -85,6 +85,7 @@ func readFolder(dir string) (*Vectors, error) {
 		}
 	}
 	v := &Vectors{Precision: f.Precision, Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}, Accuracy: f.Accuracy}
+	left := MaxVectorBytes
 	for _, part := range []struct {
 		files  map[string]string
 		arrays map[string]*raster.Array
@@ -94,10 +95,13 @@ func readFolder(dir string) (*Vectors, error) {
 			if filepath.Base(name) != name {
 				return nil, fmt.Errorf("vectors.json: %q must name a file in the same folder", name)
 			}
-			data, err := regular.Read(filepath.Join(dir, name), maxVectorBytes)
-			if err != nil {
+			data, err := regular.Read(filepath.Join(dir, name), left)
+			if errors.Is(err, regular.ErrTooLarge) {
+				return nil, fmt.Errorf("%s: %w", name, errVectorBytes)
+			} else if err != nil {
 				return nil, err
 			}
+			left -= int64(len(data))
 			if regular.SHA256(data) != f.SHA256[name] {
 				return nil, fmt.Errorf("%s was altered: its SHA-256 differs from vectors.json; export it again", name)
 			}
@@ -108,6 +112,9 @@ func readFolder(dir string) (*Vectors, error) {
 	}
 	return v, nil
 }
+
+// errVectorBytes: the arrays exceed MaxVectorBytes.
+var errVectorBytes = fmt.Errorf("the arrays together exceed %d MiB; export vectors of smaller images", MaxVectorBytes>>20)
 
 func decodeArray(name string, data []byte) (*raster.Array, error) {
 	a, err := raster.DecodeNPY(data)
