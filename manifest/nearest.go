@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // Unknown returns the error of an invalid name, with the nearest valid name, or with all valid names, or "none", if
@@ -32,7 +30,7 @@ func nearest(name string, valid []string) string {
 	}
 	best, bestDistance := "", min(max(2, len(name)/3)+1, len(name))
 	for _, v := range valid {
-		if d := levenshtein.ComputeDistance(name, v); d < bestDistance && d < len(v) {
+		if d := editDistance(name, v); d < bestDistance && d < len(v) {
 			best, bestDistance = v, d
 		}
 	}
@@ -46,6 +44,32 @@ func initials(name string) string {
 		b.WriteString(word[:1])
 	}
 	return b.String()
+}
+
+// editDistance returns the number of insertions, deletions, replacements and swaps of neighbours
+// between two byte strings (optimal string alignment).
+func editDistance(a, b string) int {
+	beforeLast := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], beforeLast[j-2]+1)
+			}
+		}
+		beforeLast, last, row = last, row, beforeLast
+	}
+	return last[len(b)]
 }
 
 // clip shortens text for an error line.
