@@ -11,6 +11,7 @@ import (
 	"iter"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"ddiff/api"
@@ -22,14 +23,14 @@ import (
 // Backend implements serve.Backend over outputs.
 type Backend struct {
 	campaigns []*campaign
-	changed   chan struct{} // full after a change of a campaign, until the server that watches has taken it
-}
 
-func newBackend() *Backend { return &Backend{changed: make(chan struct{}, 1)} }
+	mu      sync.Mutex
+	changed chan struct{} // closed at a change of a campaign
+}
 
 // New reads the results of outputs. A damaged result is an error that names it.
 func New(ctx context.Context, outputs []result.Output) (*Backend, error) {
-	b := newBackend()
+	b := &Backend{changed: make(chan struct{})}
 	for _, o := range outputs {
 		c := newCampaign(b.freeID(o.Address), o, b.announce)
 		if err := c.refresh(ctx); err != nil {
@@ -79,12 +80,18 @@ func (b *Backend) campaign(id string) (*campaign, error) {
 	return nil, api.NewError(api.ErrNotFound, "there is no output "+id)
 }
 
-// announce wakes the server that watches.
+// announce wakes those that watch.
 func (b *Backend) announce() {
-	select {
-	case b.changed <- struct{}{}:
-	default:
-	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+func (b *Backend) change() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changed
 }
 
 // Campaigns lists the outputs.
@@ -158,8 +165,10 @@ func (b *Backend) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	if err != nil {
 		return api.Logs{}, err
 	}
-	r.Attempt = max(1, r.Attempt)
-	logs.Attempts = append(logs.Attempts, r.AttemptOf())
+	logs.Attempts = append(logs.Attempts, manifest.AttemptLog{
+		ID: r.Item.ID, Name: r.Item.Name, Task: r.Item.Task, Attempt: max(1, r.Attempt), Worker: r.Worker, TraceID: r.TraceID,
+		Outcome: string(r.Outcome), Reason: r.Reason, At: r.Finished, Lines: r.Log,
+	})
 	return logs, nil
 }
 
@@ -188,11 +197,17 @@ const (
 	refreshShare = 20
 )
 
-// Watch yields the states of the outputs and one event of kind ready, and the states again after a change of any output. One server watches.
+// Watch yields the states of the outputs, one event of kind ready, and the changes.
 func (b *Backend) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		states := func() bool {
+		seen := make(map[string]uint64)
+		news := func() bool {
 			for _, c := range b.campaigns {
+				version := c.changes()
+				if seen[c.id] == version+1 {
+					continue
+				}
+				seen[c.id] = version + 1
 				s := c.status()
 				for kind, record := range map[string]any{api.EventCampaign: s.Campaign, api.EventStatus: s.Status} {
 					data, err := json.Marshal(record)
@@ -203,17 +218,19 @@ func (b *Backend) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 			}
 			return true
 		}
-		if !states() || !yield(api.Event{Kind: api.EventReady}, nil) {
+		if !news() || !yield(api.Event{Kind: api.EventReady}, nil) {
 			return
 		}
-		for wait := refreshEvery; ; {
+		wait := refreshEvery
+		for {
+			next := b.change()
+			if !news() {
+				return
+			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-b.changed:
-				if !states() {
-					return
-				}
+			case <-next:
 			case <-time.After(wait):
 				begun := time.Now()
 				for _, c := range b.campaigns {

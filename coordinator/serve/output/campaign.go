@@ -27,8 +27,10 @@ type campaign struct {
 	reading sync.Mutex // held by a search
 
 	mu      sync.Mutex
-	lost    map[string]manifest.Result // items that failed or are dead, by id; the others of the table are done
-	entered int                        // items of a run in progress
+	version uint64
+	states  map[string]manifest.Outcome // by the item's id
+	lost    map[string]manifest.Result  // items that failed or are dead
+	counts  manifest.Counts             // Items is that of a run in progress
 	record  manifest.Campaign
 	problem string
 	recent  []time.Time // when the last items settled
@@ -38,7 +40,8 @@ type campaign struct {
 
 func newCampaign(id string, o result.Output, announce func()) *campaign {
 	return &campaign{
-		id: id, output: o, announce: announce, table: listing.New(), read: true, lost: make(map[string]manifest.Result),
+		id: id, output: o, announce: announce, table: listing.New(), read: true,
+		states: make(map[string]manifest.Outcome), lost: make(map[string]manifest.Result),
 		record: manifest.Campaign{ID: id, Spec: manifest.Spec{Name: id}, Output: redact.Address(o.Address), Wanted: manifest.WantRun, Phase: manifest.PhaseFinished},
 	}
 }
@@ -56,7 +59,7 @@ func (c *campaign) refresh(ctx context.Context) error {
 	known := func(id string) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.outcome(id) == manifest.OutcomeDone
+		return c.states[id] == manifest.OutcomeDone
 	}
 	var found []manifest.Result
 	for r, err := range result.Results(ctx, []result.Output{{Address: c.output.Address, Store: newResults{c.output.Store, known}}}) {
@@ -78,33 +81,26 @@ func (c *campaign) refresh(ctx context.Context) error {
 	c.problem = ""
 	c.mu.Unlock()
 	if news {
-		c.announce()
+		c.moved()
 	}
 	return nil
-}
-
-// outcome returns the outcome of an item, empty for an unknown one.
-func (c *campaign) outcome(id string) manifest.Outcome {
-	if r, ok := c.lost[id]; ok {
-		return r.Outcome
-	}
-	if _, ok := c.table.Find(id); ok {
-		return manifest.OutcomeDone
-	}
-	return ""
 }
 
 // add enters a result and reports whether it is new.
 func (c *campaign) add(r manifest.Result) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before := c.outcome(r.Item.ID)
-	if before == r.Outcome || before == manifest.OutcomeDone { // a list of failures is older than a result
+	before, known := c.states[r.Item.ID]
+	if known && (before == r.Outcome || before == manifest.OutcomeDone) { // a list of failures is older than a result
 		return false
 	}
-	if before == "" {
+	if !known {
 		c.table.Add([]manifest.Item{r.Item})
+	} else {
+		c.count(before, -1)
 	}
+	c.count(r.Outcome, 1)
+	c.states[r.Item.ID] = r.Outcome
 	delete(c.lost, r.Item.ID)
 	if r.Outcome == manifest.OutcomeDone {
 		c.table.SetResult(&r)
@@ -123,13 +119,38 @@ func (c *campaign) add(r manifest.Result) bool {
 	return true
 }
 
+func (c *campaign) count(o manifest.Outcome, n int) {
+	switch o {
+	case manifest.OutcomeDone:
+		c.counts.Done += n
+	case manifest.OutcomeFailed:
+		c.counts.Failed += n
+	case manifest.OutcomeDead:
+		c.counts.Dead += n
+	}
+}
+
+// moved tells those that watch of a change.
+func (c *campaign) moved() {
+	c.mu.Lock()
+	c.version++
+	c.mu.Unlock()
+	c.announce()
+}
+
+func (c *campaign) changes() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+
 func (c *campaign) setProblem(err error) {
 	c.mu.Lock()
 	same := c.problem == err.Error()
 	c.problem = err.Error()
 	c.mu.Unlock()
 	if !same {
-		c.announce()
+		c.moved()
 	}
 }
 
@@ -140,16 +161,9 @@ func (c *campaign) status() manifest.CampaignStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	record := c.record
-	s := manifest.Status{ID: c.id, Phase: record.Phase, At: time.Now().UTC(), Problem: c.problem, Complete: c.read, Reason: record.Reason}
-	settled := c.table.Len()
-	s.Counts = manifest.Counts{Items: max(c.entered, settled), Done: settled - len(c.lost)}
-	for _, r := range c.lost {
-		if r.Outcome == manifest.OutcomeDead {
-			s.Counts.Dead++
-		} else {
-			s.Counts.Failed++
-		}
-	}
+	s := manifest.Status{ID: c.id, Phase: record.Phase, At: time.Now().UTC(), Problem: c.problem, Complete: c.read, Reason: record.Reason, Counts: c.counts}
+	settled := c.counts.Done + c.counts.Failed + c.counts.Dead
+	s.Counts.Items = max(c.counts.Items, settled)
 	s.Counts.Pending = s.Counts.Items - settled
 	if record.Phase.Ended() {
 		return manifest.CampaignStatus{Campaign: &record, Status: s}
@@ -215,7 +229,7 @@ type Live struct {
 
 // NewLive returns the backend of a run that begins.
 func NewLive(spec *manifest.Spec, o result.Output) *Live {
-	b := newBackend()
+	b := &Backend{changed: make(chan struct{})}
 	c := newCampaign(spec.ID(), o, b.announce)
 	c.record.Spec, c.record.Precision = *spec, spec.Precision
 	c.begun = time.Now().UTC()
@@ -229,9 +243,9 @@ func NewLive(spec *manifest.Spec, o result.Output) *Live {
 func (l *Live) Entered(items int, complete bool) {
 	c := l.campaign
 	c.mu.Lock()
-	c.entered, c.read = items, complete
+	c.counts.Items, c.read = items, complete
 	c.mu.Unlock()
-	c.announce()
+	c.moved()
 }
 
 // Settled reports an item in its final state.
@@ -245,7 +259,7 @@ func (l *Live) Settled(r manifest.Result) {
 		c.recent = append(c.recent, time.Now())
 		c.mu.Unlock()
 	}
-	c.announce()
+	c.moved()
 }
 
 // Ended reports the end of the run. Its report is written.
@@ -257,5 +271,5 @@ func (l *Live) Ended(err error) {
 		c.record.Phase, c.record.Reason = manifest.PhaseCancelled, err.Error()
 	}
 	c.mu.Unlock()
-	c.announce()
+	c.moved()
 }
