@@ -61,16 +61,18 @@ type Checked struct {
 	Problems []Problem `json:"problems"`
 }
 
-// Estimate is what items would take, by those of the newest campaign of the cluster with the same tasks, methods and settings that change the work.
+// Estimate is what items would take, by results of earlier campaigns of the cluster with the same tasks, methods and settings that change the work.
 type Estimate struct {
 	// Seconds are device-seconds, Cost is their cost; nil if unknown.
 	Seconds *float64 `json:"device_seconds,omitempty"`
 	Cost    *float64 `json:"cost,omitempty"`
 	// Workers is the number of live workers of the pool.
 	Workers int `json:"workers,omitempty"`
-	// Campaign is that campaign, Samples the number of its restored items.
-	Campaign string `json:"campaign,omitempty"`
-	Samples  int    `json:"samples,omitempty"`
+	// Samples is the number of results that were read, Campaigns are theirs.
+	Samples   int      `json:"samples,omitempty"`
+	Campaigns []string `json:"campaigns,omitempty"`
+	// Unknown are the items without such a result; the time of the others is then unknown too.
+	Unknown []string `json:"unknown,omitempty"`
 }
 
 // Controlled is the answer to pause, resume and cancel.

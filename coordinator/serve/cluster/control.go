@@ -55,11 +55,8 @@ func (c *Cluster) parse(file []byte) (*manifest.Spec, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	if err := spec.Validate(c.cfg.Catalogue.Admission()); err != nil {
-		return nil, err
-	}
-	spec.KeepFloat32(c.cfg.Catalogue.Operators.Sensitive())
-	return spec, nil
+	err = spec.Validate(c.cfg.Catalogue.Admission())
+	return spec, err
 }
 
 // Submit submits a campaign file. It is idempotent; an archived campaign returns to the board.
@@ -68,6 +65,7 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Sub
 	if err != nil {
 		return api.Submitted{}, err
 	}
+	spec.KeepFloat32(c.cfg.Catalogue.Operators.Sensitive())
 	return c.SubmitSpec(ctx, spec, o)
 }
 
@@ -129,6 +127,7 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	}
 	defer c.counts.Release(1)
 	rows, items := 0, 0
+	byTask, others := map[string]int{}, 0 // rows without and with parameters of their own
 	for row, err := range c.cfg.Rows(limited, spec.Dataset, func(string) {}) {
 		if limited.Err() != nil || rows == countRows {
 			out.More = true
@@ -139,12 +138,17 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 			return out, ctx.Err()
 		}
 		rows, items = rows+1, items+manifest.ItemsPerRow(row, spec)
+		if len(row.Overrides.Params) > 0 {
+			others++
+		} else {
+			byTask[row.Overrides.Task]++
+		}
 	}
 	out.Rows, out.Items = &rows, &items
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}
-	out.Estimate, err = c.estimate(ctx, spec, items)
+	out.Estimate, err = c.estimate(ctx, spec, byTask, others)
 	return out, err
 }
 

@@ -190,7 +190,7 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-// The estimate of a check is the mean of the newest campaign with the same work, also an archived one; without one it is unknown.
+// The estimate of a check comes from results of campaigns with the same plans, also archived ones; without one it is unknown.
 func TestEstimate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -209,36 +209,40 @@ func TestEstimate(t *testing.T) {
 		}
 		return out.Estimate
 	}
-	unknown := func(more string) {
+	unknown := func(more string, want ...string) {
 		t.Helper()
-		if e := check(more); *e != (api.Estimate{}) {
-			t.Errorf("%s: %+v, want unknown", more, e)
+		if e := check(more); e.Seconds != nil || e.Cost != nil || !slices.Equal(e.Unknown, want) {
+			t.Errorf("%s: %+v, want unknown %v", more, e, want)
 		}
 	}
-	known := func(more string, seconds float64, campaign string) {
+	known := func(more string, seconds float64, samples int, campaign string) {
 		t.Helper()
 		e := check(more)
-		if e.Seconds == nil || *e.Seconds != seconds || e.Cost == nil || *e.Cost != seconds/2 || e.Samples != 4 || e.Campaign != campaign || e.Workers != 1 {
-			t.Errorf("%s: %+v, want %g device-seconds by %s", more, e, seconds, campaign)
+		if e.Seconds == nil || *e.Seconds != seconds || e.Cost == nil || *e.Cost != seconds/2 || e.Samples != samples || !slices.Equal(e.Campaigns, []string{campaign}) || e.Workers != 1 {
+			t.Errorf("%s: %+v, want %g device-seconds by %d results of %s", more, e, seconds, samples, campaign)
 		}
 	}
-	id := f.campaign("night", "ann", func(*manifest.Campaign) {})
-	unknown("tasks: [denoise]")
-	must(t, f.board.Put(t.Context(), manifest.KeyStatusPrefix+id, []byte(`{"id":"`+id+`","counts":{"done":4},"device_seconds":8}`)))
-	f.campaign("other", "", func(*manifest.Campaign) {}) // a newer one without results
-	known("tasks: [denoise]", 12, id)
-	known("tasks: [denoise]\nruns: 2\nsigma: 0.1", 24, id)
-	unknown("tasks: [denoise, hdr]")
-	unknown("tasks: [denoise]\nsteps: 7")
+	id := f.campaign("night", "ann", func(c *manifest.Campaign) { c.Items = 8 })
+	items := f.windows(id, 8, 8) // half of them denoise
+	unknown("tasks: [denoise]", "denoise by ddiff")
+	for i, item := range items[:6] {
+		f.result(id, item, i) // of 2 s
+	}
+	known("tasks: [denoise]", 12, 3, id)
+	known("tasks: [denoise]\nruns: 2\nsigma: 0.1", 24, 3, id)
+	unknown("tasks: [denoise, hdr]", "hdr by ddiff") // its items are not of the campaign's file
+	unknown("tasks: [denoise]\nsteps: 7", "denoise by ddiff")
+	unknown("tasks: [denoise]\nmethods: [ddiff, dps]", "denoise by dps")
+	unknown("tasks: [{name: denoise, steps: 7}, hdr]", "denoise by ddiff", "hdr by ddiff")
 
 	record, err := board.Read(t.Context(), f.board, id)
 	must(t, err)
 	must(t, board.Store(t.Context(), f.store, record))
 	must(t, index.New(f.store).Add(t.Context(), index.Entry{ID: id, Number: 1, State: index.Archived, Output: index.OutputDigest(record.Output), Row: index.Row{
-		Phase: manifest.PhaseFinished, Priority: manifest.PriorityNormal, Weight: 1, Counts: manifest.Counts{Done: 4}, Seconds: 8,
+		Phase: manifest.PhaseFinished, Priority: manifest.PriorityNormal, Weight: 1,
 	}}))
 	must(t, f.board.Delete(t.Context(), manifest.KeyCampaignPrefix+id))
-	known("tasks: [denoise]", 12, id)
+	known("tasks: [denoise]", 12, 3, id)
 }
 
 // manyItems and manyStreams are small unless the environment says otherwise: make api-test does.

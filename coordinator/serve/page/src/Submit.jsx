@@ -63,11 +63,11 @@ function Verdict({ check }) {
 
 // Estimate is what the items would take by earlier campaigns.
 function Estimate({ of: e, more }) {
-  if (e.device_seconds === undefined) return <p class="muted">Their time is unknown: no earlier campaign has these tasks, methods and settings.</p>;
+  if (e.device_seconds === undefined) return <p class="muted">Their time is unknown: earlier campaigns have no results with these settings for {e.unknown.join(", ")}.</p>;
   return (
     <p>{more ? "At least" : "About"} <strong>{duration(e.device_seconds)}</strong> of device time{e.cost !== undefined && <>, a cost of <strong>{fixed(e.cost, 2)}</strong></>}
       {e.workers > 0 && `, ${duration(e.device_seconds / e.workers)} on ${plural(e.workers, "worker")}`}.
-      {" "}<span class="muted">By {plural(e.samples, "result")} of {e.campaign}.</span></p>
+      {" "}<span class="muted">By {plural(e.samples, "result")} of {e.campaigns.join(", ")}.</span></p>
   );
 }
 
