@@ -306,6 +306,8 @@ type Queue struct {
 
 // Event is a change of a record of the cluster.
 type Event struct {
+	// ID increases with every change, on all coordinators alike.
+	ID uint64 `json:"-"`
 	// Kind is one of the Event constants, Key the campaign, or the worker as a token: bytes but letters, digits, - and _ are = with two digits.
 	Kind string `json:"kind"`
 	Key  string `json:"key"`
@@ -319,7 +321,7 @@ const (
 	EventStatus   = "status"   // counts or phase of a campaign have changed
 	EventWorker   = "worker"   // a worker has sent its heartbeat
 	EventLeader   = "leader"   // another coordinator leads
-	EventReady    = "ready"    // the stream has begun: what was read before may be old
+	EventReady    = "ready"    // the stream has begun; its id is the newest one
 )
 
 // Me is the caller.

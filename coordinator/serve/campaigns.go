@@ -208,16 +208,33 @@ func (s *Server) want(ctx context.Context, id string, w manifest.Wanted) (api.Co
 func (s *Server) addEvents() {
 	stream := content("text/event-stream")
 	all := s.operation(api.Viewer, http.MethodGet, "/events", "Follow campaigns and workers as server-sent events", stream)
-	huma.Register(s.api, all, func(ctx context.Context, _ *none) (*huma.StreamResponse, error) { return s.events(ctx, "") })
+	huma.Register(s.api, all, func(ctx context.Context, in *struct {
+		Last string `header:"Last-Event-ID" doc:"Id of the last event that the client has; the newest states since then come first"`
+	},
+	) (*huma.StreamResponse, error) {
+		return s.streamed(s.events(ctx, "", in.Last))
+	})
 	one := s.operation(api.Viewer, http.MethodGet, "/campaigns/{id}/events", "Follow a campaign as server-sent events", stream)
-	huma.Register(s.api, one, func(ctx context.Context, in *InCampaign) (*huma.StreamResponse, error) {
+	huma.Register(s.api, one, func(ctx context.Context, in *struct {
+		InCampaign
+		Last string `header:"Last-Event-ID"`
+	},
+	) (*huma.StreamResponse, error) {
 		if _, err := s.cfg.Backend.Campaign(ctx, in.ID); err != nil {
 			return nil, s.failed(ctx, one, err)
 		}
-		return s.events(ctx, in.ID)
+		return s.streamed(s.events(ctx, in.ID, in.Last))
 	})
 }
 
+func (s *Server) streamed(r *huma.StreamResponse, err error) (*huma.StreamResponse, error) {
+	if err != nil {
+		return nil, Problem(err)
+	}
+	return r, nil
+}
+
+// addFleet adds the routes of workers, coordinators and the catalogue.
 func (s *Server) addFleet() {
 	b := s.cfg.Backend
 	add(s, api.Viewer, http.MethodGet, "/workers", "List the workers with their last heartbeats", func(ctx context.Context, _ *none) (api.Workers, error) {

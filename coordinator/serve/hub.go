@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +10,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -21,22 +25,26 @@ import (
 const (
 	// streamAge is the age at which a stream ends, so that clients spread over coordinators that have started since.
 	streamAge = 15 * time.Minute
-	// streamBuffer is the number of events that a slow client may be behind. Then its stream ends.
+	// streamBuffer is the number of events that a slow client may be behind. Then its stream ends, and it resumes with the newest states.
 	streamBuffer = 256
 )
 
-// hub sends the events of a backend to all streams: one watch of the board serves all clients. A stream ends when events may have been missed;
-// its client reads again what it shows.
+// hub has the newest event of every record, and sends new ones to all streams: one watch of the board serves all clients. A client that
+// resumes gets the newest state of each record that has changed since, also from another coordinator.
 type hub struct {
 	mu      sync.Mutex
-	ready   bool                     // the watch has yielded the known states, and yields changes
+	newest  map[[2]string]api.Event // by kind and key
+	last    uint64
+	ready   chan struct{}            // closed when newest is complete
 	streams map[chan []byte]listener // of frames, which all streams share
 }
 
 // listener is the client of a stream: the campaign that it follows, empty for all, and who it is.
 type listener struct{ campaign, who string }
 
-func newHub() *hub { return &hub{streams: map[chan []byte]listener{}} }
+func newHub() *hub {
+	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan []byte]listener{}}
+}
 
 // follow enters the events of a backend until ctx ends.
 func (h *hub) follow(ctx context.Context, b Backend, log *slog.Logger) {
@@ -48,20 +56,29 @@ func (h *hub) follow(ctx context.Context, b Backend, log *slog.Logger) {
 			}
 			h.enter(e)
 		}
-		h.end()
 		if retry.Sleep(ctx, delays.NextBackOff()) != nil {
 			return
 		}
 	}
 }
 
-// enter sends an event to the streams that it concerns, but no known states, which come before the event of kind ready.
+// enter enters an event.
 func (h *hub) enter(e api.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ready = h.ready || e.Kind == api.EventReady
-	if !h.ready {
+	if e.Kind == api.EventReady {
+		if !h.isReady() {
+			close(h.ready)
+		}
 		return
+	}
+	h.last = e.ID
+	k := [2]string{e.Kind, e.Key}
+	if known := h.newest[k]; known.ID == e.ID && bytes.Equal(known.Data, e.Data) {
+		return // a second watch begins with known states; those of a board that was lost and restored have lower ids
+	}
+	if h.newest[k] = e; len(e.Data) == 0 && len(h.newest) > 10_000 { // removed records would stay forever
+		delete(h.newest, k)
 	}
 	text := frame(e)
 	for s, l := range h.streams {
@@ -77,39 +94,35 @@ func (h *hub) enter(e api.Event) {
 	}
 }
 
-func (h *hub) end() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for s := range h.streams {
-		close(s)
-	}
-	clear(h.streams)
-	h.ready = false
-}
-
-// frame returns an event as it is sent.
+// frame returns an event as it is sent; an event without an id is a comment that keeps a stream open.
 func frame(e api.Event) []byte {
 	data, err := json.Marshal(e)
-	if err != nil { // its data is valid JSON, see Backend
-		return stillHere()
+	if e.ID == 0 || err != nil { // its data is valid JSON, see Backend
+		return []byte(": still here\n\n")
 	}
-	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", e.Kind, data)
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.ID, e.Kind, data)
 }
 
-// stillHere returns a comment that keeps a stream open.
-func stillHere() []byte { return []byte(": still here\n\n") }
+func (h *hub) isReady() bool {
+	select {
+	case <-h.ready:
+		return true
+	default:
+		return false
+	}
+}
 
 // concerns reports whether an event belongs into the stream of a campaign.
 func concerns(e api.Event, campaign string) bool {
-	return campaign == "" || e.Kind == api.EventReady || e.Key == campaign && (e.Kind == api.EventCampaign || e.Kind == api.EventStatus)
+	return campaign == "" || e.Key == campaign && (e.Kind == api.EventCampaign || e.Kind == api.EventStatus)
 }
 
-// open opens a stream. Its first event is ready: the client has the changes after it.
-func (h *hub) open(l listener) (chan []byte, error) {
+// open opens a stream after the event with an id, 0 for none before. It returns the missed events and the newest id.
+func (h *hub) open(l listener, after uint64) (missed []api.Event, last uint64, stream chan []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.streams) >= maxStreams {
-		return nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
+		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
 	}
 	own := 0
 	for other := range maps.Values(h.streams) {
@@ -118,14 +131,22 @@ func (h *hub) open(l listener) (chan []byte, error) {
 		}
 	}
 	if own >= ownStreams {
-		return nil, api.NewError(api.ErrTooMany, fmt.Sprintf("%d event streams of this caller are open; close some", ownStreams))
+		return nil, 0, nil, api.NewError(api.ErrTooMany, fmt.Sprintf("%d event streams of this caller are open; close some", ownStreams))
 	}
-	stream := make(chan []byte, streamBuffer)
-	if h.ready {
-		stream <- frame(api.Event{Kind: api.EventReady})
+	if after > 0 {
+		if after > h.last {
+			after = 0 // an id of a board that was lost: everything may have changed
+		}
+		for e := range maps.Values(h.newest) {
+			if e.ID > after && concerns(e, l.campaign) {
+				missed = append(missed, e)
+			}
+		}
+		slices.SortFunc(missed, func(a, b api.Event) int { return cmp.Compare(a.ID, b.ID) })
 	}
+	stream = make(chan []byte, streamBuffer)
 	h.streams[stream] = l
-	return stream, nil
+	return missed, h.last, stream, nil
 }
 
 func (h *hub) close(stream chan []byte) {
@@ -144,10 +165,24 @@ func (s *Server) valid(ctx context.Context) bool {
 }
 
 // events sends the events of a campaign, or of all, as server-sent events until the client leaves.
-func (s *Server) events(ctx context.Context, campaign string) (*huma.StreamResponse, error) {
-	stream, err := s.hub.open(listener{campaign, identityOf(ctx).who})
+func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.StreamResponse, error) {
+	var after uint64
+	if lastID != "" {
+		var err error
+		if after, err = strconv.ParseUint(lastID, 10, 64); err != nil {
+			return nil, api.NewError(api.ErrInvalid, "Last-Event-ID: want the id of an event")
+		}
+	}
+	select {
+	case <-s.hub.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(sendLimit):
+		return nil, api.NewError(api.ErrUnavailable, "the coordinator cannot read the board yet")
+	}
+	missed, last, stream, err := s.hub.open(listener{campaign, identityOf(ctx).who}, after)
 	if err != nil {
-		return nil, Problem(err)
+		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer s.hub.close(stream)
@@ -165,6 +200,14 @@ func (s *Server) events(ctx context.Context, campaign string) (*huma.StreamRespo
 			}
 			return err == nil && out.Flush() == nil
 		}
+		for _, e := range missed {
+			if _, err := w.Write(frame(e)); err != nil {
+				return
+			}
+		}
+		if !send(frame(api.Event{ID: max(last, 1), Kind: api.EventReady})) {
+			return
+		}
 		tick := time.NewTicker(s.cfg.Heartbeat)
 		defer tick.Stop()
 		end := time.After(streamAge)
@@ -175,7 +218,7 @@ func (s *Server) events(ctx context.Context, campaign string) (*huma.StreamRespo
 			case <-r.Context().Done():
 				return
 			case <-tick.C:
-				ok = s.valid(r.Context()) && send(stillHere())
+				ok = s.valid(r.Context()) && send(frame(api.Event{}))
 			case text, open := <-stream:
 				ok = open && send(text)
 			}

@@ -72,31 +72,24 @@ func TestMemoryOfFiles(t *testing.T) {
 	}
 }
 
-// TestLostBoard: streams end with the watch of the board; a stream of the next watch has the changes after its known states.
+// TestLostBoard: a board that was lost and restored begins with low ids; open streams and clients that resume get its states.
 func TestLostBoard(t *testing.T) {
 	t.Parallel()
 	h := newHub()
-	event := func(data string) api.Event {
-		return api.Event{Kind: api.EventStatus, Key: "night", Data: []byte(data)}
+	h.enter(api.Event{ID: 10, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
+	h.enter(api.Event{Kind: api.EventReady})
+	_, last, stream, err := h.open(listener{}, 0)
+	if err != nil || last != 10 {
+		t.Fatalf("opened after event %d, %v", last, err)
 	}
-	for range 2 {
-		early, err := h.open(listener{})
-		reporttest.Must(t, err)
-		h.enter(event("1")) // known
-		h.enter(api.Event{Kind: api.EventReady})
-		late, err := h.open(listener{campaign: "night"})
-		reporttest.Must(t, err)
-		h.enter(event("2"))
-		h.end()
-		for _, stream := range []chan []byte{early, late} {
-			var got []byte
-			for text := range stream {
-				got = append(got, text...)
-			}
-			if !bytes.HasPrefix(got, []byte("event: ready\n")) || !bytes.Contains(got, []byte(`"data":2`)) || bytes.Count(got, []byte("event: ")) != 2 {
-				t.Errorf("a stream has %q", got)
-			}
-		}
+	h.enter(api.Event{ID: 10, Kind: api.EventStatus, Key: "night", Data: []byte("1")}) // of a second watch
+	h.enter(api.Event{ID: 3, Kind: api.EventStatus, Key: "night", Data: []byte("2")})
+	if len(stream) != 1 || !strings.Contains(string(<-stream), `"data":2`) {
+		t.Error("the stream lacks the state of the restored board, or has a known one")
+	}
+	missed, last, _, err := h.open(listener{}, 10)
+	if err != nil || last != 3 || len(missed) != 1 || missed[0].ID != 3 {
+		t.Errorf("missed %+v before event %d, %v", missed, last, err)
 	}
 }
 
@@ -105,12 +98,12 @@ func TestOwnStreams(t *testing.T) {
 	t.Parallel()
 	h := newHub()
 	for range ownStreams {
-		if _, err := h.open(listener{who: "ann"}); err != nil {
+		if _, _, _, err := h.open(listener{who: "ann"}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := h.open(listener{who: "ann"})
-	stream, other := h.open(listener{who: "bob"})
+	_, _, _, err := h.open(listener{who: "ann"}, 0)
+	_, _, stream, other := h.open(listener{who: "bob"}, 0)
 	if !errors.Is(err, api.ErrTooMany) || other != nil {
 		t.Errorf("one stream more: %v; of another caller: %v", err, other)
 	}
@@ -121,18 +114,16 @@ func TestOwnStreams(t *testing.T) {
 func TestSlowStream(t *testing.T) {
 	t.Parallel()
 	h := newHub()
-	h.ready = true
-	slow, err := h.open(listener{who: "ann"})
+	_, _, slow, err := h.open(listener{who: "ann"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	quick, err := h.open(listener{who: "bob"})
+	_, _, quick, err := h.open(listener{who: "bob"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-quick // ready
-	for range streamBuffer + 2 {
-		h.enter(api.Event{Kind: api.EventStatus, Key: "night", Data: []byte("1")})
+	for i := range uint64(streamBuffer + 2) {
+		h.enter(api.Event{ID: i + 1, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
 		if _, open := <-quick; !open {
 			t.Fatal("the other stream has ended")
 		}

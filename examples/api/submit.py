@@ -16,15 +16,20 @@ import pandas
 
 def wait(api: httpx.Client, campaign: str) -> dict:
     """Follow the events of a campaign until it has ended; resume after a lost connection."""
+    last = "0"
     while True:
+        status = api.get(f"/campaigns/{campaign}").raise_for_status().json()
+        if status["campaign"]["phase"] in ("finished", "cancelled", "rejected"):
+            return status
         try:
-            with api.stream("GET", f"/campaigns/{campaign}/events") as events:
+            with api.stream("GET", f"/campaigns/{campaign}/events", headers={"Last-Event-ID": last}) as events:
                 for line in events.iter_lines():
                     name, _, value = line.partition(": ")
-                    if name == "data" and json.loads(value)["kind"] in ("ready", "campaign"):
-                        status = api.get(f"/campaigns/{campaign}").raise_for_status().json()
-                        if status["campaign"]["phase"] in ("finished", "cancelled", "rejected"):
-                            return status
+                    if name == "id":
+                        last = value
+                    elif name == "data" and (event := json.loads(value))["kind"] == "campaign":
+                        if event["data"]["phase"] in ("finished", "cancelled", "rejected"):
+                            break
         except httpx.TransportError:
             pass
 

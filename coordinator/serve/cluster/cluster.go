@@ -312,7 +312,7 @@ func (c *Cluster) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 				yield(api.Event{}, err)
 				return
 			}
-			e := api.Event{Data: change.Data}
+			e := api.Event{ID: change.Revision, Data: change.Data}
 			campaign, isCampaign := strings.CutPrefix(change.Key, manifest.KeyCampaignPrefix)
 			status, isStatus := strings.CutPrefix(change.Key, manifest.KeyStatusPrefix)
 			worker, isWorker := strings.CutPrefix(change.Key, manifest.KeyWorkerPrefix)

@@ -264,11 +264,14 @@ type stream struct {
 	cancel context.CancelFunc
 }
 
-func openStream(t *testing.T, url string, headers ...string) *stream {
+func openStream(t *testing.T, url, lastID string, headers ...string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	must(t, err)
+	if lastID != "" {
+		r.Header.Set("Last-Event-ID", lastID)
+	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
@@ -284,8 +287,8 @@ func openStream(t *testing.T, url string, headers ...string) *stream {
 	return &stream{lines, cancel}
 }
 
-// next returns the next event of a kind.
-func (s *stream) next(t *testing.T, kind, part string) (data string) {
+// next returns the next event of a kind, and its id.
+func (s *stream) next(t *testing.T, kind, part string) (id, data string) {
 	t.Helper()
 	stop := time.AfterFunc(30*time.Second, s.cancel)
 	defer stop.Stop()
@@ -293,49 +296,48 @@ func (s *stream) next(t *testing.T, kind, part string) (data string) {
 	for s.lines.Scan() {
 		name, value, _ := strings.Cut(s.lines.Text(), ": ")
 		switch name {
+		case "id":
+			id = value
 		case "event":
 			event = value
 		case "data":
 			if event == kind && strings.Contains(value, part) {
-				return value
+				return id, value
 			}
 		}
 	}
 	t.Fatalf("no event %s with %s: %v", kind, part, s.lines.Err())
-	return ""
+	return "", ""
 }
 
-// TestEvents: a change reaches the streams of all and of its campaign; a client that reads after ready misses none.
+// TestEvents: a change reaches the streams of all and of its campaign; a client resumes on another coordinator with what it has missed.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	one := f.campaign("one", "", func(*manifest.Campaign) {})
 	two := f.campaign("two", "", func(*manifest.Campaign) {})
 	url := f.serve(f.open(), false)
-	all, own := openStream(t, url+"/api/v1/events"), openStream(t, url+"/api/v1/campaigns/"+one+"/events")
+	all, own := openStream(t, url+"/api/v1/events", ""), openStream(t, url+"/api/v1/campaigns/"+one+"/events", "")
 	all.next(t, "ready", "")
 	own.next(t, "ready", "")
 	_, err := board.Want(t.Context(), f.board, two, manifest.WantPause)
 	must(t, err)
-	data := all.next(t, "campaign", two)
+	last, data := all.next(t, "campaign", two)
 	if !strings.Contains(data, `"wanted":"pause"`) {
 		t.Errorf("event %s", data)
 	}
 	_, err = board.Want(t.Context(), f.board, one, manifest.WantCancel)
 	must(t, err)
-	if data := own.next(t, "campaign", ""); !strings.Contains(data, one) {
+	if _, data := own.next(t, "campaign", ""); !strings.Contains(data, one) {
 		t.Errorf("the stream of %s has %s", one, data)
 	}
 	another := f.serve(f.open(), false)
-	later := openStream(t, another+"/api/v1/events")
-	later.next(t, "ready", "")
-	if data := send(t, http.MethodGet, another+"/api/v1/campaigns/"+one, "").body; !strings.Contains(data, `"wanted":"cancel"`) {
-		t.Errorf("after ready the campaign is %s", data)
+	resumed := openStream(t, another+"/api/v1/events", last)
+	if _, data := resumed.next(t, "campaign", ""); !strings.Contains(data, one) || !strings.Contains(data, `"wanted":"cancel"`) {
+		t.Errorf("a resumed stream begins with %s", data)
 	}
-	_, err = board.Want(t.Context(), f.board, two, manifest.WantRun)
-	must(t, err)
-	if data := later.next(t, "campaign", ""); !strings.Contains(data, two) || !strings.Contains(data, `"wanted":"run"`) {
-		t.Errorf("the first change after ready is %s", data)
+	if a := send(t, http.MethodGet, url+"/api/v1/events", "", "Last-Event-ID: x"); a.status != 422 {
+		t.Errorf("a wrong id: %d %s", a.status, a.body)
 	}
 }
 
@@ -370,7 +372,7 @@ func TestManyStreams(t *testing.T) {
 	url := f.serve(f.open(), false)
 	streams := make([]*stream, n)
 	for i := range streams {
-		streams[i] = openStream(t, url+"/api/v1/events")
+		streams[i] = openStream(t, url+"/api/v1/events", "")
 	}
 	begin := time.Now()
 	_, err := board.Want(t.Context(), f.board, id, manifest.WantPause)

@@ -130,7 +130,7 @@ func TestTokens(t *testing.T) {
 	if cookie := proxied.header.Get("Set-Cookie"); !strings.Contains(cookie, "Secure") {
 		t.Errorf("the cookie %q behind a proxy with TLS", cookie)
 	}
-	events := openStream(t, url+"/api/v1/events", session)
+	events := openStream(t, url+"/api/v1/events", "", session)
 	events.next(t, "ready", "")
 	all, err := admin.Tokens(t.Context())
 	if err != nil || len(all.Tokens) != 2 || all.Tokens[1].Secret != "" || all.Tokens[1].ID != made.ID {

@@ -201,6 +201,7 @@ const (
 func (b *Backend) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		seen := make(map[string]uint64)
+		var id uint64
 		news := func() bool {
 			for _, c := range b.campaigns {
 				version := c.changes()
@@ -211,14 +212,15 @@ func (b *Backend) Watch(ctx context.Context) iter.Seq2[api.Event, error] {
 				s := c.status()
 				for kind, record := range map[string]any{api.EventCampaign: s.Campaign, api.EventStatus: s.Status} {
 					data, err := json.Marshal(record)
-					if !yield(api.Event{Kind: kind, Key: c.id, Data: data}, err) {
+					id++
+					if !yield(api.Event{ID: id, Kind: kind, Key: c.id, Data: data}, err) {
 						return false
 					}
 				}
 			}
 			return true
 		}
-		if !news() || !yield(api.Event{Kind: api.EventReady}, nil) {
+		if !news() || !yield(api.Event{ID: id, Kind: api.EventReady}, nil) {
 			return
 		}
 		wait := refreshEvery

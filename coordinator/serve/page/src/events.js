@@ -1,4 +1,4 @@
-// events.js: one stream of server-sent events for the whole page. After a gap the lists are read again.
+// events.js: one stream of server-sent events for the whole page. The browser resumes it with the id of the last event.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address } from "./api.js";
