@@ -88,7 +88,7 @@ func (b *buckets) open(ctx context.Context, a Address) (*storage.S3, error) {
 	if entry.store != nil {
 		return entry.store, nil
 	}
-	store, err := retryRead(ctx, b.cfg.Attempts, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
+	store, err := retryRead(ctx, b.cfg.Attempts, storage.ErrUnavailable, func() (*storage.S3, error) { return storage.OpenS3(ctx, config) })
 	if err != nil {
 		return nil, storageError(err)
 	}

@@ -42,7 +42,7 @@ func (s *Sources) cached(
 
 func (s *Sources) version(ctx context.Context, a Address) (string, error) {
 	if a.scheme == schemeHTTPS || a.scheme == schemeHTTP {
-		r, err := retryWeb(ctx, s.web, a, func() (*answer, error) { return s.web.request(ctx, http.MethodHead, a, 0, 0, "") })
+		r, err := s.web.request(ctx, http.MethodHead, a, 0, 0, "")
 		if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
 			return "", err
 		}

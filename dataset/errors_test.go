@@ -128,13 +128,13 @@ func TestExpandLimits(t *testing.T) {
 // A read is repeated up to n times while its error is transient.
 func TestRetryRead(t *testing.T) {
 	t.Parallel()
-	transient, other := ErrUnavailable, errors.New("other")
+	transient, other := errors.New("transient"), errors.New("other")
 	for _, c := range []struct {
 		failures, n, calls int
 		cause, err         error
 	}{{0, 1, 1, nil, nil}, {1, 1, 1, transient, transient}, {1, 2, 2, transient, nil}, {2, 2, 2, transient, transient}, {1, 2, 1, other, other}} {
 		calls := 0
-		_, err := retryRead(t.Context(), c.n, func() (int, error) {
+		_, err := retryRead(t.Context(), c.n, transient, func() (int, error) {
 			if calls++; calls <= c.failures {
 				return 0, c.cause
 			}

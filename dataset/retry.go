@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ddiff/internal/retry"
-	"ddiff/storage"
 )
 
 // The maximum delays before the second attempt and before any attempt.
@@ -15,11 +14,11 @@ const (
 	lastWait  = 5 * time.Second
 )
 
-// retryRead calls read up to n times, with growing delays, while its error is a storage.ErrUnavailable.
-func retryRead[T any](ctx context.Context, n int, read func() (T, error)) (data T, err error) {
+// retryRead calls read up to n times, with growing delays, while its error is transient.
+func retryRead[T any](ctx context.Context, n int, transient error, read func() (T, error)) (data T, err error) {
 	delays := retry.NewBackOff(firstWait, lastWait)
 	for attempt := 1; ; attempt++ {
-		if data, err = read(); attempt >= n || !errors.Is(err, storage.ErrUnavailable) {
+		if data, err = read(); attempt >= n || !errors.Is(err, transient) {
 			return data, err
 		}
 		if err := retry.Sleep(ctx, delays.NextBackOff()); err != nil {

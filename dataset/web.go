@@ -11,13 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-retryablehttp"
+
 	"ddiff/storage"
 )
 
 type web struct {
 	cfg    Config
 	guard  guard
-	client *http.Client
+	client *retryablehttp.Client
 }
 
 // newWeb returns a client that refuses all connections that the configuration does not allow.
@@ -42,21 +44,37 @@ func newWeb(cfg Config) (*web, error) {
 		}
 		transport.TLSClientConfig.RootCAs = pool
 	}
-	w.client = &http.Client{Transport: transport, CheckRedirect: w.guard.redirect}
+	w.client = &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: transport, CheckRedirect: w.guard.redirect},
+		RetryWaitMin: firstWait, RetryWaitMax: lastWait, RetryMax: cfg.Attempts - 1,
+		Backoff:      backoff,
+		CheckRetry:   w.checkRetry,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
 	return w, nil
 }
 
-func (w *web) close() { w.client.CloseIdleConnections() }
+func (w *web) close() { w.client.HTTPClient.CloseIdleConnections() }
 
-// retryWeb calls read, which requests an address, again while its error is transient.
-func retryWeb[T any](ctx context.Context, w *web, a Address, read func() (T, error)) (T, error) {
-	return retryRead(ctx, w.cfg.Attempts, func() (T, error) {
-		data, err := read()
-		if errors.Is(err, ErrUnavailable) {
-			w.cfg.Logger.WarnContext(ctx, "web request failed", "host", a.url.Host, "error", err)
+// checkRetry decides whether to retry a request. It is a retryablehttp.CheckRetry.
+func (w *web) checkRetry(ctx context.Context, response *http.Response, err error) (bool, error) {
+	if errors.Is(err, ErrRefused) {
+		return false, nil
+	}
+	again, ended := retryablehttp.DefaultRetryPolicy(ctx, response, err)
+	if again {
+		attributes := []any{"error", withoutURL(err)}
+		if response != nil {
+			attributes = []any{"host", response.Request.URL.Host, "status", response.Status}
 		}
-		return data, err
-	})
+		w.cfg.Logger.WarnContext(ctx, "web request failed", attributes...)
+	}
+	return again, ended
+}
+
+// backoff returns the wait before a retry: the wait that the server requests, at most the maximum.
+func backoff(least, most time.Duration, attempt int, response *http.Response) time.Duration {
+	return min(retryablehttp.DefaultBackoff(least, most, attempt, response), most)
 }
 
 // request requests a resource, or a range of it if size is positive. The caller closes the answer.
@@ -67,7 +85,7 @@ func (w *web) request(ctx context.Context, method string, a Address, offset, siz
 			cancel(nil)
 		}
 	}()
-	request, err := http.NewRequestWithContext(call, method, a.url.String(), nil)
+	request, err := retryablehttp.NewRequestWithContext(call, method, a.url.String(), nil)
 	if err != nil {
 		return nil, withoutURL(err)
 	}
@@ -141,7 +159,13 @@ func printable(text string) string {
 }
 
 func (w *web) get(ctx context.Context, a Address, check Check) ([]byte, error) {
-	return retryWeb(ctx, w, a, func() ([]byte, error) { return w.fetch(ctx, a, check) })
+	return retryRead(ctx, w.cfg.Attempts, errBroken, func() ([]byte, error) {
+		data, err := w.fetch(ctx, a, check)
+		if errors.Is(err, errBroken) {
+			w.cfg.Logger.WarnContext(ctx, "web transfer interrupted", "host", a.url.Host, "error", err)
+		}
+		return data, err
+	})
 }
 
 func (w *web) fetch(ctx context.Context, a Address, check Check) ([]byte, error) {

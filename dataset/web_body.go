@@ -17,6 +17,9 @@ import (
 // minRate is the least rate of a transfer in bytes per second, over Config.Timeout.
 const minRate = 1 << 10
 
+// errBroken: the transfer of an answer was interrupted. Such errors also wrap ErrUnavailable.
+var errBroken = errors.New("transfer interrupted")
+
 // errTimeout: the transfer exceeded its time limit.
 var errTimeout = errors.New("timeout")
 
@@ -68,11 +71,11 @@ func (r *answer) limit(timeout time.Duration, size int64) {
 func (r *answer) failure(err error) error {
 	switch {
 	case errors.Is(context.Cause(r.call), errTimeout):
-		return fmt.Errorf("%w: transfer interrupted: %w", ErrUnavailable, errTimeout)
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, errTimeout)
 	case r.call.Err() != nil:
 		return r.call.Err()
 	case err != nil:
-		return fmt.Errorf("%w: transfer interrupted: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w: %w", ErrUnavailable, errBroken, err)
 	}
 	return nil
 }

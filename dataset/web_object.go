@@ -21,7 +21,7 @@ type webObject struct {
 
 // open requests a range. If the server sends the complete resource instead, open copies it to a file.
 func (w *web) open(ctx context.Context, a Address, offset, size int64) (object, error) {
-	return retryWeb(ctx, w, a, func() (object, error) { return w.openOnce(ctx, a, offset, size) })
+	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a, offset, size) })
 }
 
 func (w *web) openOnce(ctx context.Context, a Address, offset, size int64) (object, error) {
@@ -80,7 +80,7 @@ func (o *webObject) readRange(ctx context.Context, offset, size int64) ([]byte, 
 	if from := offset - o.start; from >= 0 && from+size <= int64(len(o.first)) {
 		return bytes.Clone(o.first[from : from+size]), nil
 	}
-	return retryWeb(ctx, o.web, o.a, func() ([]byte, error) { return o.fetch(ctx, offset, size) })
+	return retryRead(ctx, o.web.cfg.Attempts, errBroken, func() ([]byte, error) { return o.fetch(ctx, offset, size) })
 }
 
 func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, error) {
