@@ -41,7 +41,15 @@ func TestReadModelRefusesOtherFiles(t *testing.T) {
 	one, many := &onnxpb.AttributeProto{SparseTensor: sparse[0]}, &onnxpb.AttributeProto{SparseTensors: sparse}
 	initializer := &onnxpb.GraphProto{Node: inner.Node, SparseInitializer: sparse}
 	plain := node(&onnxpb.AttributeProto{Name: "value", T: &onnxpb.TensorProto{Name: "w"}})
+	nested := func(n int) *onnxpb.GraphProto {
+		g := plain
+		for range n {
+			g = node(&onnxpb.AttributeProto{Name: "then_branch", G: g})
+		}
+		return g
+	}
 	for name, m := range map[string]*onnxpb.ModelProto{
+		"deep sub-graphs":    {Graph: nested(maxSubgraphs + 1)},
 		"sparse attribute":   {Graph: node(one)},
 		"sparse attributes":  {Graph: node(many)},
 		"sparse initializer": {Graph: initializer},
@@ -56,7 +64,7 @@ func TestReadModelRefusesOtherFiles(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrModel", name, err)
 		}
 	}
-	data, err := proto.Marshal(&onnxpb.ModelProto{Graph: node(&onnxpb.AttributeProto{Name: "then_branch", G: plain})})
+	data, err := proto.Marshal(&onnxpb.ModelProto{Graph: nested(maxSubgraphs)})
 	if err != nil {
 		t.Fatal(err)
 	}
