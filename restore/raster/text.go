@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"iter"
+	"unicode/utf8"
 )
 
 const (
@@ -140,6 +141,9 @@ func parseText(data []byte) (string, error) {
 	fields := bytes.SplitN(data[min(flags, len(data)):], []byte{0}, 3)
 	if len(fields) < 3 || data[0] != 0 {
 		return "", fmt.Errorf("the text is compressed, or its chunk ends before it: %w", ErrFormat)
+	}
+	if !utf8.Valid(fields[2]) {
+		return "", fmt.Errorf("the text is not UTF-8: %w", ErrFormat)
 	}
 	return string(fields[2]), nil
 }

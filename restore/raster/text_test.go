@@ -257,3 +257,18 @@ func FuzzPNGText(f *testing.F) {
 		}
 	})
 }
+
+// TestTextIsUTF8: a text with other bytes, which JSON would replace, is refused.
+func TestTextIsUTF8(t *testing.T) {
+	t.Parallel()
+	file, err := EncodePNG(New(1, 1, 1))
+	if err == nil {
+		file, err = SetPNGText(file, "ddiff", "{\"worker\":\"gpu\xff\"}")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _, err := PNGText(file, "ddiff"); !errors.Is(err, ErrFormat) {
+		t.Errorf("%q, %v", text, err)
+	}
+}

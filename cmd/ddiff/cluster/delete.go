@@ -124,7 +124,7 @@ func confirm(cmd *cobra.Command, question string) error {
 	return cli.Usage(fmt.Errorf("%s: not confirmed, nothing was deleted; answer y, or give --yes", cmd.Name()))
 }
 
-// print prints what was deleted, or would be, and in JSON the folders that were left.
+// print prints what was deleted, or would be.
 func (o cleanOptions) print(out io.Writer, all []gc.Removal, deleted bool) error {
 	objects, bytes := 0, int64(0)
 	for _, r := range all {

@@ -83,9 +83,11 @@ func (r release) install(ctx context.Context, opts Options) (lib Library, err er
 		opts.Progress = func(string) {}
 	}
 	opts.Progress("wait")
-	lock := flock.New(filepath.Join(cache, ".lock"))
-	if _, err := lock.TryLockContext(ctx, lockPoll); err != nil {
-		return Library{}, fmt.Errorf("wait for another installation with the lock %s: %w", lock.Path(), cmp.Or(context.Cause(ctx), err))
+	lock := flock.New(filepath.Join(cache, ".lock"), flock.SetPermissions(0o644))
+	if _, err := lock.TryLockContext(ctx, lockPoll); ctx.Err() != nil {
+		return Library{}, fmt.Errorf("wait for another installation with the lock %s: %w", lock.Path(), context.Cause(ctx))
+	} else if err != nil {
+		return Library{}, fmt.Errorf("lock the cache: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 
