@@ -59,7 +59,7 @@ def test_counts() -> None:
     assert last == "cells=4 ddiff_best_or_tied=2 worst_behind_db=0.50 restore_better_than_input=5 of=6 vs_bm3d_db=0.12"
 
 
-@pytest.mark.parametrize("name", ["quality.csv", "quality-last.csv", "quality-256.csv", "quality-512.csv"])
+@pytest.mark.parametrize("name", ["quality.csv", "quality-last.csv", "quality-once.csv", "quality-256.csv", "quality-512.csv"])
 def test_stored_differences(name: str) -> None:
     """The column ahead is the difference to the best other method, of the same measurement."""
     lines = (REPO / "docs/data" / name).read_text().splitlines()
