@@ -119,7 +119,9 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	}
 	failures := rate.Sometimes{First: 1, Interval: failureInterval}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		failures.Do(func() { t.Logger.Warn("telemetry export failed; failures within ten minutes are one line", "error", err) })
+		failures.Do(func() {
+			t.Logger.Warn("telemetry export failed; failures within ten minutes are one line", "error", err)
+		})
 	}))
 	t.traces = sdktrace.NewTracerProvider(traceOptions...)
 	t.metrics = sdkmetric.NewMeterProvider(metricOptions...)
