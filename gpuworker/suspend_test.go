@@ -219,12 +219,14 @@ func TestTestOfFilesThatHangs(t *testing.T) {
 	c.submit("bad", func(r *manifest.Campaign) { r.Prior = p })
 	w, r := begin(t, cfg)
 	waitUntil(t, "the campaign is not suspended", func() bool { return w.Beat().SuspendedCampaign == "bad" })
-	source.hangs.Store(true)
-	<-source.begun
-	waitUntil(t, "the worker holds leases", func() bool {
+	noLeases := func() bool {
 		_, leased, err := q.Depth(t.Context())
 		must(t, err)
 		return leased == 0
-	})
+	}
+	waitUntil(t, "the worker holds leases of its last batch", noLeases)
+	source.hangs.Store(true)
+	<-source.begun
+	waitUntil(t, "the worker holds leases", noLeases)
 	r.waitFor(t, guard.ErrStuck)
 }
