@@ -83,8 +83,7 @@ packages_lane() { # lint, the packages and exported priors
 	mapfile -t racing < <(grep -Ev "$compute|^ddiff/cmd/ddiff$" <<<"$packages")
 	mapfile -t plain < <(grep -E "$compute" <<<"$packages")
 	stage lint make lint
-	# Many of these tests wait for servers and intervals, not for a core.
-	stage "Go, with the race detector" gotests race -race -parallel 6 -skip "$bulk" "${racing[@]}"
+	stage "Go, with the race detector" gotests race -race -skip "$bulk" "${racing[@]}"
 	stage "streams, with the race detector" gotests streams -race -run 'Streams' ./restore/solver ./restore/prior
 	stage "many rows" gotests bulk -run "$bulk" ./coordinator ./dataset
 	# One package at a time: each uses all cores.
@@ -106,6 +105,7 @@ if [[ ${1:-} == quick ]]; then
 	mapfile -t light < <(grep -Ev "$heavy" <<<"$packages")
 	stage lint make lint
 	rules -short
+	# Many of these tests wait for servers and intervals, not for a core.
 	stage "Go, without compute" gotests quick -short -parallel 12 "${light[@]}"
 else
 	# `make runtime` installs OpenVINO only together with ONNX Runtime, and without it its tests skip.
