@@ -19,6 +19,10 @@ GREMLINS      := bin/gremlins-$(GREMLINS_VERSION)/gremlins
 # The interpreter with the Debian packages of the Python tests.
 export PYTHON ?= /usr/bin/python3
 
+# The flags of an image (scripts/image.sh): its build, every other build and all checkouts of a machine share compiled packages.
+export GOFLAGS    += -trimpath
+export CGO_CFLAGS ?= -O2
+
 # Outside a Git checkout, or in a checkout of another user, Go cannot read the commit and would
 # refuse to build.
 ifneq ($(shell git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && echo yes),yes)
@@ -308,7 +312,7 @@ $(GREMLINS):
 $(KUBE)/kube-apiserver: internal/charttest/apiserver/go.mod
 	@echo "building etcd and kube-apiserver $(KUBERNETES); the first time takes 10 minutes or more"
 	@mkdir -p $(KUBE)
-	@cd internal/charttest/apiserver && export CGO_ENABLED=0 GOFLAGS="$${GOFLAGS:-} -trimpath" && \
+	@cd internal/charttest/apiserver && export CGO_ENABLED=0 && \
 		nice go build -ldflags='-s -w' -o $(CURDIR)/$(KUBE)/etcd go.etcd.io/etcd/server/v3 && \
 		nice go build -ldflags='-s -w -X k8s.io/component-base/version.gitVersion=$(KUBERNETES)' \
 			-o $(CURDIR)/$(KUBE)/kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver

@@ -26,7 +26,7 @@ usage() {
 build() { # build DIR
 	mkdir -p "$1"
 	CGO_ENABLED=1 CGO_CFLAGS=-O2 go build -trimpath -ldflags='-s -w -buildid=' -o "$1/ddiff" ./cmd/ddiff
-	CGO_ENABLED=0 go -C internal/deploy build -trimpath -o "$(realpath "$1")/releaser" ./release
+	go -C internal/deploy build -trimpath -o "$(realpath "$1")/releaser" ./release
 }
 
 library() { # library VARIANT OPENVINO PROGRAM DIR
