@@ -166,7 +166,7 @@ func TestMargins(t *testing.T) {
 		{operator.InpaintBox, 5, false},
 		{operator.InpaintRandom, 12, false},
 		{operator.GaussianDeblur, 3, true},
-		{operator.MotionDeblur, 3, true},
+		{operator.MotionDeblur, 3, false},
 		{operator.NonlinearDeblur, 6, false},
 		{operator.HDR, 5, true},
 	} {

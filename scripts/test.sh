@@ -21,7 +21,7 @@ export GOFLAGS="${GOFLAGS:-} -vet=off"
 # These packages compute, which the race detector slows down many times; the tests of cmd/ddiff start programs, which it does
 # not see. Tests of goroutines, and some runs of a program with the detector, have a stage of their own; `make race` runs all
 # tests of cmd/ddiff with such a program.
-compute='^ddiff/(coordinator/report|restore|restore/(check|method|metric|noise|noiselevel|operator|prior|prior/.*|raster|solver))$'
+compute='^ddiff/(coordinator/report|coordinator/report/(chart|sheet)|restore|restore/(check|method|metric|noise|noiselevel|onnx|onnx/(infer|modelfile)|operator|operator/axis|prior|prior/.*|raster|solver))$'
 # These need ONNX Runtime, browsers or processes: `quick` leaves them out.
 heavy='^ddiff/(cmd/ddiff|cmd/ddiff/bench|coordinator/report|gpuworker|gpuworker/(enginecache|job)|restore|restore/(check|method|onnx|onnx/(modelfile|onnxruntime)|operator|prior|prior/.*|solver))$'
 

@@ -26,7 +26,7 @@ func TestAgainstTorchTwin(t *testing.T) {
 	}
 	model, err := filepath.Abs("../prior/bundled/prior.onnx")
 	must(t, err)
-	const n, steps, size = 2, 50, 48
+	const n, steps, size = 2, 50, 32
 	shape := operator.Shape{Channels: 3, Height: size, Width: size}
 	type job struct {
 		name  string
