@@ -299,9 +299,9 @@ type Stream struct {
 type Queue struct {
 	Campaign string            `json:"campaign"`
 	Priority manifest.Priority `json:"priority"`
-	// Waiting items were never leased, InFlight are leased or wait for their next attempt.
-	Waiting  uint64 `json:"waiting"`
-	InFlight uint64 `json:"in_flight"`
+	// Waiting and InFlight are the pending and the running items of the campaign's last status.
+	Waiting  int `json:"waiting"`
+	InFlight int `json:"in_flight"`
 }
 
 // Event is a change of a record of the cluster.

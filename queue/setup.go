@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -223,35 +222,4 @@ func Usage(ctx context.Context, nc *nats.Conn) ([]StreamUsage, error) {
 		}
 	}
 	return all, nil
-}
-
-// Depth has the counts of Queue.Depth.
-type Depth struct{ Pending, InFlight uint64 }
-
-// Depths returns those of all campaigns that have a queue, with one request for each 256 of them.
-func Depths(ctx context.Context, nc *nats.Conn) (map[string]Depth, error) {
-	l, err := newLink(nc, nil, defaultTimeout)
-	if err != nil {
-		return nil, fmt.Errorf("measure queues: %w", err)
-	}
-	all := map[string]Depth{}
-	err = l.withRetry(ctx, "", func(ctx context.Context) error {
-		clear(all)
-		stream, err := l.js.Stream(ctx, workStream)
-		if notFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		list := stream.ListConsumers(ctx)
-		for info := range list.Info() {
-			name, ours := strings.CutPrefix(info.Name, durablePrefix)
-			if campaign, err := untoken(name); ours && err == nil {
-				all[campaign] = Depth{info.NumPending, uint64(max(info.NumAckPending, 0))}
-			}
-		}
-		return list.Err()
-	})
-	return all, wrap(err, "measure queues")
 }

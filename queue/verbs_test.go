@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -414,29 +413,6 @@ func TestSize(t *testing.T) {
 	nc.Close()
 	if _, err := q.Size(t.Context()); !errors.Is(err, queue.ErrClosed) || !strings.Contains(err.Error(), "size of campaign camp") {
 		t.Errorf("a closed connection: %v", err)
-	}
-}
-
-// TestDepths: one listing has the depth of every queue.
-func TestDepths(t *testing.T) {
-	t.Parallel()
-	nc := dial(t, serve(t, jetStream(t)))
-	must(t, queue.Setup(t.Context(), nc, queue.SetupConfig{}))
-	q := openOn(t, nc, queue.Config{Campaign: "camp.1"})
-	openOn(t, nc, queue.Config{Campaign: "empty"})
-	for i := range 3 {
-		must(t, publish(t.Context(), q, "class", fmt.Sprint(i), nil))
-	}
-	lease(t, q)
-	wantDepth(t, q, 2, 1)
-	all, err := queue.Depths(t.Context(), nc)
-	want := map[string]queue.Depth{"camp.1": {Pending: 2, InFlight: 1}, "empty": {}}
-	if err != nil || !maps.Equal(all, want) {
-		t.Errorf("%v, %v; want %v", all, err, want)
-	}
-	must(t, streamsOf(t, nc).DeleteStream(t.Context(), "DDIFF_WORK"))
-	if all, err := queue.Depths(t.Context(), nc); err != nil || len(all) > 0 {
-		t.Errorf("without a stream: %v, %v", all, err)
 	}
 }
 

@@ -233,7 +233,6 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	stopAPI, err := o.serveAPI(ctx, cluster.Config{
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
 		Inspect: inspect, Usage: usage,
-		Depths: func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, nc) },
 		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
 	})
 	if err != nil {

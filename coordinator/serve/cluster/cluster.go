@@ -44,9 +44,8 @@ type Config struct {
 	Rows shard.Rows
 	// Price is the price of a device-second, for estimates of the cost. Default: 0, unknown.
 	Price float64
-	// Usage returns the sizes of the queue's streams, Depths those of the queues of campaigns, Server the address of the NATS server. Default: unknown.
+	// Usage returns the sizes of the queue's streams, Server the address of the NATS server. Default: unknown.
 	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
-	Depths func(ctx context.Context) (map[string]queue.Depth, error)
 	Server func() string
 	// Name is this coordinator, Version that of ddiff, StoreAddress the address of Store. Default: unknown.
 	Name, Version, StoreAddress string
@@ -287,17 +286,10 @@ func (c *Cluster) Cluster(ctx context.Context) (api.Cluster, error) {
 			out.Streams = append(out.Streams, api.Stream(s))
 		}
 	}
-	if c.cfg.Depths == nil {
-		return out, nil
-	}
 	all, _, err := c.campaigns(ctx)
-	if err != nil {
-		return out, err
-	}
-	depths, err := c.cfg.Depths(ctx)
 	for _, s := range all {
-		if d := depths[s.Campaign.ID]; !s.Campaign.Phase.Ended() { // zero until a coordinator opens the queue
-			out.Queues = append(out.Queues, api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority, Waiting: d.Pending, InFlight: d.InFlight})
+		if n := s.Status.Counts; !s.Campaign.Phase.Ended() {
+			out.Queues = append(out.Queues, api.Queue{Campaign: s.Campaign.ID, Priority: s.Campaign.Priority, Waiting: n.Pending, InFlight: n.Running})
 		}
 	}
 	return out, err

@@ -62,7 +62,6 @@ func (f *fixture) openOver(s storage.Store) *cluster.Cluster {
 		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
 		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },
-		Depths:    func(ctx context.Context) (map[string]queue.Depth, error) { return queue.Depths(ctx, f.nc) },
 		Logger:    slog.New(slog.NewTextHandler(f.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	f.t.Cleanup(c.Close)
