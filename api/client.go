@@ -235,11 +235,6 @@ func (c *Client) Retry(ctx context.Context, id, key string, r Retry) (Retried, e
 	}
 }
 
-// Dead lists the dead items.
-func (c *Client) Dead(ctx context.Context, id string) (DeadLetters, error) {
-	return call[DeadLetters](ctx, c, http.MethodGet, campaignPath(id, "dead"), nil, nil)
-}
-
 // Logs returns the records of attempts; item is an identity or its beginning, or empty for all.
 func (c *Client) Logs(ctx context.Context, id, item string) (Logs, error) {
 	return call[Logs](ctx, c, http.MethodGet, campaignPath(id, "logs"), url.Values{"item": {item}}, nil)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +84,7 @@ type Controlled struct {
 	Stored bool `json:"stored"`
 }
 
-// Retry selects the items of a retry: by their final states, with a reason that contains Where; or Items, identities of dead items or
+// Retry selects the items of a retry: by their final states, with a reason that contains Where; or Items, identities of failed or dead items or
 // their beginnings; or those that are missing from the store.
 type Retry struct {
 	Outcomes []manifest.Outcome `json:"outcomes,omitempty" enum:"failed,dead"`
@@ -124,45 +123,11 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// DeadLetter is a dead item with the reason.
-type DeadLetter struct {
-	ID       string    `json:"id"`
-	Reason   string    `json:"reason"`
-	Attempts int       `json:"attempts"`
-	Worker   string    `json:"worker,omitempty"`
-	TraceID  string    `json:"trace_id,omitempty"`
-	Log      []string  `json:"log,omitempty"`
-	Class    string    `json:"class"`
-	Buried   time.Time `json:"buried"`
-	// Item is the work item.
-	Item json.RawMessage `json:"item,omitempty"`
-}
-
-// DeadLetters are the dead items of a campaign, the oldest first.
-type DeadLetters struct {
-	Dead    []DeadLetter `json:"dead"`
-	Skipped []string     `json:"skipped,omitempty"`
-}
-
 // Logs are the records of attempts, in the order of their ends.
 type Logs struct {
 	Attempts []manifest.AttemptLog `json:"attempts"`
 	// More: there are others; give an item.
 	More bool `json:"more,omitempty"`
-}
-
-// Named returns the letters whose ids begin with one of the texts, all without a text.
-func (d DeadLetters) Named(items []string) []DeadLetter {
-	if len(items) == 0 {
-		return d.Dead
-	}
-	var out []DeadLetter
-	for _, l := range d.Dead {
-		if slices.ContainsFunc(items, func(begin string) bool { return strings.HasPrefix(l.ID, begin) }) {
-			out = append(out, l)
-		}
-	}
-	return out
 }
 
 // State is the state of an item.

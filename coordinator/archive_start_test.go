@@ -109,7 +109,7 @@ func TestRecallDamagedArchive(t *testing.T) {
 }
 
 // TestArchiveWalk archives campaigns at once under two leaders that come and go, while users recall, retry and resume
-// them. No item, failure or dead letter is lost.
+// them. No item or failure is lost.
 func TestArchiveWalk(t *testing.T) {
 	tc := newTestCluster(t, 3)
 	var ids []string

@@ -11,7 +11,6 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // maxAnswers is the number of answers that a record keeps.
@@ -100,8 +99,13 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 	chosen, repeated := r.retries[command.ID]
 	if !repeated {
 		items, err := r.chooseItems(ctx, r.matcher(command))
-		if err != nil || len(items) == 0 {
+		switch {
+		case err != nil:
 			return 0, err
+		case len(items) == 0 && len(command.Items) > 0:
+			return 0, rejection{fmt.Errorf("it has no failed or dead item %s", strings.Join(command.Items, ", "))}
+		case len(items) == 0:
+			return 0, nil
 		}
 		if chosen, err = r.startRound(ctx, ledger.Round{Command: command.ID, Items: items}); err != nil {
 			return 0, err
@@ -111,11 +115,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 	for _, id := range chosen.Items {
 		retried[id] = true
 	}
-	err := r.removeDead(ctx, func(d queue.DeadLetter) bool { return retried[d.ID] && d.Round < chosen.Round })
-	if err != nil {
-		return 0, err
-	}
-	_, err = r.republish(ctx, func(id string) bool { return retried[id] })
+	_, err := r.republish(ctx, func(id string) bool { return retried[id] })
 	return len(retried), err
 }
 
@@ -159,16 +159,12 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 	for _, o := range command.Outcomes {
 		states[ledger.StateOf(o)] = true
 	}
-	only := map[string]bool{}
-	for _, id := range command.Items {
-		only[id] = true
+	named := func(id string) bool {
+		return len(command.Items) == 0 || slices.ContainsFunc(command.Items, func(begin string) bool { return strings.HasPrefix(id, begin) })
 	}
 	return func(id string) bool {
-		if len(only) > 0 && !only[id] {
-			return false
-		}
 		s := r.ledger.State(id)
-		return (s == ledger.Failed || s == ledger.Dead) && states[s] && strings.Contains(r.ledger.Reason(id), command.Where)
+		return (s == ledger.Failed || s == ledger.Dead) && states[s] && strings.Contains(r.ledger.Reason(id), command.Where) && named(id)
 	}
 }
 
@@ -245,25 +241,6 @@ func (r *runner) replaceWindow(ctx context.Context, w *shard.Window) error {
 	}
 	if err := r.s.cfg.Store.Put(ctx, shard.Key(r.id, w.Number), data); err != nil {
 		return fmt.Errorf("store window %d: %w", w.Number, err)
-	}
-	return nil
-}
-
-// removeDead deletes the dead letters that stale returns true for.
-func (r *runner) removeDead(ctx context.Context, stale func(d queue.DeadLetter) bool) error {
-	for letter, err := range r.queue.DeadLetters(ctx) {
-		if errors.Is(err, queue.ErrDamaged) {
-			r.log.Warn("skipped a dead letter", "reason", err)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read dead letters: %w", err)
-		}
-		if stale(letter) {
-			if err := r.queue.RemoveDead(ctx, letter.Seq); err != nil {
-				return fmt.Errorf("remove a dead letter: %w", err)
-			}
-		}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ type Config struct {
 	Open openQueue
 	// Inspect opens the queue of a campaign that is not running, and creates nothing. Default: Open.
 	Inspect func(campaign string) (*queue.Queue, error)
-	// Sweep buries items that ended all their workers, until ctx ends. Optional.
+	// Sweep removes items that ended all their workers, until ctx ends. Optional.
 	Sweep func(ctx context.Context) error
 	// Usage returns the sizes of the queue's streams, for an alarm before one is full. Optional.
 	Usage func(ctx context.Context) ([]queue.StreamUsage, error)

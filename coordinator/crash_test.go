@@ -185,7 +185,6 @@ var writes = []struct{ prefix, name string }{
 	{"$JS.API.CONSUMER.DELETE.DDIFF_WORK.", "drop consumer"},
 	{"$JS.API.CONSUMER.PAUSE.DDIFF_WORK.", "pause"},
 	{"$JS.API.STREAM.PURGE.DDIFF_WORK", "drop work"},
-	{"$JS.API.STREAM.MSG.DELETE.DDIFF_DEAD", "dead letter"},
 }
 
 // Write sends whole frames, one at a time.

@@ -153,7 +153,7 @@ func TestAlarmBeforeAStreamIsFull(t *testing.T) {
 	messages.Store(85)
 	tc.leadWith(func(c *coordinator.Config) {
 		c.Usage = func(context.Context) ([]queue.StreamUsage, error) {
-			return []queue.StreamUsage{{Name: "DDIFF_RESULT", Messages: messages.Load(), MaxMessages: 100}, {Name: "DDIFF_DEAD", Messages: 9}}, nil
+			return []queue.StreamUsage{{Name: "DDIFF_RESULT", Messages: messages.Load(), MaxMessages: 100}, {Name: "DDIFF_WORK", Messages: 9}}, nil
 		}
 	})
 	s := tc.await(id, "an alarm", func(s manifest.CampaignStatus) bool { return s.Status.Problem != "" })

@@ -245,17 +245,6 @@ func (w *walk) repair() {
 	w.must(writeImage(w.dir, "c", 3))
 }
 
-func (w *walk) letters() []queue.DeadLetter {
-	q, err := w.tc.inspect(w.id)
-	w.must(err)
-	var all []queue.DeadLetter
-	for letter, err := range q.DeadLetters(w.ctx) {
-		w.must(err)
-		all = append(all, letter)
-	}
-	return all
-}
-
 func (w *walk) setOutcomes(outcome func(it manifest.Item) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

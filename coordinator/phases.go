@@ -10,7 +10,6 @@ import (
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // A phase follows from the record, the stored windows and rounds, and the ledger; a runner does not need to know what
@@ -207,7 +206,7 @@ func (r *runner) cancelCampaign(ctx context.Context) error {
 	return r.end(ctx, manifest.PhaseCancelled)
 }
 
-// end removes stale dead letters, writes the report and ends the campaign as finished or cancelled. If users have changed the
+// end writes the report and ends the campaign as finished or cancelled. If users have changed the
 // wanted state or sent a command meanwhile, or results are missing from storage, the campaign does not end.
 func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 	ctx, span := r.startSpan(ctx, "finish")
@@ -218,12 +217,6 @@ func (r *runner) end(ctx context.Context, p manifest.Phase) (err error) {
 		}
 		endSpan(span, err)
 	}()
-	if r.rec.Round > 0 { // items have become pending again
-		stale := func(d queue.DeadLetter) bool { return r.ledger.State(d.ID) != ledger.Dead }
-		if err := r.removeDead(ctx, stale); err != nil {
-			return err
-		}
-	}
 	_, err = r.writeReport(ctx)
 	var missing missingResultsError
 	if errors.As(err, &missing) {

@@ -71,46 +71,6 @@ func TestEndOfCampaign(t *testing.T) {
 	}
 }
 
-// Letters of items that are not dead any more are removed at the end of a campaign with retries.
-func TestEndRemovesStaleLetters(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1e9, 0)
-	for round, want := range map[int]int{0: 2, 1: 1} {
-		r := runningRunner(t, &now, &strings.Builder{})
-		r.rec = onRecord(t, r, func(c *manifest.Campaign) { c.Round = round })
-		all := items(0, 4)
-		for i, it := range all {
-			to := ledger.Done
-			if i == 0 {
-				to = ledger.Dead
-			} else {
-				putResult(t, r, it, manifest.OutcomeDone)
-			}
-			r.ledger.Settle(it.ID, 0, to, "crashed")
-			if i < 2 {
-				must(t, r.queue.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: it.ID}}))
-			}
-		}
-		for range 2 {
-			leases, err := r.queue.Lease(t.Context(), 1, time.Minute)
-			must(t, err)
-			must(t, leases[0].Bury(t.Context(), queue.Dead{ID: leases[0].ID(), Reason: "crashed"}))
-		}
-		r.windows.complete = true
-		if err := r.end(t.Context(), manifest.PhaseFinished); !errors.Is(err, errEnded) {
-			t.Errorf("round %d: %v", round, err)
-		}
-		var left []string
-		for letter, err := range r.queue.DeadLetters(t.Context()) {
-			must(t, err)
-			left = append(left, letter.ID)
-		}
-		if len(left) != want || !slices.Contains(left, all[0].ID) {
-			t.Errorf("round %d: %d letters are left", round, len(left))
-		}
-	}
-}
-
 // A rejected campaign keeps the reason and is paused; one that is to be cancelled is cancelled. Commands get the reason.
 func TestRejection(t *testing.T) {
 	t.Parallel()

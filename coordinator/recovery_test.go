@@ -7,7 +7,6 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
-	"ddiff/queue"
 )
 
 // TestLeaderRestarts stops leaders at random times: no item is lost, and no item with a result is leased again.
@@ -64,7 +63,7 @@ func TestLostBoardAndStreams(t *testing.T) {
 	}
 }
 
-// TestItemThatKillsWorkersIsDead expects the coordinator to bury an item that no worker settles.
+// TestItemThatKillsWorkersIsDead expects the coordinator to sweep an item that no worker settles.
 func TestItemThatKillsWorkersIsDead(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 1)
@@ -84,19 +83,4 @@ func TestItemThatKillsWorkersIsDead(t *testing.T) {
 	if want := (manifest.Counts{Items: 2, Done: 1, Dead: 1}); s.Status.Counts != want {
 		t.Errorf("%+v, want %+v", s.Status.Counts, want)
 	}
-	if letters := tc.letters(c.ID); len(letters) != 1 {
-		t.Errorf("%d dead letters, want 1", len(letters))
-	}
-}
-
-func (tc *testCluster) letters(id string) []queue.DeadLetter {
-	tc.t.Helper()
-	q, err := tc.open(tc.t.Context(), id, 3)
-	must(tc.t, err)
-	var all []queue.DeadLetter
-	for letter, err := range q.DeadLetters(tc.t.Context()) {
-		must(tc.t, err)
-		all = append(all, letter)
-	}
-	return all
 }

@@ -66,7 +66,7 @@ type Config struct {
 	Peers func(ctx context.Context) (int, error)
 	// Simulate, if not nil, replaces computation, see [Simulation].
 	Simulate *Simulation
-	// Log, if not nil, supplies the last log lines about an item for its dead letter, its result and the records of its
+	// Log, if not nil, supplies the last log lines about an item for its result and the records of its
 	// attempts.
 	Log *Tail
 	// Steps, if not nil, is called after solver steps with their number (images × steps). It must not block.

@@ -168,9 +168,6 @@ func TestFinishedItemIsSettledWithoutItsFiles(t *testing.T) {
 			t.Errorf("item %s is %s, finished at %v: %s", name, r.Outcome, r.Finished, r.Reason)
 		}
 	}
-	if n := len(letters(t, again)); n != 0 {
-		t.Errorf("%d dead letters", n)
-	}
 }
 
 // A worker measures the best batch size on the items of a campaign, and stores it.

@@ -270,7 +270,7 @@ func (p *probed) Create(ctx context.Context, key string, data []byte) error {
 	return p.recorder.Create(ctx, key, data)
 }
 
-// A preflight crashes all workers: the next worker buries it and publishes a failed check.
+// A preflight crashes all workers: the next worker publishes a failed check.
 func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -293,8 +293,5 @@ func TestPreflightThatCrashesWorkersFails(t *testing.T) {
 	w.stop(t)
 	if got.Failed != manifest.ClassPreflight || !strings.Contains(got.Reason, "crashed or hung") {
 		t.Errorf("the answer is %+v", got)
-	}
-	if all := letters(t, q); len(all) != 1 || all[0].ID != manifest.IDPreflight {
-		t.Errorf("dead letters %+v", all)
 	}
 }

@@ -242,7 +242,7 @@ func (w *Worker) releaseFaulted(ctx context.Context, t *task, reason error, toBl
 	return t.lease.ReleaseMarked(ctx, m)
 }
 
-// bury publishes the item as dead and moves it to the dead letters.
+// bury publishes the item as dead and removes it from the queue.
 func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	res := w.result(t, manifest.OutcomeDead, reason.Error())
 	t.end = string(res.Outcome)
@@ -252,17 +252,10 @@ func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	} else {
 		err = w.publishResult(ctx, t, res)
 	}
+	if err == nil {
+		err = t.lease.Ack(ctx)
+	}
 	if err != nil {
-		return err
-	}
-	dead := queue.Dead{
-		ID: t.lease.ID(), Reason: reason.Error(), Attempts: t.lease.Attempt(),
-		Worker: w.cfg.Name, TraceID: res.TraceID,
-	}
-	if w.cfg.Log != nil {
-		dead.Log = w.cfg.Log.Lines(t.lease.ID(), true)
-	}
-	if err := t.lease.Bury(ctx, dead); err != nil {
 		return err
 	}
 	w.withdrawStart(ctx, t, true)

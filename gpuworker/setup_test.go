@@ -92,13 +92,23 @@ func batchOf(cfg *gpuworker.Config, n int) {
 	single(cfg, func(s *gpuworker.Single) { s.Items.Batch = n })
 }
 
-// letters returns the campaign's dead letters.
-func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
+// dead returns the outcomes of the campaign's dead items.
+func dead(t *testing.T, q *queue.Queue) (all []manifest.Result) {
 	t.Helper()
-	var all []queue.DeadLetter
-	for l, err := range q.DeadLetters(t.Context()) {
+	if last, err := q.LastResult(t.Context()); last == 0 {
 		must(t, err)
-		all = append(all, l)
+		return nil
+	}
+	for event, err := range q.Results(t.Context(), 0) {
+		must(t, err)
+		var r manifest.Result
+		must(t, json.Unmarshal(event.Payload, &r))
+		if r.Outcome == manifest.OutcomeDead {
+			all = append(all, r)
+		}
+		if event.Behind == 0 {
+			break
+		}
 	}
 	return all
 }

@@ -120,8 +120,8 @@ func TestItemsThatFailDespitePassedTests(t *testing.T) {
 			reports++
 			continue
 		}
-		if n := len(letters(t, h.queue)); n != 0 || reports == 0 {
-			t.Errorf("%d dead letters, %d reports", n, reports)
+		if n := len(dead(t, h.queue)); n != 0 || reports == 0 {
+			t.Errorf("%d dead items, %d reports", n, reports)
 		}
 		return
 	}

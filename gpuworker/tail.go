@@ -13,7 +13,7 @@ const (
 	lineLimit   = 500 // bytes
 )
 
-// Tail is a log handler that stores the last lines for the dead letters of items, as text. It stores all lines of level info and
+// Tail is a log handler that stores the last lines about items, as text. It stores all lines of level info and
 // above, whatever the level of the next handler.
 type Tail struct {
 	slog.Handler

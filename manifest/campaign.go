@@ -84,7 +84,7 @@ type Command struct {
 	Outcomes []Outcome `json:"outcomes,omitempty"`
 	// Where restricts the command to items whose reason contains this text. Empty: all.
 	Where string `json:"where,omitempty"`
-	// Items restricts the command to these identities. Empty: all.
+	// Items restricts the command to the identities that begin with one of these. Empty: all.
 	Items []string `json:"items,omitempty"`
 }
 

@@ -54,7 +54,7 @@ func newAttacked(t *testing.T) *attacked {
 	must(t, err)
 	must(t, a.work.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "3"}}))
 	worker := attach(t, connect(t, a.server, "worker"), queue.Config{Campaign: "1"})
-	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "3", Reason: "bad"}))
+	must(t, lease(t, worker).Ack(t.Context()))
 	must(t, a.work.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}}))
 	must(t, a.work.PublishResult(t.Context(), "0", 0, []byte("done")))
 	return a
@@ -105,7 +105,7 @@ func (a *attacked) wantOnly(t *testing.T, before map[string]string, what string,
 
 // ownSubjects are the prefixes of the subjects that a role may publish to.
 var ownSubjects = map[string][]string{
-	"worker":  {"$KV.DDIFF_BOARD.worker.", "ddiff.work.", "ddiff.result.", "ddiff.dead."},
+	"worker":  {"$KV.DDIFF_BOARD.worker.", "ddiff.work.", "ddiff.result."},
 	"command": {"$KV.DDIFF_BOARD.campaign."},
 }
 
@@ -114,8 +114,8 @@ var targets = []string{
 	"$KV.DDIFF_BOARD.campaign.1", "$KV.DDIFF_BOARD.status.1", "$KV.DDIFF_BOARD.worker.1", "$KV.DDIFF_BOARD.cluster",
 	"$KV.DDIFF_BOARD.leader.coordinator", "$KV.DDIFF_BOARD.coordinator.a", "$KV.DDIFF_BOARD.campaign._request-1",
 	"$KV.DDIFF_BOARD.new",
-	"ddiff.work.1.c", "ddiff.result.1", "ddiff.dead.1",
-	"$JS.API.STREAM.PURGE.DDIFF_RESULT", "$JS.API.STREAM.DELETE.DDIFF_DEAD", "$JS.API.CONSUMER.DELETE.DDIFF_WORK.ddiff-1",
+	"ddiff.work.1.c", "ddiff.result.1",
+	"$JS.API.STREAM.PURGE.DDIFF_RESULT", "$JS.API.STREAM.DELETE.DDIFF_WORK", "$JS.API.CONSUMER.DELETE.DDIFF_WORK.ddiff-1",
 }
 
 // serverSubjects lists the subjects of the JetStream API, and those that the server subscribes to in any account, with
@@ -151,7 +151,7 @@ func (a *attacked) serverSubjects(t *testing.T) []string {
 // literals replaces the wildcards of a subject by names of the cluster.
 func literals(pattern string) []string {
 	var all []string
-	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
+	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "KV_DDIFF_BOARD"} {
 		s := strings.Replace(pattern, "*", stream, 1)
 		s = strings.ReplaceAll(s, "*", "ddiff-1")
 		for _, end := range []string{"x", "x.$KV.DDIFF_BOARD.worker.1", "x.$KV.DDIFF_BOARD.cluster", "cluster"} {
@@ -198,8 +198,7 @@ func TestAttackAnswers(t *testing.T) {
 			"$JS.ACK.DDIFF_WORK.ddiff-1.1.1.1.1.1": "+WPI", "ddiff.result.1": "a result", "$KV.DDIFF_BOARD.worker.2": "a beat",
 		},
 		"command": {
-			"$JS.API.INFO": "", board: `{"last_by_subj":"$KV.DDIFF_BOARD.campaign.1"}`, "$JS.API.CONSUMER.INFO.DDIFF_WORK.ddiff-1": "",
-			"$JS.API.STREAM.MSG.GET.DDIFF_DEAD": `{"last_by_subj":"ddiff.dead.1"}`, "$KV.DDIFF_BOARD.campaign.2": "a campaign",
+			"$JS.API.INFO": "", board: `{"last_by_subj":"$KV.DDIFF_BOARD.campaign.1"}`, "$KV.DDIFF_BOARD.campaign.2": "a campaign",
 		},
 	}
 	for role, own := range ownSubjects {
@@ -291,7 +290,7 @@ func TestAttackConsumers(t *testing.T) {
 		for i, target := range exact {
 			name := fmt.Sprintf("%s-%d", role, i)
 			createPush(t, nc, "KV_DDIFF_BOARD", name, filter, target)
-			for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
+			for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "KV_DDIFF_BOARD"} {
 				createPush(t, nc, stream, name+"-"+stream, "", target)
 			}
 			must(t, nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT.KV_DDIFF_BOARD."+name, target, []byte(`{"batch":1}`)))
@@ -350,7 +349,7 @@ func TestAttackHeaders(t *testing.T) {
 		{"KV-Operation": {"PURGE"}, "Nats-Rollup": {"all"}}, {"Nats-Batch-Id": {"b"}, "Nats-Batch-Sequence": {"1"}, "Nats-Batch-Commit": {"1"}},
 		{"Nats-TTL": {"1s"}}, {"Nats-TTL": {"never"}}, {"Nats-Marker-Reason": {"Purge"}}, {"Nats-Incr": {"+1"}}, {"Nats-Expected-Last-Sequence": {"0"}},
 	}
-	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
+	for _, stream := range []string{"DDIFF_WORK", "DDIFF_RESULT", "KV_DDIFF_BOARD"} {
 		headers = append(headers, nats.Header{"Nats-Expected-Stream": {stream}}, nats.Header{"Nats-Stream-Source": {stream + " 1 > > >"}, "Nats-Sequence": {"1"}})
 	}
 	for _, target := range targets {
@@ -416,11 +415,6 @@ func TestAttackMessageIDs(t *testing.T) {
 	for second = lease(t, worker); second.ID() != "2"; second = lease(t, worker) {
 		must(t, second.Ack(t.Context()))
 	}
-	forge("ddiff.dead.1", "2")
-	must(t, second.Bury(t.Context(), queue.Dead{ID: "2", Reason: "true"}))
-	if letters := deadLetters(t, a.work); len(letters) != 3 || letters[2].ID != "2" {
-		t.Errorf("dead letters %+v", letters)
-	}
 }
 
 // TestAttackSubscriptions subscribes to what others send, alone and in a queue group.
@@ -428,8 +422,8 @@ func TestAttackSubscriptions(t *testing.T) {
 	t.Parallel()
 	a := newAttacked(t)
 	other := map[string][]string{
-		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
-		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.work.>", "ddiff.result.>", "ddiff.dead.>"},
+		"worker":      {"_INBOX_coordinator.>", "_INBOX_command.>", "ddiff.work.>", "ddiff.result.>"},
+		"command":     {"_INBOX_coordinator.>", "_INBOX_worker.>", "ddiff.work.>", "ddiff.result.>"},
 		"coordinator": {"_INBOX_worker.>", "_INBOX_command.>"},
 	}
 	for role, subjects := range other {
@@ -474,7 +468,7 @@ func TestRolesAllowCampaign(t *testing.T) {
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}, {Class: "c", ID: "4"}}))
 	must(t, q.Pause(t.Context()))
 	must(t, q.Resume(t.Context()))
-	defer sweep(t, coordinator, time.Millisecond, func(string, queue.DeadLetter) ([]byte, error) { return []byte("dead"), nil })()
+	defer sweep(t, coordinator, time.Millisecond, func() ([]byte, error) { return []byte("dead"), nil })()
 
 	// The worker settles items.
 	mine := openBoard(t, worker)
@@ -494,11 +488,12 @@ func TestRolesAllowCampaign(t *testing.T) {
 	must(t, queue.Extend(t.Context(), l))
 	must(t, l.PublishResult(t.Context(), []byte("done")))
 	must(t, l.Ack(t.Context()))
-	must(t, lease(t, w).Bury(t.Context(), queue.Dead{ID: "2", Reason: "bad"}))
+	must(t, lease(t, w).Ack(t.Context()))
 	must(t, lease(t, w).Retry(t.Context(), 0))
 	must(t, lease(t, w).Release(t.Context()))
-	for len(deadLetters(t, q)) < 3 { // the other two exhaust their attempts
-		_, err := w.Lease(t.Context(), 1, shortWait)
+	for size := uint64(1); size > 0; size, err = q.Size(t.Context()) { // the other two exhaust their attempts
+		must(t, err)
+		_, err = w.Lease(t.Context(), 1, shortWait)
 		must(t, err)
 	}
 
@@ -506,17 +501,13 @@ func TestRolesAllowCampaign(t *testing.T) {
 	if got := results(t, q, 3); got["1"] != "done" || got["3"] != "dead" {
 		t.Fatalf("results %v", got)
 	}
-	look, err := queue.Inspect(command, queue.Config{Campaign: "1"})
-	must(t, err)
-	letters := deadLetters(t, look)
-	must(t, q.RemoveDead(t.Context(), letters[0].Seq))
 	keys, err := clerk.Keys(t.Context(), "")
 	must(t, err)
 	if len(keys) != 2 {
 		t.Fatalf("keys %v, want those of the campaign and its status", keys)
 	}
 	must(t, q.Remove(t.Context()))
-	wantExists(t, look, false)
+	wantExists(t, q, false)
 }
 
 // TestRolesDenyOtherRequests tries requests that a role must not make: calls of this package, and requests of the coordinator.

@@ -143,7 +143,7 @@ func (q *Queue) Resume(ctx context.Context) error {
 	return wrap(err, "resume campaign %s", q.cfg.Campaign)
 }
 
-// Drop removes the campaign's consumer and all of its work. Results and dead letters stay, and workers may still
+// Drop removes the campaign's consumer and all of its work. Results stay, and workers may still
 // publish results of leased items. It is idempotent. Open creates the campaign again.
 func (q *Queue) Drop(ctx context.Context) error {
 	err := q.deleteConsumer(ctx)
@@ -153,7 +153,7 @@ func (q *Queue) Drop(ctx context.Context) error {
 	return wrap(err, "drop campaign %s", q.cfg.Campaign)
 }
 
-// Remove removes everything of the campaign: consumer, work, results and dead letters. It is idempotent.
+// Remove removes everything of the campaign: consumer, work and results. It is idempotent.
 func (q *Queue) Remove(ctx context.Context) error {
 	return wrap(q.removeAll(ctx), "remove campaign %s", q.cfg.Campaign)
 }
@@ -164,7 +164,6 @@ func (q *Queue) removeAll(ctx context.Context) error {
 	}
 	for _, purge := range []struct{ stream, filter string }{
 		{workStream, q.workFilter()},
-		{deadStream, deadSubject + "." + q.campaign},
 		{resultStream, resultSubject + "." + q.campaign},
 	} {
 		if err := q.purgeAll(ctx, purge.stream, purge.filter); err != nil {

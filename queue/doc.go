@@ -9,19 +9,18 @@
 // until it is acknowledged. The same id is refused with [ErrDuplicate] for two minutes, except in another [Work.Round].
 //
 // [Queue.Lease] leases an item to one worker for Config.AckWait. The worker calls [Lease.Extend] while it makes
-// progress, and then settles the lease in one of four ways:
+// progress, and then settles the lease in one of three ways:
 //
-//	Ack      done: the result is stored. The item leaves the stream.
+//	Ack      the outcome is final: done, failed or dead. The item leaves the stream.
 //	Retry    the attempt failed; the item is delivered again after a delay, which RetryDelay suggests.
 //	Release  the item was not worked on, because the worker stops. It is available at once.
-//	Bury     no further attempt: the item moves to DDIFF_DEAD with its reason.
 //
 // A lease that is not extended expires, for example after a worker's death, and the item is delivered again. Each
 // delivery is an attempt, except after Release, which replaces the item by a copy with the earlier number of attempts. A
-// worker that leases an item with [Lease.Exhausted] buries it without another attempt, because the item has ended
+// worker that leases an item with [Lease.Exhausted] publishes it as dead without another attempt, because the item has ended
 // MaxAttempts workers. The server delivers an item at most MaxAttempts + 2 times; the two spare deliveries are for
-// burying. If these workers die too, [Sweep] publishes the item once more when the campaign has no other work, as one that has used its attempts, and buries it
-// after as many deliveries again.
+// that. If these workers die too, [Sweep] publishes the item once more when the campaign has no other work, as one that has used its attempts, and
+// publishes it as dead after as many deliveries again.
 //
 // A slow worker may finish an item that has been delivered again. Delivery is therefore at least once, and a worker's
 // writes must be deterministic and create-only. A late Ack is valid: it removes the item for every worker.
@@ -45,7 +44,7 @@
 // Each creation of a campaign's consumer starts a new epoch, an increasing number that is stored with the consumer and
 // travels with every item. Epoch and round are part of the ids by which the server detects duplicates, because the
 // server also remembers the ids of dropped items and would refuse them. Every worker may publish under any id, so a
-// duplicate is no proof: an outcome or a dead letter is then stored under another id, and a released item stays.
+// duplicate is no proof: an outcome is then stored under another id, and a released item stays.
 //
 // The first sequence number of a stream is the creation time in microseconds. The numbers of a deleted stream are
 // therefore not reused by its successor: otherwise an acknowledgement of an old item would remove a new item, a new
@@ -65,7 +64,7 @@
 // minutes: a killed process loses nothing, a power failure may lose the last two minutes. With "sync_interval: always"
 // a power failure loses nothing. docs/cluster.md has the throughput.
 //
-// Lost work costs only another publish, but a lost result or dead letter must be recovered from storage or is missing.
+// Lost work costs only another publish, but a lost result must be recovered from storage or is missing.
 // Use UnsyncedWork with a single server that syncs always, and not with a cluster. Replicas above 1 need a cluster of
 // that many servers.
 //

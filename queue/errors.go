@@ -10,7 +10,7 @@ var (
 	// ErrDuplicate is returned for an item that was published in this epoch and round within the last two minutes. It
 	// need not be published again: the item is in the queue, or was settled.
 	ErrDuplicate = errors.New("already published")
-	// ErrSettled is returned by the methods of a lease that was acknowledged, retried, released or buried before.
+	// ErrSettled is returned by the methods of a lease that was acknowledged, retried or released before.
 	ErrSettled = errors.New("lease has ended")
 	// ErrNotReady is returned while the stream, the bucket or the campaign's consumer does not exist: no coordinator
 	// has created it yet, or it was deleted. The call succeeds once a coordinator has created it.
@@ -26,8 +26,6 @@ var (
 	ErrTooLarge = errors.New("too large for the queue")
 	// ErrBadName is returned for an invalid id, campaign, class or key.
 	ErrBadName = errors.New("bad name")
-	// ErrDamaged is returned for a dead letter that cannot be read.
-	ErrDamaged = errors.New("a damaged dead letter")
 	// ErrStepDown, returned by the function that [Election.Run] calls, ends the term but not Run.
 	ErrStepDown = errors.New("this process must not lead")
 	// ErrConfig is returned for a setting out of range; the message names the field.

@@ -20,8 +20,8 @@ import (
 	"ddiff/internal/retry"
 )
 
-// Lease is the temporary right to work on one item. One goroutine settles it with exactly one of Ack, Retry, Release
-// and Bury; Extend may run concurrently.
+// Lease is the temporary right to work on one item. One goroutine settles it with exactly one of Ack, Retry and Release;
+// Extend may run concurrently.
 type Lease struct {
 	q        *Queue
 	msg      jetstream.Msg
@@ -179,11 +179,11 @@ func (l *Lease) Context(ctx context.Context) context.Context {
 // Attempt returns the number of this attempt at the item, from 1. Released attempts do not count.
 func (l *Lease) Attempt() int { return l.attempt }
 
-// Last reports whether the item must be buried when this attempt fails.
+// Last reports whether the item is dead when this attempt fails.
 func (l *Lease) Last() bool { return l.attempt >= l.q.cfg.MaxAttempts }
 
-// Exhausted reports whether no attempts are left, for example because the previous workers died: the item must be
-// buried without another attempt.
+// Exhausted reports whether no attempts are left, for example because the previous workers died: the item is dead without
+// another attempt.
 func (l *Lease) Exhausted() bool { return l.attempt > l.q.cfg.MaxAttempts }
 
 // RetryDelay suggests a delay before the next attempt: RetryBase, doubled after every attempt up to 60 times that, times a
@@ -214,18 +214,17 @@ const (
 	ackDone   = "+ACK"
 	ackRetry  = "-NAK"
 	ackExtend = "+WPI"
-	ackTerm   = "+TERM"
 )
 
 // Ack removes the item from the queue and returns when the server has done so. It is no error when the lease has ended,
 // when another worker works on the item or has acknowledged it, or when the queue was deleted.
 func (l *Lease) Ack(ctx context.Context) error {
-	return l.settle(ctx, "ack", "", func(ctx context.Context) error { return l.finish(ctx, ackDone) })
+	return l.settle(ctx, "ack", func(ctx context.Context) error { return l.finish(ctx, ackDone) })
 }
 
 // Retry ends the lease; the item is delivered again after delay, or at once when delay is not positive.
 func (l *Lease) Retry(ctx context.Context, delay time.Duration) error {
-	return l.settle(ctx, "retry", "", func(ctx context.Context) error {
+	return l.settle(ctx, "retry", func(ctx context.Context) error {
 		if delay <= 0 {
 			return l.finish(ctx, ackRetry)
 		}
@@ -240,7 +239,7 @@ func (l *Lease) Release(ctx context.Context) error { return l.ReleaseMarked(ctx,
 
 // ReleaseMarked is Release that replaces the marks of the item.
 func (l *Lease) ReleaseMarked(ctx context.Context, m Marks) error {
-	return l.settle(ctx, "release", "", func(ctx context.Context) error {
+	return l.settle(ctx, "release", func(ctx context.Context) error {
 		if l.settled.Load() {
 			return ErrSettled
 		}
@@ -273,12 +272,9 @@ func (l *Lease) republish(ctx context.Context, m Marks) error {
 }
 
 // settle runs act, which ends the lease, within a span.
-func (l *Lease) settle(ctx context.Context, operation, reason string, act func(context.Context) error) error {
+func (l *Lease) settle(ctx context.Context, operation string, act func(context.Context) error) error {
 	ctx, span := l.q.span(ctx, operation, workSubject, trace.SpanKindClient,
 		semconv.MessagingMessageID(l.ID()), attribute.Int("ddiff.queue.attempt", l.attempt))
-	if reason != "" {
-		span.SetAttributes(attribute.String("ddiff.queue.reason", reason))
-	}
 	err := act(ctx)
 	endSpan(span, err)
 	return wrap(err, "%s item %s", operation, l.ID())

@@ -22,7 +22,7 @@ type Work struct {
 	// ID is the item's identity, 1 to MaxIDBytes bytes.
 	ID string
 	// Round distinguishes an intended republication, which the queue accepts again, from an accidental duplicate, which
-	// it refuses. The item, its result and its dead letter carry it. 0 or more.
+	// it refuses. The item and its result carry it. 0 or more.
 	Round int
 	// Payload is the content for the worker, at most MaxPayloadBytes.
 	Payload []byte

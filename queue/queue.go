@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 )
 
 const (
-	// spareDeliveries are the deliveries after MaxAttempts, for workers that only bury the item.
+	// spareDeliveries are the deliveries after MaxAttempts, for workers that only publish the item as dead.
 	spareDeliveries = 2
 	// maxAckPending limits the leases of one campaign. 5,000 workers with batches of 64, three of which are in flight,
 	// have 960,000. A lease costs the server 200 bytes.
@@ -76,7 +75,7 @@ func Attach(ctx context.Context, nc *nats.Conn, cfg Config) (*Queue, error) {
 	return q, nil
 }
 
-// Inspect returns a campaign's queue for reading results and dead letters, also of a dropped campaign. It sends no
+// Inspect returns a campaign's queue for reading results, also of a dropped campaign. It sends no
 // request. Lease returns ErrNotReady.
 func Inspect(nc *nats.Conn, cfg Config) (*Queue, error) {
 	q, err := newQueue(nc, cfg)
@@ -117,7 +116,7 @@ func (q *Queue) Exists(ctx context.Context) (bool, error) {
 }
 
 // Depth counts the campaign's items: pending items were never leased; items in flight are leased or wait for their next
-// attempt. Acknowledged and buried items are in neither count.
+// attempt. Acknowledged items are in neither count.
 func (q *Queue) Depth(ctx context.Context) (pending, inFlight uint64, err error) {
 	var info *jetstream.ConsumerInfo
 	err = q.withRetry(ctx, "", func(ctx context.Context) error {
@@ -134,7 +133,7 @@ func (q *Queue) Depth(ctx context.Context) (pending, inFlight uint64, err error)
 }
 
 // Size counts the campaign's items that are in the queue in any state: waiting, leased, delayed, or no longer delivered
-// and not yet buried. The stream's leader answers, so that Size includes every item whose publication has returned, and
+// and not yet swept. The stream's leader answers, so that Size includes every item whose publication has returned, and
 // excludes every item whose acknowledgement has returned. The counts of Depth may lag, and omit undeliverable items. A
 // released item may count twice for a moment. Without a work stream the size is 0.
 func (q *Queue) Size(ctx context.Context) (uint64, error) {
@@ -170,14 +169,6 @@ func (q *Queue) durable() string { return durablePrefix + q.campaign }
 
 func (q *Queue) workFilter() string { return workSubject + "." + q.campaign + ".>" }
 
-func campaignOf(subject string) (string, error) {
-	parts := strings.Split(subject, ".")
-	if len(parts) < 3 {
-		return "", fmt.Errorf("%w: subject %q", ErrBadName, subject)
-	}
-	return untoken(parts[2])
-}
-
 // recordEpoch raises q.epoch to epoch if epoch is newer.
 func (q *Queue) recordEpoch(epoch int64) {
 	for {
@@ -205,7 +196,7 @@ type Config struct {
 	// Timeout limits the retries of a call while the server does not answer; the call then returns ErrUnavailable.
 	// Default 30 s.
 	Timeout time.Duration
-	// Now is the clock of timestamps in dead letters and spans. Default time.Now.
+	// Now is the clock of epochs. Default time.Now.
 	Now func() time.Time
 	// Logger receives problems that no error reports. Default: no log.
 	Logger *slog.Logger

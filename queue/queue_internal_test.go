@@ -117,7 +117,7 @@ func TestOlderVersions(t *testing.T) {
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	streams := map[string]jetstream.StreamConfig{}
-	c := SetupConfig{Replicas: 3, MaxResults: -1, MaxDead: 5}.WithDefaults()
+	c := SetupConfig{Replicas: 3, MaxResults: -1}.WithDefaults()
 	for _, s := range c.streams() {
 		streams[s.Name] = s
 		if s.Discard != jetstream.DiscardNew || s.Storage != jetstream.FileStorage || s.Replicas != 3 || s.MaxConsumers != 1<<20 || s.MaxMsgSize != -1 ||
@@ -129,7 +129,7 @@ func TestStreams(t *testing.T) {
 		bytes, messages, each int64
 		age                   time.Duration
 	}{
-		workStream: {-1, -1, -1, 0}, deadStream: {-1, 5, -1, retention}, resultStream: {-1, -1, -1, retention},
+		workStream: {-1, -1, -1, 0}, resultStream: {-1, -1, -1, retention},
 		boardStream: {-1, -1, 1, 0},
 	} {
 		s := streams[name]
@@ -215,16 +215,6 @@ func TestFill(t *testing.T) {
 	}
 	if !(StreamUsage{Name: resultStream}).Results() || (StreamUsage{Name: workStream}).Results() {
 		t.Error("another stream than that of the results has them")
-	}
-}
-
-// The last lines of a log, as many as fit.
-func TestTail(t *testing.T) {
-	t.Parallel()
-	for limit, want := range map[int]string{0: "", 1: "", 2: "cc", 4: "cc", 5: "bbb cc", 8: "bbb cc", 9: "aaaa bbb cc", 100: "aaaa bbb cc"} {
-		if got := strings.Join(tail([]string{"aaaa", "bbb", "cc"}, limit), " "); got != want {
-			t.Errorf("%d bytes: %q, want %q", limit, got, want)
-		}
 	}
 }
 
@@ -473,8 +463,7 @@ func TestScan(t *testing.T) {
 
 	l, err := newLink(nc, slog.New(slog.DiscardHandler), defaultTimeout)
 	must(t, err)
-	outcome := func(string, DeadLetter) ([]byte, error) { return []byte("dead"), nil }
-	s := &sweeper{link: l, cfg: SweepConfig{Outcome: outcome}}
+	s := &sweeper{link: l, cfg: SweepConfig{Outcome: func() ([]byte, error) { return []byte("dead"), nil }}}
 	for scan, left := range []uint64{items, items, items, items, 0, 0} {
 		if scan == 3 {
 			exhaust()
@@ -489,11 +478,13 @@ func TestScan(t *testing.T) {
 		}
 	}
 	var swept []string
-	for letter, err := range exhausted.DeadLetters(t.Context()) {
-		if err != nil || letter.Attempts != 2*(1+spareDeliveries) {
-			t.Fatalf("letter %+v, %v", letter, err)
+	for r, err := range exhausted.Results(t.Context(), 0) {
+		if err != nil || string(r.Payload) != "dead" {
+			t.Fatalf("outcome %+v, %v", r, err)
 		}
-		swept = append(swept, letter.ID)
+		if swept = append(swept, r.ID); r.Behind == 0 {
+			break
+		}
 	}
 	if !slices.Equal(swept, []string{"0", "1", "2"}) {
 		t.Errorf("the items %v were swept", swept)

@@ -3,10 +3,8 @@ package queue_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -47,54 +45,6 @@ func TestResultsFollow(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("results %v, want %v", got, want)
 	}
-}
-
-func TestDeadLettersSurviveServerRestart(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	server := start(t, dir)
-	q := open(t, server, queue.Config{Now: func() time.Time { return now }})
-	must(t, publish(t.Context(), q, "class", "1", []byte{0, 1, 255}))
-	must(t, publish(t.Context(), q, "class", "2", nil))
-	dead := queue.Dead{ID: "1", Reason: "prior.onnx: 3 channels,\n the image has 1", Attempts: 3, Worker: "gpu-7", TraceID: "0af7"}
-	l := lease(t, q)
-	must(t, l.Bury(t.Context(), dead))
-	mustBe(t, l.Ack(t.Context()), queue.ErrSettled)
-	must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: "2", Reason: "second"}))
-	server.Stop()
-
-	q = open(t, start(t, dir), queue.Config{AckWait: shortWait})
-	letters := deadLetters(t, q)
-	if len(letters) != 2 {
-		t.Fatalf("%d dead letters, want 2", len(letters))
-	}
-	dead.Reason = "prior.onnx: 3 channels, the image has 1"
-	first := letters[0]
-	if !reflect.DeepEqual(first.Dead, dead) || first.Class != "class" || !slices.Equal(first.Payload, []byte{0, 1, 255}) || !first.Buried.Equal(now) {
-		t.Fatalf("the dead letter is %+v, want %+v", first, dead)
-	}
-	if letters[1].ID != "2" || letters[1].Reason != "second" {
-		t.Fatalf("the second dead letter is %+v", letters[1])
-	}
-	wantNone(t, q, 2*shortWait) // buried items are not delivered
-	wantDepth(t, q, 0, 0)
-}
-
-// TestBuryTwice has a worker die after it stored the dead letter: the next worker buries the item again.
-func TestBuryTwice(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, queue.Config{AckWait: shortWait})
-	must(t, publish(t.Context(), q, "c", "1", nil))
-	slow, quick := lease(t, q), lease(t, q)
-	must(t, slow.Bury(t.Context(), queue.Dead{ID: "1", Reason: "first"}))
-	must(t, quick.Bury(t.Context(), queue.Dead{ID: "1", Reason: "second"}))
-	letters := deadLetters(t, q)
-	if len(letters) != 2 || letters[0].Reason != "first" || letters[1].Reason != "second" {
-		t.Fatalf("dead letters %+v, want both", letters)
-	}
-	wantNone(t, q, 2*shortWait)
-	wantDepth(t, q, 0, 0)
 }
 
 // TestFullResultStream expects that a full result stream discards nothing, and that a publisher waits for space.
@@ -242,39 +192,5 @@ func TestReadingWithoutServerSlowsDown(t *testing.T) {
 	// The pauses are at least half of 50, 100, 200 and 400 ms, and the first two may be over when the first is seen.
 	if took < 250*time.Millisecond {
 		t.Errorf("four pauses take only %v", took)
-	}
-}
-
-// TestDeadLettersSkipDamaged puts a message that is not a letter between two letters.
-func TestDeadLettersSkipDamaged(t *testing.T) {
-	t.Parallel()
-	server := start(t, t.TempDir())
-	nc := join(t, server)
-	q := open(t, server, queue.Config{})
-	bury := func(id string) {
-		must(t, publish(t.Context(), q, "c", id, nil))
-		must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: id, Reason: "no light"}))
-	}
-	bury("first")
-	_, err := nc.RequestWithContext(t.Context(), "ddiff.dead.camp", []byte("{garbage"))
-	must(t, err)
-	bury("second")
-
-	var ids []string
-	var damaged uint64
-	for letter, err := range q.DeadLetters(t.Context()) {
-		if errors.Is(err, queue.ErrDamaged) && strings.Contains(err.Error(), "camp") && damaged == 0 {
-			damaged = letter.Seq
-			continue
-		}
-		must(t, err)
-		ids = append(ids, letter.ID)
-	}
-	if strings.Join(ids, " ") != "first second" || damaged == 0 {
-		t.Errorf("letters %q, the damaged letter has number %d", ids, damaged)
-	}
-	must(t, q.RemoveDead(t.Context(), damaged))
-	if n := len(deadLetters(t, q)); n != 2 {
-		t.Errorf("%d letters remain, want 2", n)
 	}
 }

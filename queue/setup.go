@@ -19,10 +19,9 @@ const (
 	dedupWindow = 2 * time.Minute
 	// maxConsumers is the limit of a stream's consumers, such as those of campaigns on the work stream. A stream without a limit has the server's default, which is 1,000 in NATS 2.15.
 	maxConsumers = 1 << 20
-	// defaultMaxResults and defaultMaxDead are the default limits of the numbers of results and dead letters.
+	// defaultMaxResults is the default limit of the number of results.
 	defaultMaxResults = 10_000_000
-	defaultMaxDead    = 1_000_000
-	// retention is the time for which results and dead letters are stored.
+	// retention is the time for which results are stored.
 	retention = 90 * 24 * time.Hour
 	// tombstoneAge is the time for which the board remembers a deleted record.
 	tombstoneAge = time.Hour
@@ -32,16 +31,15 @@ const (
 type SetupConfig struct {
 	// Replicas is the number of servers that store each message: 1, 3 or 5. Default 1.
 	Replicas int
-	// MaxResults and MaxDead limit the numbers of results and dead letters of all campaigns. At the limit nothing is
+	// MaxResults limits the number of results of all campaigns. At the limit nothing is
 	// discarded: a publisher waits for a while and then returns ErrFull, and the item stays in the queue. Below 0: no
-	// limit but the server's. Default: 10 million results, some 4 GiB, and 1 million dead letters.
-	MaxResults, MaxDead int64
+	// limit but the server's. Default: 10 million results, some 4 GiB.
+	MaxResults int64
 	// UnsyncedWork lets the server acknowledge work before it is on disk, even when the server syncs every message. A
 	// crash of the server then loses the newest work, which a coordinator detects and publishes again. It requires one
-	// replica and affects only a newly created work stream; results and dead letters always follow the server's
-	// setting.
+	// replica and affects only a newly created work stream; results always follow the server's setting.
 	UnsyncedWork bool
-	// DedupWindow is the time for which the server remembers the ids of work, results and dead letters. Each id costs it some 250
+	// DedupWindow is the time for which the server remembers the ids of work and results. Each id costs it some 250
 	// bytes for that time. Shorter than the retries of a publish, it lets a message in twice after a lost answer, which
 	// costs time only. Default 2 min.
 	DedupWindow time.Duration
@@ -53,7 +51,6 @@ type SetupConfig struct {
 func (c SetupConfig) WithDefaults() SetupConfig {
 	c.Replicas = cmp.Or(c.Replicas, 1)
 	c.MaxResults = cmp.Or(c.MaxResults, defaultMaxResults)
-	c.MaxDead = cmp.Or(c.MaxDead, defaultMaxDead)
 	c.DedupWindow = cmp.Or(c.DedupWindow, dedupWindow)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
@@ -77,9 +74,6 @@ func (c SetupConfig) streams() []jetstream.StreamConfig {
 	streams := []jetstream.StreamConfig{{
 		Name: workStream, Subjects: []string{workSubject + ".>"}, Retention: jetstream.WorkQueuePolicy,
 		Duplicates: c.DedupWindow,
-	}, {
-		Name: deadStream, Subjects: []string{deadSubject + ".>"}, MaxAge: retention, Duplicates: c.DedupWindow,
-		MaxMsgs: c.MaxDead,
 	}, {
 		Name: resultStream, Subjects: []string{resultSubject + ".>"}, MaxAge: retention, Duplicates: c.DedupWindow,
 		MaxMsgs: c.MaxResults,
@@ -197,14 +191,14 @@ func (u StreamUsage) Fill() float64 {
 // Results reports whether the stream is that of the results.
 func (u StreamUsage) Results() bool { return u.Name == resultStream }
 
-// Usage returns the sizes of the streams of work, results and dead letters.
+// Usage returns the sizes of the streams of work and results.
 func Usage(ctx context.Context, nc *nats.Conn) ([]StreamUsage, error) {
 	l, err := newLink(nc, nil, defaultTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("measure streams: %w", err)
 	}
 	var all []StreamUsage
-	for _, name := range []string{workStream, resultStream, deadStream} {
+	for _, name := range []string{workStream, resultStream} {
 		err := l.withRetry(ctx, "", func(ctx context.Context) error {
 			stream, err := l.js.Stream(ctx, name)
 			if err != nil {

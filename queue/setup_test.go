@@ -144,16 +144,6 @@ func wantDepth(t *testing.T, q *queue.Queue, pending, inFlight uint64) {
 	}
 }
 
-func deadLetters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
-	t.Helper()
-	var letters []queue.DeadLetter
-	for letter, err := range q.DeadLetters(t.Context()) {
-		must(t, err)
-		letters = append(letters, letter)
-	}
-	return letters
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -35,10 +35,10 @@ func TestSetup(t *testing.T) {
 		cfg              queue.SetupConfig
 		created, changed int
 	}{
-		{queue.SetupConfig{}, 4, 0},
+		{queue.SetupConfig{}, 3, 0},
 		{queue.SetupConfig{}, 0, 0},
-		{queue.SetupConfig{MaxResults: 7, MaxDead: -1}, 0, 2},
-		{queue.SetupConfig{MaxResults: 7, MaxDead: -1}, 0, 0},
+		{queue.SetupConfig{MaxResults: 7}, 0, 1},
+		{queue.SetupConfig{MaxResults: 7}, 0, 0},
 	} {
 		if created, changed := setup(step.cfg); created != step.created || changed != step.changed {
 			t.Fatalf("%+v creates %d streams and changes %d, want %d and %d", step.cfg, created, changed, step.created, step.changed)
@@ -48,7 +48,7 @@ func TestSetup(t *testing.T) {
 	must(t, js.DeleteStream(t.Context(), "DDIFF_RESULT"))
 	open(t, server, queue.Config{})
 	for name, want := range map[string]jetstream.StreamConfig{
-		"DDIFF_WORK": {MaxBytes: -1, MaxMsgs: -1}, "DDIFF_RESULT": {MaxBytes: -1, MaxMsgs: 10_000_000}, "DDIFF_DEAD": {MaxBytes: -1, MaxMsgs: -1},
+		"DDIFF_WORK": {MaxBytes: -1, MaxMsgs: -1}, "DDIFF_RESULT": {MaxBytes: -1, MaxMsgs: 10_000_000},
 		"KV_DDIFF_BOARD": {MaxBytes: -1, MaxMsgs: -1},
 	} {
 		stream, err := js.Stream(t.Context(), name)
@@ -108,21 +108,20 @@ func TestNumbersOfDeletedStreamsAreNotReused(t *testing.T) {
 	nc := join(t, server)
 	js := streamsOf(t, nc)
 	b := openBoard(t, nc)
-	var result, letter, revision uint64
+	var result, revision uint64
 	for round := range 3 {
 		must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: round}}))
 		must(t, q.PublishResult(t.Context(), "1", round, nil))
-		must(t, lease(t, q).Bury(t.Context(), queue.Dead{ID: "1"}))
+		must(t, lease(t, q).Ack(t.Context()))
 		next, err := b.Create(t.Context(), "k", nil)
 		must(t, err)
 		last, err := q.LastResult(t.Context())
 		must(t, err)
-		letters := deadLetters(t, q)
-		if len(letters) != 1 || letters[0].Seq <= letter || last <= result || next <= revision {
-			t.Fatalf("result %d, letter %d and record %d follow %d, %d and %d, want higher numbers", last, letters[0].Seq, next, result, letter, revision)
+		if last <= result || next <= revision {
+			t.Fatalf("result %d and record %d follow %d and %d, want higher numbers", last, next, result, revision)
 		}
-		result, letter, revision = last, letters[0].Seq, next
-		for _, name := range []string{"DDIFF_WORK", "DDIFF_RESULT", "DDIFF_DEAD", "KV_DDIFF_BOARD"} {
+		result, revision = last, next
+		for _, name := range []string{"DDIFF_WORK", "DDIFF_RESULT", "KV_DDIFF_BOARD"} {
 			must(t, js.DeleteStream(t.Context(), name))
 		}
 		for _, err := range q.Results(t.Context(), last) {

@@ -11,13 +11,11 @@ import (
 // The streams and the first tokens of their subjects.
 const (
 	workStream   = "DDIFF_WORK"
-	deadStream   = "DDIFF_DEAD"
 	resultStream = "DDIFF_RESULT"
 	boardBucket  = "DDIFF_BOARD"
 	boardStream  = "KV_" + boardBucket
 
 	workSubject   = "ddiff.work"
-	deadSubject   = "ddiff.dead"
 	resultSubject = "ddiff.result"
 	boardSubject  = "$KV." + boardBucket
 	// noticeSubject is the first part of the subjects on which the server announces changes of the board; the key follows.
@@ -29,7 +27,7 @@ const (
 	MaxNameBytes = 64
 	// MaxIDBytes is the size limit of an item's id.
 	MaxIDBytes = 256
-	// MaxPayloadBytes is the size limit of an item's payload; a dead letter must fit the payload too.
+	// MaxPayloadBytes is the size limit of an item's payload.
 	MaxPayloadBytes = 512 << 10
 )
 

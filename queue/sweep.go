@@ -13,23 +13,21 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"ddiff/internal/retry"
 )
 
 // SweepConfig configures Sweep.
 type SweepConfig struct {
-	// Outcome returns the payload of an item's result event. After an error the item stays until the next scan. Required.
-	Outcome func(campaign string, d DeadLetter) (payload []byte, err error)
+	// Outcome returns the payload of the result event of a swept item. After an error the item stays until the next scan. Required.
+	Outcome func() (payload []byte, err error)
 	// Interval is the time between two scans. Default 10 s.
 	Interval time.Duration
 	// Logger receives every swept item. Default: no log.
 	Logger *slog.Logger
 }
 
-// sweeper buries the items that the server no longer delivers.
+// sweeper removes the items that the server no longer delivers.
 type sweeper struct {
 	*link
 	cfg SweepConfig
@@ -37,9 +35,9 @@ type sweeper struct {
 	suspects map[uint64]bool
 }
 
-// Sweep buries the items that the server no longer delivers, because every worker that leased them died, including the
-// spare deliveries for burying. It scans the work stream at intervals. An item that the server may have forgotten is published
-// again once. For each other item it publishes the result event of cfg.Outcome, stores a dead letter and deletes the message; after
+// Sweep removes the items that the server no longer delivers, because every worker that leased them died, including the
+// spare deliveries. It scans the work stream at intervals. An item that the server may have forgotten is published
+// again once. For each other item it publishes the result event of cfg.Outcome and deletes the message; after
 // a crash in between it completes these steps. Sweep runs until ctx ends and then returns nil. Only the leading coordinator runs it.
 func Sweep(ctx context.Context, nc *nats.Conn, cfg SweepConfig) error {
 	if cfg.Outcome == nil {
@@ -108,7 +106,7 @@ func (s *sweeper) scan(ctx context.Context) error {
 			if intHeader(msg.Header, headerAttempts) < info.Config.MaxDeliver {
 				err = s.publishAgain(ctx, stream, msg, info.Config.MaxDeliver)
 			} else {
-				err = s.sweep(ctx, stream, msg, info.Config.MaxDeliver)
+				err = s.sweep(ctx, stream, msg)
 			}
 			if err != nil {
 				s.logger.Warn("could not sweep item, will retry", "sequence", msg.Sequence, "reason", err)
@@ -130,36 +128,13 @@ func (s *sweeper) publishAgain(ctx context.Context, stream jetstream.Stream, msg
 		return fmt.Errorf("publish item %s again: %w", i.id, err)
 	}
 	s.logger.Warn("published an item again that the server no longer delivers", "campaign", i.campaign, "id", i.id)
-	return remove(ctx, stream, msg.Sequence)
+	return stream.DeleteMsg(ctx, msg.Sequence)
 }
 
-// remove deletes a message if it still exists.
-func remove(ctx context.Context, stream jetstream.Stream, seq uint64) error {
-	if err := stream.DeleteMsg(ctx, seq); !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return err
-	}
-	return nil
-}
-
-// sweep buries the item of a message, and deletes the message.
-func (s *sweeper) sweep(ctx context.Context, stream jetstream.Stream, msg *jetstream.RawStreamMsg, deliveries int) error {
-	parts := strings.Split(msg.Subject, ".")
-	campaign, err := campaignOf(msg.Subject)
-	if err != nil {
-		return err
-	}
-	i := identityOf(parts[2], msg.Header)
-	letter := DeadLetter{
-		Dead: Dead{
-			ID: i.id, Attempts: intHeader(msg.Header, headerAttempts) + deliveries, Reason: "every worker that leased the item crashed or hung",
-		},
-		Round: i.round, Class: parts[len(parts)-1], Payload: msg.Data, Buried: time.Now().UTC(),
-	}
-	ctx = propagation.TraceContext{}.Extract(ctx, carrier{msg.Header})
-	if c := trace.SpanContextFromContext(ctx); c.HasTraceID() {
-		letter.TraceID = c.TraceID().String()
-	}
-	payload, err := s.cfg.Outcome(campaign, letter)
+// sweep publishes the outcome of the item of a message, and deletes the message.
+func (s *sweeper) sweep(ctx context.Context, stream jetstream.Stream, msg *jetstream.RawStreamMsg) error {
+	i := identityOf(strings.Split(msg.Subject, ".")[2], msg.Header)
+	payload, err := s.cfg.Outcome()
 	if err != nil {
 		return fmt.Errorf("outcome of item %s: %w", i.id, err)
 	}
@@ -170,9 +145,6 @@ func (s *sweeper) sweep(ctx context.Context, stream jetstream.Stream, msg *jetst
 	if err := s.store(ctx, resultStream, outcome); err != nil {
 		return fmt.Errorf("publish result %s: %w", i.id, err)
 	}
-	if err := s.bury(ctx, i, letter); err != nil {
-		return fmt.Errorf("store dead letter %s: %w", i.id, err)
-	}
-	s.logger.Warn("item swept", "campaign", campaign, "id", i.id, "attempts", letter.Attempts)
-	return remove(ctx, stream, msg.Sequence)
+	s.logger.Warn("item swept", "campaign", i.campaign, "id", i.id, "attempts", intHeader(msg.Header, headerAttempts))
+	return stream.DeleteMsg(ctx, msg.Sequence)
 }

@@ -45,8 +45,8 @@ func TestDropAndRemove(t *testing.T) {
 	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
 	must(t, publish(t.Context(), other, "c", "1", nil))
 	must(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1"}, {Class: "c", ID: "2"}, {Class: "c", ID: "3"}}))
-	buried, held := lease(t, q), lease(t, q)
-	must(t, buried.Bury(t.Context(), queue.Dead{ID: "1", Reason: "r"}))
+	acked, held := lease(t, q), lease(t, q)
+	must(t, acked.Ack(t.Context()))
 	for range 2 {
 		must(t, q.Drop(t.Context()))
 		wantExists(t, q, false)
@@ -65,8 +65,8 @@ func TestDropAndRemove(t *testing.T) {
 	must(t, err)
 	_, err = look.Lease(t.Context(), 1, patience)
 	mustBe(t, err, queue.ErrNotReady)
-	if letters := deadLetters(t, look); len(letters) != 1 || results(t, look, 1)["2"] != "late" {
-		t.Fatalf("dead letters %+v or results are wrong after Drop", letters)
+	if got := results(t, look, 1); got["2"] != "late" {
+		t.Fatalf("results %v after Drop", got)
 	}
 
 	q = open(t, server, queue.Config{}) // creates the campaign again
@@ -79,8 +79,8 @@ func TestDropAndRemove(t *testing.T) {
 	}
 	last, err := q.LastResult(t.Context())
 	must(t, err)
-	if letters := deadLetters(t, q); len(letters) != 0 || last != 0 {
-		t.Fatalf("dead letters %+v, last result %d, want nothing", letters, last)
+	if last != 0 {
+		t.Fatalf("last result %d, want nothing", last)
 	}
 	wantDepth(t, other, 1, 0)
 }
@@ -153,7 +153,7 @@ func TestNewRoundIsNoDuplicate(t *testing.T) {
 			t.Fatalf("round %d, attempt %d, want round %d at attempt 1", l.Round(), l.Attempt(), round)
 		}
 		must(t, l.PublishResult(t.Context(), []byte("r")))
-		must(t, l.Bury(t.Context(), queue.Dead{ID: "1"}))
+		must(t, l.Ack(t.Context()))
 		for r, err := range q.Results(t.Context(), last) {
 			must(t, err)
 			if r.Round != round || r.Seq <= last {
@@ -168,15 +168,6 @@ func TestNewRoundIsNoDuplicate(t *testing.T) {
 			t.Fatalf("the last result is number %d, want %d", newest, last)
 		}
 	}
-	letters := deadLetters(t, q)
-	if len(letters) != 3 || letters[2].Round != 2 {
-		t.Fatalf("dead letters %+v, want one per round", letters)
-	}
-	must(t, q.RemoveDead(t.Context(), letters[1].Seq))
-	must(t, q.RemoveDead(t.Context(), letters[1].Seq))
-	if left := deadLetters(t, q); len(left) != 2 || left[1].Seq != letters[2].Seq {
-		t.Fatalf("dead letters %+v remain", left)
-	}
 	mustBe(t, q.PublishBatch(t.Context(), []queue.Work{{Class: "c", ID: "1", Round: -1}}), queue.ErrConfig)
 }
 
@@ -185,24 +176,19 @@ func TestRemovedCampaignBeginsAnew(t *testing.T) {
 	server := start(t, t.TempDir())
 	q, other := open(t, server, queue.Config{}), open(t, server, queue.Config{Campaign: "other"})
 	worker := open(t, server, queue.Config{}) // another process, which does not know of the removal
-	ids := []string{"acked", "leased", "buried", "waiting"}
+	ids := []string{"acked", "leased", "waiting"}
 	for _, id := range ids {
 		must(t, publish(t.Context(), q, "c", id, []byte("old")))
 	}
 	must(t, publish(t.Context(), other, "c", "acked", nil))
 	must(t, lease(t, worker).Ack(t.Context()))
 	held := lease(t, worker)
-	must(t, lease(t, worker).Bury(t.Context(), queue.Dead{ID: "buried", Reason: "old"}))
 	must(t, worker.PublishResult(t.Context(), "acked", 0, []byte("old")))
 
 	must(t, q.Remove(t.Context()))
 	q = open(t, server, queue.Config{})
 	wantDepth(t, q, 0, 0)
 	wantNone(t, worker, 100*time.Millisecond)
-	letters := deadLetters(t, q)
-	if len(letters) != 0 {
-		t.Fatalf("dead letters after Remove: %v", letters)
-	}
 
 	// Every stream accepts the same ids again at once.
 	batch := make([]queue.Work, len(ids))
@@ -211,17 +197,13 @@ func TestRemovedCampaignBeginsAnew(t *testing.T) {
 	}
 	must(t, q.PublishBatch(t.Context(), batch))
 	mustBe(t, q.PublishBatch(t.Context(), batch), queue.ErrDuplicate)
-	wantDepth(t, q, 4, 0)
+	wantDepth(t, q, 3, 0)
 	must(t, held.Ack(t.Context())) // a dropped item
-	wantDepth(t, q, 4, 0)
+	wantDepth(t, q, 3, 0)
 	for _, id := range ids {
 		l := lease(t, worker)
 		if l.ID() != id || l.Attempt() != 1 || string(l.Payload()) != "new" {
 			t.Fatalf("leased %s %q, attempt %d, want %s at attempt 1", l.ID(), l.Payload(), l.Attempt(), id)
-		}
-		if id == "buried" {
-			must(t, l.Bury(t.Context(), queue.Dead{ID: id, Reason: "new"}))
-			continue
 		}
 		must(t, worker.PublishResult(t.Context(), id, 0, []byte("new")))
 		must(t, l.Ack(t.Context()))
@@ -230,10 +212,6 @@ func TestRemovedCampaignBeginsAnew(t *testing.T) {
 		if payload != "new" {
 			t.Errorf("result %s is %q, want the new payload", id, payload)
 		}
-	}
-	letters = deadLetters(t, q)
-	if len(letters) != 1 || letters[0].Reason != "new" {
-		t.Fatalf("dead letters: %+v, want the new payload", letters)
 	}
 	wantDepth(t, other, 1, 0)
 }
@@ -254,11 +232,7 @@ func TestCampaignsAreIsolated(t *testing.T) {
 			t.Fatalf("campaign %q leases an item of %q", name, l.Payload())
 		}
 		wantNone(t, queues[i], 20*time.Millisecond)
-		must(t, l.Bury(t.Context(), queue.Dead{ID: l.ID(), Reason: name}))
-		letters := deadLetters(t, queues[i])
-		if len(letters) != 1 || letters[0].Reason != name {
-			t.Fatalf("campaign %q sees dead letters %+v", name, letters)
-		}
+		must(t, l.Ack(t.Context()))
 		if got := results(t, queues[i], 1); got["same id"] != name {
 			t.Fatalf("campaign %q sees results %v", name, got)
 		}
@@ -405,7 +379,7 @@ func TestSize(t *testing.T) {
 	first, second := lease(t, q), lease(t, q)
 	wantSize(t, q, 4)
 	must(t, first.Ack(t.Context()))
-	must(t, second.Bury(t.Context(), queue.Dead{ID: second.ID(), Reason: "bad"}))
+	must(t, second.Ack(t.Context()))
 	wantSize(t, q, 2)
 	js := streamsOf(t, nc)
 	must(t, js.DeleteStream(t.Context(), "DDIFF_WORK"))

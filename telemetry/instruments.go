@@ -16,7 +16,7 @@ const (
 	StageRestore = "restore" // measurement to restored tensor
 	StageScore   = "score"   // restored tensor to metrics
 	StageWrite   = "write"   // results to storage
-	StageSettle  = "settle"  // outcome to ack, nak or dead letter
+	StageSettle  = "settle"  // outcome to ack or nak
 )
 
 // Instruments are the metrics of a worker and of ddiff run. They may be used concurrently. [Metrics] describes them.

@@ -39,7 +39,7 @@ func Labels() []Label {
 		{"state", "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
 		{"phase", "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
 		{"pool", "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
-		{"stream", "`DDIFF_WORK`, `DDIFF_RESULT`, `DDIFF_DEAD`"},
+		{"stream", "`DDIFF_WORK`, `DDIFF_RESULT`"},
 		{"hw.id", "UUID of a GPU"},
 		{"hw.type", "`gpu`"},
 		{"hw.name", "product name of a GPU"},

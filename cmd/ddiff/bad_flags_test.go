@@ -78,7 +78,7 @@ func badAddresses() []badInput {
 		in := refused("output/"+address, map[string][]byte{"a.png": []byte("x")}, 2, []string{"ddiff: "}, "a.png", "--task", "hdr", "--out", address)
 		all = append(all, in)
 	}
-	for _, command := range []string{"list", "workers", "status x", "status x --watch", "retry x --list", "cancel x"} {
+	for _, command := range []string{"list", "workers", "status x", "status x --watch", "retry x --dead", "cancel x"} {
 		for _, address := range []string{"http://x", "x y", "nats://", "nats://h:x", "nats://h:99999", "nats://h:0", "://", "nats://h\x1b:1"} {
 			args := append(strings.Fields(command), "--nats", address)
 			all = append(all, badInput{name: "nats/" + strings.Join(args, " "), args: args, code: 2, parts: []string{"ddiff: "}})

@@ -264,10 +264,12 @@ func TestWorkerEndsAfterHang(t *testing.T) {
 	if !strings.Contains(beat.Hung, "stage solve took") {
 		t.Errorf("the worker's record is %+v", beat)
 	}
-	for l, err := range n.queue("endless").DeadLetters(t.Context()) {
+	for event, err := range n.queue("endless").Results(t.Context(), 0) {
 		must(t, err)
-		if !strings.Contains(l.Reason, "stage solve took") {
-			t.Errorf("the item is dead: %q", l.Reason)
+		var r manifest.Event
+		must(t, json.Unmarshal(event.Payload, &r))
+		if r.Outcome != manifest.OutcomeDead || !strings.Contains(r.Reason, "stage solve took") {
+			t.Errorf("the item is %s: %q", r.Outcome, r.Reason)
 		}
 		return
 	}

@@ -179,8 +179,8 @@ func (a *Archiver) due(c *manifest.Campaign, seen sighting, now time.Time) bool 
 }
 
 // archive moves an ended campaign with the given record to the archive: the record stays in the store, and its line in the index. If the
-// record changes meanwhile, because the campaign is resumed, the campaign stays on the board. Dead letters, and outcomes that no part of
-// the ledger has, stay in their streams.
+// record changes meanwhile, because the campaign is resumed, the campaign stays on the board. Outcomes that no part of
+// the ledger has stay in their stream.
 //
 // A crash after any write leaves a state that the next leader completes: the record on the board is deleted last.
 func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision uint64) (err error) {

@@ -26,8 +26,6 @@ type Backend interface {
 	Output(ctx context.Context, id string) (result.Output, error)
 	// Logs returns the records of attempts, of all items if item is empty.
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
-	// Dead returns the dead items.
-	Dead(ctx context.Context, id string) (api.DeadLetters, error)
 	Workers(ctx context.Context) (api.Workers, error)
 	Cluster(ctx context.Context) (api.Cluster, error)
 	// Watch yields first the newest state of every record, then one event of kind ready, and then the changes until ctx ends.

@@ -105,12 +105,6 @@ func (s *Server) addCampaigns() {
 		}
 		return s.cfg.Controller.Retry(ctx, in.ID, key, in.Body)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/dead", "List the dead items", func(ctx context.Context, in *InCampaign) (api.DeadLetters, error) {
-		if err := s.reserve(ctx, largeBytes); err != nil {
-			return api.DeadLetters{}, err
-		}
-		return b.Dead(ctx, in.ID)
-	})
 	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/logs", "Get the log lines of attempts", func(ctx context.Context, in *struct {
 		InCampaign
 		Item string `query:"item" maxLength:"64" doc:"Id of an item, or its beginning"`

@@ -57,7 +57,7 @@ func (l *rates) allow(r *http.Request) bool {
 const (
 	// maxMemory is the number of bytes for large answers, of all requests together.
 	maxMemory = 1 << 30
-	// largeBytes is the share of an answer of unknown size: a comparison, or dead letters.
+	// largeBytes is the share of an answer of unknown size, a comparison.
 	largeBytes = maxMemory / 4
 )
 

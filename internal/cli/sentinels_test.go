@@ -24,7 +24,6 @@ var withoutCode = map[string]string{
 	"queue.ErrDuplicate":         "a repeated publication is not an error",
 	"queue.ErrSettled":           "the worker drops the item",
 	"queue.ErrTooLarge":          "ends an item, not a command",
-	"queue.ErrDamaged":           "printed in its row",
 	"queue.ErrStepDown":          "the coordinator waits to lead again",
 	"queue.ErrRecordExists":      "the coordinator reads the record",
 	"queue.ErrConflict":          "the coordinator repeats the change",

@@ -1,11 +1,14 @@
 package testbed
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,19 +122,27 @@ func poisonDead(ctx context.Context, c *Cluster, id string, p plan, say func(for
 		return f, fmt.Errorf("watch campaign %s: %w", id, err)
 	}
 	say("%s: %s", id, lastLine(out))
-	list, err := c.Output(ctx, "retry", "--list", id)
+	lists, err := filepath.Glob(filepath.Join(c.Results(id), manifest.FailuresFolder, id, "*"))
 	if err != nil {
 		return f, err
 	}
-	for line := range strings.Lines(list) {
-		switch {
-		case strings.HasPrefix(line, "ITEM"):
-		case strings.Contains(line, "poison"):
-			f.poison++
-		default:
-			f.innocent++
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		if err != nil {
+			return f, err
 		}
-		say("%s", strings.TrimSpace(line))
+		for line := range bytes.Lines(data) {
+			var r manifest.Result
+			if err := json.Unmarshal(line, &r); err != nil {
+				return f, err
+			}
+			if strings.Contains(r.Item.Name, "poison") {
+				f.poison++
+			} else {
+				f.innocent++
+			}
+			say("%s %s: %s", r.Item.Name, r.Outcome, r.Reason)
+		}
 	}
 	st, err := c.Status(ctx, id)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestClusterRetention(t *testing.T) {
 		}
 	}
 	wantFinished(t, c, id, items) // ddiff status --watch
-	wantCode(t, ask(t, c, "retry", "--list", id), 0)
+	wantCode(t, ask(t, c, "logs", id), 0)
 	e = ask(t, c, "retry", "--missing", id)
 	wantCode(t, e, 0)
 	if !strings.Contains(e.stdout, "published=0") {

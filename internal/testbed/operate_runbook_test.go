@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ddiff/manifest"
 )
 
 // composeHealth returns the health check of compose.yaml for a process that listens at an address.
@@ -58,8 +60,12 @@ func TestOperateRunbook(t *testing.T) {
 	if want := "done=2 failed=1 dead=1 lost=0\n"; e.stdout != want {
 		t.Fatalf("want %q\n%v", want, e)
 	}
-	var dead struct{ ID string }
-	must(t, json.Unmarshal([]byte(ask(t, c, "retry", id, "--list", "--json").stdout), &dead))
+	var dead manifest.AttemptLog
+	for line := range strings.Lines(ask(t, c, "logs", id, "--json").stdout) {
+		if must(t, json.Unmarshal([]byte(line), &dead)); dead.Outcome == string(manifest.OutcomeDead) {
+			break
+		}
+	}
 	other := campaign("other") // to resume and to cancel
 	wantCode(t, ask(t, c, "pause", other), 0)
 	steps := []step{{"verify", func(t *testing.T) {

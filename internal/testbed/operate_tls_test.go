@@ -59,7 +59,7 @@ func TestOperateTLS(t *testing.T) {
 		without int // exit code without the authorities
 		args    string
 	}{
-		{nats, "list --all"}, {nats, "status ID"}, {nats, "workers"}, {nats, "logs ID"}, {nats, "retry ID --list"}, {nats, "retry ID --missing"},
+		{nats, "list --all"}, {nats, "status ID"}, {nats, "workers"}, {nats, "logs ID"}, {nats, "retry ID --dead"}, {nats, "retry ID --missing"},
 		{nats, "submit FILE --output other"}, {nats, "pause ID"}, {nats, "resume ID"}, {nats, "cancel ID"},
 		{store, "pull OUTPUT COPY"}, {store, "verify OUTPUT"}, {store, "report OUTPUT"}, {store, "score OUTPUT"}, {store, "replay OUTPUT"},
 		{store, "compare OUTPUT OUTPUT"}, {nats, "gc"}, {nats, "delete ID --results --yes"},

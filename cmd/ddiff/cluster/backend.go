@@ -32,7 +32,6 @@ type backend interface {
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 	Notify(ctx context.Context, id string) (api.Controlled, error)
 	Deliveries(ctx context.Context, id string) (api.Deliveries, error)
-	Dead(ctx context.Context, id string) (api.DeadLetters, error)
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)
 	Tokens(ctx context.Context) (api.Tokens, error)
@@ -118,8 +117,8 @@ func (f backendFlags) with(ctx context.Context, use func(b backend) error) error
 		}
 		return use(c)
 	}
-	return f.nats.withQueue(ctx, func(b *queue.Board, inspect func(campaign string) (*queue.Queue, error)) error {
-		c := cluster.New(cluster.Config{Board: b, Inspect: inspect, Catalogue: shard.Catalogue{}})
+	return f.nats.withBoard(ctx, func(b *queue.Board) error {
+		c := cluster.New(cluster.Config{Board: b, Catalogue: shard.Catalogue{}})
 		defer c.Close()
 		return use(c)
 	})
@@ -197,8 +196,8 @@ func (f natsFlags) connect(ctx context.Context, name string, log *slog.Logger) (
 	return queue.Connect(ctx, cfg)
 }
 
-// withQueue connects to a cluster, calls use with its board and a function that opens the queue of a campaign, and disconnects.
-func (f natsFlags) withQueue(ctx context.Context, use func(b *queue.Board, inspect func(campaign string) (*queue.Queue, error)) error) error {
+// withBoard connects to a cluster, calls use with its board, and disconnects.
+func (f natsFlags) withBoard(ctx context.Context, use func(b *queue.Board) error) error {
 	f.role = cmp.Or(f.role, roleUser)
 	nc, err := f.connect(ctx, "ddiff-command", slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -209,9 +208,7 @@ func (f natsFlags) withQueue(ctx context.Context, use func(b *queue.Board, inspe
 	if err != nil {
 		return err
 	}
-	return use(b, func(campaign string) (*queue.Queue, error) {
-		return queue.Inspect(nc, queue.Config{Campaign: campaign})
-	})
+	return use(b)
 }
 
 // completionDeadline bounds how long a completion waits for the board: a person waits for the shell.

@@ -43,16 +43,16 @@ type coordinatorOptions struct {
 	election  time.Duration
 	stall     time.Duration
 
-	maxResults, maxDead int64
-	archive             time.Duration
-	pools               []string
-	notify              notifyFlags
-	price               float64
-	quotas              []string
-	sources             cli.SourceFlags
-	process             cli.ProcessFlags
-	listen              listenFlags
-	api                 apiFlags
+	maxResults int64
+	archive    time.Duration
+	pools      []string
+	notify     notifyFlags
+	price      float64
+	quotas     []string
+	sources    cli.SourceFlags
+	process    cli.ProcessFlags
+	listen     listenFlags
+	api        apiFlags
 }
 
 func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
@@ -87,7 +87,6 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	f.DurationVar(&o.stall, "stall", 15*time.Second, "after this `time` with too few items in the queue, compare it with storage")
 	f.DurationVar(&o.archive, "archive-after", time.Hour, "after this `time` since its end, a campaign moves from the board to the archive")
 	f.Int64Var(&o.maxResults, "max-results", 0, "largest `number` of outcomes in the queue (default 10 million, below 0: no limit)")
-	f.Int64Var(&o.maxDead, "max-dead", 0, "largest `number` of dead letters in the queue (default 1 million, below 0: no limit)")
 	f.StringSliceVar(&o.pools, "pools", []string{manifest.DefaultPool}, "`names` of pools whose workers a scaler starts: ddiff.queue.lag has them also without workers")
 	return cmd
 }
@@ -182,7 +181,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	defer nc.Close()
 
 	setup := queue.SetupConfig{
-		Replicas: o.replicas, UnsyncedWork: o.replicas == 1, MaxResults: o.maxResults, MaxDead: o.maxDead, Logger: tel.Logger,
+		Replicas: o.replicas, UnsyncedWork: o.replicas == 1, MaxResults: o.maxResults, Logger: tel.Logger,
 	}
 	if err := queue.Setup(ctx, nc, setup); err != nil {
 		return err
@@ -304,6 +303,8 @@ func (o coordinatorOptions) serveAPI(ctx context.Context, cfg cluster.Config) (s
 }
 
 // deadOutcome is the result event of an item that ended all its workers.
-func deadOutcome(_ string, d queue.DeadLetter) ([]byte, error) {
-	return json.Marshal(manifest.Event{Outcome: manifest.OutcomeDead, Reason: d.Reason, Finished: d.Buried.Truncate(time.Millisecond)})
+func deadOutcome() ([]byte, error) {
+	return json.Marshal(manifest.Event{
+		Outcome: manifest.OutcomeDead, Reason: "every worker that leased the item crashed or hung", Finished: time.Now().UTC().Truncate(time.Millisecond),
+	})
 }

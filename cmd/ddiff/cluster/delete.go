@@ -178,7 +178,7 @@ func (o cleanOptions) withCleaner(ctx context.Context, use func(c *gc.Cleaner) e
 	if o.store != "" && o.nats.url == "" && os.Getenv(envNATSURL) == "" {
 		return o.withStore(ctx, o.store, nil, use)
 	}
-	return o.nats.withQueue(ctx, func(b *queue.Board, _ func(campaign string) (*queue.Queue, error)) error {
+	return o.nats.withBoard(ctx, func(b *queue.Board) error {
 		address := o.store
 		if address == "" {
 			data, _, err := b.Get(ctx, manifest.KeyCluster)

@@ -20,7 +20,7 @@ func newLogsCommand() *cobra.Command {
 		Short: "Show the workers' log lines about a campaign's items",
 		Long: "Show the last log lines of the workers about the items of a campaign, also after the workers have ended: of each\n" +
 			"attempt that did not restore its item. With ITEM, an id or the beginning of an id, also of the attempt that restored\n" +
-			"it. A killed worker leaves no lines; its end is in the reason of ddiff retry --list --json.",
+			"it. A killed worker leaves no lines; its end is in the reason of the last attempt.",
 		Example: "  ddiff logs night-photos-5f0c11d2 3f2a9c",
 		Args:    cobra.RangeArgs(1, 2),
 		PreRunE: func(_ *cobra.Command, args []string) error {
@@ -58,6 +58,9 @@ func writeAttempts(out io.Writer, attempts []manifest.AttemptLog) error {
 			a.At.UTC().Format(time.RFC3339))
 		if a.TraceID != "" {
 			line += " trace=" + a.TraceID
+		}
+		if a.Reason != "" {
+			line += " reason=" + a.Reason
 		}
 		if _, err := fmt.Fprintln(out, cli.Printable(line)); err != nil {
 			return err

@@ -34,7 +34,7 @@ import (
 // Config describes a Cluster. Fields without a stated default are required.
 type Config struct {
 	Board *queue.Board
-	// Inspect opens the queue of a campaign, and creates nothing.
+	// Inspect opens the queue of a campaign, and creates nothing. Required with Store.
 	Inspect func(campaign string) (*queue.Queue, error)
 	// Catalogue has the methods and operators that campaigns may name.
 	Catalogue shard.Catalogue
@@ -208,45 +208,6 @@ func (c *Cluster) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 		return api.Logs{}, fmt.Errorf("%w; start one: ddiff coordinator", err)
 	}
 	return api.Logs{Attempts: append([]manifest.AttemptLog{}, attempts...), More: more}, unknown(id, err)
-}
-
-// Dead returns the dead items, the oldest first.
-func (c *Cluster) Dead(ctx context.Context, id string) (api.DeadLetters, error) {
-	out := api.DeadLetters{Dead: []api.DeadLetter{}}
-	if err := c.recall(ctx, id); err != nil {
-		return out, err
-	}
-	q, err := c.cfg.Inspect(id)
-	if err != nil {
-		return out, unknown(id, err)
-	}
-	for d, err := range q.DeadLetters(ctx) {
-		if errors.Is(err, queue.ErrDamaged) {
-			out.Skipped = append(out.Skipped, lines([]error{err})...)
-			continue
-		}
-		if err != nil {
-			return out, err
-		}
-		out.Dead = append(out.Dead, api.DeadLetter{
-			ID: d.ID, Reason: d.Reason, Attempts: d.Attempts, Worker: d.Worker, TraceID: d.TraceID, Log: d.Log, Class: d.Class, Buried: d.Buried,
-			Item: publicItem(d.Payload),
-		})
-	}
-	return out, nil
-}
-
-// publicItem removes secrets from the addresses of an item. It returns nil for a damaged item.
-func publicItem(payload []byte) json.RawMessage {
-	var it manifest.Item
-	if json.Unmarshal(payload, &it) != nil {
-		return nil
-	}
-	data, err := json.Marshal(it.Public())
-	if err != nil {
-		return nil
-	}
-	return data
 }
 
 // Cluster describes coordinators, streams and queues.

@@ -218,20 +218,9 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 	case r.Missing:
 		command.Verb = manifest.CommandReconcile
 	case len(r.Items) > 0 && (len(r.Outcomes) > 0 || r.Where != ""):
-		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: items names dead items; leave outcomes and where away")
+		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: items names failed or dead items; leave outcomes and where away")
 	case len(r.Items) > 0:
-		dead, err := c.Dead(ctx, id)
-		if err != nil {
-			return api.Retried{}, err
-		}
-		command.Outcomes = []manifest.Outcome{manifest.OutcomeDead}
-		for _, d := range dead.Named(r.Items) {
-			command.Items = append(command.Items, d.ID)
-		}
-		if len(command.Items) == 0 {
-			return api.Retried{}, api.NewError(api.ErrInvalid,
-				fmt.Sprintf("campaign %s has no dead item %s; see: ddiff retry %s --list", id, strings.Join(r.Items, ", "), id))
-		}
+		command.Outcomes, command.Items = []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}, r.Items
 	case len(r.Outcomes) == 0:
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: no items selected; give outcomes, items or missing")
 	}

@@ -172,15 +172,6 @@ func (b *Backend) Logs(ctx context.Context, id, item string) (api.Logs, error) {
 	return logs, nil
 }
 
-// Dead lists the dead items.
-func (b *Backend) Dead(_ context.Context, id string) (api.DeadLetters, error) {
-	c, err := b.campaign(id)
-	if err != nil {
-		return api.DeadLetters{}, err
-	}
-	return c.letters()
-}
-
 // Workers lists none.
 func (b *Backend) Workers(context.Context) (api.Workers, error) {
 	return api.Workers{Workers: []manifest.Beat{}}, nil

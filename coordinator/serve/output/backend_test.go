@@ -61,12 +61,10 @@ func TestBackend(t *testing.T) {
 	if detail.Settings.Name != "a.png" || len(detail.Result) == 0 || len(detail.Files) != 1 || detail.Files[0].Name != manifest.FileResult {
 		t.Errorf("item %+v", detail)
 	}
-	letters, err := backend.Dead(t.Context(), "my-photos")
-	reporttest.Must(t, err)
 	logs, err := backend.Logs(t.Context(), "my-photos", dead.Item.ID)
 	reporttest.Must(t, err)
-	if len(letters.Dead) != 1 || letters.Dead[0].Attempts != 3 || len(logs.Attempts) != 1 || logs.Attempts[0].Reason != dead.Reason {
-		t.Errorf("dead %+v, logs %+v", letters, logs)
+	if len(logs.Attempts) != 1 || logs.Attempts[0].Attempt != 3 || logs.Attempts[0].Reason != dead.Reason {
+		t.Errorf("logs %+v", logs)
 	}
 	if _, err := backend.Campaign(t.Context(), "other"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("an unknown output is %v", err)

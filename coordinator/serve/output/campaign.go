@@ -200,27 +200,6 @@ func (c *campaign) result(ctx context.Context, id string) (r manifest.Result, ro
 	return r, row, stored, nil
 }
 
-// letters lists the dead items, the oldest first.
-func (c *campaign) letters() (api.DeadLetters, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	letters := api.DeadLetters{Dead: []api.DeadLetter{}}
-	for id, r := range c.lost {
-		if r.Outcome != manifest.OutcomeDead {
-			continue
-		}
-		work, err := json.Marshal(r.Item)
-		if err != nil {
-			return letters, fmt.Errorf("encode item %s: %w", id, err)
-		}
-		letters.Dead = append(letters.Dead, api.DeadLetter{
-			ID: id, Reason: r.Reason, Attempts: r.Attempt, Worker: r.Worker, TraceID: r.TraceID, Log: r.Log, Buried: r.Finished, Item: work,
-		})
-	}
-	slices.SortFunc(letters.Dead, func(a, b api.DeadLetter) int { return cmp.Or(a.Buried.Compare(b.Buried), cmp.Compare(a.ID, b.ID)) })
-	return letters, nil
-}
-
 // Live is a run in this process, which reports its progress. Its methods may be called concurrently.
 type Live struct {
 	*Backend
