@@ -7,8 +7,8 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
