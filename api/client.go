@@ -209,11 +209,6 @@ func (c *Client) Notify(ctx context.Context, id string) (Controlled, error) {
 	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, "notify"), nil, nil)
 }
 
-// Deliveries lists the notifications of a campaign that were sent or given up.
-func (c *Client) Deliveries(ctx context.Context, id string) (Deliveries, error) {
-	return call[Deliveries](ctx, c, http.MethodGet, campaignPath(id, "notifications"), nil, nil)
-}
-
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends. Requests with the same key have one effect; without
 // one it makes one up.
 func (c *Client) Retry(ctx context.Context, id, key string, r Retry) (Retried, error) {

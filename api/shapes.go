@@ -99,21 +99,6 @@ type Retried struct {
 	Published int `json:"published"`
 }
 
-// Delivery is a notification of a campaign that was sent or given up.
-type Delivery struct {
-	ID    string         `json:"id"`
-	Phase manifest.Phase `json:"phase"`
-	At    time.Time      `json:"at"`
-	// Status is that of the last answer, 0 without one. Error is empty if the receiver took the message.
-	Status int    `json:"status,omitempty"`
-	Error  string `json:"error,omitempty"`
-}
-
-// Deliveries are the notifications of a campaign, the oldest first.
-type Deliveries struct {
-	Deliveries []Delivery `json:"deliveries"`
-}
-
 // Problem is one wrong field of a campaign.
 type Problem struct {
 	// Field is the path of the field, as in "tasks[1].sigma"; empty for the whole.

@@ -21,7 +21,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +29,6 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	"golang.org/x/sync/errgroup"
 
-	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
@@ -181,28 +179,14 @@ func (n *Notifier) next(id string) *manifest.Campaign {
 	return c
 }
 
-// folder has the records of the messages of a campaign, an api.Delivery each.
-func folder(campaign string) string { return "campaigns/" + campaign + "/notifications/" }
-
-// Deliveries reads the records of the messages of a campaign, the oldest first.
-func Deliveries(ctx context.Context, s storage.Store, campaign string) ([]api.Delivery, error) {
-	all := []api.Delivery{}
-	for info, err := range s.List(ctx, folder(campaign)) {
-		var d api.Delivery
-		var data []byte
-		if err == nil {
-			data, err = s.Get(ctx, info.Key)
-		}
-		if err == nil {
-			err = json.Unmarshal(data, &d)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the notifications of campaign %s: %w", campaign, err)
-		}
-		all = append(all, d)
-	}
-	slices.SortStableFunc(all, func(a, b api.Delivery) int { return a.At.Compare(b.At) })
-	return all, nil
+// Delivery is the record of a message that was sent or given up.
+type Delivery struct {
+	ID    string         `json:"id"`
+	Phase manifest.Phase `json:"phase"`
+	At    time.Time      `json:"at"`
+	// Status is that of the last answer, 0 without one. Error is empty if the receiver took the message.
+	Status int    `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 // notify sends the message of a campaign's phase unless it has a record, and writes the record. Without one, the next leader or
@@ -229,7 +213,7 @@ func (n *Notifier) notify(ctx context.Context, c *manifest.Campaign) {
 var errGivenUp = errors.New("not taken")
 
 func (n *Notifier) notifyOnce(ctx context.Context, c *manifest.Campaign) error {
-	key := folder(c.ID) + messageID(c) + ".json"
+	key := "campaigns/" + c.ID + "/notifications/" + messageID(c) + ".json"
 	_, err := n.cfg.Store.Stat(ctx, key)
 	if err == nil || !errors.Is(err, storage.ErrNotFound) {
 		return err
@@ -245,7 +229,7 @@ func (n *Notifier) notifyOnce(ctx context.Context, c *manifest.Campaign) error {
 	if err != nil {
 		return err
 	}
-	d := api.Delivery{ID: m.id, Phase: c.Phase}
+	d := Delivery{ID: m.id, Phase: c.Phase}
 	d.Status, err = n.send(ctx, c.Spec.Notify, m)
 	if ctx.Err() != nil {
 		return ctx.Err()

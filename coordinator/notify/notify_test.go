@@ -13,14 +13,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"ddiff/api"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/notify"
@@ -119,16 +117,24 @@ func (c *cluster) enter(t *testing.T, id string, p manifest.Phase) {
 	boardtest.Must(t, err)
 }
 
+// record is the key of the record of a message.
+func record(campaign, number string) string {
+	return "campaigns/" + campaign + "/notifications/" + campaign + "." + number + ".json"
+}
+
 // delivery waits for the record of a message.
-func (c *cluster) delivery(t *testing.T, campaign, number string) (d api.Delivery) {
+func (c *cluster) delivery(t *testing.T, campaign, number string) (d notify.Delivery) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
-		all, err := notify.Deliveries(ctx, c.store, campaign)
-		boardtest.Must(t, err)
-		if i := slices.IndexFunc(all, func(d api.Delivery) bool { return d.ID == campaign+"."+number }); i >= 0 {
-			return all[i]
+		data, err := c.store.Get(ctx, record(campaign, number))
+		if err == nil {
+			boardtest.Must(t, json.Unmarshal(data, &d))
+			return d
+		}
+		if !errors.Is(err, storage.ErrNotFound) {
+			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -208,8 +214,8 @@ func TestNextLeader(t *testing.T) {
 	<-requests
 	stop() // while the receiver has not answered
 	close(block)
-	if all, err := notify.Deliveries(t.Context(), c.store, id); err != nil || len(all) > 0 {
-		t.Fatalf("an interrupted message has the record %+v, %v", all, err)
+	if _, err := c.store.Get(t.Context(), record(id, "1.0")); !errors.Is(err, storage.ErrNotFound) {
+		t.Fatalf("an interrupted message has a record: %v", err)
 	}
 	c.lead(t, server)
 	if d := c.delivery(t, id, "1.0"); d.Error != "" {

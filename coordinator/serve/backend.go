@@ -44,8 +44,6 @@ type Controller interface {
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	// Notify sends the last notification of a campaign again.
 	Notify(ctx context.Context, id string) (api.Controlled, error)
-	// Deliveries lists the notifications of a campaign.
-	Deliveries(ctx context.Context, id string) (api.Deliveries, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 }

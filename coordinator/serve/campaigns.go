@@ -83,12 +83,6 @@ func (s *Server) addCampaigns() {
 		}
 		return s.cfg.Controller.Notify(ctx, in.ID)
 	})
-	add(s, api.Viewer, http.MethodGet, "/campaigns/{id}/notifications", "List the notifications that were sent or given up", func(ctx context.Context, in *InCampaign) (api.Deliveries, error) {
-		if s.cfg.Controller == nil {
-			return api.Deliveries{}, errReadOnly()
-		}
-		return s.cfg.Controller.Deliveries(ctx, in.ID)
-	}, func(op *huma.Operation) { op.Errors = append(op.Errors, http.StatusConflict) })
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/retry", "Run items again", func(ctx context.Context, in *struct {
 		InCampaign
 		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`

@@ -31,7 +31,6 @@ type backend interface {
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 	Notify(ctx context.Context, id string) (api.Controlled, error)
-	Deliveries(ctx context.Context, id string) (api.Deliveries, error)
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)
 	Tokens(ctx context.Context) (api.Tokens, error)
@@ -83,20 +82,6 @@ func show(cmd *cobra.Command, asJSON bool, value any, text func(out io.Writer) e
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(value)
 	}
 	return text(cmd.OutOrStdout())
-}
-
-// showEach prints each value as a line of JSON, or all as text.
-func showEach[T any](cmd *cobra.Command, asJSON bool, all []T, text func(out io.Writer, all []T) error) error {
-	if !asJSON {
-		return text(cmd.OutOrStdout(), all)
-	}
-	enc := json.NewEncoder(cmd.OutOrStdout())
-	for _, v := range all {
-		if err := enc.Encode(v); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // with calls use with the cluster that the flags name.

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +46,16 @@ func newLogsCommand() *cobra.Command {
 		case logs.More:
 			fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
 		}
-		return showEach(cmd, asJSON, attempts, writeAttempts)
+		if !asJSON {
+			return writeAttempts(cmd.OutOrStdout(), attempts)
+		}
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		for _, a := range attempts {
+			if err := enc.Encode(a); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per attempt")
 	return cmd

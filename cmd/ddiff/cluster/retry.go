@@ -3,14 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"ddiff/api"
-	"ddiff/coordinator/report/table"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
 )
@@ -19,8 +16,7 @@ import (
 type retryOptions struct {
 	failed, dead, missing bool
 	where                 string
-	list, notification    bool
-	json                  bool
+	notification          bool
 }
 
 func newRetryCommand() *cobra.Command {
@@ -33,7 +29,7 @@ func newRetryCommand() *cobra.Command {
 			"Dataset rows that could not be read are read again. The command waits for the coordinator's answer.\n" +
 			"--missing compares the manifest with the results in storage, and replaces the queue by the items without a result.\n" +
 			"The coordinator does this automatically if the queue has lost items.\n" +
-			"--notification sends the last notification of the campaign again; with --list and --server, it lists those that were sent or given up.",
+			"--notification sends the last notification of the campaign again.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
 		Args:    cobra.MinimumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
@@ -42,14 +38,7 @@ func newRetryCommand() *cobra.Command {
 		},
 	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
 		campaign := args[0]
-		switch {
-		case o.list && o.notification:
-			all, err := b.Deliveries(cmd.Context(), campaign)
-			if err != nil {
-				return err
-			}
-			return showEach(cmd, o.json, all.Deliveries, listDeliveries)
-		case o.notification:
+		if o.notification {
 			c, err := b.Notify(cmd.Context(), campaign)
 			if err != nil {
 				return err
@@ -70,8 +59,6 @@ func newRetryCommand() *cobra.Command {
 	f.BoolVar(&o.missing, "missing", false, "publish the items without a result in storage")
 	f.StringVar(&o.where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
 	f.BoolVar(&o.notification, "notification", false, "retry no items: send the campaign's last notification again")
-	f.BoolVar(&o.list, "list", false, "with --notification: only list the notifications")
-	f.BoolVar(&o.json, "json", false, "with --list: print one JSON object for each notification")
 	return cmd
 }
 
@@ -82,10 +69,6 @@ func (o retryOptions) selected(items []string) (api.Retry, error) {
 	switch {
 	case o.notification && (conditions || len(items) > 0):
 		problem = "--notification retries no items; leave the other conditions away"
-	case o.list && !o.notification:
-		problem = "--list is for --notification; ddiff logs has the reasons of dead items"
-	case o.json && !o.list:
-		problem = "--json is for --list"
 	case o.notification:
 		return selected, nil
 	case o.missing && (o.failed || o.dead || o.where != ""):
@@ -112,13 +95,4 @@ func (o retryOptions) selected(items []string) (api.Retry, error) {
 		selected.Where = text
 	}
 	return selected, nil
-}
-
-func listDeliveries(out io.Writer, all []api.Delivery) error {
-	t := table.NewWriter(out, table.Texts)
-	fmt.Fprintln(t, "ID\tPHASE\tAT\tSTATUS\tERROR")
-	for _, d := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\n", d.ID, d.Phase, d.At.Format(time.DateTime), d.Status, cli.Printable(d.Error))
-	}
-	return t.Flush()
 }

@@ -11,7 +11,6 @@ import (
 	"ddiff/api"
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
-	"ddiff/coordinator/notify"
 	"ddiff/coordinator/serve"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -195,18 +194,6 @@ func (c *Cluster) Notify(ctx context.Context, id string) (api.Controlled, error)
 		return api.Controlled{}, unknown(id, err)
 	}
 	return api.Controlled{ID: id, Phase: record.Phase, Wanted: record.Wanted, Stored: board.Recorded(record)}, nil
-}
-
-// Deliveries lists the notifications of a campaign that were sent or given up.
-func (c *Cluster) Deliveries(ctx context.Context, id string) (api.Deliveries, error) {
-	if c.cfg.Store == nil {
-		return api.Deliveries{}, api.NewError(api.ErrInvalid, "the notifications are recorded in the store: give --server, the address of a coordinator with --listen")
-	}
-	if err := c.find(ctx, id); err != nil {
-		return api.Deliveries{}, err
-	}
-	all, err := notify.Deliveries(ctx, c.cfg.Store, id)
-	return api.Deliveries{Deliveries: all}, err
 }
 
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends.
