@@ -38,7 +38,7 @@ type ClientConfig struct {
 	CAFile string
 }
 
-// Client calls the API of a coordinator. It repeats a request that had no answer: all requests but CreateToken and Notify are idempotent. Errors are an
+// Client calls the API of a coordinator. It repeats a request that had no answer: all requests but CreateToken are idempotent. Errors are an
 // [Error] of the server, or wrap [ErrUnavailable]. Its methods may be called concurrently.
 type Client struct {
 	base  *url.URL
@@ -90,7 +90,7 @@ func (c *Client) request(ctx context.Context, method, at string, query url.Value
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	client := c.again
-	if method == http.MethodPost && (at == "tokens" || path.Base(at) == "notify") {
+	if method == http.MethodPost && at == "tokens" {
 		client = c.once
 	}
 	answer, err := client.Do(r)
@@ -202,11 +202,6 @@ func (c *Client) Want(ctx context.Context, id string, w manifest.Wanted) (Contro
 // SetBudget replaces the budget of a campaign.
 func (c *Client) SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error) {
 	return call[manifest.Budget](ctx, c, http.MethodPost, campaignPath(id, "budget"), nil, b)
-}
-
-// Notify sends the last notification of a campaign again.
-func (c *Client) Notify(ctx context.Context, id string) (Controlled, error) {
-	return call[Controlled](ctx, c, http.MethodPost, campaignPath(id, "notify"), nil, nil)
 }
 
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends. Requests with the same key have one effect; without

@@ -95,7 +95,7 @@ const (
 )
 
 // Campaign is the record of a submitted campaign, shared by coordinators, workers and commands. Users
-// write Wanted, Weight, Priority, Commands, Notices and Spec.Budget; the coordinator writes the rest.
+// write Wanted, Weight, Priority, Commands and Spec.Budget; the coordinator writes the rest.
 type Campaign struct {
 	Schema int    `json:"schema"`
 	ID     string `json:"id"`
@@ -140,9 +140,8 @@ type Campaign struct {
 	// Ends counts the ends of the campaign, which may be resumed. Last is the status at the last end.
 	Ends int     `json:"ends,omitempty"`
 	Last *Status `json:"last,omitempty"`
-	// Changes counts the changes of the phase, and Notices the requests of users to notify again; together they name a notification.
+	// Changes counts the changes of the phase. It names a notification.
 	Changes int `json:"changes,omitempty"`
-	Notices int `json:"notices,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
 	// Start counts the starts of the campaign until a coordinator has read its dataset.

@@ -136,7 +136,7 @@ func TestArchiveLeavesBoard(t *testing.T) {
 	ctx, kv := t.Context(), a.cfg.Board
 	_, err := board.Update(ctx, kv, r.id, func(c *manifest.Campaign) error {
 		*c = *finished(r, now)
-		c.Notices = 3
+		c.Changes = 3
 		return nil
 	})
 	must(t, err)
@@ -164,7 +164,7 @@ func TestArchiveLeavesBoard(t *testing.T) {
 	if got := there(); got != "" {
 		t.Errorf("archived: %s", got)
 	}
-	if stored, err := board.Load(ctx, a.cfg.Store, r.id); err != nil || stored.Notices != 3 {
+	if stored, err := board.Load(ctx, a.cfg.Store, r.id); err != nil || stored.Changes != 3 {
 		t.Errorf("stored record %+v, %v", stored, err)
 	}
 	if e, err := a.x.Newest(ctx, r.id); err != nil || e.State != index.Archived || e.Row.Counts.Done != 7 {

@@ -207,17 +207,3 @@ func Command(ctx context.Context, b *queue.Board, id string, command manifest.Co
 		}
 	}
 }
-
-// Notify asks the leader to send the last notification of a campaign again. The error is ErrRefused if it has sent none.
-func Notify(ctx context.Context, b *queue.Board, id string) (*manifest.Campaign, error) {
-	return Update(ctx, b, id, func(c *manifest.Campaign) error {
-		switch {
-		case c.Spec.Notify == "":
-			return fmt.Errorf("%w: its file has no field notify", ErrRefused)
-		case c.Phase != manifest.PhasePaused && !c.Phase.Ended():
-			return fmt.Errorf("%w: it is %s; a notification is sent when it pauses or ends", ErrRefused, c.Phase)
-		}
-		c.Notices++
-		return nil
-	})
-}

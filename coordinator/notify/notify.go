@@ -199,7 +199,7 @@ func (n *Notifier) notify(ctx context.Context, c *manifest.Campaign) {
 			return
 		}
 		if errors.Is(err, errGivenUp) {
-			log.Error("gave up a notification; send it again: ddiff retry "+c.ID+" --notification", "reason", err)
+			log.Error("gave up a notification", "reason", err)
 			return
 		}
 		log.Warn("could not send a notification, will retry", "reason", err)
@@ -300,7 +300,7 @@ type message struct {
 
 // messageID names the newest change of a campaign.
 func messageID(c *manifest.Campaign) string {
-	return fmt.Sprintf("%s.%d.%d", c.ID, c.Changes, c.Notices)
+	return fmt.Sprintf("%s.%d", c.ID, c.Changes)
 }
 
 // newMessage describes the campaign's phase, with the counts of its last status.

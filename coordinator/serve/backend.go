@@ -42,8 +42,6 @@ type Controller interface {
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
 	// SetBudget replaces the budget of a campaign. It is idempotent.
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
-	// Notify sends the last notification of a campaign again.
-	Notify(ctx context.Context, id string) (api.Controlled, error)
 	// Retry publishes items again. Requests with the same key, if it is not empty, have one effect.
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
 }

@@ -77,12 +77,6 @@ func (s *Server) addCampaigns() {
 		}
 		return s.cfg.Controller.SetBudget(ctx, in.ID, in.Body)
 	})
-	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/notify", "Send the last notification again", func(ctx context.Context, in *InCampaign) (api.Controlled, error) {
-		if err := s.mayChange(ctx, in.ID); err != nil {
-			return api.Controlled{}, err
-		}
-		return s.cfg.Controller.Notify(ctx, in.ID)
-	})
 	add(s, api.Submitter, http.MethodPost, "/campaigns/{id}/retry", "Run items again", func(ctx context.Context, in *struct {
 		InCampaign
 		Key  string `header:"Idempotency-Key" maxLength:"200" doc:"Requests with one key have one effect"`

@@ -30,7 +30,6 @@ type backend interface {
 	Want(ctx context.Context, id string, w manifest.Wanted) (api.Controlled, error)
 	SetBudget(ctx context.Context, id string, b manifest.Budget) (manifest.Budget, error)
 	Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error)
-	Notify(ctx context.Context, id string) (api.Controlled, error)
 	Logs(ctx context.Context, id, item string) (api.Logs, error)
 	Workers(ctx context.Context) (api.Workers, error)
 	Tokens(ctx context.Context) (api.Tokens, error)

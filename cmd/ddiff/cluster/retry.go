@@ -16,7 +16,6 @@ import (
 type retryOptions struct {
 	failed, dead, missing bool
 	where                 string
-	notification          bool
 }
 
 func newRetryCommand() *cobra.Command {
@@ -28,8 +27,7 @@ func newRetryCommand() *cobra.Command {
 		Long: "Retry items of a campaign: those that failed, are dead or have no result, or the failed and dead items whose ids begin with one of ITEM.\n" +
 			"Dataset rows that could not be read are read again. The command waits for the coordinator's answer.\n" +
 			"--missing compares the manifest with the results in storage, and replaces the queue by the items without a result.\n" +
-			"The coordinator does this automatically if the queue has lost items.\n" +
-			"--notification sends the last notification of the campaign again.",
+			"The coordinator does this automatically if the queue has lost items.",
 		Example: "  ddiff retry night-photos-5f0c11d2 --failed --where 'reason=truncated'",
 		Args:    cobra.MinimumNArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) (err error) {
@@ -37,16 +35,7 @@ func newRetryCommand() *cobra.Command {
 			return err
 		},
 	}, roleUser, func(cmd *cobra.Command, b backend, args []string) error {
-		campaign := args[0]
-		if o.notification {
-			c, err := b.Notify(cmd.Context(), campaign)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: notification of %s requested\n", c.ID, c.Phase)
-			return err
-		}
-		done, err := b.Retry(cmd.Context(), campaign, "", selected)
+		done, err := b.Retry(cmd.Context(), args[0], "", selected)
 		if err != nil {
 			return err
 		}
@@ -58,7 +47,6 @@ func newRetryCommand() *cobra.Command {
 	f.BoolVar(&o.dead, "dead", false, "retry items that used up their attempts")
 	f.BoolVar(&o.missing, "missing", false, "publish the items without a result in storage")
 	f.StringVar(&o.where, "where", "", "only items whose reason contains TEXT; give `reason=TEXT`")
-	f.BoolVar(&o.notification, "notification", false, "retry no items: send the campaign's last notification again")
 	return cmd
 }
 
@@ -67,10 +55,6 @@ func (o retryOptions) selected(items []string) (api.Retry, error) {
 	conditions := o.failed || o.dead || o.missing || o.where != ""
 	problem := ""
 	switch {
-	case o.notification && (conditions || len(items) > 0):
-		problem = "--notification retries no items; leave the other conditions away"
-	case o.notification:
-		return selected, nil
 	case o.missing && (o.failed || o.dead || o.where != ""):
 		problem = "--missing publishes all items without a result; leave the other conditions away"
 	case len(items) > 0 && conditions:

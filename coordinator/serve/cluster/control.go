@@ -184,18 +184,6 @@ func (c *Cluster) SetBudget(ctx context.Context, id string, b manifest.Budget) (
 	return record.Spec.Budget, nil
 }
 
-// Notify asks the leader to send the last notification of a campaign again.
-func (c *Cluster) Notify(ctx context.Context, id string) (api.Controlled, error) {
-	if err := c.recall(ctx, id); err != nil {
-		return api.Controlled{}, err
-	}
-	record, err := board.Notify(ctx, c.cfg.Board, id)
-	if err != nil {
-		return api.Controlled{}, unknown(id, err)
-	}
-	return api.Controlled{ID: id, Phase: record.Phase, Wanted: record.Wanted, Stored: board.Recorded(record)}, nil
-}
-
 // Retry publishes items again, and waits for the coordinator's answer until ctx ends.
 func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.Retried, error) {
 	command := manifest.Command{ID: key, Verb: manifest.CommandRetry, Outcomes: r.Outcomes, Where: r.Where}

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -265,18 +263,4 @@ func TestETag(t *testing.T) {
 	}
 	f.campaign("night", "", func(*manifest.Campaign) {})
 	until(t, "an answer after a change", func() bool { return send(t, "GET", url, "", "If-None-Match: "+first.header.Get("ETag")).status == 200 })
-}
-
-// TestNotifyOnce: a request whose answer may be lost is not repeated if it would send another notification.
-func TestNotifyOnce(t *testing.T) {
-	t.Parallel()
-	var calls atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		calls.Add(1)
-		w.WriteHeader(http.StatusBadGateway)
-	}))
-	t.Cleanup(server.Close)
-	if _, err := client(t, server.URL, "").Notify(t.Context(), "night"); err == nil || calls.Load() != 1 {
-		t.Errorf("%d requests, %v", calls.Load(), err)
-	}
 }
