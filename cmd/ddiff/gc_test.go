@@ -79,10 +79,7 @@ func TestGCUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--keep needs a cluster":       {"gc", "--keep", "90d"},
 		"is not a positive time":       {"gc", "--keep", "-1d"},
-		"--results needs --keep or":    {"gc", "--results"},
-		"--older-than needs --results": {"gc", "--older-than", "720h", "--store", t.TempDir()},
-		"--older-than needs a cluster": {"gc", "--results", "--older-than", "30d"},
-		"--older-than: \"0s\" is not":  {"gc", "--results", "--older-than", "0s", "--store", t.TempDir()},
+		"--results needs --keep":       {"gc", "--results"},
 		"no such directory":            {"gc", "/nowhere/at/all"},
 		"--yes and --dry-run exclude":  {"delete", "night-12345678", "--yes", "--dry-run"},
 		"--nats is missing":            {"delete", "night-12345678", "--yes"},
@@ -92,40 +89,6 @@ func TestGCUsage(t *testing.T) {
 		e := ddiff(t, args...)
 		wantCode(t, e, 2)
 		wantMessage(t, e, want)
-	}
-}
-
-// TestGCResults deletes results without a campaign, only with --results and --older-than.
-func TestGCResults(t *testing.T) {
-	t.Parallel()
-	store := t.TempDir()
-	item := filepath.Join("items", strings.Repeat("0", 64), "result.json")
-	for _, path := range []string{filepath.Join("gone-12345678", item), "mixed-12345678/notes.txt", "campaigns/.index/complete"} {
-		path = filepath.Join(store, path)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		write(t, path, []byte("12345"))
-		old := time.Now().Add(-1000 * time.Hour)
-		must(t, os.Chtimes(path, old, old))
-	}
-	gc := func(more ...string) ended {
-		t.Helper()
-		cmd := command(t, append([]string{"gc", "--store", store}, more...)...)
-		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+t.TempDir(), "TMPDIR="+t.TempDir())
-		e := end(t, cmd)
-		wantCode(t, e, 0)
-		return e
-	}
-	gc("--yes")
-	gc("--yes", "--results", "--keep", "1h")
-	gc("--yes", "--results", "--older-than", "1001h")
-	e := gc("--results", "--older-than", "720h")
-	if n := len(files(t, store)); n != 3 || !strings.Contains(e.stdout, "ITEMS") || !strings.Contains(e.stdout, "objects=1 bytes=5 deleted=no\n") {
-		t.Errorf("a dry run: %v, %d files", e, n)
-	}
-	e = gc("--results", "--older-than", "30d", "--yes", "--json")
-	want := `"objects":1,"removals":[{"kind":"results","name":"gone-12345678","objects":1,"bytes":5,"items":1}]}`
-	if n := len(files(t, store)); n != 2 || !strings.Contains(e.stdout, want) {
-		t.Errorf("%v, %d files", e, n)
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"ddiff/storage"
 )
 
-// Cleaner deletes data from the store of a cluster: campaigns with Delete, garbage with Collect and CollectResults. It deletes nothing of a
+// Cleaner deletes data from the store of a cluster: campaigns with Delete, garbage with Collect. It deletes nothing of a
 // campaign that has not ended, and no result that another campaign of the cluster refers to. Both calls are idempotent;
 // after a crash the next call completes the deletion.
 type Cleaner struct {
@@ -42,8 +42,6 @@ type Removal struct {
 	Name    string `json:"name"`
 	Objects int    `json:"objects"`
 	Bytes   int64  `json:"bytes"`
-	// Items is the number of items in the output, of CollectResults only.
-	Items int `json:"items,omitempty"`
 }
 
 // ErrNoIndex: a coordinator of this version has not used the store yet. Without its index of campaigns, a Cleaner cannot

@@ -159,24 +159,3 @@ func TestRemoveChecks(t *testing.T) {
 		}
 	}
 }
-
-// TestResultFolders: an output without a campaign is old from the age of its newest object on. Its items are counted once each.
-func TestResultFolders(t *testing.T) {
-	t.Parallel()
-	const name, age = "gone-12345678", 48 * time.Hour
-	s, written := storeWith(t, "photos/a.png", "top-level",
-		name+"/"+manifest.ItemKey(id(0), manifest.FileResult), name+"/"+manifest.ItemKey(id(0), manifest.FileTrace),
-		name+"/"+manifest.ItemKey(id(1), manifest.FileRestored), name+"/results.csv")
-	for later, want := range map[time.Duration]int{age - 1: 0, age: 1, age + 1: 1} {
-		cleaner := &Cleaner{Store: s, Now: func() time.Time { return written.Add(later) }}
-		folders, err := cleaner.resultFolders(t.Context(), age)
-		if err != nil || len(folders) != want {
-			t.Fatalf("after %v: %d folders, %v", later, len(folders), err)
-		}
-		for _, f := range folders {
-			if f.name != name || f.items != 2 || !f.newest.Equal(written) {
-				t.Errorf("%+v", f)
-			}
-		}
-	}
-}

@@ -10,9 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,8 +32,6 @@ type cleanOptions struct {
 	yes     bool
 	dryRun  bool
 	json    bool
-	// olderThan is the age of results without a campaign that gc deletes; 0 keeps all.
-	olderThan time.Duration
 }
 
 func (o *cleanOptions) add(cmd *cobra.Command) {
@@ -153,17 +149,9 @@ func writeRemovals(out io.Writer, all []gc.Removal) error {
 		return nil
 	}
 	t := table.NewWriter(out, table.Texts)
-	heading, hasItems := "KIND\tOF\tOBJECTS\tBYTES", slices.ContainsFunc(all, func(r gc.Removal) bool { return r.Items > 0 })
-	if hasItems {
-		heading += "\tITEMS"
-	}
-	fmt.Fprintln(t, heading)
+	fmt.Fprintln(t, "KIND\tOF\tOBJECTS\tBYTES")
 	for _, r := range all {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d", r.Kind, r.Name, r.Objects, r.Bytes)
-		if r.Items > 0 {
-			fmt.Fprintf(t, "\t%d", r.Items)
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\n", r.Kind, r.Name, r.Objects, r.Bytes)
 	}
 	return t.Flush()
 }

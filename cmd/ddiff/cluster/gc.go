@@ -24,7 +24,7 @@ import (
 // NewGCCommand returns the command ddiff gc, which the help lists with those of this machine.
 func NewGCCommand() *cobra.Command {
 	var o cleanOptions
-	var keep, older string
+	var keep string
 	cmd := &cobra.Command{
 		Use:   "gc [OUTPUT...]",
 		Short: "Delete garbage, and campaigns beyond a retention time",
@@ -32,11 +32,9 @@ func NewGCCommand() *cobra.Command {
 			"machine, and results of restorations by ddiff restore that nobody resumed for a week; in each OUTPUT of ddiff run,\n" +
 			"checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
 			"checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
-			"--keep also deletes campaigns that ended longer ago and are in the archive. --results --older-than deletes results to\n" +
-			"which no campaign refers any more. Nothing of an open campaign is deleted.",
+			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
-			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes\n" +
-			"  ddiff gc --nats nats://localhost:4222 --results --older-than 30d",
+			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return err
@@ -47,27 +45,18 @@ func NewGCCommand() *cobra.Command {
 			if cfg.Keep, err = parseAge(keep); err != nil {
 				return cli.Usage(fmt.Errorf("--keep: %w", err))
 			}
-			if o.olderThan, err = parseAge(older); err != nil {
-				return cli.Usage(fmt.Errorf("--older-than: %w", err))
-			}
 			switch {
-			case o.olderThan > 0 && !o.results:
-				return cli.Usage(errors.New("--older-than needs --results"))
-			case o.olderThan > 0 && !o.hasCluster():
-				return cli.Usage(errors.New("--older-than needs a cluster; give --nats or --store"))
 			case cfg.Keep > 0 && !o.hasCluster():
 				return cli.Usage(errors.New("--keep needs a cluster; give --nats or --store"))
-			case cfg.Results && cfg.Keep == 0 && o.olderThan == 0:
-				return cli.Usage(errors.New("--results needs --keep or --older-than; to delete one campaign: ddiff delete"))
+			case cfg.Results && cfg.Keep == 0:
+				return cli.Usage(errors.New("--results needs --keep; to delete one campaign: ddiff delete"))
 			}
 			return o.collect(cmd, args, cfg)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&keep, "keep", "", "delete archived campaigns that ended longer ago than this `time`, such as 90d or 36h (default: keep all)")
-	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to; see --older-than")
-	f.StringVar(&older, "older-than", "",
-		"with --results, delete outputs without a campaign whose newest object is older than this `time`, such as 30d (default: keep all)")
+	f.BoolVar(&o.results, "results", false, "with --keep, also delete results that no other campaign refers to")
 	o.add(cmd)
 	return cmd
 }
@@ -103,10 +92,6 @@ func (o cleanOptions) collect(cmd *cobra.Command, outputs []string, cfg gc.Confi
 			c.DryRun = o.dryRun
 			removed, err := c.Collect(ctx, cfg)
 			all = append(all, removed...)
-			if err == nil && o.olderThan > 0 {
-				removed, err = c.CollectResults(ctx, o.olderThan)
-				all = append(all, removed...)
-			}
 			if errors.Is(err, board.ErrRefused) || errors.Is(err, gc.ErrNoIndex) {
 				return cli.Usage(err)
 			}
