@@ -1,13 +1,11 @@
 package coordinator
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"ddiff/coordinator/board"
-	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 )
 
@@ -36,23 +34,11 @@ func TestBudgetWarningWhileOpening(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	r := runningRunner(t, &now, &strings.Builder{})
-	spec := r.rec.Spec
-	spec.Name = "other"
-	_, _, err := board.Submit(t.Context(), r.s.cfg.Board, &spec, board.Order{Owner: "ann"}, now)
-	must(t, err)
-	must(t, r.s.cfg.Board.Put(t.Context(), manifest.KeyStatusPrefix+spec.ID(), []byte(`{"id":"`+spec.ID()+`","counts":{"items":5}}`)))
-	r.rec.Owner, r.s.cfg.Quotas = "ann", Quotas{"ann": {Items: 10}}
-	watch := lifecycle.Go(t.Context(), func(ctx context.Context) error {
-		return r.s.owners.watch(ctx, r.s.cfg.Board, r.s.cfg.Store, time.Hour, r.s.cfg.Logger)
-	})
-	for r.s.owners.others("ann", r.id).Items == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	watch.Stop()
+	r.rec.Spec.Budget.Items = 5
 	for range 3 {
 		must(t, r.publishStatus(t.Context(), 0))
 		s, err := board.Status(t.Context(), r.s.cfg.Board, r.id)
-		if err != nil || strings.Count(s.Status.Warning, "9 of 10 items") != 1 {
+		if err != nil || strings.Count(s.Status.Warning, "4 of 5 items") != 1 {
 			t.Errorf("warning %q, %v", s.Status.Warning, err)
 		}
 		r.opening, now = true, now.Add(statusInterval)
@@ -79,16 +65,6 @@ func TestCompareLimits(t *testing.T) {
 	} {
 		if over, near := compareLimits(tt.limits, tt.used); over != tt.over || near != tt.near {
 			t.Errorf("%+v of %+v: %q, %q", tt.used, tt.limits, over, near)
-		}
-	}
-}
-
-func TestQuotaOf(t *testing.T) {
-	t.Parallel()
-	q := Quotas{"ann": {Items: 1}, "*": {Items: 2}}
-	for owner, want := range map[string]int{"ann": 1, "bob": 2, "": 0} {
-		if got := q.Of(owner).Items; got != want {
-			t.Errorf("%q may have %d items, want %d", owner, got, want)
 		}
 	}
 }

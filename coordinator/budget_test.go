@@ -132,32 +132,3 @@ func TestBudgetOfCostWithoutPrice(t *testing.T) {
 	close(gate)
 	tc.awaitPhase(id, manifest.PhaseFinished)
 }
-
-// All campaigns of an owner count, archived ones too; other owners are free.
-func TestQuotaOfOwner(t *testing.T) {
-	t.Parallel()
-	tc := newTestCluster(t, 1)
-	tc.seconds = 4
-	must(t, tc.board.Put(t.Context(), manifest.KeyCampaignPrefix+"damaged-00000000", []byte("{")))
-	tc.leadWith(func(c *coordinator.Config) {
-		c.Quotas, c.ArchiveAfter = coordinator.Quotas{"ann": {Seconds: 7}, "*": {Items: 2}}, time.Millisecond
-	})
-	run := func(name, owner string) string {
-		t.Helper()
-		id := tc.submitWith(name, owner, manifest.Budget{})
-		tc.work(id)
-		return id
-	}
-	gone := func(id string) {
-		t.Helper()
-		wait(t, patience, "the archive", func() bool {
-			_, err := board.Read(t.Context(), tc.board, id)
-			return err != nil
-		})
-	}
-	gone(run("first", "ann"))
-	gone(run("free", "")) // no owner, no quota
-	gone(run("other", "bob"))
-	tc.awaitReason(run("second", "ann"), "limit reached: 8 of 7 device-seconds of all campaigns of ann")
-	tc.awaitReason(run("third", "bob"), "limit reached: 4 of 2 items of all campaigns of bob")
-}

@@ -75,9 +75,8 @@ type Config struct {
 	ArchiveAfter time.Duration
 	// Notifier sends notifications while this coordinator leads. Nil: a campaign that wants some is rejected.
 	Notifier *notify.Notifier
-	// Price is the price of a device-second, 0 without one. Quotas limit what the campaigns of an owner may use. Optional.
-	Price  float64
-	Quotas Quotas
+	// Price is the price of a device-second, 0 without one.
+	Price float64
 	// Now is the clock. Default: time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -105,14 +104,6 @@ func (c Config) Validate() error {
 	}
 	if !(c.Price >= 0) {
 		return fmt.Errorf("Price: %g is negative", c.Price)
-	}
-	for owner, quota := range c.Quotas {
-		if field, err := quota.Check(); err != nil {
-			return fmt.Errorf("Quotas of %s: %s: %w", owner, field, err)
-		}
-		if quota.Cost > 0 && c.Price == 0 {
-			return fmt.Errorf("Quotas of %s: the cost has no Price", owner)
-		}
 	}
 	if c.Fold < 0 {
 		return fmt.Errorf("Fold: %d is negative", c.Fold)

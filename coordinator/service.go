@@ -27,7 +27,6 @@ type Service struct {
 	health  *health.Checker
 	streams health.Streams
 	gauges  gauges
-	owners  owners
 	archive *archive.Archiver // of the present term
 	// suspects has room for one campaign that may have ended a coordinator in its start.
 	suspects chan struct{}
@@ -104,11 +103,6 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	group.Go(func() error { return s.health.Guard(inner) })
 	if s.cfg.Usage != nil {
 		group.Go(func() error { return s.streams.Watch(inner, s.cfg.health()) })
-	}
-	if len(s.cfg.Quotas) > 0 {
-		group.Go(func() error {
-			return s.owners.watch(inner, s.cfg.Board, s.cfg.Store, ownerTicks*s.cfg.Tick, s.cfg.Logger)
-		})
 	}
 	if s.cfg.Notifier != nil {
 		group.Go(func() error { return s.cfg.Notifier.Run(inner) })

@@ -85,6 +85,7 @@ func TestGCUsage(t *testing.T) {
 		"--nats is missing":            {"delete", "night-12345678", "--yes"},
 		"has no index":                 {"delete", "night-12345678", "--yes", "--store", t.TempDir()},
 		"--archive-after: 0s is not p": {"coordinator", "--store", t.TempDir(), "--archive-after", "0s"},
+		"--price: -1 is outside":       {"coordinator", "--store", t.TempDir(), "--price", "-1"},
 	} {
 		e := ddiff(t, args...)
 		wantCode(t, e, 2)

@@ -219,7 +219,7 @@ func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision u
 		ID: c.ID, Number: max(newest.Number+1, 1), State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
 			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: last.Counts,
 			Submitted: c.Submitted, Finished: c.Finished, Archived: a.cfg.Now().UTC(),
-			Seconds: last.Seconds, Cost: last.Cost, Owner: index.OwnerDigest(c.Owner),
+			Seconds: last.Seconds, Cost: last.Cost,
 		},
 	})
 	if err != nil {

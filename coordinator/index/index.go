@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,19 +55,9 @@ type Row struct {
 	Submitted time.Time         `json:"submitted"`
 	Finished  time.Time         `json:"finished"`
 	Archived  time.Time         `json:"archived"`
-	// Seconds and Cost are those of the status, in steps of a second and a thousandth. Owner is the digest of the campaign's owner, see
-	// OwnerDigest.
+	// Seconds and Cost are those of the status, in steps of a second and a thousandth.
 	Seconds float64 `json:"device_seconds,omitempty"`
 	Cost    float64 `json:"cost,omitempty"`
-	Owner   string  `json:"owner,omitempty"`
-}
-
-// OwnerDigest shortens an owner to a token; that of no owner is empty.
-func OwnerDigest(owner string) string {
-	if owner == "" {
-		return ""
-	}
-	return OutputDigest(owner)
 }
 
 // OutputDigest shortens an output to a token. Two outputs may share it.
@@ -90,9 +79,9 @@ func (e Entry) Key() string {
 		return key
 	}
 	n := e.Row.Counts
-	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d.%.0f.%.0f.%s", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
+	return fmt.Sprintf("%s.%s.%s.%d.%d.%d.%d.%d.%d.%d.%d.%d.%.0f.%.0f", key, e.Row.Phase, e.Row.Priority, e.Row.Weight,
 		n.Items, n.Done, n.Failed, n.Dead, n.Cancelled, e.Row.Submitted.Unix(), e.Row.Finished.Unix(), e.Row.Archived.Unix(),
-		math.Ceil(e.Row.Seconds), math.Ceil(1000*e.Row.Cost-rounding), cmp.Or(e.Row.Owner, "-"))
+		math.Ceil(e.Row.Seconds), math.Ceil(1000*e.Row.Cost-rounding))
 }
 
 // ParseKey reads an entry from its key. It returns false for other keys, such as those of later versions.
@@ -112,7 +101,7 @@ func ParseKey(key string) (Entry, bool) {
 	case e.State == Deleting:
 		e.Results = len(parts) == 5 && parts[4] == "results"
 		return e, true
-	case e.State != Archived || len(parts) < 18:
+	case e.State != Archived || len(parts) < 17:
 		return Entry{}, false
 	}
 	e.Row.Phase, e.Row.Priority = manifest.Phase(parts[4]), manifest.Priority(parts[5])
@@ -129,7 +118,7 @@ func ParseKey(key string) (Entry, bool) {
 		Pending: int(max(0, numbers[1]-numbers[2]-numbers[3]-numbers[4]-numbers[5])), // of a rejected campaign
 	}
 	e.Row.Submitted, e.Row.Finished, e.Row.Archived = instant(6), instant(7), instant(8)
-	e.Row.Seconds, e.Row.Cost, e.Row.Owner = float64(numbers[9]), float64(numbers[10])/1000, strings.TrimPrefix(parts[17], "-")
+	e.Row.Seconds, e.Row.Cost = float64(numbers[9]), float64(numbers[10])/1000
 	return e, true
 }
 

@@ -22,7 +22,7 @@ func TestIndexKeyRoundTrip(t *testing.T) {
 			Phase: manifest.PhaseCancelled, Priority: manifest.PriorityHigh, Weight: 1000,
 			Counts:    manifest.Counts{Items: 1111000005, Pending: 5, Done: 1e9, Failed: 1e8, Dead: 1e7, Cancelled: 1e6},
 			Submitted: day, Finished: day.Add(time.Hour), Archived: day.Add(2 * time.Hour),
-			Seconds: 1e9, Cost: 1234567.891, Owner: OwnerDigest("ann"),
+			Seconds: 1e9, Cost: 1234567.891,
 		}},
 	} {
 		if err := storage.CheckKey(e.Key()); err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -184,32 +183,6 @@ func TestProbes(t *testing.T) {
 	want("/startupz", 200, "ok\n")
 	want("/readyz", 200, "ok\n")
 	want("/livez", 503, "stage solve took 15m0s\n")
-}
-
-func TestParseQuotas(t *testing.T) {
-	t.Parallel()
-	q, err := parseQuotas([]string{"a:b:items=5,cost=2", "*:seconds=60"}, 0.5)
-	if err != nil || q.Of("a:b").Items != 5 || q.Of("bob").Seconds != 60 {
-		t.Errorf("%+v, %v", q, err)
-	}
-	for _, tt := range []struct {
-		flags []string
-		price float64
-		want  string
-	}{
-		{nil, -1, "--price"},
-		{nil, math.Inf(1), "--price"},
-		{nil, math.NaN(), "--price"},
-		{[]string{"items=5"}, 1, "has no owner"},
-		{[]string{":items=5"}, 1, "has no owner"},
-		{[]string{"ann:hours=5"}, 1, "--quota ann"},
-		{[]string{"ann:items=5", "ann:items=6"}, 1, "repeated"},
-		{[]string{"ann:cost=5"}, 0, "give --price too"},
-	} {
-		if _, err := parseQuotas(tt.flags, tt.price); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v: %v, want %s", tt.flags, err, tt.want)
-		}
-	}
 }
 
 // TestNotifyKey: the flags of notifications are refused, with the remedy, before a server is asked.

@@ -32,6 +32,8 @@ import (
 // campaigns would otherwise stay for minutes, because a waiting coordinator allocates little.
 const coordinatorGC = 50
 
+const maxPrice = 1e9 // of a device-second
+
 // coordinatorOptions are the flags of coordinator.
 type coordinatorOptions struct {
 	catalogue shard.Catalogue
@@ -48,7 +50,6 @@ type coordinatorOptions struct {
 	pools      []string
 	notify     notifyFlags
 	price      float64
-	quotas     []string
 	sources    cli.SourceFlags
 	process    cli.ProcessFlags
 	listen     listenFlags
@@ -78,7 +79,6 @@ func newCoordinatorCommand(c shard.Catalogue) *cobra.Command {
 	o.api.add(f)
 	o.notify.add(f)
 	f.Float64Var(&o.price, "price", 0, "price of a device-second, in your currency, for the cost of campaigns (default: none)")
-	f.StringArrayVar(&o.quotas, "quota", nil, "`OWNER:LIMITS` of all campaigns of an owner, as in ann:items=100000,seconds=36000,cost=50; * is any other owner, 0 no limit")
 	f.StringVar(&o.store, "store", "", "`address` of the results: s3://bucket/prefix?endpoint=URL, or a directory that all machines share")
 	f.StringVar(&o.name, "name", "", "`name` of this coordinator (default: host and process id)")
 	f.IntVar(&o.replicas, "replicas", 1, "`number` of NATS servers that store each message, 1 to 5")
@@ -124,9 +124,8 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	quotas, err := parseQuotas(o.quotas, o.price)
-	if err != nil {
-		return cli.Usage(err)
+	if !(o.price >= 0 && o.price <= maxPrice) {
+		return cli.Usage(fmt.Errorf("--price: %g is outside 0..%g", o.price, maxPrice))
 	}
 	for _, pool := range o.pools {
 		if err := manifest.CheckPool(pool); err != nil {
@@ -214,7 +213,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 				Logger: tel.Logger, Tracer: tel.Tracer("queue"),
 			})
 		},
-		ArchiveAfter: o.archive, Pools: o.pools, Price: o.price, Quotas: quotas, Notifier: o.notify.open(board, metered, key, tel.Logger),
+		ArchiveAfter: o.archive, Pools: o.pools, Price: o.price, Notifier: o.notify.open(board, metered, key, tel.Logger),
 		Inspect: inspect, Usage: usage,
 		Sweep: func(ctx context.Context) error {
 			return queue.Sweep(ctx, nc, queue.SweepConfig{Logger: tel.Logger, Outcome: deadOutcome})

@@ -10,45 +10,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/api"
-	"ddiff/coordinator"
 	"ddiff/coordinator/notify"
 	"ddiff/coordinator/serve"
 	"ddiff/coordinator/serve/oidc"
 	"ddiff/internal/cli"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/storage"
 )
-
-const maxPrice = 1e9
-
-// parseQuotas reads the flags --quota, and checks --price.
-func parseQuotas(flags []string, price float64) (coordinator.Quotas, error) {
-	if !(price >= 0 && price <= maxPrice) {
-		return nil, fmt.Errorf("--price: %g is outside 0..%g", price, maxPrice)
-	}
-	quotas := coordinator.Quotas{}
-	for _, text := range flags {
-		colon := strings.LastIndex(text, ":") // an owner may contain one
-		if colon < 1 {
-			return nil, fmt.Errorf("--quota: %q has no owner; give OWNER:LIMITS, as in ann:seconds=36000", text)
-		}
-		owner := text[:colon]
-		if _, repeated := quotas[owner]; repeated {
-			return nil, fmt.Errorf("--quota: %s is repeated; give each owner one quota", owner)
-		}
-		var b manifest.Budget
-		if err := b.Set(text[colon+1:]); err != nil {
-			return nil, fmt.Errorf("--quota %s: %w", owner, err)
-		}
-		if b.Cost > 0 && price == 0 {
-			return nil, fmt.Errorf("--quota %s: a cost needs a price; give --price too", owner)
-		}
-		quotas[owner] = b
-	}
-	return quotas, nil
-}
 
 // notifyFlags permit notifications.
 type notifyFlags struct {
