@@ -112,7 +112,7 @@ func TestMissingRuntime(t *testing.T) {
 		message []string
 	}{
 		{"flag, nowhere", "", []string{"--onnxruntime", "/nonexistent"}, []string{"--onnxruntime", "/nonexistent", "ddiff runtime install"}},
-		{"flag, empty directory", "", []string{"--onnxruntime", t.TempDir()}, []string{"--onnxruntime", "no ONNX Runtime library found in"}},
+		{"flag, directory", "", []string{"--onnxruntime", empty}, []string{"--onnxruntime", empty, "not a file"}},
 		{"flag, no library", "", []string{"--onnxruntime", text}, []string{"--onnxruntime", text, "not a shared library"}},
 		{"environment, nowhere", "DDIFF_ONNXRUNTIME=/nonexistent", nil, []string{"DDIFF_ONNXRUNTIME", "/nonexistent", "ddiff runtime install"}},
 		{"environment, no library", "DDIFF_ONNXRUNTIME=" + text, nil, []string{"DDIFF_ONNXRUNTIME", text, "not a shared library"}},

@@ -33,7 +33,7 @@ type ComputeOptions struct {
 func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
 	f.StringVar(&o.Device, "device", value, onnxruntime.DeviceForms)
 	f.StringArrayVar(&o.options, "provider-option", nil, "setting `KEY=VALUE` of the device's provider, such as tf32=on; repeatable")
-	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
+	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library (default: searched)")
 	f.IntVar(&o.Threads, "threads", 0, "CPU threads (0: one per core)")
 }
 

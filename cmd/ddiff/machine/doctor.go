@@ -30,7 +30,7 @@ func newDoctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	cmd.Flags().StringVar(&library, "onnxruntime", "", "ONNX Runtime library or its directory (default: searched)")
+	cmd.Flags().StringVar(&library, "onnxruntime", "", "ONNX Runtime library (default: searched)")
 	cmd.AddCommand(newProbeCommand())
 	return cmd
 }

@@ -26,7 +26,6 @@ const minMinor = 29
 const (
 	SourceCache   = "cache"
 	SourceProgram = "program" // unpacked with the program
-	SourceSystem  = "system"
 	SourceInstall = "install" // installed by this call of Install
 )
 
@@ -42,14 +41,6 @@ type Library struct {
 	Version string
 }
 
-// libraryNames returns patterns of ONNX Runtime's file names in order of preference.
-func libraryNames(goos string) []string {
-	if goos == "darwin" {
-		return []string{"libonnxruntime.dylib", "libonnxruntime.1.dylib", "libonnxruntime.1.*.dylib"}
-	}
-	return []string{"libonnxruntime.so", "libonnxruntime.so.1", "libonnxruntime.so.1.*"}
-}
-
 // cudaProvider returns the path of the CUDA provider that ONNX Runtime loads with the library at path.
 func cudaProvider(path string) string {
 	return filepath.Join(filepath.Dir(path), "libonnxruntime_providers_cuda.so")
@@ -58,16 +49,16 @@ func cudaProvider(path string) string {
 // inspect describes the library at path. [ErrUnsupported]: it cannot be used on this machine, or not with the execution
 // provider ep (empty: any).
 func inspect(path, ep, source string) (Library, error) {
-	path, err := filepath.Abs(path) // the loader would search its own directories for a bare name
-	if err != nil {
-		return Library{}, err
-	}
-	lib := Library{Path: path, EP: CPU, Source: source}
 	if info, err := os.Stat(path); err != nil {
 		return Library{}, err
 	} else if !info.Mode().IsRegular() {
 		return Library{}, fmt.Errorf("%s is not a file: %w", path, ErrUnsupported)
 	}
+	path, err := filepath.Abs(path) // the loader would search its own directories for a bare name
+	if err != nil {
+		return Library{}, err
+	}
+	lib := Library{Path: path, EP: CPU, Source: source}
 	if runtime.GOOS == "linux" {
 		version, err := elfVersion(path)
 		if err != nil {

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// EnvVar is the environment variable that names the library's file or its directory.
+// EnvVar is the environment variable that names the library's file.
 const EnvVar = "DDIFF_ONNXRUNTIME"
 
 // LocateOptions configure a search. The zero value searches the default locations for any library.
 type LocateOptions struct {
-	// Path is the user's library or its directory. Default: empty, none.
+	// Path is the user's library. Default: empty, none.
 	Path string
 	// EP is [CPU], [CUDA] or empty. CUDA accepts only a build with a CUDA provider. Empty selects the installed CUDA
 	// build if its dependencies are installed too (see [CUDALoadable]), and otherwise prefers the CPU build.
@@ -31,38 +31,21 @@ type LocateOptions struct {
 }
 
 // Locate finds the ONNX Runtime library: opts.Path, then the variable [EnvVar], then the cache, then the program's own
-// directory, then LD_LIBRARY_PATH and the system's directories. A path from one of the first two has no fallback: it is
-// used or is an error. A library of the cache or of the program's own directory must match its pinned digests.
-// [ErrNotFound] lists the searched locations.
+// directory. A path from one of the first two has no fallback: it is used or is an error. A library of the cache or of the
+// program's own directory must match its pinned sizes. [ErrNotFound] lists the searched locations.
 func Locate(opts LocateOptions) (Library, error) {
-	if opts.Environ == nil {
-		opts.Environ = os.Getenv
-	}
-	return locate(opts, systemDirectories(opts.Environ, runtime.GOOS, runtime.GOARCH))
-}
-
-// systemDirectories returns the loader path and the system's directories, most specific first.
-func systemDirectories(environ func(string) string, goos, goarch string) []string {
-	variable, usual := "LD_LIBRARY_PATH", []string{"/usr/lib", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/opt/onnxruntime/lib"}
-	switch {
-	case goos == "darwin":
-		variable, usual = "DYLD_LIBRARY_PATH", []string{"/usr/local/lib", "/opt/homebrew/lib", "/opt/onnxruntime/lib"}
-	case goarch == "arm64":
-		usual[2] = "/usr/lib/aarch64-linux-gnu"
-	}
-	named := slices.DeleteFunc(filepath.SplitList(environ(variable)), func(dir string) bool { return dir == "" })
-	return append(named, usual...)
-}
-
-func locate(opts LocateOptions, system []string) (Library, error) {
 	if opts.EP != "" && opts.EP != CPU && opts.EP != CUDA {
 		return Library{}, fmt.Errorf("%w %q: use %q or %q", ErrEP, opts.EP, CPU, CUDA)
+	}
+	environ := opts.Environ
+	if environ == nil {
+		environ = os.Getenv
 	}
 	const flag = "--onnxruntime"
 	if opts.Path != "" {
 		return named(opts.Path, opts.EP, flag)
 	}
-	if path := opts.Environ(EnvVar); path != "" {
+	if path := environ(EnvVar); path != "" {
 		return named(path, opts.EP, EnvVar)
 	}
 
@@ -74,17 +57,6 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 		}
 		searched = append(searched, tried...)
 	}
-	for _, dir := range system {
-		lib, err := inDirectory(dir, opts.EP, SourceSystem)
-		if err == nil {
-			return lib, nil
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			searched = append(searched, dir)
-		} else {
-			searched = append(searched, dir+" ("+err.Error()+")")
-		}
-	}
 	command := "ddiff runtime install"
 	if opts.EP == CUDA {
 		command += " --ep cuda"
@@ -94,46 +66,14 @@ func locate(opts LocateOptions, system []string) (Library, error) {
 
 // named returns the library that the user named by source, a flag or variable.
 func named(path, ep, source string) (Library, error) {
-	info, err := os.Stat(path)
-	if err != nil {
+	if _, err := os.Stat(path); err != nil {
 		return Library{}, fmt.Errorf("%s: %w: %w; name another library, or omit it and run: ddiff runtime install", source, ErrNotFound, err)
 	}
-	var lib Library
-	if info.IsDir() {
-		lib, err = inDirectory(path, ep, source)
-	} else {
-		lib, err = inspect(path, ep, source)
-	}
+	lib, err := inspect(path, ep, source)
 	if err != nil {
 		return Library{}, fmt.Errorf("open the ONNX Runtime named by %s: %w", source, err)
 	}
 	return lib, nil
-}
-
-// inDirectory returns the first usable library in dir. It returns the error of the first unusable library, or
-// [fs.ErrNotExist] if dir contains none.
-func inDirectory(dir, ep, source string) (Library, error) {
-	var first error
-	for _, pattern := range libraryNames(runtime.GOOS) {
-		names, err := fs.Glob(os.DirFS(dir), pattern)
-		if err != nil {
-			return Library{}, err
-		}
-		slices.Reverse(names)
-		for _, name := range names {
-			lib, err := inspect(filepath.Join(dir, name), ep, source)
-			if err == nil {
-				return lib, nil
-			}
-			if first == nil {
-				first = err
-			}
-		}
-	}
-	if first == nil {
-		first = fmt.Errorf("%w in %s: %w", ErrNotFound, dir, fs.ErrNotExist)
-	}
-	return Library{}, first
 }
 
 // cacheDirectory returns dir or its default as an absolute path.

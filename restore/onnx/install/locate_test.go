@@ -37,21 +37,16 @@ func TestLocatePrecedence(t *testing.T) {
 	compile(t, good, "1.30.0")
 	library := read(t, good)
 	for _, copied := range []string{
-		path("env", "libonnxruntime.so.1"), path("system1", "libonnxruntime.so.1.30.0"),
-		path("system2", "libonnxruntime.so"), path("gpu", "libonnxruntime.so"),
-		path("gpu", "libonnxruntime_providers_cuda.so"),
+		path("env", "libonnxruntime.so.1"), path("gpu", "libonnxruntime.so"), path("gpu", "libonnxruntime_providers_cuda.so"),
 	} {
 		write(t, copied, library)
 	}
 	compile(t, path("old", "libonnxruntime.so.1.21.0"), "1.21.0")
-	compile(t, path("old+new", "libonnxruntime.so"), "1.21.0")
-	write(t, path("old+new", "libonnxruntime.so.1"), library)
 	compile(t, path("unversioned", "libonnxruntime.so"), "")
 	foreign := slices.Clone(library)
 	foreign[18], foreign[19] = 0xf3, 0 // e_machine: RISC-V
 	write(t, path("foreign", "libonnxruntime.so"), foreign)
 	write(t, path("text", "libonnxruntime.so"), []byte("INPUT(-lonnxruntime)"))
-	write(t, path("empty", "README"), nil)
 	cpu := fakeRelease(t, path("cache-cpu"), CPU)
 	gpu := fakeRelease(t, path("cache-gpu"), CUDA)
 	both := fakeRelease(t, path("cache-both"), CPU)
@@ -60,24 +55,16 @@ func TestLocatePrecedence(t *testing.T) {
 
 	tests := map[string]struct {
 		flag, env, cache, ep string
-		system               []string
 		want                 Library
 		wantErr              error
 		text                 []string // in the error
 	}{
-		"flag wins":                {flag: good, env: path("env"), cache: "cache-cpu", system: []string{"system2"}, want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
-		"flag is a directory":      {flag: path("flag"), want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
-		"environment before cache": {env: path("env"), cache: "cache-cpu", want: Library{path("env", "libonnxruntime.so.1"), CPU, EnvVar, "1.30.0"}},
-		"environment is a file":    {env: good, want: Library{good, CPU, EnvVar, "1.30.0"}},
-		"cache before system":      {cache: "cache-cpu", system: []string{"system2"}, want: Library{cpu, CPU, SourceCache, "1.30.0"}},
-		"system in order":          {system: []string{"empty", "system1", "system2"}, want: Library{path("system1", "libonnxruntime.so.1.30.0"), CPU, SourceSystem, "1.30.0"}},
-		"torn cache is passed":     {cache: "cache-torn", system: []string{"system2"}, want: Library{path("system2", "libonnxruntime.so"), CPU, SourceSystem, "1.30.0"}},
-		"old system is passed":     {system: []string{"old", "foreign", "text", "system2"}, want: Library{path("system2", "libonnxruntime.so"), CPU, SourceSystem, "1.30.0"}},
-		"old name is passed":       {system: []string{"old+new"}, want: Library{path("old+new", "libonnxruntime.so.1"), CPU, SourceSystem, "1.30.0"}},
-		"unknown version":          {system: []string{"unversioned"}, want: Library{path("unversioned", "libonnxruntime.so"), CPU, SourceSystem, ""}},
+		"flag wins":                {flag: good, env: path("env"), cache: "cache-cpu", want: Library{good, CPU, "--onnxruntime", "1.30.0"}},
+		"environment before cache": {env: path("env", "libonnxruntime.so.1"), cache: "cache-cpu", want: Library{path("env", "libonnxruntime.so.1"), CPU, EnvVar, "1.30.0"}},
+		"unknown version":          {env: path("unversioned", "libonnxruntime.so"), want: Library{path("unversioned", "libonnxruntime.so"), CPU, EnvVar, ""}},
+		"cache":                    {cache: "cache-cpu", want: Library{cpu, CPU, SourceCache, "1.30.0"}},
+		"cuda from flag":           {ep: CUDA, flag: path("gpu", "libonnxruntime.so"), want: Library{path("gpu", "libonnxruntime.so"), CUDA, "--onnxruntime", "1.30.0"}},
 
-		"cuda from system":           {ep: CUDA, system: []string{"system2", "gpu"}, want: Library{path("gpu", "libonnxruntime.so"), CUDA, SourceSystem, "1.30.0"}},
-		"cuda build for any":         {system: []string{"gpu"}, want: Library{path("gpu", "libonnxruntime.so"), CUDA, SourceSystem, "1.30.0"}},
 		"cuda from cache":            {ep: CUDA, cache: "cache-both", want: Library{filepath.Join(path("cache-both"), "1.29.0-cuda", "libonnxruntime.so"), CUDA, SourceCache, "1.29.0"}},
 		"any takes what can load":    {cache: "cache-both", want: Library{both, CPU, SourceCache, "1.30.0"}},
 		"cpu from a cuda build":      {ep: CPU, cache: "cache-gpu", want: Library{gpu, CUDA, SourceCache, "1.29.0"}},
@@ -86,14 +73,14 @@ func TestLocatePrecedence(t *testing.T) {
 
 		"missing flag":        {flag: path("nowhere.so"), env: path("env"), cache: "cache-cpu", wantErr: fs.ErrNotExist, text: []string{"--onnxruntime", "nowhere.so"}},
 		"missing environment": {env: path("nowhere"), cache: "cache-cpu", wantErr: fs.ErrNotExist, text: []string{EnvVar, "nowhere"}},
-		"empty flag dir":      {flag: path("empty"), cache: "cache-cpu", wantErr: fs.ErrNotExist, text: []string{"--onnxruntime", path("empty")}},
-		"old flag":            {flag: path("old"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{"1.21.0", "at least 1.29"}},
-		"foreign environment": {env: path("foreign"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{EnvVar, "RISCV"}},
+		"flag is a directory": {flag: path("flag"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{"--onnxruntime", path("flag"), "not a file"}},
+		"old flag":            {flag: path("old", "libonnxruntime.so.1.21.0"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{"1.21.0", "at least 1.29"}},
+		"foreign environment": {env: path("foreign", "libonnxruntime.so"), cache: "cache-cpu", wantErr: ErrUnsupported, text: []string{EnvVar, "RISCV"}},
 		"text flag":           {flag: path("text", "libonnxruntime.so"), wantErr: ErrUnsupported, text: []string{"not a shared library"}},
 		"flag without cuda":   {flag: good, ep: CUDA, wantErr: ErrUnsupported, text: []string{"libonnxruntime_providers_cuda.so"}},
 		"unknown provider":    {ep: "tpu", text: []string{`"tpu"`, CPU, CUDA}},
-		"nothing": {cache: "cache-torn", system: []string{"empty", "old"}, wantErr: ErrNotFound, text: []string{
-			"--onnxruntime", EnvVar, "1.30.0-cpu (verify", "has 1000 bytes", path("empty"), path("old"), "1.21.0", "run: ddiff runtime install"}},
+		"nothing": {cache: "cache-torn", wantErr: ErrNotFound, text: []string{
+			"--onnxruntime", EnvVar, "1.30.0-cpu (verify", "has 1000 bytes", path("no-own"), "run: ddiff runtime install"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -103,11 +90,7 @@ func TestLocatePrecedence(t *testing.T) {
 			if test.cache != "" {
 				opts.CacheDir = path(test.cache)
 			}
-			var system []string
-			for _, dir := range test.system {
-				system = append(system, path(dir))
-			}
-			lib, err := locate(opts, system)
+			lib, err := Locate(opts)
 			if len(test.text) == 0 {
 				if err != nil || lib != test.want {
 					t.Fatalf("got %+v, %v\nwant %+v", lib, err, test.want)
@@ -126,7 +109,7 @@ func TestLocatePrecedence(t *testing.T) {
 	}
 }
 
-// A release that was unpacked with the program is found after the cache and before the system's directories, if its files have
+// A release that was unpacked with the program is found after the cache, if its files have
 // the pinned sizes.
 func TestLocateOwnDirectory(t *testing.T) {
 	t.Parallel()
@@ -137,25 +120,20 @@ func TestLocateOwnDirectory(t *testing.T) {
 	root := t.TempDir()
 	own := filepath.Join(root, "lib", "ddiff")
 	must(t, os.CopyFS(own, os.DirFS(filepath.Dir(installed.Path))))
-	system := filepath.Join(root, "system")
-	compile(t, filepath.Join(system, "libonnxruntime.so"), "1.30.0")
 	opts := LocateOptions{CacheDir: filepath.Join(root, "none"), OwnDir: own, Environ: func(string) string { return "" }}
 	path := filepath.Join(own, filepath.Base(installed.Path))
-	lib, err := locate(opts, []string{system})
+	lib, err := Locate(opts)
 	if err != nil || lib.Path != path || lib.Source != SourceProgram || lib.Version != cpuVersion {
 		t.Errorf("%+v, %v", lib, err)
 	}
 	withCache := opts
 	withCache.CacheDir = ""
-	if lib, err := locate(withCache, nil); err != nil || lib != installed {
+	if lib, err := Locate(withCache); err != nil || lib != installed {
 		t.Errorf("with a cache: %+v, %v; want %+v", lib, err, installed)
 	}
 
 	must(t, os.Truncate(path, 1000))
-	if lib, err := locate(opts, []string{system}); err != nil || lib.Source != SourceSystem {
-		t.Errorf("cut short: %+v, %v; want the system's library", lib, err)
-	}
-	if _, err := locate(opts, nil); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), own+" (verify ") {
+	if _, err := Locate(opts); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), own+" (verify ") {
 		t.Errorf("cut short: %v", err)
 	}
 }
@@ -200,26 +178,6 @@ func TestLocateUsesEnvironment(t *testing.T) {
 	t.Setenv(EnvVar, filepath.Join(dir, "gone"))
 	if _, err := Locate(LocateOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), EnvVar) {
 		t.Errorf("error %v does not name %s", err, EnvVar)
-	}
-}
-
-func TestSystemDirectories(t *testing.T) {
-	t.Parallel()
-	environ := func(name string) string {
-		return map[string]string{"LD_LIBRARY_PATH": "/a::/b", "DYLD_LIBRARY_PATH": "/m"}[name]
-	}
-	tests := map[string]struct {
-		goos, goarch string
-		want         []string
-	}{
-		"x64":   {"linux", "amd64", []string{"/a", "/b", "/usr/lib", "/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/opt/onnxruntime/lib"}},
-		"arm64": {"linux", "arm64", []string{"/a", "/b", "/usr/lib", "/usr/local/lib", "/usr/lib/aarch64-linux-gnu", "/opt/onnxruntime/lib"}},
-		"macOS": {"darwin", "arm64", []string{"/m", "/usr/local/lib", "/opt/homebrew/lib", "/opt/onnxruntime/lib"}},
-	}
-	for name, test := range tests {
-		if got := systemDirectories(environ, test.goos, test.goarch); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
 	}
 }
 
