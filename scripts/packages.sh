@@ -41,6 +41,7 @@ esac
 program gcc gcc libc6-dev
 if [[ $1 == test ]]; then
 	program git git
+	program curl curl                  # a client of ONNX Runtime
 	program chromium chromium          # contains a software Vulkan for WebGPU
 	library libvulkan.so.1 libvulkan1
 	program protoc protobuf-compiler

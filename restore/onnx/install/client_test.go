@@ -3,8 +3,11 @@ package install
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +33,6 @@ func TestInstallTriesClients(t *testing.T) {
 	tests := map[string]struct {
 		programs  map[string]string // scripts in PATH
 		client    string            // of the options
-		page      int               // status of the release page
 		want      string            // library text
 		fallbacks []string
 		err       []string
@@ -39,20 +41,21 @@ func TestInstallTriesClients(t *testing.T) {
 		"pip only": {programs: map[string]string{"pip": copying}, want: "of pip", fallbacks: []string{"npm pip: not installed: npm"}},
 		"python's pip only": {programs: map[string]string{"python3": `test "$1 $2" = "-m pip" && ` + copying}, want: "of pip",
 			fallbacks: []string{"npm pip: not installed: npm"}},
-		"no client": {page: 200, want: "of https", fallbacks: []string{"npm pip: not installed: npm", "pip https: not installed: pip3, pip"}},
-		"all":       {programs: map[string]string{"npm": copying, "pip3": copying}, page: 200, want: "of npm"},
+		"curl only": {programs: map[string]string{"curl": copying}, want: "of curl",
+			fallbacks: []string{"npm pip: not installed: npm", "pip curl: not installed: pip3, pip"}},
+		"all": {programs: map[string]string{"npm": copying, "pip3": copying, "curl": copying}, want: "of npm"},
 		"npm fails": {programs: map[string]string{"npm": "echo E404 >&2; exit 7", "pip3": copying}, want: "of pip",
 			fallbacks: []string{"npm pip: run npm pack"}},
 		"npm's registry has another file": {programs: map[string]string{"npm": `for last; do :; done; echo other > "${last#*=}/npm.tgz"`, "pip3": copying},
 			want: "of pip", fallbacks: []string{"npm pip: verify"}},
 		"named pip":        {programs: map[string]string{"npm": copying, "pip3": copying}, client: ClientPip, want: "of pip"},
-		"named page":       {programs: map[string]string{"npm": copying, "pip3": copying}, client: ClientHTTPS, page: 200, want: "of https"},
+		"named curl":       {programs: map[string]string{"npm": copying, "pip3": copying, "curl": copying}, client: ClientCurl, want: "of curl"},
 		"named is missing": {programs: map[string]string{"npm": copying}, client: ClientPip, err: []string{"pip: not installed", "pip.whl"}},
-		"all fail": {programs: map[string]string{"npm": "exit 7", "pip3": "echo cannot connect; exit 1"}, page: 404,
-			fallbacks: []string{"npm pip: run npm", "pip https: run pip3"},
-			err:       []string{"npm: run npm", "pip: run pip3", "cannot connect", "https: download", "404", "npm.tgz or pip.whl or https.tgz", "--from"}},
-		"unknown": {client: "curl", err: []string{`"curl"`, "npm, pip, https"}},
-		"other":   {client: ClientMaven, err: []string{"maven", "npm, pip, https"}},
+		"all fail": {programs: map[string]string{"npm": "exit 7", "pip3": "echo cannot connect; exit 1", "curl": "echo error: 404; exit 22"},
+			fallbacks: []string{"npm pip: run npm", "pip curl: run pip3"},
+			err:       []string{"npm: run npm", "pip: run pip3", "cannot connect", "curl: run curl", "404", "npm.tgz or pip.whl or curl.tgz", "--from"}},
+		"unknown": {client: "wget", err: []string{`"wget"`, "npm, pip, curl"}},
+		"other":   {client: ClientMaven, err: []string{"maven", "npm, pip, curl"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +65,7 @@ func TestInstallTriesClients(t *testing.T) {
 			}
 			t.Setenv("PATH", bin)
 			r := release{Version: "9.9.9", EP: CPU}
-			for _, name := range []string{ClientNPM, ClientPip, ClientHTTPS} {
+			for _, name := range []string{ClientNPM, ClientPip, ClientCurl} {
 				text := "of " + name
 				suffix, packed := tarGzip, tarball(t, entry{name: "p/lib.so", content: text})
 				if name == ClientPip {
@@ -72,16 +75,10 @@ func TestInstallTriesClients(t *testing.T) {
 				s.Client, s.Package, s.Archive.Name = name, "x", name+suffix
 				path := filepath.Join(archives, s.Archive.Name)
 				write(t, path, packed)
-				if name == ClientHTTPS {
-					s.Package, _ = serveFunc(t, func(w http.ResponseWriter, _ *http.Request, _ int64) {
-						w.WriteHeader(test.page)
-						_, _ = w.Write(packed)
-					})
-				}
 				r.Sources = append(r.Sources, s)
 			}
 			for program, lines := range test.programs {
-				archive := filepath.Join(archives, map[bool]string{true: "npm.tgz", false: "pip.whl"}[program == "npm"])
+				archive := filepath.Join(archives, cmp.Or(map[string]string{"npm": "npm.tgz", "curl": "curl.tgz"}[program], "pip.whl"))
 				write(t, filepath.Join(bin, program), []byte("#!/bin/sh\n"+strings.ReplaceAll(lines, "$ARCHIVE", archive)+"\n"))
 				must(t, os.Chmod(filepath.Join(bin, program), 0o755))
 			}
@@ -117,27 +114,27 @@ func TestInstallTriesClients(t *testing.T) {
 func TestInstallNamedClientReplaces(t *testing.T) {
 	t.Parallel()
 	first, archived := smallRelease(t)
-	packed := tarball(t, entry{name: "p/libonnxruntime.so.1", content: "from the page"})
-	page := pin(packed, tarGzip, "p/libonnxruntime.so.1", "from the page").Sources[0]
-	url, _ := serve(t, packed)
-	page.Client, page.Package = ClientHTTPS, url
-	r := release{Version: first.Version, EP: CPU, Sources: append(first.Sources, page)}
-	cache, from := t.TempDir(), filepath.Join(t.TempDir(), "small.tgz")
+	packed := tarball(t, entry{name: "p/libonnxruntime.so.1", content: "of curl"})
+	other := pin(packed, tarGzip, "p/libonnxruntime.so.1", "of curl").Sources[0]
+	other.Client = ClientCurl
+	r := release{Version: first.Version, EP: CPU, Sources: append(first.Sources, other)}
+	cache, dir := t.TempDir(), t.TempDir()
+	from, ofCurl := filepath.Join(dir, "small.tgz"), filepath.Join(dir, "curl.tgz")
 	write(t, from, archived)
+	write(t, ofCurl, packed)
 	for i, step := range []struct{ client, from, source, text string }{
 		{"", from, SourceInstall, libraryText},
-		{ClientHTTPS, "", SourceInstall, "from the page"},
-		{"", "", SourceCache, "from the page"},
+		{ClientCurl, ofCurl, SourceInstall, "of curl"},
+		{"", "", SourceCache, "of curl"},
 		{ClientNPM, from, SourceInstall, libraryText},
-		{"", url, SourceCache, libraryText},
-		{ClientHTTPS, url, SourceInstall, "from the page"},
+		{"", ofCurl, SourceCache, libraryText},
 	} {
 		lib, err := r.install(t.Context(), Options{CacheDir: cache, Client: step.client, From: step.from})
 		if err != nil || lib.Source != step.source || string(read(t, lib.Path)) != step.text {
 			t.Errorf("step %d: got %+v, %v; want the library %q from %s", i, lib, err, step.text, step.source)
 		}
 	}
-	if _, err := r.install(t.Context(), Options{CacheDir: t.TempDir(), Client: ClientHTTPS, From: from}); !errors.Is(err, ErrChecksum) {
+	if _, err := r.install(t.Context(), Options{CacheDir: t.TempDir(), Client: ClientCurl, From: from}); !errors.Is(err, ErrChecksum) {
 		t.Errorf("the archive of another client: %v", err)
 	}
 }
@@ -182,6 +179,35 @@ func TestPipArguments(t *testing.T) {
 	}
 }
 
+// TestCurlArguments: the installed curl follows a redirect to the archive, and reports a status that is an error.
+func TestCurlArguments(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/a/small.tgz":
+			http.Redirect(w, r, "/there", http.StatusFound)
+		case "/there":
+			fmt.Fprint(w, "archive")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	s := source{Client: ClientCurl, Package: server.URL + "/a/small.tgz", Archive: archive{Name: "small.tgz"}}
+	path, err := s.download(t.Context(), t.TempDir())
+	if errors.Is(err, ErrClientMissing) {
+		t.Skip(err)
+	}
+	must(t, err)
+	if got := string(read(t, path)); got != "archive" {
+		t.Errorf("got %q", got)
+	}
+	s.Package = server.URL + "/b/small.tgz"
+	if _, err := s.download(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestSourcesOfPlatforms: every platform with a CPU build has one for each client.
 func TestSourcesOfPlatforms(t *testing.T) {
 	t.Parallel()
@@ -192,7 +218,7 @@ func TestSourcesOfPlatforms(t *testing.T) {
 		for _, s := range r.Sources {
 			names = append(names, s.Client)
 		}
-		if !slices.Equal(names, []string{ClientNPM, ClientPip, ClientHTTPS}) {
+		if !slices.Equal(names, []string{ClientNPM, ClientPip, ClientCurl}) {
 			t.Errorf("%v: clients %q", platform, names)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,10 +19,10 @@ import (
 type Options struct {
 	// EP is the build to install, [CPU] or [CUDA], or [OpenVINO]. Default: CPU.
 	EP string
-	// From is one of the release's archives: a file, or a URL (https, or http on this machine). Default: empty, which
-	// downloads one with Client. The pinned checksums apply in all cases.
+	// From is the file of one of the release's archives. Default: empty, which downloads one with Client. The pinned checksums
+	// apply in both cases.
 	From string
-	// Client downloads the archive, a Client constant. Default: empty, the first that works of npm, pip and https (CPU),
+	// Client downloads the archive, a Client constant. Default: empty, the first that works of npm, pip and curl (CPU),
 	// Maven (built for CUDA 12) and pip (CUDA 13) for CUDA, or pip (OpenVINO). A named client also replaces an installed library
 	// that came from another one.
 	Client string
@@ -147,7 +146,7 @@ func workDirectory(cache string) (string, error) {
 // obtain returns the path of a verified archive, and its source. It downloads into dir, which is empty.
 func obtain(ctx context.Context, sources []source, dir string, opts Options) (source, string, error) {
 	if opts.From != "" {
-		return choose(ctx, sources, dir, opts)
+		return choose(sources, opts)
 	}
 	failures := ErrDownload
 	for i, s := range sources {
@@ -164,10 +163,10 @@ func obtain(ctx context.Context, sources []source, dir string, opts Options) (so
 		}
 	}
 	var names []string
-	for _, a := range archives(sources) {
-		names = append(names, a.Name)
+	for _, s := range sources {
+		names = append(names, s.Archive.Name)
 	}
-	return source{}, "", fmt.Errorf("%w; get %s another way and pass it with --from FILE|URL", failures, strings.Join(names, " or "))
+	return source{}, "", fmt.Errorf("%w; get %s another way and pass it with --from FILE", failures, strings.Join(names, " or "))
 }
 
 // verifiedDownload downloads and verifies the archive of s into a directory of its own below dir.
@@ -185,16 +184,9 @@ func (s source) verifiedDownload(ctx context.Context, dir string, opts Options) 
 	return path, s.Archive.verify(path)
 }
 
-// choose returns the archive that opts.From names, a file or a URL, and the source to which it belongs by its size.
-func choose(ctx context.Context, sources []source, dir string, opts Options) (source, string, error) {
-	path, accepted := opts.From, archives(sources)
-	if address, err := url.Parse(opts.From); err == nil && (address.Scheme == "http" || address.Scheme == "https") {
-		opts.Progress("download")
-		path = filepath.Join(dir, "archive")
-		if err := fetch(ctx, address, path, accepted); err != nil {
-			return source{}, "", fmt.Errorf("--from: %w", err)
-		}
-	}
+// choose returns the archive that opts.From names, and the source to which it belongs by its size.
+func choose(sources []source, opts Options) (source, string, error) {
+	path := opts.From
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a file", path)
@@ -204,11 +196,11 @@ func choose(ctx context.Context, sources []source, dir string, opts Options) (so
 	}
 	opts.Progress("verify")
 	var expected []string
-	for i, a := range accepted {
-		if a.Size == info.Size() {
-			return sources[i], path, a.verify(path)
+	for _, s := range sources {
+		if s.Archive.Size == info.Size() {
+			return s, path, s.Archive.verify(path)
 		}
-		expected = append(expected, fmt.Sprintf("%d of %s", a.Size, a.Name))
+		expected = append(expected, fmt.Sprintf("%d of %s", s.Archive.Size, s.Archive.Name))
 	}
 	return source{}, "", fmt.Errorf("verify %s: %w: the file has %d bytes, want %s",
 		path, ErrChecksum, info.Size(), strings.Join(expected, ", or "))

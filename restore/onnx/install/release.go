@@ -39,7 +39,7 @@ type release struct {
 // project builds each package on its own.
 type source struct {
 	Client   string // a Client constant
-	Package  string // as the client names it; a URL for https
+	Package  string // as the client names it; a URL for curl
 	Platform string // of a wheel, as the Python package index names it
 	Archive  archive
 	Files    []File // to install; the first is the library to load
@@ -76,15 +76,6 @@ func (r release) directory(cache string) string {
 // library returns the library that s installed in the directory of the release.
 func (r release) library(s source, directory, origin string) Library {
 	return Library{Path: filepath.Join(directory, s.Files[0].Name), EP: r.EP, Source: origin, Version: r.Version}
-}
-
-// archives returns the archives of sources.
-func archives(sources []source) []archive {
-	var all []archive
-	for _, s := range sources {
-		all = append(all, s.Archive)
-	}
-	return all
 }
 
 // releaseFor returns the pinned release of an execution provider for a platform.
@@ -154,7 +145,7 @@ func (r release) sourcesOf(name string) ([]source, error) {
 		}
 		names = append(names, s.Client)
 	}
-	if !slices.Contains([]string{ClientNPM, ClientPip, ClientMaven, ClientHTTPS}, name) {
+	if !slices.Contains([]string{ClientNPM, ClientPip, ClientMaven, ClientCurl}, name) {
 		return nil, fmt.Errorf("%w %q: use %s", ErrClient, name, strings.Join(names, ", "))
 	}
 	return nil, fmt.Errorf("no archive for %s is pinned for client %s: %w: use %s", r.EP, name, ErrUnsupported, strings.Join(names, ", "))
