@@ -192,14 +192,14 @@ func TestCheckMissingFiles(t *testing.T) {
 	})
 }
 
-// TestCardContradictsGraph sets entries that contradict the graph; the file must not change.
-func TestCardContradictsGraph(t *testing.T) {
+// TestCardInvalid sets invalid entries; the file must not change. A card that contradicts the graph is found when the prior is opened.
+func TestCardInvalid(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "p.onnx")
 	writePrior(t, path, 3, card(3))
 	before := read(t, path)
 	for setting, message := range map[string]string{
-		"channels=4": "channels is 4, the graph's input x has 3", "prediction=noise": "must be epsilon, sample or velocity",
+		"channels=many": "must be an integer in 1..16", "prediction=noise": "must be epsilon, sample or velocity",
 	} {
 		e := ddiff(t, "prior", "card", path, "--set", setting)
 		wantCode(t, e, 7)
@@ -213,6 +213,10 @@ func TestCardContradictsGraph(t *testing.T) {
 	if _, err := os.Stat(path + ".2"); errors.Is(err, os.ErrNotExist) {
 		t.Error("no file was written")
 	}
+	wantCode(t, ddiff(t, "prior", "card", path, "--set", "channels=4"), 0)
+	e = ddiff(t, "prior", "inspect", path)
+	wantCode(t, e, 7)
+	wantMessage(t, e, path, "channels is 4, the graph's input x has 3")
 }
 
 // wantText checks that a text contains all parts.
