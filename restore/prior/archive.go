@@ -15,8 +15,8 @@ import (
 	"ddiff/restore/onnx/modelfile"
 )
 
-// A bundle travels and has its digest as one archive: an uncompressed tar of bundle.json and the parts in the order of
-// BundleCard.Roles, with fixed names and headers. Equal bundles have equal archives.
+// A bundle travels and has its digest as one archive: an uncompressed tar of the parts in the order of BundleCard.Roles and
+// bundle.json, with fixed names and headers. Equal bundles have equal archives.
 
 // tarBlock is the size of a header in a tar archive; contents are padded to a multiple of it.
 const tarBlock = 512
@@ -60,16 +60,27 @@ func readBundle(dir string) ([]byte, error) {
 	if total > modelfile.MaxFileBytes {
 		return nil, tooLarge(dir)
 	}
-	read := func(role string) ([]byte, error) {
-		data, err := modelfile.ReadFile(filepath.Join(dir, c.Files[role].File))
+	packed := *c
+	packed.Files = map[string]BundleFile{}
+	var out bytes.Buffer
+	out.Grow(int(total) + 4*tarBlock + int(regular.MaxConfigBytes)>>4)
+	w := tar.NewWriter(&out)
+	for _, r := range c.Roles() { // one part is in memory beside the archive
+		data, err := modelfile.ReadFile(filepath.Join(dir, c.Files[r.Name].File))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 		}
-		return data, nil
+		name := r.Name + ".onnx"
+		packed.Files[r.Name] = BundleFile{File: name, SHA256: regular.SHA256(data)} // of a file with its data embedded
+		if err := add(w, name, data); err != nil {
+			return nil, err
+		}
 	}
-	var out bytes.Buffer
-	out.Grow(int(total) + 4*tarBlock + int(regular.MaxConfigBytes)>>4)
-	if err := pack(&out, c, read); err != nil {
+	text, err := json.Marshal(packed)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(add(w, CardName, text), w.Close()); err != nil {
 		return nil, err
 	}
 	if out.Len() > modelfile.MaxFileBytes {
@@ -78,50 +89,12 @@ func readBundle(dir string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func partName(r Role) string { return r.Name + ".onnx" }
-
 func altered(bundle, file string) error {
 	return fmt.Errorf("%w %s: %s was altered: its SHA-256 differs from %s; export the bundle again", ErrBundle, bundle, file, CardName)
 }
 
 func tooLarge(bundle string) error {
 	return fmt.Errorf("%w %s: its parts together exceed 2 GiB, the limit of one graph; export the bundle with --fp16", ErrBundle, bundle)
-}
-
-// pack writes the archive of a bundle. It holds one part, which read returns by role, in memory beside the archive.
-func pack(out *bytes.Buffer, card *BundleCard, read func(role string) ([]byte, error)) error {
-	begin := out.Len()
-	c := *card
-	c.Files = map[string]BundleFile{}
-	for _, r := range c.Roles() {
-		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: regular.SHA256(nil)} // a digest of the same length
-	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	w := tar.NewWriter(out)
-	if err := add(w, CardName, text); err != nil {
-		return err
-	}
-	for _, r := range c.Roles() {
-		data, err := read(r.Name)
-		if err != nil {
-			return err
-		}
-		c.Files[r.Name] = BundleFile{File: partName(r), SHA256: regular.SHA256(data)} // of a file with its data embedded
-		if err := add(w, partName(r), data); err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	if text, err = json.Marshal(c); err != nil {
-		return err
-	}
-	copy(out.Bytes()[begin+tarBlock:], text)
-	return nil
 }
 
 func add(w *tar.Writer, name string, data []byte) error {
@@ -174,21 +147,4 @@ func unpack(file string, data []byte) (*BundleCard, map[string][]byte, error) {
 		parts[r.Name] = part
 	}
 	return c, parts, nil
-}
-
-// canonical returns the archive that readBundle would return for the bundle in an archive.
-func canonical(file string, data []byte) ([]byte, error) {
-	c, parts, err := unpack(file, data)
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	out.Grow(len(data))
-	if err := pack(&out, c, func(role string) ([]byte, error) { return parts[role], nil }); err != nil {
-		return nil, err
-	}
-	if bytes.Equal(out.Bytes(), data) {
-		return data, nil
-	}
-	return out.Bytes(), nil
 }

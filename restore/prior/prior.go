@@ -46,7 +46,7 @@ func Open(path string) (*Prior, error) {
 }
 
 // Read returns the bytes of the prior at path, which may be Bundled or Base, with external data inlined; see modelfile.ReadFile. The
-// folder of a bundle, or a tar archive of one, gives the archive with which the bundle travels.
+// folder of a bundle gives the archive with which the bundle travels; a tar archive of one travels as it is, with its own digest.
 func Read(path string) ([]byte, error) {
 	switch path {
 	case Bundled:
@@ -62,7 +62,7 @@ func Read(path string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrBundle, err)
 		}
-		return canonical(path, data)
+		return data, nil
 	}
 	return modelfile.ReadFile(path)
 }
