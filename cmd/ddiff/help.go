@@ -26,7 +26,7 @@ func flagGroups() []flagGroup {
 	return []flagGroup{
 		{"Problem and solver flags", []string{"param", "sigma", "photons", "seed", "runs", "select", "solver", "fit", "tile", "overlap"}, "param"},
 		{"Device flags", []string{
-			"device", "batch", "threads", "precision", "provider-option", "onnxruntime", "prior-memory",
+			"device", "batch", "threads", "precision", "onnxruntime", "prior-memory",
 		}, ""},
 		{"Dataset access flags", []string{
 			"allow-host", "allow-network", "allow-endpoint", "allow-http", "source-ca", "source-cache",

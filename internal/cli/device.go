@@ -20,7 +20,6 @@ import (
 // ComputeOptions are the flags of the device and of the compilation of solvers.
 type ComputeOptions struct {
 	Device    string
-	options   []string
 	library   string
 	Threads   int
 	streams   int
@@ -32,7 +31,6 @@ type ComputeOptions struct {
 // AddDevice adds the flags of the device with its default.
 func (o *ComputeOptions) AddDevice(f *pflag.FlagSet, value string) {
 	f.StringVar(&o.Device, "device", value, onnxruntime.DeviceForms)
-	f.StringArrayVar(&o.options, "provider-option", nil, "setting `KEY=VALUE` of the device's provider, such as tf32=on; repeatable")
 	f.StringVar(&o.library, "onnxruntime", "", "ONNX Runtime library (default: searched)")
 	f.IntVar(&o.Threads, "threads", 0, "CPU threads (0: one per core)")
 }
@@ -98,13 +96,7 @@ func (o ComputeOptions) runtime(log *slog.Logger) (cfg onnxruntime.Config, err e
 	if o.Threads > onnxruntime.MaxThreads {
 		return cfg, Usage(fmt.Errorf("--threads: %d is above %d; use 0 for one thread per core", o.Threads, onnxruntime.MaxThreads))
 	}
-	var settings onnxruntime.Options
-	for _, s := range o.options {
-		if err := settings.Set(s); err != nil {
-			return cfg, Usage(fmt.Errorf("--provider-option: %w", err))
-		}
-	}
-	cfg = onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Options: settings, Threads: o.Threads, Logger: log}
+	cfg = onnxruntime.Config{Library: "not located yet", Provider: d.Provider, Device: d.Index, Threads: o.Threads, Logger: log}
 	if err := cfg.Validate(); err != nil {
 		return cfg, Usage(fmt.Errorf("--device %s: %w", o.Device, err))
 	}

@@ -11,24 +11,24 @@ import (
 )
 
 // engineCache creates the directory of TensorRT's compiled engines for a model. Its name is a digest of everything that
-// an engine depends on: the model, the GPUs, the device's index, the options and the version of ONNX Runtime.
+// an engine depends on: the model, the GPUs, the device's index and the version of ONNX Runtime.
 func (r *Runtime) engineCache(model []byte) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find the engine cache: %w", err)
 	}
-	dir := filepath.Join(user, "ddiff", "tensorrt", engineKey(model, nvidiaGPUs("/proc/driver/nvidia/gpus"), r.version, r.device, r.cfg.Options))
+	dir := filepath.Join(user, "ddiff", "tensorrt", engineKey(model, nvidiaGPUs("/proc/driver/nvidia/gpus"), r.version, r.device))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the engine cache: %w", err)
 	}
 	return dir, nil
 }
 
-func engineKey(model []byte, gpus []string, version string, d Device, o Options) string {
+func engineKey(model []byte, gpus []string, version string, d Device) string {
 	h := sha256.New()
 	digest := sha256.Sum256(model)
-	fmt.Fprintf(h, "%x\n%s\n%s\n%s\nvisible=%s\ntf32=%t\n", digest, strings.Join(gpus, "\n"), version, d,
-		os.Getenv("CUDA_VISIBLE_DEVICES"), o.on(OptionTF32))
+	fmt.Fprintf(h, "%x\n%s\n%s\n%s\nvisible=%s\n", digest, strings.Join(gpus, "\n"), version, d,
+		os.Getenv("CUDA_VISIBLE_DEVICES"))
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 

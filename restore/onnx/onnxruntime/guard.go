@@ -19,6 +19,6 @@ func (r *Runtime) refuseFallback(err error) error {
 	if err == nil || !strings.Contains(err.Error(), "fallback to CPU EP has been explicitly disabled") {
 		return err
 	}
-	return fmt.Errorf("make session: %w: %w: %s does not support all of them; to run the others on the CPU, set %s=on",
-		ErrRuntime, ErrFallback, r.Provider(), OptionAllowFallback)
+	return fmt.Errorf("make session: %w: %w: %s does not support all of them; use --device cpu",
+		ErrRuntime, ErrFallback, r.Provider())
 }

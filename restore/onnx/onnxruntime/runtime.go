@@ -41,8 +41,6 @@ type Config struct {
 	OpenVINO string
 	// Device is the index of the GPU. Default: 0, the only one of WebGPU.
 	Device int
-	// Options are the settings of the provider.
-	Options Options
 	// Threads is the number of threads of one operation on the CPU. Default: GOMAXPROCS, which is the number of cores or
 	// the limit of a container.
 	Threads int // at most MaxThreads
@@ -69,7 +67,7 @@ func (c Config) Validate() error {
 	case c.Threads > MaxThreads:
 		return fmt.Errorf("Threads: %d is above %d", c.Threads, MaxThreads)
 	}
-	return c.Options.validate(provider)
+	return nil
 }
 
 // Runtime is the open ONNX Runtime of this process with one provider.
@@ -122,7 +120,7 @@ func Open(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// With returns a second Runtime with its own provider and options on the library of r, for example to compare a GPU with
+// With returns a second Runtime with its own provider on the library of r, for example to compare a GPU with
 // the CPU. cfg.Library is ignored. Close it before r.
 func (r *Runtime) With(cfg Config) (*Runtime, error) {
 	cfg.Library = r.cfg.Library
@@ -182,7 +180,7 @@ func (r *Runtime) chooseProvider() error {
 	if r.cfg.Provider == ProviderAuto {
 		d.Provider = ProviderCUDA
 	}
-	if d.Provider == ProviderTensorRT && !r.cfg.Options.on(OptionTF32) {
+	if d.Provider == ProviderTensorRT {
 		if err := os.Setenv(noTF32, "0"); err != nil {
 			return fmt.Errorf("open ONNX Runtime: %w", err)
 		}

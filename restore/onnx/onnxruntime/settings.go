@@ -16,7 +16,7 @@ func (r *Runtime) sessionSettings(d Device) map[string]string {
 		// Results must not depend on flushing subnormal numbers to zero.
 		"session.set_denormal_as_zero": "0",
 	}
-	if d.gpu() && !r.cfg.Options.on(OptionAllowFallback) {
+	if d.gpu() {
 		// Refuse nodes that would run on the CPU, see guard.go.
 		s[guardKey] = "1"
 	}
@@ -27,22 +27,15 @@ func (r *Runtime) sessionSettings(d Device) map[string]string {
 	return s
 }
 
-func bit(on bool) string {
-	if on {
-		return "1"
-	}
-	return "0"
-}
-
 // cudaSettings are the options of the CUDA provider, all explicit, so that the library's defaults do not matter.
-func cudaSettings(index int, o Options) map[string]string {
+func cudaSettings(index int) map[string]string {
 	return map[string]string{
 		"device_id":                    strconv.Itoa(index),
 		"arena_extend_strategy":        "kSameAsRequested", // with fixed shapes nothing grows after the first call
 		"cudnn_conv_algo_search":       "HEURISTIC",        // makes the same choice in every run
 		"cudnn_conv_use_max_workspace": "1",
 		"do_copy_in_default_stream":    "1",
-		"use_tf32":                     bit(o.on(OptionTF32)),
+		"use_tf32":                     "0", // factors of 10 bits
 		"prefer_nhwc":                  "0",
 	}
 }
@@ -60,8 +53,7 @@ func tensorRTSettings(index int, cache string) map[string]string {
 	}
 }
 
-// noTF32 is the environment variable that disables TF32 in NVIDIA's libraries. They read it once: after TensorRT without
-// TF32, nothing in the process uses TF32.
+// noTF32 is the environment variable that disables TF32 in NVIDIA's libraries. They read it once.
 const noTF32 = "NVIDIA_TF32_OVERRIDE"
 
 // webGPUSettings are the options of the WebGPU provider. The library adds a prefix to each key and ignores unknown keys.
@@ -92,16 +84,13 @@ func (r *Runtime) NetworkSettings(p Precision) map[string]string {
 			}
 		}
 	}
-	o := r.cfg.Options
 	switch r.device.Provider {
 	case ProviderCUDA:
-		add("cuda.", cudaSettings(r.device.Index, o))
+		add("cuda.", cudaSettings(r.device.Index))
 	case ProviderTensorRT:
 		add("tensorrt.", tensorRTSettings(r.device.Index, ""))
-		add("cuda.", cudaSettings(r.device.Index, o))
-		if !o.on(OptionTF32) {
-			out[noTF32] = "0"
-		}
+		add("cuda.", cudaSettings(r.device.Index))
+		out[noTF32] = "0"
 	case ProviderWebGPU:
 		add("webgpu.", webGPUSettings())
 	case ProviderOpenVINO:
@@ -118,7 +107,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 	d := t.device
 	switch d.Provider {
 	case ProviderCUDA:
-		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
+		return appendCUDA(opts, cudaSettings(d.Index))
 	case ProviderTensorRT:
 		cache, err := r.engineCache(model)
 		if err != nil {
@@ -136,7 +125,7 @@ func (r *Runtime) appendProvider(opts *ort.SessionOptions, t target, model []byt
 			return err
 		}
 		// Nodes that TensorRT does not support run on CUDA.
-		return appendCUDA(opts, cudaSettings(d.Index, r.cfg.Options))
+		return appendCUDA(opts, cudaSettings(d.Index))
 	case ProviderWebGPU:
 		return opts.AppendExecutionProvider("WebGPU", webGPUSettings())
 	}

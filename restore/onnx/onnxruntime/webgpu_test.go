@@ -2,7 +2,6 @@ package onnxruntime_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,30 +52,13 @@ func TestGuard(t *testing.T) {
 	if !errors.Is(err, onnxruntime.ErrFallback) || !errors.Is(err, onnxruntime.ErrRuntime) {
 		t.Fatalf("error %v, want ErrFallback", err)
 	}
-	for _, want := range []string{"webgpu does not support", "allow_fallback=on"} {
+	for _, want := range []string{"webgpu does not support", "use --device cpu"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not contain %q", err, want)
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("error of several lines: %v", err)
-	}
-}
-
-func TestAllowedFallback(t *testing.T) {
-	onnxtest.WebGPU(t)
-	rt, err := onnxtest.Runtime(t).With(onnxruntime.Config{
-		Provider: onnxruntime.ProviderWebGPU, Options: onnxruntime.Options{onnxruntime.OptionAllowFallback: "on"},
-	})
-	must(t, err)
-	defer rt.Close()
-	g, x, y := looped()
-	got := onnxtest.RunOn(t, rt, g, []onnx.Value{x}, []onnx.Value{y}, []float32{1, -2})[0]
-	if !slices.Equal(got, []float32{8, -16}) {
-		t.Errorf("got %v", got)
-	}
-	if rt.Settings()["session.disable_cpu_ep_fallback"] != "" {
-		t.Errorf("settings %v", rt.Settings())
 	}
 }
 

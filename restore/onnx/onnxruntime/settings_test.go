@@ -26,29 +26,7 @@ func TestParseDevice(t *testing.T) {
 	}
 }
 
-// Each option is refused by providers that do not have it, and with values that it does not have.
-func TestOptions(t *testing.T) {
-	t.Parallel()
-	for key, owners := range optionProviders {
-		var o Options
-		if err := o.Set(key + "=on"); err != nil || o[key] == "" {
-			t.Errorf("%s: %v, %v", key, o, err)
-		}
-		for _, provider := range Providers() {
-			err := Config{Library: "x", Provider: provider, Options: o}.Validate()
-			if allowed := slices.Contains(owners, provider); allowed != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), key+": ") {
-				t.Errorf("%s for %s: error %v", key, provider, err)
-			}
-		}
-	}
-	for _, bad := range []string{"tf32", "tf32=yes", "speed=high", "=on", ""} {
-		if err := new(Options).Set(bad); err == nil {
-			t.Errorf("%q was accepted", bad)
-		}
-	}
-}
-
-// TestSettings compares the settings of each provider without options and with all of them.
+// TestSettings compares the settings of each provider.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	session := map[string]string{"session.dynamic_block_base": "4", "session.set_denormal_as_zero": "0"}
@@ -57,8 +35,6 @@ func TestSettings(t *testing.T) {
 		"cuda.device_id": "2", "cuda.arena_extend_strategy": "kSameAsRequested", "cuda.cudnn_conv_algo_search": "HEURISTIC",
 		"cuda.cudnn_conv_use_max_workspace": "1", "cuda.do_copy_in_default_stream": "1", "cuda.use_tf32": "0", "cuda.prefer_nhwc": "0",
 	}
-	cudaAll := maps.Clone(cuda)
-	cudaAll["cuda.use_tf32"] = "1"
 	trt := map[string]string{
 		"tensorrt.device_id": "2", "tensorrt.trt_fp16_enable": "0", "tensorrt.trt_engine_cache_enable": "1",
 		"tensorrt.trt_timing_cache_enable": "1", "NVIDIA_TF32_OVERRIDE": "0",
@@ -67,22 +43,19 @@ func TestSettings(t *testing.T) {
 	webgpu := map[string]string{"webgpu.deviceId": "0", "webgpu.enableInt64": "1"}
 	for name, c := range map[string]struct {
 		device Device
-		o      Options
 		want   []map[string]string
 	}{
-		"cpu":        {Device{ProviderCPU, 0}, Options{}, []map[string]string{session}},
-		"cuda":       {Device{ProviderCUDA, 2}, Options{}, []map[string]string{session, guarded, cuda}},
-		"cuda all":   {Device{ProviderCUDA, 2}, Options{OptionTF32: "on", OptionAllowFallback: "on"}, []map[string]string{session, cudaAll}},
-		"tensorrt":   {Device{ProviderTensorRT, 2}, Options{}, []map[string]string{session, guarded, cuda, trt}},
-		"openvino":   {Device{ProviderOpenVINO, 0}, Options{}, []map[string]string{session, openvino}},
-		"webgpu":     {Device{ProviderWebGPU, 0}, Options{}, []map[string]string{session, guarded, webgpu}},
-		"webgpu all": {Device{ProviderWebGPU, 0}, Options{OptionAllowFallback: "on"}, []map[string]string{session, webgpu}},
+		"cpu":      {Device{ProviderCPU, 0}, []map[string]string{session}},
+		"cuda":     {Device{ProviderCUDA, 2}, []map[string]string{session, guarded, cuda}},
+		"tensorrt": {Device{ProviderTensorRT, 2}, []map[string]string{session, guarded, cuda, trt}},
+		"openvino": {Device{ProviderOpenVINO, 0}, []map[string]string{session, openvino}},
+		"webgpu":   {Device{ProviderWebGPU, 0}, []map[string]string{session, guarded, webgpu}},
 	} {
 		want := map[string]string{}
 		for _, m := range c.want {
 			maps.Copy(want, m)
 		}
-		r := &Runtime{cfg: Config{Options: c.o}, device: c.device, openVINO: "2026.4.1"}
+		r := &Runtime{device: c.device, openVINO: "2026.4.1"}
 		if got := r.Settings(); !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", name, got, want)
 		}
@@ -112,19 +85,18 @@ func TestEngineCache(t *testing.T) {
 	}
 	d := Device{ProviderTensorRT, 0}
 	keys := []string{
-		engineKey([]byte("m"), gpus, "1.29.0", d, Options{}),
-		engineKey([]byte("n"), gpus, "1.29.0", d, Options{}),
-		engineKey([]byte("m"), gpus[1:], "1.29.0", d, Options{}),
-		engineKey([]byte("m"), gpus, "1.30.0", d, Options{}),
-		engineKey([]byte("m"), gpus, "1.29.0", Device{ProviderTensorRT, 1}, Options{}),
-		engineKey([]byte("m"), gpus, "1.29.0", d, Options{OptionTF32: "on"}),
+		engineKey([]byte("m"), gpus, "1.29.0", d),
+		engineKey([]byte("n"), gpus, "1.29.0", d),
+		engineKey([]byte("m"), gpus[1:], "1.29.0", d),
+		engineKey([]byte("m"), gpus, "1.30.0", d),
+		engineKey([]byte("m"), gpus, "1.29.0", Device{ProviderTensorRT, 1}),
 	}
 	for i, k := range keys {
 		if slices.Index(keys, k) != i {
 			t.Errorf("engine key %d is not unique", i)
 		}
 	}
-	if again := engineKey([]byte("m"), gpus, "1.29.0", d, Options{OptionAllowFallback: "on"}); again != keys[0] {
+	if again := engineKey([]byte("m"), gpus, "1.29.0", d); again != keys[0] {
 		t.Error("equal engines have different keys")
 	}
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(root, "cache"))
