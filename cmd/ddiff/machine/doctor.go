@@ -21,8 +21,8 @@ func newDoctorCommand() *cobra.Command {
 	var library string
 	cmd := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Check this machine's prerequisites",
-		Long:    "List the prerequisites of this machine: what is found, what is missing, and the remedy. docs/devices.md has more.",
+		Short:   "Check this machine's devices",
+		Long:    "List ONNX Runtime and the devices of this machine: what is found, what is missing, and the remedy. docs/devices.md has more.",
 		Example: "  ddiff doctor",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,10 +54,7 @@ func missing(name, detail, remedy string) finding {
 // checkMachine prints all findings. It returns an error only if ONNX Runtime cannot be used on the CPU, the one
 // prerequisite of all work.
 func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Writer) error {
-	findings := systemFindings()
-	more, failure := runtimeFindings(ctx, library)
-	findings = append(findings, more...)
-	findings = append(findings, directoryFindings()...)
+	findings, failure := runtimeFindings(ctx, library)
 	if asJSON {
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", "  ")
