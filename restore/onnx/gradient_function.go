@@ -102,13 +102,6 @@ var derivatives = map[string]func(f function) Value{
 		return f.times(f.where(f.compare("Less", f.x, f.num(-3)), f.num(0), slope))
 	},
 	"Gelu": geluDerivative,
-	// The derivative of x·s with s = σ(α·x): s + α·x·s·(1−s).
-	"Swish": func(f function) Value {
-		alpha := f.float("alpha", 1)
-		s := f.unary("Sigmoid", f.scaled(f.x, alpha))
-		curve := f.Mul(f.scaled(f.x, alpha), f.Mul(s, f.Minus(f.num(1), s)))
-		return f.times(f.Add(s, curve))
-	},
 	// The derivative of x·t with t = tanh(softplus x): t + x·σ(x)·(1−t²).
 	"Mish": func(f function) Value {
 		t := f.unary("Tanh", f.unary("Softplus", f.x))

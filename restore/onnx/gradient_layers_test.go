@@ -77,20 +77,18 @@ func normLayers() map[string]layer {
 	x := normal(2, 6, 4, 5)
 	scale, shift := normal(6), normal(6)
 	layers := map[string]layer{
-		"instance":              apply("InstanceNormalization", x.dims, m{"epsilon": float32(1e-3)}, x, scale, shift),
-		"instance of groups":    apply("InstanceNormalization", ints(2, 3, 40), m{}, normal(2, 3, 40), given(1, 1, 1), given(0, 0, 0)),
-		"instance scale":        apply("InstanceNormalization", x.dims, m{}, x, scale, shift).by(1),
-		"instance shift":        apply("InstanceNormalization", x.dims, m{}, x, scale, shift).by(2),
-		"group of set 18":       apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, normal(3), normal(3)).at(18),
-		"group of set 21":       apply("GroupNormalization", x.dims, m{"num_groups": 3, "epsilon": float32(1e-2)}, x, scale, shift).at(21),
-		"group scale":           apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, scale, shift).at(21).by(1),
-		"group shift":           apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, scale, shift).at(21).by(2),
-		"layer":                 apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)),
-		"layer of two axes":     apply("LayerNormalization", x.dims, m{"axis": 2, "epsilon": float32(1e-2)}, x, normal(4, 5)),
-		"layer scale":           apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(1),
-		"layer shift":           apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(2),
-		"root mean square":      apply("RMSNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12)).at(23),
-		"root mean square by γ": apply("RMSNormalization", ints(2, 7, 12), m{"axis": 2}, normal(2, 7, 12), normal(12)).at(23).by(1),
+		"instance":           apply("InstanceNormalization", x.dims, m{"epsilon": float32(1e-3)}, x, scale, shift),
+		"instance of groups": apply("InstanceNormalization", ints(2, 3, 40), m{}, normal(2, 3, 40), given(1, 1, 1), given(0, 0, 0)),
+		"instance scale":     apply("InstanceNormalization", x.dims, m{}, x, scale, shift).by(1),
+		"instance shift":     apply("InstanceNormalization", x.dims, m{}, x, scale, shift).by(2),
+		"group of set 18":    apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, normal(3), normal(3)).at(18),
+		"group of set 21":    apply("GroupNormalization", x.dims, m{"num_groups": 3, "epsilon": float32(1e-2)}, x, scale, shift).at(21),
+		"group scale":        apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, scale, shift).at(21).by(1),
+		"group shift":        apply("GroupNormalization", x.dims, m{"num_groups": 3}, x, scale, shift).at(21).by(2),
+		"layer":              apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)),
+		"layer of two axes":  apply("LayerNormalization", x.dims, m{"axis": 2, "epsilon": float32(1e-2)}, x, normal(4, 5)),
+		"layer scale":        apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(1),
+		"layer shift":        apply("LayerNormalization", ints(2, 7, 12), m{}, normal(2, 7, 12), normal(12), normal(12)).by(2),
 	}
 	for k, name := range []string{"batch", "batch scale", "batch shift"} {
 		layers[name] = apply("BatchNormalization", x.dims, m{"epsilon": float32(1e-2)}, x, scale, shift, normal(6), positive(6)).by(k)
@@ -100,19 +98,13 @@ func normLayers() map[string]layer {
 
 func softmaxLayers() map[string]layer {
 	type m = map[string]any
-	x, q := normal(2, 3, 5, 6), normal(2, 3, 5, 4)
-	layers := map[string]layer{
+	x := normal(2, 3, 5, 6)
+	return map[string]layer{
 		"last":          apply("Softmax", x.dims, nil, x),
 		"channels":      apply("Softmax", x.dims, m{"axis": 1}, x),
 		"logarithm":     apply("LogSoftmax", x.dims, m{"axis": -2}, x),
 		"logarithm end": apply("LogSoftmax", x.dims, nil, x),
 	}
-	for k, name := range []string{" query", " key", " value"} {
-		layers["attention"+name] = apply("Attention", ints(2, 3, 5, 7), m{}, q, normal(2, 3, 6, 4), normal(2, 3, 6, 7)).at(23).by(k)
-		layers["attention of tokens"+name] = apply("Attention", ints(2, 5, 12), m{"q_num_heads": 3, "kv_num_heads": 3, "scale": float32(0.7)},
-			normal(2, 5, 12), normal(2, 6, 12), normal(2, 6, 12), normal(5, 6)).at(23).by(k)
-	}
-	return layers
 }
 
 // Of equal values, the first one gets the gradient of a MaxPool. Normalisations and norms of zeros have finite gradients.

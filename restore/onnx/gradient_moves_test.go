@@ -19,7 +19,6 @@ func moveLayers() map[string]layer {
 		"gather vectors":     apply("GatherND", ints(3, 4), nil, x, indices(ints(3, 1), 2, 0, 2)),
 		"gather numbers":     apply("GatherND", ints(3), nil, x, indices(ints(3, 2), 2, 3, 0, 0, 2, 3)),
 		"cast like":          apply("CastLike", x.dims, nil, x, given(1)).at(15),
-		"swish":              apply("Swish", x.dims, m{"alpha": float32(1.7)}, x).at(24),
 		"scatter of vectors": apply("ScatterND", x.dims, nil, x, indices(ints(2, 1), 2, 0), normal(2, 4)).by(2),
 	}
 }

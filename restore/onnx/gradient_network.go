@@ -18,9 +18,7 @@ var networkRules = map[string]rule{
 	"GroupNormalization":    single(groupNormRule),
 	"InstanceNormalization": single(instanceNormRule),
 	"LayerNormalization":    single(layerNormRule),
-	"RMSNormalization":      single(rmsNormRule),
 
-	"Attention":  single(attentionRule),
 	"LogSoftmax": single(logSoftmaxRule),
 	"Softmax":    single(softmaxRule),
 }

@@ -33,15 +33,10 @@ func (g *Graph) inverseRoot(sum Value, count int, epsilon float32) Value {
 // normalisedGradient is the gradient of (x − mean)/√(variance + ε) for rows [R, M]:
 // dy·s − (x − mean)·s³·mean(dy·(x − mean)) − s·mean(dy), s = 1/√(variance + ε).
 func (g *Graph) normalisedGradient(s statistics, dy Value) Value {
-	slope := g.projection(s.deviation, s.inverse, dy)
+	cube := g.Mul(s.inverse, g.Mul(s.inverse, s.inverse))
+	slope := g.Mul(cube, g.scaled(g.dotRows(dy, s.deviation), 1/float64(dy.Dims[1])))
 	offset := g.Mul(s.inverse, g.meanRows(dy))
 	return g.Minus(g.Mul(dy, s.inverse), g.Add(g.Mul(s.deviation, slope), offset))
-}
-
-// projection is s³·mean(dy·x) for rows.
-func (g *Graph) projection(x, s, dy Value) Value {
-	cube := g.Mul(s, g.Mul(s, s))
-	return g.Mul(cube, g.scaled(g.dotRows(dy, x), 1/float64(dy.Dims[1])))
 }
 
 // affineNorm is a normalisation of x in rows, groups of equal size, with scale and shift. In the shape view of x, scale and
@@ -104,25 +99,6 @@ func layerNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
 	a.view = []int{a.rows, infer.Size(x.Dims[from:])}
 	a.params = []int{1, a.view[1]}
 	return a.gradient(g, n, k, dy), nil
-}
-
-// rmsNormRule is layerNormRule without a mean and a shift.
-func rmsNormRule(g *Graph, n *infer.Node, k int, dy Value) (Value, error) {
-	x, scale := n.Inputs[0], n.Inputs[1]
-	from := infer.Axis(n.Integer("axis", -1), x.Rank())
-	if infer.Size(scale.Dims) != infer.Size(x.Dims[from:]) {
-		return Value{}, n.Refuse("scale of shape %v for %v", scale.Dims, x.Dims[from:])
-	}
-	view := []int{infer.Size(x.Dims[:from]), infer.Size(x.Dims[from:])}
-	rows, dy := g.Reshape(x, view...), g.Reshape(dy, view...)
-	inverse := g.inverseRoot(g.dotRows(rows, rows), view[1], n.Float("epsilon", 1e-5))
-	if k == 1 {
-		normal := g.Mul(rows, inverse)
-		return g.Reshape(g.ReduceSum(g.Mul(dy, normal), 0), scale.Dims...), nil
-	}
-	dy = g.Mul(dy, g.Reshape(scale, 1, view[1]))
-	dx := g.Minus(g.Mul(dy, inverse), g.Mul(rows, g.projection(rows, inverse, dy)))
-	return g.Reshape(dx, x.Dims...), nil
 }
 
 // batchNormRule: with fixed statistics, the normalisation is a factor per channel.

@@ -14,7 +14,7 @@ import (
 // The operator set versions of a Graph. Built operations cannot be composed with models of other versions.
 const (
 	MinOpset     = 13
-	MaxOpset     = 24
+	MaxOpset     = 22
 	DefaultOpset = 17
 )
 

@@ -14,10 +14,9 @@ var elementwiseShapes = func() map[string]inference {
 	for _, op := range []string{
 		"Abs", "Neg", "Exp", "Log", "Sqrt", "Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
 		"Tanh", "Sigmoid", "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "Softplus", "Softsign",
-		"ThresholdedRelu", "Gelu", "Erf", "Swish", "Mish", "Reciprocal", "Sign", "Floor", "Ceil", "Round", "Clip", "Identity",
+		"ThresholdedRelu", "Gelu", "Erf", "Mish", "Reciprocal", "Sign", "Floor", "Ceil", "Round", "Clip", "Identity",
 		"Not", "Softmax", "LogSoftmax", "Hardmax", "InstanceNormalization", "GroupNormalization", "BatchNormalization",
-		"RMSNormalization", "CumSum", "Trilu", "ScatterND", "ScatterElements",
-		"RotaryEmbedding",
+		"CumSum", "Trilu", "ScatterND", "ScatterElements",
 	} {
 		out[op] = sameShape
 	}

@@ -6,7 +6,6 @@ import "slices"
 var networkShapes = map[string]inference{
 	"Conv": convShape, "ConvTranspose": convTransposeShape, "MaxPool": poolShape, "AveragePool": poolShape,
 	"GlobalAveragePool": globalPoolShape, "GlobalMaxPool": globalPoolShape, "Resize": resizeShape, "LayerNormalization": layerNormShape,
-	"Attention": attentionShape,
 }
 
 // positions returns the number of positions of the window in each spatial dimension.
@@ -119,17 +118,4 @@ func layerNormShape(_ *Facts, n *Node) error {
 	n.set(1, Float, dims)
 	n.set(2, Float, dims)
 	return nil
-}
-
-// attentionShape covers the first output: that of q with the width of v.
-func attentionShape(_ *Facts, n *Node) error {
-	q, v := n.Inputs[0], n.Inputs[2]
-	dims := slices.Clone(q.Dims)
-	if q.Rank() == 4 {
-		dims[3] = v.Dims[3]
-	} else {
-		dims[2] = v.Dims[2] / n.Integer("kv_num_heads", 1) * n.Integer("q_num_heads", 1)
-	}
-	n.set(0, q.DType, dims)
-	return n.alone()
 }
