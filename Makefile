@@ -58,11 +58,11 @@ TORCH ?= $(PYTHON)
 
 .PHONY: bench
 bench: test-packages build runtime ## Time a light and a heavy task against the bare network and PyTorch (3 minutes, and the first time those of compilations; TORCH=DIR/bin/python BENCH="--device cpu")
-	@bin/ddiff bench --task super_resolution,phase_retrieval --items 4 --steps 10 --time 160s --torch $(TORCH) $(BENCH)
+	@PYTHONPATH=tools $(TORCH) -m ddiff_torch.compare --task super_resolution,phase_retrieval --items 4 --steps 10 --time 160 $(BENCH)
 
 .PHONY: bench-full
 bench-full: test-packages build runtime ## Time all tasks (an hour)
-	@bin/ddiff bench --torch $(TORCH) $(BENCH)
+	@PYTHONPATH=tools $(TORCH) -m ddiff_torch.compare $(BENCH)
 
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (a minute)

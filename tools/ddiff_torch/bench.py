@@ -1,10 +1,7 @@
 """Times the solver in PyTorch, on the CPU or a GPU: python3 -m ddiff_torch.bench --prior FILE ...
 
-With --serve, the process reads one request per line from its input, a JSON object such as
-{"variant": "float32", "task": "hdr", "batch": 1, "steps": 10}, and answers each with a line; so
-`ddiff bench` can alternate with it. The first line of its output lists the variants. A variant is
-a precision, then the words channels_last and compiled, joined by +; bfloat16 and float16 are autocast,
-float32 has no TF32.
+ddiff_torch.compare alternates it with `ddiff bench`. A variant is a precision, then the words channels_last and
+compiled, joined by +; bfloat16 and float16 are autocast, float32 has no TF32.
 
 Prints one JSON object. The times come from the steps of one solver run, after a warm-up
 run: ms_per_step is the median time from one call of the score network to the next,
@@ -25,9 +22,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 import torch
@@ -218,21 +213,9 @@ class Bench:
         }
 
 
-def serve(bench: Bench, requests: Iterable[str], out: TextIO) -> None:
-    """Answers requests until they end. A setting that cannot run is answered with its error."""
-    print(json.dumps({"torch": torch.__version__, "variants": variants(bench.device)}), file=out, flush=True)
-    for line in requests:
-        try:
-            answer = bench.measure(**json.loads(line))
-        except Exception as err:  # compilers raise many types; the other variants still run
-            answer = {"error": f"{type(err).__name__}: {str(err).strip().partition(chr(10))[0]}"}
-        print(json.dumps(answer), file=out, flush=True)
-
-
 def main(args: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="bench", description="Time the solver in PyTorch.")
     parser.add_argument("--prior", required=True, help="ONNX score model")
-    parser.add_argument("--serve", action="store_true", help="read requests from standard input")
     parser.add_argument("--variant", default="float32", choices=VARIANTS, help="precision and form of the network")
     parser.add_argument("--task", default="super_resolution", choices=list(SETTINGS))
     parser.add_argument("--size", type=int, default=256, help="side of the images in pixels, a multiple of 8")
@@ -242,9 +225,6 @@ def main(args: list[str]) -> int:
     parser.add_argument("--device", default="cpu", help="device of torch (default cpu)")
     o = parser.parse_args(args)
     bench = Bench(o.prior, o.size, o.threads, o.device)
-    if o.serve:
-        serve(bench, sys.stdin, sys.stdout)
-        return 0
     try:
         result = bench.measure(o.variant, o.task, o.batch, o.steps)
     except (ValueError, RuntimeError) as err:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from ddiff_torch import bench, operators
+from ddiff_torch import bench, compare, operators
 from ddiff_torch.random_inputs import path_kernel, picture
 
 
@@ -55,16 +54,45 @@ def test_variants_agree(prior_path: Path) -> None:
         torch.testing.assert_close(other, plain, rtol=0, atol=0.05 if "bfloat16" in variant else 1e-4)
 
 
-def test_serves_requests(prior_path: Path) -> None:
-    out = io.StringIO()
-    good = {"variant": "float32", "task": "hdr", "batch": 2, "steps": 2}
-    bad = [dict(good, task="none"), dict(good, variant="float8"), {}]
-    bench.serve(bench.Bench(str(prior_path), 32, 1), [json.dumps(r) for r in [good, *bad, good]], out)
-    hello, first, *refused, last = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert hello["torch"] == torch.__version__
-    assert hello["variants"][0] == "float32"
-    assert first["ms_per_step"] > 0
-    assert last["batch"] == 2
-    assert [set(answer) for answer in refused] == [{"error"}] * 3
-    assert "none" in refused[0]["error"]
-    assert "float8" in refused[1]["error"]
+TABLE = """task batch network ms campaign ms share spread solver ms float32 ms
+hdr 1 8.00 10.00 0.800 0.800..0.800 {ms} 16.00
+denoise 1 8.00 10.00 0.800 0.800..0.800 0.00 0.00
+share_light=0.8{round} share_heavy=skipped provider=cpu precision=bfloat16 ms_per_step={ms} rounds=1 of=1
+"""
+
+
+class Variants:
+    """A bench whose times are those of each variant; one variant cannot run."""
+
+    device = "cpu"
+
+    def measure(self, variant: str, task: str, batch: int, steps: int) -> dict[str, object]:
+        assert (task, batch) == ("hdr", 1)
+        if variant == "compiled":
+            raise RuntimeError("no compiler")
+        return {"ms_per_step": {"float32": 40.0, "bfloat16": 18.0}[variant], "steps": steps}
+
+
+def test_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """Ratios are medians over the rounds: both sides of a round see the same load."""
+    program = tmp_path / "ddiff"
+    rounds = tmp_path / "rounds"
+    for i, ms in enumerate((10, 30, 12)):
+        (tmp_path / f"{i}.txt").write_text(TABLE.format(ms=ms, round=i))
+    program.write_text(f'#!/bin/sh\necho "$*" >> {rounds}\ncat {tmp_path}/$(($(wc -l < {rounds}) - 1)).txt\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(compare, "variants", lambda _: ["float32", "compiled", "bfloat16"])
+    monkeypatch.setattr(compare, "Bench", lambda *_: Variants())
+    options = ["--program", str(program), "--task", "hdr,denoise", "--batch", "1", "--threads", "2", "--items", "4"]
+    assert compare.main(options) == 0
+    out = capsys.readouterr().out
+    assert "skipped: compiled, batch 1: RuntimeError: no compiler" in out
+    last = "share_light=0.81 share_heavy=skipped vs_torch=1.50 vs_torch_float32=2.50 provider=cpu precision=bfloat16 ms_per_step=12.0 rounds=3 of=3"
+    assert out.splitlines()[-1] == last
+    words = rounds.read_text().splitlines()
+    assert len(words) == 3
+    assert "--solver --rounds 1 --task hdr,denoise --batch 1" in words[0]
+    assert words[0].endswith("--items 4")
+    program.write_text("#!/bin/sh\nexit 4\n")
+    assert compare.main(options) == 1
+    assert "ended with code 4" in capsys.readouterr().err

@@ -1,6 +1,6 @@
-// Package bench has the command ddiff bench, which compares a campaign's speed with the score network alone and with PyTorch.
+// Package bench has the command ddiff bench, which compares a campaign's speed with the score network alone.
 //
-// It times whole campaigns in this process with package embedded, and PyTorch in a process of its own.
+// It times whole campaigns in this process with package embedded. tools/ddiff_torch/compare.py runs it and PyTorch in turn.
 package bench
 
 import (
@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +33,7 @@ type benchOptions struct {
 	steps   int
 	items   int
 	rounds  int
-	limit   time.Duration
-	torch   string
-	tools   string
+	solver  bool
 }
 
 // photographs is the folder of the measured photographs below the temporary one.
@@ -47,13 +44,12 @@ func NewCommand() *cobra.Command {
 	o := benchOptions{run: campaign.Options{Process: cli.ProcessFlags{LogLevel: "off"}, Quiet: true}}
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Compare a campaign's speed with the score network alone and with PyTorch",
+		Short: "Compare a campaign's speed with the score network alone",
 		Long: "Run a campaign for each task and batch size, including queue, storage, metrics and pictures. Before and\n" +
 			"after each campaign, time the score network alone in the same process. Print milliseconds per step of a\n" +
 			"batch and the network's share of the campaign's wall time: medians over the rounds, with the lowest and\n" +
-			"highest value. With --torch, time the solver of the first task alone, and the same solver and weights in\n" +
-			"PyTorch: memory layouts, bfloat16 if the processor has it, compiled. vs_torch is the time of PyTorch's\n" +
-			"fastest variant divided by ddiff's; vs_torch_float32 is the same ratio with float32 on both sides.",
+			"highest value. With --solver, also time the solver of the first task alone, and in float32; make bench\n" +
+			"compares them with PyTorch.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.bench(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -67,9 +63,7 @@ func NewCommand() *cobra.Command {
 	f.IntVar(&o.steps, "steps", 60, "solver steps per image")
 	f.IntVar(&o.items, "items", 8, "images per campaign; must be a multiple of each batch size")
 	f.IntVar(&o.rounds, "rounds", 3, "measurements of each setting")
-	f.DurationVar(&o.limit, "time", 0, "time within which all rounds but the first must end, judged by the longest one (0: no limit)")
-	f.StringVar(&o.torch, "torch", "", "Python interpreter with PyTorch and onnx (default: skip PyTorch)")
-	f.StringVar(&o.tools, "tools", "tools", "directory that holds ddiff_torch")
+	f.BoolVar(&o.solver, "solver", false, "also time the solver of the first task alone")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	o.run.AddBuild(f)
 	f.StringVar((*string)(&o.run.Spec.Precision), "precision", string(manifest.PrecisionAuto),
@@ -87,9 +81,6 @@ func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err 
 			return cli.Usage(fmt.Errorf("--items: %d is not a multiple of the batch size %d; choose a multiple", o.items, n))
 		}
 	}
-	if o.limit < 0 {
-		return cli.Usage(fmt.Errorf("--time: %v is negative; 0 is no limit", o.limit))
-	}
 	if len(o.batches) == 0 || o.rounds < 1 {
 		return cli.Usage(fmt.Errorf("--batch and --rounds: %d sizes and %d rounds; need at least one of each", len(o.batches), o.rounds))
 	}
@@ -105,77 +96,41 @@ func (o benchOptions) bench(ctx context.Context, stdout, stderr io.Writer) (err 
 	if err := spec.Validate(shard.Vocabulary()); err != nil {
 		return cli.Usage(err)
 	}
-	r := results{task: o.tasks[0]}
+	var r results
 	for _, n := range o.batches {
 		for _, task := range o.tasks {
 			r.settings = append(r.settings, setting{task, n})
 		}
 	}
-	var torch *torchProcess
-	if o.torch != "" {
-		if torch, err = o.startTorch(ctx, dir, stderr); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, torch.close()) }()
-		if r.variants, err = torch.prepare(o.batches, r.task); err != nil {
-			return err
-		}
-		if r.torch = torch.hello.Torch; len(r.variants) == 0 {
-			return errors.New("run PyTorch: no variant ran")
-		}
-	}
 	failure := embedded.WithMachine(ctx, spec, o.run, io.Discard, stderr, func(m embedded.Machine) error {
-		start, longest := time.Now(), time.Duration(0)
 		for len(r.rounds) < o.rounds {
-			begin := time.Now()
-			if o.limit > 0 && len(r.rounds) > 0 && time.Since(start)+longest > o.limit {
-				break
-			}
-			measured, err := o.round(ctx, m, spec, dir, &r, torch)
+			measured, err := o.round(ctx, m, spec, dir, r)
 			if err != nil {
 				return err
 			}
-			r.rounds, longest = append(r.rounds, measured), max(longest, time.Since(begin))
+			r.rounds = append(r.rounds, measured)
 		}
 		return nil
 	})
 	if len(r.rounds) > 0 {
 		r.print(stdout)
-		if torch != nil {
-			for _, reason := range torch.skipped {
-				fmt.Fprintln(stdout, "skipped:", reason)
-			}
-		}
 		fmt.Fprintln(stdout, r.summary(o.rounds))
 	}
 	return failure
 }
 
-// round measures every setting once. After the first task of a batch size it measures the variants of PyTorch, so that both sides see
-// the same load of the machine.
-func (o benchOptions) round(ctx context.Context, m embedded.Machine, all *manifest.Spec, dir string, r *results, torch *torchProcess) (round, error) {
-	out := round{timings: map[setting]timing{}, torch: map[setting]float64{}}
+// round measures every setting once.
+func (o benchOptions) round(ctx context.Context, m embedded.Machine, all *manifest.Spec, dir string, r results) (round, error) {
+	out := round{}
 	for i, s := range r.settings {
-		compared := s.name == r.task && torch != nil
-		spec := o.spec([]string{s.name}, s.batch, dir, len(r.rounds)*len(r.settings)+i)
+		spec := o.spec([]string{s.task}, s.batch, dir, len(r.rounds)*len(r.settings)+i)
 		spec.Precision = onnxruntime.FP32
 		if all.Precision != "" {
-			spec.Precision = all.PrecisionOf(s.name, all.Precision)
+			spec.Precision = all.PrecisionOf(s.task, all.Precision)
 		}
 		var err error
-		if out.timings[s], err = o.timeCampaign(ctx, m, spec, compared); err != nil {
-			return out, fmt.Errorf("bench %s with batch %d: %w", s.name, s.batch, err)
-		}
-		if !compared {
-			continue
-		}
-		for _, v := range r.variants {
-			if v.batch != s.batch {
-				continue
-			}
-			if out.torch[v], err = torch.step(torchRequest{v.name, s.name, s.batch, max(o.steps/4, 3)}); err != nil {
-				return out, err
-			}
+		if out[s], err = o.timeCampaign(ctx, m, spec, o.solver && s.task == o.tasks[0]); err != nil {
+			return out, fmt.Errorf("bench %s with batch %d: %w", s.task, s.batch, err)
 		}
 	}
 	return out, nil

@@ -9,9 +9,9 @@ import (
 	"ddiff/restore/operator"
 )
 
-// setting is a task, or a variant of PyTorch, with a batch size.
+// setting is a task with a batch size.
 type setting struct {
-	name  string
+	task  string
 	batch int
 }
 
@@ -19,7 +19,7 @@ type setting struct {
 type timing struct {
 	network   float64 // the score network alone
 	campaign  float64
-	solver    float64 // the solver alone, 0 without PyTorch
+	solver    float64 // the solver alone, 0 if not measured
 	float32   float64 // the solver alone in float32
 	provider  string
 	precision onnxruntime.Precision
@@ -28,18 +28,12 @@ type timing struct {
 // share returns the network's share of the campaign's time.
 func (t timing) share() float64 { return t.network / t.campaign }
 
-// round has one measurement of each setting, and the milliseconds per step of the variants of PyTorch.
-type round struct {
-	timings map[setting]timing
-	torch   map[setting]float64
-}
+// round has one measurement of each setting.
+type round map[setting]timing
 
 // results are the measurements of all rounds.
 type results struct {
-	task     string    // that PyTorch solves
-	settings []setting // tasks, in the order of measurement
-	variants []setting // of PyTorch, none without it
-	torch    string    // version
+	settings []setting // in the order of measurement
 	rounds   []round   // at least one
 }
 
@@ -52,55 +46,25 @@ func spreadOf(sample []float64) spread {
 	return spread{s[(len(s)-1)/2], s[0], s[len(s)-1]}
 }
 
-// over returns the spread of a value over the rounds.
-func (r results) over(value func(one round) float64) spread {
+// of returns the spread of a value of a setting over the rounds.
+func (r results) of(s setting, value func(t timing) float64) spread {
 	var sample []float64
 	for _, one := range r.rounds {
-		sample = append(sample, value(one))
+		sample = append(sample, value(one[s]))
 	}
 	return spreadOf(sample)
 }
 
-// of returns the spread of a value of a setting over the rounds.
-func (r results) of(s setting, value func(t timing) float64) spread {
-	return r.over(func(one round) float64 { return value(one.timings[s]) })
-}
-
-// ratio returns the spread of PyTorch's time to that of our solver in the same round. Above 1, PyTorch is slower.
-func (r results) ratio(v setting, ours func(t timing) float64) spread {
-	return r.over(func(one round) float64 { return one.torch[v] / ours(one.timings[setting{r.task, v.batch}]) })
-}
-
 func ofCampaign(t timing) float64 { return t.campaign }
-func ofSolver(t timing) float64   { return t.solver }
-func inFloat32(t timing) float64  { return t.float32 }
 
-// print prints one line per task and batch size; with PyTorch also one per batch size with the solver of ddiff, and one per variant and batch size.
+// print prints one line per task and batch size. Solvers that were not measured have 0.
 func (r results) print(w io.Writer) {
-	fmt.Fprintf(w, "%-18s %5s %12s %12s %7s %14s\n", "task", "batch", "network ms", "campaign ms", "share", "spread")
+	fmt.Fprintf(w, "%-18s %5s %12s %12s %7s %14s %12s %12s\n", "task", "batch", "network ms", "campaign ms", "share", "spread", "solver ms", "float32 ms")
 	for _, s := range r.settings {
 		network, share := r.of(s, func(t timing) float64 { return t.network }), r.of(s, timing.share)
-		fmt.Fprintf(w, "%-18s %5d %12.2f %12.2f %7.3f %6.3f..%.3f\n", s.name, s.batch, network.median, r.of(s, ofCampaign).median,
-			share.median, share.low, share.high)
-	}
-	if len(r.variants) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "PyTorch %s, %s\n%-36s %5s %12s %7s %12s\n", r.torch, r.task, "variant", "batch", "step ms", "ratio", "spread")
-	for _, s := range r.settings {
-		if s.name != r.task {
-			continue
-		}
-		precision := r.rounds[0].timings[s].precision
-		fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+string(precision), s.batch, r.of(s, ofSolver).median)
-		if precision != onnxruntime.FP32 {
-			fmt.Fprintf(w, "%-36s %5d %12.2f\n", "ddiff "+string(onnxruntime.FP32), s.batch, r.of(s, inFloat32).median)
-		}
-	}
-	for _, v := range r.variants {
-		ratio := r.ratio(v, ofSolver)
-		fmt.Fprintf(w, "%-36s %5d %12.2f %7.2f %6.2f..%.2f\n", v.name, v.batch, r.over(func(one round) float64 { return one.torch[v] }).median,
-			ratio.median, ratio.low, ratio.high)
+		solver, float32 := r.of(s, func(t timing) float64 { return t.solver }), r.of(s, func(t timing) float64 { return t.float32 })
+		fmt.Fprintf(w, "%-18s %5d %12.2f %12.2f %7.3f %6.3f..%.3f %12.2f %12.2f\n", s.task, s.batch, network.median, r.of(s, ofCampaign).median,
+			share.median, share.low, share.high, solver.median, float32.median)
 	}
 }
 
@@ -108,15 +72,15 @@ func (r results) print(w io.Writer) {
 func isLight(s setting) bool {
 	return slices.Contains([]string{
 		operator.SuperResolution, operator.InpaintBox, operator.InpaintRandom, operator.GaussianDeblur, operator.HDR,
-	}, s.name)
+	}, s.task)
 }
 
-// lowest returns the lowest median of those settings that a condition accepts, as text.
-func lowest(all []setting, accepts func(s setting) bool, median func(s setting) spread) string {
+// lowestShare returns the lowest median share of the settings with a light operator, or of the others, as text.
+func (r results) lowestShare(light bool) string {
 	var found []float64
-	for _, s := range all {
-		if accepts(s) {
-			found = append(found, median(s).median)
+	for _, s := range r.settings {
+		if isLight(s) == light {
+			found = append(found, r.of(s, timing.share).median)
 		}
 	}
 	if len(found) == 0 {
@@ -127,11 +91,7 @@ func lowest(all []setting, accepts func(s setting) bool, median func(s setting) 
 
 // summary returns the last line.
 func (r results) summary(rounds int) string {
-	share := func(s setting) spread { return r.of(s, timing.share) }
-	first := r.rounds[0].timings[r.settings[0]]
-	return fmt.Sprintf("share_light=%s share_heavy=%s vs_torch=%s vs_torch_float32=%s provider=%s precision=%s ms_per_step=%.1f rounds=%d of=%d",
-		lowest(r.settings, isLight, share), lowest(r.settings, func(s setting) bool { return !isLight(s) }, share),
-		lowest(r.variants, func(setting) bool { return true }, func(v setting) spread { return r.ratio(v, ofSolver) }),
-		lowest(r.variants, inFloat32Variant, func(v setting) spread { return r.ratio(v, inFloat32) }),
+	first := r.rounds[0][r.settings[0]]
+	return fmt.Sprintf("share_light=%s share_heavy=%s provider=%s precision=%s ms_per_step=%.1f rounds=%d of=%d", r.lowestShare(true), r.lowestShare(false),
 		first.provider, first.precision, r.of(r.settings[0], ofCampaign).median, len(r.rounds), rounds)
 }
