@@ -3,7 +3,6 @@ module ddiff
 go 1.26.0
 
 require (
-	github.com/NVIDIA/go-nvml v0.13.0-1
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/coreos/go-oidc/v3 v3.21.0
 	github.com/danielgtaylor/huma/v2 v2.37.2

@@ -39,19 +39,12 @@ type report func(name string, value float64, labels ...string)
 // observe reports what read reports, of the gauges of a source, whenever metrics are read, until stop is called.
 func observe(meter metric.Meter, source Source, read func(report)) (stop func() error, err error) {
 	m := maker{meter: meter}
-	gauges, labels, all := map[string]metric.Float64Observable{}, map[string][]attribute.Key{}, []metric.Observable{}
+	gauges, labels, all := map[string]metric.Float64ObservableGauge{}, map[string][]attribute.Key{}, []metric.Observable{}
 	for _, d := range Metrics() {
-		if d.Source != source {
+		if d.Source != source || d.Kind != KindGauge {
 			continue
 		}
-		switch d.Kind {
-		case KindGauge:
-			gauges[d.Name] = instrument(&m, d.Name, d.Kind, meter.Float64ObservableGauge)
-		case KindUpDownCounter:
-			gauges[d.Name] = instrument(&m, d.Name, d.Kind, meter.Float64ObservableUpDownCounter)
-		default:
-			continue
-		}
+		gauges[d.Name] = instrument(&m, d.Name, d.Kind, meter.Float64ObservableGauge)
 		labels[d.Name] = d.Labels
 		all = append(all, gauges[d.Name])
 	}

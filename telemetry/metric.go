@@ -10,10 +10,9 @@ type Kind string
 
 // The kinds.
 const (
-	KindCounter       Kind = "counter"
-	KindUpDownCounter Kind = "updowncounter"
-	KindGauge         Kind = "gauge"
-	KindHistogram     Kind = "histogram"
+	KindCounter   Kind = "counter"
+	KindGauge     Kind = "gauge"
+	KindHistogram Kind = "histogram"
 )
 
 // Source is the kind of process that exports a metric.
@@ -52,10 +51,9 @@ type Metric struct {
 // histogram.
 func (m Metric) PrometheusName() (string, error) {
 	kind := map[Kind]otlptranslator.MetricType{
-		KindCounter:       otlptranslator.MetricTypeMonotonicCounter,
-		KindUpDownCounter: otlptranslator.MetricTypeNonMonotonicCounter,
-		KindGauge:         otlptranslator.MetricTypeGauge,
-		KindHistogram:     otlptranslator.MetricTypeHistogram,
+		KindCounter:   otlptranslator.MetricTypeMonotonicCounter,
+		KindGauge:     otlptranslator.MetricTypeGauge,
+		KindHistogram: otlptranslator.MetricTypeHistogram,
 	}[m.Kind]
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	return namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: kind})

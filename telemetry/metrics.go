@@ -40,15 +40,11 @@ func Labels() []Label {
 		{"phase", "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
 		{"pool", "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
 		{"stream", "`DDIFF_WORK`, `DDIFF_RESULT`"},
-		{"hw.id", "UUID of a GPU"},
-		{"hw.type", "`gpu`"},
-		{"hw.name", "product name of a GPU"},
 	}
 }
 
 // Metrics lists all metrics of ddiff. Processes record no others, but the endpoint for Prometheus has go_* and process_*.
 func Metrics() []Metric {
-	gpu := []attribute.Key{"hw.id", "hw.type", "hw.name"}
 	return []Metric{
 		{"ddiff.items", KindCounter, "{item}", []attribute.Key{TaskKey, OutcomeKey}, FromWorker,
 			"Outcomes that this worker published; a repetition within two minutes counts once.", nil},
@@ -83,11 +79,6 @@ func Metrics() []Metric {
 		{"ddiff.store.io", KindCounter, "By", []attribute.Key{DirectionKey}, FromProcess,
 			"Bytes of objects that calls of the result store read or wrote.", nil},
 		{"ddiff.dataset.io", KindCounter, "By", nil, FromProcess, "Bytes of dataset files that were read, also from the cache.", nil},
-
-		{"hw.gpu.utilization", KindGauge, "1", gpu, FromWorker,
-			"Share of time in which a GPU computed, of the GPUs on which this process runs or, if these are unknown, of all that it sees.", nil},
-		{"hw.gpu.memory.usage", KindUpDownCounter, "By", gpu, FromWorker, "Used memory of a GPU, by all processes.", nil},
-		{"hw.gpu.memory.limit", KindUpDownCounter, "By", gpu, FromWorker, "Memory of a GPU.", nil},
 
 		{"ddiff.leader", KindGauge, "{leader}", nil, FromCoordinator, "1 in the leading coordinator, else 0.", nil},
 		{"ddiff.store.available", KindGauge, "{store}", nil, FromCoordinator, "1 if this coordinator can use the store, else 0.", nil},

@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"context"
-	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -56,10 +54,6 @@ func recordAll(t *testing.T, meter metric.Meter) {
 			Lags: map[string]int{"default": 6}, Phases: map[string]int{"running": 1}, Workers: map[string]map[string]int{"default": {"busy": 1}}, Streams: map[string]float64{"DDIFF_WORK": 0.5},
 			Campaigns: []CampaignState{{ID: "demo", Blocked: "paused", Pending: 4, InFlight: 2, Items: map[string]int{"done": 3}, Rate: 0.5, Idle: time.Minute, LedgerLag: 1}},
 		}
-	})
-	must(t, err)
-	_, err = observeGPUs(meter, func() []gpu {
-		return []gpu{{id: "GPU-1", name: "H200", utilization: 0.9, used: 1 << 30, limit: 1 << 37}}
 	})
 	must(t, err)
 }
@@ -206,7 +200,6 @@ func TestPrometheus(t *testing.T) {
 			`ddiff_item_duration_seconds_bucket{outcome="done",task="hdr",le="90"}`: "1",
 			`ddiff_queue_lag{pool="default"}`:                                       "6", `ddiff_leader`: "1", `ddiff_store_available`: "0",
 			`ddiff_store_requests_total{error_type="unavailable",operation="get"}`: "1",
-			`hw_gpu_utilization_ratio{hw_id="GPU-1",hw_name="H200",hw_type="gpu"}`: "0.9",
 			`ddiff_campaign_items{campaign="demo",state="done"}`:                   "3",
 		} {
 			if series[s] != want {
@@ -287,42 +280,5 @@ func TestObservedSeriesEnd(t *testing.T) {
 	must(t, stop())
 	if n := count("ddiff_"); n != 0 {
 		t.Errorf("%d series of a former leader", n)
-	}
-}
-
-// TestGPUs: without the library of the driver nothing is reported, which is no error; a process reports its own GPUs, or all.
-func TestGPUs(t *testing.T) {
-	t.Parallel()
-	reader := sdkmetric.NewManualReader()
-	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("ddiff")
-	stop, err := ObserveGPUs(meter)
-	must(t, err)
-	must(t, errors.Join(stop(), stop()))
-
-	all := []gpu{{id: "GPU-1"}, {id: "GPU-2"}}
-	_, err = observeGPUs(meter, func() []gpu { return all })
-	must(t, err)
-	ids := func() []string {
-		var data metricdata.ResourceMetrics
-		must(t, reader.Collect(context.Background(), &data))
-		var ids []string
-		for _, m := range data.ScopeMetrics[0].Metrics {
-			if m.Name != "hw.gpu.memory.usage" {
-				continue
-			}
-			for _, set := range attributeSets(m.Data) {
-				id, _ := set.Value("hw.id")
-				ids = append(ids, id.AsString())
-			}
-		}
-		slices.Sort(ids)
-		return ids
-	}
-	if got := ids(); !slices.Equal(got, []string{"GPU-1", "GPU-2"}) {
-		t.Errorf("GPUs %v without a known one, want all", got)
-	}
-	all[1].own = true
-	if got := ids(); !slices.Equal(got, []string{"GPU-2"}) {
-		t.Errorf("GPUs %v, want the own one", got)
 	}
 }

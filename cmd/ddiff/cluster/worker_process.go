@@ -205,11 +205,6 @@ func (p *workerProcess) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopGPUs, err := telemetry.ObserveGPUs(p.tel.Meter(cli.Service))
-	if err != nil {
-		return err
-	}
-	p.onClose(stopGPUs)
 	limits, err := p.o.stages.Limits()
 	if err != nil {
 		return err

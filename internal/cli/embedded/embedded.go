@@ -129,11 +129,6 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return err
 	}
 	sources.Transfer = transfer
-	stopGPUs, err := telemetry.ObserveGPUs(tel.Meter(cli.Service))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stopGPUs()) }()
 	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
 	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engine, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
 	m.progress = func() *Progress { return newProgress(o, stdout, stderr) }
