@@ -21,7 +21,6 @@ func TestSweepSolvesOnlyNewCells(t *testing.T) {
 	wantCode(t, plan, 0)
 	wantLine(t, plan, "items=8 done=0 to_do=8 failed=0")
 	wantLine(t, plan, "hdr", "ddiff", "σ 0.05, gamma0=16", "2", "0", "2", "0")
-	wantLine(t, plan, "time: ")
 	first := restore(t, sweep("8,16", "0.05,0.1")...)
 	wantCode(t, first, 0)
 	wantCounts(t, first, 8, 0, 0, out)

@@ -1,6 +1,6 @@
 // Package tuner measures which batch size ([Tuner.Size]) of each [Workload] is fastest on this machine, while a worker computes. It owns the
-// measured curves and their file between processes, and predicts the time of items from them ([Tuner.Expect]). It computes nothing itself:
-// the worker records the times. A setting of the runtime that changes speed or memory belongs to the Workload.
+// measured curves and their file between processes. It computes nothing itself: the worker records the times. A setting of the runtime that
+// changes speed or memory belongs to the Workload.
 package tuner
 
 import (

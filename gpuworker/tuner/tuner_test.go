@@ -102,39 +102,6 @@ func TestCeilingOfMemory(t *testing.T) {
 	}
 }
 
-// Of the curves of a prior and a shape the fastest size counts. Curves with an operator file do not.
-func TestExpect(t *testing.T) {
-	t.Parallel()
-	tuner := tunerOf("")
-	w := Workload{Prior: "p", Provider: "cpu", Channels: 3, Height: 64, Width: 32}
-	tuner.Record(w, 1, 3*time.Second)
-	tuner.Record(w, 2, 2*time.Second)
-	w.Provider = "cuda"
-	tuner.Record(w, 1, time.Second)
-	w.Operator = "o"
-	tuner.Record(w, 1, time.Millisecond)
-	for _, tt := range []struct {
-		prior, provider         string
-		channels, height, width int
-		want                    Expectation
-	}{
-		{"p", "", 3, 64, 32, Expectation{11, "cuda", 1}},
-		{"p", "cpu", 3, 64, 32, Expectation{21, "cpu", 1}},
-		{"p", "tensorrt", 3, 64, 32, Expectation{1, "", 3}},
-		{"q", "", 3, 64, 32, Expectation{1, "", 3}},
-		{"p", "", 1, 64, 32, Expectation{1, "", 3}},
-		{"p", "", 3, 32, 32, Expectation{1, "", 3}},
-		{"p", "", 3, 64, 64, Expectation{1, "", 3}},
-	} {
-		for range 20 { // in any order
-			e := Expectation{Seconds: 1, Unknown: 1}
-			if tuner.Expect(&e, tt.prior, tt.provider, tt.channels, tt.height, tt.width, 2, 5); e != tt.want {
-				t.Fatalf("%+v: %+v", tt, e)
-			}
-		}
-	}
-}
-
 // A damaged file is replaced, one that cannot be read is kept.
 func TestChangeOfCurvesFile(t *testing.T) {
 	t.Parallel()

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,12 +15,10 @@ import (
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
-	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/prior"
 	"ddiff/storage"
@@ -50,9 +46,6 @@ type plan struct {
 	groups  []*plannedGroup // in the order of the campaign
 	byCell  map[sweep.Cell]*plannedGroup
 	skipped int // files of the dataset that are no images
-	// expect adds the items to do to time.
-	expect func(e *tuner.Expectation, it manifest.Item)
-	time   tuner.Expectation
 }
 
 func (p *plan) group(it manifest.Item) (*plannedGroup, error) {
@@ -83,6 +76,9 @@ func (p *plan) describe() {
 // opens the device only for the precision auto, and no queue. The exit code is that of a run: an item that cannot be restored gives
 // cli.ErrIncomplete.
 func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout, stderr io.Writer) error {
+	if _, err := onnxruntime.ParseDevice(o.Device); err != nil {
+		return cli.Usage(fmt.Errorf("--device: %w", err))
+	}
 	return o.WithPlan(spec, stderr, func(p *prior.Prior, sources cli.Datasets) error {
 		// A missing directory has no results.
 		stat := func(context.Context, string) (storage.Info, error) { return storage.Info{}, storage.ErrNotFound }
@@ -95,9 +91,6 @@ func dryRun(ctx context.Context, spec *manifest.Spec, o campaign.Options, stdout
 			return fmt.Errorf("open output %s: %w", redact.Address(spec.Output), err)
 		}
 		all := plan{byCell: map[sweep.Cell]*plannedGroup{}}
-		if all.expect, err = expectation(o, p.Card.Channels); err != nil {
-			return err
-		}
 		sharder, err := shard.New(shard.Config{
 			Spec: spec, Prior: &p.Description, Sources: sources, Rows: sources.Rows, Catalogue: o.Catalogue, Skipped: func(string) { all.skipped++ },
 		})
@@ -148,7 +141,6 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 			g.Done++
 		} else {
 			g.ToDo++
-			p.expect(&p.time, it)
 		}
 	}
 	for _, r := range w.Failed {
@@ -162,48 +154,6 @@ func (p *plan) add(ctx context.Context, stat func(context.Context, string) (stor
 	return nil
 }
 
-// expectation returns the function that adds the expected time of an item, from the batch sizes that workers of this
-// machine have measured.
-func expectation(o campaign.Options, channels int) (func(*tuner.Expectation, manifest.Item), error) {
-	device, err := onnxruntime.ParseDevice(o.Device)
-	if err != nil {
-		return nil, cli.Usage(fmt.Errorf("--device: %w", err))
-	}
-	provider := device.Provider
-	if device.Provider == onnxruntime.ProviderAuto {
-		provider = ""
-	}
-	log := slog.New(slog.DiscardHandler)
-	sizes := tuner.New(cli.BatchSizesFile(log), log)
-	return func(e *tuner.Expectation, it manifest.Item) {
-		var settings method.Settings
-		switch {
-		case it.Operator != nil: // its cost is unknown
-			e.Unknown++
-		case json.Unmarshal(it.Solver, &settings) == nil:
-			if m, err := method.Builtin().Find(settings.Method); err == nil {
-				sizes.Expect(e, it.Prior, provider, channels, it.Height, it.Width, 1, m.Info().Evaluations(settings))
-			}
-		}
-	}, nil
-}
-
-// timeText is the line on the expected time, or "" if nothing is to do.
-func (p *plan) timeText(items int) string {
-	switch known := items - p.time.Unknown; {
-	case items == 0:
-		return ""
-	case known == 0:
-		return "time: unknown; no run on this machine has measured this prior and size"
-	default:
-		text := fmt.Sprintf("time: about %s for %d items on %s, solver alone", time.Duration(p.time.Seconds*float64(time.Second)).Round(time.Second), known, p.time.Provider)
-		if p.time.Unknown > 0 {
-			text += fmt.Sprintf("; %d more items have a size that no run has measured", p.time.Unknown)
-		}
-		return text
-	}
-}
-
 // print writes the counts by cell, and those of the campaign.
 func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options) error {
 	p.describe()
@@ -215,7 +165,7 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 	if o.JSON {
 		err = json.NewEncoder(stdout).Encode(map[string]any{
 			"groups": p.groups, "items": sum.Items, "done": sum.Done, "to_do": sum.ToDo, "failed": sum.Failed,
-			"skipped": p.skipped, "out": output, "seconds": p.time.Seconds, "items_without_time": p.time.Unknown,
+			"skipped": p.skipped, "out": output,
 		})
 	} else {
 		if p.skipped > 0 && !o.Quiet {
@@ -225,9 +175,6 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")
 		for _, g := range p.groups {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, cmp.Or(g.Cell, "-"), g.Items, g.Done, g.ToDo, g.Failed)
-		}
-		if text := p.timeText(sum.ToDo); text != "" {
-			fmt.Fprintln(t, text)
 		}
 		fmt.Fprintf(t, "items=%d done=%d to_do=%d failed=%d out=%s\n", sum.Items, sum.Done, sum.ToDo, sum.Failed, output)
 		err = t.Flush()
