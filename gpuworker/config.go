@@ -32,7 +32,7 @@ type Config struct {
 	Name string
 	// Version is the program's version, for results.
 	Version string
-	// Tuner finds the batch size of assignments without one. Default: a new tuner without a file.
+	// Tuner finds the batch size of assignments without one. Default: a new tuner.
 	Tuner *tuner.Tuner
 	// AckWait is the lease time of the queue. Leases are extended after a third of it. Default: 30 s.
 	AckWait time.Duration

@@ -4,7 +4,7 @@
 // # Packages and files
 //
 // The parts that need no lease are packages of their own: job plans, measures, scores and encodes one item; guard limits stages and decides
-// when a worker suspends itself; tuner measures batch sizes and providers; enginecache keeps priors and operators on this machine; passport
+// when a worker suspends itself; tuner measures batch sizes; enginecache keeps priors and operators on this machine; passport
 // explains a restored image; fleet leases from the campaigns of a cluster. This package has [Config], [Worker] and what connects them:
 //
 //   - lease: single.go, assignment.go, leases.go (extension), alone.go (items that run alone), dispute.go (second opinions)

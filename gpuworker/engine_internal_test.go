@@ -121,7 +121,7 @@ func TestProgressOfBatch(t *testing.T) {
 func TestPreflightOfShapes(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	sizes := tuner.New("", slog.New(slog.DiscardHandler))
+	sizes := tuner.New(slog.New(slog.DiscardHandler))
 	sample := []manifest.Item{sampleItem(t, e, 16, 16), sampleItem(t, e, 32, 16), sampleItem(t, e, 16, 16)}
 	for batch, want := range map[int]string{0: "3 models compiled", 1: "3 models compiled", 2: "6 models compiled"} {
 		p := &preflight{assigned: newAssigned(Assignment{Engine: e, Batch: batch}, 1, nil, 0), tuner: sizes, sample: sample}
@@ -217,7 +217,7 @@ func TestPreflightWithoutFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, it.Identify())
-		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tuner.New("", slog.New(slog.DiscardHandler)), sample: []manifest.Item{it}}
+		p := &preflight{assigned: newAssigned(Assignment{Engine: e}, 1, nil, 0), tuner: tuner.New(slog.New(slog.DiscardHandler)), sample: []manifest.Item{it}}
 		if _, err := p.gradient(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -3,18 +3,14 @@ package gpuworker
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
 	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
-	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
-	"ddiff/restore"
 	"ddiff/restore/method"
-	"ddiff/restore/parameter"
 )
 
 // task is a leased item in flight.
@@ -52,38 +48,17 @@ func (t *task) name() string {
 
 // workload returns the key of the item's throughput curve.
 func (t *task) workload() tuner.Workload {
-	e, image := t.assigned.Engine, t.Plan.Image
-	rt := e.RuntimeFor(t.Plan)
-	return tuner.Workload{
-		Prior: e.Prior().SHA256, Provider: rt.Provider(), Device: rt.Device(),
-		Runtime: runtimeDigest(e, t.Plan), Channels: image.Channels, Height: image.Height, Width: image.Width, Operator: ownDigest(t.Plan),
+	e := t.assigned.Engine
+	w := tuner.Workload{
+		Prior: e.Prior().SHA256, Provider: e.RuntimeFor(t.Plan).Provider(), Build: e.Build(t.Plan), Image: t.Plan.Image,
 	}
-}
-
-// ownDigest returns the digest of a plan's operator file, empty for a built-in operator.
-func ownDigest(p restore.Plan) string {
-	if p.Own == nil {
-		return ""
+	if t.Plan.Divided() {
+		w.Tiles = t.Plan.Tiles
 	}
-	return p.Own.SHA256
-}
-
-// runtimeDigest identifies the runtime settings that may affect speed.
-func runtimeDigest(e *restore.Engine, p restore.Plan) string {
-	rt := e.RuntimeFor(p)
-	build := e.Build(p)
-	build.Precision = parameter.Precision(build.Precision.Short()) // as in the files of earlier versions
-	settings := []any{rt.Version(), rt.Threads(), rt.Settings(), build}
-	if p.Divided() {
-		settings = append(settings, p.Tiles)
+	if t.Plan.Own != nil {
+		w.Operator = t.Plan.Own.SHA256
 	}
-	return digestOf(settings)
-}
-
-// digestOf returns a short digest of strings, numbers and maps, whose keys are sorted.
-func digestOf(settings []any) string {
-	data, _ := json.Marshal(settings)
-	return regular.SHA256(data)[:12]
+	return w
 }
 
 // decode decodes the message of an item.

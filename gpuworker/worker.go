@@ -73,7 +73,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	if cfg.Tuner == nil {
-		cfg.Tuner = tuner.New("", cfg.Logger)
+		cfg.Tuner = tuner.New(cfg.Logger)
 	}
 	c := &core{cfg: cfg, leases: newLeaseSet(cfg), watchdog: guard.NewWatchdog[*task](cfg.Limits, cfg.Now, cfg.Logger),
 		device: make(chan struct{}, 1)}

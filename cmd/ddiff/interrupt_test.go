@@ -188,8 +188,7 @@ func TestKill(t *testing.T) {
 	reference := filepath.Join(t.TempDir(), "reference")
 	wantCode(t, restore(t, args(reference)...), 0)
 	wantSame(t, out, reference)
-	left := slices.DeleteFunc(files(t, own), func(name string) bool { return name == filepath.Join("ddiff", "batch.json") })
-	if len(left) > 0 {
+	if left := files(t, own); len(left) > 0 {
 		t.Errorf("files are left in the user's cache: %v", left)
 	}
 	for _, name := range files(t, out) {

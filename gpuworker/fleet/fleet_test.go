@@ -510,7 +510,7 @@ func TestUpdateOfRecord(t *testing.T) {
 // The size of a lease is that of the worker, of the campaign, or of the tuner, or the default.
 func TestLeaseSize(t *testing.T) {
 	t.Parallel()
-	sizes := tuner.New("", slog.New(slog.DiscardHandler))
+	sizes := tuner.New(slog.New(slog.DiscardHandler))
 	for _, tt := range []struct {
 		worker, campaign int
 		tuner            *tuner.Tuner

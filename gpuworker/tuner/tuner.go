@@ -1,15 +1,17 @@
-// Package tuner measures which batch size ([Tuner.Size]) of each [Workload] is fastest on this machine, while a worker computes. It owns the
-// measured curves and their file between processes. It computes nothing itself: the worker records the times. A setting of the runtime that
-// changes speed or memory belongs to the Workload.
+// Package tuner measures which batch size ([Tuner.Size]) of each [Workload] is fastest on this machine, while a worker computes. It
+// computes nothing itself: the worker records the times. A setting that changes speed or memory belongs to the Workload.
 package tuner
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"sync"
 	"time"
+
+	"ddiff/restore/operator"
+	"ddiff/restore/solver"
+	"ddiff/restore/tile"
 )
 
 // MaxBatch is the largest number of items that are solved together.
@@ -29,8 +31,7 @@ const (
 // A size that exceeded the device's memory, and all larger sizes, are not tried again. All methods may be called
 // concurrently.
 type Tuner struct {
-	file string
-	log  *slog.Logger
+	log *slog.Logger
 
 	mu     sync.Mutex
 	curves map[Workload]*curve
@@ -40,53 +41,38 @@ type Tuner struct {
 // Workload is the key of a throughput curve.
 type Workload struct {
 	// Prior is a SHA-256.
-	Prior string `json:"prior"`
-	// Provider, Device and Runtime are the execution provider, the device, and a digest of the other settings of the
-	// runtime, such as version, options and threads.
-	Provider string `json:"provider"`
-	Device   string `json:"device,omitempty"`
-	Runtime  string `json:"runtime"`
-	// Channels, Height and Width are the shape of an image.
-	Channels int `json:"channels"`
-	Height   int `json:"height"`
-	Width    int `json:"width"`
+	Prior string
+	// Provider is the execution provider.
+	Provider string
+	Build    solver.Build
+	Image    operator.Shape
+	// Tiles are those of images that are divided.
+	Tiles tile.Tiling
 	// Operator is the SHA-256 of an operator file. Empty for built-in operators, which take little time and memory.
-	Operator string `json:"operator,omitempty"`
+	Operator string
 }
 
 // curve holds the measurements of a workload.
 type curve struct {
 	Workload
 	// Points are the measured sizes, ascending.
-	Points []point `json:"points,omitempty"`
+	Points []point
 	// Best is the size to use; 0 during the search.
-	Best int `json:"best,omitempty"`
+	Best int
 	// Ceiling is the largest size that may fit into memory; 0 when none has exceeded it.
-	Ceiling int `json:"ceiling,omitempty"`
+	Ceiling int
 }
 
 // point is a measured size.
 type point struct {
-	Batch int `json:"batch"`
+	Batch int
 	// Seconds is the time of one evaluation of the network, with its part of a step, divided by Batch.
-	Seconds float64 `json:"seconds_per_image_step"`
+	Seconds float64
 }
 
-// New loads the curves that a file stores between processes, as JSON. An unreadable file is logged and skipped; its curves are measured
-// again. Without a file nothing is stored.
-func New(file string, log *slog.Logger) *Tuner {
-	t := &Tuner{file: file, log: log, curves: map[Workload]*curve{}, recent: map[string]Workload{}}
-	if file == "" {
-		return t
-	}
-	known, err := readCurves(file)
-	if err != nil {
-		log.Warn("skipped the file of batch sizes", "file", file, "reason", err)
-	}
-	for _, c := range known.Curves {
-		t.curves[c.Workload] = &c
-	}
-	return t
+// New returns a tuner without measurements.
+func New(log *slog.Logger) *Tuner {
+	return &Tuner{log: log, curves: map[Workload]*curve{}, recent: map[string]Workload{}}
 }
 
 // LeaseSize returns the number of items of a campaign to lease at a time: the batch size of its last workload, or 1.
@@ -121,7 +107,7 @@ func (t *Tuner) size(w Workload) int {
 	case c == nil || len(c.Points) == 0:
 		return 1
 	case c.Best > 0:
-		return min(c.Best, maxSearched)
+		return c.Best
 	}
 	return c.next()
 }
@@ -156,7 +142,6 @@ func (t *Tuner) Record(w Workload, batch int, perImage time.Duration) {
 	if !saves || c.next() > maxSearched || (c.Ceiling > 0 && c.next() > c.Ceiling) {
 		t.endSearch(c)
 	}
-	t.save(c)
 }
 
 // endSearch sets Best to the smallest size whose time is within 5 % of the least. A larger size would only use more
@@ -174,7 +159,7 @@ func (t *Tuner) endSearch(c *curve) {
 		}
 	}
 	t.log.Info("found the best batch size", "batch", c.Best, "prior", fmt.Sprintf("%.12s", c.Prior),
-		"provider", c.Provider, "device", c.Device, "height", c.Height, "width", c.Width, "measured", c.Points)
+		"provider", c.Provider, "height", c.Image.Height, "width", c.Image.Width, "measured", c.Points)
 }
 
 // RecordOutOfMemory records that a batch exceeded the device's memory.
@@ -195,7 +180,6 @@ func (t *Tuner) RecordOutOfMemory(w Workload, batch int) {
 		t.endSearch(c)
 	}
 	t.log.Warn("a batch exceeds memory", "batch", batch, "limit", c.Ceiling)
-	t.save(c)
 }
 
 func (t *Tuner) curve(w Workload) *curve {
@@ -206,16 +190,3 @@ func (t *Tuner) curve(w Workload) *curve {
 	}
 	return c
 }
-
-// save stores a curve. An error is logged only: the next process then measures again.
-func (t *Tuner) save(c *curve) {
-	if t.file == "" {
-		return
-	}
-	if err := changeCurve(t.file, *c); err != nil {
-		t.log.Warn("could not store batch sizes", "file", t.file, "reason", err)
-	}
-}
-
-// errCurves: the file of curves was not written by changeCurve.
-var errCurves = errors.New("not a file of batch sizes")

@@ -92,9 +92,6 @@ func RestorationsFolder() (string, error) {
 	return filepath.Join(cache, "ddiff", "restore"), err
 }
 
-// BatchSizesFile is the file of the measured batch sizes.
-func BatchSizesFile(log *slog.Logger) string { return filepath.Join(UserCache(log), "batch.json") }
-
 // UserCache returns the program's cache directory. Without a user cache directory it is among the temporary files.
 func UserCache(log *slog.Logger) string {
 	dir, err := os.UserCacheDir()

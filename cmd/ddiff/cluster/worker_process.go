@@ -143,7 +143,7 @@ func (p *workerProcess) open(ctx context.Context) error {
 // device creates the tuner and the cache of engines.
 func (p *workerProcess) device(store storage.Store) (*enginecache.Cache, error) {
 	cache := cli.UserCache(p.log)
-	p.tuner = tuner.New(cli.BatchSizesFile(p.log), p.log)
+	p.tuner = tuner.New(p.log)
 	build, err := p.o.run.Build()
 	if err != nil {
 		return nil, err

@@ -28,7 +28,6 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/job"
-	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/redact"
@@ -261,7 +260,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: items, Pixels: pixels,
 		}},
 		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped,
-		WholeResults: true, Patience: embeddedPatience, SolveMemory: job.SolveMemory(e.memoryShare), Tuner: tuner.New(cli.BatchSizesFile(e.tel.Logger), e.tel.Logger),
+		WholeResults: true, Patience: embeddedPatience, SolveMemory: job.SolveMemory(e.memoryShare),
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})
 	return run, w, err
