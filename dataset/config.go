@@ -15,10 +15,9 @@ import (
 
 // The defaults of Config.
 const (
-	DefaultMaxBytes   int64 = 256 << 20
-	DefaultSpoolBytes int64 = 8 << 30
-	DefaultAttempts         = 4
-	DefaultTimeout          = 30 * time.Second
+	DefaultMaxBytes int64 = 256 << 20
+	DefaultAttempts       = 4
+	DefaultTimeout        = 30 * time.Second
 )
 
 // Config configures Sources. The zero value reads local files, S3 with the credentials of the environment, and public
@@ -46,12 +45,10 @@ type Config struct {
 	// CAFile is a PEM file of authorities of web servers that are trusted besides the authorities of the system.
 	CAFile string
 
-	// MaxBytes limits the size of a remote file, of a member of a tar file, and of a cell or page of a Parquet file.
+	// MaxBytes limits the size of a remote file, of a member of a tar file, of a cell or page of a Parquet file, and of a list,
+	// shard or Parquet file whose server does not support ranges. A server that does not state the size may send 16 MiB.
 	// The limit of local files is manifest.MaxFileBytes. 0 means DefaultMaxBytes.
 	MaxBytes int64
-	// SpoolBytes limits the size of a list, shard or Parquet file that is copied to CacheDir because its server does
-	// not support ranges. 0 means DefaultSpoolBytes.
-	SpoolBytes int64
 	// CheckImage, if not nil, checks a file whose name ends as that of an image before the rest of it is read: a file, an
 	// object, a web resource, or a member above 16 MiB; smaller members and cells before they are used. beginning has 32
 	// bytes, fewer only of shorter files. size is in bytes, negative if it is unknown. The error of Get wraps its error.
@@ -98,7 +95,6 @@ func (c Config) Validate() error {
 
 func (c Config) withDefaults() Config {
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
-	c.SpoolBytes = cmp.Or(c.SpoolBytes, DefaultSpoolBytes)
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.ObjectTimeout = cmp.Or(c.ObjectTimeout, 2*(c.Timeout+time.Duration(c.MaxBytes>>20)*time.Second))
 	c.Attempts = cmp.Or(c.Attempts, DefaultAttempts)
@@ -115,7 +111,7 @@ func (c Config) withDefaults() Config {
 		if cache, err := os.UserCacheDir(); err == nil {
 			c.CacheDir = filepath.Join(cache, "ddiff", "dataset")
 		} else {
-			c.CacheDir, c.CacheBytes = os.TempDir(), -1 // no cache; spooled files have unique names
+			c.CacheBytes = -1
 		}
 	}
 	return c

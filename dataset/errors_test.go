@@ -73,15 +73,15 @@ func TestErrors(t *testing.T) {
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
 	c := Config{}.withDefaults()
-	if c.MaxBytes != DefaultMaxBytes || c.SpoolBytes != DefaultSpoolBytes || c.Timeout != 30*time.Second || c.Attempts != 4 ||
+	if c.MaxBytes != DefaultMaxBytes || c.Timeout != 30*time.Second || c.Attempts != 4 ||
 		c.ObjectTimeout != 9*time.Minute+32*time.Second || c.Retry.Attempts != 4 || c.Retry.Logger == nil || c.Logger == nil || c.CacheDir == "" {
 		t.Errorf("defaults %+v", c)
 	}
 	if cache, err := os.UserCacheDir(); err == nil && c.CacheDir != filepath.Join(cache, "ddiff", "dataset") {
 		t.Errorf("cache %s", c.CacheDir)
 	}
-	own := Config{MaxBytes: 3 << 20, SpoolBytes: 5, Timeout: time.Second, Attempts: 7, CacheDir: "x", ObjectTimeout: time.Hour, Retry: storage.RetryConfig{Attempts: 2}}
-	if c := own.withDefaults(); c.MaxBytes != 3<<20 || c.SpoolBytes != 5 || c.Timeout != time.Second || c.Attempts != 7 || c.CacheDir != "x" ||
+	own := Config{MaxBytes: 3 << 20, Timeout: time.Second, Attempts: 7, CacheDir: "x", ObjectTimeout: time.Hour, Retry: storage.RetryConfig{Attempts: 2}}
+	if c := own.withDefaults(); c.MaxBytes != 3<<20 || c.Timeout != time.Second || c.Attempts != 7 || c.CacheDir != "x" ||
 		c.ObjectTimeout != time.Hour || c.Retry.Attempts != 2 {
 		t.Errorf("own values became %+v", c)
 	}

@@ -12,11 +12,9 @@ import (
 )
 
 type fileObject struct {
-	file *os.File
-	size int64
-	etag string
-	// written is the fileVersion with which the file was opened; empty for a file that nobody else writes.
-	written string
+	file   *os.File
+	size   int64
+	opened string // fileVersion
 }
 
 func openFile(path string) (object, error) {
@@ -32,8 +30,7 @@ func openFile(path string) (object, error) {
 		f.Close() // opened for reading
 		return nil, err
 	}
-	v := fileVersion(info)
-	return &fileObject{file: f, size: info.Size(), etag: v, written: v}, nil
+	return &fileObject{file: f, size: info.Size(), opened: fileVersion(info)}, nil
 }
 
 func fileVersion(info os.FileInfo) string {
@@ -53,17 +50,14 @@ func (f *fileObject) readRange(ctx context.Context, offset, size int64) ([]byte,
 	if err != nil {
 		return nil, fileError(err)
 	}
-	if f.written == "" {
-		return data[:n], nil
-	}
 	info, err := f.file.Stat()
-	if err == nil && fileVersion(info) != f.written {
+	if err == nil && fileVersion(info) != f.opened {
 		err = ErrChanged // written in place
 	}
 	return data[:n], fileError(err)
 }
 
 func (f *fileObject) length() int64   { return f.size }
-func (f *fileObject) version() string { return f.etag }
+func (f *fileObject) version() string { return f.opened }
 
 func (f *fileObject) close() error { return f.file.Close() }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -80,18 +79,21 @@ func (r *answer) failure(err error) error {
 	return nil
 }
 
-// body reads an answer of at most limit bytes. check, if not nil, checks the beginning of the answer first. An answer without a length
-// is copied to a file above the size of a block, since a buffer that grows needs several times its size.
+// maxUnstated limits an answer whose server does not state its length: a buffer that grows needs several times its size.
+const maxUnstated = 16 << 20
+
+// body reads an answer of at most limit bytes. check, if not nil, checks the beginning of the answer first.
 func (w *web) body(r *answer, limit int64, check Check) ([]byte, error) {
 	size := r.ContentLength
-	if size > limit {
+	switch {
+	case size > limit:
 		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrTooLarge, size, limit)
+	case size < 0:
+		limit = min(limit, maxUnstated)
+	default:
+		limit = size
 	}
-	expected, first := size, size // first: bytes in memory
-	if size < 0 {
-		expected, first = limit, min(limit+1, blockBytes)
-	}
-	r.limit(w.cfg.Timeout, expected)
+	r.limit(w.cfg.Timeout, limit)
 	var buf bytes.Buffer
 	_, err := buf.ReadFrom(io.LimitReader(r, regular.BeginningBytes))
 	if err == nil && check != nil {
@@ -99,68 +101,15 @@ func (w *web) body(r *answer, limit int64, check Check) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if rest := first - int64(buf.Len()); err == nil && rest > 0 {
-		buf.Grow(int(rest) + bytes.MinRead)
-		_, err = buf.ReadFrom(io.LimitReader(r, rest))
+	if err == nil {
+		buf.Grow(int(max(size-int64(buf.Len()), 0)) + bytes.MinRead)
+		_, err = buf.ReadFrom(io.LimitReader(r, limit+1-int64(buf.Len())))
 	}
 	if err := r.failure(err); err != nil {
 		return nil, err
 	}
-	switch n := int64(buf.Len()); {
-	case n > limit:
-		return nil, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, limit)
-	case size >= 0 || n < first:
-		return buf.Bytes(), nil
+	if int64(buf.Len()) > limit {
+		return nil, fmt.Errorf("%w: at most %d bytes of unstated length are allowed", ErrTooLarge, limit)
 	}
-	f, err := w.copyToFile(r, io.MultiReader(&buf, r), limit)
-	if err != nil {
-		return nil, err
-	}
-	defer f.close() //nolint:errcheck // its data is read
-	return f.readRange(r.call, 0, f.size)
-}
-
-// spool copies the answer of a server without support for ranges to a file without a name.
-func (w *web) spool(r *answer) (object, error) {
-	limit, expected := w.cfg.SpoolBytes, r.ContentLength
-	if expected > limit {
-		return nil, fmt.Errorf("%w: %d bytes, and the server does not support ranges; at most %d are allowed", ErrTooLarge, expected, limit)
-	}
-	if expected < 0 {
-		expected = limit
-	}
-	r.limit(w.cfg.Timeout, expected)
-	f, err := w.copyToFile(r, r, limit)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-// copyToFile copies the answer r, of which from reads all bytes, to a file without a name.
-func (w *web) copyToFile(r *answer, from io.Reader, limit int64) (_ *fileObject, err error) {
-	if err := os.MkdirAll(w.cfg.CacheDir, 0o755); err != nil {
-		return nil, fmt.Errorf("copy to the cache: %w", err)
-	}
-	f, err := os.CreateTemp(w.cfg.CacheDir, "spool-")
-	if err != nil {
-		return nil, fmt.Errorf("copy to the cache: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	// Remove the name: the file disappears with the process, even after a kill.
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, fmt.Errorf("copy to the cache: %w", err)
-	}
-	size, err := io.Copy(f, io.LimitReader(from, limit+1))
-	if err := r.failure(err); err != nil {
-		return nil, err
-	}
-	if size > limit {
-		return nil, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, limit)
-	}
-	return &fileObject{file: f, size: size, etag: sizedVersion(size, strongETag(r.Response))}, nil
+	return buf.Bytes(), nil
 }

@@ -35,7 +35,7 @@ func TestWebMembers(t *testing.T) {
 			}
 			return false
 		})
-		s := sources(t, func(c *dataset.Config) { allow(c); c.CacheBytes = -1; c.SpoolBytes = int64(len(shard)) })
+		s := sources(t, func(c *dataset.Config) { allow(c); c.CacheBytes, c.MaxBytes = -1, int64(len(shard)) })
 		names, images := validRows(t, s, manifest.Dataset{Path: base + "/x.tar"})
 		want(t, names, images, "a b", 1, 2)
 

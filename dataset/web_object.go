@@ -16,10 +16,10 @@ type webObject struct {
 	size  int64
 	etag  string // strong, or empty
 	start int64  // of first
-	first []byte // the first range that was requested
+	first []byte // the first range that was requested, or all from a server without support for ranges
 }
 
-// open requests a range. If the server sends the complete resource instead, open copies it to a file.
+// open requests a range. If the server sends the complete resource instead, the object has it in memory.
 func (w *web) open(ctx context.Context, a Address, offset, size int64) (object, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a, offset, size) })
 }
@@ -30,13 +30,17 @@ func (w *web) openOnce(ctx context.Context, a Address, offset, size int64) (obje
 		return nil, err
 	}
 	defer r.close()
+	o := &webObject{web: w, a: a, etag: strongETag(r.Response), start: offset}
 	switch r.StatusCode {
 	case http.StatusOK:
-		return w.spool(r)
+		if o.first, err = w.body(r, w.cfg.MaxBytes, nil); err != nil {
+			return nil, fmt.Errorf("server does not support ranges: %w", err)
+		}
+		o.start, o.size = 0, int64(len(o.first))
+		return o, nil
 	case http.StatusRequestedRangeNotSatisfiable:
 		return &webObject{web: w, a: a}, nil // empty, or it ends before the range
 	}
-	o := &webObject{web: w, a: a, etag: strongETag(r.Response), start: offset}
 	if _, o.size, err = contentRange(r.Response, offset); err != nil {
 		return nil, err
 	}
