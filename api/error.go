@@ -17,8 +17,6 @@ var (
 	// ErrNoToken: the request has no valid token. ErrDenied: the role of the token does not permit it.
 	ErrNoToken = errors.New("no token")
 	ErrDenied  = errors.New("denied")
-	// ErrTooMany: the client sends too many requests.
-	ErrTooMany = errors.New("too many requests")
 	// ErrUnavailable: the queue, a leading coordinator, or the server does not answer. ErrStore: the store does not.
 	ErrUnavailable = errors.New("unavailable")
 	ErrStore       = errors.New("store unavailable")
@@ -29,8 +27,8 @@ var (
 func conditions() []condition {
 	return []condition{
 		{ErrInvalid, http.StatusUnprocessableEntity}, {ErrNotFound, http.StatusNotFound}, {ErrRefused, http.StatusConflict},
-		{ErrNoToken, http.StatusUnauthorized}, {ErrDenied, http.StatusForbidden}, {ErrTooMany, http.StatusTooManyRequests},
-		{ErrUnavailable, http.StatusServiceUnavailable}, {ErrStore, http.StatusServiceUnavailable}, {ErrUnexpected, http.StatusInternalServerError},
+		{ErrNoToken, http.StatusUnauthorized}, {ErrDenied, http.StatusForbidden}, {ErrUnavailable, http.StatusServiceUnavailable},
+		{ErrUnavailable, http.StatusTooManyRequests}, {ErrStore, http.StatusServiceUnavailable}, {ErrUnexpected, http.StatusInternalServerError},
 	}
 }
 

@@ -112,8 +112,6 @@ const sessionCookie = "ddiff_session"
 type identity struct {
 	token  api.Token
 	secret string
-	// who shares a limit: the id of the token, or the address of a caller without one.
-	who string
 	// refused is why the request has no token; nil if it has one.
 	refused *api.Error
 	// secure: the client, or a proxy in its name, came with TLS.
@@ -156,7 +154,7 @@ func (s *Server) identified(next http.Handler) http.Handler {
 }
 
 func (s *Server) identify(r *http.Request) (identity, *api.Error) {
-	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https", who: addressOf(r)}
+	i := identity{secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
 	if s.cfg.Tokens == nil {
 		// Without tokens the browser of this machine has all rights: no other name may lead here, and no proxy.
 		if !Local(r.Host) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
@@ -183,7 +181,6 @@ func (s *Server) identify(r *http.Request) (identity, *api.Error) {
 		}
 		return i, nil
 	}
-	i.who = i.token.ID
 	return i, nil
 }
 

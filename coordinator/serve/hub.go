@@ -32,18 +32,16 @@ const (
 // hub has the newest event of every record, and sends new ones to all streams: one watch of the board serves all clients. A client that
 // resumes gets the newest state of each record that has changed since, also from another coordinator.
 type hub struct {
-	mu      sync.Mutex
-	newest  map[[2]string]api.Event // by kind and key
-	last    uint64
-	ready   chan struct{}            // closed when newest is complete
-	streams map[chan []byte]listener // of frames, which all streams share
+	mu     sync.Mutex
+	newest map[[2]string]api.Event // by kind and key
+	last   uint64
+	ready  chan struct{} // closed when newest is complete
+	// streams maps the channels of frames, which all streams share, to the campaign that a client follows, empty for all.
+	streams map[chan []byte]string
 }
 
-// listener is the client of a stream: the campaign that it follows, empty for all, and who it is.
-type listener struct{ campaign, who string }
-
 func newHub() *hub {
-	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan []byte]listener{}}
+	return &hub{newest: map[[2]string]api.Event{}, ready: make(chan struct{}), streams: map[chan []byte]string{}}
 }
 
 // follow enters the events of a backend until ctx ends.
@@ -81,8 +79,8 @@ func (h *hub) enter(e api.Event) {
 		delete(h.newest, k)
 	}
 	text := frame(e)
-	for s, l := range h.streams {
-		if !concerns(e, l.campaign) {
+	for s, campaign := range h.streams {
+		if !concerns(e, campaign) {
 			continue
 		}
 		select {
@@ -117,35 +115,27 @@ func concerns(e api.Event, campaign string) bool {
 	return campaign == "" || e.Key == campaign && (e.Kind == api.EventCampaign || e.Kind == api.EventStatus)
 }
 
-// open opens a stream after the event with an id, 0 for none before. It returns the missed events and the newest id.
-func (h *hub) open(l listener, after uint64) (missed []api.Event, last uint64, stream chan []byte, err error) {
+// open opens a stream of a campaign, or of all if it is empty, after the event with an id, 0 for none before. It returns the missed events
+// and the newest id.
+func (h *hub) open(campaign string, after uint64) (missed []api.Event, last uint64, stream chan []byte, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.streams) >= maxStreams {
 		return nil, 0, nil, api.NewError(api.ErrUnavailable, fmt.Sprintf("%d event streams are open; try again later", maxStreams))
-	}
-	own := 0
-	for other := range maps.Values(h.streams) {
-		if other.who == l.who {
-			own++
-		}
-	}
-	if own >= ownStreams {
-		return nil, 0, nil, api.NewError(api.ErrTooMany, fmt.Sprintf("%d event streams of this caller are open; close some", ownStreams))
 	}
 	if after > 0 {
 		if after > h.last {
 			after = 0 // an id of a board that was lost: everything may have changed
 		}
 		for e := range maps.Values(h.newest) {
-			if e.ID > after && concerns(e, l.campaign) {
+			if e.ID > after && concerns(e, campaign) {
 				missed = append(missed, e)
 			}
 		}
 		slices.SortFunc(missed, func(a, b api.Event) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	stream = make(chan []byte, streamBuffer)
-	h.streams[stream] = l
+	h.streams[stream] = campaign
 	return missed, h.last, stream, nil
 }
 
@@ -180,7 +170,7 @@ func (s *Server) events(ctx context.Context, campaign, lastID string) (*huma.Str
 	case <-time.After(sendLimit):
 		return nil, api.NewError(api.ErrUnavailable, "the coordinator cannot read the board yet")
 	}
-	missed, last, stream, err := s.hub.open(listener{campaign, identityOf(ctx).who}, after)
+	missed, last, stream, err := s.hub.open(campaign, after)
 	if err != nil {
 		return nil, err
 	}

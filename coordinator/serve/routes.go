@@ -25,7 +25,7 @@ const prefix = "/api/v1"
 const anyone = api.Role("")
 
 // The statuses that every route may answer, and those of some routes.
-var always = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable}
+var always = []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusServiceUnavailable}
 
 // none is the input of a route without parameters.
 type none struct{}

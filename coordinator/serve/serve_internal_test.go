@@ -3,7 +3,6 @@ package serve
 import (
 	"bytes"
 	"context"
-	"errors"
 	"image"
 	"image/png"
 	"log/slog"
@@ -76,7 +75,7 @@ func TestLostBoard(t *testing.T) {
 	h := newHub()
 	h.enter(api.Event{ID: 10, Kind: api.EventStatus, Key: "night", Data: []byte("1")})
 	h.enter(api.Event{Kind: api.EventReady})
-	_, last, stream, err := h.open(listener{}, 0)
+	_, last, stream, err := h.open("", 0)
 	if err != nil || last != 10 {
 		t.Fatalf("opened after event %d, %v", last, err)
 	}
@@ -85,38 +84,21 @@ func TestLostBoard(t *testing.T) {
 	if len(stream) != 1 || !strings.Contains(string(<-stream), `"data":2`) {
 		t.Error("the stream lacks the state of the restored board, or has a known one")
 	}
-	missed, last, _, err := h.open(listener{}, 10)
+	missed, last, _, err := h.open("", 10)
 	if err != nil || last != 3 || len(missed) != 1 || missed[0].ID != 3 {
 		t.Errorf("missed %+v before event %d, %v", missed, last, err)
 	}
-}
-
-// TestOwnStreams: one caller cannot take the streams of all.
-func TestOwnStreams(t *testing.T) {
-	t.Parallel()
-	h := newHub()
-	for range ownStreams {
-		if _, _, _, err := h.open(listener{who: "ann"}, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, _, _, err := h.open(listener{who: "ann"}, 0)
-	_, _, stream, other := h.open(listener{who: "bob"}, 0)
-	if !errors.Is(err, api.ErrTooMany) || other != nil {
-		t.Errorf("one stream more: %v; of another caller: %v", err, other)
-	}
-	h.close(stream)
 }
 
 // TestSlowStream: a stream whose client takes nothing ends when its buffer is full; others go on.
 func TestSlowStream(t *testing.T) {
 	t.Parallel()
 	h := newHub()
-	_, _, slow, err := h.open(listener{who: "ann"}, 0)
+	_, _, slow, err := h.open("", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, quick, err := h.open(listener{who: "bob"}, 0)
+	_, _, quick, err := h.open("", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

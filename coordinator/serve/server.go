@@ -66,8 +66,6 @@ const (
 	maxBody    = 1 << 20
 	maxHeader  = 64 << 10
 	maxStreams = 4096
-	// ownStreams is the number of event streams of one token, or of one address where no tokens are required.
-	ownStreams = maxStreams / 4
 	// sendLimit is the time in which a client of an event stream must take an event.
 	sendLimit = 10 * time.Second
 )
@@ -78,7 +76,6 @@ type Server struct {
 	mux     *http.ServeMux
 	api     huma.API
 	hub     *hub
-	rates   *rates
 	memory  *semaphore.Weighted // in bytes
 	pixels  *semaphore.Weighted // of pictures that are scaled
 	handler http.Handler
@@ -91,7 +88,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	cfg.AnswerLimit, cfg.Heartbeat = cmp.Or(cfg.AnswerLimit, time.Minute), cmp.Or(cfg.Heartbeat, 15*time.Second)
 	s := &Server{
-		cfg: cfg, mux: http.NewServeMux(), hub: newHub(), rates: newRates(),
+		cfg: cfg, mux: http.NewServeMux(), hub: newHub(),
 		memory: semaphore.NewWeighted(maxMemory), pixels: semaphore.NewWeighted(maxThumbnail),
 	}
 	if err := s.register(); err != nil {
@@ -156,14 +153,9 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// limited limits the body, the time and the rate of requests.
+// limited limits the body and the time of requests.
 func (s *Server) limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !s.rates.allow(r) {
-			w.Header().Set("Retry-After", "1")
-			writeProblem(w, api.NewError(api.ErrTooMany, "too many requests from this address; wait a second"))
-			return
-		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if !strings.HasSuffix(r.URL.Path, "/events") {
 			ctx, cancel := context.WithTimeout(r.Context(), s.cfg.AnswerLimit)

@@ -99,7 +99,7 @@ func exitClasses() []exitClass {
 			archive.ErrNoLeader, gc.ErrNoIndex,
 			queue.ErrUnreachable, queue.ErrAccess, queue.ErrCertificate, queue.ErrServerVersion, queue.ErrNoJetStream,
 			queue.ErrUnavailable, queue.ErrNotReady, queue.ErrFull, queue.ErrClosed,
-			api.ErrUnavailable, api.ErrTooMany,
+			api.ErrUnavailable,
 		}},
 		{ExitIncomplete, "the run ended, but some items failed or are dead; or an output does not match its record", []error{
 			ErrIncomplete, ErrRejected, ErrCancelled, ErrMismatch, result.ErrArtifact,
