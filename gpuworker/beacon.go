@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -20,8 +19,7 @@ type beatBoard interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Beacon publishes the heartbeat of a worker every five seconds. It is a service of package lifecycle. Only
-// Board, Worker and Logger are required.
+// Beacon publishes the heartbeat of a worker every five seconds. Only Board, Worker and Logger are required.
 type Beacon struct {
 	Board  beatBoard
 	Worker *Worker
@@ -31,19 +29,11 @@ type Beacon struct {
 	Precisions []manifest.Precision
 	Auto       manifest.Precision
 	Logger     *slog.Logger
-
-	service lifecycle.Service
 }
 
-// Start starts to publish.
-func (b *Beacon) Start(ctx context.Context) error { return b.service.Start(ctx, b.run) }
-
-// Stop deletes the worker's record, unless the worker hung: the record then names the stage. The record of a killed worker
-// remains; its time shows its age.
-func (b *Beacon) Stop() { b.service.Stop() }
-
-func (b *Beacon) run(ctx context.Context, ready func()) error {
-	ready()
+// Run publishes until ctx ends. Then it deletes the worker's record, unless the worker hung: the record then names the stage. The record of
+// a killed worker remains; its time shows its age.
+func (b *Beacon) Run(ctx context.Context) error {
 	key := manifest.KeyWorkerPrefix + queue.Token(b.Worker.cfg.Name)
 	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()

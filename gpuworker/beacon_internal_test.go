@@ -14,6 +14,7 @@ import (
 
 	"ddiff/gpuworker/guard"
 	"ddiff/gpuworker/job"
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/solver"
@@ -59,7 +60,7 @@ func TestBeaconPublishes(t *testing.T) {
 		board, log := &memoryBoard{}, new(strings.Builder)
 		w := quietWorker(t, logTo(log))
 		b := &Beacon{Board: board, Worker: w, Provider: "cpu", Device: "a processor", Auto: "float32", Logger: w.cfg.Logger}
-		must(t, b.Start(t.Context()))
+		s := lifecycle.Go(t.Context(), b.Run)
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
 		board.look(func() {
@@ -83,7 +84,7 @@ func TestBeaconPublishes(t *testing.T) {
 			}
 			board.err = nil
 		})
-		b.Stop()
+		s.Stop()
 		if want := fmt.Sprint([]string{"put " + key, "put " + key, "put " + key, "delete " + key}); fmt.Sprint(board.calls) != want {
 			t.Errorf("calls %v, want %v", board.calls, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/fleet"
+	"ddiff/internal/lifecycle"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -152,8 +153,7 @@ func newCluster(t *testing.T) *cluster {
 		}
 		f, err := fleet.New(cfg)
 		must(t, err)
-		must(t, f.Start(context.Background()))
-		t.Cleanup(f.Stop)
+		t.Cleanup(lifecycle.Go(context.Background(), f.Run).Stop)
 		return f
 	}
 	return c

@@ -56,7 +56,7 @@ func TestWatchIsRepeated(t *testing.T) {
 		f, _, log := fleetOf(t, func(c *Config) { c.Board = board })
 		ctx, cancel := context.WithTimeout(t.Context(), 3*notReadyPause-1)
 		defer cancel()
-		if err := f.run(ctx, func() {}); !errors.Is(err, context.DeadlineExceeded) {
+		if err := f.Run(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the end is %v", err)
 		}
 		if n := strings.Count(log.String(), "could not watch the campaigns, will retry"); n != 3 || len(board.starts) != 3 ||

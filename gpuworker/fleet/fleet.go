@@ -104,11 +104,9 @@ func (c Config) Validate() error {
 
 // Fleet is the dispatcher of a cluster: it leases the items of all runnable campaigns. Preflights come first, then
 // campaigns of the highest priority with work; within a priority campaigns take turns by weight, see rotation. Campaigns
-// without work cost almost nothing, see emptiness. Several workers may share a Fleet. It is a service of package
-// lifecycle; workers find campaigns only while it runs. Create it with New.
+// without work cost almost nothing, see emptiness. Several workers may share a Fleet, and find campaigns only during Run. Create it with New.
 type Fleet struct {
-	cfg     Config
-	service lifecycle.Service
+	cfg Config
 
 	mu        sync.Mutex
 	campaigns map[string]*campaign // by key
@@ -157,14 +155,8 @@ func New(cfg Config) (*Fleet, error) {
 	}, nil
 }
 
-// Start starts to watch the board.
-func (f *Fleet) Start(ctx context.Context) error { return f.service.Start(ctx, f.run) }
-
-// Stop stops watching.
-func (f *Fleet) Stop() { f.service.Stop() }
-
-func (f *Fleet) run(ctx context.Context, ready func()) error {
-	ready()
+// Run watches the board until ctx ends.
+func (f *Fleet) Run(ctx context.Context) error {
 	defer lifecycle.Go(ctx, f.countWorkers).Stop()
 	for ctx.Err() == nil {
 		if err := f.watch(ctx); err != nil && ctx.Err() == nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
 )
@@ -31,8 +32,7 @@ func TestDeletedRecord(t *testing.T) {
 	put("a")
 	put("b")
 	f, _, _ := fleetOf(t, func(c *Config) { c.Board = board })
-	must(t, f.Start(t.Context()))
-	t.Cleanup(f.Stop)
+	t.Cleanup(lifecycle.Go(t.Context(), f.Run).Stop)
 	wait := func(want ...string) {
 		t.Helper()
 		for deadline := time.After(time.Minute); ; {

@@ -10,28 +10,9 @@ import (
 	"go.uber.org/goleak"
 
 	"ddiff/internal/lifecycle"
-	"ddiff/internal/lifecycle/lifecycletest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// loop is a service that runs until it is cancelled.
-type loop struct{ service lifecycle.Service }
-
-func (l *loop) Start(ctx context.Context) error {
-	return l.service.Start(ctx, func(ctx context.Context, ready func()) error {
-		ready()
-		<-ctx.Done()
-		return ctx.Err()
-	})
-}
-
-func (l *loop) Stop() { l.service.Stop() }
-
-func TestService(t *testing.T) {
-	t.Parallel()
-	lifecycletest.Stress(t, func() lifecycletest.Service { return &loop{} })
-}
 
 func TestStopJoinsInEveryCaller(t *testing.T) {
 	t.Parallel()
@@ -67,22 +48,6 @@ func TestStopJoinsInEveryCaller(t *testing.T) {
 func TestStopOfNilService(*testing.T) {
 	var s *lifecycle.Service
 	s.Stop()
-}
-
-func TestStartReturnsErrorOfFailedStart(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	var s lifecycle.Service
-	for range 2 {
-		err := s.Start(t.Context(), func(context.Context, func()) error { return broken })
-		if !errors.Is(err, broken) {
-			t.Errorf("Start: %v, want %v", err, broken)
-		}
-	}
-	s.Stop()
-	if err := s.Err(); !errors.Is(err, broken) {
-		t.Errorf("Err: %v, want %v", err, broken)
-	}
 }
 
 func TestErrOfServiceThatFailsLater(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/cli"
+	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -245,15 +246,12 @@ func (p *workerProcess) run(ctx context.Context) error {
 // work runs the workers, their heartbeats and the watch on the campaigns. The services outlive ctx until all workers have
 // drained.
 func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) error {
-	services := []interface {
-		Start(ctx context.Context) error
-		Stop()
-	}{p.fleet}
-	for _, w := range workers {
-		services = append(services,
-			&gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Pool: p.o.pool, Precisions: p.precisions, Auto: p.auto, Logger: p.log})
-	}
 	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	services := []*lifecycle.Service{lifecycle.Go(beside, p.fleet.Run)}
+	for _, w := range workers {
+		b := &gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Pool: p.o.pool, Precisions: p.precisions, Auto: p.auto, Logger: p.log}
+		services = append(services, lifecycle.Go(beside, b.Run))
+	}
 	defer func() {
 		cancel() // ends all services at once; Stop waits for each
 		for _, s := range services {
@@ -261,9 +259,6 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 		}
 	}()
 	group, ctx := errgroup.WithContext(ctx)
-	for _, s := range services {
-		group.Go(func() error { return s.Start(beside) })
-	}
 	for _, w := range workers {
 		group.Go(func() error { return w.Run(ctx) })
 	}
