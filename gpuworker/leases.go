@@ -20,42 +20,27 @@ const extendTimeout = 5 * time.Second
 type leaseSet struct {
 	interval time.Duration // between extensions
 	log      *slog.Logger
-	now      func() time.Time
-	remains  func(left time.Duration) // is told what is left of a lease when it is extended or settled
 
 	mu    sync.Mutex
-	tasks map[*task]time.Time // when the lease began, or was extended last
+	tasks map[*task]bool
 }
 
 func newLeaseSet(cfg Config) *leaseSet {
-	return &leaseSet{
-		interval: cfg.AckWait / 3, log: cfg.Logger, now: cfg.Now, tasks: map[*task]time.Time{},
-		remains: func(left time.Duration) {
-			cfg.Instruments.LeaseRemaining.Record(context.Background(), max(left, 0).Seconds())
-		},
-	}
+	return &leaseSet{interval: cfg.AckWait / 3, log: cfg.Logger, tasks: map[*task]bool{}}
 }
 
 func (s *leaseSet) add(tasks []*task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range tasks {
-		s.tasks[t] = t.leased
+		s.tasks[t] = true
 	}
 }
 
 func (s *leaseSet) remove(t *task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.observe(t)
 	delete(s.tasks, t)
-}
-
-// observe reports what is left of a lease. The caller holds the mutex.
-func (s *leaseSet) observe(t *task) {
-	if began, held := s.tasks[t]; held {
-		s.remains(3*s.interval - s.now().Sub(began))
-	}
 }
 
 // count returns the number of unsettled items.
@@ -98,23 +83,9 @@ func (s *leaseSet) run(ctx context.Context, active func() bool) error {
 func (s *leaseSet) extend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, extendTimeout)
 	defer cancel()
-	begin := s.now()
-	tasks := s.unsettled()
-	leases := make([]*queue.Lease, len(tasks))
-	for i, t := range tasks {
-		leases[i] = t.lease
+	var leases []*queue.Lease
+	for _, t := range s.unsettled() {
+		leases = append(leases, t.lease)
 	}
-	err := queue.Extend(ctx, leases...)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range tasks {
-		s.observe(t)
-		if _, held := s.tasks[t]; held {
-			s.tasks[t] = begin
-		}
-	}
-	return nil
+	return queue.Extend(ctx, leases...)
 }

@@ -33,7 +33,6 @@ type Instruments struct {
 	Retries            metric.Int64Counter
 	Faults             metric.Int64Counter
 	Suspensions        metric.Int64Counter
-	LeaseRemaining     metric.Float64Histogram
 
 	meter metric.Meter
 }
@@ -49,8 +48,7 @@ func NewInstruments(meter metric.Meter) (*Instruments, error) {
 		BatchFill:          m.histogram("ddiff.batch.fill"),
 		Redeliveries:       m.counter("ddiff.redeliveries"), Retries: m.counter("ddiff.retries"),
 		Faults: m.counter("ddiff.faults"), Suspensions: m.counter("ddiff.suspensions"),
-		LeaseRemaining: m.histogram("ddiff.lease.remaining"),
-		meter:          meter,
+		meter: meter,
 	}
 	if err := m.err(); err != nil {
 		return nil, err

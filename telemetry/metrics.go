@@ -67,9 +67,6 @@ func Metrics() []Metric {
 		{"ddiff.faults", KindCounter, "{item}", nil, FromWorker, "Items released after a failure of the worker's environment.", nil},
 		{"ddiff.suspensions", KindCounter, "{suspension}", nil, FromWorker,
 			"Suspensions of a worker until its environment passes a test.", nil},
-		{"ddiff.lease.remaining", KindHistogram, "s", nil, FromWorker,
-			"Time left of a lease when it is extended or settled; 0: it has probably expired.",
-			[]float64{0, 1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 300}},
 		{"ddiff.leases", KindGauge, "{item}", nil, FromWorker, "Items that this process holds.", nil},
 
 		{"ddiff.store.requests", KindCounter, "{request}", []attribute.Key{OperationKey, ErrorKey}, FromProcess,

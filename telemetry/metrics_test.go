@@ -35,7 +35,6 @@ func recordAll(t *testing.T, meter metric.Meter) {
 	in.Retries.Add(ctx, 1)
 	in.Faults.Add(ctx, 1)
 	in.Suspensions.Add(ctx, 1)
-	in.LeaseRemaining.Record(ctx, 20)
 	_, err = in.ObserveLeases(func() int { return 4 })
 	must(t, err)
 	transfer, err := NewTransfer(meter)
