@@ -19,8 +19,7 @@ import (
 
 // The kinds of files that Operator checks, the metadata entry ddiff.kind.
 const (
-	// KindOperator: y = A(x), or y = A(x; k) with a parameter k, and perhaps gx = Jᵀ·w for w in the shape of y. See
-	// [operator.Load]. Files with an output y need no metadata.
+	// KindOperator: y = A(x), or y = A(x; k) with a parameter k, see [operator.Load]. Files with an output y need no metadata.
 	KindOperator = "operator"
 	// KindMetric: the distance of x and y, one number per image. See [metric.OpenNetwork].
 	KindMetric = "metric"
@@ -53,10 +52,8 @@ type OperatorReport struct {
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 	// Parameters are the numbers that a campaign may set.
-	Parameters []OperatorParameter `json:"parameters,omitempty"`
-	// Differentiates: the file has the gradient as an output. Otherwise it comes by reverse mode.
-	Differentiates bool                     `json:"differentiates"`
-	Gradient       *operator.GradientReport `json:"gradient,omitempty"`
+	Parameters []OperatorParameter      `json:"parameters,omitempty"`
+	Gradient   *operator.GradientReport `json:"gradient,omitempty"`
 	// Adjoint is |⟨Ax, w⟩ − ⟨x, Aᵀw⟩| over the product of the norms, if the card declares A linear.
 	Adjoint *float64   `json:"adjoint,omitempty"`
 	Vectors *Agreement `json:"vectors,omitempty"`
@@ -123,7 +120,6 @@ func (r *OperatorReport) load(data []byte, size int) (*operator.Operator, error)
 	for _, p := range f.Parameters {
 		r.Parameters = append(r.Parameters, OperatorParameter{p.Name, p.Default, p.Range(), p.Doc})
 	}
-	r.Differentiates = f.Differentiates
 	s := f.Smallest(imageSize(size, 1))
 	if size > 0 && f.FixesSize() && (s.Height != size || s.Width != size) {
 		return nil, fmt.Errorf("%s: %w: it is for images of %d×%d pixels, and the size is %d; leave out --size", r.File, ErrInterface, s.Width, s.Height, size)

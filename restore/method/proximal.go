@@ -98,7 +98,7 @@ func (j jacobian) along(p onnx.Value) onnx.Value {
 		return op.Weighted(b.Graph, a.Y, b.in.mask)
 	}
 	out, err := b.Graph.Gradient(j.pulled, j.r, p)
-	if errors.Is(err, onnx.ErrNoGradient) { // in the adjoint of an operator file
+	if errors.Is(err, onnx.ErrNoGradient) { // in the gradient of an operator file, as of MaxPool
 		return j.difference(p)
 	}
 	return built(out, err)

@@ -21,17 +21,13 @@ var ErrFile = errors.New("unusable operator file")
 
 // The names of the ports of an operator file.
 const (
-	portImage    = "x"  // float [N, C, H, W], or the same with a batch of 1
-	portY        = "y"  // float, the measurement, with the batch first
-	portWeights  = "w"  // float, in the shape of y
-	portGradient = "gx" // float, Jᵀ·w in the shape of x
+	portImage = "x" // float [N, C, H, W], or the same with a batch of 1
+	portY     = "y" // float, the measurement, with the batch first
 )
 
 // File is an operator y = A(x) from an ONNX file:
 //
-//   - the input x is a batch of images, the output y the batch of their measurements;
-//   - the outputs gx and the input w, in the shape of y, are optional: gx = Jᵀ·w. A file without them is differentiated by
-//     [onnx.Graph.Gradient];
+//   - the input x is a batch of images, the only output y the batch of their measurements, which [onnx.Graph.Gradient] differentiates;
 //   - one further input with a batch may be a kernel or code that is drawn for each item, with independent normal entries;
 //   - all further inputs are numbers of rank 0, or of one element, and parameters of the task.
 //
@@ -43,8 +39,6 @@ type File struct {
 	Doc string
 	// Parameters are the numbers that a campaign may set.
 	Parameters parameter.List
-	// Differentiates: the file has an output for the gradient.
-	Differentiates bool
 
 	opset      int
 	multipleOf int
@@ -55,15 +49,8 @@ type File struct {
 
 	model *modelfile.Model // nil in an outline
 
-	mu    sync.Mutex
-	parts map[int]*fileParts // by operator set
-}
-
-// fileParts are the two graphs of a file in one operator set.
-type fileParts struct {
-	forward  *modelfile.Model // y of x
-	adjoint  *modelfile.Model // gx of w; nil without an output for the gradient
-	crossing []string         // the values of forward that adjoint reads
+	mu        sync.Mutex
+	converted map[int]*modelfile.Model // by operator set
 }
 
 // The prefix of an operator's metadata.
@@ -102,34 +89,25 @@ func Load(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// inOpset returns the graphs of the file in an operator set. It returns ErrFile for a set in which its operations differ.
-func (f *File) inOpset(opset int) (*fileParts, error) {
+// inOpset returns the file in an operator set. It returns ErrFile for a set in which its operations differ.
+func (f *File) inOpset(opset int) (*modelfile.Model, error) {
 	if f.model == nil {
 		return nil, fmt.Errorf("%w: its network is not loaded", ErrFile)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if p := f.parts[opset]; p != nil {
-		return p, nil
+	if m := f.converted[opset]; m != nil {
+		return m, nil
 	}
 	m, err := f.model.Convert(opset)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
-	p := &fileParts{}
-	if f.Differentiates {
-		p.forward, p.adjoint, p.crossing, err = m.Split(portY, portGradient)
-	} else {
-		p.forward, _, _, err = m.Split(portY)
+	if f.converted == nil {
+		f.converted = map[int]*modelfile.Model{}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if f.parts == nil {
-		f.parts = map[int]*fileParts{}
-	}
-	f.parts[opset] = p
-	return p, nil
+	f.converted[opset] = m
+	return m, nil
 }
 
 // Fits returns ErrFile if the operations of the file do not exist in a prior's operator set, or mean something else there, and if
@@ -149,7 +127,7 @@ func (f *File) Fits(opset, channels int) error {
 // applied.
 func (f *File) Outline() *File {
 	return &File{
-		Path: f.Path, SHA256: f.SHA256, Doc: f.Doc, Parameters: f.Parameters, Differentiates: f.Differentiates,
+		Path: f.Path, SHA256: f.SHA256, Doc: f.Doc, Parameters: f.Parameters,
 		opset: f.opset, multipleOf: f.multipleOf, x: f.x, y: f.y, draw: f.draw, std: f.std, scalars: f.scalars,
 	}
 }
@@ -171,19 +149,15 @@ func (f *File) bind(m *modelfile.Model) error {
 	}
 	f.Doc = card[cardPrefix+"doc"]
 	outputs := m.Outputs()
-	i := slices.IndexFunc(outputs, func(p modelfile.Port) bool { return p.Name == portY })
-	if i < 0 {
-		return fmt.Errorf("its outputs are %s, want y", portNames(outputs))
+	if len(outputs) != 1 || outputs[0].Name != portY {
+		return fmt.Errorf("its outputs are %s, want y alone", portNames(outputs))
 	}
-	f.y = outputs[i]
+	f.y = outputs[0]
 	if f.y.DType != onnx.Float || len(f.y.Dims) < 2 || len(f.y.Dims) > 4 {
 		return fmt.Errorf("its output y has the shape %s, want float32 with 2 to 4 dimensions, the batch first", f.y.Text())
 	}
-	if err := f.bindInputs(m, card); err != nil {
+	if err := f.bindInputs(m); err != nil {
 		return err
-	}
-	if slices.ContainsFunc(outputs, func(p modelfile.Port) bool { return p.Name == portGradient }) != f.Differentiates {
-		return fmt.Errorf("it has one of the input w and the output gx; the gradient needs both, or neither")
 	}
 	if err := f.readMultiple(card); err != nil {
 		return err
@@ -194,8 +168,8 @@ func (f *File) bind(m *modelfile.Model) error {
 	return f.readParameters(card)
 }
 
-// bindInputs finds x, w, the kernel and the numbers among the inputs.
-func (f *File) bindInputs(m *modelfile.Model, card map[string]string) error {
+// bindInputs finds x, the kernel and the numbers among the inputs.
+func (f *File) bindInputs(m *modelfile.Model) error {
 	inputs := m.Inputs()
 	found := false
 	for _, p := range inputs {
@@ -205,8 +179,6 @@ func (f *File) bindInputs(m *modelfile.Model, card map[string]string) error {
 		switch {
 		case p.Name == portImage:
 			f.x, found = p, true
-		case p.Name == portWeights && card[cardPrefix+"parameter"] != p.Name:
-			f.Differentiates = true
 		case len(p.Dims) == 0 || len(p.Dims) == 1 && p.Dims[0] == 1:
 			f.scalars = append(f.scalars, p)
 		case f.draw != nil:

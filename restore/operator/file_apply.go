@@ -104,95 +104,45 @@ func significant(dims []int) []int {
 }
 
 // apply builds A(x). A file for one image at a time is copied for each image.
-func (e *fileExpression) apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
+func (e *fileExpression) apply(g *onnx.Graph, x, draws onnx.Value) (onnx.Value, error) {
 	n := x.Dims[0]
 	if e.file.x.Dims[0] != 1 || n == 1 {
-		return e.applyBatch(g, x, draws)
+		return e.inline(g, x, draws)
 	}
-	images := make([]Applied, n)
 	ys := make([]onnx.Value, n)
-	for i := range n {
+	for i := range ys {
 		var draw onnx.Value
 		if e.file.draw != nil {
 			draw = g.Slice(draws, 0, i, i+1)
 		}
 		var err error
-		if images[i], err = e.applyBatch(g, g.Slice(x, 0, i, i+1), draw); err != nil {
-			return Applied{}, err
+		if ys[i], err = e.inline(g, g.Slice(x, 0, i, i+1), draw); err != nil {
+			return onnx.Value{}, err
 		}
-		ys[i] = images[i].Y
 	}
-	return Applied{Y: g.Concat(0, ys...), gradient: func(seed onnx.Value) (onnx.Value, error) {
-		all := make([]onnx.Value, n)
-		for i, a := range images {
-			var err error
-			if all[i], err = a.Gradient(g.Slice(seed, 0, i, i+1)); err != nil {
-				return onnx.Value{}, err
-			}
-		}
-		return g.Concat(0, all...), nil
-	}}, nil
+	return g.Concat(0, ys...), nil
 }
 
-// applyBatch copies the file's graph once.
-func (e *fileExpression) applyBatch(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
+// inline copies the file's graph once, in float32.
+func (e *fileExpression) inline(g *onnx.Graph, x, draws onnx.Value) (onnx.Value, error) {
+	defer g.Half(g.Half(false))
 	f := e.file
-	parts, err := f.inOpset(g.Opset())
-	if err != nil {
-		return Applied{}, fmt.Errorf("operator %s: %w", f.Path, err)
-	}
-	values := map[string]onnx.Value{portImage: x}
+	inputs := map[string]onnx.Value{portImage: x}
 	if f.draw != nil {
-		values[f.draw.Name] = draws
+		inputs[f.draw.Name] = draws
 	}
 	for _, p := range f.scalars {
-		values[p.Name] = g.Const([]float32{float32(e.params[p.Name])}, p.Dims...)
+		inputs[p.Name] = g.Const([]float32{float32(e.params[p.Name])}, p.Dims...)
 	}
-	outputs := map[string][]int{portY: append([]int{x.Dims[0]}, e.measurement...)}
-	for _, name := range parts.crossing {
-		if _, ok := outputs[name]; !ok {
-			outputs[name] = nil
-		}
+	var out map[string]onnx.Value
+	m, err := f.inOpset(g.Opset())
+	if err == nil {
+		out, err = g.Inline(m, inputs, map[string][]int{portY: append([]int{x.Dims[0]}, e.measurement...)})
 	}
-	out, err := e.inline(g, parts.forward, values, outputs)
 	if err != nil {
-		return Applied{}, err
+		return onnx.Value{}, fmt.Errorf("operator %s: %w", f.Path, err)
 	}
-	a := Applied{Y: out[portY]}
-	if parts.adjoint == nil {
-		a.gradient = func(seed onnx.Value) (gx onnx.Value, err error) {
-			if gx, err = g.Gradient(a.Y, x, seed); err != nil {
-				err = fmt.Errorf("operator %s: %w", f.Path, err)
-			}
-			return gx, err
-		}
-		return a, nil
-	}
-	a.gradient = func(seed onnx.Value) (onnx.Value, error) {
-		for _, name := range parts.crossing {
-			values[name] = out[name]
-		}
-		values[portWeights] = seed
-		back, err := e.inline(g, parts.adjoint, values, map[string][]int{portGradient: x.Dims})
-		return back[portGradient], err
-	}
-	return a, nil
-}
-
-// inline copies a part of the file with those values that are its inputs, in float32.
-func (e *fileExpression) inline(g *onnx.Graph, m *modelfile.Model, values map[string]onnx.Value, outputs map[string][]int) (map[string]onnx.Value, error) {
-	defer g.Half(g.Half(false))
-	inputs := map[string]onnx.Value{}
-	for _, p := range m.Inputs() {
-		if v, ok := values[p.Name]; ok {
-			inputs[p.Name] = v
-		}
-	}
-	out, err := g.Inline(m, inputs, outputs)
-	if err != nil {
-		return nil, fmt.Errorf("operator %s: %w", e.file.Path, err)
-	}
-	return out, nil
+	return out[portY], nil
 }
 
 // opset returns the operator set of a graph that contains only the operator.
@@ -222,16 +172,9 @@ func (f *File) New(s Shape) (*Operator, error) {
 	return Set{f.Definition(name)}.New(name, nil, s)
 }
 
-// checkGraph returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if y depends on w
-// or the file does not suit its smallest image.
+// checkGraph returns [onnx.ErrNoGradient] if the gradient of y has an operation without a rule, and ErrFile if the file does not suit its
+// smallest image.
 func (f *File) checkGraph() error {
-	parts, err := f.inOpset(f.opset)
-	if err != nil {
-		return err
-	}
-	if f.Differentiates && slices.ContainsFunc(parts.forward.Inputs(), func(p modelfile.Port) bool { return p.Name == portWeights }) {
-		return fmt.Errorf("%w: y depends on w, the weights of its gradient", ErrFile)
-	}
 	op, err := f.New(f.Smallest(8))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFile, err)
@@ -250,8 +193,8 @@ func (f *File) checkGraph() error {
 	return err
 }
 
-// Values returns the number of values that the nodes of the file compute for one image of a shape, with those of its gradient
-// if the file has one. Values of unknown shape do not count. It is 0 for an outline and for a shape that the file does not take.
+// Values returns the number of values that the nodes of the file compute for one image of a shape. Values of unknown shape do not
+// count. It is 0 for an outline and for a shape that the file does not take.
 func (f *File) Values(s Shape) (sum float64) {
 	if f.model == nil {
 		return 0
@@ -260,19 +203,12 @@ func (f *File) Values(s Shape) (sum float64) {
 	if err := f.x.Bind(s.Dims(1), lengths); err != nil {
 		return 0
 	}
-	given := map[string]*modelfile.Port{}
 	if f.draw != nil {
-		given[f.draw.Name] = f.draw
-	}
-	if f.Differentiates {
-		given[portWeights] = &f.y
-	}
-	for name, p := range given {
-		dims, err := f.itemShape(*p, lengths)
+		dims, err := f.itemShape(*f.draw, lengths)
 		if err != nil {
 			return 0
 		}
-		inputs[name] = append([]int{1}, dims...)
+		inputs[f.draw.Name] = append([]int{1}, dims...)
 	}
 	types, err := f.model.Types(inputs)
 	if err != nil {

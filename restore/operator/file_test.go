@@ -9,12 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/modelfile"
-	"ddiff/restore/onnx/onnxpb"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -45,26 +42,15 @@ func load(t *testing.T, data []byte) *operator.File {
 	return f
 }
 
-// withGradient adds y = forward(x) with the outputs for its gradient, both times factor.
-func withGradient(forward func(g *onnx.Graph, x onnx.Value) onnx.Value) func(g *onnx.Graph, x onnx.Value) {
-	return func(g *onnx.Graph, x onnx.Value) {
-		y := forward(g, x)
-		w := g.Input("w", onnx.Float, y.Dims...)
-		gx, err := g.Gradient(y, x, w)
-		if err != nil {
-			panic(err)
-		}
-		g.Output("y", y)
-		g.Output("gx", gx)
-	}
+// output adds y = forward(x).
+func output(forward func(g *onnx.Graph, x onnx.Value) onnx.Value) func(g *onnx.Graph, x onnx.Value) {
+	return func(g *onnx.Graph, x onnx.Value) { g.Output("y", forward(g, x)) }
 }
 
 // halves is y = exp(x)·gain of the left half of an image, with the gain as a parameter.
 func halves(g *onnx.Graph, x onnx.Value) {
 	gain := g.Input("gain", onnx.Float)
-	withGradient(func(g *onnx.Graph, x onnx.Value) onnx.Value {
-		return g.Mul(g.Slice(g.Exp(x), 3, 0, x.Dims[3]/2), gain)
-	})(g, x)
+	g.Output("y", g.Mul(g.Slice(g.Exp(x), 3, 0, x.Dims[3]/2), gain))
 }
 
 var gainCard = map[string]string{"ddiff.kind": "operator", "ddiff.params.gain": "0.5; (0, 2]; exposure"}
@@ -74,7 +60,7 @@ func TestFile(t *testing.T) {
 	t.Parallel()
 	f := load(t, fileOf(t, 17, []int{1, 3, 16, 16}, gainCard, halves))
 	want := parameter.Parameter{Name: "gain", Default: 0.5, Max: 2, Open: true, Doc: "exposure"}
-	if len(f.Parameters) != 1 || f.Parameters[0].Range() != want.Range() || f.Parameters[0].Doc != want.Doc || !f.Differentiates {
+	if len(f.Parameters) != 1 || f.Parameters[0].Range() != want.Range() || f.Parameters[0].Doc != want.Doc {
 		t.Fatalf("%+v", f)
 	}
 	set := append(operator.Builtin(), f.Definition("halves"))
@@ -189,51 +175,6 @@ func TestExportedBlur(t *testing.T) {
 	}
 }
 
-// TestBlurWithoutGradient: reverse mode through the file agrees with the gradient in the file.
-func TestBlurWithoutGradient(t *testing.T) {
-	t.Parallel()
-	whole, rt := bkse(t), onnxtest.Runtime(t)
-	data, err := os.ReadFile(filepath.Join("testdata", "bkse.onnx"))
-	must(t, err)
-	plain := load(t, withoutGradient(t, data))
-	if plain.Differentiates || !whole.Differentiates || plain.SHA256 == whole.SHA256 {
-		t.Fatalf("%v, %v", plain.Differentiates, whole.Differentiates)
-	}
-	var gradients [2][]float32
-	for i, f := range []*operator.File{whole, plain} {
-		op, err := operator.Set{f.Definition("blur")}.New("blur", nil, operator.Shape{Channels: 3, Height: 128, Width: 128})
-		must(t, err)
-		if r, err := op.CheckGradient(t.Context(), rt); err != nil || !(r.Error <= 2e-3) {
-			t.Errorf("gradient %+v, %v", r, err)
-		}
-		x, seed := normal(op.Image.Size(), 1, 0.4), normal(op.MeasurementSize(), 2, 1)
-		_, gradients[i], _ = evaluate(t, op, 1, x, seed, seed, encoded(t, op, 1))
-	}
-	if e := relative(gradients[1], gradients[0]); !(e <= 1e-5) {
-		t.Errorf("reverse mode differs from the file's gradient by %.2g", e)
-	}
-}
-
-// withoutGradient removes gx and w from an operator file.
-func withoutGradient(t *testing.T, data []byte) []byte {
-	t.Helper()
-	m := &onnxpb.ModelProto{}
-	must(t, proto.Unmarshal(data, m))
-	back := map[string]bool{"w": true}
-	m.Graph.Node = slices.DeleteFunc(m.Graph.Node, func(n *onnxpb.NodeProto) bool { // the nodes are in order
-		depends := slices.ContainsFunc(n.Input, func(in string) bool { return back[in] })
-		for _, out := range n.Output {
-			back[out] = back[out] || depends
-		}
-		return depends
-	})
-	drop := func(v *onnxpb.ValueInfoProto) bool { return v.Name == "w" || v.Name == "gx" }
-	m.Graph.Input, m.Graph.Output = slices.DeleteFunc(m.Graph.Input, drop), slices.DeleteFunc(m.Graph.Output, drop)
-	data, err := proto.Marshal(m)
-	must(t, err)
-	return data
-}
-
 func TestKernelDeviation(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Set{bkse(t).Definition("blur")}.New("blur", nil, operator.Shape{Channels: 3, Height: 1024, Width: 1024})
@@ -258,7 +199,7 @@ func TestUnusableFiles(t *testing.T) {
 		for i := 0; i < len(entries); i += 2 {
 			c[entries[i]] = entries[i+1]
 		}
-		return fileOf(t, 17, image, c, withGradient(twice))
+		return fileOf(t, 17, image, c, output(twice))
 	}
 	numbered := func(text string) []byte {
 		return fileOf(t, 17, image, map[string]string{"ddiff.params.gain": text}, halves)
@@ -268,25 +209,20 @@ func TestUnusableFiles(t *testing.T) {
 		target error
 		want   string
 	}{
-		"text":          {[]byte("not a model"), modelfile.ErrModel, "not an ONNX file"},
-		"empty":         {nil, modelfile.ErrModel, "no graph"},
-		"no y":          {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("z", twice(g, x)) }), operator.ErrFile, "its outputs are z, want y"},
-		"x of rank 3":   {fileOf(t, 17, image[1:], nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "want an image batch x"},
-		"half gradient": {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", x); g.Output("gx", x) }), operator.ErrFile, "the gradient needs both"},
-		"y of w": {plain(func(g *onnx.Graph, x onnx.Value) {
-			w := g.Input("w", onnx.Float, image...)
-			g.Output("y", g.Mul(x, w))
-			g.Output("gx", w)
-		}), operator.ErrFile, "y depends on w"},
+		"text":        {[]byte("not a model"), modelfile.ErrModel, "not an ONNX file"},
+		"empty":       {nil, modelfile.ErrModel, "no graph"},
+		"no y":        {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("z", twice(g, x)) }), operator.ErrFile, "its outputs are z, want y alone"},
+		"x of rank 3": {fileOf(t, 17, image[1:], nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "want an image batch x"},
+		"two outputs": {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", x); g.Output("gx", x) }), operator.ErrFile, "its outputs are y, gx, want y alone"},
 		"two kernels": {plain(func(g *onnx.Graph, _ onnx.Value) {
 			k, l := g.Input("k", onnx.Float, 1, 4), g.Input("l", onnx.Float, 1, 4)
 			g.Output("y", g.Add(k, l))
 		}), operator.ErrFile, "k and l differ from item to item"},
-		"no images":          {fileOf(t, 17, []int{0, 3, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the batch of x is 0"},
-		"no rows":            {fileOf(t, 17, []int{1, 3, 0, 16}, nil, withGradient(twice)), operator.ErrFile, "is for images x [1, 3, 0, 16]"},
-		"no columns":         {fileOf(t, 17, []int{1, 3, 16, 0}, nil, withGradient(twice)), operator.ErrFile, "is for images x [1, 3, 16, 0]"},
-		"no channels":        {fileOf(t, 17, []int{1, 0, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the channels of x are free"},
-		"whole batch":        {fileOf(t, 17, []int{4, 3, 16, 16}, nil, withGradient(twice)), operator.ErrFile, "the batch of x is 4"},
+		"no images":          {fileOf(t, 17, []int{0, 3, 16, 16}, nil, output(twice)), operator.ErrFile, "the batch of x is 0"},
+		"no rows":            {fileOf(t, 17, []int{1, 3, 0, 16}, nil, output(twice)), operator.ErrFile, "is for images x [1, 3, 0, 16]"},
+		"no columns":         {fileOf(t, 17, []int{1, 3, 16, 0}, nil, output(twice)), operator.ErrFile, "is for images x [1, 3, 16, 0]"},
+		"no channels":        {fileOf(t, 17, []int{1, 0, 16, 16}, nil, output(twice)), operator.ErrFile, "the channels of x are free"},
+		"whole batch":        {fileOf(t, 17, []int{4, 3, 16, 16}, nil, output(twice)), operator.ErrFile, "the batch of x is 4"},
 		"free channels":      {fileOf(t, 17, []int{1, -1, 16, 16}, nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "the channels of x are free"},
 		"integers":           {plain(func(g *onnx.Graph, x onnx.Value) { g.Input("n", onnx.Int64, 1); g.Output("y", x) }), operator.ErrFile, "its input n is not float32"},
 		"scalar y":           {plain(func(g *onnx.Graph, _ onnx.Value) { g.Output("y", g.Scalar(1)) }), operator.ErrFile, "want float32 with 2 to 4 dimensions"},
@@ -307,7 +243,7 @@ func TestUnusableFiles(t *testing.T) {
 		"no rule": {plain(func(g *onnx.Graph, x onnx.Value) {
 			g.Output("y", g.Apply("Hardmax", onnx.Float, x.Dims, nil, x))
 		}), onnx.ErrNoGradient, "Hardmax_"},
-		"odd sides": {fileOf(t, 17, []int{1, 3, 15, 15}, nil, withGradient(twice)), operator.ErrFile, "both sides must be even"},
+		"odd sides": {fileOf(t, 17, []int{1, 3, 15, 15}, nil, output(twice)), operator.ErrFile, "both sides must be even"},
 	} {
 		_, err := operator.Load("own.onnx", c.data)
 		if !errors.Is(err, c.target) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "own.onnx") || strings.Contains(err.Error(), "\n") {
@@ -320,8 +256,8 @@ func TestUnusableFiles(t *testing.T) {
 func TestUsableFiles(t *testing.T) {
 	t.Parallel()
 	for _, opset := range []int{onnx.MinOpset, onnx.MaxOpset} {
-		f := load(t, fileOf(t, opset, []int{1, 1, 8, 8}, nil, withGradient(func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Neg(x) })))
-		if !f.Differentiates || len(f.Parameters) != 0 {
+		f := load(t, fileOf(t, opset, []int{1, 1, 8, 8}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Neg(x) })))
+		if len(f.Parameters) != 0 {
 			t.Errorf("operator set %d: %+v", opset, f)
 		}
 	}
@@ -339,14 +275,13 @@ func TestUsableFiles(t *testing.T) {
 	}
 }
 
-// TestWrongGradient: a file with the wrong sign of its gradient.
+// TestWrongGradient: an operation that counts as constant and is not.
 func TestWrongGradient(t *testing.T) {
 	t.Parallel()
-	f := load(t, fileOf(t, 17, []int{1, 1, 8, 8}, nil, func(g *onnx.Graph, x onnx.Value) {
-		w := g.Input("w", onnx.Float, x.Dims...)
-		g.Output("y", g.Add(x, x))
-		g.Output("gx", g.Neg(g.Add(w, w)))
-	}))
+	f := load(t, fileOf(t, 17, []int{1, 1, 8, 8}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+		levels := g.Apply("Floor", onnx.Float, x.Dims, nil, g.Mul(x, g.Scalar(1e4)))
+		return g.Add(x, g.Mul(levels, g.Scalar(-3e-4)))
+	})))
 	op, err := operator.Set{f.Definition("wrong")}.New("wrong", nil, operator.Shape{Channels: 1, Height: 8, Width: 8})
 	must(t, err)
 	if r, err := op.CheckGradient(t.Context(), onnxtest.Runtime(t)); !errors.Is(err, operator.ErrGradient) || !(r.Error >= 1) {
@@ -362,19 +297,13 @@ func TestFilesThatCannotRun(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"NaN": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, withGradient(func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Log(x) })), "is NaN"},
-		"unknown operation": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, func(g *onnx.Graph, x onnx.Value) {
-			g.Input("w", onnx.Float, 1, 3, 16, 16)
-			g.Output("y", g.Apply("Teleport", onnx.Float, x.Dims, nil, x))
-			g.Output("gx", x)
-		}), "Teleport"},
-		"another shape": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, func(g *onnx.Graph, x onnx.Value) {
-			g.Input("w", onnx.Float, 1, 3, 16, 8)
-			y := g.Neg(x)
-			y.Dims = []int{1, 3, 16, 8}
-			g.Output("y", y)
-			g.Output("gx", x)
-		}), "cannot run"},
+		"NaN": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value { return g.Log(x) })), "is NaN"},
+		"unknown attribute": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Floor", onnx.Float, x.Dims, map[string]any{"sharp": 1}, x)
+		})), "sharp"},
+		"another shape": {fileOf(t, 17, []int{1, 3, 16, 16}, nil, output(func(g *onnx.Graph, x onnx.Value) onnx.Value {
+			return g.Apply("Floor", onnx.Float, []int{1, 3, 16, 8}, nil, x)
+		})), "cannot run"},
 	} {
 		err := load(t, c.data).Verify(t.Context(), rt)
 		if !errors.Is(err, operator.ErrFile) || !strings.Contains(err.Error(), c.want) {

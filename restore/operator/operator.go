@@ -113,10 +113,15 @@ func (a Applied) Recover(seed, r onnx.Value, limit float32) (onnx.Value, error) 
 // Apply builds A(x) for a batch x [N, C, H, W]; draws is the batch of encoded draws. It returns ErrFile for an operator file
 // that g cannot contain.
 func (o *Operator) Apply(g *onnx.Graph, x, draws onnx.Value) (Applied, error) {
-	if o.expression.file != nil {
-		return o.expression.file.apply(g, x, draws)
+	var y onnx.Value
+	if file := o.expression.file; file != nil {
+		var err error
+		if y, err = file.apply(g, x, draws); err != nil {
+			return Applied{}, err
+		}
+	} else {
+		y = o.expression.Forward(g, x, draws)
 	}
-	y := o.expression.Forward(g, x, draws)
 	a := Applied{Y: y, gradient: func(seed onnx.Value) (onnx.Value, error) { return g.Gradient(y, x, seed) }}
 	if adjoint := o.expression.Adjoint; adjoint != nil {
 		a.gradient = func(seed onnx.Value) (onnx.Value, error) { return adjoint(g, seed, draws), nil }

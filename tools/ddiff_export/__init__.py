@@ -11,7 +11,7 @@ equal those of the published files: a state dict fits or is refused.
     lpips               the metric LPIPS
     checkpoint, pickles readers of weight files that run no code from the files
     onnx_file           PyTorch module to ONNX file, with metadata and external data
-    half, vjp           passes over ONNX graphs: half precision, reverse mode
+    half                a pass over ONNX graphs: half precision
     card, vectors       the model card; reference inputs and outputs beside a file
     selftest            exports with random weights, checked by the ddiff program
 

@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     c.add_argument("--multiple-of", type=int, default=1, help="image sides must be a multiple of this number (default: 1)")
     c.set_defaults(run=lambda m, o: m.denoiser_onnx(o.onnx, o.sigma, o.range, o.multiple_of, o.out, o.name, o.license, _options(o)))
 
-    c = _command(sub, "bkse", "export the learned blur of BKSE as an operator with its gradient")
+    c = _command(sub, "bkse", "export the learned blur of BKSE as an operator")
     _configured(c, "gopro_wvae, gopro_wovae, reds_wovae or mix_wovae")
     c.set_defaults(run=lambda m, o: m.learned_blur(o.config, o.field, o.weights, o.out, o.name, o.license, _options(o)))
 

@@ -11,7 +11,7 @@ import torch
 from onnx import ModelProto
 from torch import Tensor
 
-from . import adm, bkse, card, checkpoint, denoiser, diffusers_unet, ldm, lpips, onnx_file, tweedie, tweedie_onnx, vectors, vjp, write
+from . import adm, bkse, card, checkpoint, denoiser, diffusers_unet, ldm, lpips, onnx_file, tweedie, tweedie_onnx, vectors, write
 from .errors import ExportError
 from .onnx_file import IMAGE
 from .overrides import apply, choose
@@ -106,7 +106,7 @@ def denoiser_onnx(path: Path, sigma: tuple[float, float], scale: str, multiple: 
 
 
 def learned_blur(config: str, fields: Sequence[str], weights: Path, out: Path, name: str, license: str, o: Options) -> list[Path]:
-    """Exports the learned blur of BKSE as an operator y = A(x; k) with gx = J^T w."""
+    """Exports the learned blur of BKSE as an operator y = A(x; k)."""
     c = apply(choose(bkse.CONFIGS, config), fields)
     network = bkse.load(c, checkpoint.read(weights), str(weights))
     m = bkse.MULTIPLE
@@ -118,25 +118,17 @@ def learned_blur(config: str, fields: Sequence[str], weights: Path, out: Path, n
         return {
             "x": torch.rand((n, 3, m, m * columns), generator=generator) * 2 - 1,
             "k": torch.randn((n, c.code, 1, columns), generator=generator) * bkse.CODE_STD,
-            "w": torch.randn((n, 3, m, m * columns), generator=generator),
         }
 
     def mark(model: ModelProto) -> None:
-        vjp.add(model)
         entries = card.described(
             "operator", name or f"bkse_{config}", license or c.license, range="-1..1", channels=3, multiple_of=m,
             linear="false", parameter="k", parameter_std=bkse.CODE_STD,
         )  # fmt: skip
         onnx_file.set_metadata(model, entries)
 
-    def differentiated(inputs: Mapping[str, Tensor]) -> tuple[Mapping[str, Tensor], Mapping[str, Tensor]]:
-        x = inputs["x"].clone().requires_grad_(True)
-        y = network(x, inputs["k"])
-        (gx,) = torch.autograd.grad(y, x, inputs["w"])
-        return inputs, {"y": y.detach(), "gx": gx}
-
     ports = Ports({"x": IMAGE, "k": code}, {"y": IMAGE})
-    return write.module(network, ports, example, mark, out, o, differentiated)
+    return write.module(network, ports, example, mark, out, o)
 
 
 def perceptual(network: str, weights: Sequence[Path], out: Path, name: str, license: str, narrow: int, o: Options) -> list[Path]:

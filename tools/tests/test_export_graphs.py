@@ -14,10 +14,9 @@ from onnx import TensorProto, numpy_helper
 from torch import nn
 
 from ddiff_export import __main__ as cli
-from ddiff_export import adm, bkse, half, onnx_file, random_weights, tweedie, vectors, vjp, vq
+from ddiff_export import adm, half, onnx_file, random_weights, tweedie, vectors, vq
 from ddiff_export.adm_blocks import Residual
 from ddiff_export.errors import ExportError
-from ddiff_export.onnx_file import IMAGE
 from ddiff_torch.schedule import alpha_bar
 
 
@@ -83,31 +82,6 @@ def test_half_refuses_weights_out_of_range(timed: onnx.ModelProto) -> None:
             tensor.CopyFrom(numpy_helper.from_array(1e6 * numpy_helper.to_array(tensor), tensor.name))
     with pytest.raises(ExportError, match="block.in_layers.2.weight has values beyond 65504"):
         half.convert(timed)
-
-
-def test_reverse_mode_comes_after_the_forward_nodes() -> None:
-    c = bkse.CONFIGS["gopro_wvae"].tiny()
-    network = bkse.Operator(random_weights.randomise(bkse.Wizard(c), 1, 0.7))
-    example = {"x": (torch.rand(1, 3, 128, 128), IMAGE), "k": (torch.randn(1, c.code, 1, 1), ("batch", c.code, "height/128", "width/128"))}
-    model = onnx_file.trace(network, example, {"y": IMAGE})
-    forward = len(model.graph.node)
-    vjp.add(model)
-    onnx.checker.check_model(model)
-    needed, depends = {"y"}, {"w"}
-    for n in reversed(model.graph.node[:forward]):
-        if needed.intersection(n.output):
-            needed.update(n.input)
-    for n in model.graph.node:
-        if depends.intersection(n.input):
-            depends.update(n.output)
-    assert "gx" in depends and not depends & needed
-    assert [p.name for p in model.graph.input] == ["x", "k", "w"] and [p.name for p in model.graph.output] == ["y", "gx"]
-
-
-def test_reverse_mode_names_an_unsupported_operation() -> None:
-    model = onnx_file.trace(nn.Softmax(dim=1), {"x": (torch.rand(1, 3, 4, 4), IMAGE)}, {"y": IMAGE})
-    with pytest.raises(ExportError, match="Softmax has no rule"):
-        vjp.add(model)
 
 
 def test_tweedie_of_the_best_denoiser() -> None:
@@ -190,12 +164,3 @@ def test_the_same_export_twice_is_the_same_file(tmp_path: Path) -> None:
     for name in ("a.onnx", "b.onnx"):
         assert cli.main([*case.arguments, "--out", str(tmp_path / name)]) == 0
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
-
-
-def test_accuracy_of_an_operator_in_float32(tmp_path: Path) -> None:
-    case = random_weights._bkse(tmp_path, 0)
-    assert cli.main([*case.arguments, "--out", str(tmp_path / "a.onnx")]) == 0
-    said = json.loads((tmp_path / "a.vectors" / "vectors.json").read_text())
-    assert set(said["accuracy"]) == {"y", "gx"}
-    for name, accuracy in said["accuracy"].items():
-        assert 0 < accuracy < 1e-3, name

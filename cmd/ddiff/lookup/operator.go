@@ -22,10 +22,10 @@ func newOperatorCommand() *cobra.Command {
 	var tolerance float64
 	inspect := &cobra.Command{
 		Use: "check FILE", Short: "Check the gradient of an operator, or the interface of a metric", Args: cobra.ExactArgs(1),
-		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient with finite differences: the output\n" +
-			"gx of the file (for an input w with the shape of y), or else reverse mode through the file. If the\n" +
-			"card declares it linear, compare also ⟨Ax, w⟩ with ⟨x, Aᵀw⟩. For a metric, check its interface. Compare with the reference\n" +
-			"vectors beside the file. Files for images of one size are run on that size. Exit code 3: a check failed; 7: the file cannot be used.",
+		Long: "Run an operator y = A(x) or y = A(x; k) and compare its gradient, which reverse mode through the\n" +
+			"file gives, with finite differences. If the card declares it linear, compare also ⟨Ax, w⟩ with\n" +
+			"⟨x, Aᵀw⟩. For a metric, check its interface. Compare with the reference vectors beside the file.\n" +
+			"Files for images of one size are run on that size. Exit code 3: a check failed; 7: the file cannot be used.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("size") {
 				o.size = 0 // that of the file

@@ -1,54 +1,11 @@
 package modelfile
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"ddiff/restore/onnx/onnxpb"
 )
-
-// Split divides a model at an output. first computes this output alone, from the inputs that it needs. rest computes the
-// wanted outputs; it is nil if there are none. Values that both need are computed once: crossing names them, they are
-// further outputs of first and inputs of rest. Errors wrap ErrModel.
-func (m *Model) Split(output string, wanted ...string) (first, rest *Model, crossing []string, err error) {
-	g := m.proto.Graph
-	ports := map[string]*onnxpb.ValueInfoProto{}
-	for _, v := range g.Output {
-		ports[v.Name] = v
-	}
-	for _, name := range append([]string{output}, wanted...) {
-		if ports[name] == nil {
-			return nil, nil, nil, fmt.Errorf("split model: %w: it has no output %s", ErrModel, name)
-		}
-	}
-	first = m.part([]string{output}, nil)
-	first.proto.Graph.Output = []*onnxpb.ValueInfoProto{ports[output]}
-	if len(wanted) == 0 {
-		return first, nil, nil, nil
-	}
-	computed := first.computed()
-	rest = m.part(wanted, computed)
-	for _, name := range wanted {
-		rest.proto.Graph.Output = append(rest.proto.Graph.Output, ports[name])
-	}
-	for _, v := range rest.proto.Graph.Input {
-		if computed[v.Name] {
-			crossing = append(crossing, v.Name)
-			if v.Name != output {
-				first.proto.Graph.Output = append(first.proto.Graph.Output, v)
-			}
-		}
-	}
-	return first, rest, crossing, nil
-}
-
-// part returns a model of the nodes, weights and inputs on which the named values depend, without outputs, see Reduce.
-func (m *Model) part(names []string, given map[string]bool) *Model {
-	return &Model{proto: &onnxpb.ModelProto{
-		IrVersion: m.proto.IrVersion, Graph: Reduce(m.proto.Graph, names, given), OpsetImport: m.proto.OpsetImport,
-	}}
-}
 
 // Reduce returns the nodes, weights and inputs of a graph on which the named values depend, without outputs. Values in given,
 // and only those, become inputs without a type.
