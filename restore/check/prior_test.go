@@ -1,8 +1,6 @@
 package check_test
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -138,36 +136,6 @@ func TestInvalidVectors(t *testing.T) {
 	writeVectors(t, file, "fp32", map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8)}, out)
 	_, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
 	wantError(t, err, check.ErrVectors, "want the image batch, its times and one output")
-}
-
-// TestStatedAccuracy: vectors may state that float32 is less accurate than the default limit.
-func TestStatedAccuracy(t *testing.T) {
-	t.Parallel()
-	off := ramp(0.5, 1, 3, 8, 8)
-	for i := range off.Data {
-		off.Data[i] += 5e-4
-	}
-	for _, c := range []struct {
-		accuracy float64
-		ok       bool
-	}{{0, false}, {1e-4, false}, {2e-4, true}} {
-		file := score(t, 0.5, nil)
-		dir := writeVectors(t, file, "fp32", map[string]*raster.Array{"x": ramp(1, 1, 3, 8, 8), "t": {Shape: []int{1}, Data: []float32{1}}},
-			map[string]*raster.Array{"eps": off})
-		path := filepath.Join(dir, "vectors.json")
-		data, err := os.ReadFile(path)
-		must(t, err)
-		data = append(data[:len(data)-1], fmt.Sprintf(`,"accuracy":{"eps":%g}}`, c.accuracy)...)
-		must(t, os.WriteFile(path, data, 0o644))
-		r, err := check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
-		must(t, err)
-		if r.Vectors.OK != c.ok || r.Vectors.Accuracy != c.accuracy {
-			t.Errorf("accuracy %g: %+v, want ok %v", c.accuracy, r.Vectors, c.ok)
-		}
-		must(t, os.WriteFile(path, bytes.Replace(data, []byte(`"accuracy":{"eps":`), []byte(`"accuracy":{"other":`), 1), 0o644))
-		_, err = check.Prior(t.Context(), onnxtest.Runtime(t), file, check.PriorOptions{Size: 8, Timesteps: []int{1}})
-		wantError(t, err, check.ErrVectors, `accuracy of "other"`)
-	}
 }
 
 func TestNotFinite(t *testing.T) {

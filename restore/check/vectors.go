@@ -23,8 +23,6 @@ type Vectors struct {
 	Precision string
 	// Inputs and Outputs have the batch as their first dimension.
 	Inputs, Outputs map[string]*raster.Array
-	// Accuracy is the largest difference of an output from PyTorch's in float64, where the exporter measured it.
-	Accuracy map[string]float64
 }
 
 // MaxVectorBytes limits the arrays of vectors together, uncompressed.
@@ -44,11 +42,10 @@ func (n *network) checkVectors(ctx context.Context, rt *onnxruntime.Runtime) (*A
 
 // vectorsFile is the content of vectors.json.
 type vectorsFile struct {
-	Precision string             `json:"precision"`
-	Inputs    map[string]string  `json:"inputs"`
-	Outputs   map[string]string  `json:"outputs"`
-	Accuracy  map[string]float64 `json:"accuracy"`
-	SHA256    map[string]string  `json:"sha256"`
+	Precision string            `json:"precision"`
+	Inputs    map[string]string `json:"inputs"`
+	Outputs   map[string]string `json:"outputs"`
+	SHA256    map[string]string `json:"sha256"`
 }
 
 // readVectors reads the folder of a model with vectors.json and checks its digests; nil without a folder. ErrVectors wraps all errors.
@@ -79,12 +76,7 @@ func readFolder(dir string) (*Vectors, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("vectors.json: %w", err)
 	}
-	for port, accuracy := range f.Accuracy {
-		if accuracy < 0 || f.Outputs[port] == "" {
-			return nil, fmt.Errorf("vectors.json: accuracy of %q is %g, want an output's and at least 0", port, accuracy)
-		}
-	}
-	v := &Vectors{Precision: f.Precision, Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}, Accuracy: f.Accuracy}
+	v := &Vectors{Precision: f.Precision, Inputs: map[string]*raster.Array{}, Outputs: map[string]*raster.Array{}}
 	left := MaxVectorBytes
 	for _, part := range []struct {
 		files  map[string]string
@@ -164,8 +156,6 @@ type Agreement struct {
 	// File is the deviation of the unmodified file, if the comparison also covers the form that the solver inlines.
 	File      *Deviation `json:"file,omitempty"`
 	Precision string     `json:"precision"`
-	// Accuracy is the largest accuracy that the vectors state, 0 if they state none.
-	Accuracy float64 `json:"accuracy,omitempty"`
 	// OK: the deviation is within the limits.
 	OK bool `json:"ok"`
 }

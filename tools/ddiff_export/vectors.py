@@ -6,8 +6,7 @@ vectors.json:
     {"model": "NAME.onnx", "precision": "fp32", "inputs": {"x": "x.npy", "t": "t.npy"},
      "outputs": {"eps": "eps.npy"}, "sha256": {"x.npy": "...", ...}, "torch": "1.13.0"}
 
-The outputs are computed by PyTorch in float32, for any precision of the file. "accuracy" has, where it was measured,
-the largest difference of an output from PyTorch's float64: no program in float32 agrees better.
+The outputs are computed by PyTorch in float32, for any precision of the file.
 """
 
 from __future__ import annotations
@@ -28,13 +27,7 @@ def folder(model: Path) -> Path:
     return model.with_name(model.name.removesuffix(".onnx") + ".vectors")
 
 
-def write(
-    model: Path,
-    precision: str,
-    inputs: Mapping[str, Tensor],
-    outputs: Mapping[str, Tensor],
-    accuracy: Mapping[str, float] | None = None,
-) -> Path:
+def write(model: Path, precision: str, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> Path:
     """Writes the vectors of a model file. Raises ValueError if an output is not finite."""
     out = folder(model)
     out.mkdir(parents=True, exist_ok=True)
@@ -51,8 +44,6 @@ def write(
         "sha256": {f"{name}.npy": file_digest(out / f"{name}.npy") for name in [*inputs, *outputs]},
         "torch": torch.__version__,
     }
-    if accuracy:
-        described["accuracy"] = dict(accuracy)
     (out / "vectors.json").write_text(json.dumps(described, indent=1) + "\n")
     return out
 
