@@ -77,7 +77,7 @@ func TestRestoreOperatorFile(t *testing.T) {
 	writeOperator(t, own, 3, 32, func(g *onnx.Graph, x, gain onnx.Value) onnx.Value { return g.Mul(halfOf(g, x, gain), g.Scalar(0.5)) })
 	e = ddiff(t, args...)
 	wantCode(t, e, 3)
-	wantMessage(t, e, "exists and is not its restoration by task half")
+	wantMessage(t, e, "exists and is not its restoration with these settings")
 	e = ddiff(t, "replay", target, "--threads", "1")
 	wantCode(t, e, 7)
 	wantMessage(t, e, "want the file with the SHA-256")

@@ -57,7 +57,7 @@ func TestRestoreOtherSettings(t *testing.T) {
 	for _, args := range [][]string{{"--sigma", "0.1"}, {"--sigma", "0.02", "--steps", "3"}, {"--sigma", "0.02", "--seed", "7"}} {
 		e := ddiff(t, quick(append(args, a)...)...)
 		wantCode(t, e, 3)
-		wantMessage(t, e, "failed: ", "restored with other settings", "give --force")
+		wantMessage(t, e, "failed: ", "is not its restoration with these settings", "give --force")
 	}
 	e = ddiff(t, quick(a, "--sigma", "0.1", "--force", "--precision", "auto")...)
 	wantCode(t, e, 0)

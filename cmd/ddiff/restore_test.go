@@ -71,7 +71,7 @@ func TestRestore(t *testing.T) {
 	wantLine(t, e, "done=0 failed=0 dead=0 skipped=1 warned=1")
 	e = ddiff(t, "restore", small, "--task", "hdr", "--steps", "3")
 	wantCode(t, e, 3)
-	wantMessage(t, e, "failed: ", "exists and is not its restoration by task hdr; give --force")
+	wantMessage(t, e, "failed: ", "exists and is not its restoration with these settings; give --force")
 	if string(read(t, target)) != string(before) {
 		t.Error("the restored picture was replaced")
 	}

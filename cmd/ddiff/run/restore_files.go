@@ -38,7 +38,7 @@ type picture struct {
 	base string // begin of the name of its restored picture, without folder
 
 	info     fs.FileInfo        // of the file; nil if it is gone
-	restored *passport.Passport // of the existing restored picture; nil without one
+	restored *passport.Passport // of the existing file with the name of its restored picture; nil without one
 }
 
 // findPictures returns the measurements that the arguments name: files, and those of folders, in the order of their names. Restored
@@ -137,13 +137,13 @@ type pictureWriter struct {
 }
 
 // choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
-// restoration of its input by the task is an error of the input.
+// restoration of its input with the settings is an error of the input.
 func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
-	inputs = w.dropRestored(ctx, inputs)
+	inputs = w.dropRestored(inputs)
 	for _, in := range inputs {
 		w.inputs[in.name] = in
 	}
-	var restored []*picture // by the task, perhaps with other settings
+	var existing []*picture // with a file of the name
 	taken, writable := map[string]string{}, map[string]error{}
 	for _, in := range inputs {
 		target := in.target(w.into, "")
@@ -158,21 +158,19 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 		if _, known := writable[folder]; !known && w.into == "" {
 			writable[folder] = checkWritable(folder)
 		}
-		old, err := w.restorationOf(ctx, in, target)
-		same := old != nil
-		switch {
-		case writable[folder] != nil && (!same || !w.single() || w.force):
-			w.fail(in.name, writable[folder])
-		case w.force || !w.single() || errors.Is(err, fs.ErrNotExist):
-			todo = append(todo, in)
-		case same:
-			in.restored = old
-			restored = append(restored, in)
-		default:
-			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration by task %s; give --force to replace it, or --out", target, w.spec.Tasks[0].Name))
+		if !w.force && w.single() {
+			if in.restored, err = passportOf(target); !errors.Is(err, fs.ErrNotExist) {
+				existing = append(existing, in)
+				continue
+			}
 		}
+		if err := writable[folder]; err != nil {
+			w.fail(in.name, err)
+			continue
+		}
+		todo = append(todo, in)
 	}
-	if err := w.skipEqual(ctx, restored); err != nil {
+	if err := w.skipEqual(ctx, existing); err != nil {
 		return nil, err
 	}
 	if w.into != "" && len(todo) > 0 {
@@ -185,7 +183,7 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 
 // dropRestored leaves out the inputs that are restored pictures, means or deviations of other inputs, as in `restore *.png` after an interruption.
 // With --force they stay, so that checkNoInput refuses them: an input is never replaced.
-func (w *pictureWriter) dropRestored(ctx context.Context, inputs []*picture) []*picture {
+func (w *pictureWriter) dropRestored(inputs []*picture) []*picture {
 	if w.force {
 		return inputs
 	}
@@ -198,7 +196,7 @@ func (w *pictureWriter) dropRestored(ctx context.Context, inputs []*picture) []*
 		spread := slices.Contains(spreadNames, strings.TrimPrefix(filepath.Ext(stem), "."))
 		for ; found; stem = strings.TrimSuffix(stem, filepath.Ext(stem)) {
 			if in := byStem[stem]; in != nil && in != of {
-				if old, err := w.restorationOf(ctx, in, of.path); spread || err == nil && old != nil {
+				if old, _ := passportOf(of.path); spread || old != nil {
 					w.skipped++
 					return true
 				}
@@ -223,41 +221,37 @@ func (w *pictureWriter) checkNoInput(in *picture, target string) error {
 	return nil
 }
 
-// restorationOf returns the passport of a file that is the restoration of an input by the task; otherwise nil.
-func (w *pictureWriter) restorationOf(ctx context.Context, in *picture, target string) (*passport.Passport, error) {
-	data, err := regular.Read(target, manifest.MaxFileBytes)
+// passportOf returns the passport of a restored picture, nil for a file of another origin and with an error.
+func passportOf(path string) (*passport.Passport, error) {
+	data, err := regular.Read(path, manifest.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}
 	p, err := passport.Read(data)
-	if err != nil || p.Item.Measurement == nil || !w.hasTask(&p.Item) {
+	if err != nil || p.Item.Measurement == nil {
 		return nil, nil //nolint:nilerr,nilnil // a file of another origin
-	}
-	if sum, err := regular.Digest(ctx, in.path, manifest.MaxFileBytes); err != nil || sum != p.Item.Measurement.SHA256 {
-		return nil, nil //nolint:nilerr,nilnil // of another input
 	}
 	return &p, nil
 }
 
-// skipEqual skips the inputs whose restored pictures have the settings of this restoration. Other settings are an error of the input.
-func (w *pictureWriter) skipEqual(ctx context.Context, restored []*picture) error {
-	if len(restored) == 0 {
+// skipEqual skips the inputs whose existing files are their restorations with these settings. Other files are errors of their inputs.
+func (w *pictureWriter) skipEqual(ctx context.Context, existing []*picture) error {
+	if len(existing) == 0 {
 		return nil
 	}
-	items, err := w.plannedItems(ctx, restored)
+	items, err := w.plannedItems(ctx, existing)
 	if err != nil {
 		return err
 	}
-	for _, in := range restored {
-		it, ok := items[in.name]
-		if !ok || it.ID == in.restored.Item.ID {
-			w.skipped++
-			if len(in.restored.Warnings) > 0 {
-				w.warned++
-			}
+	for _, in := range existing {
+		if it, ok := items[in.name]; !ok || in.restored == nil || it.ID != in.restored.Item.ID {
+			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))
 			continue
 		}
-		w.fail(in.name, fmt.Errorf("%s exists, restored with other settings; give --force to replace it, or --out", in.target(w.into, "")))
+		w.skipped++
+		if len(in.restored.Warnings) > 0 {
+			w.warned++
+		}
 	}
 	return nil
 }
@@ -281,15 +275,6 @@ func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (ma
 		return nil
 	})
 	return items, err
-}
-
-// hasTask reports whether an item has the task of the restoration, with the same operator file.
-func (w *pictureWriter) hasTask(it *manifest.Item) bool {
-	task := w.spec.Tasks[0]
-	if own := w.Catalogue.Files[task.Operator]; own != nil {
-		return it.Operator != nil && it.Operator.SHA256 == own.SHA256
-	}
-	return it.Operator == nil && it.Task == task.Name
 }
 
 // single reports whether each input has one restoration.
@@ -375,8 +360,10 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	if err == nil {
 		err = writeNew(target, data, w.force)
 	}
-	if errors.Is(err, fs.ErrExist) && isItem(target, res.Item.ID) {
-		err = nil
+	if errors.Is(err, fs.ErrExist) {
+		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID {
+			err = nil
+		}
 	}
 	if err != nil {
 		w.fail(in.name, err)
@@ -415,16 +402,6 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 		w.show.Warn(relative(target), res.Warnings)
 	}
 	fmt.Fprintln(w.stdout, cli.Printable(relative(target)))
-}
-
-// isItem reports whether a file is a restored picture of an item, by its passport.
-func isItem(path, id string) bool {
-	data, err := regular.Read(path, manifest.MaxFileBytes)
-	if err != nil {
-		return false
-	}
-	p, err := passport.Read(data)
-	return err == nil && p.Item.ID == id
 }
 
 // relative returns a path below the working directory as people write it.
