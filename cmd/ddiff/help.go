@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -68,16 +69,8 @@ func groupFlags(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 // helpColumns is the largest number of columns of a line of help.
 const helpColumns = 80
 
-// helpWidth is the width of help texts on a terminal with a number of columns, 0 without one.
-func helpWidth(terminal int) int {
-	if terminal == 0 {
-		return helpColumns
-	}
-	return min(terminal, helpColumns)
-}
-
 // reflow joins the lines of each paragraph and wraps it. Indented lines are not joined.
-func reflow(text string, width int) string {
+func reflow(text string) string {
 	var lines []string
 	joins := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -90,17 +83,32 @@ func reflow(text string, width int) string {
 		joins = plain
 	}
 	for i, line := range lines {
-		lines[i] = table.Wrap(line, width)
+		lines[i] = wrap(line)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// writeUsage writes the usage of a command: its forms, examples, verbs and flags by group. Width is that of the
-// terminal, 0 without one.
-func writeUsage(cmd *cobra.Command, width int, s cli.Style) error {
-	width = helpWidth(width)
-	b := table.NewWriter(cmd.OutOrStderr(), table.Texts)
-	b.Columns = width
+// wrap breaks a line at spaces. The parts have its indentation.
+func wrap(line string) string {
+	indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+	out, columns := indent, len(indent)
+	for i, word := range strings.Split(line[len(indent):], " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case columns+1+n > helpColumns:
+			out, columns = out+"\n"+indent, len(indent)
+		default:
+			out, columns = out+" ", columns+1
+		}
+		out, columns = out+word, columns+n
+	}
+	return out
+}
+
+// writeUsage writes the usage of a command: its forms, examples, verbs and flags by group.
+func writeUsage(cmd *cobra.Command, s cli.Style) error {
+	b := table.NewWriter(cmd.OutOrStderr())
 	heading := func(text string) { fmt.Fprintf(b, "\n%s\n", s.Bold(text)) }
 	fmt.Fprintln(b, s.Bold("Usage:"))
 	if cmd.Runnable() && !cmd.HasAvailableSubCommands() {
@@ -120,7 +128,7 @@ func writeUsage(cmd *cobra.Command, width int, s cli.Style) error {
 			heading(titles[i] + ":")
 			// pflag shows that a switch may have a value, which nobody needs.
 			const value = "[=true|false]"
-			fmt.Fprint(b, strings.ReplaceAll(set.FlagUsagesWrapped(width), value, strings.Repeat(" ", len(value))))
+			fmt.Fprint(b, strings.ReplaceAll(set.FlagUsagesWrapped(helpColumns), value, strings.Repeat(" ", len(value))))
 		}
 	}
 	if cmd.HasParent() {

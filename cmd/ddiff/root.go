@@ -55,8 +55,7 @@ func logsJSON(cmd *cobra.Command) bool {
 	return f != nil && f.Value.String() == string(telemetry.LogJSON) && (cmd.Name() == "worker" || cmd.Name() == "coordinator")
 }
 
-// newRootCommand builds the command tree for the methods and operators of a catalogue. Help texts wrap at the width of stdout
-// where that is a terminal.
+// newRootCommand builds the command tree for the methods and operators of a catalogue. Help has colours where stdout is a terminal.
 func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ddiff",
@@ -95,8 +94,8 @@ func newRootCommand(stdout io.Writer, c shard.Catalogue) *cobra.Command {
 	root.SetHelpCommandGroupID("machine")
 	root.AddCommand(cli.NewExitCodesTopic())
 	describeDefaults(root)
-	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cli.TerminalWidth(stdout), cli.StyleOf(stdout)) })
-	prepare(root, c, helpWidth(cli.TerminalWidth(stdout)))
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd, cli.StyleOf(stdout)) })
+	prepare(root, c)
 	return root
 }
 
@@ -125,8 +124,8 @@ func describeDefaults(root *cobra.Command) {
 
 // prepare walks the command tree. It turns wrong arguments into usage errors, makes a command that only groups others
 // refuse unknown verbs, wraps long texts, and registers the completion of flag values.
-func prepare(cmd *cobra.Command, c shard.Catalogue, width int) {
-	cmd.Long = reflow(cmd.Long, width)
+func prepare(cmd *cobra.Command, c shard.Catalogue) {
+	cmd.Long = reflow(cmd.Long)
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolP("help", "h", false, "print this help")
 	if cmd.HasSubCommands() && cmd.HasParent() && !cmd.Runnable() {
@@ -150,7 +149,7 @@ func prepare(cmd *cobra.Command, c shard.Catalogue, width int) {
 	completeFlags(cmd, c)
 	completePriors(cmd)
 	for _, sub := range cmd.Commands() {
-		prepare(sub, c, width)
+		prepare(sub, c)
 	}
 }
 

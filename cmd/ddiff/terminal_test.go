@@ -75,24 +75,6 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("the last status is missing:\n%q", text)
 	}
 
-	// A table fits the terminal, or the variable COLUMNS, with a note; a pipe gets all of it.
-	for width, env := range map[int][]string{width: nil, 72: {"COLUMNS=72"}} {
-		cmd := command(t, "tasks")
-		cmd.Env = append(cmd.Env, env...)
-		text := onTerminal(t, cmd, 45)
-		for line := range strings.SplitSeq(text, "\r\n") {
-			if n := utf8.RuneCountInString(line); n > width {
-				t.Errorf("ddiff tasks writes a line of %d columns on a terminal of %d: %q", n, width, line)
-			}
-		}
-		if !strings.Contains(strings.Join(strings.Fields(text), " "), "(for this terminal's width left out: ") {
-			t.Errorf("ddiff tasks does not name the columns that are left out:\n%s", text)
-		}
-	}
-	if e := ddiff(t, "tasks"); strings.Contains(e.stdout, "left out") || !strings.Contains(e.stdout, "GAMMA0") {
-		t.Errorf("a pipe gets a part of the table: %v", e)
-	}
-
 	help := func(env ...string) string {
 		cmd := command(t, "--help")
 		cmd.Env = append(cmd.Env, env...)

@@ -58,9 +58,6 @@ func Escaped(w io.Writer) io.Writer { return &escapingWriter{w: w} }
 
 type escapingWriter struct{ w io.Writer }
 
-// Columns returns the number of columns of a terminal, 0 without one.
-func (e *escapingWriter) Columns() int { return TerminalWidth(e.w) }
-
 // Write implements io.Writer for whole characters.
 func (e *escapingWriter) Write(p []byte) (int, error) {
 	if _, err := io.WriteString(e.w, Escape(string(p), "\n\t")); err != nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -15,14 +14,11 @@ import (
 // LineEvery is the interval between two plain lines about progress.
 const LineEvery = 5 * time.Second
 
-// TerminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal. The variable COLUMNS overrides it.
+// TerminalWidth returns the number of columns of the terminal behind w, or 0 where w is no terminal.
 func TerminalWidth(w io.Writer) int {
 	f, ok := w.(interface{ Fd() uintptr })
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
 		return 0
-	}
-	if width, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && width > 0 {
-		return width
 	}
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil || width < 1 {
@@ -100,9 +96,6 @@ func (o *Output) Write(p []byte) (int, error) {
 
 // Fd returns the descriptor of the file, which may be a terminal.
 func (o *Output) Fd() uintptr { return o.file.Fd() }
-
-// Columns returns the number of columns of a terminal, 0 for another file.
-func (o *Output) Columns() int { return TerminalWidth(o) }
 
 // Err returns the first error of a write.
 func (o *Output) Err() error {

@@ -44,7 +44,7 @@ func printSkipped(cmd *cobra.Command, skipped []string) {
 }
 
 func writeList(out io.Writer, all []manifest.CampaignStatus) error {
-	t := table.NewWriter(out, table.Texts)
+	t := table.NewWriter(out)
 	fmt.Fprintln(t, "CAMPAIGN\tPHASE\tCLASS\tWEIGHT\tITEMS\tDONE\tFAILED\tDEAD\tDEVICE-S\tCOST\tLEFT\tSUBMITTED")
 	for _, s := range all {
 		n := s.Status.Counts
@@ -86,7 +86,7 @@ func newStatusCommand() *cobra.Command {
 
 func writeStatus(out io.Writer, s manifest.CampaignStatus) error {
 	c, st, n := s.Campaign, s.Status, s.Status.Counts
-	b := table.NewWriter(out, table.Texts)
+	b := table.NewWriter(out)
 	fmt.Fprintf(b, "campaign\t%s\nphase\t%s", c.ID, c.Phase)
 	if c.Reason != "" {
 		fmt.Fprintf(b, ": %s", c.Reason)

@@ -148,7 +148,7 @@ func writeRemovals(out io.Writer, all []gc.Removal) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := table.NewWriter(out, table.Texts)
+	t := table.NewWriter(out)
 	fmt.Fprintln(t, "KIND\tOF\tOBJECTS\tBYTES")
 	for _, r := range all {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\n", r.Kind, r.Name, r.Objects, r.Bytes)

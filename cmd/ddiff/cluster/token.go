@@ -50,7 +50,7 @@ func newTokenListCommand() *cobra.Command {
 			return err
 		}
 		return show(cmd, asJSON, all.Tokens, func(out io.Writer) error {
-			w := table.NewWriter(out, table.Texts)
+			w := table.NewWriter(out)
 			fmt.Fprintln(w, "ID\tOWNER\tROLE\tCREATED")
 			for _, t := range all.Tokens {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Owner, t.Role, t.Created.Format(time.DateTime))

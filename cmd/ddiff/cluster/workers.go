@@ -35,7 +35,7 @@ func newWorkersCommand() *cobra.Command {
 }
 
 func writeWorkers(out io.Writer, beats []manifest.Beat, now time.Time) error {
-	w := table.NewWriter(out, table.Texts)
+	w := table.NewWriter(out)
 	fmt.Fprintln(w, "NAME\tPOOL\tDEVICE\tITEMS\tBEAT\tCAMPAIGN\tSTATE")
 	for _, b := range beats {
 		device := b.Provider

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -44,7 +45,7 @@ func (o *checkOptions) flags(cmd *cobra.Command) {
 func newPriorCheckCommand() *cobra.Command {
 	var o checkOptions
 	cmd := &cobra.Command{
-		Use: "check FILE|DIR|bundled", Short: "Run a prior, or the bundle of a latent prior, on noise, images and reference vectors",
+		Use: "check FILE|DIR|bundled", Short: "Run a prior or a bundle on noise, images and reference vectors",
 		Args: cobra.ExactArgs(1),
 		Long: "Load a prior with its card, run it at ten noise levels on pure noise and on the images of a folder,\n" +
 			"and compare it with the reference vectors that its exporter wrote beside it. A folder with a\n" +
@@ -185,19 +186,19 @@ func photograph(name string, size, multiple int) (*raster.Image, error) {
 
 func showPrior(out io.Writer, r *check.PriorReport) {
 	fmt.Fprintf(out, "%s: %s, %d parameters, run at %v\n\n", r.File, r.Name, r.Parameters, r.Shape)
-	w := table.NewWriter(out, 0)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := "t\tabar\tmean\tstd\tmse on noise"
 	if len(r.Images) > 0 {
 		head += "\tsigma\tnoisy dB\tdenoised dB\tmse on images"
 	}
-	fmt.Fprintln(w, head)
+	fmt.Fprintln(w, head+"\t")
 	for i, n := range r.Noise {
 		fmt.Fprintf(w, "%d\t%.5f\t%.4f\t%.4f\t%.5f", n.T, n.AlphaBar, n.Mean, n.Std, n.MSE)
 		if len(r.Images) > 0 {
 			m := r.Images[i]
 			fmt.Fprintf(w, "\t%.3f\t%.2f\t%.2f\t%.5f", m.Sigma, m.Noisy, m.Denoised, m.MSE)
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, "\t")
 	}
 	_ = w.Flush() // standard output, as above
 	for _, s := range r.Warnings {
@@ -277,7 +278,7 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 			"file": path, "sha256": p.SHA256, "parameters": p.Parameters(), "opset": p.Opset(), "card": c,
 		})
 	}
-	w := table.NewWriter(out, table.Texts)
+	w := table.NewWriter(out)
 	rows := [][2]any{
 		{"file", path}, {"sha256", p.SHA256}, {"name", c.Name}, {"prediction", c.Prediction},
 		{"schedule", c.Schedule}, {"steps", p.Schedule.Steps()}, {"range", c.Range}, {"channels", c.Channels},

@@ -39,7 +39,7 @@ func runTasks(out io.Writer, c shard.Catalogue, asJSON bool) error {
 		return printJSON(out, infos)
 	}
 	methods, first := c.Methods, c.Methods.Infos()[0]
-	w := table.NewWriter(out, table.Texts)
+	w := table.NewWriter(out)
 	fmt.Fprintln(w, "TASK\tPARAMETERS\tWHAT IS MEASURED")
 	for _, t := range infos {
 		var params []string
@@ -108,7 +108,7 @@ func runMethods(out io.Writer, methods method.Set, asJSON bool) error {
 	if asJSON {
 		return printJSON(out, infos)
 	}
-	w := table.NewWriter(out, table.Texts)
+	w := table.NewWriter(out)
 	for i, m := range infos {
 		if i > 0 {
 			fmt.Fprintln(w)

@@ -63,7 +63,7 @@ func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Wr
 		}
 		return failure
 	}
-	out := table.NewWriter(cli.Escaped(stdout), table.Texts)
+	out := table.NewWriter(cli.Escaped(stdout))
 	for _, f := range findings {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Status, f.Name, f.Detail)
 		if f.Remedy != "" {

@@ -171,7 +171,7 @@ func (p *plan) print(stdout, stderr io.Writer, output string, o campaign.Options
 		if p.skipped > 0 && !o.Quiet {
 			fmt.Fprintf(stderr, "skipped %d non-image files of the dataset\n", p.skipped)
 		}
-		t := table.NewWriter(stdout, table.Texts)
+		t := table.NewWriter(stdout)
 		fmt.Fprintln(t, "TASK\tMETHOD\tCELL\tITEMS\tDONE\tTO DO\tFAILED")
 		for _, g := range p.groups {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%d\n", g.Task, g.Method, cmp.Or(g.Cell, "-"), g.Items, g.Done, g.ToDo, g.Failed)

@@ -38,7 +38,7 @@ func (t *tuning) print(w io.Writer, asJSON bool) error {
 			"folds": t.folds, "contests": contests, "settings": settings, "unreadable": t.unreadable(), "out": t.spec.Output,
 		})
 	}
-	out := table.NewWriter(cli.Escaped(w), table.Texts)
+	out := table.NewWriter(cli.Escaped(w))
 	for k, f := range t.folds {
 		for _, side := range []struct {
 			name   string
@@ -69,7 +69,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(o)
 	}
-	out := table.NewWriter(cli.Escaped(w), table.Texts)
+	out := table.NewWriter(cli.Escaped(w))
 	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI\tNETWORK\tBACKWARD\tOPERATOR\tS/IMAGE")
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)

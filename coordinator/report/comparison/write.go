@@ -26,7 +26,7 @@ const (
 
 // WriteText writes one line per problem, one per condition in which the sides differ, and the largest differences by measurement, at most the given number.
 func (v *Versus) WriteText(w io.Writer, largest int) error {
-	out := table.NewWriter(w, table.Texts)
+	out := table.NewWriter(w)
 	name, unit, decimals := v.heading()
 	fmt.Fprintf(out, "problem\tn\t%s A\t%s B\tA - B\t95%% interval\tp\tp (Holm)\n", name, name)
 	tests, images, suspect := 0, 0, false

@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"ddiff/coordinator/report/sweep"
 )
@@ -98,16 +99,28 @@ func (t Table) Write(w io.Writer, format Format, what string) error {
 
 // writeText aligns the labels to the left and the numbers to the right.
 func (t Table) writeText(w io.Writer) error {
-	out := NewWriter(w, t.Labels)
+	out := NewWriter(w)
 	if t.Title != "" {
 		fmt.Fprintln(out, sweep.Printable(t.Title)+"\n"+sweep.Printable(t.Verdict))
 	}
-	fmt.Fprintln(out, strings.Join(t.Head, "\t"))
+	lines := [][]string{slices.Clone(t.Head)}
 	for _, line := range t.Lines {
 		var cells []string
 		for _, c := range line {
 			cells = append(cells, sweep.Printable(c.Text))
 		}
+		lines = append(lines, cells)
+	}
+	for k := t.Labels; k < len(t.Head); k++ {
+		width := 0
+		for _, cells := range lines {
+			width = max(width, utf8.RuneCountInString(cells[k]))
+		}
+		for _, cells := range lines {
+			cells[k] = fmt.Sprintf("%*s", width, cells[k])
+		}
+	}
+	for _, cells := range lines {
 		fmt.Fprintln(out, strings.Join(cells, "\t"))
 	}
 	for _, note := range t.Notes {
