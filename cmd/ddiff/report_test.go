@@ -168,9 +168,9 @@ func TestExportFolders(t *testing.T) {
 	wantCode(t, e, 0)
 	wantLine(t, e, "images=4 cells=2 dir="+to)
 	for _, r := range wantItems(t, out, 4) {
-		cell := "hdr.gamma0=4.ddiff"
+		cell := "hdr.gamma0=4"
 		if strings.Contains(strings.ReplaceAll(string(r.Item.Solver), " ", ""), `"gamma0":8`) {
-			cell = "hdr.gamma0=8.ddiff"
+			cell = "hdr.gamma0=8"
 		}
 		for _, kind := range []string{"restored", "truth", "measurement"} {
 			got := read(t, filepath.Join(to, cell, kind, r.Item.Name+".png"))

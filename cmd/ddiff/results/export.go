@@ -188,33 +188,43 @@ func (e *folderExport) copy(ctx context.Context) error {
 	for _, it := range e.items {
 		runs, seeds = runs || it.run != e.items[0].run, seeds || it.seed != e.items[0].seed
 	}
-	folders := resultname.Cells(e.cells)
-	names := make([]string, len(e.items))
-	count := map[string]int{}
-	for i, it := range e.items {
-		names[i] = resultname.Safe(it.name)
+	folders := e.folders()
+	taken := map[string]bool{}
+	for _, it := range e.items {
+		name := resultname.Safe(it.name)
 		if seeds {
-			names[i] += fmt.Sprintf(".seed=%d", it.seed)
+			name += fmt.Sprintf(".seed=%d", it.seed)
 		}
 		if runs {
-			names[i] += fmt.Sprintf(".run%d", it.run)
+			name += fmt.Sprintf(".run%d", it.run)
 		}
-		count[folders[it.cell]+"/"+resultname.Fold(names[i])]++
-	}
-	for i, it := range e.items {
-		if count[folders[it.cell]+"/"+resultname.Fold(names[i])] > 1 {
-			names[i] += "." + it.id[:12]
+		if taken[folders[it.cell]+"/"+resultname.Fold(name)] {
+			name += "." + it.id[:12]
 		}
+		taken[folders[it.cell]+"/"+resultname.Fold(name)] = true
 		for _, file := range it.files {
 			data, err := e.from.Artifact(ctx, it.id, file.name, file.digest)
 			if err != nil {
 				return fmt.Errorf("read %s of item %s: %w", file.name, it.name, err)
 			}
 			kind := strings.TrimSuffix(file.name, ".png")
-			if err := e.to.put(folders[it.cell]+"/"+kind+"/"+names[i]+".png", data); err != nil {
+			if err := e.to.put(folders[it.cell]+"/"+kind+"/"+name+".png", data); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// folders names the cells by task, varying properties and method. A name that another cell has, in upper or lower case, gets a number.
+func (e *folderExport) folders() []string {
+	names := resultname.Tails(e.cells)
+	taken := map[string]bool{}
+	for i, name := range names {
+		for k := 2; taken[resultname.Fold(names[i])]; k++ {
+			names[i] = fmt.Sprintf("%s~%d", name, k)
+		}
+		taken[resultname.Fold(names[i])] = true
+	}
+	return names
 }

@@ -307,28 +307,27 @@ func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
 func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 	results := w.waiting[name]
 	delete(w.waiting, name)
-	var v resultname.Variation
 	cells := make([]sweep.Cell, len(results))
 	for i := range results {
 		c, err := sweep.CellOf(&results[i].Item)
 		if err != nil {
 			return err
 		}
-		c.Size = "" // unknown for an item that failed early
+		c.Size = "unknown" // for an item that failed early
 		// Without the settings of a method, or chosen for the noise.
 		c.Settings = strings.Join(slices.DeleteFunc(strings.Split(c.Settings, ";"), func(text string) bool {
 			setting, _, _ := strings.Cut(text, "=")
 			return !w.hasParam(setting)
 		}), ";")
 		cells[i] = c
-		v.Add(c, "")
 	}
+	names := resultname.Tails(cells)
 	runs, tails := map[string][]manifest.Result{}, []string(nil)
 	for i, res := range results {
 		if res.Outcome != manifest.OutcomeDone {
 			continue
 		}
-		tail := strings.TrimPrefix(strings.TrimPrefix(v.Tail(cells[i], "", false), resultname.Safe(res.Item.Task)), ".")
+		tail := strings.TrimPrefix(strings.TrimPrefix(names[i], resultname.Safe(res.Item.Task)), ".")
 		if w.spec.Runs > 1 {
 			if runs[tail] = append(runs[tail], res); len(runs[tail]) == 2 {
 				tails = append(tails, tail)

@@ -1,7 +1,7 @@
 // Package resultname gives restored images readable file names, and links them under these names in the folder restored of an
 // output.
 //
-// A name has the row's name, the task and the settings that vary among the results. Two
+// A name has the row's name, the task and the properties in which the results differ, as in the tables of a report. Two
 // results never share a name, also on a file system that ignores case.
 package resultname
 
@@ -15,11 +15,11 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,6 +27,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"ddiff/coordinator/report"
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -35,8 +36,8 @@ import (
 // namesFolder is the folder of an output directory that has the restored images under readable names.
 const namesFolder = "restored"
 
-// nameBytes is the longest part of a file name that the name of a row makes.
-const nameBytes = 120
+// nameBytes is the longest part of a file name that the name of a row, or its properties, make.
+const nameBytes = 100
 
 // Row names the image of an item.
 type Row struct {
@@ -99,28 +100,32 @@ func readReported(dir string, yield func(Row) bool) error {
 type restoredItem struct {
 	Row
 	cell sweep.Cell
-	seed string
+	seed uint64
 	run  int
 }
 
 // names writes the links of one output.
 type names struct {
-	dir     string // the output
-	varying Variation
-	runs    bool            // names end in the run
-	claimed map[string]bool // by the folded name
+	dir     string                // the output
+	tails   map[sweep.Cell]string // what follows the name of an image
+	seeds   map[uint64]bool       // names have the seed if there are several
+	runs    bool                  // names end in the run
+	claimed map[string]bool       // by the folded name
 }
 
 // Write makes the folder of readable names agree with the rows: a relative link for each item that has a result and a
 // restored image. It removes links to other items, and leaves files that it did not write. A second call changes nothing. Rows are
 // read twice. A failure, as on a file system without links, costs the names alone, so that it is a warning.
 func Write(ctx context.Context, dir string, rows iter.Seq2[Row, error], stderr io.Writer) {
-	n := names{dir: dir, claimed: map[string]bool{}}
+	n := names{dir: dir, tails: map[sweep.Cell]string{}, seeds: map[uint64]bool{}, claimed: map[string]bool{}}
 	err := n.each(ctx, rows, func(it restoredItem) error {
-		n.varying.Add(it.cell, it.seed)
-		n.runs = n.runs || it.run > 0
+		n.tails[it.cell], n.seeds[it.seed], n.runs = "", true, n.runs || it.run > 0
 		return nil
 	})
+	cells := slices.Collect(maps.Keys(n.tails))
+	for i, tail := range Tails(cells) {
+		n.tails[cells[i]] = tail
+	}
 	if err == nil {
 		err = n.each(ctx, rows, n.add)
 	}
@@ -164,7 +169,7 @@ func (n *names) read(row Row) (it restoredItem, ok bool) {
 	}
 	cell, err := sweep.CellOf(&r.Item)
 	row.Name = cmp.Or(row.Name, r.Item.Name)
-	return restoredItem{row, cell, strconv.FormatUint(r.Item.Seed, 10), r.Item.Run}, err == nil
+	return restoredItem{row, cell, r.Item.Seed, r.Item.Run}, err == nil
 }
 
 // path is the path of a file of an item.
@@ -177,11 +182,14 @@ func (n *names) add(it restoredItem) error {
 	if err := os.MkdirAll(filepath.Join(n.dir, namesFolder), 0o755); err != nil {
 		return err
 	}
-	base := Safe(it.Name) + "." + n.varying.Tail(it.cell, it.seed, false)
+	base := Safe(it.Name) + "." + n.tails[it.cell]
+	if len(n.seeds) > 1 {
+		base += fmt.Sprintf(".seed=%d", it.seed)
+	}
 	if n.runs {
 		base += fmt.Sprintf(".run%d", it.run)
 	}
-	for _, suffix := range []string{"", "." + it.ID[:min(8, len(it.ID))], "." + it.ID[:min(24, len(it.ID))]} {
+	for _, suffix := range []string{"", "." + it.ID[:min(12, len(it.ID))]} {
 		name := base + suffix + ".png"
 		if n.claimed[Fold(name)] || !n.mayWrite(name) {
 			continue
@@ -239,6 +247,29 @@ func (n *names) removeStale() error {
 		}
 	}
 	return nil
+}
+
+// Tails returns what follows the name of an image in readable names: the task of each cell, the properties in which the cells differ,
+// and the method if it differs. Two cells may have equal tails on a file system that ignores case, or if they are long.
+func Tails(cells []sweep.Cell) []string {
+	several := slices.ContainsFunc(cells, func(c sweep.Cell) bool { return c.Method != cells[0].Method })
+	cells = slices.Clone(cells)
+	for i, c := range cells { // a noise level that is sigma, as it is by default, does not vary beside it
+		cells[i].Settings = strings.Replace(c.Settings+";", "noise_std="+c.Sigma.String()+";", "noise_std=sigma;", 1)
+	}
+	readable := strings.NewReplacer("σ ", "sigma=", "prior ", "prior=", ", ", ".", " ", ".")
+	out := make([]string, len(cells))
+	for i, text := range aggregate.Variants(cells) {
+		out[i] = cells[i].Task
+		if text != "" {
+			out[i] += "." + readable.Replace(text)
+		}
+		if several {
+			out[i] += "." + cells[i].Method
+		}
+		out[i] = Safe(out[i])
+	}
+	return out
 }
 
 // Safe makes a part of a file name of any text, without the characters that a file system refuses.

@@ -110,8 +110,8 @@ func TestNamesAreSafeAndUnique(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"a_b.hdr.png": id(0), "a_b.hdr." + id(1)[:8] + ".png": id(1), "ü ñ 漢字.hdr.png": id(8), "_.hdr.png": id(4), "_.hidden.hdr.png": id(5),
-		"é.hdr.png": id(15), "é.hdr." + id(16)[:8] + ".png": id(16), "a_b_c_d_e_f_g.hdr.png": id(19),
+		"a_b.hdr.png": id(0), "a_b.hdr." + id(1)[:12] + ".png": id(1), "ü ñ 漢字.hdr.png": id(8), "_.hdr.png": id(4), "_.hidden.hdr.png": id(5),
+		"é.hdr.png": id(15), "é.hdr." + id(16)[:12] + ".png": id(16), "a_b_c_d_e_f_g.hdr.png": id(19),
 	} {
 		if found[name] != want {
 			t.Errorf("%q leads to %q, want %q", name, found[name], want)
@@ -231,34 +231,27 @@ func TestNamesOfSweep(t *testing.T) {
 	}
 }
 
-func TestNameCells(t *testing.T) {
-	cell := func(change func(*sweep.Cell)) sweep.Cell {
-		it := item(0, "")
-		c, err := sweep.CellOf(&it)
+// A noise level of the solver that follows sigma does not vary beside it.
+func TestTailsOfNoiseLevels(t *testing.T) {
+	var cells []sweep.Cell
+	for _, sigma := range []string{"0.02", "0.05", "0.05"} {
+		s, err := manifest.ParseSigma(sigma)
 		if err != nil {
 			t.Fatal(err)
 		}
-		change(&c)
-		return c
-	}
-	cells := []sweep.Cell{
-		cell(func(*sweep.Cell) {}), cell(func(c *sweep.Cell) { c.Sigma = 0.1 }), cell(func(c *sweep.Cell) { c.Task = "HDR" }),
-		cell(func(c *sweep.Cell) { c.Task = "h/dr" }), cell(func(c *sweep.Cell) { c.Task = "h?dr" }),
-	}
-	got := Cells(cells)
-	if got[1] != "hdr.sigma=0.1.ddiff" {
-		t.Errorf("%q", got)
-	}
-	seen := map[string]bool{}
-	for _, name := range got {
-		if seen[strings.ToLower(name)] || strings.ContainsAny(name, `/\:?*"<>|`) {
-			t.Errorf("name %q is unsafe or repeated: %q", name, got)
+		own := sigma
+		if len(cells) == 2 {
+			own = "0.1"
 		}
-		seen[strings.ToLower(name)] = true
+		cells = append(cells, sweep.Cell{
+			Problem:  sweep.Problem{Task: "hdr", Sigma: s, Size: "64x64"},
+			Approach: sweep.Approach{Method: "ddiff", Settings: "steps=3;noise_std=" + own},
+		})
 	}
-	slices.Reverse(cells)
-	again := Cells(cells)
-	if slices.Reverse(again); !slices.Equal(again, got) {
-		t.Errorf("in reverse order: %q, want %q", again, got)
+	if got, want := Tails(cells[:2]), []string{"hdr.sigma=0.02", "hdr.sigma=0.05"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := Tails(cells)[2], "hdr.sigma=0.05.noise_std=0.1"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
