@@ -68,7 +68,7 @@ type page struct {
 	Settings  []setting
 	Notes     []string
 	Published *table.Table
-	Runs      *runsTable
+	Runs      *table.Table
 	Sheets    []sheetLink
 	// Figures are shown at once, MoreFigures on a click.
 	Figures, MoreFigures []figure.File
