@@ -12,7 +12,6 @@ import (
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
 	"ddiff/manifest"
-	"ddiff/restore/method"
 	"ddiff/restore/parameter"
 )
 
@@ -54,27 +53,22 @@ type tuneTest struct {
 	HaarPSI statistic.Estimate `json:"haarpsi,omitzero"`
 	// Objective is the mean of the objective, higher is better.
 	Objective statistic.Estimate `json:"objective,omitzero"`
-	// Cost has the means of the counts of work for an image.
-	Cost   map[string]statistic.Estimate `json:"cost"`
-	Images []tunedImage                  `json:"images"`
+	Images    []tunedImage       `json:"images"`
 	// Failed has the names of the test images that were not restored in every run.
 	Failed []string `json:"failed,omitempty"`
 
-	variants []string           // the chosen settings by fold, without those that all share
-	seconds  statistic.Estimate // the mean time of an image, see tunedImage
+	variants []string // the chosen settings by fold, without those that all share
 }
 
 // tunedImage has the figures of one test image.
 type tunedImage struct {
 	tune.Image
-	Fold     int           `json:"fold"`
-	Settings string        `json:"settings"`
-	PSNR     *float64      `json:"psnr,omitempty"`
-	SSIM     *float64      `json:"ssim,omitempty"`
-	HaarPSI  *float64      `json:"haarpsi,omitempty"`
-	Residual *float64      `json:"residual,omitempty"`
-	Cost     manifest.Cost `json:"cost"` // of all runs
-	seconds  float64       // of all runs, in no file: they differ when an image is solved again
+	Fold     int      `json:"fold"`
+	Settings string   `json:"settings"`
+	PSNR     *float64 `json:"psnr,omitempty"`
+	SSIM     *float64 `json:"ssim,omitempty"`
+	HaarPSI  *float64 `json:"haarpsi,omitempty"`
+	Residual *float64 `json:"residual,omitempty"`
 	merit    float64
 }
 
@@ -152,7 +146,6 @@ func (t *tuning) tests() (tests []tuneTest, evaluations int, err error) {
 				}
 				for _, r := range t.results[s] {
 					evaluations += r.Evaluations()
-					image.spend(&r)
 				}
 				if !ok || t.hasFailure(s) {
 					one.Failed = append(one.Failed, img.Name)
@@ -181,13 +174,6 @@ func (one *tuneTest) estimate() {
 	one.SSIM = over(func(i tunedImage) *float64 { return i.SSIM })
 	one.HaarPSI = over(func(i tunedImage) *float64 { return i.HaarPSI })
 	one.Objective = over(func(i tunedImage) *float64 { return statistic.Optional(i.merit) })
-	one.seconds = over(func(i tunedImage) *float64 { return &i.seconds })
-	one.Cost = map[string]statistic.Estimate{}
-	for name := range (&tunedImage{}).costs() {
-		if len(one.Images) > 0 {
-			one.Cost[name] = over(func(i tunedImage) *float64 { return statistic.Optional(float64(i.costs()[name])) })
-		}
-	}
 }
 
 // variants describes how the chosen settings of each fold differ from the other settings of the contest.
@@ -319,20 +305,4 @@ func (c *contest) task(settings string, parameters parameter.List) (manifest.Tas
 		}
 	}
 	return t, nil
-}
-
-// spend adds the cost of a run.
-func (i *tunedImage) spend(r *manifest.Result) {
-	c := method.Cost(r.Cost)
-	c.Network = r.Evaluations()
-	i.Cost = manifest.Cost(method.Cost(i.Cost).Plus(c))
-	i.seconds += r.Seconds
-}
-
-// costs are the counts of work of an image by their names, see [manifest.Cost].
-func (i *tunedImage) costs() map[string]int {
-	return map[string]int{
-		"network": i.Cost.Network, "network_backward": i.Cost.NetworkBackward, "operator": i.Cost.Operator,
-		"autoencoder": i.Cost.Autoencoder, "autoencoder_backward": i.Cost.AutoencoderBackward,
-	}
 }

@@ -70,7 +70,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(o)
 	}
 	out := table.NewWriter(cli.Escaped(w))
-	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI\tNETWORK\tBACKWARD\tOPERATOR\tS/IMAGE")
+	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI")
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)
 		if len(slices.Compact(slices.Clone(chosen))) == 1 {
@@ -78,10 +78,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 		}
 		row := []string{one.Task, problemCell(one.Problem), one.Method, strconv.Itoa(one.Cells), strings.Join(chosen, " | "), strconv.Itoa(len(one.Images))}
 		row = append(row, table.Mean(one.PSNR, 2, "-"), table.Half(one.PSNR, 2, "-"), table.Mean(one.SSIM, 3, "-"), table.Mean(one.HaarPSI, 3, "-"))
-		for _, name := range []string{"network", "network_backward", "operator"} {
-			row = append(row, table.Mean(one.Cost[name], 0, "-"))
-		}
-		fmt.Fprintln(out, strings.Join(append(row, table.Mean(one.seconds, 2, "-")), "\t"))
+		fmt.Fprintln(out, strings.Join(row, "\t"))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -106,8 +103,7 @@ func (o *tuneOutcome) notes() []string {
 	} else {
 		out = append(out, "The figures are means over the test images; the settings were chosen on other images.")
 	}
-	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR. "+
-		"NETWORK, BACKWARD, OPERATOR: evaluations of the network, backward passes and calls of the operator for an image.")
+	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR.")
 	for _, c := range o.Comparisons {
 		out = append(out, fmt.Sprintf("%s: %s − %s = %s (%s, paired, n = %d).", problemText(c.Problem), c.A, c.B,
 			interval(c.Difference, 3), o.Objective, c.Difference.N))
