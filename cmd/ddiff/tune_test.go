@@ -54,7 +54,7 @@ func TestTune(t *testing.T) {
 	dir, out := photographs(t, "astronaut", "chelsea", "coffee", "rocket"), filepath.Join(t.TempDir(), "out")
 	args := []string{
 		dir, "--task", "hdr", "--method", "ddiff,ddiff_hqs", "--steps", "3", "--size", "32", "--set", "gamma0=0.001,4,8",
-		"--test-images", "coffee", "--equal-cost", "-o", out,
+		"--test-images", "coffee", "-o", out,
 	}
 	plan := tuneImages(t, append(args, "--dry-run")...)
 	wantCode(t, plan, 0)
@@ -271,9 +271,6 @@ func TestTuneRefuses(t *testing.T) {
 		"--tune: 2 is out of range, want a share above 0 and below 1":                       {two, "--task", "hdr", "--set", "gamma0=1,2", "--tune", "2"},
 		`objective "lpips" is none of psnr, ssim, haarpsi, min_misfit`:                      {two, "--task", "hdr", "--set", "gamma0=1,2", "--objective", "lpips"},
 		"select best_psnr: it looks at the truth":                                           {two, "--task", "hdr", "--set", "gamma0=1,2", "--select", "best_psnr"},
-		"--equal-cost: hdr scale=2 sigma=0.05 16x16 center_crop: ddiff with":                {two, "--task", "hdr", "--set", "steps=2,3", "--equal-cost", "--test-images", "coffee"},
-		"makes 60 network evaluations, reddiff with": {two, "--task", "hdr", "--method", "reddiff,dcdp", "--steps", "3", "--set", "lr=0.1,0.2",
-			"--equal-cost", "--test-images", "coffee"},
 	} {
 		wantRefusal(t, tuneImages(t, append(args, "--size", "16", "-o", out, "--dry-run")...), 2, want)
 	}

@@ -216,26 +216,3 @@ func (c *contest) among(side []tune.Image) []tune.Image {
 	}
 	return out
 }
-
-// checkCost returns an error unless all methods have equally many settings for a problem, and all settings of all methods
-// the same number of network evaluations.
-func (t *tuningPlan) checkCost() error {
-	first := map[sweep.Problem]*contest{}
-	for _, c := range t.contests {
-		other := first[c.problem]
-		if other == nil {
-			first[c.problem], other = c, c
-		}
-		if len(c.cells) != len(other.cells) {
-			return cli.Usage(fmt.Errorf("--equal-cost: %s: %s has %d settings and %s has %d; give each method equally many",
-				problemText(c.problem), other.method, len(other.cells), c.method, len(c.cells)))
-		}
-		for _, cell := range c.cells {
-			if want := other.cells[0].evaluations(); cell.evaluations() != want {
-				return cli.Usage(fmt.Errorf("--equal-cost: %s: %s with %s makes %d network evaluations, %s with %s makes %d; give one number of --steps",
-					problemText(c.problem), c.method, cell.settings, cell.evaluations(), other.method, other.cells[0].settings, want))
-			}
-		}
-	}
-	return nil
-}

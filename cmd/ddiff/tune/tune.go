@@ -32,9 +32,8 @@ import (
 // tuneOptions are the flags of tune.
 type tuneOptions struct {
 	campaign.Options
-	objective  string
-	split      manifest.Split // values of the flags
-	equalCosts bool
+	objective string
+	split     manifest.Split // values of the flags
 }
 
 // NewCommand returns the command for the methods and operators of a catalogue.
@@ -50,7 +49,7 @@ func NewCommand(c shard.Catalogue) *cobra.Command {
 			"The output gets tuned.yaml, a campaign with the chosen settings, tuning.json, and the report of the test\n" +
 			"images. Rerun the same command after an interruption; results are not computed again.",
 		Example: "  ddiff tune photos --task hdr --set gamma0=2,4,8 --set b=0.5,1 \\\n      --steps 50 --out out/hdr\n" +
-			"  ddiff tune campaign.yaml --folds 2 --equal-cost\n" +
+			"  ddiff tune campaign.yaml --folds 2\n" +
 			"  ddiff tune campaign.yaml --tune-images 'night/*' --objective ssim --dry-run",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.run(cmd.Context(), cmd.Flags(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -64,7 +63,6 @@ func NewCommand(c shard.Catalogue) *cobra.Command {
 	f.StringArrayVar(&o.split.Test, "test-images", nil, "`pattern` of the names of test images; repeatable")
 	f.IntVar(&o.split.Folds, "folds", 0, "`number` of parts, each of which is the test side of settings chosen on the others")
 	f.Uint64Var(&o.split.Seed, "split-seed", 0, "`seed` of the division by --tune and --folds")
-	f.BoolVar(&o.equalCosts, "equal-cost", false, "refuse methods with unequal numbers of settings or network evaluations")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the sides and the settings; write nothing")
 	f.BoolVar(&o.JSON, "json", false, "print one JSON object with the comparison and the figures")
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "print no progress, only the table and the counts")
@@ -165,11 +163,6 @@ func (o tuneOptions) contests(ctx context.Context, spec *manifest.Spec, p *prior
 	plan, err := planTuning(ctx, spec, o.Catalogue, p, sources)
 	if err != nil {
 		return nil, err
-	}
-	if o.equalCosts {
-		if err := plan.checkCost(); err != nil {
-			return nil, err
-		}
 	}
 	for _, r := range plan.failed {
 		fmt.Fprintln(stderr, cli.StyleOf(stderr).Red("failed:"), cli.ItemLine(r))
