@@ -66,68 +66,24 @@ func (e *escapingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// problems returns the joined errors of err, also through wrappers that add no text.
-func problems(err error) []error {
-	switch e := err.(type) { //nolint:errorlint // the loop unwraps
-	case interface{ Unwrap() []error }:
-		var all []error
-		var texts []string
-		for _, one := range e.Unwrap() {
-			all, texts = append(all, problems(one)...), append(texts, one.Error())
-		}
-		if strings.Join(texts, "\n") == err.Error() {
-			return all
-		}
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil && inner.Error() == err.Error() {
-			return problems(inner)
-		}
-	}
-	return []error{err}
-}
-
-// OneLine is the text of an error. Errors that are joined below a wrapper are separated by semicolons.
-func OneLine(err error) string {
-	text := err.Error()
-	for _, cause := range causes(err) {
-		if all := problems(cause); len(all) > 1 {
-			text = strings.Replace(text, cause.Error(), strings.Join(first(all, error.Error), "; "), 1)
-			break
-		}
-	}
-	return Printable(text)
-}
-
-// causes returns err and the chain of the errors that it wraps, to the first one that wraps several.
-func causes(err error) []error {
-	var out []error
-	for ; err != nil; err = errors.Unwrap(err) {
-		out = append(out, err)
-	}
-	last := out[len(out)-1]
-	if several, ok := last.(interface{ Unwrap() []error }); ok {
-		for _, one := range several.Unwrap() {
-			out = append(out, causes(one)...)
-		}
-	}
-	return out
-}
+// OneLine is the text of an error in one line: semicolons separate joined errors.
+func OneLine(err error) string { return Printable(strings.ReplaceAll(err.Error(), "\n", "; ")) }
 
 // lines is the text of an error: one line for each joined error, at most MaxLines.
 func lines(err error) string {
-	return strings.Join(first(problems(err), OneLine), "\n")
-}
-
-// first returns the texts of the first MaxLines errors, and how many more there are.
-func first(all []error, text func(error) string) []string {
+	all := []error{err}
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) && errors.Join(several.Unwrap()...).Error() == err.Error() {
+		all = several.Unwrap()
+	}
 	var texts []string
 	for _, one := range all[:min(len(all), MaxLines)] {
-		texts = append(texts, text(one))
+		texts = append(texts, OneLine(one))
 	}
 	if more := len(all) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return texts
+	return strings.Join(texts, "\n")
 }
 
 // ItemLine describes an item that is not restored.
