@@ -63,7 +63,7 @@ func (o *Options) AddMain(f *pflag.FlagSet) {
 // AddSettings adds the other flags that override a campaign.
 func (o *Options) AddSettings(f *pflag.FlagSet) {
 	f.StringVar(&o.images, "images", "", "images, as a single `path` or address: in place of the arguments, or of the campaign file's dataset")
-	f.StringArrayVar(&o.Params, "param", nil, "operator parameter `NAME=VALUE`, or TASK.NAME=VALUE; repeatable")
+	f.StringArrayVar(&o.Params, "param", nil, "operator parameter `NAME=VALUE` of all tasks that have it, or TASK.NAME=VALUE; repeatable")
 	f.Var(&SigmaFlag{Sigma: &o.Spec.Sigma}, "sigma", "standard deviation of the measurement noise, or auto for stored measurements (default 0.05)")
 	AddPhotons(f, &o.Photons)
 	f.Uint64Var(&o.Spec.Seed, "seed", 0, "`seed` of every random draw")

@@ -28,60 +28,23 @@ func taskSpecs(names []string, c shard.Catalogue) []manifest.TaskSpec {
 	return specs
 }
 
-// setParams sets the operator parameters of --param in the campaign. A name without a task must belong to one task of
-// the campaign alone.
+// setParams sets the operator parameters of --param in the tasks of the campaign that have them.
 func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
-	known := c.Vocabulary()
 	for _, text := range params {
 		name, value, err := assignment("--param", text)
 		if err != nil {
 			return err
 		}
-		number, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return fmt.Errorf("--param %s: %q is not a number; write NAME=NUMBER", text, value)
+		set := parameterOf(s, name, c)
+		if set == nil {
+			unknown := manifest.Unknown("parameter of the campaign's tasks", name[strings.Index(name, ".")+1:], operatorParameters(s, c))
+			return fmt.Errorf("--param %s: %w; see: ddiff tasks", text, unknown)
 		}
-		task, param, qualified := strings.Cut(name, ".")
-		if !qualified {
-			task, param = "", name
-		}
-		var tasks []string
-		for _, t := range s.Tasks {
-			if !slices.Contains(tasks, t.Name) && (t.Name == task || !qualified && slices.Contains(known.OperatorParameters(t).Names(), param)) {
-				tasks = append(tasks, t.Name)
-			}
-		}
-		switch {
-		case len(tasks) == 0 && qualified:
-			return fmt.Errorf("--param %s: the campaign has no task %q; it has %s", text, task, taskNames(s))
-		case len(tasks) == 0:
-			var all []string
-			for _, t := range s.Tasks {
-				all = append(all, known.OperatorParameters(t).Names()...)
-			}
-			return fmt.Errorf("--param %s: %w; see: ddiff tasks", text, manifest.Unknown("parameter of the campaign's tasks", param, all))
-		case len(tasks) > 1:
-			return fmt.Errorf("--param %s: the tasks %s have this parameter; write %s.%s=%s", text, strings.Join(tasks, " and "), tasks[0], param, value)
-		}
-		for i := range s.Tasks {
-			if t := &s.Tasks[i]; t.Name == tasks[0] {
-				if t.Params == nil {
-					t.Params = map[string]float64{}
-				}
-				t.Params[param] = number
-				s.Override(fmt.Sprintf("tasks[%d].params.%s", i, param), "--param "+text)
-			}
+		if err := expandTasks(s, "--param "+text, []string{value}, set); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-func taskNames(s *manifest.Spec) string {
-	var names []string
-	for _, t := range s.Tasks {
-		names = append(names, t.Name)
-	}
-	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
 }
 
 // setSolver sets the solver parameters of --solver, for the campaign and over those of its tasks.
@@ -136,7 +99,7 @@ func setSweeps(s *manifest.Spec, texts []string, c shard.Catalogue) error {
 		if err != nil {
 			return err
 		}
-		if err := expandTasks(s, text, values, set); err != nil {
+		if err := expandTasks(s, "--set "+text, values, set); err != nil {
 			return err
 		}
 	}
@@ -146,8 +109,8 @@ func setSweeps(s *manifest.Spec, texts []string, c shard.Catalogue) error {
 // setter sets a value in a task. It returns the field for errors, or "" if the task does not have it.
 type setter func(t *manifest.TaskSpec, value string) (field string, err error)
 
-// expandTasks replaces each task that has the field by one per value.
-func expandTasks(s *manifest.Spec, text string, values []string, set setter) error {
+// expandTasks replaces each task that has the field by one per value. The flag is named in errors.
+func expandTasks(s *manifest.Spec, flag string, values []string, set setter) error {
 	var out []manifest.TaskSpec
 	fields := map[int]string{}
 	for _, t := range s.Tasks {
@@ -156,7 +119,7 @@ func expandTasks(s *manifest.Spec, text string, values []string, set setter) err
 			next.Params, next.Solver = maps.Clone(t.Params), maps.Clone(t.Solver)
 			field, err := set(&next, v)
 			if err != nil {
-				return fmt.Errorf("--set %s: %w", text, err)
+				return fmt.Errorf("%s: %w", flag, err)
 			}
 			if field != "" {
 				fields[len(out)] = field
@@ -167,12 +130,12 @@ func expandTasks(s *manifest.Spec, text string, values []string, set setter) err
 			}
 		}
 		if len(out) > manifest.MaxCells {
-			return fmt.Errorf("--set %s: the lists give more than %d tasks", text, manifest.MaxCells)
+			return fmt.Errorf("%s: the lists give more than %d tasks", flag, manifest.MaxCells)
 		}
 	}
 	s.Tasks = out
 	for i, field := range fields {
-		s.Override(fmt.Sprintf("tasks[%d].%s", i, field), "--set "+text)
+		s.Override(fmt.Sprintf("tasks[%d].%s", i, field), flag)
 	}
 	return nil
 }
@@ -200,46 +163,59 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 			return "steps", err
 		}, nil
 	}
-	vocabulary := c.Vocabulary()
-	task, param, qualified := strings.Cut(name, ".")
-	if !qualified {
-		task, param = "", name
-	}
-	owns := func(t manifest.TaskSpec) bool {
-		return slices.Contains(vocabulary.OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
-	}
-	setting := task == "" || task == "solver"
-	isSetting := setting && slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(vocabulary.Parameters[m].Names(), param) })
-	isParam := slices.ContainsFunc(s.Tasks, owns)
+	param := parameterOf(s, name, c)
+	setting := strings.TrimPrefix(name, "solver.")
+	isSetting := slices.ContainsFunc(s.Methods, func(m string) bool { return slices.Contains(c.Vocabulary().Parameters[m].Names(), setting) })
 	switch {
-	case isParam && isSetting:
-		return nil, fmt.Errorf("--set %s: %s is a parameter of a task and a setting of a method; write TASK.%s or solver.%s", text, param, param, param)
-	case isParam:
-		return func(t *manifest.TaskSpec, value string) (string, error) {
-			if !owns(*t) {
-				return "", nil
-			}
-			if t.Params == nil {
-				t.Params = map[string]float64{}
-			}
-			var err error
-			t.Params[param], err = number(value)
-			return "params." + param, err
-		}, nil
+	case param != nil && isSetting:
+		return nil, fmt.Errorf("--set %s: %s is a parameter of a task and a setting of a method; write TASK.%s or solver.%s", text, name, name, name)
+	case param != nil:
+		return param, nil
 	case isSetting:
 		return func(t *manifest.TaskSpec, value string) (string, error) {
-			t.Solver = manifest.Values{param: SolverValue(value)}.Or(t.Solver)
-			return "solver." + param, nil
+			t.Solver = manifest.Values{setting: SolverValue(value)}.Or(t.Solver)
+			return "solver." + setting, nil
 		}, nil
 	}
-	all := []string{"sigma", "photons", "steps"}
-	for _, t := range s.Tasks {
-		all = append(all, vocabulary.OperatorParameters(t).Names()...)
-	}
+	all := append(operatorParameters(s, c), "sigma", "photons", "steps")
 	for _, m := range s.Methods {
-		all = append(all, vocabulary.Parameters[m].Names()...)
+		all = append(all, c.Vocabulary().Parameters[m].Names()...)
 	}
-	return nil, fmt.Errorf("--set %s: %w; see: ddiff tasks, ddiff methods", text, manifest.Unknown("parameter of the campaign's tasks and methods", param, all))
+	unknown := manifest.Unknown("parameter of the campaign's tasks and methods", name[strings.Index(name, ".")+1:], all)
+	return nil, fmt.Errorf("--set %s: %w; see: ddiff tasks, ddiff methods", text, unknown)
+}
+
+// parameterOf returns the setter of the operator parameter PARAM or TASK.PARAM, nil if no task has it.
+func parameterOf(s *manifest.Spec, name string, c shard.Catalogue) setter {
+	task, param, qualified := strings.Cut(name, ".")
+	if !qualified {
+		param = name
+	}
+	owns := func(t manifest.TaskSpec) bool {
+		return slices.Contains(c.Vocabulary().OperatorParameters(t).Names(), param) && (!qualified || t.Name == task)
+	}
+	if !slices.ContainsFunc(s.Tasks, owns) {
+		return nil
+	}
+	return func(t *manifest.TaskSpec, value string) (string, error) {
+		if !owns(*t) {
+			return "", nil
+		}
+		if t.Params == nil {
+			t.Params = map[string]float64{}
+		}
+		var err error
+		t.Params[param], err = number(value)
+		return "params." + param, err
+	}
+}
+
+// operatorParameters are the names of the parameters of all tasks.
+func operatorParameters(s *manifest.Spec, c shard.Catalogue) (names []string) {
+	for _, t := range s.Tasks {
+		names = append(names, c.Vocabulary().OperatorParameters(t).Names()...)
+	}
+	return names
 }
 
 func number(value string) (float64, error) {
