@@ -2,7 +2,6 @@ package table
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,32 +33,6 @@ func firstRows(rows []string, more string) string {
 	return text
 }
 
-// precisionNote says if the items of a summary were computed in several precisions, and names the rows whose means mix them.
-func precisionNote(s aggregate.Summary) []string {
-	all := make(map[string]int)
-	var mixed []string
-	for i := range s.Rows {
-		for name, n := range s.Rows[i].Precisions {
-			all[name] += n
-		}
-		if len(s.Rows[i].Precisions) > 1 {
-			mixed = append(mixed, s.Varying.RowName(&s.Rows[i]))
-		}
-	}
-	if len(all) < 2 {
-		return nil
-	}
-	var counts []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		counts = append(counts, fmt.Sprintf("%d items in %s", all[name], name))
-	}
-	text := "Several precisions of the score network: " + strings.Join(counts, ", ") + "."
-	if len(mixed) > 0 {
-		text += " The means of these rows mix them: " + firstRows(mixed, "; and %d more rows") + ". Set precision in the campaign file to fix one."
-	}
-	return []string{text}
-}
-
 // notes are the sentences below a table.
 func notes(s aggregate.Summary) []string {
 	var out []string
@@ -75,7 +48,6 @@ func notes(s aggregate.Summary) []string {
 	out = append(out, warningNote(s)...)
 	out = append(out, costNote(s)...)
 	out = append(out, partialNote(s)...)
-	out = append(out, precisionNote(s)...)
 	if len(s.ScoredLater) > 0 {
 		var ids []string
 		for _, name := range s.ScoredLater {
