@@ -56,9 +56,6 @@ func OpenNetwork(rt *onnxruntime.Runtime, path string) (*Network, error) {
 		err = n.describe(m)
 	}
 	if err == nil {
-		err = m.Sound()
-	}
-	if err == nil {
 		if n.session, err = rt.NewSession(data, []string{"x", "y"}, []string{"distance"}); err != nil {
 			err = fmt.Errorf("%w: %w", ErrNetwork, err)
 		}

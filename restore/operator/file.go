@@ -80,9 +80,6 @@ func Load(path string, data []byte) (*File, error) {
 	if err := f.bind(m); err != nil {
 		return nil, fmt.Errorf("operator %s: %w: %w", path, ErrFile, err)
 	}
-	if err := m.Sound(); err != nil {
-		return nil, fmt.Errorf("operator %s: %w", path, err)
-	}
 	if err := f.checkGraph(); err != nil {
 		return nil, fmt.Errorf("operator %s: %w", path, err)
 	}

@@ -89,9 +89,6 @@ func Load(file string, data []byte) (*Prior, error) {
 	if err := p.bind(); err != nil {
 		return nil, fmt.Errorf("prior %s: %w", file, err)
 	}
-	if err := m.Sound(); err != nil {
-		return nil, fmt.Errorf("prior %s: %w", file, err)
-	}
 	p.fused, _ = m.FuseGroupNorm()
 	return p, nil
 }

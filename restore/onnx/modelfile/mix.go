@@ -41,8 +41,10 @@ func (f *fuser) mix(conv *onnxpb.NodeProto) {
 
 // dims returns the shape of a constant, which may be stored in another type, or nil.
 func (f *fuser) dims(name string) []int64 {
-	for n := f.producers[name]; n != nil && n.OpType == "Cast"; n = f.producers[name] {
-		name = n.Input[0]
+	for range 2 { // more would be a fault, perhaps a cycle
+		if n := f.producers[name]; n != nil && n.OpType == "Cast" {
+			name = n.Input[0]
+		}
 	}
 	if t := f.consts[name]; t != nil {
 		return t.Dims

@@ -155,6 +155,9 @@ func (c *converter) split(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	return out
 }
 
+// nodeName describes a node in messages.
+func nodeName(n *onnxpb.NodeProto) string { return fmt.Sprintf("%q (%s)", n.Name, n.OpType) }
+
 func (c *converter) fresh(name string) string {
 	for c.taken[name] {
 		name += "_"
