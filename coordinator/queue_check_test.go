@@ -123,7 +123,7 @@ func TestQueueOfItemsWithoutOutcomeStays(t *testing.T) {
 }
 
 // TestQueueOfUndeliverableItemsStays leaves items in the queue that the server no longer delivers. They are in neither
-// count of Depth until they are buried.
+// count of Depth until they are swept.
 func TestQueueOfUndeliverableItemsStays(t *testing.T) {
 	t.Parallel()
 	tc := newTestCluster(t, 3)

@@ -91,7 +91,6 @@ var how = []commandRow{
 	{begin: `ddiff (run|score|report) (examples|out)/paper/\w+(.yaml)?`, flags: "--help", not: "TestPaper runs them with data of its own"},
 	{begin: `ddiff coordinator`, code: "9", flags: "--store results --nats nats://127.0.0.1:1 --nats-wait 0s"},
 	{begin: `ddiff worker`, code: "9", flags: "--device cpu --nats nats://127.0.0.1:1 --nats-wait 0s"},
-	{begin: `ddiff retry .* --server \S+`, flags: "--help", not: "needs a server; internal/testbed lists deliveries through one"},
 	{begin: `ddiff (submit|list|status|workers|logs|pause|resume|cancel|retry|delete|gc|token)`, code: "9",
 		flags: "--nats nats://127.0.0.1:1 --nats-wait 0s"}, // after the command has accepted its flags
 	{begin: `ddiff run photo.png --operator`, flags: "--size 64 --steps 2"},
