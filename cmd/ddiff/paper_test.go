@@ -61,7 +61,7 @@ func TestPaperCampaigns(t *testing.T) {
 					t.Errorf("no line %s\n%v", pattern, e)
 				}
 			}
-			for format, text := range map[string]string{"md": "| hdr | ddiff | 1 |", "latex": "hdr & ddiff & 1 &", "csv": "images size steps metrics prior"} {
+			for format, text := range map[string]string{"md": "| hdr | ddiff | 1 |", "latex": "hdr & ddiff & 1 &"} {
 				if e := ddiff(t, "report", out, "--published", figures, "--format", format); e.code != 0 || !strings.Contains(e.stdout, text) {
 					t.Errorf("%s lacks %q\n%v", format, text, e)
 				}
@@ -185,6 +185,7 @@ func TestPublishedRefuses(t *testing.T) {
 		{filepath.Join(dir, "missing.csv"), "text", "missing.csv: no such file"},
 		{broken, "text", `--published: published figures: broken.csv: line 2: psnr: "high" is not a number`},
 		{broken, "parquet", "--format parquet has the results alone"},
+		{broken, "csv", "--format csv has the results alone"},
 		{dir, "text", "not a regular file but a directory"},
 	} {
 		wantRefusal(t, ddiff(t, "report", dir, "--published", tt.file, "--format", tt.format, "--out", filepath.Join(dir, "table")), 2, tt.want)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -192,30 +191,6 @@ func TestPublishedLPIPS(t *testing.T) {
 	}
 }
 
-func TestPublishedCSV(t *testing.T) {
-	t.Parallel()
-	p := parsePublished(t, publishedFile)
-	p.Priors = map[string]string{strings.Repeat("ab", 32): "bundled"}
-	var out bytes.Buffer
-	reporttest.Must(t, published.WriteCSV(&out, publishedSummary(t, selection.First), p))
-	rows, err := csv.NewReader(&out).ReadAll()
-	reporttest.Must(t, err)
-	get := func(row int, column string) string { return rows[row][slices.Index(rows[0], column)] }
-	for _, want := range []struct {
-		row           int
-		column, value string
-	}{
-		{1, "task", "phase_retrieval"}, {1, "differs", "select prior"}, {1, "remark", "best of two"},
-		{2, "method", "ddiff"}, {2, "psnr", "27"}, {2, "published_psnr", "27.500"}, {2, "difference_psnr", "-0.5"}, {2, "differs", "prior"},
-		{2, "published_prior", "big"}, {3, "method", "toy"}, {3, "published_psnr", ""},
-		{4, "method", "DAPS | x"}, {4, "images", ""}, {4, "published_psnr", "28.10"}, {4, "difference_psnr", ""},
-	} {
-		if got := get(want.row, want.column); got != want.value {
-			t.Errorf("row %d, %s: %q, want %q", want.row, want.column, got, want.value)
-		}
-	}
-}
-
 func TestParsePublishedRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -239,18 +214,4 @@ func TestParsePublishedRefuses(t *testing.T) {
 			t.Errorf("%.40q: %v, want one line with %q", text, err, want)
 		}
 	}
-}
-
-// publishedColumn returns a column of the comparison as CSV.
-func publishedColumn(t *testing.T, s aggregate.Summary, p *published.Figures, column string) []string {
-	t.Helper()
-	var out bytes.Buffer
-	reporttest.Must(t, published.WriteCSV(&out, s, p))
-	rows, err := csv.NewReader(&out).ReadAll()
-	reporttest.Must(t, err)
-	var cells []string
-	for _, row := range rows[1:] {
-		cells = append(cells, row[slices.Index(rows[0], column)])
-	}
-	return cells
 }

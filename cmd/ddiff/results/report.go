@@ -81,7 +81,7 @@ func newReportCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.format, "format", formatText, "`format`: "+strings.Join(reportFormats(), ", "))
 	f.StringVar((*string)(&o.rule), "select", "", "`rule` that selects the run to report: "+cli.Words(manifest.Selections())+" (default first)")
 	f.StringVarP(&o.out, "out", "o", "", "`file`, or the directory of the page or the figures (default standard output; report for html, figures for figures)")
-	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference; csv prints only these")
+	f.StringVar(&o.published, "published", "", "CSV `file` with a publication's figures: also print ours, theirs and the difference")
 	return cmd
 }
 
@@ -133,7 +133,7 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 	}
 	return o.text(stdout, func(w io.Writer) error {
 		switch {
-		case o.format == formatCSV && theirs == nil:
+		case o.format == formatCSV:
 			return table.WriteCSV(w, results, o.catalogue.Operators)
 		case o.format == formatParquet:
 			return table.WriteParquet(w, results, o.catalogue.Operators)
@@ -141,9 +141,6 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		summary, err := aggregate.Summarize(results, o.catalogue.Operators, rule, tunings)
 		if err != nil {
 			return err
-		}
-		if o.format == formatCSV {
-			return published.WriteCSV(w, summary, theirs)
 		}
 		format := map[string]table.Format{
 			formatText: table.FormatText, formatMarkdown: table.FormatMarkdown, formatLaTeX: table.FormatLaTeX,
@@ -162,8 +159,8 @@ func (o reportOptions) readPublished() (*published.Figures, error) {
 	if o.published == "" {
 		return nil, nil
 	}
-	if o.format == formatParquet {
-		return nil, errors.New("--format parquet has the results alone; use csv for ours, theirs and the difference")
+	if o.format == formatParquet || o.format == formatCSV {
+		return nil, fmt.Errorf("--format %s has the results alone; use text for ours, theirs and the difference", o.format)
 	}
 	f, _, err := regular.Open(o.published, regular.MaxConfigBytes)
 	if err != nil {

@@ -2,10 +2,8 @@ package published
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,56 +113,4 @@ func (pair publishedPair) line(s aggregate.Summary, variants map[sweep.Cell]stri
 // It returns an error that wraps [table.ErrUnknownFormat], or the error of w.
 func Write(w io.Writer, s aggregate.Summary, p *Figures, format table.Format) error {
 	return p.Table(s, format.Missing()).Write(w, format, "published figures")
-}
-
-// WriteCSV writes the comparison with a line per row: the circumstances of both sides, each figure with its
-// half-width on both sides and the difference, and in differs the circumstances that make both incomparable.
-func WriteCSV(w io.Writer, s aggregate.Summary, p *Figures) error {
-	pairs, _ := p.pairs(s)
-	head := []string{"table", "task", "method", "params", "settings"}
-	for _, c := range publishedConditions() {
-		head = append(head, c, "published_"+c)
-	}
-	for _, f := range publishedFigures() {
-		head = append(head, f.name, f.name+"_half", "published_"+f.name, "published_"+f.name+"_half", "difference_"+f.name)
-	}
-	rows := [][]string{append(head, "differs", "remark")}
-	for _, pair := range pairs {
-		rows = append(rows, pair.csvLine(s))
-	}
-	if err := csv.NewWriter(w).WriteAll(rows); err != nil {
-		return fmt.Errorf("write published figures: %w", err)
-	}
-	return nil
-}
-
-func (pair publishedPair) csvLine(s aggregate.Summary) []string {
-	line := []string{pair.theirs["table"], pair.task, pair.theirs["method"], "", ""}
-	ours := map[string]string{}
-	if pair.ours != nil {
-		line[2], line[3], line[4], ours = pair.ours.Method, pair.ours.Params, pair.ours.Settings, ourConditions(pair.ours, s)
-	}
-	for _, c := range publishedConditions() {
-		line = append(line, ours[c], pair.theirs[c])
-	}
-	for i := range line {
-		line[i] = table.CSVText(line[i])
-	}
-	for _, f := range publishedFigures() {
-		e, difference := f.compared(pair.ours, pair.theirs)
-		mean, half := math.NaN(), statistic.Value(e.HalfWidth)
-		if e.N > 0 {
-			mean = e.Mean
-		}
-		line = append(line, exact(mean), exact(half), pair.theirs[f.name], pair.theirs[f.name+"_half"], exact(difference))
-	}
-	return append(line, strings.Join(pair.differs, " "), table.CSVText(pair.theirs["remark"]))
-}
-
-// exact is the shortest text of a number, empty for NaN.
-func exact(v float64) string {
-	if !statistic.Defined(v) {
-		return ""
-	}
-	return sweep.Exact(v)
 }
