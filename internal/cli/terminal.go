@@ -6,7 +6,6 @@ import (
 	"os"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -51,24 +50,19 @@ func (s Style) Red(text string) string { return s.wrap("31", text) }
 // Green returns green text.
 func (s Style) Green(text string) string { return s.wrap("32", text) }
 
-// Truncate shortens a text to a number of columns and marks the cut.
-func Truncate(text string, columns int) string {
-	if utf8.RuneCountInString(text) <= columns {
-		return text
-	}
-	if columns < 1 {
-		return ""
-	}
-	return string([]rune(text)[:columns-1]) + "…"
-}
-
 // StatusLine returns a function that replaces the status line of the terminal behind w; an empty line removes it. Without a terminal it
 // does nothing.
 func StatusLine(w io.Writer) func(line string) {
 	if TerminalWidth(w) == 0 {
 		return func(string) {}
 	}
-	return func(line string) { fmt.Fprintf(w, "\r\x1b[K%s", Truncate(line, TerminalWidth(w)-1)) }
+	return func(line string) {
+		text := []rune(line)
+		if most := TerminalWidth(w) - 1; len(text) > most { // a terminal may wrap after its last column
+			text = append(text[:max(0, most-1)], '…')
+		}
+		fmt.Fprintf(w, "\r\x1b[K%s", string(text))
+	}
 }
 
 // Output is standard output. It keeps its first error, so that the program can end with an error where a command ignores it.

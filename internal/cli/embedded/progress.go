@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -22,7 +21,8 @@ type Progress struct {
 
 	json, quiet bool
 	out, err    io.Writer
-	width       func() int // columns of the terminal, 0 without one; it changes when a person resizes the window
+	terminal    bool
+	status      func(line string) // replaces the status line of the terminal
 	style       cli.Style
 
 	mu       sync.Mutex
@@ -40,8 +40,8 @@ type Progress struct {
 	ticker   sync.WaitGroup
 }
 
-// barEvery is the interval between two updates of the status line.
-const barEvery = 200 * time.Millisecond
+// statusEvery is the interval between two updates of the status line.
+const statusEvery = 200 * time.Millisecond
 
 // warningLines is the largest number of lines about warnings. results.csv has all.
 const warningLines = 20
@@ -49,7 +49,7 @@ const warningLines = 20
 func newProgress(o campaign.Options, stdout, stderr io.Writer) *Progress {
 	return &Progress{
 		json: o.JSON, quiet: o.Quiet, out: stdout, err: stderr, style: cli.StyleOf(stderr),
-		width: func() int { return cli.TerminalWidth(stderr) },
+		terminal: cli.TerminalWidth(stderr) > 0, status: cli.StatusLine(stderr),
 	}
 }
 
@@ -97,8 +97,8 @@ func (p *Progress) pending() int { return p.items - p.found - p.refused }
 
 func (p *Progress) tick(stopped <-chan struct{}) {
 	every := cli.LineEvery
-	if p.width() > 0 {
-		every = barEvery
+	if p.terminal {
+		every = statusEvery
 	}
 	t := time.NewTicker(every)
 	defer t.Stop()
@@ -116,13 +116,11 @@ func (p *Progress) tick(stopped <-chan struct{}) {
 
 // show writes the status; p.mu is locked.
 func (p *Progress) show() {
-	width := p.width()
-	if width == 0 {
+	if p.terminal {
+		p.status(p.line())
+	} else {
 		fmt.Fprintln(p.err, p.line())
-		return
 	}
-	// The last column stays free: a terminal may wrap after it.
-	fmt.Fprintf(p.err, "\r\x1b[K%s", p.bar(width-1))
 }
 
 // line is the status as text.
@@ -141,21 +139,6 @@ func (p *Progress) line() string {
 	rate := float64(p.made) / max(time.Since(p.began), time.Millisecond).Seconds()
 	left := max(0, p.allSteps-p.made) // steps repeat when an item is tried again
 	return fmt.Sprintf("%s%.1f steps/s  ETA %v", line, rate, time.Duration(float64(left)/rate)*time.Second)
-}
-
-// bar is the status in at most the given number of columns: a bar where there is room for one, and the text.
-func (p *Progress) bar(columns int) string {
-	const smallest, largest = 10, 30
-	text := p.line()
-	length := min(largest, columns-utf8.RuneCountInString(text)-len("[] "))
-	if length < smallest {
-		return cli.Truncate(text, columns)
-	}
-	full := 0
-	if p.allSteps > 0 {
-		full = min(length, length*p.made/p.allSteps)
-	}
-	return "[" + p.style.Green(strings.Repeat("=", full)) + strings.Repeat(" ", length-full) + "] " + text
 }
 
 // finished reports an item that reached its final state. Found reports whether an earlier run restored it.
@@ -231,8 +214,8 @@ func (p *Progress) skipped(string) {
 
 // clear removes the status line; p.mu is locked.
 func (p *Progress) clear() {
-	if !p.silent() && p.width() > 0 {
-		fmt.Fprint(p.err, "\r\x1b[K")
+	if !p.silent() {
+		p.status("")
 	}
 }
 
@@ -253,7 +236,7 @@ func (p *Progress) Stop() {
 		return
 	}
 	p.show()
-	if p.width() > 0 {
+	if p.terminal {
 		fmt.Fprintln(p.err)
 	}
 }

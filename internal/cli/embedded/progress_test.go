@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
@@ -15,23 +14,6 @@ import (
 // a result in a final state.
 func ending(outcome manifest.Outcome, attempt int) manifest.Result {
 	return manifest.Result{Outcome: outcome, Attempt: attempt, Reason: "the reason", Item: manifest.Item{Name: "cat", Task: "hdr"}}
-}
-
-// The status line fits every width, and has a bar where there is room.
-func TestStatusLineFits(t *testing.T) {
-	p := &Progress{items: 48, found: 12, ended: 7, allSteps: 3600, made: 700, complete: true, began: time.Now()}
-	for width := range 200 {
-		line := p.bar(width)
-		if n := utf8.RuneCountInString(line); n > width {
-			t.Errorf("%d columns in a terminal of %d: %q", n, width, line)
-		}
-		if hasBar := strings.HasPrefix(line, "["); hasBar != (width >= 80) && (width < 50 || width > 79) {
-			t.Errorf("width %d: %q", width, line)
-		}
-	}
-	if line := p.bar(100); !strings.Contains(line, "7/36 images  12 of 48 found") {
-		t.Errorf("the line does not show the resumed items: %q", line)
-	}
 }
 
 // While the dataset is being read, the status line shows the number of rows.
@@ -58,11 +40,12 @@ func TestStatusLineOnTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		p := newProgress(campaign.Options{}, &out, &out)
-		p.width, p.style = func() int { return 60 }, cli.Style{Colour: true}
+		p.terminal, p.style = true, cli.Style{Colour: true}
+		p.status = func(line string) { out.WriteString("\r\x1b[K" + line) }
 		p.Begin()
 		p.Entered(3, 30, true)
 		p.stepped(10)
-		time.Sleep(barEvery + time.Millisecond)
+		time.Sleep(statusEvery + time.Millisecond)
 		p.finished(ending(manifest.OutcomeDead, 3), false)
 		p.Stop()
 		p.Stop()
