@@ -23,9 +23,8 @@ type tuneOutcome struct {
 	tune.Record
 	// Key is the key of the record in the output.
 	Key string `json:"record"`
-	// Tests has the figures of the chosen settings on the test images, Comparisons the differences of methods.
-	Tests       []tuneTest       `json:"tests"`
-	Comparisons []tuneComparison `json:"comparisons,omitempty"`
+	// Tests has the figures of the chosen settings on the test images.
+	Tests []tuneTest `json:"tests"`
 	// Stopped is the number of settings that were stopped early, NotRun the number of their images that were not run.
 	Stopped int `json:"stopped"`
 	NotRun  int `json:"not_run"`
@@ -70,15 +69,6 @@ type tunedImage struct {
 	HaarPSI  *float64 `json:"haarpsi,omitempty"`
 	Residual *float64 `json:"residual,omitempty"`
 	merit    float64
-}
-
-// tuneComparison is the difference of two methods on the test images of one problem, paired by image.
-type tuneComparison struct {
-	sweep.Problem
-	A string `json:"a"`
-	B string `json:"b"`
-	// Difference is the mean of A - B in the unit of the objective.
-	Difference statistic.Estimate `json:"difference"`
 }
 
 // record describes the races.
@@ -193,30 +183,6 @@ func (c *contest) variants() []string {
 			out = append(out, "-")
 		default:
 			out = append(out, texts[i])
-		}
-	}
-	return out
-}
-
-// compareMethods pairs the methods of each problem on the images that both restored.
-func compareMethods(tests []tuneTest) []tuneComparison {
-	var out []tuneComparison
-	for i, a := range tests {
-		for _, b := range tests[i+1:] {
-			if a.Problem != b.Problem {
-				continue
-			}
-			var differences []float64
-			for _, x := range a.Images {
-				for _, y := range b.Images {
-					if x.SHA256 == y.SHA256 && x.merit-y.merit == x.merit-y.merit {
-						differences = append(differences, x.merit-y.merit)
-					}
-				}
-			}
-			if len(differences) > 0 {
-				out = append(out, tuneComparison{a.Problem, a.Method, b.Method, statistic.Mean(differences)})
-			}
 		}
 	}
 	return out

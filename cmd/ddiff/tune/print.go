@@ -104,10 +104,6 @@ func (o *tuneOutcome) notes() []string {
 		out = append(out, "The figures are means over the test images; the settings were chosen on other images.")
 	}
 	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR.")
-	for _, c := range o.Comparisons {
-		out = append(out, fmt.Sprintf("%s: %s − %s = %s (%s, paired, n = %d).", problemText(c.Problem), c.A, c.B,
-			interval(c.Difference, 3), o.Objective, c.Difference.N))
-	}
 	out = append(out, o.failedSettings()...)
 	for _, one := range o.Tests {
 		if len(one.Failed) > 0 {

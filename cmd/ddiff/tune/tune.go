@@ -17,9 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/coordinator/report/selection"
-	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/report/table"
 	"ddiff/coordinator/shard"
 	"ddiff/coordinator/tune"
 	"ddiff/internal/cli"
@@ -208,7 +206,6 @@ func (t *tuning) finish(ctx context.Context) (*tuneOutcome, error) {
 	if out.Tests, out.TestEvaluations, err = t.tests(); err != nil {
 		return nil, err
 	}
-	out.Comparisons = compareMethods(out.Tests)
 	keys, files, err := t.campaigns()
 	if err != nil {
 		return nil, err
@@ -259,15 +256,6 @@ func (o *tuneOutcome) failures() error {
 		return nil
 	}
 	return fmt.Errorf("%w: %d results on test images are missing, %d rows cannot be read", cli.ErrIncomplete, failed, len(o.Unreadable))
-}
-
-// interval is a difference with its interval as text.
-func interval(e statistic.Estimate, decimals int) string {
-	text := table.SignedMean(e, decimals, "-")
-	if e.HalfWidth != nil {
-		text += ", 95% interval " + table.Interval(e, decimals)
-	}
-	return text
 }
 
 func problemCell(p sweep.Problem) string {
