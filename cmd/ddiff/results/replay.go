@@ -27,7 +27,6 @@ import (
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/restore/parameter"
 	"ddiff/restore/prior"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -41,9 +40,7 @@ const tolerance = 1
 type replayOptions struct {
 	prior string
 	root  string
-	// precision replaces that of the output.
-	precision string
-	run       cli.ComputeOptions // device, threads, library
+	run   cli.ComputeOptions // device, threads, library
 }
 
 func newReplayCommand(c shard.Catalogue) *cobra.Command {
@@ -55,8 +52,7 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Read the passport of a restored image, restore the image again, alone in its batch, and print\n" +
 			"  replay=R max_levels=N measurement=M psnr_delta=D\n" +
 			"R is bit-equal, within-tolerance (at most 1 grey level) or different; N is the largest difference in grey\n" +
-			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none. A replay in another\n" +
-			"precision appends made=P replayed=P; the tolerance is the same.\n\n" +
+			"levels; M is bit-equal, different or stored; D is the new PSNR minus the old one, or none.\n\n" +
 			"The source image is read from its old path or below --root. Where it is missing, the measurement.npy\n" +
 			"beside OUTPUT replaces it (measurement=stored). OUTPUT is one image, as in ddiff verify.",
 		Example: "  ddiff replay out/restored/coffee.hdr.png\n" +
@@ -69,7 +65,6 @@ func newReplayCommand(c shard.Catalogue) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.prior, "prior", prior.Bundled, "bundled, bundled:base, an ONNX file or the `folder` of a bundle")
-	f.StringVar(&o.precision, "precision", "", "arithmetic of the score network: "+cli.Words(parameter.Precisions())+" (default: the output's, or float32 where the device lacks it)")
 	f.StringVar(&o.root, "root", "", "`directory` that has the source image, if it was moved")
 	o.run.AddDevice(f, onnxruntime.ProviderAuto)
 	return cmd
@@ -111,8 +106,6 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 type replayed struct {
 	*job.Recomputed
 	stored bool // from the arrays beside the image
-	// made and now are the precisions of the image and of the replay, if they differ.
-	made, now string
 }
 
 // recompute restores the image again from the prior and the inputs of its passport.
@@ -146,9 +139,10 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
 	was := out.passport.Runtime
-	precision, err := o.precisionFor(was, rt)
-	if err != nil {
-		return again, err
+	precision := was.Used()
+	if !rt.Computes(precision) {
+		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", precision, onnxruntime.FP32)
+		precision = onnxruntime.FP32
 	}
 	in.item.Precision = "" // the engine's
 	engine, err := restore.OpenEngine(ctx, rt, p, o.run.Engine(solver.Build{Precision: precision}), slog.New(slog.DiscardHandler))
@@ -161,35 +155,12 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
 	}
-	if made := was.Used(); precision != made {
-		again.made, again.now = string(made), string(precision)
-		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", again.made, again.now)
-	}
 	result, err := job.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
 	if err != nil {
 		return again, fmt.Errorf("replay %s: %w", out.File, err)
 	}
 	again.Recomputed, again.stored = result, in.stored != nil
 	return again, nil
-}
-
-// precisionFor returns the precision of a replay: the requested one, else that of the result, or float32 where the device
-// lacks that.
-func (o replayOptions) precisionFor(was manifest.Runtime, rt *onnxruntime.Runtime) (onnxruntime.Precision, error) {
-	if o.precision == "" {
-		if p := was.Used(); rt.Computes(p) {
-			return p, nil
-		}
-		return onnxruntime.FP32, nil
-	}
-	p, err := onnxruntime.ParsePrecision(o.precision)
-	if err != nil {
-		return p, cli.Usage(fmt.Errorf("--%w", err))
-	}
-	if !rt.Computes(p) {
-		return p, fmt.Errorf("--precision: %w: %s cannot compute the network in %s; choose another --precision or --device", onnxruntime.ErrPrecision, rt.Provider(), p)
-	}
-	return p, nil
 }
 
 // solverOf returns the solver settings of an item, empty if they are invalid.
@@ -240,11 +211,7 @@ func (again replayed) compare(out *output, stdout io.Writer) error {
 	if was, now := out.passport.Metrics.PSNR, again.Metrics.PSNR; was != nil && now != nil {
 		delta = strconv.FormatFloat(*now-*was, 'g', 3, 64)
 	}
-	precisions := ""
-	if again.made != "" {
-		precisions = fmt.Sprintf(" made=%s replayed=%s", again.made, again.now)
-	}
-	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s%s\n", verdict, largest, measurement, delta, precisions)
+	fmt.Fprintf(stdout, "replay=%s max_levels=%d measurement=%s psnr_delta=%s\n", verdict, largest, measurement, delta)
 	switch {
 	case len(out.Problems) > 0:
 		return fmt.Errorf("%w: %s does not match its passport", cli.ErrMismatch, out.File)
