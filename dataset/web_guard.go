@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+
+	"code.dny.dev/ssrf"
 )
 
 const maxRedirects = 5
@@ -15,25 +17,6 @@ type guard struct {
 	hosts    []string
 	networks []netip.Prefix
 	http     bool
-}
-
-// special lists non-public networks that netip does not detect.
-var special = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"),       // this network
-	netip.MustParsePrefix("100.64.0.0/10"),   // shared by carriers; metadata of some clouds
-	netip.MustParsePrefix("192.0.0.0/24"),    // protocol assignments
-	netip.MustParsePrefix("192.0.2.0/24"),    // documentation
-	netip.MustParsePrefix("198.18.0.0/15"),   // benchmarks
-	netip.MustParsePrefix("198.51.100.0/24"), // documentation
-	netip.MustParsePrefix("203.0.113.0/24"),  // documentation
-	netip.MustParsePrefix("240.0.0.0/4"),     // reserved, broadcast
-	netip.MustParsePrefix("64:ff9b::/96"),    // IPv4 behind a translator
-	netip.MustParsePrefix("64:ff9b:1::/48"),  // the same, local
-	netip.MustParsePrefix("100::/64"),        // discarded
-	netip.MustParsePrefix("2001::/23"),       // protocol assignments, IPv4 in Teredo
-	netip.MustParsePrefix("2001:db8::/32"),   // documentation
-	netip.MustParsePrefix("2002::/16"),       // IPv4 in 6to4
-	netip.MustParsePrefix("fec0::/10"),       // site-local, deprecated
 }
 
 // checkURL checks a URL before any connection.
@@ -68,18 +51,10 @@ func (g guard) allowsHost(name string) bool {
 	return false
 }
 
+// checkIP refuses addresses that are neither public nor in an allowed network.
 func (g guard) checkIP(ip netip.Addr) error {
-	ip = ip.Unmap().WithZone("")
-	for _, network := range g.networks {
-		if network.Contains(ip) {
-			return nil
-		}
-	}
-	public := ip.IsGlobalUnicast() && !ip.IsPrivate()
-	for _, network := range special {
-		public = public && !network.Contains(ip)
-	}
-	if !public {
+	allowed := ssrf.New(ssrf.WithAllowedV4Prefixes(g.networks...), ssrf.WithAllowedV6Prefixes(g.networks...))
+	if ip = ip.Unmap().WithZone(""); allowed.SafeAddr(ip) != nil {
 		return fmt.Errorf("%w: %s is not a public address; allow its network with --allow-network", ErrRefused, ip)
 	}
 	return nil
