@@ -120,7 +120,7 @@ func (d *Dir) Stat(ctx context.Context, key string) (Info, error) {
 	return Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil
 }
 
-// Delete implements Store. It does not remove empty directories.
+// Delete implements Store. It also removes the directories that are empty then.
 func (d *Dir) Delete(ctx context.Context, key string) error {
 	if err := begin(ctx, "delete", key); err != nil {
 		return err
@@ -133,22 +133,13 @@ func (d *Dir) Delete(ctx context.Context, key string) error {
 	if err == nil {
 		err = syncDir(filepath.Dir(name))
 	}
-	if err == nil || errors.Is(readError(err), ErrNotFound) {
-		return nil
+	if err != nil && !errors.Is(readError(err), ErrNotFound) {
+		return fmt.Errorf("delete %s: %w", key, writeError(err))
 	}
-	return fmt.Errorf("delete %s: %w", key, writeError(err))
-}
-
-// RemoveEmpty removes a directory, given as the prefix of keys without a trailing slash, and its parents, as far as they
-// are empty. Delete leaves them.
-func (d *Dir) RemoveEmpty(dir string) error {
-	if err := CheckKey(dir); err != nil {
-		return fmt.Errorf("remove directory: %w", err)
-	}
-	for ; dir != "."; dir = path.Dir(dir) {
-		// An error means that the directory is in use, or gone.
-		if err := os.Remove(d.file(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil
+	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
+		// Unlike os.Remove, it leaves a link to a directory.
+		if err := syscall.Rmdir(d.file(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break // in use
 		}
 	}
 	return nil

@@ -9,10 +9,11 @@ import (
 	"ddiff/storage"
 )
 
-// TestRemoveEmpty removes the directories of deleted objects and no others, also while objects are written there.
-func TestRemoveEmpty(t *testing.T) {
+// TestDeleteRemovesEmptyDirectories: a deletion removes the directories that are empty then and no others, no link to a directory, also
+// while objects are written there.
+func TestDeleteRemovesEmptyDirectories(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
+	root, elsewhere := t.TempDir(), t.TempDir()
 	d, err := storage.NewDir(root)
 	must(t, err)
 	step := func(err error) {
@@ -21,34 +22,40 @@ func TestRemoveEmpty(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	exists := func(path ...string) bool {
+		_, err := os.Lstat(filepath.Join(append([]string{root}, path...)...))
+		return err == nil
+	}
 	step(d.Put(t.Context(), "a/b/c/one", nil))
+	step(d.Put(t.Context(), "a/b/c/more", nil))
 	step(d.Put(t.Context(), "a/two", nil))
-	step(d.RemoveEmpty("a/b/c"))
-	if _, err := d.Stat(t.Context(), "a/b/c/one"); err != nil {
-		t.Error(err)
-	}
 	step(d.Delete(t.Context(), "a/b/c/one"))
-	step(d.RemoveEmpty("a/b/c"))
-	if _, err := os.Stat(filepath.Join(root, "a", "b")); !os.IsNotExist(err) {
-		t.Errorf("the directory is left: %v", err)
+	if !exists("a", "b", "c", "more") {
+		t.Error("another object is gone")
 	}
-	if _, err := d.Stat(t.Context(), "a/two"); err != nil {
-		t.Error(err)
+	step(d.Delete(t.Context(), "a/b/c/more"))
+	if exists("a", "b") || !exists("a", "two") {
+		t.Error("an empty directory is left, or another object is gone")
 	}
-	if d.RemoveEmpty("../a") == nil {
-		t.Error("a directory outside of the store is accepted")
+	step(os.Symlink(elsewhere, filepath.Join(root, "link")))
+	step(d.Put(t.Context(), "link/below/one", nil))
+	step(d.Delete(t.Context(), "link/below/one"))
+	if !exists("link") || exists("link", "below") {
+		t.Error("a link is gone, or the empty directory behind it is left")
 	}
 	var all sync.WaitGroup
-	for range 2 {
+	for _, name := range []string{"p", "q", "r"} {
 		all.Go(func() {
-			for range 100 {
-				step(d.RemoveEmpty("x/y"))
+			for range 50 {
+				step(d.Put(t.Context(), "x/y/"+name, nil))
+				step(d.Delete(t.Context(), "x/y/"+name))
+				step(d.Create(t.Context(), "x/y/"+name, nil))
+				step(d.Delete(t.Context(), "x/y/"+name))
 			}
 		})
 	}
-	for range 50 {
-		step(d.Put(t.Context(), "x/y/z", nil))
-		step(d.Delete(t.Context(), "x/y/z"))
-	}
 	all.Wait()
+	if exists("x") {
+		t.Error("an empty directory is left")
+	}
 }

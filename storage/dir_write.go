@@ -58,7 +58,7 @@ func directoryError(err error, name string) error {
 	return err
 }
 
-// removals is the number of attempts at a write whose directory RemoveEmpty, or whose temporary file NewDir, removes meanwhile.
+// removals is the number of attempts at a write whose directory Delete, or whose temporary file NewDir, removes meanwhile.
 const removals = 100
 
 // write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
@@ -78,7 +78,9 @@ func (d *Dir) write(ctx context.Context, action, key string, data []byte, publis
 		}
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(name))
+		if err = syncDir(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
+			err = nil // the object was deleted since
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", action, key, writeError(err))

@@ -33,18 +33,6 @@ func NewPrefixed(store Store, prefix string) (*Prefixed, error) {
 	return p, nil
 }
 
-// RemoveEmpty removes a directory and its parents, as far as they are empty, if the store has directories. See
-// [Dir.RemoveEmpty].
-func (p *Prefixed) RemoveEmpty(dir string) error {
-	if err := CheckKey(dir); err != nil {
-		return fmt.Errorf("remove directory: %w", err)
-	}
-	if d, ok := p.store.(interface{ RemoveEmpty(dir string) error }); ok {
-		return d.RemoveEmpty(p.prefix + dir)
-	}
-	return nil
-}
-
 // List implements Store.
 func (p *Prefixed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {

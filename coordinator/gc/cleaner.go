@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -115,11 +113,6 @@ func (c *Cleaner) records(ctx context.Context, ids []string, skip ...error) ([]*
 	return slices.DeleteFunc(records, func(r *manifest.Campaign) bool { return r == nil }), err
 }
 
-// folders is a store whose folders exist without objects.
-type folders interface {
-	RemoveEmpty(dir string) error
-}
-
 // objects is a listing.
 type objects = iter.Seq2[storage.Info, error]
 
@@ -129,8 +122,6 @@ func (c *Cleaner) remove(ctx context.Context, kind, name string, listing objects
 	r := Removal{Kind: kind, Name: name}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(removeParallel)
-	var mu sync.Mutex
-	dirs := map[string]bool{}
 	var listErr error
 	for info, err := range listing {
 		if err == nil && check != nil && r.Objects%checkEvery == 0 && !c.DryRun {
@@ -145,23 +136,9 @@ func (c *Cleaner) remove(ctx context.Context, kind, name string, listing objects
 		if c.DryRun {
 			continue
 		}
-		group.Go(func() error {
-			if err := c.Store.Delete(inner, info.Key); err != nil {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			dirs[path.Dir(info.Key)] = true
-			return nil
-		})
+		group.Go(func() error { return c.Store.Delete(inner, info.Key) })
 	}
-	err := errors.Join(listErr, group.Wait())
-	if f, ok := c.Store.(folders); ok {
-		for dir := range dirs {
-			err = errors.Join(err, f.RemoveEmpty(dir))
-		}
-	}
-	if err != nil {
+	if err := errors.Join(listErr, group.Wait()); err != nil {
 		return r, fmt.Errorf("delete the %s of %s: %w", kind, name, err)
 	}
 	return r, nil

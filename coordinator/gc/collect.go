@@ -175,9 +175,6 @@ func (c *Cleaner) collectOutput(ctx context.Context, part storage.Store, name st
 	probes, probeErr := cleaner.removeOne(ctx, "probes", name, cleaner.list(ctx, "probes/", func(i storage.Info) bool {
 		return c.now().Sub(i.Modified) >= probeAge && IsOutputKey(i.Key)
 	}))
-	if f, ok := part.(folders); ok && !c.DryRun && probeErr == nil {
-		probeErr = f.RemoveEmpty("probes") // workers remove their probes, and leave the folder
-	}
 	return append(all, probes...), errors.Join(err, failed, probeErr)
 }
 
