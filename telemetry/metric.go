@@ -38,7 +38,7 @@ type Metric struct {
 	Kind Kind
 	// Unit is a UCUM unit.
 	Unit string
-	// Labels are the attribute keys. Their values come from short lists, see [Label].
+	// Labels are the attribute keys. Their values come from short lists; none is the id or the name of an item.
 	Labels []attribute.Key
 	Source Source
 	// Description is one sentence.
@@ -57,11 +57,4 @@ func (m Metric) PrometheusName() (string, error) {
 	}[m.Kind]
 	namer := otlptranslator.NewMetricNamer("", otlptranslator.UnderscoreEscapingWithSuffixes)
 	return namer.Build(otlptranslator.Metric{Name: m.Name, Unit: m.Unit, Type: kind})
-}
-
-// Label describes an attribute key of the metrics.
-type Label struct {
-	Key attribute.Key
-	// Values describes the values. No label has an item's id or name.
-	Values string
 }

@@ -2,7 +2,7 @@ package telemetry
 
 import "go.opentelemetry.io/otel/attribute"
 
-// Attribute keys of the metrics.
+// Attribute keys of the metrics. docs/telemetry.md lists their values.
 const (
 	// TaskKey is the restoration task of an item.
 	TaskKey = attribute.Key("task")
@@ -23,25 +23,6 @@ const (
 	// OwnerKey is the owner of a campaign.
 	OwnerKey = attribute.Key("owner")
 )
-
-// Labels lists the labels of all metrics.
-func Labels() []Label {
-	return []Label{
-		{TaskKey, "tasks, as in `ddiff tasks`; `own` for operator files"},
-		{OutcomeKey, "`done`, `failed`, `dead`"},
-		{StageKey, "`fetch`, `measure`, `restore`, `score`, `write`, `settle`"},
-		{PassKey, "`forward`, `backward`"},
-		{OperationKey, "`get`, `put`, `create`, `delete`, `list`, `stat`"},
-		{ErrorKey, "empty for a success; `unavailable`, `space`, `permission`, `cancelled`, `other`. An object that is missing, or exists already, is no error"},
-		{DirectionKey, "`read`, `write`"},
-		{CampaignKey, "ids of campaigns: from the leader at most 500 active ones, in the order of their ids, and those that ended within 15 minutes; from a worker those that it worked for"},
-		{OwnerKey, "owner of the API token that submitted the campaign; empty without a token. A campaign has one"},
-		{"state", "of items: `pending`, `running`, `done`, `failed`, `dead`, `cancelled`; of workers: `busy`, `idle`, `suspended`, `draining`"},
-		{"phase", "`queued`, `preflight`, `canary`, `running`, `paused`, and for 15 minutes after an end `finished`, `cancelled`, `rejected`"},
-		{"pool", "pools of `coordinator --pools`, of workers that lived within an hour, and of active campaigns; at most 50, in this order"},
-		{"stream", "`DDIFF_WORK`, `DDIFF_RESULT`"},
-	}
-}
 
 // Metrics lists all metrics of ddiff. Processes record no others, but the endpoint for Prometheus has go_* and process_*.
 func Metrics() []Metric {

@@ -2,6 +2,7 @@ package telemetrytest
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,13 +32,23 @@ type exported struct {
 func inPrometheus(t *testing.T) map[string]exported {
 	t.Helper()
 	quoted := regexp.MustCompile("`([^`]+)`")
+	page, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\n| label | values |\n|---|---|\n")
+	if !found {
+		t.Fatal("docs/telemetry.md lacks the table of labels")
+	}
+	table, _, _ := strings.Cut(rest, "\n\n")
 	values := map[string][]string{}
-	for _, l := range telemetry.Labels() {
-		if l.Key == telemetry.TaskKey || !strings.Contains(l.Values, "`") {
+	for row := range strings.SplitSeq(table, "\n") {
+		key, list, _ := strings.Cut(strings.TrimPrefix(row, "| `"), "` | ")
+		if key == string(telemetry.TaskKey) || !strings.Contains(list, "`") {
 			continue // the registry of operators has the tasks
 		}
-		for _, m := range quoted.FindAllStringSubmatch(l.Values, -1) {
-			values[inName(string(l.Key))] = append(values[inName(string(l.Key))], m[1])
+		for _, m := range quoted.FindAllStringSubmatch(list, -1) {
+			values[inName(key)] = append(values[inName(key)], m[1])
 		}
 	}
 	out := map[string]exported{}
