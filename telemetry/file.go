@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -26,19 +25,13 @@ import (
 // line.
 type fileClient struct {
 	path string
-
-	mu   sync.Mutex
-	file *os.File // nil before Start and after Stop
+	file *os.File // from Start on
 }
 
 var _ otlptrace.Client = (*fileClient)(nil)
 
-func newFileClient(path string) *fileClient { return &fileClient{path: path} }
-
 // Start opens the file and creates missing parent directories.
 func (c *fileClient) Start(context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o755); err != nil {
 		return fmt.Errorf("create directory of trace file %s: %w", c.path, err)
 	}
@@ -76,14 +69,7 @@ func terminateLastLine(file *os.File) error {
 
 // Stop closes the file, which then contains all uploaded spans.
 func (c *fileClient) Stop(context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.file == nil {
-		return nil
-	}
-	file := c.file
-	c.file = nil
-	if err := file.Close(); err != nil {
+	if err := c.file.Close(); err != nil {
 		return fmt.Errorf("close trace file: %w", err)
 	}
 	return nil
@@ -94,11 +80,6 @@ func (c *fileClient) UploadTraces(_ context.Context, spans []*tracepb.ResourceSp
 	line, err := encodeLine(spans)
 	if err != nil {
 		return fmt.Errorf("encode spans for trace file %s: %w", c.path, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.file == nil {
-		return fmt.Errorf("write trace file %s: %w", c.path, os.ErrClosed)
 	}
 	if _, err := c.file.Write(line); err != nil {
 		return fmt.Errorf("write trace file: %w", err)

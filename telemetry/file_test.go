@@ -218,7 +218,7 @@ func TestTraceFileConcurrentUploads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.jsonl")
 	var wg sync.WaitGroup
 	for range writers {
-		client := newFileClient(path)
+		client := &fileClient{path: path}
 		must(t, client.Start(t.Context()))
 		wg.Go(func() {
 			for range uploads {

@@ -107,7 +107,7 @@ func Start(ctx context.Context, cfg Config) (*Telemetry, error) {
 	// The file comes before the network: Shutdown flushes processors in this order, and a collector
 	// that does not answer must not delay the last spans of the file.
 	if !off && cfg.TraceFile != "" {
-		file, err := otlptrace.New(ctx, newFileClient(cfg.TraceFile))
+		file, err := otlptrace.New(ctx, &fileClient{path: cfg.TraceFile})
 		if err != nil {
 			return nil, errors.Join(err, shutdown(ctx, t.exporter, reader))
 		}
