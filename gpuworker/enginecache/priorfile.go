@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -22,9 +21,6 @@ var (
 
 // cacheBytes limits the files on the local disk.
 const cacheBytes int64 = 64 << 30
-
-// hexDigest matches a SHA-256.
-var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // getter is the store of priors.
 type getter interface {
@@ -47,9 +43,6 @@ func (c *Cache) readPrior(ctx context.Context, from manifest.PriorFile) ([]byte,
 // fetch returns the bytes of a file, from the local disk or the store. kind names the file in messages, unusable is the error of a file that
 // a retry would not help.
 func (c *Cache) fetch(ctx context.Context, kind string, unusable error, key, sha string) ([]byte, error) {
-	if !hexDigest.MatchString(sha) {
-		return nil, fmt.Errorf("%w: %q is not a SHA-256", unusable, sha)
-	}
 	return c.files.Get(ctx, sha, func(ctx context.Context) ([]byte, error) {
 		data, err := c.cfg.Store.Get(ctx, key)
 		switch {
