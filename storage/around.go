@@ -7,7 +7,7 @@ type operation struct {
 	// name is "get", "put", "create", "delete" or "stat".
 	name string
 	key  string
-	// size is the number of bytes of the object, after a successful get or stat also of one that was read.
+	// size is the number of bytes that the call writes, or has read.
 	size int64
 	// run calls the method.
 	run func(ctx context.Context, key string) error
@@ -59,7 +59,7 @@ func (a *around) Stat(ctx context.Context, key string) (info Info, err error) {
 	o.run = func(ctx context.Context, full string) (err error) {
 		info, err = a.store.Stat(ctx, full)
 		if err == nil {
-			info.Key, o.size = key, info.Size
+			info.Key = key
 		}
 		return err
 	}

@@ -11,19 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Span attributes.
-const (
-	// AttributeKey is the object's key, or the prefix of a listing.
-	AttributeKey = attribute.Key("ddiff.storage.key")
-	// AttributeSize is the number of bytes transferred.
-	AttributeSize = attribute.Key("ddiff.storage.size")
-	// AttributeCount is the number of listed objects.
-	AttributeCount = attribute.Key("ddiff.storage.count")
-	// AttributeFound is false if Get or Stat found no object.
-	AttributeFound = attribute.Key("ddiff.storage.found")
-	// AttributeCreated is false if Create failed, as with an existing object.
-	AttributeCreated = attribute.Key("ddiff.storage.created")
-)
+// AttributeKey is the span attribute of an object's key, or of the prefix of a listing.
+const AttributeKey = attribute.Key("ddiff.storage.key")
 
 // The attributes of calls of S3, by the semantic conventions.
 const (
@@ -40,8 +29,8 @@ type Observer interface {
 	Call(ctx context.Context, operation, failure string, took time.Duration, read, written int)
 }
 
-// Traced wraps a store and records one span per call, named "storage.get" and so on, with key and size. ErrNotFound
-// and ErrExists do not mark a span as failed.
+// Traced wraps a store and records one span per call, named "storage.get" and so on, with the key. ErrNotFound and
+// ErrExists do not mark a span as failed.
 type Traced struct {
 	around
 	tracer   trace.Tracer
@@ -77,17 +66,15 @@ func Class(err error) string {
 	return "other"
 }
 
-// observed runs a call within a span. call returns the bytes of objects that it read and wrote, and sets attributes of
-// the span.
-func (s *Traced) observed(ctx context.Context, name, key string,
-	call func(context.Context, trace.Span) (read, written int64, err error)) error {
+// observed runs a call within a span. call returns the bytes of objects that it read and wrote.
+func (s *Traced) observed(ctx context.Context, name, key string, call func(ctx context.Context) (read, written int64, err error)) error {
 	begin := time.Now()
 	ctx, span := s.tracer.Start(ctx, "storage."+name, trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(AttributeKey.String(key)))
 	if s.bucket != "" {
 		span.SetAttributes(attributeSystem.String("aws-api"), attributeBucket.String(s.bucket), attributeS3Key.String(key))
 	}
-	read, written, err := call(ctx, span)
+	read, written, err := call(ctx)
 	class := Class(err)
 	switch class {
 	case "", "cancelled": // a draining process interrupts calls
@@ -107,38 +94,21 @@ func (s *Traced) observed(ctx context.Context, name, key string,
 }
 
 func (s *Traced) do(ctx context.Context, o *operation) error {
-	return s.observed(ctx, o.name, o.key, func(ctx context.Context, span trace.Span) (read, written int64, err error) {
+	return s.observed(ctx, o.name, o.key, func(ctx context.Context) (read, written int64, err error) {
 		err = o.run(ctx, o.key)
-		if o.name != "delete" {
-			span.SetAttributes(AttributeSize.Int64(o.size))
-		}
-		switch o.name {
-		case "get":
-			span.SetAttributes(AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
+		if o.name == "get" {
 			return o.size, 0, err
-		case "stat":
-			span.SetAttributes(AttributeFound.Bool(!errors.Is(err, ErrNotFound)))
-		case "create":
-			span.SetAttributes(AttributeCreated.Bool(err == nil))
-			return 0, o.size, err
-		case "put":
-			return 0, o.size, err
 		}
-		return 0, 0, err
+		return 0, o.size, err
 	})
 }
 
 // List implements Store. The span covers the iteration.
 func (s *Traced) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		_ = s.observed(ctx, "list", prefix, func(ctx context.Context, span trace.Span) (_, _ int64, last error) {
-			count := 0
-			defer func() { span.SetAttributes(AttributeCount.Int(count)) }()
+		_ = s.observed(ctx, "list", prefix, func(ctx context.Context) (_, _ int64, last error) {
 			for info, err := range s.store.List(ctx, prefix) {
-				if last = err; err == nil {
-					count++
-				}
-				if !yield(info, err) {
+				if last = err; !yield(info, err) {
 					break
 				}
 			}
