@@ -1,12 +1,9 @@
 package job
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
-	"io/fs"
-	"os"
-	"strconv"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"ddiff/restore"
 )
@@ -65,35 +62,12 @@ func (s Loader) Fitting(plan restore.Plan, n int) int {
 }
 
 // machineMemory returns the memory that the process may use: that of the machine, or the limit of its container. 0 if it
-// is unknown, as on systems other than Linux.
-func machineMemory() int64 { return memoryOf(os.DirFS("/")) }
-
-// memoryOf is machineMemory of the files of a machine.
-func memoryOf(root fs.FS) int64 {
-	var memory int64
-	if data, err := fs.ReadFile(root, "proc/meminfo"); err == nil {
-		fields := bytes.Fields(data)
-		for i := range len(fields) - 1 {
-			if string(fields[i]) == "MemTotal:" {
-				memory = number(fields[i+1]) << 10
-				break
-			}
-		}
+// is unknown.
+func machineMemory() int64 {
+	machine, _ := memlimit.FromSystem() // 0 with an error
+	limit, err := memlimit.FromCgroup()
+	if err == nil && limit > 0 && (machine == 0 || limit < machine) {
+		machine = limit
 	}
-	for _, path := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, _ := fs.ReadFile(root, path)
-		if limit := number(bytes.TrimSpace(data)); limit > 0 {
-			memory = min(limit, cmp.Or(memory, limit))
-		}
-	}
-	return memory
-}
-
-// number parses a number; 0 for any other text, such as "max".
-func number(text []byte) int64 {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return int64(machine)
 }
