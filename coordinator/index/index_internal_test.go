@@ -28,6 +28,9 @@ func TestIndexKeyRoundTrip(t *testing.T) {
 		if err := storage.CheckKey(e.Key()); err != nil {
 			t.Error(err)
 		}
+		if n := strings.Count(strings.TrimPrefix(e.Key(), Prefix), ".") + 1; e.State == Archived && n < 18 {
+			t.Errorf("%s has %d parts: earlier versions skip it", e.Key(), n)
+		}
 		if got, ok := ParseKey(e.Key()); !ok || got != e {
 			t.Errorf("%s is read as %+v, %v; want %+v", e.Key(), got, ok, e)
 		}
