@@ -298,9 +298,10 @@ type message struct {
 	content []byte
 }
 
-// messageID names the newest change of a campaign.
+// messageID names the newest change of a campaign. Its last part, once the number of a repetition, keeps it: other versions have sent the
+// messages of campaigns on the board, and of those that return from the archive.
 func messageID(c *manifest.Campaign) string {
-	return fmt.Sprintf("%s.%d", c.ID, c.Changes)
+	return fmt.Sprintf("%s.%d.0", c.ID, c.Changes)
 }
 
 // newMessage describes the campaign's phase, with the counts of its last status.

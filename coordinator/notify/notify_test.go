@@ -150,7 +150,7 @@ func TestMessage(t *testing.T) {
 	id := c.submit(t, "night", server.URL+"/hook")
 	c.enter(t, id, manifest.PhaseRunning) // nobody waits for it
 	c.enter(t, id, manifest.PhaseFinished)
-	if d := c.delivery(t, id, "2"); d.Status != http.StatusNoContent || d.Error != "" || d.Phase != manifest.PhaseFinished {
+	if d := c.delivery(t, id, "2.0"); d.Status != http.StatusNoContent || d.Error != "" || d.Phase != manifest.PhaseFinished {
 		t.Errorf("recorded %+v", d)
 	}
 	r := <-requests
@@ -183,18 +183,18 @@ func TestAttempts(t *testing.T) {
 	stop := c.lead(t, server)
 	id := c.submit(t, "night", server.URL)
 	c.enter(t, id, manifest.PhasePaused)
-	c.delivery(t, id, "1")
+	c.delivery(t, id, "1.0")
 	stop()
 	for range 4 {
-		if r := <-requests; r.header.Get("webhook-id") != id+".1" {
+		if r := <-requests; r.header.Get("webhook-id") != id+".1.0" {
 			t.Errorf("the id is %q", r.header.Get("webhook-id"))
 		}
 	}
 	c.lead(t, server)
 	other := c.submit(t, "other", server.URL)
 	c.enter(t, other, manifest.PhaseFinished)
-	c.delivery(t, other, "1")
-	if r := <-requests; r.header.Get("webhook-id") != other+".1" {
+	c.delivery(t, other, "1.0")
+	if r := <-requests; r.header.Get("webhook-id") != other+".1.0" {
 		t.Errorf("the next leader sent %q again", r.header.Get("webhook-id"))
 	}
 }
@@ -214,11 +214,11 @@ func TestNextLeader(t *testing.T) {
 	<-requests
 	stop() // while the receiver has not answered
 	close(block)
-	if _, err := c.store.Get(t.Context(), record(id, "1")); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := c.store.Get(t.Context(), record(id, "1.0")); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatalf("an interrupted message has a record: %v", err)
 	}
 	c.lead(t, server)
-	if d := c.delivery(t, id, "1"); d.Error != "" {
+	if d := c.delivery(t, id, "1.0"); d.Error != "" {
 		t.Errorf("recorded %+v", d)
 	}
 	<-requests
@@ -237,7 +237,7 @@ func TestGivenUp(t *testing.T) {
 		c.lead(t, server)
 		id := c.submit(t, "night", server.URL+"/secret-path")
 		c.enter(t, id, manifest.PhaseRejected)
-		if d := c.delivery(t, id, "1"); d.Status != status || d.Error == "" || strings.Contains(d.Error, "secret-path") {
+		if d := c.delivery(t, id, "1.0"); d.Status != status || d.Error == "" || strings.Contains(d.Error, "secret-path") {
 			t.Errorf("recorded %+v", d)
 		}
 		<-requests
@@ -254,7 +254,7 @@ func TestCheck(t *testing.T) {
 	c.lead(t, server, "hooks.example.org")
 	id := c.submit(t, "night", server.URL)
 	c.enter(t, id, manifest.PhaseFinished)
-	if d := c.delivery(t, id, "1"); !strings.Contains(d.Error, "--notify-host") || len(requests) != 0 {
+	if d := c.delivery(t, id, "1.0"); !strings.Contains(d.Error, "--notify-host") || len(requests) != 0 {
 		t.Errorf("recorded %+v after %d requests", d, len(requests))
 	}
 	n := notify.New(notify.Config{Hosts: []string{"hooks.example.org", "other.example.org:8443"}})
@@ -290,7 +290,7 @@ func TestSlowReceivers(t *testing.T) {
 	}
 	id := c.submit(t, "night", busy.URL)
 	c.enter(t, id, manifest.PhaseFinished)
-	if d := c.delivery(t, id, "1"); d.Error != "" || len(requests) != 2 {
+	if d := c.delivery(t, id, "1.0"); d.Error != "" || len(requests) != 2 {
 		t.Errorf("recorded %+v after %d requests", d, len(requests))
 	}
 }
