@@ -103,7 +103,7 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 		case err != nil:
 			return 0, err
 		case len(items) == 0 && len(command.Items) > 0:
-			return 0, rejection{fmt.Errorf("it has no failed or dead item %s", strings.Join(command.Items, ", "))}
+			return 0, rejection{noItem(command.Items)}
 		case len(items) == 0:
 			return 0, nil
 		}
@@ -117,6 +117,16 @@ func (r *runner) retry(ctx context.Context, command manifest.Command) (int, erro
 	}
 	_, err := r.republish(ctx, func(id string) bool { return retried[id] })
 	return len(retried), err
+}
+
+// noItem is the answer to a retry of items none of which has failed. The record of the campaign keeps it: it names a few of thousands.
+func noItem(items []string) error {
+	const named = 3
+	more := ""
+	if n := len(items) - named; n > 0 {
+		items, more = items[:named], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("it has no failed or dead item %.200s%s", strings.Join(items, ", "), more)
 }
 
 // chooseItems returns the identities that a retry applies to, each once. It makes windows again with chosen rows that

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -181,4 +183,13 @@ func TestRetryMatchingItems(t *testing.T) {
 	tc.await(id, "all done", func(s manifest.CampaignStatus) bool {
 		return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 10, Done: 10}
 	})
+
+	// The answer to thousands of items that have not failed is short: the record keeps it.
+	_, err = tc.command(id, manifest.Command{
+		Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead},
+		Items: slices.Repeat([]string{strings.Repeat("0", 64)}, 1000),
+	})
+	if err == nil || !strings.HasSuffix(err.Error(), " and 997 more") || len(err.Error()) > 400 {
+		t.Errorf("a retry of items that are done: %.500v", err)
+	}
 }
