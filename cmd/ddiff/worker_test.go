@@ -231,13 +231,15 @@ func TestWorkerRefusesForgedCluster(t *testing.T) {
 	}
 }
 
-// TestRetryRefuses conditions that contradict each other.
+// TestRetryRefuses conditions that contradict each other, and an empty item, which begins all ids.
 func TestRetryRefuses(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"", "--missing --failed", "id --failed", "id --dead", "id --missing", "--failed --where x"} {
-		e := ddiff(t, append([]string{"retry", "x", "--nats", "nats://127.0.0.1:1"}, strings.Fields(args)...)...)
+	for _, args := range [][]string{
+		{}, {"--missing", "--failed"}, {"id", "--failed"}, {"id", "--dead"}, {"id", "--missing"}, {"--failed", "--where", "x"}, {"id", ""},
+	} {
+		e := ddiff(t, append([]string{"retry", "x", "--nats", "nats://127.0.0.1:1"}, args...)...)
 		if e.code != 2 || strings.Count(e.stderr, "\n") != 1 {
-			t.Errorf("%s: exit code %d, want 2 and one line\n%v", args, e.code, e)
+			t.Errorf("%q: exit code %d, want 2 and one line\n%v", args, e.code, e)
 		}
 	}
 }

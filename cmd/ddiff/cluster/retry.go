@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,6 +60,8 @@ func (o retryOptions) selected(items []string) (api.Retry, error) {
 		problem = "--missing publishes all items without a result; leave the other conditions away"
 	case len(items) > 0 && conditions:
 		problem = "ITEM names failed or dead items; leave the other conditions away"
+	case slices.Contains(items, ""): // as of an unset variable: it begins all ids
+		problem = "ITEM is empty; give an id or the beginning of an id"
 	case !conditions && len(items) == 0 || o.where != "" && !o.failed && !o.dead:
 		problem = "no items selected; give --failed, --dead or both, --missing, or ITEM"
 	}

@@ -195,8 +195,8 @@ func (c *Cluster) Retry(ctx context.Context, id, key string, r api.Retry) (api.R
 		command.Verb = manifest.CommandReconcile
 	case len(r.Items) > 0 && (len(r.Outcomes) > 0 || r.Where != ""):
 		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: items names failed or dead items; leave outcomes and where away")
-	case slices.Contains(r.Items, ""):
-		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: an item is empty; give an id or the beginning of an id")
+	case slices.Contains(r.Items, ""): // begins all ids
+		return api.Retried{}, api.NewError(api.ErrInvalid, "retry: an item is empty; give an id or the beginning of an id, or outcomes for all items")
 	case len(r.Items) > 0:
 		command.Outcomes, command.Items = []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}, r.Items
 	case len(r.Outcomes) == 0:
