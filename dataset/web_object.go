@@ -41,9 +41,11 @@ func (w *web) openOnce(ctx context.Context, a Address, offset, size int64) (obje
 	case http.StatusRequestedRangeNotSatisfiable:
 		return &webObject{web: w, a: a}, nil // empty, or it ends before the range
 	}
-	if _, o.size, err = contentRange(r.Response, offset); err != nil {
+	var end int64
+	if end, o.size, err = contentRange(r.Response, offset); err != nil {
 		return nil, err
 	}
+	r.ContentLength = end - offset // unstated if it comes in chunks
 	if o.first, err = w.body(r, size, nil); err != nil {
 		return nil, err
 	}
@@ -103,6 +105,7 @@ func (o *webObject) fetch(ctx context.Context, offset, size int64) ([]byte, erro
 	if total != o.size || end != offset+size || o.etag != "" && strongETag(r.Response) != o.etag {
 		return nil, ErrChanged
 	}
+	r.ContentLength = size
 	return o.web.body(r, size, nil)
 }
 
