@@ -109,7 +109,7 @@ func (w *web) body(r *answer, limit int64, check Check) ([]byte, error) {
 		return nil, err
 	}
 	if int64(buf.Len()) > limit {
-		return nil, fmt.Errorf("%w: at most %d bytes of unstated length are allowed", ErrTooLarge, limit)
+		return nil, fmt.Errorf("%w: at most %d bytes are allowed from a server that does not state the length", ErrTooLarge, limit)
 	}
 	return buf.Bytes(), nil
 }

@@ -33,7 +33,10 @@ func (w *web) openOnce(ctx context.Context, a Address, offset, size int64) (obje
 	o := &webObject{web: w, a: a, etag: strongETag(r.Response), start: offset}
 	switch r.StatusCode {
 	case http.StatusOK:
-		if o.first, err = w.body(r, w.cfg.MaxBytes, nil); err != nil {
+		if o.first, err = w.body(r, w.cfg.MaxBytes, nil); errors.Is(err, ErrTooLarge) {
+			err = fmt.Errorf("%w; copy the file, or use another server", err)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("server does not support ranges: %w", err)
 		}
 		o.start, o.size = 0, int64(len(o.first))
