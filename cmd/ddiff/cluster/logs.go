@@ -21,7 +21,7 @@ func newLogsCommand() *cobra.Command {
 		Short: "Show the workers' log lines about a campaign's items",
 		Long: "Show the last log lines of the workers about the items of a campaign, also after the workers have ended: of each\n" +
 			"attempt that did not restore its item. With ITEM, an id or the beginning of an id, also of the attempt that restored\n" +
-			"it. A killed worker leaves no lines; its end is in the reason of the last attempt.",
+			"it. A killed worker leaves no lines: its end is in the reason that the next worker gives or, without one, on the page only.",
 		Example: "  ddiff logs night-photos-5f0c11d2 3f2a9c",
 		Args:    cobra.RangeArgs(1, 2),
 		PreRunE: func(_ *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ func newLogsCommand() *cobra.Command {
 			return cli.Usage(fmt.Errorf("campaign %s has no log of item %s: no attempt at it has ended, or an earlier version of ddiff made it",
 				args[0], item))
 		case len(attempts) == 0:
-			fmt.Fprintln(cmd.ErrOrStderr(), "no attempt of the campaign has failed; for the log of a restored item give its id")
+			fmt.Fprintln(cmd.ErrOrStderr(), "no worker has recorded a failed attempt at an item of the campaign; for the log of a restored item give its id")
 		case logs.More:
 			fmt.Fprintf(cmd.ErrOrStderr(), "only the first %d attempts are shown, in the order of the items' ids; give an item for others\n", len(attempts))
 		}
