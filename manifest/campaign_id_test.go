@@ -14,7 +14,14 @@ func TestCampaignIDGolden(t *testing.T) {
 	s, err := Parse("night.yaml", []byte(fullSpec), "/data/campaigns")
 	must(t, err)
 	// A change here orphans every interrupted campaign: it must be meant.
-	if got, want := s.ID(), "night-photos-90045c5f"; got != want {
+	if got, want := s.ID(), "night-photos-6447da35"; got != want {
+		t.Errorf("ID = %s, want %s", got, want)
+	}
+	// The id in records and windows that coordinators of earlier versions have written, and write during an upgrade.
+	s, err = Parse("night.yaml", []byte("name: night\ndataset: {path: photos, size: 64}\ntasks: [{name: hdr, sigma: 0.05}]\nmethods: [ddiff]\n"+
+		"solver: {gamma0: 8, b: 0.5}\n"), "/data")
+	must(t, err)
+	if got, want := s.ID(), "night-6969f1af"; got != want {
 		t.Errorf("ID = %s, want %s", got, want)
 	}
 }
@@ -71,12 +78,15 @@ func TestCampaignID(t *testing.T) {
 	}
 }
 
-// The JSON form is part of campaign ids.
+// The order of names in the JSON form is part of campaign ids.
 func TestValuesJSON(t *testing.T) {
 	t.Parallel()
-	v := Values{"zeta": {Number: 0.3}, "gradient": {Word: "norm"}, "b": {}, "gamma0": {Number: 50}}
+	v := Values{
+		"zeta": {Number: 0.3}, "a": {Number: 3.3}, "lambda": {Number: 7}, "gradient": {Word: "norm"}, "b": {}, "t0": {Word: "none"},
+		"gamma0": {Number: 50}, "t_gamma": {Number: 300}, "sigma_rule": {Word: "ddpm"},
+	}
 	data, err := json.Marshal(v)
-	const want = `{"b":0,"gamma0":50,"gradient":"norm","zeta":0.3}`
+	const want = `{"gamma0":50,"t_gamma":300,"a":3.3,"b":0,"t0":"none","sigma_rule":"ddpm","gradient":"norm","lambda":7,"zeta":0.3}`
 	if err != nil || string(data) != want {
 		t.Errorf("%s, %v; want %s", data, err, want)
 	}

@@ -186,7 +186,7 @@ type TaskSpec struct {
 	// Runs is the number of solutions per measurement, as in [Spec]. Zero means the campaign's.
 	Runs int `json:"runs,omitempty"`
 	// Solver replaces parameters of the preset and of the campaign.
-	Solver Values `json:"solver,omitempty"`
+	Solver Values `json:"solver,omitzero"`
 	// Methods are the methods that solve the task, a part of the campaign's. Empty: all of them.
 	Methods []string `json:"methods,omitempty"`
 	// Mask and Kernel are files, relative to the campaign file, that replace the operator's draws for all rows without a mask or

@@ -43,9 +43,9 @@ func TestSweeps(t *testing.T) {
 			"super_resolution map[factor:8] σ=0.05 steps=20", "super_resolution map[factor:8] σ=0.05 steps=50",
 		}},
 		{"solver of the campaign and of a task", "solver: {a: 1, gamma0: [10, 20]}\ntasks: [{name: hdr, solver: {b: [1, 2]}}, {name: hdr, solver: {gamma0: 5}}]", []string{
-			`hdr map[] σ=0.05 steps=0 {"a":1,"b":1,"gamma0":10}`, `hdr map[] σ=0.05 steps=0 {"a":1,"b":1,"gamma0":20}`,
-			`hdr map[] σ=0.05 steps=0 {"a":1,"b":2,"gamma0":10}`, `hdr map[] σ=0.05 steps=0 {"a":1,"b":2,"gamma0":20}`,
-			`hdr map[] σ=0.05 steps=0 {"a":1,"gamma0":5}`,
+			`hdr map[] σ=0.05 steps=0 {"gamma0":10,"a":1,"b":1}`, `hdr map[] σ=0.05 steps=0 {"gamma0":20,"a":1,"b":1}`,
+			`hdr map[] σ=0.05 steps=0 {"gamma0":10,"a":1,"b":2}`, `hdr map[] σ=0.05 steps=0 {"gamma0":20,"a":1,"b":2}`,
+			`hdr map[] σ=0.05 steps=0 {"gamma0":5,"a":1}`,
 		}},
 		{"words", "solver: {sigma_rule: [ddpm, eta]}\ntasks: [hdr]", []string{
 			`hdr map[] σ=0.05 steps=0 {"sigma_rule":"ddpm"}`, `hdr map[] σ=0.05 steps=0 {"sigma_rule":"eta"}`,
