@@ -15,8 +15,9 @@ import (
 	"ddiff/restore/onnx/modelfile"
 )
 
-// A bundle travels and has its digest as one archive: an uncompressed tar of the parts in the order of BundleCard.Roles and
-// bundle.json, with fixed names and headers. Equal bundles have equal archives.
+// A bundle travels and has its digest as one archive: an uncompressed tar of bundle.json and the parts in the order of
+// BundleCard.Roles, with fixed names and headers. Equal bundles have equal archives. The digest is part of the identity of items: never
+// change the bytes.
 
 // tarBlock is the size of a header in a tar archive; contents are padded to a multiple of it.
 const tarBlock = 512
@@ -62,9 +63,19 @@ func readBundle(dir string) ([]byte, error) {
 	}
 	packed := *c
 	packed.Files = map[string]BundleFile{}
+	for _, r := range c.Roles() {
+		packed.Files[r.Name] = BundleFile{File: r.Name + ".onnx", SHA256: regular.SHA256(nil)} // a digest of the same length
+	}
+	text, err := json.Marshal(packed)
+	if err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
 	out.Grow(int(total) + 4*tarBlock + int(regular.MaxConfigBytes)>>4)
 	w := tar.NewWriter(&out)
+	if err := add(w, CardName, text); err != nil {
+		return nil, err
+	}
 	for _, r := range c.Roles() { // one part is in memory beside the archive
 		data, err := modelfile.ReadFile(filepath.Join(dir, c.Files[r.Name].File))
 		if err != nil {
@@ -76,13 +87,13 @@ func readBundle(dir string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	text, err := json.Marshal(packed)
-	if err != nil {
+	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(add(w, CardName, text), w.Close()); err != nil {
+	if text, err = json.Marshal(packed); err != nil {
 		return nil, err
 	}
+	copy(out.Bytes()[tarBlock:], text)
 	if out.Len() > modelfile.MaxFileBytes {
 		return nil, tooLarge(dir)
 	}
