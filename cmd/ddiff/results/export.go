@@ -188,7 +188,7 @@ func (e *folderExport) copy(ctx context.Context) error {
 	for _, it := range e.items {
 		runs, seeds = runs || it.run != e.items[0].run, seeds || it.seed != e.items[0].seed
 	}
-	folders := e.folders()
+	folders := resultname.Tails(e.cells)
 	taken := map[string]bool{}
 	for _, it := range e.items {
 		name := resultname.Safe(it.name)
@@ -214,17 +214,4 @@ func (e *folderExport) copy(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// folders names the cells by task, varying properties and method. A name that another cell has, in upper or lower case, gets a number.
-func (e *folderExport) folders() []string {
-	names := resultname.Tails(e.cells)
-	taken := map[string]bool{}
-	for i, name := range names {
-		for k := 2; taken[resultname.Fold(names[i])]; k++ {
-			names[i] = fmt.Sprintf("%s~%d", name, k)
-		}
-		taken[resultname.Fold(names[i])] = true
-	}
-	return names
 }

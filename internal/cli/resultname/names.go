@@ -250,7 +250,8 @@ func (n *names) removeStale() error {
 }
 
 // Tails returns what follows the name of an image in readable names: the task of each cell, the properties in which the cells differ,
-// and the method if it differs. Two cells may have equal tails on a file system that ignores case, or if they are long.
+// and the method if it differs. Those that are long, or differ in upper and lower case only, end in a digest, so that different cells have
+// different tails on every file system, in any order of the cells.
 func Tails(cells []sweep.Cell) []string {
 	several := slices.ContainsFunc(cells, func(c sweep.Cell) bool { return c.Method != cells[0].Method })
 	cells = slices.Clone(cells)
@@ -267,7 +268,19 @@ func Tails(cells []sweep.Cell) []string {
 		if several {
 			out[i] += "." + cells[i].Method
 		}
-		out[i] = Safe(out[i])
+	}
+	whole, shared := map[string]string{}, map[string]bool{} // by the folded name
+	for _, text := range out {
+		name := Fold(Safe(text))
+		shared[name] = shared[name] || cmp.Or(whole[name], text) != text
+		whole[name] = text
+	}
+	for i, text := range out {
+		if out[i] = Safe(text); shared[Fold(out[i])] {
+			const digits = 8
+			cut := text[:min(len(text), nameBytes-1-digits)]
+			out[i] = Safe(strings.ToValidUTF8(cut, "")) + "~" + regular.SHA256([]byte(text))[:digits]
+		}
 	}
 	return out
 }

@@ -255,3 +255,32 @@ func TestTailsOfNoiseLevels(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// Different cells have different tails, also if the tails are long or a file system ignores case, and in any order. Equal cells have equal ones.
+func TestTailsAreDistinct(t *testing.T) {
+	cell := func(task, settings string) sweep.Cell {
+		return sweep.Cell{Problem: sweep.Problem{Task: task, Size: "64x64"}, Approach: sweep.Approach{Method: "ddiff", Settings: settings}}
+	}
+	long := "gamma0=8.123456789012345;a=0.1234567890123456;b=0.1234567890123456;lambda=0.123456789012345;"
+	other := strings.ReplaceAll(long, "0.1", "0.2")
+	cells := []sweep.Cell{
+		cell("hdr", long+"t_gamma=300;zeta=1"), cell("hdr", long+"t_gamma=300;zeta=2"), cell("hdr", long+"t_gamma=310;zeta=1"),
+		cell("hdr", other+"t_gamma=310;zeta=1"), cell("HDR", ""), cell("h/dr", ""), cell("h?dr", ""),
+	}
+	got := Tails(append(slices.Clone(cells), cells...))
+	seen := map[string]bool{}
+	for i, name := range got[:len(cells)] {
+		if seen[Fold(name)] || strings.ContainsAny(name, `/\:?*"<>|`) || len(name) > nameBytes {
+			t.Errorf("name %q is unsafe, long or repeated: %q", name, got)
+		}
+		seen[Fold(name)] = true
+		if got[len(cells)+i] != name {
+			t.Errorf("one cell has the names %q and %q", name, got[len(cells)+i])
+		}
+	}
+	slices.Reverse(cells)
+	again := Tails(cells)
+	if slices.Reverse(again); !slices.Equal(again, got[:len(cells)]) {
+		t.Errorf("in reverse order: %q, want %q", again, got[:len(cells)])
+	}
+}
