@@ -105,7 +105,7 @@ func TestSetRefuses(t *testing.T) {
 		{"sigma=7", "--set sigma=7: 7 is out of range"},
 		{"steps=3.5", `"3.5" is not an integer`},
 		{"gama0=3", `unknown parameter of the campaign's tasks and methods "gama0" (did you mean "gamma0"?)`},
-		{"super_resolution.factor=2", `unknown parameter of the campaign's tasks and methods "factor"`},
+		{"super_resolution.factor=2", `unknown parameter of the campaign's tasks and methods "super_resolution.factor"`},
 		{"gamma0=a", "gamma0"},
 		{"scale=-1,2", "scale"},
 	} {

@@ -37,7 +37,7 @@ func setParams(s *manifest.Spec, params []string, c shard.Catalogue) error {
 		}
 		set := parameterOf(s, name, c)
 		if set == nil {
-			unknown := manifest.Unknown("parameter of the campaign's tasks", name[strings.Index(name, ".")+1:], operatorParameters(s, c))
+			unknown := manifest.Unknown("parameter of the campaign's tasks", name, operatorParameters(s, name, c))
 			return fmt.Errorf("--param %s: %w; see: ddiff tasks", text, unknown)
 		}
 		if err := expandTasks(s, "--param "+text, []string{value}, set); err != nil {
@@ -177,11 +177,11 @@ func sweepOf(s *manifest.Spec, text, name string, c shard.Catalogue) (setter, er
 			return "solver." + setting, nil
 		}, nil
 	}
-	all := append(operatorParameters(s, c), "sigma", "photons", "steps")
+	all := append(operatorParameters(s, name, c), "sigma", "photons", "steps")
 	for _, m := range s.Methods {
-		all = append(all, c.Vocabulary().Parameters[m].Names()...)
+		all = append(all, qualify(name, "solver", c.Vocabulary().Parameters[m].Names())...)
 	}
-	unknown := manifest.Unknown("parameter of the campaign's tasks and methods", name[strings.Index(name, ".")+1:], all)
+	unknown := manifest.Unknown("parameter of the campaign's tasks and methods", name, all)
 	return nil, fmt.Errorf("--set %s: %w; see: ddiff tasks, ddiff methods", text, unknown)
 }
 
@@ -210,12 +210,24 @@ func parameterOf(s *manifest.Spec, name string, c shard.Catalogue) setter {
 	}
 }
 
-// operatorParameters are the names of the parameters of all tasks.
-func operatorParameters(s *manifest.Spec, c shard.Catalogue) (names []string) {
+// operatorParameters are the names of the parameters of all tasks, with the task if that of the unknown name has one.
+func operatorParameters(s *manifest.Spec, unknown string, c shard.Catalogue) (names []string) {
 	for _, t := range s.Tasks {
-		names = append(names, c.Vocabulary().OperatorParameters(t).Names()...)
+		names = append(names, qualify(unknown, t.Name, c.Vocabulary().OperatorParameters(t).Names())...)
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// qualify returns names with their owner if the unknown name has one.
+func qualify(unknown, owner string, names []string) (out []string) {
+	if !strings.Contains(unknown, ".") {
+		return names
+	}
+	for _, n := range names {
+		out = append(out, owner+"."+n)
+	}
+	return out
 }
 
 func number(value string) (float64, error) {
