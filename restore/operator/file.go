@@ -147,7 +147,7 @@ func (f *File) bind(m *modelfile.Model) error {
 	f.Doc = card[cardPrefix+"doc"]
 	outputs := m.Outputs()
 	if len(outputs) != 1 || outputs[0].Name != portY {
-		return fmt.Errorf("its outputs are %s, want y alone", portNames(outputs))
+		return fmt.Errorf("its outputs are %s, want y alone; export it without others, such as the gradient gx and its input w", portNames(outputs))
 	}
 	f.y = outputs[0]
 	if f.y.DType != onnx.Float || len(f.y.Dims) < 2 || len(f.y.Dims) > 4 {

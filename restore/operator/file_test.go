@@ -213,7 +213,7 @@ func TestUnusableFiles(t *testing.T) {
 		"empty":       {nil, modelfile.ErrModel, "no graph"},
 		"no y":        {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("z", twice(g, x)) }), operator.ErrFile, "its outputs are z, want y alone"},
 		"x of rank 3": {fileOf(t, 17, image[1:], nil, func(g *onnx.Graph, x onnx.Value) { g.Output("y", x) }), operator.ErrFile, "want an image batch x"},
-		"two outputs": {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", x); g.Output("gx", x) }), operator.ErrFile, "its outputs are y, gx, want y alone"},
+		"two outputs": {plain(func(g *onnx.Graph, x onnx.Value) { g.Output("y", x); g.Output("gx", x) }), operator.ErrFile, "its outputs are y, gx, want y alone; export it without others"},
 		"two kernels": {plain(func(g *onnx.Graph, _ onnx.Value) {
 			k, l := g.Input("k", onnx.Float, 1, 4), g.Input("l", onnx.Float, 1, 4)
 			g.Output("y", g.Add(k, l))
