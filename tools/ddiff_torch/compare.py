@@ -26,6 +26,7 @@ from .bench import SETTINGS, Bench, variants
 ROOT = Path(__file__).parents[2]
 
 Variant = tuple  # (name, batch size)
+Round = tuple  # (milliseconds of the solver by batch size, words of the last line, milliseconds of the variants)
 
 
 class Failure(Exception):
@@ -68,15 +69,26 @@ def compare(o: argparse.Namespace, more: list[str], bench: Bench) -> None:
     """Measures all rounds, or those that fit in the time, and prints the results."""
     task, batches = o.task.split(",")[0], [int(n) for n in o.batch.split(",")]
     measured = warm(bench, task, batches)
-    rounds: list[tuple[dict[int, tuple[float, float]], dict[str, str], dict[Variant, float]]] = []
-    begin, longest = time.monotonic(), 0.0
+    rounds: list[Round] = []
+    begin, longest, failure = time.monotonic(), 0.0, None
     while len(rounds) < o.rounds and (not rounds or not o.time or time.monotonic() - begin + longest <= o.time):
         start = time.monotonic()
-        solver, line = ours(o, more)
-        theirs = {v: float(bench.measure(v[0], task, v[1], max(o.steps // 4, 3))["ms_per_step"]) for v in measured}
+        try:
+            solver, line = ours(o, more)
+            theirs = {v: float(bench.measure(v[0], task, v[1], max(o.steps // 4, 3))["ms_per_step"]) for v in measured}
+        except Exception as err:  # the complete rounds are printed
+            failure = err
+            break
         rounds.append((solver, line, theirs))
         longest = max(longest, time.monotonic() - start)
+    if rounds:
+        show(o, task, batches, measured, rounds)
+    if failure is not None:
+        raise failure if isinstance(failure, Failure) else Failure(f"{type(failure).__name__}: {failure}") from failure
 
+
+def show(o: argparse.Namespace, task: str, batches: list[int], measured: list[Variant], rounds: list[Round]) -> None:
+    """Prints the results of the rounds."""
     print(f"PyTorch {torch.__version__}, {task}\n{'variant':<36} {'batch':>5} {'step ms':>12} {'ratio':>7} {'spread':>12}")
     for batch in batches:
         for i, name in enumerate(dict.fromkeys((rounds[0][1]["precision"], "float32"))):

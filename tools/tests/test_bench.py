@@ -93,6 +93,13 @@ def test_compares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert len(words) == 3
     assert "--solver --rounds 1 --task hdr,denoise --batch 1" in words[0]
     assert words[0].endswith("--items 4")
+    # After an error the results are those of the complete rounds.
+    rounds.unlink()
+    (tmp_path / "1.txt").write_text("no table")
+    assert compare.main(options) == 1
+    out = capsys.readouterr()
+    assert out.out.splitlines()[-1].endswith(" ms_per_step=10.0 rounds=1 of=3")
+    assert "compare: " in out.err
     program.write_text("#!/bin/sh\nexit 4\n")
     assert compare.main(options) == 1
     assert "ended with code 4" in capsys.readouterr().err
