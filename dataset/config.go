@@ -45,9 +45,9 @@ type Config struct {
 	// CAFile is a PEM file of authorities of web servers that are trusted besides the authorities of the system.
 	CAFile string
 
-	// MaxBytes limits the size of a remote file, of a member of a tar file, of a cell or page of a Parquet file, and of a list,
-	// shard or Parquet file whose server does not support ranges. A server that does not state the size may send 16 MiB.
-	// The limit of local files is manifest.MaxFileBytes. 0 means DefaultMaxBytes.
+	// MaxBytes limits the size of a remote file, of a member of a tar file, and of a cell or page of a Parquet file. A server that
+	// does not state the size of a file may send 16 MiB, and one that does not support ranges 64 MiB of a list, shard or Parquet
+	// file. The limit of local files is manifest.MaxFileBytes. 0 means DefaultMaxBytes.
 	MaxBytes int64
 	// CheckImage, if not nil, checks a file whose name ends as that of an image before the rest of it is read: a file, an
 	// object, a web resource, or a member above 16 MiB; smaller members and cells before they are used. beginning has 32

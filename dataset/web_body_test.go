@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ddiff/dataset"
+	"ddiff/manifest"
 )
 
 // TestBodies: answers with and without a length arrive complete, and are refused above the limit or by their beginning.
@@ -29,7 +30,7 @@ func TestBodies(t *testing.T) {
 		} else if size < block {
 			w.(http.Flusher).Flush() // otherwise the server computes the length
 		}
-		_, _ = w.Write(data[:size]) // fails if the client refuses it
+		_, _ = w.Write(data[:min(size, len(data))]) // fails if the client refuses it
 	}))
 	t.Cleanup(server.Close)
 	refuse := false
@@ -71,5 +72,9 @@ func TestBodies(t *testing.T) {
 		if _, err := s.Get(t.Context(), server.URL+path+strconv.Itoa(16<<20+1)); !errors.Is(err, want) {
 			t.Errorf("%s of 16 MiB and a byte: %v, want %v", path, err, want)
 		}
+	}
+	// This server does not support ranges.
+	if _, _, err := rows(t, s, manifest.Dataset{Path: server.URL + "/stated.tar?size=" + strconv.Itoa(64<<20+1)}); !errors.Is(err, dataset.ErrTooLarge) {
+		t.Errorf("a shard above 64 MiB: %v", err)
 	}
 }

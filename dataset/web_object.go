@@ -19,6 +19,9 @@ type webObject struct {
 	first []byte // the first range that was requested, or all from a server without support for ranges
 }
 
+// maxWhole limits an object whose server does not support ranges: each read of a part transfers the whole, and several are in memory at once.
+const maxWhole = 64 << 20
+
 // open requests a range. If the server sends the complete resource instead, the object has it in memory.
 func (w *web) open(ctx context.Context, a Address, offset, size int64) (object, error) {
 	return retryRead(ctx, w.cfg.Attempts, errBroken, func() (object, error) { return w.openOnce(ctx, a, offset, size) })
@@ -33,7 +36,7 @@ func (w *web) openOnce(ctx context.Context, a Address, offset, size int64) (obje
 	o := &webObject{web: w, a: a, etag: strongETag(r.Response), start: offset}
 	switch r.StatusCode {
 	case http.StatusOK:
-		if o.first, err = w.body(r, w.cfg.MaxBytes, nil); errors.Is(err, ErrTooLarge) {
+		if o.first, err = w.body(r, min(w.cfg.MaxBytes, maxWhole), nil); errors.Is(err, ErrTooLarge) {
 			err = fmt.Errorf("%w; copy the file, or use another server", err)
 		}
 		if err != nil {
