@@ -212,7 +212,7 @@ func documentFiles(t *testing.T, dir string) {
 	g.Output("y", g.Mul(g.Input("x", onnx.Float, 1, 3, 64, 64), g.Input("gain", onnx.Float)))
 	sensor, err := g.Marshal("sensor")
 	write("sensor.onnx", onnxtest.WithMetadata(t, sensor, map[string]string{"ddiff.params.gain": "1; (0, 4]; gain of the sensor"}), err)
-	unet, err := randomnet.New(randomnet.Small(32)).ONNX()
+	unet, err := randomnet.New(32)
 	write("unet.onnx", unet, err)
 	must(t, haar.Write(filepath.Join(dir, "ldm-ffhq"), []byte(read(t, "restore/prior/bundled/prior.onnx")), haar.Config{Levels: 2}))
 }

@@ -46,7 +46,7 @@ func readJSON(t testing.TB, path string, v any) {
 // randomPrior is a network of the published architecture with random weights.
 func randomPrior(t testing.TB, side int) *prior.Prior {
 	t.Helper()
-	data, err := randomnet.New(randomnet.Small(side)).ONNX()
+	data, err := randomnet.New(side)
 	must(t, err)
 	p, err := prior.Load("random", data)
 	must(t, err)

@@ -11,7 +11,7 @@ equations in short, plain PyTorch, and tests compare the two. It never runs in p
     twin         command line: run solver jobs that a Go test wrote
     vectors      command line: write the operators' reference vectors
     bench        command line: time the solver in PyTorch on this CPU
-    unet_bench   command line: time a guided-diffusion network in PyTorch
+    compare      command line: time the solver in PyTorch and ddiff bench in turn
 
 Images are NCHW, three channels, values in [-1, 1].
 """

@@ -14,7 +14,7 @@ SEED = 0
 
 
 def small(side: int) -> dict[str, object]:
-    """The arguments of guided diffusion's create_model for randomnet.Small: the FFHQ network with fewer channels and levels."""
+    """The arguments of guided diffusion's create_model for the network of randomnet: the FFHQ network with fewer channels and levels."""
     return {
         "image_size": side, "num_channels": 32, "num_res_blocks": 1, "channel_mult": "1,2,2", "learn_sigma": True,
         "attention_resolutions": str(side // 4), "num_heads": 4, "num_head_channels": 64, "use_scale_shift_norm": True, "resblock_updown": True,

@@ -26,7 +26,7 @@ func psnr(a, b []float32) float64 {
 // networks returns the score network of the bundled prior and one with attention by the names of their outputs.
 func networks(t *testing.T) map[string]*modelfile.Model {
 	t.Helper()
-	data, err := randomnet.New(randomnet.Small(64)).ONNX()
+	data, err := randomnet.New(64)
 	must(t, err)
 	attention, err := modelfile.ReadModel(data)
 	must(t, err)

@@ -5,25 +5,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"ddiff/restore/noise"
 	"ddiff/restore/onnx"
+	"ddiff/restore/onnx/infer"
 )
 
 // builder adds the layers of a network to a graph. Feature maps are [N, channels, side, side] with a variable batch size
 // N, which is −1 in Dims.
 type builder struct {
 	*onnx.Graph
-	cfg     Config
-	weights []weight
-}
-
-// weight is one tensor of the state dictionary.
-type weight struct {
-	name string
-	dims []int
-	data []float32
 }
 
 // resampling is the change of the map's side in a residual block.
@@ -43,15 +34,15 @@ const (
 
 // embed returns the time embedding of all blocks, silu(W·silu(W·[cos t·f, sin t·f])).
 func (b *builder) embed(t onnx.Value) onnx.Value {
-	half := b.cfg.Base / 2
+	half := base / 2
 	frequencies := make([]float32, half)
 	for i := range frequencies {
 		frequencies[i] = float32(math.Exp(-math.Log(10000) * float64(i) / float64(half)))
 	}
 	angle := b.Mul(b.Reshape(b.Cast(t, onnx.Float), -1, 1), b.Const(frequencies, 1, half))
 	cos, sin := b.Apply("Cos", onnx.Float, angle.Dims, nil, angle), b.Apply("Sin", onnx.Float, angle.Dims, nil, angle)
-	e := b.linear("time_embed.0", b.Concat(1, cos, sin), 4*b.cfg.Base)
-	return b.silu(b.linear("time_embed.2", b.silu(e), 4*b.cfg.Base))
+	e := b.linear("time_embed.0", b.Concat(1, cos, sin), 4*base)
+	return b.silu(b.linear("time_embed.2", b.silu(e), 4*base))
 }
 
 // block adds a residual block: two normalised convolutions, the second scaled and shifted by the time embedding.
@@ -74,9 +65,9 @@ func (b *builder) block(name string, x, emb onnx.Value, channels int, r resampli
 func (b *builder) attention(name string, x onnx.Value) onnx.Value {
 	channels, pixels := x.Dims[1], x.Dims[2]*x.Dims[3]
 	qkv := b.conv(name+".qkv", b.norm(name+".norm", x), 3*channels, 1, fullGain)
-	heads := b.Reshape(qkv, -1, channels/HeadChannels, 3*HeadChannels, pixels)
-	parts := b.Split(heads, 2, HeadChannels, HeadChannels, HeadChannels)
-	scale := b.Const([]float32{float32(1 / math.Sqrt(math.Sqrt(HeadChannels)))}, 1)
+	heads := b.Reshape(qkv, -1, channels/headChannels, 3*headChannels, pixels)
+	parts := b.Split(heads, 2, headChannels, headChannels, headChannels)
+	scale := b.Const([]float32{float32(1 / math.Sqrt(math.Sqrt(headChannels)))}, 1)
 	w := b.MatMul(b.Transpose(b.Mul(parts[0], scale), 0, 1, 3, 2), b.Mul(parts[1], scale))
 	w = b.Apply("Softmax", onnx.Float, w.Dims, map[string]any{"axis": -1}, w)
 	h := b.Reshape(b.MatMul(parts[2], b.Transpose(w, 0, 1, 3, 2)), x.Dims...)
@@ -89,29 +80,22 @@ func (b *builder) norm(name string, x onnx.Value) onnx.Value {
 	h := b.Reshape(x, -1, groups, channels/groups*x.Dims[2]*x.Dims[3])
 	ones, zeros := b.Const(slices.Repeat([]float32{1}, groups), groups), b.Const(make([]float32, groups), groups)
 	h = b.Apply("InstanceNormalization", onnx.Float, h.Dims, map[string]any{"epsilon": float32(1e-5)}, h, ones, zeros)
-	gamma := b.draw(name+".weight", 1, 0.1, []int{channels}, channels, 1, 1)
-	beta := b.draw(name+".bias", 0, 0.1, []int{channels}, channels, 1, 1)
+	gamma, beta := b.draw(name+".weight", 1, 0.1, channels, 1, 1), b.draw(name+".bias", 0, 0.1, channels, 1, 1)
 	return b.Add(b.Mul(b.Reshape(h, x.Dims...), gamma), beta)
 }
 
 func (b *builder) conv(name string, x onnx.Value, channels, kernel int, gain float64) onnx.Value {
-	dims := []int{channels, x.Dims[1], kernel, kernel}
-	stored := dims
-	if strings.HasSuffix(name, ".qkv") || strings.HasSuffix(name, ".proj_out") {
-		stored = dims[:3] // attention's layers are published as convolutions over a sequence
-	}
 	fan := x.Dims[1] * kernel * kernel
-	w := b.draw(name+".weight", 0, gain/math.Sqrt(float64(fan)), stored, dims...)
-	bias := b.draw(name+".bias", 0, 0.02, []int{channels}, channels)
+	w := b.draw(name+".weight", 0, gain/math.Sqrt(float64(fan)), channels, x.Dims[1], kernel, kernel)
+	bias := b.draw(name+".bias", 0, 0.02, channels)
 	return b.Apply("Conv", onnx.Float, []int{-1, channels, x.Dims[2], x.Dims[3]}, map[string]any{
 		"kernel_shape": []int{kernel, kernel}, "pads": slices.Repeat([]int{kernel / 2}, 4), "strides": []int{1, 1},
 	}, x, w, bias)
 }
 
 func (b *builder) linear(name string, x onnx.Value, channels int) onnx.Value {
-	dims := []int{channels, x.Dims[1]}
-	w := b.draw(name+".weight", 0, 1/math.Sqrt(float64(x.Dims[1])), dims, dims...)
-	bias := b.draw(name+".bias", 0, 0.02, []int{channels}, channels)
+	w := b.draw(name+".weight", 0, 1/math.Sqrt(float64(x.Dims[1])), channels, x.Dims[1])
+	bias := b.draw(name+".bias", 0, 0.02, channels)
 	return b.Apply("Gemm", onnx.Float, []int{-1, channels}, map[string]any{"transB": 1}, x, w, bias)
 }
 
@@ -133,19 +117,13 @@ func (b *builder) resample(x onnx.Value, r resampling) onnx.Value {
 	return x
 }
 
-// draw returns a random weight with the given mean and standard deviation. Its shape is dims in the graph and stored in
-// the state dictionary. Its values depend on the name only.
-func (b *builder) draw(name string, mean float32, deviation float64, stored []int, dims ...int) onnx.Value {
-	size := 1
-	for _, d := range dims {
-		size *= d
-	}
+// draw returns a random weight with the given mean, standard deviation and shape. Its values depend on the name only.
+func (b *builder) draw(name string, mean float32, deviation float64, dims ...int) onnx.Value {
 	key := noise.NewKey(sha256.Sum256(fmt.Appendf(nil, "random network 0 %s", name)))
-	data := make([]float32, size)
+	data := make([]float32, infer.Size(dims))
 	noise.Normal(data, key, noise.Start, 0, deviation)
 	for i := range data {
 		data[i] += mean
 	}
-	b.weights = append(b.weights, weight{name, stored, data})
 	return b.Const(data, dims...)
 }

@@ -2,8 +2,6 @@ package randomnet
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
@@ -11,33 +9,27 @@ import (
 	"ddiff/restore/onnx/onnxpb"
 )
 
-// Network is a built network.
-type Network struct {
-	cfg     Config
-	graph   *onnx.Graph
-	weights []weight
-}
+const (
+	base         = 32 // channels at full resolution
+	headChannels = 64 // of attention
+	groups       = 32 // of a group normalisation
+	channels     = 3  // of an image
+)
 
-// New draws the weights and builds the graph.
-func New(cfg Config) *Network {
-	b := &builder{cfg: cfg, Graph: onnx.NewGraph(onnx.DefaultOpset)}
-	b.build()
-	return &Network{cfg: cfg, graph: b.Graph, weights: b.weights}
-}
-
-// ONNX encodes the network as the file of a prior, with its model card.
-func (n *Network) ONNX() ([]byte, error) {
-	c := n.cfg
-	model, err := n.graph.Marshal("random")
+// New draws the weights, 1.4 million, for images of a side in pixels, a multiple of 4, and returns the file of the prior with its model
+// card. The network supports this size only.
+func New(side int) ([]byte, error) {
+	b := &builder{Graph: onnx.NewGraph(onnx.DefaultOpset)}
+	b.build(side)
+	model, err := b.Marshal("random")
 	if err != nil {
 		return nil, err
 	}
 	card := &onnxpb.ModelProto{}
 	for _, e := range [][2]string{
-		{"card", "1"}, {"name", fmt.Sprintf("random-%d", c.Base)}, {"prediction", "epsilon"},
-		{"schedule", "linear:1e-4:0.02:1000"}, {"timestep", "int64 index 0..999"}, {"range", "-1..1"},
-		{"channels", strconv.Itoa(channels)}, {"multiple_of", strconv.Itoa(1 << (len(c.Multipliers) - 1))},
-		{"learned_variance", "true"}, {"license", "Apache-2.0"}, {"training", "none: random weights for measurements"},
+		{"card", "1"}, {"name", "random-32"}, {"prediction", "epsilon"}, {"schedule", "linear:1e-4:0.02:1000"},
+		{"timestep", "int64 index 0..999"}, {"range", "-1..1"}, {"channels", "3"}, {"multiple_of", "4"}, {"learned_variance", "true"},
+		{"license", "Apache-2.0"}, {"training", "none: random weights for measurements"},
 	} {
 		card.MetadataProps = append(card.MetadataProps, &onnxpb.StringStringEntryProto{Key: "ddiff." + e[0], Value: e[1]})
 	}
@@ -49,22 +41,22 @@ func (n *Network) ONNX() ([]byte, error) {
 	return model, nil
 }
 
-// build builds the graph from x [N, 3, S, S] and t [N] to y [N, 6, S, S].
-func (b *builder) build() {
-	c := b.cfg
-	x := b.Input("x", onnx.Float, -1, channels, c.Size, c.Size)
+// build builds the graph from x [N, 3, S, S] and t [N] to y [N, 6, S, S]. The maps with a quarter of the side have attention.
+func (b *builder) build(side int) {
+	multipliers := []int{1, 2, 2} // of base, one per level; each level halves the side
+	x := b.Input("x", onnx.Float, -1, channels, side, side)
 	emb := b.embed(b.Input("t", onnx.Int64, -1))
 
-	h := b.conv("input_blocks.0.0", x, c.Base, 3, 1)
+	h := b.conv("input_blocks.0.0", x, base, 3, 1)
 	skips := []onnx.Value{h}
-	for level, m := range c.Multipliers {
+	for level, m := range multipliers {
 		name := fmt.Sprintf("input_blocks.%d", len(skips))
-		h = b.block(name+".0", h, emb, c.Base*m, same)
-		if slices.Contains(c.Attention, h.Dims[2]) {
+		h = b.block(name+".0", h, emb, base*m, same)
+		if h.Dims[2] == side/4 {
 			h = b.attention(name+".1", h)
 		}
 		skips = append(skips, h)
-		if level < len(c.Multipliers)-1 {
+		if level < len(multipliers)-1 {
 			h = b.block(fmt.Sprintf("input_blocks.%d.0", len(skips)), h, emb, h.Dims[1], down)
 			skips = append(skips, h)
 		}
@@ -74,12 +66,12 @@ func (b *builder) build() {
 	h = b.block("middle_block.2", h, emb, h.Dims[1], same)
 
 	outputs := 0
-	for level := len(c.Multipliers) - 1; level >= 0; level-- {
+	for level := len(multipliers) - 1; level >= 0; level-- {
 		for i := range 2 {
 			name, part := fmt.Sprintf("output_blocks.%d", outputs), 1
-			h = b.block(name+".0", b.Concat(1, h, skips[len(skips)-1]), emb, c.Base*c.Multipliers[level], same)
+			h = b.block(name+".0", b.Concat(1, h, skips[len(skips)-1]), emb, base*multipliers[level], same)
 			skips = skips[:len(skips)-1]
-			if slices.Contains(c.Attention, h.Dims[2]) {
+			if h.Dims[2] == side/4 {
 				h = b.attention(name+".1", h)
 				part++
 			}
