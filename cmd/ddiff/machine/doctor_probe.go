@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -65,15 +64,4 @@ func probe(ctx context.Context, device, library, openVINO string) (string, error
 		return "", errors.New(message)
 	}
 	return strings.TrimSpace(stdout.String()), nil
-}
-
-// gpu describes a GPU: name, memory and driver, as nvidia-smi reports them.
-func gpu(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second) // it hangs with a wedged driver
-	defer cancel()
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", "0", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader").Output()
-	if err != nil {
-		return "", fmt.Errorf("run nvidia-smi: %w", err)
-	}
-	return firstLine(errors.New(string(out))), nil
 }

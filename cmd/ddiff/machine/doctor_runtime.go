@@ -42,18 +42,13 @@ func runtimeFindings(ctx context.Context, path string) ([]finding, error) {
 	}
 	if reason, remedy := cudaMissing(lib); reason != "" {
 		out = append(out, missing("provider cuda", reason, remedy))
-	} else if open("provider cuda", onnxruntime.ProviderCUDA, "name another library with --onnxruntime") == nil {
-		if card, err := gpu(ctx); err == nil {
-			out = append(out, found("GPU", "%s", card))
-		}
+	} else {
+		_ = open("provider cuda", onnxruntime.ProviderCUDA, "name another library with --onnxruntime") // optional
 	}
 	_ = open("provider webgpu", onnxruntime.ProviderWebGPU, "optional, in the CPU build alone: install libvulkan1 and the GPU's Vulkan driver "+
 		"(without a GPU: install chromium-common and set VK_ICD_FILENAMES to its vk_swiftshader_icd.json)")
 	return out, failure
 }
-
-// installDriver is the remedy without NVIDIA's driver.
-const installDriver = "run this where there is an NVIDIA GPU with driver 525 or newer; a container needs access to the GPU (--gpus all)"
 
 // nvidiaDriver reports whether the kernel has NVIDIA's driver, on Linux or in WSL.
 func nvidiaDriver() bool {
@@ -71,7 +66,8 @@ func cudaMissing(lib install.Library) (reason, remedy string) {
 		return "CUDA builds are for Linux", "use the CPU"
 	}
 	if !nvidiaDriver() {
-		return "no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)", installDriver
+		return "no NVIDIA driver (neither /dev/nvidiactl nor /dev/dxg)",
+			"run this where there is an NVIDIA GPU with driver 525 or newer; a container needs access to the GPU (--gpus all)"
 	}
 	if lib.EP != install.CUDA {
 		return "the library is not a CUDA build", "run: ddiff runtime install --ep cuda"
