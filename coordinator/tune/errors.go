@@ -10,9 +10,6 @@ var (
 	// ErrNoFigure: an image has no value of the objective, such as PSNR without a truth.
 	ErrNoFigure = errors.New("objective is undefined")
 
-	// ErrRace: a race was configured or used wrongly.
-	ErrRace = errors.New("race")
-
 	// ErrRecord: a stored record of a tuning cannot be read.
 	ErrRecord = errors.New("tuning record")
 )

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -49,31 +48,15 @@ type entrant struct {
 	leader  string
 }
 
-// NewRace starts a race. The order of images is that of the rounds. The error wraps [ErrRace]: no entrants, no
-// images, or repeated ones.
-func NewRace(entrants []Entrant, images []Image) (*Race, error) {
-	r := &Race{images: slices.Clone(images)}
-	keys := map[string]bool{}
+// NewRace starts a race of at least one entrant on at least one image; their keys and digests differ. The order of images is that of the
+// rounds.
+func NewRace(entrants []Entrant, images []Image) *Race {
+	r := &Race{images: slices.Clone(images), over: len(entrants) == 1}
 	for _, e := range entrants {
-		if keys[e.Key] {
-			return nil, fmt.Errorf("%w: the setting %s is repeated", ErrRace, e.Key)
-		}
-		keys[e.Key] = true
 		r.entrants = append(r.entrants, &entrant{Entrant: e})
 	}
-	digests := map[string]bool{}
-	for _, img := range images {
-		if digests[img.SHA256] {
-			return nil, fmt.Errorf("%w: the image %s is repeated", ErrRace, img.Name)
-		}
-		digests[img.SHA256] = true
-	}
-	if len(entrants) == 0 || len(images) == 0 {
-		return nil, fmt.Errorf("%w: %d settings and %d images; want at least one of each", ErrRace, len(entrants), len(images))
-	}
-	r.over = len(entrants) == 1
 	r.order()
-	return r, nil
+	return r
 }
 
 // Next returns the keys of the entrants of the next round and the images on which they have no value yet. It returns
@@ -91,19 +74,12 @@ func (r *Race) Next() (keys []string, images []Image) {
 // target is the number of images after the present round.
 func (r *Race) target() int { return min(len(r.images), max(firstImages, 2*r.settled)) }
 
-// Settle ends a round with the values of its entrants on its images: higher is better, NaN is a failure. The error wraps
-// [ErrRace] if a value is infinite.
-func (r *Race) Settle(value func(key string, img Image) float64) error {
-	if r.over {
-		return fmt.Errorf("%w: it is over", ErrRace)
-	}
+// Settle ends a round of a race that is not over with the values of its entrants on its images: higher is better, NaN is a failure, and
+// none is infinite.
+func (r *Race) Settle(value func(key string, img Image) float64) {
 	for _, e := range r.alive() {
 		for _, img := range r.images[r.settled:r.target()] {
-			v := value(e.Key, img)
-			if math.IsInf(v, 0) {
-				return fmt.Errorf("%w: the value of %s on %s is infinite", ErrRace, e.Key, img.Name)
-			}
-			e.values = append(e.values, v)
+			e.values = append(e.values, value(e.Key, img))
 		}
 	}
 	from := r.settled
@@ -119,7 +95,6 @@ func (r *Race) Settle(value func(key string, img Image) float64) error {
 		}
 	}
 	r.over = r.settled == len(r.images) || len(r.alive()) == 1
-	return nil
 }
 
 // stops reports whether the entrant of a rank is stopped.

@@ -189,11 +189,7 @@ func (t *tuningPlan) start(seed uint64) error {
 				return cli.Usage(fmt.Errorf("tune: %s has %d images to tune and %d to test in fold %d; want at least 2 and 1: add images, "+
 					"or choose another split", c.describe(), len(images), len(c.among(f.Test)), k+1))
 			}
-			race, err := tune.NewRace(entrants, tune.Order(images, seed))
-			if err != nil {
-				return err
-			}
-			c.races = append(c.races, race)
+			c.races = append(c.races, tune.NewRace(entrants, tune.Order(images, seed)))
 		}
 	}
 	switch {

@@ -94,9 +94,7 @@ func (t *tuning) settle() error {
 					}
 				}
 			}
-			if err := r.Settle(func(key string, img tune.Image) float64 { return values[solution{c, key, img.SHA256}] }); err != nil {
-				return err
-			}
+			r.Settle(func(key string, img tune.Image) float64 { return values[solution{c, key, img.SHA256}] })
 		}
 	}
 	return nil
