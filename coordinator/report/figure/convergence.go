@@ -36,7 +36,7 @@ type traceValues struct {
 
 // convergence is the figure of the solver's curves.
 func (w *figureWriter) convergence(ctx context.Context, p *problemFigures) (*statFigure, error) {
-	f := &statFigure{name: figureConvergence + p.slug, Chart: chart.Chart{Title: p.label + ": convergence", Width: chart.TwoColumns}}
+	f := &statFigure{name: figureConvergence + p.slug, Chart: chart.Chart{Title: p.label + ": convergence"}}
 	curves := convergenceCurves()
 	panels := make([]chart.Panel, len(curves))
 	for i, c := range curves {
@@ -82,12 +82,8 @@ func (w *figureWriter) convergence(ctx context.Context, p *problemFigures) (*sta
 		panel.Y.Log = panel.YName != "psnr" && logarithmic(values, 10)
 		f.Panels = append(f.Panels, panel)
 	}
-	f.Columns = min(3, len(f.Panels))
 	if len(f.Panels) == 4 {
 		f.Columns = 2
-	}
-	if len(f.Panels) == 1 {
-		f.Width = chart.OneColumn
 	}
 	f.notes = append(f.notes,
 		"Lines: means over measurements; bands: 95 % confidence intervals of the means, each image one cluster; n = "+images.text("image")+".",

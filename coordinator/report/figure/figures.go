@@ -8,6 +8,7 @@ package figure
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
@@ -76,13 +77,21 @@ func Draw(
 	return w.drawing, err
 }
 
-// statFigure is a figure before it is drawn. The title of its chart is the first sentence of the caption.
+// statFigure is a figure before it is drawn. The title of its chart is the first sentence of the caption; its width follows from the
+// panels, of which up to three, or Columns, are beside each other.
 type statFigure struct {
 	chart.Chart
 	// name is that of the files; it is made safe and distinct.
 	name string
 	// notes are the other sentences of the caption.
 	notes []string
+}
+
+// omit notes that further lines, panels or approaches are not drawn.
+func (f *statFigure) omit(n int, what string) {
+	if n > 0 {
+		f.notes = append(f.notes, "Not drawn: "+plural(n, what)+".")
+	}
 }
 
 // empty reports whether no point can be drawn.
@@ -159,6 +168,10 @@ func (w *figureWriter) writeAll(ctx context.Context, groups []*entry.Group) erro
 func (w *figureWriter) add(ctx context.Context, f *statFigure) error {
 	if f.empty() {
 		return nil
+	}
+	f.Width = chart.OneColumn
+	if len(f.Panels) > 1 {
+		f.Width, f.Columns = chart.TwoColumns, cmp.Or(f.Columns, 3)
 	}
 	if w.summary.Oracle {
 		f.notes = append(f.notes, "Runs are "+selection.OracleNote+".")

@@ -63,7 +63,7 @@ const maxOverlaid = 3
 func (p *problemFigures) distribution(name, label string, of func(s *selection.Scores) float64) *statFigure {
 	f := &statFigure{
 		name:  figureHistogram + name + "_" + p.slug,
-		Chart: chart.Chart{Title: p.label + ": distribution of " + label + " over measurements", Width: chart.OneColumn, ShareX: true, ShareY: true},
+		Chart: chart.Chart{Title: p.label + ": distribution of " + label + " over measurements", ShareX: true, ShareY: true},
 	}
 	var all []histogram
 	var cells []*problemCell
@@ -101,9 +101,6 @@ func (p *problemFigures) distribution(name, label string, of func(s *selection.S
 		last.Series = append(last.Series, line)
 		counts.add(len(all[i]))
 		missing = missing || len(all[i]) < c.row.Measurements
-	}
-	if len(f.Panels) > 1 {
-		f.Width, f.Columns = chart.TwoColumns, 3
 	}
 	f.notes = []string{
 		fmt.Sprintf("Bins of %g dB, n = %s per approach.", bin, counts.text("measurement")), runsNote(p.rule),

@@ -94,8 +94,16 @@ func (w *figureWriter) problem(ctx context.Context, p *problemFigures, problems 
 	if err != nil {
 		return err
 	}
+	items, failed := 0, 0
+	for _, c := range p.cells {
+		items += c.row.Items
+		failed += c.row.Failed + c.row.Dead
+	}
 	for _, f := range append([]*statFigure{convergence, p.pairs(), p.residuals()}, p.histograms()...) {
-		f.notes = append(f.notes, p.notes()...)
+		if failed > 0 {
+			f.notes = append(f.notes, plural(failed, "item")+" of "+plural(items, "item")+" failed.")
+		}
+		f.omit(p.hidden, "further approach")
 		if problems > maxProblems {
 			f.notes = append(f.notes, fmt.Sprintf("The first %d of %d problems have such figures.", maxProblems, problems))
 		}
@@ -104,23 +112,6 @@ func (w *figureWriter) problem(ctx context.Context, p *problemFigures, problems 
 		}
 	}
 	return nil
-}
-
-// notes are the sentences of all figures of the problem.
-func (p *problemFigures) notes() []string {
-	var out []string
-	items, failed := 0, 0
-	for _, c := range p.cells {
-		items += c.row.Items
-		failed += c.row.Failed + c.row.Dead
-	}
-	if failed > 0 {
-		out = append(out, plural(failed, "item")+" of "+plural(items, "item")+" failed.")
-	}
-	if p.hidden > 0 {
-		out = append(out, "Not drawn: "+plural(p.hidden, "further approach")+".")
-	}
-	return out
 }
 
 // runsUsed is the number of runs that a rule needs for one image.

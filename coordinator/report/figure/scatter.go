@@ -11,9 +11,7 @@ import (
 
 // pairs is the figure of PSNR against PSNR, a panel for each pair of approaches.
 func (p *problemFigures) pairs() *statFigure {
-	f := &statFigure{name: figurePairs + p.slug, Chart: chart.Chart{
-		Title: p.label + ": PSNR of pairs of approaches on equal measurements", Width: chart.OneColumn,
-	}}
+	f := &statFigure{name: figurePairs + p.slug, Chart: chart.Chart{Title: p.label + ": PSNR of pairs of approaches on equal measurements"}}
 	candidates := p.candidates()
 	var points span
 	sampledOnly := false
@@ -43,17 +41,13 @@ func (p *problemFigures) pairs() *statFigure {
 	if len(f.Panels) == 1 {
 		p := &f.Panels[0]
 		p.X.Label, p.Y.Label = "PSNR of "+p.X.Label, "PSNR of "+p.Y.Label
-	} else {
-		f.Width, f.Columns = chart.TwoColumns, min(3, len(f.Panels))
 	}
 	f.notes = append(f.notes, "One point per measurement, n = "+points.text("measurement")+"; above the diagonal the vertical approach is better.",
 		runsNote(p.rule))
 	if sampledOnly {
 		f.notes = append(f.notes, sampleNote(maxDots))
 	}
-	if more := len(candidates) - len(f.Panels); more > 0 {
-		f.notes = append(f.notes, "Not drawn: "+plural(more, "further pair")+".")
-	}
+	f.omit(len(candidates)-len(f.Panels), "further pair")
 	return f
 }
 
@@ -75,7 +69,7 @@ func (p *problemFigures) candidates() [][2]*problemCell {
 // residuals is the figure of the residual ratio against the PSNR.
 func (p *problemFigures) residuals() *statFigure {
 	f := &statFigure{name: figureResidual + p.slug, Chart: chart.Chart{
-		Title: p.label + ": mean square residual over the variance of the noise against PSNR", Width: chart.OneColumn,
+		Title: p.label + ": mean square residual over the variance of the noise against PSNR",
 	}}
 	panel := chart.Panel{
 		XName: "psnr", X: chart.Axis{Label: "PSNR (dB)"},

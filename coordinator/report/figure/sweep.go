@@ -180,12 +180,9 @@ func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *st
 	}
 	task := rows[0]
 	f := &statFigure{name: figureSweep + axis.name + "_" + task.Task, Chart: chart.Chart{
-		Title: task.Label + ": PSNR against " + axis.label, Width: chart.OneColumn, ShareY: true,
+		Title: task.Label + ": PSNR against " + axis.label, ShareY: true,
 	}}
 	shown := panels[:min(maxPanels, len(panels))]
-	if len(shown) > 1 {
-		f.Width, f.Columns = chart.TwoColumns, min(3, len(shown))
-	}
 	labels, titles := lineLabels(shown), panelTitles(shown)
 	hidden, images, failed := 0, span{}, 0
 	for i, of := range shown {
@@ -230,12 +227,8 @@ func sweepFigure(s aggregate.Summary, rows []*aggregate.Row, axis sweepAxis) *st
 	if single > 0 {
 		f.notes = append(f.notes, "Not drawn: "+plural(single, "line")+" with one value of "+axis.name+".")
 	}
-	if hidden > 0 {
-		f.notes = append(f.notes, "Not drawn: "+plural(hidden, "further line")+".")
-	}
-	if more := len(panels) - len(shown); more > 0 {
-		f.notes = append(f.notes, "Not drawn: "+plural(more, "further problem")+".")
-	}
+	f.omit(hidden, "further line")
+	f.omit(len(panels)-len(shown), "further problem")
 	return f
 }
 
