@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"ddiff/coordinator/report/figure"
@@ -28,8 +27,6 @@ const (
 type Mosaic struct {
 	Key           string
 	Width, Height int
-	// Rule states the selection of the items.
-	Rule string
 	// More is the number of tasks without a row.
 	More int
 }
@@ -121,7 +118,7 @@ func WriteMosaic(ctx context.Context, store result.Files, l *Listing) (file *Mos
 		s.Rows = append(s.Rows, row)
 	}
 	size, lost, err := s.Write(ctx, store, KeyMosaic)
-	return &Mosaic{Key: KeyMosaic, Width: size.X, Height: size.Y, More: more, Rule: mosaicRule(l, rows)}, lost, err
+	return &Mosaic{Key: KeyMosaic, Width: size.X, Height: size.Y, More: more}, lost, err
 }
 
 // mosaicPictures are those of an item: the measurement, a restoration for each approach, and the truth.
@@ -152,26 +149,4 @@ func (l *Listing) mosaicPictures(store result.Files, r mosaicRow, item []int, tr
 		out = append(out, picture(item[0], manifest.FileTruth, "truth", nil))
 	}
 	return out
-}
-
-// mosaicRule states the selection.
-func mosaicRule(l *Listing, rows []mosaicRow) string {
-	rule := "Each row is one task. Its images are sorted by PSNR and divided into equal parts; the middle image of each part is shown."
-	several, problems := 0, false
-	for _, r := range rows {
-		several = max(several, len(r.approaches))
-		problems = problems || slices.ContainsFunc(l.Cells, func(c cellView) bool {
-			return c.Task == l.Cells[r.approaches[0]].Task && !slices.ContainsFunc(r.approaches, func(a int) bool { return l.Cells[a] == c })
-		})
-	}
-	if several > 1 {
-		rule += " The methods and settings of a task are side by side; the PSNR of the first sorts the images."
-	}
-	if problems {
-		rule += fmt.Sprintf(" Rows of the table with other parameters, noise levels or sizes than a task's first row, and beyond %d, are not shown.", maxMosaicApproaches)
-	}
-	if slices.ContainsFunc(l.Run, func(run int) bool { return run > 0 }) {
-		rule += " Of several runs the first is shown."
-	}
-	return rule + " Numbers are the PSNR in dB of measurement and restoration."
 }
