@@ -254,7 +254,7 @@ func TestMixedPrecisionsAreNamed(t *testing.T) {
 	if text := strings.Join(notes[1:], " "); strings.Contains(text, "precision") || !strings.Contains(notes[0], "float32") {
 		t.Errorf("notes %q", notes)
 	}
-	if page := pageOf(t, reporttest.NewMemory(), testCampaign(), results[:2]); !strings.Contains(page, "<dt>Precision</dt><dd>float32</dd>") {
+	if page := pageOf(t, reporttest.NewMemory(), testCampaign(), results[:2]); !strings.Contains(page, ", float32, steps=") {
 		t.Error("the page does not name the precision")
 	}
 }

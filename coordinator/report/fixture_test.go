@@ -18,8 +18,8 @@ import (
 // testCampaign is the campaign of the fixtures.
 func testCampaign() Campaign {
 	return Campaign{
-		Name: "procedural test data", Preset: "natural", Prior: "test-prior", PriorLicence: "CC0-1.0",
-		Steps: 100, Seed: 7, Select: selection.First,
+		Name: "procedural test data", Prior: "test-prior", PriorLicence: "CC0-1.0",
+		Seed: 7, Select: selection.First,
 	}
 }
 

@@ -59,7 +59,7 @@ func hostileResults(t *testing.T, store *reporttest.Memory) []manifest.Result {
 
 func hostileCampaign() Campaign {
 	c := testCampaign()
-	c.Name, c.Preset, c.Prior, c.PriorLicence = hostile, hostile, hostile, hostile
+	c.Name, c.Prior, c.PriorLicence = hostile, hostile, hostile
 	return c
 }
 

@@ -9,14 +9,11 @@ import (
 
 // Campaign describes the campaign on the page. The page omits empty fields.
 type Campaign struct {
-	Name   string
-	Preset string
+	Name string
 	// Prior and PriorLicence are the name and the licence of the score model.
 	Prior        string
 	PriorLicence string
-	// Steps is the number of solver steps.
-	Steps int
-	Seed  uint64
+	Seed         uint64
 	// Outputs are the addresses of the outputs of a report over several campaigns, whose settings differ; empty for the
 	// report of one campaign.
 	Outputs []string

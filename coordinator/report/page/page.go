@@ -200,7 +200,7 @@ func newPage(campaign Campaign, summary aggregate.Summary, shown *Gallery, with 
 		Metrics:  means.Head[metrics:],
 		Rows:     tableRows(summary, means),
 		Settings: tableSettings(summary),
-		Notes:    means.Notes[1:],
+		Notes:    means.Notes,
 		Runs:     newRunsTable(summary, means),
 		Figures:  with.Figures[:min(len(with.Figures), maxFigures)],
 		Links:    []string{table.KeyCSV, table.KeySummaryJSON, table.KeySummaryMarkdown},

@@ -24,33 +24,14 @@ func campaignFacts(c Campaign, s aggregate.Summary, l *Listing) []fact {
 	if prior != "" && c.PriorLicence != "" {
 		prior += " (" + c.PriorLicence + ")"
 	}
-	r := s.ResolvedRow()
-	if r == nil {
-		r = &aggregate.Row{}
-	}
-	for _, f := range []struct {
-		name   string
-		hidden bool // a column of the table has it
-		value  string
-	}{
-		{"Prior", s.Varying.Prior, prior},
-		{"Preset", s.Varying.Preset, c.Preset},
-		{"Precision", s.Varying.Precision, r.PrecisionText()},
-		{"Steps", c.Steps == 0, strconv.Itoa(c.Steps)},
-		{"Noise σ", s.Varying.Sigma || r.Size == "", r.Sigma.String()},
-		{"Photons of a white pixel", s.Varying.Photons, r.PhotonsText()},
-		{"Size", s.Varying.Size, r.Size},
-	} {
-		if !f.hidden {
-			add(f.name, f.value)
-		}
+	if !s.Varying.Prior { // otherwise a column of the table has it
+		add("Prior", prior)
 	}
 	if len(c.Outputs) > 0 {
 		add("Outputs", strings.Join(c.Outputs, ", "))
 	} else {
 		add("Seed", strconv.FormatUint(c.Seed, 10))
 	}
-	add("Runs", s.Rule.Sentence()+" ("+string(s.Rule)+")")
 	if !l.first.IsZero() {
 		add("Restored", moment(l.first)+" to "+moment(l.last))
 	}
