@@ -104,32 +104,9 @@ func (o *tuneOutcome) notes() []string {
 		out = append(out, "The figures are means over the test images; the settings were chosen on other images.")
 	}
 	out = append(out, "Objective: "+o.Objective+". ±95%: half-width of the confidence interval of the mean PSNR.")
-	out = append(out, o.failedSettings()...)
 	for _, one := range o.Tests {
 		if len(one.Failed) > 0 {
 			out = append(out, fmt.Sprintf("%s, %s: not restored in every run: %s.", problemText(one.Problem), one.Method, strings.Join(one.Failed, ", ")))
-		}
-	}
-	return out
-}
-
-// failedSettings describes the settings that failed on tuning images.
-func (o *tuneOutcome) failedSettings() []string {
-	var out []string
-	for k, f := range o.Folds {
-		for _, race := range f.Races {
-			where := fmt.Sprintf("%s, %s", strings.TrimSpace(race.Task+" "+race.Params), race.Method)
-			if o.Split.Folds > 0 {
-				where += fmt.Sprintf(", fold %d", k+1)
-			}
-			for _, cell := range race.Cells {
-				if len(cell.Failed) > 0 {
-					out = append(out, fmt.Sprintf("%s: %s failed on %s.", where, cell.Key, strings.Join(cell.Failed, ", ")))
-				}
-			}
-			if len(race.Unusable) > 0 {
-				out = append(out, fmt.Sprintf("%s: every setting failed on %s.", where, strings.Join(race.Unusable, ", ")))
-			}
 		}
 	}
 	return out
