@@ -4,7 +4,6 @@ package regular
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -134,8 +133,8 @@ func ReadChecked(path string, limit int64, check func(beginning []byte, size int
 }
 
 // Digest returns the SHA-256 of a regular file of at most limit bytes, in lower-case hex, without holding the file in
-// memory. Errors are those of Open, and that of ctx.
-func Digest(ctx context.Context, path string, limit int64) (string, error) {
+// memory. Errors are those of Open.
+func Digest(path string, limit int64) (string, error) {
 	f, size, err := Open(path, limit)
 	if err != nil {
 		return "", err
@@ -143,21 +142,8 @@ func Digest(ctx context.Context, path string, limit int64) (string, error) {
 	defer f.Close() // opened for reading
 	sum := sha256.New()
 	// Bytes that are appended meanwhile belong to another version of the file.
-	if _, err := io.Copy(sum, contextReader{ctx, io.LimitReader(f, size)}); err != nil {
+	if _, err := io.Copy(sum, io.LimitReader(f, size)); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// contextReader ends reading with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (r contextReader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.r.Read(p)
 }

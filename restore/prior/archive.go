@@ -3,7 +3,6 @@ package prior
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +46,7 @@ func readBundle(dir string) ([]byte, error) {
 	total := int64(0)
 	for _, r := range c.Roles() {
 		path := filepath.Join(dir, c.Files[r.Name].File)
-		if sum, err := regular.Digest(context.Background(), path, modelfile.MaxFileBytes); err != nil {
+		if sum, err := regular.Digest(path, modelfile.MaxFileBytes); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrBundle, r.Name, err)
 		} else if sum != c.Files[r.Name].SHA256 {
 			return nil, altered(dir, c.Files[r.Name].File)

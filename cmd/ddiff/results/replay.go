@@ -257,7 +257,7 @@ func findInputs(ctx context.Context, out *output, root string) (inputs, error) {
 	all := in.item.Sources()
 	var missing []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		path, err := locate(ctx, *all[name], root)
+		path, err := locate(*all[name], root)
 		if err != nil {
 			missing = append(missing, err.Error())
 		}
@@ -310,10 +310,10 @@ func places(path, root string) []string {
 }
 
 // locate finds the bytes of a source: at its path, or below root at any end of its path.
-func locate(ctx context.Context, s manifest.Source, root string) (string, error) {
+func locate(s manifest.Source, root string) (string, error) {
 	reason := "is gone"
 	for _, path := range places(s.Path, root) {
-		sum, err := regular.Digest(ctx, path, manifest.MaxFileBytes)
+		sum, err := regular.Digest(path, manifest.MaxFileBytes)
 		if err != nil {
 			continue
 		}

@@ -95,20 +95,20 @@ func (v verifier) verify(ctx context.Context, t target) *output {
 	o.read(ctx)
 	o.checkSidecar(ctx)
 	if o.passport != nil {
-		v.checkSources(ctx, o)
+		v.checkSources(o)
 	}
 	o.OK = len(o.Problems) == 0
 	return o
 }
 
 // checkSources compares the source files of the item with their digests.
-func (v verifier) checkSources(ctx context.Context, o *output) {
+func (v verifier) checkSources(o *output) {
 	all := o.passport.Item.Sources()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		s := all[name]
 		sum, known := v.digests[s.Path]
 		if !known {
-			sum, _ = regular.Digest(ctx, s.Path, manifest.MaxFileBytes) // "" with an error
+			sum, _ = regular.Digest(s.Path, manifest.MaxFileBytes) // "" with an error
 			if len(v.digests) == maxDigests {
 				clear(v.digests)
 			}
