@@ -42,8 +42,7 @@ type campaignGauges struct {
 // lease its items it counts as one item that needs a worker: a change of the leader or an outage of the store must not look
 // like the end of the work.
 func (g *gauges) open(id string, c *manifest.Campaign) {
-	needs, _ := c.Needs()
-	g.set(id, campaignGauges{phase: c.Phase, pool: c.Spec.Pool, needs: needs, paused: c.Wanted != manifest.WantRun, opening: true, waits: c.Open()})
+	g.set(id, campaignGauges{phase: c.Phase, pool: c.Spec.Pool, needs: c.Spec.Precision, paused: c.Wanted != manifest.WantRun, opening: true, waits: c.Open()})
 }
 
 // set replaces the figures of a campaign.
@@ -164,11 +163,10 @@ func (c campaignGauges) lag() int {
 // report enters the campaign's figures into the metrics. The queue has so many items that wait and that are leased.
 func (r *runner) report(waiting, leased int) {
 	now := r.s.cfg.Now()
-	needs, _ := r.rec.Needs()
 	c := campaignGauges{
-		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: needs,
+		phase: r.rec.Phase, pool: r.rec.Spec.Pool, needs: r.rec.Spec.Precision,
 		blocked: r.rec.Phase == manifest.PhasePaused && r.rec.Reason != "" && !strings.HasPrefix(r.rec.Reason, limitReached),
-		paused:  r.paused || r.rec.Wanted != manifest.WantRun, waits: r.awaitedPrecision() != "",
+		paused:  r.paused || r.rec.Wanted != manifest.WantRun,
 		pending: waiting, inFlight: leased, progress: r.progress, behind: r.outcomes.lag(),
 		counts: r.ledger.Total(leased, r.rec.Phase == manifest.PhaseCancelled),
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ddiff/coordinator/ledger"
-	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -67,7 +66,6 @@ func TestNeedsWindow(t *testing.T) {
 		{"complete", func(r *runner) { r.windows.complete = true }, false},
 		{"paused", func(r *runner) { r.rec.Wanted = manifest.WantPause }, false},
 		{"cancelled", func(r *runner) { r.rec.Wanted = manifest.WantCancel }, false},
-		{"without a precision", func(r *runner) { r.reader.sharder = nil }, false},
 		{"waits for the preflight", func(r *runner) { r.windows.sound = 0 }, false},
 		{"released, but not running", func(r *runner) { r.rec.Released = true }, false},
 		{"all windows are published", func(r *runner) {
@@ -82,7 +80,6 @@ func TestNeedsWindow(t *testing.T) {
 		{"a campaign with much work", func(r *runner) { fill(r, readAhead+1) }, true},
 	} {
 		r := decidingRunner(t, &now, &strings.Builder{})
-		r.reader.sharder = &shard.Sharder{}
 		c.change(r)
 		if got := r.needsWindow(); got != c.want {
 			t.Errorf("%s: %t", c.name, got)

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -124,10 +123,8 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 		if len(r.rec.Operators) > 0 {
 			c.Operators = r.rec.Operators
 		}
-		c.Precision = cmp.Or(r.rec.Precision, c.Precision)
-		precision := c.Precision
 		change(c)
-		if c.Phase == phase && board.Recorded(c) && c.Precision == precision && !stored {
+		if c.Phase == phase && board.Recorded(c) && !stored {
 			return nil
 		}
 		if c.Phase != phase {

@@ -190,9 +190,6 @@ func (r *runner) step(ctx context.Context) error {
 	if err := r.applyWanted(ctx); err != nil {
 		return err
 	}
-	if err := r.choosePrecision(ctx); err != nil {
-		return err
-	}
 	if err := r.advance(ctx); err != nil {
 		return err
 	}

@@ -130,23 +130,17 @@ func TestStartsOfWaitingCampaigns(t *testing.T) {
 		phase   manifest.Phase
 		problem string
 		rows    shard.Rows
-		submit  func(tc *testCluster, name string) string
 	}{
 		{name: "preflight", phase: manifest.PhasePreflight, rows: hintedRows(2 * 16)},
 		{name: "dataset", phase: manifest.PhaseQueued, problem: "waiting for the dataset", rows: filteredRows(hintedRows(1), func(*manifest.Row) (bool, error) {
 			return false, fmt.Errorf("list: %w", storage.ErrUnavailable)
 		})},
-		{name: "precision", phase: manifest.PhaseQueued, problem: "waiting for a worker", rows: hintedRows(1), submit: (*testCluster).submitAuto},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			tc := newTestCluster(t, 0)
 			tc.window = 32
-			submit := c.submit
-			if submit == nil {
-				submit = func(tc *testCluster, name string) string { return tc.submit(name, 0) }
-			}
-			ids := []string{submit(tc, "one"), submit(tc, "two")}
+			ids := []string{tc.submit("one", 0), tc.submit("two", 0)}
 			lead := func() (stop func()) {
 				stop = tc.leadWith(func(cfg *coordinator.Config) { cfg.Rows = c.rows })
 				for _, id := range ids {

@@ -38,7 +38,7 @@ func (r *runner) publishStatusOf(ctx context.Context, c *manifest.Campaign, leas
 		if _, near := r.compareBudgets(); near != "" && !r.opening { // keepCounts has kept it
 			s.Warning = strings.Trim(s.Warning+"; "+near, "; ")
 		}
-		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.awaitedPrecision(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
+		s.Problem = cmp.Or(r.s.problem(), r.reader.waiting.reason(), r.s.workers.Refusal(r.id, r.rec.Spec.Pool), r.s.workers.Problem(r.id))
 		s.Rate, _ = r.pace.rate(now)
 		s.Left, s.LeftLow, s.LeftHigh = r.pace.remaining(now, s.Counts.Pending+s.Counts.Running)
 	}

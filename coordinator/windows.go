@@ -43,16 +43,11 @@ func (s *windows) add(w *shard.Window) {
 	}
 }
 
-// openSharder creates the sharder, unless the precision of the items is not chosen yet. nextWindow starts to read.
+// openSharder creates the sharder. nextWindow starts to read.
 func (r *runner) openSharder(context.Context) error {
-	precision, chosen := r.rec.Needs()
-	if !chosen {
-		r.reader.sharder, r.reader.windows = nil, nil
-		return nil
-	}
 	spec := r.rec.Spec // the sharder reads it beside a change of the budget
 	cfg := shard.Config{
-		Spec: &spec, Precision: precision, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Items: r.s.cfg.Window,
+		Spec: &spec, Prior: r.models.prior, Sources: r.s.cfg.Sources, Rows: r.s.cfg.Rows, Items: r.s.cfg.Window,
 		Catalogue: r.models.catalogue, Now: r.s.cfg.Now, Wait: r.awaitSource,
 		Skipped: func(path string) { r.log.Debug("skipped a file that is not an image", "path", path) },
 	}
@@ -83,7 +78,7 @@ func (r *runner) nextWindow(ctx context.Context) <-chan shardedWindow {
 // needsWindow reports whether the next window may be stored: until a window has an item for the preflight at once; the
 // others when all windows before them are published.
 func (r *runner) needsWindow() bool {
-	if r.windows.complete || r.rec.Wanted != manifest.WantRun || r.reader.sharder == nil {
+	if r.windows.complete || r.rec.Wanted != manifest.WantRun {
 		return false
 	}
 	if r.s.cfg.run != nil && r.ledger.Open() > readAhead && !r.ticked {

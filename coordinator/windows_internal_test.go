@@ -153,23 +153,23 @@ func TestSaveAdoptsRecord(t *testing.T) {
 		t.Errorf("a refused save: %+v, %v", r.rec, err)
 	}
 	_, err := board.Update(t.Context(), r.s.cfg.Board, r.id, func(c *manifest.Campaign) error {
-		c.Phase, c.Spec.Precision = manifest.PhaseCanary, manifest.PrecisionAuto
+		c.Phase = manifest.PhaseCanary
 		return nil
 	})
 	must(t, err)
 	if err := r.save(t.Context(), rename); err != nil || r.rec.Reason != "" || r.rec.Phase != manifest.PhaseCanary {
 		t.Errorf("a save after another leader's: %+v, %v", r.rec, err)
 	}
-	r.rec.Prior.SHA256, r.rec.Operators, r.rec.Precision = strings.Repeat("0", 64), []manifest.OperatorFile{{Path: "a.onnx"}}, "float16"
+	r.rec.Prior.SHA256, r.rec.Operators = strings.Repeat("0", 64), []manifest.OperatorFile{{Path: "a.onnx"}}
 	must(t, r.save(t.Context(), rename))
 	c, err := board.Read(t.Context(), r.s.cfg.Board, r.id)
-	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 || c.Precision != "float16" {
+	if err != nil || c.Reason != "changed" || c.Prior.SHA256 != r.rec.Prior.SHA256 || len(c.Operators) != 1 {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 	// Fields that this leader does not know stay.
-	r.rec.Prior, r.rec.Operators, r.rec.Precision = manifest.PriorFile{}, nil, ""
+	r.rec.Prior, r.rec.Operators = manifest.PriorFile{}, nil
 	must(t, r.save(t.Context(), func(c *manifest.Campaign) { c.Reason = "again" }))
-	if c, err = board.Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 || c.Precision != "float16" {
+	if c, err = board.Read(t.Context(), r.s.cfg.Board, r.id); err != nil || c.Reason != "again" || c.Prior.SHA256 == "" || len(c.Operators) != 1 {
 		t.Errorf("saved %+v, %v", c, err)
 	}
 }

@@ -25,9 +25,8 @@ type Beacon struct {
 	Worker *Worker
 	// Provider and Device describe where the worker computes, Pool is its pool.
 	Provider, Device, Pool string
-	// Precisions and Auto are those of [job.Offer].
+	// Precisions are those of [job.Offer].
 	Precisions []manifest.Precision
-	Auto       manifest.Precision
 	Logger     *slog.Logger
 }
 
@@ -68,7 +67,7 @@ func (b *Beacon) finish(ctx context.Context, key string) {
 func (b *Beacon) publish(ctx context.Context, key string) error {
 	beat := b.Worker.Beat()
 	beat.Provider, beat.Device, beat.Pool = b.Provider, b.Device, b.Pool
-	beat.Precisions, beat.Auto = b.Precisions, b.Auto
+	beat.Precisions = b.Precisions
 	data, err := json.Marshal(beat)
 	if err != nil {
 		return err

@@ -59,12 +59,12 @@ func TestBeaconPublishes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		board, log := &memoryBoard{}, new(strings.Builder)
 		w := quietWorker(t, logTo(log))
-		b := &Beacon{Board: board, Worker: w, Provider: "cpu", Device: "a processor", Auto: "float32", Logger: w.cfg.Logger}
+		b := &Beacon{Board: board, Worker: w, Provider: "cpu", Device: "a processor", Logger: w.cfg.Logger}
 		s := lifecycle.Go(t.Context(), b.Run)
 		time.Sleep(5*time.Second - 1)
 		synctest.Wait()
 		board.look(func() {
-			if len(board.calls) != 1 || board.last.Provider != "cpu" || board.last.Device != "a processor" || board.last.Auto != "float32" || board.limit != 5*time.Second {
+			if len(board.calls) != 1 || board.last.Provider != "cpu" || board.last.Device != "a processor" || board.limit != 5*time.Second {
 				t.Errorf("calls %q, record %+v, limit %v", board.calls, board.last, board.limit)
 			}
 		})

@@ -121,8 +121,6 @@ type Campaign struct {
 	Prior  PriorFile `json:"prior,omitzero"`
 	// PriorSHA256 is the digest of the prior's file on the machine of the submission; empty if that machine lacks the file.
 	PriorSHA256 string `json:"prior_sha256,omitempty"`
-	// Precision is the choice for a campaign with the precision auto. The coordinator makes it once, before the first item.
-	Precision Precision `json:"precision,omitempty"`
 	// Operators are the operator files of the tasks.
 	Operators []OperatorFile `json:"operators,omitempty"`
 	// Released: preflight and canary have passed.
@@ -221,7 +219,10 @@ func (c *Campaign) Validate() error {
 	if !slices.Contains(Priorities(), c.Priority) {
 		return fmt.Errorf("priority: %q is none of high, normal, low", c.Priority)
 	}
-	return c.checkPrecision()
+	if c.Spec.Precision == PrecisionAuto {
+		return errors.New("precision: auto is for ddiff run; give float32, bfloat16 or float16, or leave it out for the default of each worker")
+	}
+	return nil
 }
 
 // CheckOutput returns an error if the output is a folder with the records of ddiff: results there would be garbage to ddiff gc, and
@@ -312,9 +313,8 @@ type Beat struct {
 	Schema   int    `json:"schema"`
 	Provider string `json:"provider"`
 	Device   string `json:"device"`
-	// Precisions are those in which the worker computes a network, Auto the one that it suggests for campaigns with auto.
+	// Precisions are those in which the worker computes a network.
 	Precisions []Precision `json:"precisions,omitempty"`
-	Auto       Precision   `json:"auto,omitempty"`
 	Campaign   string      `json:"campaign,omitempty"` // of the last lease
 	Items      int         `json:"items"`              // settled since its start
 	Held       int         `json:"held,omitempty"`     // leased and not settled

@@ -64,8 +64,6 @@ type Resolver func(task TaskSpec, ownKernel bool, method string, width, height i
 
 // Expander expands the rows of one campaign into items.
 type Expander struct {
-	// Precision is that of all items but those of [Spec.Float32]: the spec's, or the choice for a campaign with the precision auto.
-	Precision Precision
 	// Tile and Overlap are the result of [Spec.Tiles].
 	Tile, Overlap int
 	// Operators has the digests of the campaign's operator files, by [TaskSpec.Operator].
@@ -80,13 +78,9 @@ type Expander struct {
 	resolve  Resolver
 }
 
-// NewExpander returns an expander for a valid spec. Prior is the hex SHA-256 of the prior's file.
+// NewExpander returns an expander for a valid spec, whose precision is not auto. Prior is the hex SHA-256 of the prior's file.
 func NewExpander(spec *Spec, prior string, resolve Resolver) *Expander {
-	e := &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
-	if spec.Precision.Fixed() {
-		e.Precision = spec.Precision
-	}
-	return e
+	return &Expander{spec: spec, campaign: spec.ID(), prior: prior, resolve: resolve}
 }
 
 // Expand returns the items of a row: tasks × methods × runs, with tasks outermost and runs innermost.
@@ -170,7 +164,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		}
 	}
 	it.FromTask, it.OwnKernel, it.Solver = fromTask, own, solver
-	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task, e.Precision)
+	it.Prior, it.Precision = e.prior, e.spec.PrecisionOf(it.Task)
 	if e.Tile > 0 && max(it.Width, it.Height) > e.Tile {
 		it.Tile, it.Overlap = e.Tile, e.Overlap
 	}
@@ -306,7 +300,7 @@ func (e *Expander) failed(row Row, p place, reason error) Result {
 	it.Measurement = source(row.Measurement, "")
 	it.Mask = source(row.Overrides.Mask, "")
 	it.Kernel = source(row.Overrides.Kernel, "")
-	it.Precision = e.spec.PrecisionOf(it.Task, e.Precision)
+	it.Precision = e.spec.PrecisionOf(it.Task)
 	it.ID = placeholderID(row, it, p.cell)
 	return Result{Schema: SchemaVersion, Item: it, Outcome: OutcomeFailed, Reason: reason.Error()}
 }

@@ -22,22 +22,13 @@ const (
 	PrecisionFloat32  = parameter.Float32
 	PrecisionBFloat16 = parameter.BFloat16
 	PrecisionFloat16  = parameter.Float16
-	// PrecisionAuto: one fixed precision for the whole campaign but the tasks of [Spec.Float32], chosen once before its first item. See
-	// [Campaign.Precision].
+	// PrecisionAuto: one fixed precision for the whole campaign but the tasks of [Spec.Float32], which the device of ddiff run decides. No campaign
+	// of a cluster has it.
 	PrecisionAuto Precision = "auto"
 )
 
 // Used returns the precision in which a result was computed; empty if it is not recorded.
 func (r Runtime) Used() Precision { return parameter.PrecisionOf(r.Precision) }
-
-// Needs returns the precision that the campaign fixes for all its items: that of the spec, or the choice for auto. Empty:
-// each worker's default. ok is false while the choice for auto is not made.
-func (c *Campaign) Needs() (p Precision, ok bool) {
-	if c.Spec.Precision == PrecisionAuto {
-		return c.Precision, c.Precision != ""
-	}
-	return c.Spec.Precision, true
-}
 
 // KeepFloat32 adds tasks to Float32 if the precision is auto. If the campaign has no other task, the precision becomes float32, which every worker
 // computes. It returns the tasks of the campaign that stay in float32.
@@ -65,12 +56,12 @@ func (s *Spec) KeepFloat32(tasks []string) (kept []string) {
 	return kept
 }
 
-// PrecisionOf returns the precision of a task's items in a campaign that computes in p.
-func (s *Spec) PrecisionOf(task string, p Precision) Precision {
-	if p != "" && slices.Contains(s.Float32, task) {
+// PrecisionOf returns the precision of a task's items; empty: each worker's default.
+func (s *Spec) PrecisionOf(task string) Precision {
+	if s.Precision != "" && slices.Contains(s.Float32, task) {
 		return PrecisionFloat32
 	}
-	return p
+	return s.Precision
 }
 
 // float32 reports unknown and repeated tasks of float32, and the field without a precision.
@@ -88,17 +79,4 @@ func (c *checker) float32(v Vocabulary) {
 			c.add(field, fmt.Errorf("task %q is repeated; remove one", name))
 		}
 	}
-}
-
-// checkPrecision returns an error if the recorded choice does not fit the campaign.
-func (c *Campaign) checkPrecision() error {
-	switch {
-	case c.Precision == "":
-		return nil
-	case !c.Precision.Fixed():
-		return fmt.Errorf("precision: %q is none of float32, bfloat16, float16", c.Precision)
-	case c.Spec.Precision != PrecisionAuto:
-		return fmt.Errorf("precision: %s is chosen, but the campaign's precision is not auto", c.Precision)
-	}
-	return nil
 }

@@ -43,15 +43,11 @@ func TestExpandFloat32(t *testing.T) {
 	named := Row{Name: "z", Image: "/z.png"}
 	named.Overrides.Task = "jpeg"
 	rows := []Row{{Name: "x", Image: "/x.png"}, named, {Name: "y", Image: "/y.png", Err: errors.New("no such file")}}
-	for _, c := range []struct{ spec, chosen, exact, other Precision }{
-		{"", "", "", ""}, {PrecisionBFloat16, "", PrecisionFloat32, PrecisionBFloat16}, {PrecisionAuto, PrecisionBFloat16, PrecisionFloat32, PrecisionBFloat16},
-		{PrecisionAuto, PrecisionFloat32, PrecisionFloat32, PrecisionFloat32},
+	for _, c := range []struct{ spec, exact, other Precision }{
+		{"", "", ""}, {PrecisionBFloat16, PrecisionFloat32, PrecisionBFloat16}, {PrecisionFloat32, PrecisionFloat32, PrecisionFloat32},
 	} {
 		spec.Precision = c.spec
 		e := NewExpander(spec, "prior", testResolve)
-		if c.chosen != "" {
-			e.Precision = c.chosen
-		}
 		all := map[string]int{}
 		for _, row := range rows {
 			items, failed := e.Expand(row, testProbe(), 0)
@@ -145,27 +141,12 @@ func TestSpecPrecision(t *testing.T) {
 	}
 }
 
-// A record has the precision of its spec. With auto it has none until the choice is recorded; a record with another choice
-// is refused.
-func TestCampaignNeeds(t *testing.T) {
+// No record of a cluster has the precision auto.
+func TestCampaignPrecision(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		spec, chosen, want Precision
-		ok                 bool
-		err                string
-	}{
-		{"", "", "", true, ""},
-		{PrecisionFloat16, "", PrecisionFloat16, true, ""},
-		{PrecisionAuto, "", "", false, ""},
-		{PrecisionAuto, PrecisionBFloat16, PrecisionBFloat16, true, ""},
-		{PrecisionAuto, PrecisionAuto, PrecisionAuto, true, `precision: "auto" is none of float32`},
-		{PrecisionFloat32, PrecisionBFloat16, PrecisionFloat32, true, "precision: bfloat16 is chosen, but"},
-	} {
-		record := Campaign{Schema: 1, ID: "demo-00000000", Output: "demo", Weight: 1, Priority: PriorityNormal, Precision: c.chosen}
-		record.Spec.Precision = c.spec
-		if got, ok := record.Needs(); got != c.want || ok != c.ok {
-			t.Errorf("%+v: needs %q, %v", c, got, ok)
-		}
-		checkError(t, string(c.spec), record.Validate(), c.err)
+	for p, want := range map[Precision]string{"": "", PrecisionFloat16: "", PrecisionAuto: "precision: auto is for ddiff run; give float32, bfloat16 or float16"} {
+		record := Campaign{Schema: 1, ID: "demo-00000000", Output: "demo", Weight: 1, Priority: PriorityNormal}
+		record.Spec.Precision = p
+		checkError(t, string(p), record.Validate(), want)
 	}
 }

@@ -64,7 +64,10 @@ func completeFlags(cmd *cobra.Command, c shard.Catalogue) {
 			}
 			all := values()
 			if name == "precision" && flag.DefValue == "" { // of a campaign
-				all = strings.Split(cli.Words(append(parameter.Precisions(), manifest.PrecisionAuto)), ", ")
+				all = strings.Split(cli.Words(parameter.Precisions()), ", ")
+				if cmd.Name() != "submit" {
+					all = append(all, string(manifest.PrecisionAuto))
+				}
 			}
 			if name == "task" && (cmd.Name() == "run" || cmd.Name() == "tune") {
 				all = append(all, campaign.AllTasks+"\tall tasks without a file of their own")

@@ -37,7 +37,7 @@ func TestCompletion(t *testing.T) {
 		{"run --fit ", "center_crop resize pad ."},
 		{"run --select m", "mean min_misfit ."},
 		{"run --precision ", "float32 bfloat16 float16 auto"},
-		{"submit --precision ", "float32 bfloat16 float16 auto"},
+		{"submit --precision ", "float32 bfloat16 float16"},
 		{"worker --precision ", "fp32 bf16 fp16"},
 		{"pull --task hd", "hdr ."},
 		{"run --prior ", "onnx tar ."}, // endings of files; shells offer folders, too

@@ -59,24 +59,14 @@ func TestAutoPrecisionOfRun(t *testing.T) {
 	}
 }
 
-// A submission with the precision auto names the method that makes it float32, or the tasks that stay in float32.
+// A cluster has no precision auto: its workers have several devices.
 func TestAutoPrecisionOfSubmission(t *testing.T) {
 	t.Parallel()
 	n := startNATS(t, t.TempDir())
-	const grows = "note: precision auto is float32 for phase_retrieval, where rounding errors grow from step to step\n"
-	for _, c := range []struct{ tasks, methods, want string }{
-		{"[hdr]", "[ddiff, dps]", "note: precision auto is float32: method dps needs the gradient of the network, which is float32\n"},
-		{"[hdr]", "[ddiff, daps]", ""},
-		{"[hdr, phase_retrieval]", "[ddiff]", grows},
-		{"[phase_retrieval]", "[ddiff]", grows},
-	} {
-		file := filepath.Join(t.TempDir(), "auto.yaml")
-		write(t, file, fmt.Appendf(nil, "dataset: {path: /photos}\ntasks: %s\nmethods: %s\nprecision: auto\n", c.tasks, c.methods))
-		e := ddiff(t, "submit", file, "--nats", n.url)
-		if wantCode(t, e, 0); e.stderr != c.want {
-			t.Errorf("%+v\n%v", c, e)
-		}
-	}
+	file := filepath.Join(t.TempDir(), "auto.yaml")
+	write(t, file, []byte("dataset: {path: /photos}\ntasks: [hdr]\nprecision: auto\n"))
+	wantRefusal(t, ddiff(t, "submit", file, "--nats", n.url), 2, "precision: auto is for ddiff run; give float32, bfloat16 or float16")
+	wantCode(t, ddiff(t, "submit", file, "--nats", n.url, "--precision", "bfloat16"), 0)
 }
 
 // An operator of one's own in float32 does not stop a run of other tasks or of another operator.

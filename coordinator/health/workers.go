@@ -13,7 +13,6 @@ import (
 
 	"ddiff/coordinator/board"
 	"ddiff/manifest"
-	"ddiff/restore/parameter"
 )
 
 // Workers knows the live workers.
@@ -33,9 +32,8 @@ type fleet struct {
 
 // pool is what a count found in one pool.
 type pool struct {
-	live      int
-	states    map[string]int             // live workers by state, for the metrics
-	suggested map[manifest.Precision]int // for campaigns with the precision auto
+	live   int
+	states map[string]int // live workers by state, for the metrics
 	// Of the last live workers, which were counted at a time: their number, and what they refuse and compute.
 	known      time.Time
 	members    int
@@ -51,7 +49,7 @@ const poolMemory = time.Hour
 func (f *fleet) in(name string) *pool {
 	if f.pools[name] == nil {
 		f.pools[name] = &pool{
-			states: map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}, suggested: map[manifest.Precision]int{}, refused: map[string]refusals{},
+			states: map[string]int{"busy": 0, "idle": 0, "suspended": 0, "draining": 0}, refused: map[string]refusals{},
 		}
 	}
 	return f.pools[name]
@@ -277,9 +275,6 @@ func (p *pool) add(b manifest.Beat, now time.Time) {
 	p.live++
 	p.members, p.known = p.live, now
 	p.states[stateOfWorker(b)]++
-	if b.Auto.Fixed() {
-		p.suggested[b.Auto]++
-	}
 	p.precisions = append(p.precisions, b.Precisions...)
 	for campaign, reason := range b.Refused {
 		p.refused[campaign] = refusals{p.refused[campaign].workers + 1, fmt.Sprintf("worker %s: %s", b.Name, reason)}
@@ -289,21 +284,4 @@ func (p *pool) add(b manifest.Beat, now time.Time) {
 // keep takes over what an earlier count knew of the pool.
 func (p *pool) keep(last *pool) {
 	p.known, p.members, p.refused, p.precisions = last.known, last.members, last.refused, last.precisions
-}
-
-// Suggestion returns the precision that most live workers of a pool suggest, or of all pools if pool is empty: the first of
-// parameter.Precisions among equals, because all workers compute in float32. It is empty without a worker.
-func (w *Workers) Suggestion(pool string) manifest.Precision {
-	f, suggested, best := w.last(), map[manifest.Precision]int{}, manifest.Precision("")
-	for p := range f.of(pool) {
-		for precision, n := range p.suggested {
-			suggested[precision] += n
-		}
-	}
-	for _, p := range parameter.Precisions() {
-		if suggested[p] > suggested[best] {
-			best = p
-		}
-	}
-	return best
 }

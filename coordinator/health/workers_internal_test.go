@@ -42,38 +42,6 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// The suggestion is that of most live workers, float32 among equals; hung and dead workers, and unknown words, do not count.
-func TestSuggestion(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	cfg := Config{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)}
-	for _, c := range []struct {
-		suggested []manifest.Precision
-		want      manifest.Precision
-	}{
-		{nil, ""},
-		{[]manifest.Precision{"", "int4", "auto"}, ""},
-		{[]manifest.Precision{"float16"}, "float16"},
-		{[]manifest.Precision{"bfloat16", "float32"}, "float32"},
-		{[]manifest.Precision{"float16", "bfloat16"}, "bfloat16"},
-		{[]manifest.Precision{"bfloat16", "float32", "bfloat16", ""}, "bfloat16"},
-	} {
-		beats := map[string]manifest.Beat{
-			"hung": {Name: "hung", Schema: manifest.RecordSchema, At: now, Auto: "float16", Hung: "solve"},
-			"dead": {Name: "dead", Schema: manifest.RecordSchema, At: now.Add(-2 * beatLife), Auto: "float16"},
-		}
-		for i, p := range c.suggested {
-			name := fmt.Sprint("w", i)
-			beats[name] = manifest.Beat{Name: name, Schema: manifest.RecordSchema, At: now, Auto: p}
-		}
-		w := &Workers{}
-		w.count(t.Context(), cfg, beats)
-		if got := w.Suggestion(""); got != c.want {
-			t.Errorf("%q: suggestion %q, want %q", c.suggested, got, c.want)
-		}
-	}
-}
-
 // TestWorkersWithWrongClocks counts workers whose clocks are an hour wrong, which live and then die.
 func TestWorkersWithWrongClocks(t *testing.T) {
 	t.Parallel()
@@ -138,20 +106,19 @@ func TestPools(t *testing.T) {
 	if !w.Takes("gpu", "a", "float16") {
 		t.Error("an unknown pool takes nothing")
 	}
-	cpu := manifest.Beat{Precisions: []manifest.Precision{"float32"}, Auto: "float32", Refused: map[string]string{"b": "another method"}}
-	count(cpu, cpu, manifest.Beat{Pool: "gpu", Auto: "float16", Held: 1})
+	cpu := manifest.Beat{Precisions: []manifest.Precision{"float32"}, Refused: map[string]string{"b": "another method"}}
+	count(cpu, cpu, manifest.Beat{Pool: "gpu", Held: 1})
 	for _, c := range []struct {
 		asked   string
 		live    int
 		refusal string // of campaign b
-		auto    manifest.Precision
 	}{
-		{"", 3, "", "float32"}, {"gpu", 1, "", "float16"}, {"default", 2, "none of 2 live workers", "float32"},
-		{"mig", 0, "waiting for a worker of pool mig; the 3 live workers are of other pools", ""},
+		{"", 3, ""}, {"gpu", 1, ""}, {"default", 2, "none of 2 live workers"},
+		{"mig", 0, "waiting for a worker of pool mig; the 3 live workers are of other pools"},
 	} {
 		refusal := w.Refusal("b", c.asked)
-		if w.Live(c.asked) != c.live || !strings.Contains(refusal, c.refusal) || (refusal == "") != (c.refusal == "") || w.Suggestion(c.asked) != c.auto {
-			t.Errorf("pool %q: %d live workers, refusal %q, suggestion %q, want %+v", c.asked, w.Live(c.asked), refusal, w.Suggestion(c.asked), c)
+		if w.Live(c.asked) != c.live || !strings.Contains(refusal, c.refusal) || (refusal == "") != (c.refusal == "") {
+			t.Errorf("pool %q: %d live workers, refusal %q, want %+v", c.asked, w.Live(c.asked), refusal, c)
 		}
 	}
 	if s := w.States(); s["gpu"]["busy"] != 1 || s["default"]["idle"] != 2 || len(s) != 2 {

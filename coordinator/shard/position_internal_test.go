@@ -157,7 +157,7 @@ func TestConfigFields(t *testing.T) {
 	}
 	for want, change := range map[string]func(c *Config){
 		"Spec is missing": func(c *Config) { c.Spec = nil }, "Prior is missing": func(c *Config) { c.Prior = nil },
-		"Precision is missing": func(c *Config) { c.Spec = auto }, "Sources is missing": func(c *Config) { c.Sources = nil },
+		"Spec has the precision auto": func(c *Config) { c.Spec = auto }, "Sources is missing": func(c *Config) { c.Sources = nil },
 		"Items: -1 is negative": func(c *Config) { c.Items = -1 }, "First: -1 is negative": func(c *Config) { c.First = -1 },
 		"Parallel: -1 is negative": func(c *Config) { c.Parallel = -1 }, "Delay: -1ns is negative": func(c *Config) { c.Delay = -1 },
 	} {

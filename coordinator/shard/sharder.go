@@ -26,8 +26,6 @@ type Config struct {
 	Spec *manifest.Spec
 	// Prior is the campaign's score model. Required.
 	Prior *prior.Description
-	// Precision is the choice for a campaign with the precision auto, which requires it.
-	Precision manifest.Precision
 	// Sources reads the files that rows name. Required.
 	Sources sources
 	// Catalogue holds methods and operators. Default: the built-in ones.
@@ -62,8 +60,8 @@ func (c Config) Validate() error {
 		return errors.New("Spec is missing")
 	case c.Prior == nil:
 		return errors.New("Prior is missing")
-	case c.Spec.Precision == manifest.PrecisionAuto && !c.Precision.Fixed():
-		return errors.New("Precision is missing: the campaign has auto")
+	case c.Spec.Precision == manifest.PrecisionAuto:
+		return errors.New("Spec has the precision auto")
 	case c.Sources == nil:
 		return errors.New("Sources is missing")
 	case c.Items < 0:
@@ -119,9 +117,6 @@ func New(cfg Config) (*Sharder, error) {
 	}
 	cfg = cfg.withDefaults()
 	expand := manifest.NewExpander(cfg.Spec, cfg.Prior.SHA256, memoize(cfg.Catalogue.resolver(cfg.Spec.Preset, cfg.Prior)))
-	if cfg.Spec.Precision == manifest.PrecisionAuto {
-		expand.Precision = cfg.Precision
-	}
 	expand.Operators, expand.Known = cfg.Catalogue.digests(), cfg.Catalogue.Vocabulary()
 	var err error
 	if expand.Tile, expand.Overlap, err = cfg.Spec.Tiles(cfg.Prior.Card.TileSide(), cfg.Prior.Card.MultipleOf); err != nil {

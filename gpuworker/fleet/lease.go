@@ -229,12 +229,11 @@ func (f *Fleet) release(ctx context.Context, s snapshot, leases []*queue.Lease) 
 // lacks returns the reason why this worker leases no items of a campaign: it does not compute in the campaign's precision,
 // or not all its methods. It is nil otherwise.
 func (f *Fleet) lacks(c *manifest.Campaign) error {
-	need, ok := c.Needs()
-	whose := "the campaign's"
+	need, whose := c.Spec.Precision, "the campaign's"
 	if need == "" {
 		need, whose = f.cfg.Default, "its default"
 	}
-	if !ok || need == "" {
+	if need == "" {
 		return nil
 	}
 	if f.cfg.Precisions != nil && !slices.Contains(f.cfg.Precisions, need) {

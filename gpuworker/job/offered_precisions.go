@@ -8,9 +8,9 @@ import (
 	"ddiff/restore/onnx/onnxruntime"
 )
 
-// Offer returns the precisions in which a runtime computes a network, whole those of [onnxruntime.Runtime.Whole], and auto the one that it
-// suggests for campaigns with the precision auto, for the configuration of a fleet and the heartbeat of a worker.
-func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manifest.Precision) {
+// Offer returns the precisions in which a runtime computes a network, and whole those of [onnxruntime.Runtime.Whole], for the configuration of a
+// fleet and the heartbeat of a worker.
+func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision) {
 	whole = []manifest.Precision{} // not nil, which is all
 	all = rt.Precisions()
 	for _, p := range all {
@@ -18,7 +18,7 @@ func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision, auto manif
 			whole = append(whole, p)
 		}
 	}
-	return all, whole, rt.AutoPrecision()
+	return all, whole
 }
 
 // precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
@@ -32,8 +32,7 @@ func (s Loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
 		return "", Unsupported(fmt.Errorf("item %s: %w", it.Name, err))
 	}
 	if rt := s.Engine.Runtime(); !rt.Computes(p) {
-		all, _, _ := Offer(rt)
-		return "", MissingPrecision(it.Precision, all)
+		return "", MissingPrecision(it.Precision, rt.Precisions())
 	}
 	return p, nil
 }

@@ -126,7 +126,7 @@ func (o benchOptions) round(ctx context.Context, m embedded.Machine, all *manife
 		spec := o.spec([]string{s.task}, s.batch, dir, len(r.rounds)*len(r.settings)+i)
 		spec.Precision = onnxruntime.FP32
 		if all.Precision != "" {
-			spec.Precision = all.PrecisionOf(s.task, all.Precision)
+			spec.Precision = all.PrecisionOf(s.task)
 		}
 		var err error
 		if out[s], err = o.timeCampaign(ctx, m, spec, o.solver && s.task == o.tasks[0]); err != nil {

@@ -67,19 +67,10 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 				return cli.Usage(fmt.Errorf("--weight: 0 is outside 1..%d", manifest.MaxWeight))
 			}
 			o.order.Priority = manifest.Priority(o.priority)
-			kept := spec.KeepFloat32(own.Operators.Sensitive())
 			return o.cluster.with(cmd.Context(), func(b backend) error {
 				c, err := b.SubmitSpec(cmd.Context(), spec, o.order)
 				if err != nil {
 					return err
-				}
-				name, reason := own.Methods.Undivided(spec.Methods)
-				switch {
-				case o.json:
-				case name != "" && spec.Precision == manifest.PrecisionAuto:
-					fmt.Fprintf(cmd.ErrOrStderr(), "note: precision auto is %s%s\n", manifest.PrecisionFloat32, campaign.Float32Reason(name, reason))
-				case len(kept) > 0:
-					fmt.Fprintln(cmd.ErrOrStderr(), campaign.Float32Tasks("note: precision auto is float32", kept))
 				}
 				if note := outputNote(spec, o.order.Output, c); note != "" && !o.json {
 					fmt.Fprintln(cmd.ErrOrStderr(), note)
@@ -97,7 +88,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.priority, "priority", string(manifest.PriorityNormal), "priority `class`: high, normal or low; a class waits while a higher class has work")
 	f.IntVar(&o.order.Weight, "weight", 1, "share of the workers within the class, 1 to 1000")
 	f.IntVar(&o.order.Canary, "canary", 2, "number of `items` to run before the others, as a check; 0 for none")
-	campaign.AddPrecision(f, &o.precision)
+	f.StringVar((*string)(&o.precision), "precision", "", "arithmetic of the score network: "+cli.Words(parameter.Precisions())+" (default: that of each worker)")
 	f.BoolVar(&o.watch, "watch", false, "show the progress until the campaign ends")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd

@@ -43,8 +43,7 @@ type workerProcess struct {
 	board      *queue.Board
 	runtime    *onnxruntime.Runtime // nil when simulated
 	precisions []manifest.Precision // of the runtime
-	auto       manifest.Precision
-	byDefault  manifest.Precision // of campaigns without one
+	byDefault  manifest.Precision   // of campaigns without one
 	fleet      *fleet.Fleet
 	tuner      *tuner.Tuner
 	simulation *gpuworker.Simulation
@@ -131,11 +130,11 @@ func (p *workerProcess) open(ctx context.Context) error {
 			return err
 		}
 		cfg.Engines, cfg.Tuner = engines, p.tuner
-		p.precisions, cfg.Whole, p.auto = job.Offer(p.runtime)
+		p.precisions, cfg.Whole = job.Offer(p.runtime)
 		cfg.Precisions, cfg.Default, cfg.Methods = p.precisions, p.byDefault, p.o.run.Catalogue.Methods
 	}
 	if p.simulation != nil { // it computes nothing
-		p.precisions, p.auto = parameter.Precisions(), manifest.PrecisionFloat32
+		p.precisions = parameter.Precisions()
 	}
 	p.fleet, err = fleet.New(cfg)
 	return err
@@ -249,7 +248,7 @@ func (p *workerProcess) work(ctx context.Context, workers []*gpuworker.Worker) e
 	beside, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	services := []*lifecycle.Service{lifecycle.Go(beside, p.fleet.Run)}
 	for _, w := range workers {
-		b := &gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Pool: p.o.pool, Precisions: p.precisions, Auto: p.auto, Logger: p.log}
+		b := &gpuworker.Beacon{Board: p.board, Worker: w, Provider: p.provider(), Device: p.deviceName(), Pool: p.o.pool, Precisions: p.precisions, Logger: p.log}
 		services = append(services, lifecycle.Go(beside, b.Run))
 	}
 	defer func() {

@@ -65,7 +65,6 @@ func (c *Cluster) Submit(ctx context.Context, file []byte, o api.Order) (api.Sub
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	spec.KeepFloat32(c.cfg.Catalogue.Operators.Sensitive())
 	return c.SubmitSpec(ctx, spec, o)
 }
 

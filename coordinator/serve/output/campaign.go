@@ -210,7 +210,7 @@ type Live struct {
 func NewLive(spec *manifest.Spec, o result.Output) *Live {
 	b := &Backend{changed: make(chan struct{})}
 	c := newCampaign(spec.ID(), o, b.announce)
-	c.record.Spec, c.record.Precision = *spec, spec.Precision
+	c.record.Spec = *spec
 	c.begun = time.Now().UTC()
 	c.record.Phase, c.record.Submitted = manifest.PhaseRunning, c.begun
 	c.live, c.read = true, false

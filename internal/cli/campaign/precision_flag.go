@@ -49,11 +49,11 @@ func FixPrecision(spec *manifest.Spec, d precisionDevice, c shard.Catalogue) (wh
 		why = " on " + d.Provider()
 		switch {
 		case name != "" && !d.Whole(p):
-			p, why = onnxruntime.FP32, Float32Reason(name, reason)
+			p, why = onnxruntime.FP32, float32Reason(name, reason)
 		case spec.Precision == manifest.PrecisionFloat32:
-			p, why = onnxruntime.FP32, Float32Tasks(": the network stays in float32", kept)
+			p, why = onnxruntime.FP32, float32Tasks(": the network stays in float32", kept)
 		case len(kept) > 0:
-			why += Float32Tasks(", and float32", kept)
+			why += float32Tasks(", and float32", kept)
 		}
 	} else if p, err = onnxruntime.ParsePrecision(string(spec.Precision)); err != nil {
 		return "", err
@@ -87,13 +87,13 @@ func leaveOutOperators(s *manifest.Spec, own []manifest.TaskSpec) {
 	s.Tasks, s.Float32 = nil, slices.DeleteFunc(slices.Clone(s.Float32), func(name string) bool { return names[name] })
 }
 
-// Float32Tasks ends the note that auto is float32 for tasks, see [manifest.Spec.Float32].
-func Float32Tasks(begin string, tasks []string) string {
+// float32Tasks ends the note that auto is float32 for tasks, see [manifest.Spec.Float32].
+func float32Tasks(begin string, tasks []string) string {
 	return begin + " for " + cli.Words(tasks) + ", where rounding errors grow from step to step"
 }
 
-// Float32Reason ends the note that auto is float32 because of a method with [method.Info.Undivided].
-func Float32Reason(name, reason string) string {
+// float32Reason ends the note that auto is float32 because of a method with [method.Info.Undivided].
+func float32Reason(name, reason string) string {
 	return fmt.Sprintf(": method %s %s, which is float32", name, reason)
 }
 

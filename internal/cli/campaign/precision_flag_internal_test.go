@@ -95,8 +95,8 @@ func TestFixPrecisionOfTasks(t *testing.T) {
 			spec.Tasks = append(spec.Tasks, manifest.TaskSpec{Name: name})
 		}
 		why, err := FixPrecision(spec, c.device, shard.Catalogue{})
-		if phase := spec.PrecisionOf("phase_retrieval", spec.Precision); err != nil || why != c.why || spec.Precision != c.want || phase != c.phase ||
-			spec.PrecisionOf("hdr", spec.Precision) != c.want {
+		if phase := spec.PrecisionOf("phase_retrieval"); err != nil || why != c.why || spec.Precision != c.want || phase != c.phase ||
+			spec.PrecisionOf("hdr") != c.want {
 			t.Errorf("%s for %v on %s: %q, %q for phase_retrieval,%s (%v)", c.given, c.tasks, c.device.provider, spec.Precision, phase, why, err)
 		}
 	}

@@ -37,7 +37,7 @@ function Facts({ campaign: c, status: s }) {
   const facts = [
     ["Left", over ? null : left(s)], ["Rate", over ? null : `${short(s.rate)} items/s`], ["Workers", over ? null : count(s.workers)],
     ["Device time", s.device_seconds > 0 && duration(s.device_seconds)], ["Cost", s.cost > 0 && fixed(s.cost, 2)], ["Budget", limits(c.spec.budget)],
-    ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.precision ?? c.spec.precision],
+    ["Priority", c.priority && `${c.priority}, weight ${c.weight}`], ["Prior", c.prior?.name], ["Precision", c.spec.precision],
     ["Submitted", c.submitted && moment(c.submitted)], ["Finished", c.finished && moment(c.finished)], ["Owner", c.owner], ["Output", c.output],
   ];
   return <dl class="facts">{facts.filter(([, v]) => v && v !== "–").map(([k, v]) => <div key={k}><dt>{k}</dt><dd>{v}</dd></div>)}</dl>;

@@ -21,7 +21,7 @@ function Worker({ worker: w }) {
     <tr>
       <th scope="row">{w.name}<span class="half">{w.version}</span></th>
       <td><span class={`badge phase ${stale ? "dead" : state}`}>{stale ? "silent" : state}</span>{why && <span class="half bad">{why}</span>}</td>
-      <td>{w.provider} {w.device}<span class="half">{w.auto || (w.precisions ?? []).join(", ")}</span></td>
+      <td>{w.provider} {w.device}<span class="half">{(w.precisions ?? []).join(", ")}</span></td>
       <td class="wide">{w.campaign ? <a href={link(["campaigns", w.campaign])}>{w.campaign}</a> : "–"}{w.solving && <span class="half">{w.solving.items[0].name}, step {w.solving.step} of {w.solving.steps}</span>}</td>
       <td class="num" data-label="held">{count(w.held)}</td>
       <td class="num" data-label="settled">{count(w.items)}</td>
