@@ -82,16 +82,6 @@ func TestDAPSPlan(t *testing.T) {
 	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "steps: ") {
 		t.Errorf("900 steps from level 100 to 0.1: error %v", err)
 	}
-	many := map[string]parameter.Value{"chain": parameter.Word("mh"), "chain_steps": parameter.Number(1000)}
-	if _, err := published(t, "daps", 10, many); err != nil {
-		t.Errorf("1000 proposals for 3072 numbers: %v", err)
-	}
-	m, _ := method.Builtin().Find("daps")
-	s := resolve(t, method.Request{Method: "daps", Preset: "natural", Task: "toy", Steps: 2, Values: many})
-	_, err = m.Plan(s, prior.Schedule{AlphaBar: []float64{0.9, 0.5}}, operator.Shape{Channels: 1, Height: 8, Width: 8})
-	if !errors.Is(err, method.ErrSetting) || !strings.Contains(err.Error(), "chain_steps: 1000") {
-		t.Errorf("1000 proposals for 64 numbers: error %v", err)
-	}
 }
 
 // DMPlug takes more steps than the schedule has times, corrects Adam's moments, and has the times of the code.

@@ -14,7 +14,6 @@ from unittest import mock
 import numpy as np
 import torch
 from ddiff_torch import schedule
-from ddiff_torch.random_inputs import random_mask
 from torch import Tensor, nn
 
 from method_vectors.author_code import bundled, environment, returns
@@ -62,22 +61,6 @@ def euler(f: Callable[[Tensor, Tensor], Tensor], x: Tensor, times: Tensor, **_: 
     return torch.stack(out)
 
 
-class Uniform:
-    """The uniform number that decides on a proposal. Other programs round its threshold otherwise, so it must be far away."""
-
-    def __init__(self, value: Tensor) -> None:
-        self.value, self.shape = value, value.shape
-
-    def log(self) -> Uniform:
-        return Uniform(self.value.log())
-
-    def __lt__(self, threshold: Tensor) -> Tensor:
-        margin = (self.value - threshold).abs().min().item()
-        if margin < 0.01:
-            raise ValueError(f"a proposal is decided by {margin:.2g}: choose another step size")
-        return self.value < threshold
-
-
 def daps(folder: str) -> Iterator[Case]:
     """The sampler DAPS in pixel space with each of its Markov chains."""
     ode = types.ModuleType("torchdiffeq")
@@ -86,20 +69,15 @@ def daps(folder: str) -> Iterator[Case]:
         sampler = importlib.import_module("sampler")
         operators = importlib.import_module("forward_operator")
         model, steps = Denoiser(), 12
-        mask = random_mask(np.random.default_rng(17), SIDE, SIDE)
         hmc = {"lr": 9.75e-6, "lr_min_ratio": 0.019, "momentum": 0.73}
         for name, task, operator, chain in (
             ("langevin", "gaussian_deblur", operators.GaussianBlur(7, 0.375, "cpu"), {"lr": 2e-5}),
             ("hmc", "phase_retrieval", operators.PhaseRetrieval(2.0, SIDE), hmc),
-            ("mh", "inpaint_random", operators.Inpainting("random", None, (0.7, 0.7), SIDE, "cpu"), {"lr": 1e-6, "tau": 0.05}),
         ):
             count = 12
             settings = {"lr_min_ratio": 0.01, "tau": 0.01} | chain
             ours = {"lr_ratio" if key == "lr_min_ratio" else key: value for key, value in settings.items()}
             case = Case(f"daps_{name}", task, {"method": "daps", "steps": steps, "chain": name, "chain_steps": count} | ours)
-            if task == "inpaint_random":
-                case.mask = mask
-                operator.mask = torch.from_numpy(mask)[None]
             levels = {"name": "edm", "timestep": "poly-7"}
             method = sampler.get_sampler(
                 latent=False,
@@ -108,8 +86,6 @@ def daps(folder: str) -> Iterator[Case]:
                 mcmc_sampler_config={"num_steps": count, "mc_algo": name, "prior_solver": "gaussian"} | settings,
             )
             case.y = measure(operator)
-            if case.mask is not None:
-                case.y = case.y * operator.mask
             times = noise_times([float(v) for v in method.annealing_scheduler.sigma_steps[:steps]])
 
             def normals(name: str, count: int, times: list[int]) -> Iterator[Tensor]:
@@ -120,16 +96,11 @@ def daps(folder: str) -> Iterator[Case]:
                         yield draw(2, t, i)
                     yield draw(0, t)
 
-            def uniforms(times: list[int]) -> Iterator[Uniform]:
-                for t in times:
-                    for z in draw(3, t).flatten()[:count]:
-                        yield Uniform(torch.special.ndtr(z)[None])
-
             def record(xt: Tensor, *_: object) -> None:
                 case.record(xt)
 
             method._record = record  # it gets every state
-            likes = mock.patch.multiple(torch, randn_like=returns(normals(name, count, times)), rand_like=returns(uniforms(times)))
+            likes = mock.patch.multiple(torch, randn_like=returns(normals(name, count, times)))
             with likes:
                 try:
                     method.sample(model, start() * method.annealing_scheduler.get_prior_sigma(), operator, case.y, record=True)
