@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -238,50 +237,43 @@ func (l *lines) object(text string) Row {
 func parseObject(text string, columns map[string]string) (fields []Field, key string, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
-	var object map[string]any
-	err = dec.Decode(&object)
-	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) || err == nil && object == nil {
+	if begin, err := dec.Token(); err == nil && begin != json.Delim('{') {
 		return nil, "", errors.New(`want a JSON object, as in {"image": "a.png"}`)
 	}
-	if err != nil {
-		return nil, "", notJSON(err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, "", errors.New("has text after the object; write one object per line")
-	}
-	if key := repeatedKey(text); key != "" {
-		return nil, key, errors.New("is repeated; remove one")
-	}
-	for _, key := range slices.Sorted(maps.Keys(object)) {
+	seen := map[string]bool{}
+	for dec.More() {
+		token, err := dec.Token()
+		if err != nil {
+			return nil, "", notJSON(err)
+		}
+		key, _ := token.(string) // the decoder accepts no other key
+		if seen[key] {
+			return nil, key, errors.New("is repeated; remove one")
+		}
+		seen[key] = true
+		var value any
+		if err := dec.Decode(&value); err != nil {
+			return nil, "", notJSON(err)
+		}
 		fills, err := rowColumns(columns, key)
 		if err != nil {
 			return nil, "", err
 		}
 		for _, column := range fills {
-			text, err := fieldText(column, object[key])
+			text, err := fieldText(column, value)
 			if err != nil {
 				return nil, key, err
 			}
 			fields = append(fields, Field{column, text})
 		}
 	}
-	return fields, "", nil
-}
-
-// repeatedKey returns the first key that a valid JSON object has twice, or "".
-func repeatedKey(text string) string {
-	dec, seen := json.NewDecoder(strings.NewReader(text)), map[json.Token]bool{}
-	_, err := dec.Token() // the bracket
-	for err == nil && dec.More() {
-		var key json.Token
-		var value json.RawMessage
-		if key, err = dec.Token(); seen[key] {
-			return key.(string)
-		}
-		seen[key] = true
-		err = errors.Join(err, dec.Decode(&value))
+	if _, err := dec.Token(); err != nil { // the end of the object, or the error before it
+		return nil, "", notJSON(err)
 	}
-	return ""
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, "", errors.New("has text after the object; write one object per line")
+	}
+	return fields, "", nil
 }
 
 // fieldText checks the type of a value: a number for numeric columns, text for the others.
