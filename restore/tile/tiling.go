@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrTiling: the side of the tiles or their overlap is out of range. The message names the field and a valid value.
+// ErrTiling: the side of the tiles or their overlap is out of range.
 var ErrTiling = errors.New("tiles")
 
 // Tiling is the size of tiles in pixels. The zero value stands for the whole image as one tile.
@@ -21,25 +21,15 @@ type Tiling struct {
 // MinSide is the smallest side of tiles.
 const MinSide = 16
 
-// Validate returns ErrTiling for values that are out of range for a prior whose images have sides of a multiple.
+// Validate returns ErrTiling for values that are out of range for a prior whose images have sides of a multiple. Campaigns and flags are
+// checked before, with a message for each field.
 func (t Tiling) Validate(multiple int) error {
-	switch {
-	case t == Tiling{}:
+	if t == (Tiling{}) || t.Side >= MinSide && t.Side%multiple == 0 && t.Overlap >= 0 && t.Overlap <= t.Side/2 && t.Overlap%multiple == 0 {
 		return nil
-	case t.Side < MinSide:
-		return fmt.Errorf("%w tile: a side of %d is out of range, want at least %d", ErrTiling, t.Side, MinSide)
-	case t.Side%multiple != 0:
-		return fmt.Errorf("%w tile: %d is not a multiple of %d, as the prior requires; use %d", ErrTiling, t.Side, multiple, nearest(t.Side, multiple))
-	case t.Overlap < 0 || t.Overlap > t.Side/2:
-		return fmt.Errorf("%w overlap: %d is out of range, want 0 to %d, half of the tile", ErrTiling, t.Overlap, t.Side/2/multiple*multiple)
-	case t.Overlap%multiple != 0:
-		return fmt.Errorf("%w overlap: %d is not a multiple of %d, as the prior requires; use %d", ErrTiling, t.Overlap, multiple, nearest(t.Overlap, multiple))
 	}
-	return nil
+	return fmt.Errorf("%w of %d pixels that share %d: the side must be at least %d, the shared pixels at most half of it, both multiples of %d",
+		ErrTiling, t.Side, t.Overlap, MinSide, multiple)
 }
-
-// nearest returns the multiple next to n, at least one.
-func nearest(n, multiple int) int { return max(1, (n+multiple/2)/multiple) * multiple }
 
 // Divides reports whether an image has more than one tile.
 func (t Tiling) Divides(height, width int) bool {
