@@ -125,7 +125,7 @@ func TestPullRefuses(t *testing.T) {
 		{[]string{"pull", empty, t.TempDir()}, 2, "has no items; check the address"},
 		{[]string{"pull", filepath.Join(empty, "none"), t.TempDir()}, 2, "none: no such directory; give s3://bucket/prefix"},
 		{[]string{"pull", "ftp://host/x", t.TempDir()}, 2, "ftp"},
-		{[]string{"verify", empty}, 2, "neither the folder of an item nor an output"},
+		{[]string{"verify", empty}, 2, "neither that of an item nor an output"},
 		{[]string{"verify", "ftp://host/x"}, 2, "ftp"},
 		{[]string{"verify"}, 2, "verify: 0 arguments; usage: ddiff verify OUTPUT...; see: "},
 	})

@@ -353,7 +353,7 @@ func TestVerifyForms(t *testing.T) {
 	}{
 		{"nothing", nil, "ddiff: verify: 0 arguments; usage: ddiff verify OUTPUT...; see: ddiff verify --help"},
 		{"nowhere", []string{"nowhere.png"}, "nowhere.png: no such file or folder"},
-		{"empty folder", []string{t.TempDir()}, "neither the folder of an item nor an output"},
+		{"empty folder", []string{t.TempDir()}, "neither that of an item nor an output"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

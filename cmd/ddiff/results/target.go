@@ -59,47 +59,63 @@ type target struct {
 // folder of an item, or an output, on this machine or in a bucket.
 func restoredImages(ctx context.Context, arg string) iter.Seq2[target, error] {
 	return func(yield func(target, error) bool) {
-		if !manifest.IsAddress(arg) {
-			path, err := localImage(arg)
-			if path != "" || err != nil {
-				yield(target{thisMachine(), path}, err)
-				return
-			}
+		var err error
+		if manifest.IsAddress(arg) {
+			err = storedImages(ctx, arg, func(t target) bool { return yield(t, nil) })
+		} else {
+			err = localImages(arg, func(t target) bool { return yield(t, nil) })
 		}
-		if err := storedImages(ctx, arg, func(t target) bool { return yield(t, nil) }); err != nil {
+		if err != nil {
 			yield(target{}, err)
 		}
 	}
 }
 
-// localImage returns the image that a path names by itself, or "" for a folder that may be an output.
-func localImage(arg string) (string, error) {
+// localImages calls yield with each image that a path names, until it returns false.
+func localImages(arg string, yield func(target) bool) error {
+	one := func(path string) error { yield(target{thisMachine(), path}); return nil }
 	info, err := os.Stat(arg)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", cli.Usage(fmt.Errorf("%s: no such file or folder; give a restored.png, the folder of an item, or an output", arg))
+		return cli.Usage(fmt.Errorf("%s: no such file or folder; give a restored.png, the folder of an item, or an output", arg))
 	}
 	if err != nil {
-		return "", cli.Usage(err)
+		return cli.Usage(err)
 	}
 	if !info.IsDir() {
 		// A link under restored/ leads to the folder of its item.
 		if path, err := filepath.EvalSymlinks(arg); err == nil && filepath.Base(path) == manifest.FileRestored {
-			return path, nil
+			return one(path)
 		}
 		if filepath.Base(arg) == manifest.FileResult {
-			return filepath.Join(filepath.Dir(arg), manifest.FileRestored), nil
+			return one(filepath.Join(filepath.Dir(arg), manifest.FileRestored))
 		}
-		return arg, nil
+		return one(arg)
 	}
 	for _, name := range []string{manifest.FileRestored, manifest.FileResult} {
 		if _, err := os.Stat(filepath.Join(arg, name)); err == nil {
-			return filepath.Join(arg, manifest.FileRestored), nil
+			return one(filepath.Join(arg, manifest.FileRestored))
 		}
 	}
-	return "", nil
+	entries, err := os.ReadDir(filepath.Join(arg, "items"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cli.Usage(err)
+	}
+	found := false
+	for _, e := range entries {
+		if e.IsDir() {
+			found = true
+			if !yield(target{thisMachine(), filepath.Join(arg, "items", e.Name(), manifest.FileRestored)}) {
+				return nil
+			}
+		}
+	}
+	if !found {
+		return cli.Usage(fmt.Errorf("%s: the folder is neither that of an item nor an output with items", arg))
+	}
+	return nil
 }
 
-// storedImages calls yield with each image of an output, or with that of the item that an address names, until it returns false.
+// storedImages is localImages for the address of a store.
 func storedImages(ctx context.Context, arg string, yield func(target) bool) error {
 	address, id := itemAddress(arg)
 	opened, err := storage.Open(ctx, address, storage.Options{ReadOnly: true})
@@ -123,7 +139,7 @@ func storedImages(ctx context.Context, arg string, yield func(target) bool) erro
 		}
 	}
 	if !found {
-		return cli.Usage(fmt.Errorf("%s: neither the folder of an item nor an output with items", arg))
+		return cli.Usage(fmt.Errorf("%s: no items below this address; give the address of an output", arg))
 	}
 	return nil
 }
