@@ -198,14 +198,14 @@ func TestReplacedResultStream(t *testing.T) {
 	})
 	tc.mu.Lock()
 	defer tc.mu.Unlock()
-	again := 0 // failed and dead items whose outcomes were lost before a part had them: up to two of each ten
+	again := 0 // failed and dead items whose outcomes were lost before a part had them: those after the newest part
 	for item, n := range tc.started {
 		if n > 1 && item != manifest.IDPreflight {
 			again++
 		}
 	}
-	if again > 6 {
-		t.Errorf("%d items were started again, want at most 6", again)
+	if again > 10 {
+		t.Errorf("%d items were started again, want at most 10", again)
 	}
 }
 
