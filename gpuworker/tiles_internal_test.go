@@ -61,7 +61,7 @@ func TestItemInTiles(t *testing.T) {
 		t.Error("a result from checkpoints differs")
 	}
 	for want, change := range map[string]func(*manifest.Item){
-		"not a multiple of 8": tiles(36, 8), "half of the tile": tiles(32, 24),
+		"both multiples of 8": tiles(36, 8), "at most half of it": tiles(32, 24),
 		"dps cannot restore images in tiles": func(it *manifest.Item) {
 			tiles(32, 8)(it)
 			s, err := method.Builtin().Resolve(method.Request{Method: "dps", Preset: "natural", Task: it.Task, Steps: 5}, 1000)
