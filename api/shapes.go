@@ -54,24 +54,8 @@ type Checked struct {
 	Rows  *int `json:"rows,omitempty"`
 	Items *int `json:"items,omitempty"`
 	More  bool `json:"more,omitempty"`
-	// Estimate is about the counted items; nil without a count.
-	Estimate *Estimate `json:"estimate,omitempty"`
 	// Problems are the wrong fields; empty for a campaign that can be submitted.
 	Problems []Problem `json:"problems"`
-}
-
-// Estimate is what items would take, by results of earlier campaigns of the cluster with the same tasks, methods and settings that change the work.
-type Estimate struct {
-	// Seconds are device-seconds, Cost is their cost; nil if unknown.
-	Seconds *float64 `json:"device_seconds,omitempty"`
-	Cost    *float64 `json:"cost,omitempty"`
-	// Workers is the number of live workers of the pool.
-	Workers int `json:"workers,omitempty"`
-	// Samples is the number of results that were read, Campaigns are theirs.
-	Samples   int      `json:"samples,omitempty"`
-	Campaigns []string `json:"campaigns,omitempty"`
-	// Unknown are the items without such a result; the time of the others is then unknown too.
-	Unknown []string `json:"unknown,omitempty"`
 }
 
 // Controlled is the answer to pause, resume and cancel.

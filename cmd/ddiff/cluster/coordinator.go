@@ -231,7 +231,7 @@ func runCoordinator(ctx context.Context, o coordinatorOptions, stderr io.Writer)
 	stopAPI, err := o.serveAPI(ctx, cluster.Config{
 		Board: board, Store: metered, StoreAddress: o.store, Catalogue: o.catalogue, Rows: sources.Rows, Name: name, Version: cli.Version(),
 		Inspect: inspect, Usage: usage,
-		Server: nc.ConnectedUrlRedacted, Price: o.price, Logger: tel.Logger,
+		Server: nc.ConnectedUrlRedacted, Logger: tel.Logger,
 	})
 	if err != nil {
 		return err

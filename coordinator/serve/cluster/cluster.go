@@ -42,8 +42,6 @@ type Config struct {
 	Store storage.Store
 	// Rows reads datasets to count their items. Default: nothing is counted.
 	Rows shard.Rows
-	// Price is the price of a device-second, for estimates of the cost. Default: 0, unknown.
-	Price float64
 	// Usage returns the sizes of the queue's streams, Server the address of the NATS server. Default: unknown.
 	Usage  func(ctx context.Context) ([]queue.StreamUsage, error)
 	Server func() string

@@ -98,7 +98,7 @@ const (
 	countParallel = 4
 )
 
-// Check reports what is wrong with a campaign file; it counts the rows and items of a right one, and estimates their time.
+// Check reports what is wrong with a campaign file, and counts the rows and items of a right one.
 func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Checked, error) {
 	out := api.Checked{Problems: []api.Problem{}}
 	spec, err := c.parse(file)
@@ -126,7 +126,6 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 	}
 	defer c.counts.Release(1)
 	rows, items := 0, 0
-	byTask, others := map[string]int{}, 0 // rows without and with parameters of their own
 	for row, err := range c.cfg.Rows(limited, spec.Dataset, func(string) {}) {
 		if limited.Err() != nil || rows == countRows {
 			out.More = true
@@ -137,18 +136,9 @@ func (c *Cluster) Check(ctx context.Context, file []byte, o api.Order) (api.Chec
 			return out, ctx.Err()
 		}
 		rows, items = rows+1, items+manifest.ItemsPerRow(row, spec)
-		if len(row.Overrides.Params) > 0 {
-			others++
-		} else {
-			byTask[row.Overrides.Task]++
-		}
 	}
 	out.Rows, out.Items = &rows, &items
-	if ctx.Err() != nil {
-		return out, ctx.Err()
-	}
-	out.Estimate, err = c.estimate(ctx, spec, byTask, others)
-	return out, err
+	return out, ctx.Err()
 }
 
 // Want sets the wanted state of a campaign, and waits up to StoreLimit for a coordinator to store it.

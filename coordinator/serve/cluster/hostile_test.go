@@ -8,8 +8,6 @@ import (
 	"iter"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -246,55 +244,4 @@ func TestCountsAtOnce(t *testing.T) {
 	if most.Load() != 4 {
 		t.Errorf("%d datasets were counted at once, want 4", most.Load())
 	}
-}
-
-// heldWindows is a store that holds the reading of a campaign's windows until it is released, at most for a while.
-type heldWindows struct {
-	storage.Store
-	campaign        string
-	asked, released chan struct{}
-}
-
-// Get implements storage.Store.
-func (s heldWindows) Get(ctx context.Context, key string) ([]byte, error) {
-	if strings.HasPrefix(key, shard.Key(s.campaign, 0)) {
-		close(s.asked)
-		select {
-		case <-s.released:
-		case <-time.After(20 * time.Second):
-		}
-	}
-	return s.Store.Get(ctx, key)
-}
-
-// TestEstimatesAtOnce: an estimate that waits for the store does not delay others.
-func TestEstimatesAtOnce(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	photos := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(photos, "a.png"), []byte("x"), 0o644))
-	id := f.campaign("night", "", func(c *manifest.Campaign) { c.Items = 2 })
-	f.windows(id, 2, 2)
-	store := heldWindows{f.store, id, make(chan struct{}), make(chan struct{})}
-	c := f.openOver(store)
-	check := func(task string) {
-		file := []byte("name: next\ndataset: {path: " + photos + "}\ntasks: [" + task + "]\n")
-		if out, err := c.Check(t.Context(), file, api.Order{}); err != nil || out.Estimate == nil {
-			t.Errorf("%s: %+v, %v", task, out, err)
-		}
-	}
-	held := make(chan struct{})
-	go func() {
-		defer close(held)
-		check("denoise")
-	}()
-	<-store.asked
-	check("hdr")
-	select {
-	case <-held:
-		t.Error("an estimate waited for another one")
-	default:
-	}
-	close(store.released)
-	<-held
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -253,6 +255,14 @@ func TestClientEqualsBoard(t *testing.T) {
 	checked, err := remote.Check(t.Context(), []byte("tasks: [unknown]\ndataset: {path: /x}\nsigma: -1\n"), api.Order{})
 	if err != nil || len(checked.Problems) == 0 || checked.Problems[0].Field == "" || checked.Problems[0].Line == 0 {
 		t.Errorf("%+v, %v", checked, err)
+	}
+	photos := t.TempDir()
+	for _, name := range []string{"a.png", "b.png", "c.png"} {
+		must(t, os.WriteFile(filepath.Join(photos, name), []byte("x"), 0o644))
+	}
+	checked, err = remote.Check(t.Context(), []byte("dataset: {path: "+photos+"}\ntasks: [denoise, hdr]\nruns: 2\n"), api.Order{})
+	if err != nil || len(checked.Problems) > 0 || checked.Rows == nil || *checked.Rows != 3 || checked.Items == nil || *checked.Items != 12 || checked.More {
+		t.Errorf("a valid file: %+v, %v", checked, err)
 	}
 }
 

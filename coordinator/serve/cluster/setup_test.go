@@ -58,7 +58,7 @@ func (f *fixture) open() *cluster.Cluster { return f.openOver(f.store) }
 func (f *fixture) openOver(s storage.Store) *cluster.Cluster {
 	f.t.Helper()
 	c := cluster.New(cluster.Config{
-		Board: f.board, Store: s, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows, Price: 0.5,
+		Board: f.board, Store: s, Name: "first", Version: "test", StoreAddress: "/store", Rows: manifest.Rows,
 		Catalogue: shard.Catalogue{Methods: method.Builtin(), Operators: operator.Builtin()},
 		Inspect:   func(id string) (*queue.Queue, error) { return queue.Inspect(f.nc, queue.Config{Campaign: id}) },
 		Usage:     func(ctx context.Context) ([]queue.StreamUsage, error) { return queue.Usage(ctx, f.nc) },

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { post } from "./api.js";
-import { duration, fixed, plural } from "./format.js";
+import { plural } from "./format.js";
 import { useResource } from "./resource.js";
 import { go } from "./route.js";
 
@@ -54,20 +54,9 @@ function Verdict({ check }) {
   }
   if (!check.answer) return <p class="muted" role="status">Checking…</p>;
   return (
-    <div class={check.checking ? "muted" : "good"} role="status">
-      <p>This campaign is valid: {check.answer.items === undefined ? "its dataset is large and not counted yet" : <><strong>{check.answer.more ? "at least " : ""}{plural(check.answer.items, "item")}</strong> of {plural(check.answer.rows, "image")}</>}.</p>
-      {check.answer.estimate && <Estimate of={check.answer.estimate} more={check.answer.more} />}
-    </div>
-  );
-}
-
-// Estimate is what the items would take by earlier campaigns.
-function Estimate({ of: e, more }) {
-  if (e.device_seconds === undefined) return <p class="muted">Their time is unknown: earlier campaigns have no results with these settings for {e.unknown.join(", ")}.</p>;
-  return (
-    <p>{more ? "At least" : "About"} <strong>{duration(e.device_seconds)}</strong> of device time{e.cost !== undefined && <>, a cost of <strong>{fixed(e.cost, 2)}</strong></>}
-      {e.workers > 0 && `, ${duration(e.device_seconds / e.workers)} on ${plural(e.workers, "worker")}`}.
-      {" "}<span class="muted">By {plural(e.samples, "result")} of {e.campaigns.join(", ")}.</span></p>
+    <p class={check.checking ? "muted" : "good"} role="status">
+      This campaign is valid: {check.answer.items === undefined ? "its dataset is large and not counted yet" : <><strong>{check.answer.more ? "at least " : ""}{plural(check.answer.items, "item")}</strong> of {plural(check.answer.rows, "image")}</>}.
+    </p>
   );
 }
 
