@@ -132,10 +132,10 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		return o.figures(ctx, outputs, results, rule, stdout, stderr)
 	}
 	return o.text(stdout, func(w io.Writer) error {
-		switch {
-		case o.format == formatCSV:
+		switch o.format {
+		case formatCSV:
 			return table.WriteCSV(w, results, o.catalogue.Operators)
-		case o.format == formatParquet:
+		case formatParquet:
 			return table.WriteParquet(w, results, o.catalogue.Operators)
 		}
 		summary, err := aggregate.Summarize(results, o.catalogue.Operators, rule, tunings)
