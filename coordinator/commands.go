@@ -129,8 +129,8 @@ func noItem(items []string) error {
 	return fmt.Errorf("it has no failed or dead item %.200s%s", strings.Join(items, ", "), more)
 }
 
-// chooseItems returns the identities that a retry applies to, each once. It makes windows again with chosen rows that
-// could not be read, and returns the new items of these rows.
+// chooseItems returns the identities that a retry applies to, each once. It makes windows again with chosen items that
+// could not be read, and returns the identities that these items have now.
 func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([]string, error) {
 	var ids []string
 	chosen := map[string]bool{}
@@ -149,7 +149,7 @@ func (r *runner) chooseItems(ctx context.Context, match func(id string) bool) ([
 		if !slices.ContainsFunc(w.Failed, func(f manifest.Result) bool { return match(f.Item.ID) }) {
 			return nil
 		}
-		fresh, err := r.rebuildWindow(ctx, w)
+		fresh, err := r.rebuildWindow(ctx, w, match)
 		if err != nil {
 			return err
 		}
@@ -178,19 +178,23 @@ func (r *runner) matcher(command manifest.Command) func(id string) bool {
 	}
 }
 
-// rebuildWindow makes a window again from the current dataset and replaces the stored window. Its items stay the same;
-// rebuildWindow returns the new items of rows that can be read now.
-func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window) (readable []manifest.Item, err error) {
+// rebuildWindow makes the chosen items of a window that could not be read again, from the current dataset, and replaces the
+// stored window. All other items and failures of the window stay. It returns the chosen items that can be read now.
+func (r *runner) rebuildWindow(ctx context.Context, old *shard.Window, match func(id string) bool) (readable []manifest.Item, err error) {
 	r.reader.stop() // one goroutine at a time may use the sharder
 	fresh, err := r.reader.sharder.Again(ctx, old)
 	if err != nil {
 		return nil, rejection{err}
 	}
-	placeholders := map[int]string{} // by index in the manifest
-	for _, f := range old.Failed {
-		placeholders[f.Item.Index] = f.Item.ID
-	}
 	merged := &shard.Window{Header: old.Header, Items: slices.Clone(old.Items)}
+	placeholders := map[int]string{} // of the chosen items, by index in the manifest
+	for _, f := range old.Failed {
+		if match(f.Item.ID) {
+			placeholders[f.Item.Index] = f.Item.ID
+		} else {
+			merged.Failed = append(merged.Failed, f)
+		}
+	}
 	for _, it := range fresh.Items {
 		if _, ok := placeholders[it.Index]; ok {
 			merged.Items, readable = append(merged.Items, it), append(readable, it)

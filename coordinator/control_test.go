@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"ddiff/coordinator/board"
+	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 )
 
@@ -191,5 +193,36 @@ func TestRetryMatchingItems(t *testing.T) {
 	})
 	if err == nil || !strings.HasSuffix(err.Error(), " and 997 more") || len(err.Error()) > 400 {
 		t.Errorf("a retry of items that are done: %.500v", err)
+	}
+}
+
+// A retry of one item that could not be read publishes this item only, although other items of its window can be read now, too.
+func TestRetryOfUnreadableItem(t *testing.T) {
+	t.Parallel()
+	tc := newTestCluster(t, 1)
+	for _, name := range []string{"later.png", "last.png"} {
+		must(t, tc.write(name, []byte("not yet an image")))
+	}
+	id := tc.submit("retry", 0)
+	tc.lead()
+	tc.work(id)
+	counts := func(done, failed int) {
+		t.Helper()
+		tc.await(id, fmt.Sprint(done, " done"), func(s manifest.CampaignStatus) bool {
+			return s.Campaign.Phase == manifest.PhaseFinished && s.Status.Counts == manifest.Counts{Items: 6, Done: done, Failed: failed}
+		})
+	}
+	counts(2, 4)
+	tc.image("later", 98)
+	tc.image("last", 99)
+	w, err := shard.Read(t.Context(), tc.store, shard.Key(id, 0))
+	must(t, err)
+	retry := manifest.Command{Verb: manifest.CommandRetry, Outcomes: []manifest.Outcome{manifest.OutcomeFailed, manifest.OutcomeDead}}
+	for i, f := range w.Failed {
+		retry.Items = []string{f.Item.ID}
+		if a, err := tc.command(id, retry); err != nil || a.Items != 1 {
+			t.Errorf("%s, %s: %d items are tried again, want 1; %v", f.Item.Name, f.Item.Task, a.Items, err)
+		}
+		counts(3+i, 3-i)
 	}
 }
