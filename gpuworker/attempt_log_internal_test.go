@@ -20,7 +20,7 @@ import (
 // storedLogs returns the records of attempts in a store.
 func storedLogs(t *testing.T, s *storage.Dir) (all []manifest.AttemptLog) {
 	t.Helper()
-	for info, err := range s.List(t.Context(), "") {
+	for info, err := range s.List(t.Context(), manifest.LogsFolder) {
 		must(t, err)
 		data, err := s.Get(t.Context(), info.Key)
 		must(t, err)
@@ -50,7 +50,6 @@ func TestStoredLogOfAttempt(t *testing.T) {
 		reason error
 		want   *manifest.AttemptLog
 	}{
-		"restored":        {func(_ *Worker, t *task) { t.end = "" }, nil, nil},
 		"without a log":   {func(w *Worker, _ *task) { w.cfg.Log = nil }, errItem, nil},
 		"without a store": {func(_ *Worker, t *task) { t.assigned.Store = nil }, errItem, nil},
 		"read preflight":  {func(_ *Worker, t *task) { t.preflight = &manifest.Preflight{} }, errItem, nil},
@@ -63,12 +62,12 @@ func TestStoredLogOfAttempt(t *testing.T) {
 	} {
 		s := emptyStore(t)
 		tk := taskOf(t, l, Assignment{Campaign: "a", Store: s})
-		tk.Item.Name, tk.Item.Task, tk.end = "image", "hdr", manifest.AttemptRetried
+		tk.Item.Name, tk.Item.Task = "image", "hdr"
 		own := worker()
 		own.cfg.Logger.Info("a line", "id", l.ID())
 		tt.change(own, tk)
 		log.Reset()
-		own.storeLog(t.Context(), tk, tt.reason)
+		own.storeLog(t.Context(), tk, manifest.AttemptRetried, tt.reason)
 		all := storedLogs(t, s)
 		if log.Len() > 0 || len(all) != min(1, len(all)) || (len(all) == 1) != (tt.want != nil) {
 			t.Errorf("%s: %d records, log %s", name, len(all), log)
@@ -84,11 +83,10 @@ func TestStoredLogOfAttempt(t *testing.T) {
 	}
 	// A store that refuses the record is logged once.
 	tk := taskOf(t, l, Assignment{Campaign: "a", Store: &readOnlyStore{Dir: emptyStore(t), denied: true}})
-	tk.end = manifest.AttemptRetried
 	w := worker()
 	log.Reset()
 	for range 2 {
-		w.storeLog(t.Context(), tk, errItem)
+		w.storeLog(t.Context(), tk, manifest.AttemptRetried, errItem)
 	}
 	if n := strings.Count(log.String(), "could not store the log of an attempt"); n != 1 {
 		t.Errorf("%d log lines: %s", n, log)

@@ -42,14 +42,14 @@ func (t *task) Logger(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// storeLog stores the record of an attempt that did not restore its item, on a cluster. A store that refuses it changes
-// nothing else: the worker logs the first refusal.
-func (w *Worker) storeLog(ctx context.Context, t *task, reason error) {
-	if t.end == "" || w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == manifest.ClassPreflight {
+// storeLog stores the record of an attempt that did not restore its item, on a cluster; outcome is that of a [manifest.AttemptLog].
+// A store that refuses it changes nothing else: the worker logs the first refusal.
+func (w *Worker) storeLog(ctx context.Context, t *task, outcome string, reason error) {
+	if w.cfg.Log == nil || t.preflight != nil || t.assigned.Store == nil || t.lease.Class() == manifest.ClassPreflight {
 		return
 	}
 	a := manifest.AttemptLog{
-		ID: t.lease.ID(), Name: t.Item.Name, Task: t.Item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: t.end,
+		ID: t.lease.ID(), Name: t.Item.Name, Task: t.Item.Task, Attempt: t.lease.Attempt(), Worker: w.cfg.Name, Outcome: outcome,
 		At: w.cfg.Now().UTC(), Lines: w.cfg.Log.Lines(t.lease.ID(), true),
 	}
 	if span := trace.SpanContextFromContext(t.ctx); span.IsValid() {

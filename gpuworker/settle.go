@@ -138,7 +138,6 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 	if o.kind == faulted && w.cfg.Patience > 0 && job.FromSource(o.err) {
 		o.kind = retried
 	}
-	defer func() { w.storeLog(ctx, t, o.err) }()
 	switch o.kind {
 	case suspended:
 		return t.lease.Release(ctx)
@@ -151,7 +150,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			log.Warn("could not restore item, asks for a second opinion", "reason", o.err)
 			w.withdrawStart(ctx, t, false)
 			m.Disputed = []string{w.cfg.Name}
-			t.end = manifest.AttemptDisputed
+			defer w.storeLog(ctx, t, manifest.AttemptDisputed, o.err)
 			return t.lease.ReleaseMarked(ctx, m)
 		}
 		o.err = w.confirm(m.Disputed, o.err)
@@ -171,7 +170,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 			log.Warn("will retry item", "after", delay, "reason", o.err)
 			w.cfg.Instruments.Retries.Add(ctx, 1)
 			w.withdrawStart(ctx, t, false)
-			t.end = manifest.AttemptRetried
+			defer w.storeLog(ctx, t, manifest.AttemptRetried, o.err)
 			return t.lease.Retry(ctx, delay)
 		}
 		log.Error("no attempts left, buried item", "reason", o.err)
@@ -201,7 +200,7 @@ func (w *Worker) report(ctx context.Context, t *task, o outcome, res *manifest.R
 		log.Info("restored item", "seconds", t.seconds)
 	}
 	if res.Outcome == manifest.OutcomeFailed {
-		t.end = string(res.Outcome)
+		defer w.storeLog(ctx, t, string(res.Outcome), o.err)
 	}
 	if err := w.publishResult(ctx, t, res); err != nil {
 		return err
@@ -242,10 +241,10 @@ func (w *Worker) releaseFaulted(ctx context.Context, t *task, reason error, toBl
 	return t.lease.ReleaseMarked(ctx, m)
 }
 
-// bury publishes the item as dead and removes it from the queue.
+// bury publishes the item as dead, removes it from the queue and stores the record of its last attempt.
 func (w *Worker) bury(ctx context.Context, t *task, reason error) error {
 	res := w.result(t, manifest.OutcomeDead, reason.Error())
-	t.end = string(res.Outcome)
+	defer w.storeLog(ctx, t, string(res.Outcome), reason)
 	var err error
 	if t.lease.Class() == manifest.ClassPreflight {
 		_, err = publish(ctx, t, manifest.Checked{Worker: w.cfg.Name, Failed: manifest.ClassPreflight, Reason: reason.Error()})

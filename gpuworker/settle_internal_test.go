@@ -106,34 +106,35 @@ func TestReportOfOutcomes(t *testing.T) {
 		dead     int
 		next     int // attempt of the next lease; 0: none
 		left     queue.Marks
+		log      string // outcome of the stored record
 		refused  bool
 	}{
 		"suspended":      {outcome: outcome{kind: suspended}, next: 1},
 		"faulted":        {outcome: outcome{faulted, storage.ErrUnavailable}, next: 1, left: queue.Marks{Faults: 1}},
 		"faulted-last":   {outcome: outcome{faulted, storage.ErrUnavailable}, marks: queue.Marks{Faults: maxFaults}, next: 1, left: queue.Marks{Faults: maxFaults + 1}},
-		"faulted-blame":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1},
+		"faulted-blame":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults}, events: 1, dead: 1, log: "dead"},
 		"faulted-below":  {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, marks: queue.Marks{Faults: maxFaults - 1}, next: 1, left: queue.Marks{Faults: maxFaults}},
 		"source-wait":    {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, next: 1, left: queue.Marks{Faults: 1}},
-		"source-patient": {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, patience: time.Hour, next: 2},
+		"source-patient": {outcome: outcome{faulted, job.SourceError{Err: storage.ErrUnavailable}}, patience: time.Hour, next: 2, log: "retried"},
 		"store-patient":  {outcome: outcome{faulted, storage.ErrUnavailable}, patience: time.Hour, next: 1, left: queue.Marks{Faults: 1}},
-		"disputed":       {outcome: outcome{disputed, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}},
-		"disputed-input": {outcome: outcome{disputed, job.ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1},
-		"disputed-other": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, dead: 1},
+		"disputed":       {outcome: outcome{disputed, other}, next: 1, left: queue.Marks{Disputed: []string{"tester"}}, log: "disputed"},
+		"disputed-input": {outcome: outcome{disputed, job.ErrInput}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, log: "failed"},
+		"disputed-other": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, events: 1, dead: 1, log: "dead"},
 		"disputed-check": {outcome: outcome{disputed, other}, marks: queue.Marks{Disputed: []string{"a"}}, checked: true, events: 1},
-		"retried":        {outcome: outcome{retried, other}, next: 2},
-		"retried-last":   {outcome: outcome{retried, other}, attempt: 2, events: 1, dead: 1},
-		"retried-group":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 2}}, attempt: 2, next: 3},
-		"retried-alone":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 1}}, attempt: 2, events: 1, dead: 1},
+		"retried":        {outcome: outcome{retried, other}, next: 2, log: "retried"},
+		"retried-last":   {outcome: outcome{retried, other}, attempt: 2, events: 1, dead: 1, log: "dead"},
+		"retried-group":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 2}}, attempt: 2, next: 3, log: "retried"},
+		"retried-alone":  {outcome: outcome{retried, &guard.HangError{Limit: 1, Items: 1}}, attempt: 2, events: 1, dead: 1, log: "dead"},
 		"refused":        {outcome: outcome{refused, other}, next: 1, refused: true},
-		"failed":         {outcome: outcome{failed, other}, events: 1},
+		"failed":         {outcome: outcome{failed, other}, events: 1, log: "failed"},
 		"cancelled":      {outcome: outcome{cancelled, other}},
 		"done":           {outcome: outcome{kind: done}, events: 1},
 		"done-check":     {outcome: outcome{kind: done}, checked: true, events: 1},
 	} {
-		w, dir := workerOf(t, func(c *Config) { c.Patience = tt.patience })
+		w, dir := workerOf(t, func(c *Config) { c.Patience, c.Log = tt.patience, NewTail(slog.DiscardHandler) })
 		refusals := 0
-		in := newAssigned(Assignment{Campaign: "test", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
-		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: id, Campaign: "test"}}}
+		in := newAssigned(Assignment{Campaign: "a", Store: dir, Refuse: func(error) { refusals++ }}, 1, nil, 0)
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), assigned: in, ctx: t.Context(), Job: job.Job{Item: manifest.Item{ID: id, Campaign: "a"}}}
 		if tt.checked {
 			tk.checked = &manifest.Checked{}
 		}
@@ -143,6 +144,9 @@ func TestReportOfOutcomes(t *testing.T) {
 		}
 		if n, m := events(t, q)-before, buried(t, q)-dead; n != tt.events || m != tt.dead || (refusals > 0) != tt.refused {
 			t.Errorf("%s: %d events, %d dead, %d refusals", id, n, m, refusals)
+		}
+		if logs := storedLogs(t, dir); (len(logs) > 0) != (tt.log != "") || len(logs) > 0 && logs[0].Outcome != tt.log {
+			t.Errorf("%s: records of attempts %+v, want %q", id, logs, tt.log)
 		}
 		wantLeft(t, q, id, tt.next, tt.left)
 	}
@@ -225,9 +229,11 @@ func TestReleaseOfItems(t *testing.T) {
 		finished bool
 		lifetime context.Context
 		fault    error
+		marks    queue.Marks
 		events   int
 		next     int
 		faults   int
+		log      string // reason in the stored record
 	}{
 		"plain":           {next: 1},
 		"cancelled":       {lifetime: ended},
@@ -236,10 +242,11 @@ func TestReleaseOfItems(t *testing.T) {
 		"second-finished": {attempt: 2, finished: true, events: 1},
 		"second-undecode": {attempt: 2, finished: true, noID: true, next: 2},
 		"faulted":         {fault: errors.New("device"), next: 1, faults: 1},
+		"faulted-last":    {fault: errors.New("device"), marks: queue.Marks{Faults: maxFaults}, events: 1, log: "11 failures of the environment, the last while it ran alone: device"},
 	} {
-		w, dir := workerOf(t)
-		tk := &task{lease: at(t, q, id, tt.attempt, queue.Marks{}), ctx: t.Context(), fault: tt.fault, Job: job.Job{Item: manifest.Item{ID: id}}}
-		tk.assigned = newAssigned(Assignment{Campaign: "test", Store: dir, Lifetime: tt.lifetime}, 1, nil, 0)
+		w, dir := workerOf(t, func(c *Config) { c.Log = NewTail(slog.DiscardHandler) })
+		tk := &task{lease: at(t, q, id, tt.attempt, tt.marks), ctx: t.Context(), fault: tt.fault, Job: job.Job{Item: manifest.Item{ID: id}}}
+		tk.assigned = newAssigned(Assignment{Campaign: "a", Store: dir, Lifetime: tt.lifetime}, 1, nil, 0)
 		if tt.finished {
 			data, err := json.Marshal(manifest.Result{Item: tk.Item})
 			if err == nil {
@@ -256,6 +263,9 @@ func TestReleaseOfItems(t *testing.T) {
 		}
 		if n := events(t, q) - before; n != tt.events {
 			t.Errorf("%s: %d events", id, n)
+		}
+		if logs := storedLogs(t, dir); (len(logs) > 0) != (tt.log != "") || len(logs) > 0 && (logs[0].Reason != tt.log || logs[0].Outcome != "dead") {
+			t.Errorf("%s: records of attempts %+v, want %q", id, logs, tt.log)
 		}
 		if tt.next == 0 {
 			wantNone(t, q, id)

@@ -28,8 +28,7 @@ type task struct {
 	seconds float64
 	cost    method.Cost
 	batch   int
-	written int    // size of the largest file that was written last
-	end     string // outcome of an attempt that did not restore the item
+	written int // size of the largest file that was written last
 
 	// preflight is set instead of item and the fields derived from it, see preflight.go.
 	preflight *manifest.Preflight
