@@ -113,9 +113,10 @@ type Tensor struct {
 // Curve is a value per step and image.
 type Curve struct {
 	// Name is the key in trace.json; "timestep" is reserved. About is one line of documentation.
-	Name, About string
+	Name  string `json:"name"`
+	About string `json:"doc"`
 	// Scalar names the planned scalar that is the value of the curve. If it is empty, the step computes the curve.
-	Scalar string
+	Scalar string `json:"-"`
 }
 
 // Step holds the numbers of one step.

@@ -39,11 +39,12 @@ const OtherTasks = "*"
 
 // Row holds the values of a preset for one task, or [OtherTasks]. Steps and parameters that it leaves out have their defaults.
 type Row struct {
-	Preset, Task string
-	Steps        int
-	Values       map[string]parameter.Value
+	Preset string                     `json:"preset"`
+	Task   string                     `json:"task"`
+	Steps  int                        `json:"steps"`
+	Values map[string]parameter.Value `json:"values"`
 	// ChosenOn has the SHA-256 of the image files with which the values were chosen. Empty: unknown.
-	ChosenOn []string
+	ChosenOn []string `json:"chosen_on,omitempty"`
 }
 
 // Row returns the row of a preset for a task, if there is one.

@@ -18,8 +18,8 @@ type Method struct {
 	Steps      int             `json:"steps"`
 	MaxSteps   int             `json:"max_steps,omitempty"` // 0: the length of the prior's schedule
 	Parameters []parameterInfo `json:"parameters"`
-	Presets    []presetInfo    `json:"presets"`
-	Curves     []curveInfo     `json:"curves"`
+	Presets    []method.Row    `json:"presets"`
+	Curves     []method.Curve  `json:"curves"`
 }
 
 type parameterInfo struct {
@@ -34,25 +34,12 @@ type parameterInfo struct {
 	Doc     string           `json:"doc"`
 }
 
-// presetInfo holds the values of a preset for a task. The other parameters have their defaults.
-type presetInfo struct {
-	Preset string                     `json:"preset"`
-	Task   string                     `json:"task"`
-	Steps  int                        `json:"steps"`
-	Values map[string]parameter.Value `json:"values"`
-	// ChosenOn has the SHA-256 of the image files with which the values were chosen, if they are known.
-	ChosenOn []string `json:"chosen_on,omitempty"`
-}
-
-type curveInfo struct {
-	Name string `json:"name"`
-	Doc  string `json:"doc"`
-}
-
 // Methods returns the methods with their parameters, preset rows and curves.
 func Methods(set method.Set) (methods []Method) {
 	for _, m := range set.Infos() {
-		info := Method{Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps}
+		info := Method{
+			Name: m.Name, About: m.About, Citation: m.Citation, Steps: m.Steps, MaxSteps: m.MaxSteps, Presets: m.Rows, Curves: m.Curves,
+		}
 		for _, p := range m.Parameters {
 			i := parameterInfo{Name: p.Name, Kind: p.Kind(), Range: p.Range(), Words: p.Words(), Unit: p.Unit, Doc: p.Doc}
 			if !slices.Contains(m.Required, p.Name) {
@@ -62,12 +49,6 @@ func Methods(set method.Set) (methods []Method) {
 				i.Min, i.Max = &p.Min, &p.Max
 			}
 			info.Parameters = append(info.Parameters, i)
-		}
-		for _, r := range m.Rows {
-			info.Presets = append(info.Presets, presetInfo(r))
-		}
-		for _, c := range m.Curves {
-			info.Curves = append(info.Curves, curveInfo{c.Name, c.About})
 		}
 		methods = append(methods, info)
 	}
