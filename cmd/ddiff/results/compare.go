@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
@@ -43,7 +44,7 @@ func newCompareCommand(c shard.Catalogue) *cobra.Command {
 		Long: "Compare the PSNR, or another metric, of two outputs, or of two selections of one output, problem by problem:\n" +
 			"mean difference A − B, its 95 % interval over images, and Wilcoxon's signed-rank test with Holm's correction over the problems.\n" +
 			"Both sides must have restored the same measurements; each must have one way to solve a problem. Notes name\n" +
-			"differences in prior, precision and number of runs.",
+			"differences in prior, precision and number of runs, and settings that one side alone chose with compared images.",
 		Example: "  ddiff compare out/a out/b\n" +
 			"  ddiff compare out out --where task=hdr --where-a method=ddiff \\\n      --where-b method=diffpir --out difference",
 		Args: cobra.ExactArgs(2),
@@ -102,6 +103,11 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	if err != nil {
 		return err
 	}
+	tunings, err := aggregate.ReadTunings(ctx, opened, o.catalogue.Methods)
+	if err != nil {
+		return err
+	}
+	v.AddTunings(tunings)
 	if o.out != "" {
 		if err := o.store(ctx, v, outputs, stderr); err != nil {
 			return err

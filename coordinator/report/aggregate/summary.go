@@ -61,8 +61,7 @@ type cell struct {
 // newCell computes the row of a group; extra names the further metrics.
 func newCell(g *entry.Group, label string, extra []string, tunings *Tunings) *cell {
 	c := &cell{row: Row{Problem: g.Problem, Approach: g.Approach, Label: label}, measurements: g.Originals()}
-	var first *entry.Entry // of a finished measurement
-	restored := make(map[uint64]bool)
+	var choice *TunedImages
 	for _, m := range g.Measurements {
 		c.row.Items += m.Items
 		c.row.Failed += m.Failed
@@ -70,12 +69,13 @@ func newCell(g *entry.Group, label string, extra []string, tunings *Tunings) *ce
 		c.row.countFinished(m.Done, !m.Copy)
 		c.row.Preset = cmp.Or(c.row.Preset, m.Preset)
 		if len(m.Done) > 0 {
-			first, restored[m.Image] = cmp.Or(first, m.Entry), true
+			if choice == nil {
+				choice = tunings.Of(m.Entry)
+			}
+			choice.count(m.Image)
 		}
 	}
-	if first != nil {
-		c.row.TunedImages, c.row.PresetImages = tunings.count(first, restored)
-	}
+	c.row.TunedImages, c.row.PresetImages = choice.images()
 	finished := g.Finished()
 	c.row.Measurements = len(finished)
 	var images []uint64

@@ -107,24 +107,49 @@ func comparedParameters(cells []tune.RecordedCell) ([]string, error) {
 	return out, nil
 }
 
-// count returns the number of images of a row with which ddiff tune chose its settings, and of those with which its preset was chosen.
-func (t *Tunings) count(row *entry.Entry, images map[uint64]bool) (tuned, preset int) {
+// TunedImages counts the images of a row with which its settings were chosen, by ddiff tune and by a preset.
+type TunedImages struct {
+	chosen [2]map[uint64]bool
+	ofRow  [2]map[uint64]bool
+}
+
+// Of returns the choice of an entry's settings, nil if nothing is known about it.
+func (t *Tunings) Of(e *entry.Entry) *TunedImages {
 	if t == nil {
+		return nil
+	}
+	c := &TunedImages{ofRow: [2]map[uint64]bool{{}, {}}}
+	var compared []string
+	if one := t.tuned[tunedSettings{e.Task, e.Method, e.Settings}]; one != nil {
+		c.chosen[0], compared = one.images, one.compared
+	}
+	c.chosen[1] = make(map[uint64]bool)
+	for _, sha256 := range t.methods.ChosenOn(e.Preset, e.Method, e.Task, e.Settings, compared) {
+		c.chosen[1][entry.ImageKey(sha256)] = true
+	}
+	return c
+}
+
+// count adds an image of the row.
+func (c *TunedImages) count(image uint64) {
+	if c == nil {
+		return
+	}
+	for k, chosen := range c.chosen {
+		if chosen[image] {
+			c.ofRow[k][image] = true
+		}
+	}
+}
+
+// Has reports whether settings were chosen with the image.
+func (c *TunedImages) Has(image uint64) bool {
+	return c != nil && (c.chosen[0][image] || c.chosen[1][image])
+}
+
+func (c *TunedImages) images() (tuned, preset int) {
+	if c == nil {
 		return 0, 0
 	}
-	var compared []string
-	if one := t.tuned[tunedSettings{row.Task, row.Method, row.Settings}]; one != nil {
-		compared = one.compared
-		for image := range one.images {
-			if images[image] {
-				tuned++
-			}
-		}
-	}
-	for _, sha256 := range t.methods.ChosenOn(row.Preset, row.Method, row.Task, row.Settings, compared) {
-		if images[entry.ImageKey(sha256)] {
-			preset++
-		}
-	}
-	return tuned, preset
+	return len(c.ofRow[0]), len(c.ofRow[1])
 }

@@ -12,12 +12,16 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/comparison"
 	"ddiff/coordinator/report/reporttest"
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
+	"ddiff/coordinator/report/sweep"
+	"ddiff/coordinator/tune"
 	"ddiff/manifest"
+	"ddiff/restore/method"
 )
 
 // solvedBy has five images of two tasks with the given gains in PSNR.
@@ -203,6 +207,44 @@ func TestCompareNamesUnequalConditions(t *testing.T) {
 	} {
 		v, err := comparison.Compare(reporttest.Stream(base), reporttest.Stream(tt.b), nil, tt.rule, "")
 		reporttest.Must(t, err)
+		if got := notesOf(t, v); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestCompareNamesTuning: settings that one side chose with a compared image are named, and those that both sides chose with it are not.
+func TestCompareNamesTuning(t *testing.T) {
+	t.Parallel()
+	a, b := solvedBy(t, "diffpir", 1), solvedBy(t, "ddiff", 0)
+	tuned := func(results ...manifest.Result) *aggregate.Tunings {
+		store := reporttest.NewMemory()
+		for _, r := range results {
+			cell, err := sweep.CellOf(&r.Item)
+			reporttest.Must(t, err)
+			key, data, err := tune.Record{Folds: []tune.RecordFold{{
+				Fold:  tune.Fold{Tune: []tune.Image{{SHA256: r.Item.Image.SHA256}}},
+				Races: []tune.RecordRace{{Task: cell.Task, Method: cell.Method, Chosen: cell.Settings, Cells: []tune.RecordedCell{{Solver: r.Item.Solver}, {Solver: r.Item.Solver}}}},
+			}}}.Encode()
+			reporttest.Must(t, err)
+			reporttest.Must(t, store.Put(t.Context(), key, data))
+		}
+		all, err := aggregate.ReadTunings(t.Context(), []result.Output{{Store: store}}, method.Set{})
+		reporttest.Must(t, err)
+		return all
+	}
+	for _, tt := range []struct {
+		name    string
+		tunings *aggregate.Tunings
+		want    []string
+	}{
+		{"neither", tuned(), nil},
+		{"both", tuned(a[0], b[0]), nil},
+		{"one", tuned(a[0]), []string{"note: unequal tuning: with the same image in A, without the image in B (measurements: 1)"}},
+	} {
+		v, err := comparison.Compare(reporttest.Stream(a), reporttest.Stream(b), nil, "", "")
+		reporttest.Must(t, err)
+		v.AddTunings(tt.tunings)
 		if got := notesOf(t, v); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.want)
 		}

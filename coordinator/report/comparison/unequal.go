@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ddiff/coordinator/report/aggregate"
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/sweep"
@@ -15,7 +16,7 @@ import (
 // Unequal is a property in which the two sides of a comparison differ although no method, preset or setting does: the difference of
 // their scores may come from it.
 type Unequal struct {
-	// Field is prior, precision or runs.
+	// Field is prior, precision, runs or tuning.
 	Field string `json:"field"`
 	// A and B are the values of each side in the measurements that differ, sorted.
 	A []string `json:"a"`
@@ -43,6 +44,25 @@ func (v *Versus) addUnequal(rule selection.Rule, a, b *entry.Measurement) {
 		v.countUnequal("precision", x, y)
 	}
 	v.countUnequal("runs", runs(a), runs(b))
+}
+
+// AddTunings adds to [Versus.Unequal] that the settings of one side were chosen with compared images, and those of the other were not.
+func (v *Versus) AddTunings(t *aggregate.Tunings) {
+	choices := make(map[sweep.Cell]*aggregate.TunedImages)
+	tuning := func(e *entry.Entry) string {
+		c, known := choices[e.Cell()]
+		if !known {
+			c = t.Of(e)
+			choices[e.Cell()] = c
+		}
+		if c.Has(e.Image) {
+			return "with the same image"
+		}
+		return "without the image"
+	}
+	for _, d := range v.Images {
+		v.countUnequal("tuning", tuning(d.a), tuning(d.b))
+	}
 }
 
 // countUnequal adds a measurement to a field if its values differ.
