@@ -161,8 +161,8 @@ func (v *Versus) add(c *entry.Columns, rule selection.Rule, a, b *entry.Group) e
 	givenA, givenB := a.Originals(), b.Originals()
 	pairs := entry.Pairs(givenA, givenB)
 	if len(pairs) < len(givenA) || len(pairs) < len(givenB) {
-		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common%s",
-			ErrNotComparable, a.Describe(), len(givenA), len(givenB), len(pairs), unequalMeasurements(givenA, givenB))
+		return fmt.Errorf("%w: %s: different measurements: %d of A, %d of B, %d in common; are images, seed, masks and kernels equal?",
+			ErrNotComparable, a.Describe(), len(givenA), len(givenB), len(pairs))
 	}
 	row := VersusRow{Problem: a.Problem, A: a.Approach, B: b.Approach}
 	for _, given := range [][]*entry.Measurement{givenA, givenB} {

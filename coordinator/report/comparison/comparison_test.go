@@ -90,8 +90,8 @@ func TestCompareRefuses(t *testing.T) {
 		want string
 	}{
 		{"an oracle", base, selection.BestPSNR, "rank an oracle"},
-		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; seed: 7 in A, 8 in B"},
-		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; images: 5 of A, 4 of B, 4 in common"},
+		{"other measurements", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Seed++ }), "", "motion_deblur σ=0.05 128x128 center_crop: different measurements: 5 of A, 5 of B, 0 in common; are images, seed"},
+		{"fewer measurements", base[1:], "", "5 of A, 4 of B, 4 in common; are images"},
 		{"two ways", append(otherSettings, base...), "", "side B: not comparable: motion_deblur σ=0.05 128x128 center_crop is solved in two ways, ddiff (steps=7) in float16 and ddiff (steps=100)"},
 		{"other problems", solvedBy(t, "ddiff", 0, func(r *manifest.Result) { r.Item.Sigma = 0.1 }), "",
 			"no problem is common: A has motion_deblur σ=0.05 128x128 center_crop, B has motion_deblur σ=0.1 128x128 center_crop"},

@@ -2,7 +2,6 @@ package comparison
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,42 +84,4 @@ func (v *Versus) countUnequal(field, a, b string) {
 			*side.values = slices.Insert(*side.values, at, side.value)
 		}
 	}
-}
-
-// unequalMeasurements names the fields in which the measurements of two sides differ: images and seeds. It is empty if these are equal, and
-// masks or kernels differ, for example.
-func unequalMeasurements(a, b []*entry.Measurement) string {
-	sets := func(given []*entry.Measurement) (images, seeds []uint64) {
-		all, of := make(map[uint64]bool), make(map[uint64]bool)
-		for _, m := range given {
-			all[m.Image], of[m.Seed] = true, true
-		}
-		return slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(of))
-	}
-	imagesA, seedsA := sets(a)
-	imagesB, seedsB := sets(b)
-	common := 0
-	for _, image := range imagesA {
-		if _, shared := slices.BinarySearch(imagesB, image); shared {
-			common++
-		}
-	}
-	var out string
-	if common < len(imagesA) || common < len(imagesB) {
-		out += fmt.Sprintf("; images: %d of A, %d of B, %d in common", len(imagesA), len(imagesB), common)
-	}
-	if !slices.Equal(seedsA, seedsB) {
-		out += fmt.Sprintf("; seed: %s in A, %s in B", seedList(seedsA), seedList(seedsB))
-	}
-	return out
-}
-
-// seedList lists the first seeds.
-func seedList(seeds []uint64) string {
-	const most = 5
-	text := strings.Trim(fmt.Sprint(seeds[:min(len(seeds), most)]), "[]")
-	if len(seeds) > most {
-		text += " ..."
-	}
-	return text
 }
