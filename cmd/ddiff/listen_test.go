@@ -190,6 +190,7 @@ func TestInterruptEndsHang(t *testing.T) {
 	write(t, file, endlessPrior(t))
 	p := begin(t, "--images", photograph("coffee"), "--task", "hdr", "--prior", file, "--out", filepath.Join(dir, "out"))
 	p.wait(t, &p.stdout, measured, 1)
+	time.Sleep(time.Second) // the solver starts
 	begun := time.Now()
 	p.signal(t, syscall.SIGINT)
 	e := p.end()
