@@ -8,7 +8,7 @@
 // A runner takes one campaign through its phases. Its parts are types with a file each: the record (record.go), the starts
 // that ended a coordinator (starts.go), the models (prior.go), the reader of the dataset (reader.go), the stored windows
 // (windows.go), the outcomes (outcomes.go), the trial before the fan-out (preflight.go) and the faults of workers (fault.go).
-// A new phase is a case of runner.advance, a new command of users a case of runner.executeVerb.
+// A new phase is a case of runner.advance; a new manifest.Command, which the leader executes, is a case of runner.executeVerb (commands.go).
 //
 // Packages below have the board's client (board), the state of the items (ledger), the index of all campaigns (index), the
 // archive (archive), deletions (gc), and the watch over store, streams and workers (health). None of them imports this one.

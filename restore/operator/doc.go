@@ -8,7 +8,7 @@
 //
 // A task is one file, which returns a [Definition], and one line in [Builtin] (set.go). A program can
 // append definitions of its own to the [Set] that it passes on. Its settings for each method are rows of restore/method/presets.txt, without which
-// it has the defaults; docs/tasks.md lists it, and tools/ddiff_torch has its definition (operators.py) and a case (CASES in vectors.py) for the vectors in testdata.
+// it has the defaults; docs/tasks.md lists it, and tools/ddiff_torch has its definition (operators.py) and a case (CASES in vectors.py) for the vectors in testdata. The choice of restore is in cmd/ddiff/run/auto.csv.
 //
 // The definitions follow Kim, Levy and Wetzstein, "Dual Ascent Diffusion for Inverse
 // Problems" (CVPR 2026), appendix "Inverse Problems Setup", which follows DPS and, for high

@@ -31,7 +31,7 @@ func NewGCCommand() *cobra.Command {
 		Long: "Print the files that nothing needs any more, and delete them with --yes: scratch files of dead runs on this\n" +
 			"machine, and results of restorations by ddiff restore that nobody resumed for a week; in each OUTPUT of ddiff run,\n" +
 			"checkpoints of restored items; and if --nats, $DDIFF_NATS_URL or --store name a cluster, interrupted deletions,\n" +
-			"checkpoints of restored items, leftovers of preflights and windows without a campaign.\n" +
+			"checkpoints of restored items, leftovers of preflights, and windows, logs, priors and operators without a campaign.\n" +
 			"--keep also deletes campaigns that ended longer ago and are in the archive. Nothing of an open campaign is deleted.",
 		Example: "  ddiff gc out/demo --yes\n" +
 			"  ddiff gc --nats nats://localhost:4222 --keep 90d --yes",

@@ -69,7 +69,7 @@ func newWorkerCommand(c shard.Catalogue) *cobra.Command {
 	f.StringVar(&o.store, "store", "", "address of the result store (default: the coordinator's)")
 	f.StringVar(&o.name, "name", "", "name of this worker (default: host and process id)")
 	f.StringVar(&o.pool, "pool", manifest.DefaultPool, "`name` of this worker's pool: it leases no items of campaigns that ask for another one")
-	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured once per prior, size and device, and cached")
+	f.StringVar(&o.batch, "batch", "auto", "images per solver call, or auto: measured in the first batches of each process")
 	f.DurationVar(&o.grace, "grace", 25*time.Second, "time for a stopped worker to exit")
 	o.listen.add(f)
 	f.DurationVar(&o.once, "once", 0, "exit after this time without work (0: never)")
