@@ -18,16 +18,26 @@ WIDEST_TIE = 0.3  # dB: a longer interval leaves open which method is better
 def run(program: Path, *args: str) -> bool:
     """Runs `ddiff run`, and reports whether all items are done. An interrupt or SIGTERM reaches ddiff once, as an interrupt, on which it
     stores checkpoints: a second one would end it at once, so it does not get those of the terminal."""
-    process = subprocess.Popen([str(program), "run", *args], stdout=subprocess.DEVNULL, start_new_session=True)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    process, asked, told = None, False, False
+
+    def forward(*_: object) -> None:
+        nonlocal asked, told
+        asked = True
+        if process is not None and not told:
+            told = True
+            process.send_signal(signal.SIGINT)
+
+    before = {one: signal.signal(one, forward) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
+        process = subprocess.Popen([str(program), "run", *args], stdout=subprocess.DEVNULL, start_new_session=True)
+        if asked:  # while ddiff started
+            forward()
         code = process.wait()
-    except KeyboardInterrupt:
-        process.send_signal(signal.SIGINT)
-        process.wait()
-        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    if asked:
+        raise KeyboardInterrupt
     if code not in (0, INCOMPLETE):
         raise ValueError(f"ddiff run {args[0]}: exit code {code}")
     return code == 0

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import campaigns
 import compare_methods
 import pytest
 from conftest import REPO
@@ -80,6 +81,28 @@ def test_an_interrupt_waits_for_checkpoints(tmp_path: Path, sent: signal.Signals
     os.killpg(tool.pid, sent)  # as a terminal does
     assert tool.wait(60) in (-signal.SIGINT, 130)
     assert Path(f"{stand_in}.stored").exists() and Path(f"{stand_in}.interrupts").read_text() == "\n"
+
+
+def test_an_interrupt_while_ddiff_starts_reaches_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in, start = tmp_path / "ddiff", subprocess.Popen
+    stand_in.write_text('#!/bin/sh\ntrap \'echo > "$0.stored"; exit 130\' INT\necho > "$0.started"\nwhile :; do sleep 0.05; done\n')
+    stand_in.chmod(0o755)
+
+    def interrupted(*args, **options):
+        process = start(*args, **options)
+        while not Path(f"{stand_in}.started").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", interrupted)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # otherwise a fault would end the tests
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            campaigns.run(stand_in, "campaign.yaml")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert Path(f"{stand_in}.stored").exists()
 
 
 def test_a_choice_without_ddiff_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
