@@ -43,10 +43,10 @@ func commands(t *testing.T, document string) []string {
 	t.Helper()
 	var out []string
 	for _, block := range fence.FindAllStringSubmatch(read(t, document), -1) {
-		// TestDocumentedCampaigns reads YAML, TestNewMethod Go, make programs-test and make api-test Python; the others are pictures, formulas and files.
+		// TestDocumentedCampaigns reads YAML, TestRecipes Go, make programs-test and make api-test Python; the others are pictures, formulas and files.
 		switch language := block[1]; {
 		case language == "sh":
-		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && document == "docs/new-method.md",
+		case slices.Contains([]string{"yaml", "mermaid", "bibtex"}, language), language == "go" && slices.Contains([]string{"docs/new-method.md", "docs/new-task.md"}, document),
 			language == "python" && slices.Contains([]string{"docs/scripting.md", "docs/api.md"}, document),
 			(language == "" || language == "text") && !regexp.MustCompile(`(?m)^(ddiff|make) `).MatchString(block[2]):
 			continue

@@ -4,20 +4,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -35,7 +32,6 @@ type house struct {
 
 // room is a package: a folder with Go files outside tests.
 type room struct {
-	files   int // outside tests, not generated
 	lines   int
 	names   int             // exported constants, variables, types and functions, without methods; none of a program
 	imports map[string]bool // folders of the repository that files outside tests import
@@ -128,7 +124,6 @@ func (h *house) add(name string, content []byte) error {
 		}
 	}
 	if !ast.IsGenerated(file) {
-		p.files++
 		p.lines += lines
 	}
 	if file.Name.Name == "main" {
@@ -197,14 +192,13 @@ func exported(file *ast.File) int {
 }
 
 func (h *house) String() string {
-	largest := slices.MaxFunc(slices.Collect(maps.Values(h.packages)), func(a, b *room) int { return cmp.Compare(a.files, b.files) })
 	names := 0
 	for _, p := range h.packages {
 		names += p.names
 	}
 	lines, support := h.split()
-	return fmt.Sprintf("packages=%d files_max=%d lines=%d test_lines=%d words=%d exported=%d",
-		len(h.packages), largest.files, lines, h.testLines+support, h.words, names)
+	return fmt.Sprintf("packages=%d lines=%d test_lines=%d words=%d exported=%d",
+		len(h.packages), lines, h.testLines+support, h.words, names)
 }
 
 // row is a row of the table: folder, lines, names, purpose.

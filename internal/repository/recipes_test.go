@@ -1,0 +1,116 @@
+package repository
+
+import (
+	"encoding/json"
+	"go/format"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRecipes adds the code of docs/new-method.md and docs/new-task.md to a copy of the repository, where the rules on packages hold then. With its
+// defaults, the method restores a picture better than the degraded one, and so does a method that knows nothing of the task.
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: the test builds and runs the program")
+	}
+	dir := t.TempDir()
+	for _, name := range tracked(t, ".", ":!examples", ":!priors") {
+		write(t, dir, name, read(t, name))
+	}
+	method, task := addRecipe(t, dir, "docs/new-method.md"), addRecipe(t, dir, "docs/new-task.md")
+	program := filepath.Join(dir, "bin", "ddiff")
+	for _, c := range []string{
+		"git init -q", "git add .", "go build -buildvcs=false -o " + program + " ./cmd/ddiff",
+		"go vet ./restore/method ./restore/operator", "go test ./internal/repository/size",
+	} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", c)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", c, err, out)
+		}
+	}
+	if out := run(t, program, "methods"); !strings.Contains(out, "renoise") || !strings.Contains(out, "iterations") {
+		t.Errorf("ddiff methods does not show the method:\n%s", out)
+	}
+	if out := run(t, program, "tasks"); !strings.Contains(out, "vignette") || !strings.Contains(out, "loss") {
+		t.Errorf("ddiff tasks does not show the task:\n%s", out)
+	}
+	// The network once in each of four steps. A twice in each of five iterations, with the Jacobian, and for the curve.
+	if got := restoreOne(t, program, append(method, "--size", "32", "--steps", "4")); got.Cost.Network != 4 || got.Cost.Operator != 44 {
+		t.Errorf("cost %+v, want 4 evaluations and 44 calls of the operator", got.Cost)
+	}
+	for _, command := range [][]string{method, task} {
+		if m := restoreOne(t, program, append(command, "--size", "64")).Metrics; !(m.PSNR > m.Degraded) {
+			t.Errorf("%s: the restoration has %.2f dB, the degraded image %.2f dB", command, m.PSNR, m.Degraded)
+		}
+	}
+}
+
+// addRecipe adds the file and the line of a page to the repository in dir, and returns the arguments of the page's command. The file has
+// fewer than 80 lines.
+func addRecipe(t *testing.T, dir, name string) []string {
+	t.Helper()
+	page := read(t, name)
+	blocks := regexp.MustCompile("(?ms)^```go\n(.*?\n)```").FindAllStringSubmatch(page, -1)
+	file := regexp.MustCompile("complete file `([\\w/]+\\.go)`").FindStringSubmatch(page)
+	line := regexp.MustCompile("After the line `(\\w+\\(\\),)` in `Builtin`").FindStringSubmatch(page)
+	command := regexp.MustCompile(`(?m)^bin/ddiff (run .*)$`).FindStringSubmatch(page)
+	if len(blocks) != 1 || file == nil || line == nil || command == nil {
+		t.Fatalf("%s: %d blocks of Go, file %v, line %v, command %v; want one of each", name, len(blocks), file, line, command)
+	}
+	code := blocks[0][1]
+	if n := strings.Count(code, "\n"); n >= 80 {
+		t.Errorf("%s has %d lines, want fewer than 80", file[1], n)
+	}
+	if formatted, err := format.Source([]byte(code)); err != nil || string(formatted) != code {
+		t.Errorf("%s is not formatted by gofmt: %v", file[1], err)
+	}
+	registry := path.Join(path.Dir(file[1]), "set.go")
+	set := read(t, registry)
+	changed := regexp.MustCompile(`(?s)(func Builtin\(\) Set \{.*?)(\n\t?\t?[)}])`).ReplaceAllString(set, "$1\n\t\t"+line[1]+"$2")
+	if changed == set {
+		t.Fatalf("%s has no list Builtin", registry)
+	}
+	write(t, dir, file[1], code)
+	write(t, dir, registry, changed)
+	return strings.Fields(command[1])
+}
+
+// write writes a file below dir.
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	target := filepath.Join(dir, filepath.FromSlash(name))
+	must(t, os.MkdirAll(filepath.Dir(target), 0o755))
+	must(t, os.WriteFile(target, []byte(text), 0o600))
+}
+
+// methodResult is a part of result.json.
+type methodResult struct {
+	Cost    struct{ Network, Operator int }
+	Metrics struct {
+		PSNR     float64
+		Degraded float64 `json:"baseline_psnr"`
+	}
+}
+
+// restoreOne runs a command for one image, and returns its result.
+func restoreOne(t *testing.T, program string, command []string) (got methodResult) {
+	t.Helper()
+	dir := t.TempDir()
+	out := run(t, program, slices.Concat(command, []string{"--limit", "1", "--out", dir})...)
+	results, err := filepath.Glob(filepath.Join(dir, "items", "*", "result.json"))
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%d results, %v; want 1\n%s", len(results), err, out)
+	}
+	result, err := os.ReadFile(results[0])
+	must(t, err)
+	must(t, json.Unmarshal(result, &got))
+	return got
+}
