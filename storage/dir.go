@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -30,12 +31,14 @@ type Dir struct {
 	MaxBytes int64
 
 	root string
+	// swept is done before the first write.
+	swept sync.Once
 }
 
 var _ Store = (*Dir)(nil)
 
-// NewDir opens the store in a directory. It creates a missing directory and removes the leftovers of dead writers
-// that are older than an hour. It writes nothing else: a directory on a read-only disk can be opened for reading.
+// NewDir opens the store in a directory, which it creates if it is missing. It writes nothing else: a directory on a read-only disk can
+// be opened for reading. The first write removes the leftovers of dead writers of this user that are older than an hour.
 func NewDir(path string) (*Dir, error) {
 	root, err := filepath.Abs(path)
 	if err != nil {
@@ -49,9 +52,7 @@ func NewDir(path string) (*Dir, error) {
 	if _, err := os.ReadDir(root); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
-	d := &Dir{root: root}
-	d.removeStale(time.Now().Add(-staleAfter))
-	return d, nil
+	return &Dir{root: root}, nil
 }
 
 // pathError wraps the error of a system call with ErrAddress if the path itself cannot be a directory: a chain of links
@@ -61,21 +62,6 @@ func pathError(err error) error {
 		return fmt.Errorf("%w: %w", ErrAddress, err)
 	}
 	return err
-}
-
-// removeStale removes temporary files last written before the given time. It is best effort: a remaining file only
-// costs space, and the next NewDir retries.
-func (d *Dir) removeStale(before time.Time) {
-	entries, err := os.ReadDir(d.temp())
-	if err != nil {
-		return
-	}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
-			os.Remove(filepath.Join(d.temp(), entry.Name())) //nolint:errcheck // best effort
-		}
-	}
 }
 
 func (d *Dir) temp() string { return filepath.Join(d.root, tempElement) }

@@ -2,11 +2,13 @@ package storage_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,26 +69,60 @@ func TestDirOpenWritesNothing(t *testing.T) {
 	}
 }
 
-func TestDirRemovesStaleFiles(t *testing.T) {
+// TestAttackTemporaryFiles: nobody loses a file by an output that is opened. The first write removes old temporary files that have the
+// names of this program and belong to its user, and follows no link.
+func TestAttackTemporaryFiles(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
-	temp := filepath.Join(root, ".tmp")
-	old, young := filepath.Join(temp, "OLD"), filepath.Join(temp, "YOUNG")
-	must(t, os.Mkdir(temp, 0o755))
-	for name, age := range map[string]time.Duration{old: 61 * time.Minute, young: 59 * time.Minute} {
-		must(t, os.WriteFile(name, []byte("half an obj"), 0o644))
+	root, elsewhere, linked := t.TempDir(), t.TempDir(), t.TempDir()
+	ours := func(folder string) string { return filepath.Join(folder, "ddiff-"+rand.Text()) }
+	make := func(path string, age time.Duration) string {
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte("half an obj"), 0o644))
 		then := time.Now().Add(-age)
-		must(t, os.Chtimes(name, then, then))
+		must(t, os.Chtimes(path, then, then))
+		return path
 	}
-	d := newDir(t, root)
-	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("old temporary file: %v, want ErrNotExist", err)
+	temp := filepath.Join(root, ".tmp")
+	stale, young := make(ours(temp), 61*time.Minute), make(ours(temp), 59*time.Minute)
+	kept := []string{
+		young, make(filepath.Join(temp, "notes.txt"), 48*time.Hour), make(filepath.Join(temp, "ddiff-notes"), 48*time.Hour),
+		make(filepath.Join(temp, rand.Text()), 48*time.Hour), make(ours(elsewhere), 48*time.Hour),
 	}
-	if _, err := os.Stat(young); err != nil {
-		t.Errorf("recent temporary file: %v, want nil", err)
+	link, folder := ours(temp), ours(temp)
+	must(t, os.Symlink(kept[4], link))
+	must(t, os.Mkdir(folder, 0o755))
+	kept = append(kept, link, folder)
+	if os.Geteuid() == 0 {
+		foreign := make(ours(temp), 48*time.Hour)
+		must(t, os.Lchown(foreign, 12345, 12345))
+		kept = append(kept, foreign)
 	}
-	for info, err := range d.List(t.Context(), "") {
-		t.Errorf("List yields %+v, %v, want nothing", info, err)
+	must(t, os.Symlink(elsewhere, filepath.Join(linked, ".tmp")))
+	all := append(slices.Clone(kept), stale)
+	wantFiles := func(state string, paths ...string) {
+		t.Helper()
+		for _, path := range paths {
+			if _, err := os.Lstat(path); err != nil {
+				t.Errorf("%s: %v", state, err)
+			}
+		}
+	}
+	for _, dir := range []string{root, linked} {
+		for _, readOnly := range []bool{true, false} {
+			opened, err := storage.Open(t.Context(), dir, storage.Options{ReadOnly: readOnly})
+			must(t, err)
+			for info, err := range opened.Store.List(t.Context(), "") {
+				t.Errorf("List yields %+v, %v, want nothing", info, err)
+			}
+			must(t, opened.Close())
+			wantFiles("after reading", all...)
+		}
+	}
+	must(t, newDir(t, root).Put(t.Context(), "a", nil))
+	newDir(t, linked).Put(t.Context(), "a", nil) //nolint:errcheck // it may refuse the link
+	wantFiles("after a write", kept...)
+	if _, err := os.Lstat(stale); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("leftover of a dead writer: %v, want ErrNotExist", err)
 	}
 }
 
@@ -275,8 +311,7 @@ func TestDirWritesAgainAfterSweep(t *testing.T) {
 			must(t, os.Chtimes(f, time.Time{}, time.Now().Add(-2*time.Hour)))
 			sweeps++
 		}
-		_, err = storage.NewDir(root)
-		must(t, err)
+		must(t, newDir(t, root).Put(t.Context(), "c", nil))
 	})))
 	if got, err := d.Get(t.Context(), "a/b"); string(got) != "data" || err != nil || sweeps != 1 {
 		t.Errorf("%q, error %v, after %d sweeps", got, err, sweeps)

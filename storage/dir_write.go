@@ -8,7 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
+	"time"
+
+	"ddiff/internal/regular"
 )
 
 // Put implements Store. It renames the temporary file over the old file.
@@ -58,7 +62,7 @@ func directoryError(err error, name string) error {
 	return err
 }
 
-// removals is the number of attempts at a write whose directory Delete, or whose temporary file NewDir, removes meanwhile.
+// removals is the number of attempts at a write whose directory Delete, or whose temporary file another writer, removes meanwhile.
 const removals = 100
 
 // write stores data in a temporary file, which publish moves to the key's file. It creates directories only after
@@ -94,7 +98,7 @@ func (d *Dir) writeOnce(ctx context.Context, name string, data []byte, publish f
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp) //nolint:errcheck // gone after a rename; otherwise a later NewDir removes it
+	defer os.Remove(temp) //nolint:errcheck // gone after a rename; otherwise a later writer removes it
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -109,7 +113,8 @@ func (d *Dir) writeTemp(data []byte) (string, error) {
 	if err := os.Mkdir(d.temp(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	name := filepath.Join(d.temp(), rand.Text())
+	d.swept.Do(func() { d.removeStale(time.Now().Add(-staleAfter)) })
+	name := filepath.Join(d.temp(), tempPrefix+rand.Text())
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "", err
@@ -126,6 +131,39 @@ func (d *Dir) writeTemp(data []byte) (string, error) {
 		return "", err
 	}
 	return name, nil
+}
+
+// tempPrefix begins the name of a temporary file; rand.Text is the rest of it.
+const tempPrefix = "ddiff-"
+
+var tempName = regexp.MustCompile(`^` + tempPrefix + `[A-Z2-7]{26,}$`)
+
+// removeStale removes temporary files of this program and user last written before the given time. It is best effort: a remaining file
+// only costs space, and the next writer retries.
+func (d *Dir) removeStale(before time.Time) {
+	root, err := os.OpenRoot(d.root)
+	if err != nil {
+		return
+	}
+	defer root.Close() // opened for reading
+	temp, err := regular.OpenFolder(root, tempElement)
+	if err != nil {
+		return
+	}
+	defer temp.Close() // opened for reading
+	entries, err := fs.ReadDir(temp.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if !tempName.MatchString(entry.Name()) {
+			continue
+		}
+		info, err := temp.Lstat(entry.Name())
+		if err == nil && info.Mode().IsRegular() && regular.IsOwn(info) && info.ModTime().Before(before) {
+			temp.Remove(entry.Name()) //nolint:errcheck // best effort
+		}
+	}
 }
 
 // makeDirs is os.MkdirAll that also syncs the new entries. It returns ENOTDIR where a file has the name of a directory.
