@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"ddiff/storage"
@@ -108,4 +112,90 @@ func TestHasLock(t *testing.T) {
 	if storage.HasLock(other) {
 		t.Error("a directory counts as a lock file")
 	}
+}
+
+// TestAttackLock: the lock empties no file of others, whatever has its name, and does not block.
+func TestAttackLock(t *testing.T) {
+	t.Parallel()
+	const precious = "alias ll='ls -l'\n"
+	for name, plant := range map[string]func(dir, victim string) error{
+		"link":            func(dir, victim string) error { return os.Symlink(victim, filepath.Join(dir, ".ddiff", "lock")) },
+		"link to nowhere": func(dir, victim string) error { return os.Symlink(victim+"-new", filepath.Join(dir, ".ddiff", "lock")) },
+		"hard link":       func(dir, victim string) error { return os.Link(victim, filepath.Join(dir, ".ddiff", "lock")) },
+		"file of a person": func(dir, victim string) error {
+			return os.WriteFile(filepath.Join(dir, ".ddiff", "lock"), []byte(precious), 0o644)
+		},
+		"pipe":   func(dir, victim string) error { return syscall.Mkfifo(filepath.Join(dir, ".ddiff", "lock"), 0o666) },
+		"folder": func(dir, victim string) error { return os.Mkdir(filepath.Join(dir, ".ddiff", "lock"), 0o755) },
+		"link to a folder": func(dir, victim string) error {
+			must(t, os.Remove(filepath.Join(dir, ".ddiff")))
+			must(t, os.Rename(victim, filepath.Join(filepath.Dir(victim), "lock")))
+			return os.Symlink(filepath.Dir(victim), filepath.Join(dir, ".ddiff"))
+		},
+	} {
+		dir, home := t.TempDir(), t.TempDir()
+		victim := filepath.Join(home, ".bashrc")
+		must(t, os.WriteFile(victim, []byte(precious), 0o644))
+		must(t, os.Mkdir(filepath.Join(dir, ".ddiff"), 0o755))
+		must(t, plant(dir, victim))
+		before := snapshot(t, home) + snapshot(t, dir)
+		lock, err := storage.AcquireLock(dir)
+		if !errors.Is(err, storage.ErrConflict) || !strings.Contains(err.Error(), "remove it") {
+			t.Errorf("%s: %v, want ErrConflict with the remedy", name, err)
+		}
+		if lock != nil {
+			must(t, lock.Unlock())
+		}
+		if after := snapshot(t, home) + snapshot(t, dir); after != before {
+			t.Errorf("%s: the files change from\n%s\nto\n%s", name, before, after)
+		}
+	}
+}
+
+// snapshot describes the files below a folder, with their text.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&b, path, entry.Type())
+		if entry.Type().IsRegular() {
+			data, err := os.ReadFile(path)
+			fmt.Fprintf(&b, "%q\n", data)
+			return err
+		}
+		return nil
+	}))
+	return b.String()
+}
+
+// TestLockOfRemovedFolder: a process that opened the lock file before another one removed the folder locks the new folder.
+func TestLockOfRemovedFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "scratch")
+	var all sync.WaitGroup
+	var held atomic.Int32
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				lock, err := storage.AcquireLock(dir)
+				if errors.Is(err, storage.ErrLocked) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := held.Add(1); n > 1 {
+					t.Errorf("%d processes have the lock", n)
+				}
+				held.Add(-1)
+				os.RemoveAll(dir) //nolint:errcheck // another one creates it
+				lock.Unlock()     //nolint:errcheck // the file is gone
+			}
+		})
+	}
+	all.Wait()
 }

@@ -93,8 +93,8 @@ func TestGCUsage(t *testing.T) {
 	}
 }
 
-// TestGCRestorations deletes a restoration that was interrupted a week ago, after a dry run too. It leaves a newer one, and one that a
-// process uses.
+// TestGCRestorations deletes a restoration that was interrupted a week ago, after a dry run too. It leaves a newer one, one that a
+// process uses, and a folder of another name.
 func TestGCRestorations(t *testing.T) {
 	t.Parallel()
 	own := t.TempDir()
@@ -120,8 +120,9 @@ func TestGCRestorations(t *testing.T) {
 		return dir
 	}
 	const day = 24 * time.Hour
-	old, newer, used := folder("old", 7*day+time.Hour), folder("new", 7*day-time.Hour), folder("used", 30*day)
-	empty := filepath.Join(own, "ddiff", "restore", "empty")
+	old, newer, used := folder("0123456789abcdef", 7*day+time.Hour), folder("1123456789abcdef", 7*day-time.Hour), folder("2123456789abcdef", 30*day)
+	notes := folder("notes", 30*day)
+	empty := filepath.Join(own, "ddiff", "restore", "3123456789abcdef")
 	must(t, os.Mkdir(empty, 0o755))
 	at := time.Now().Add(-8 * day)
 	must(t, os.Chtimes(empty, at, at))
@@ -137,10 +138,58 @@ func TestGCRestorations(t *testing.T) {
 	if e := gc("--yes"); !strings.Contains(e.stdout, "objects=2 ") || !strings.Contains(e.stdout, "deleted=yes\n") {
 		t.Errorf("%v", e)
 	}
-	for dir, left := range map[string]bool{old: false, newer: true, used: true, empty: false} {
+	for dir, left := range map[string]bool{old: false, newer: true, used: true, notes: true, empty: false} {
 		if _, err := os.Stat(dir); (err == nil) != left {
 			t.Errorf("%s: %v", dir, err)
 		}
+	}
+}
+
+// TestAttackGC: gc deletes, locks and changes no folder of another user or name, and follows no link.
+func TestAttackGC(t *testing.T) {
+	t.Parallel()
+	cache, temp, home := t.TempDir(), t.TempDir(), t.TempDir()
+	victim := filepath.Join(home, "precious")
+	write(t, victim, []byte("text"))
+	queues := filepath.Join(cache, "ddiff", "queue")
+	scratch := func(dir string) string {
+		must(t, os.MkdirAll(filepath.Join(dir, ".ddiff"), 0o755))
+		write(t, filepath.Join(dir, ".ddiff", "lock"), nil)
+		write(t, filepath.Join(dir, "file"), []byte("text"))
+		return dir
+	}
+	ours := []string{scratch(filepath.Join(temp, "ddiff-queue-1")), scratch(filepath.Join(queues, "0123456789ab")), scratch(filepath.Join(queues, "0123456789ab-7"))}
+	scratch(filepath.Join(temp, "ddiff-queue-notes"))
+	scratch(filepath.Join(queues, "notes"))
+	must(t, os.Chmod(scratch(filepath.Join(temp, "ddiff-queue-2")), 0o777))
+	must(t, os.Symlink(scratch(filepath.Join(home, "folder")), filepath.Join(temp, "ddiff-queue-3")))
+	if os.Geteuid() == 0 {
+		must(t, os.Lchown(scratch(filepath.Join(temp, "ddiff-queue-4")), 12345, 12345))
+	}
+	linked := scratch(filepath.Join(temp, "ddiff-queue-5"))
+	must(t, os.Remove(filepath.Join(linked, ".ddiff", "lock")))
+	must(t, os.Symlink(victim, filepath.Join(linked, ".ddiff", "lock")))
+	run := func(args ...string) {
+		t.Helper()
+		cmd := command(t, append([]string{"gc"}, args...)...)
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+cache, "TMPDIR="+temp)
+		wantCode(t, end(t, cmd), 0)
+	}
+	all := func() []string { return slices.Concat(files(t, cache), files(t, temp), files(t, home)) }
+	before := all()
+	run("--dry-run")
+	if after := all(); !slices.Equal(after, before) {
+		t.Errorf("a dry run changes %q to %q", before, after)
+	}
+	run("--yes")
+	for _, dir := range ours {
+		before = slices.DeleteFunc(before, func(path string) bool { return strings.Contains(path, filepath.Base(dir)+"/") })
+	}
+	if after := all(); !slices.Equal(after, before) {
+		t.Errorf("gc leaves %q, want %q", after, before)
+	}
+	if text, err := os.ReadFile(victim); err != nil || string(text) != "text" {
+		t.Errorf("the file behind a link has %q, %v", text, err)
 	}
 }
 

@@ -83,15 +83,6 @@ func parseLevel(text string) (slog.Level, error) {
 	return l, nil
 }
 
-// ScratchPrefix begins the name of a scratch directory among the temporary files.
-const ScratchPrefix = "ddiff-queue-"
-
-// RestorationsFolder returns the folder of the results that are not kept.
-func RestorationsFolder() (string, error) {
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "ddiff", "restore"), err
-}
-
 // UserCache returns the program's cache directory. Without a user cache directory it is among the temporary files.
 func UserCache(log *slog.Logger) string {
 	dir, err := os.UserCacheDir()

@@ -122,19 +122,8 @@ func (o cleanOptions) collectOutput(ctx context.Context, address string) (remove
 
 // collectScratch deletes the queues and windows of runs that were killed. The lock of such a directory is free.
 func (o cleanOptions) collectScratch() ([]gc.Removal, error) {
-	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), cli.ScratchPrefix+"*"))
-	if err != nil {
-		return nil, err
-	}
-	if cache, err := os.UserCacheDir(); err == nil {
-		queues, err := filepath.Glob(filepath.Join(cache, "ddiff", "queue", "*"))
-		if err != nil {
-			return nil, err
-		}
-		dirs = append(queues, dirs...)
-	}
-	// A directory without a lock is of another program, or about to be locked.
-	return o.removeUnused("scratch", slices.DeleteFunc(dirs, func(dir string) bool { return !storage.HasLock(dir) }))
+	// A directory without a lock is about to be locked.
+	return o.removeUnused("scratch", slices.DeleteFunc(cli.ScratchFolders(), func(dir string) bool { return !storage.HasLock(dir) }))
 }
 
 // restorationAge is the time after which gc deletes an interrupted restoration.
@@ -143,16 +132,9 @@ const restorationAge = 7 * 24 * time.Hour
 // collectRestorations deletes the results of restorations that were interrupted, and to whose folders nothing was written for
 // restorationAge. The lock of such a folder is free.
 func (o cleanOptions) collectRestorations(now time.Time) ([]gc.Removal, error) {
-	parent, err := cli.RestorationsFolder()
-	if err != nil {
-		return nil, nil //nolint:nilerr // no cache, no restorations
-	}
-	dirs, err := filepath.Glob(filepath.Join(parent, "*"))
-	if err != nil {
-		return nil, err
-	}
 	var old []string
-	for _, dir := range dirs {
+	var err error
+	for _, dir := range cli.Restorations() {
 		last, e := lastChange(dir)
 		switch {
 		case errors.Is(e, fs.ErrNotExist): // its end has removed it

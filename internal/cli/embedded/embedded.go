@@ -7,8 +7,6 @@ package embedded
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,7 +112,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 		return err
 	}
 
-	dir, removeScratch, err := scratchDir(spec.Output)
+	dir, removeScratch, err := cli.MakeScratch(spec.Output)
 	if err != nil {
 		return fmt.Errorf("create scratch directory: %w", err)
 	}
@@ -154,42 +152,11 @@ func (m Machine) WithCampaign(ctx context.Context, spec *manifest.Spec, use func
 	return use(e)
 }
 
-// scratchDir creates an empty directory for the queue and the windows of an output. It is in the user's cache, and
-// files of an earlier run are deleted; or among the temporary files, if there is no cache or another process uses that
-// directory. It is not in the output, because a full or remote output disk must not stop the queue.
-func scratchDir(output string) (dir string, remove func() error, err error) {
-	out, err := filepath.Abs(output)
-	if err != nil {
-		return "", nil, err
-	}
-	sum := sha256.Sum256([]byte(out))
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		parent := filepath.Join(cache, "ddiff", "queue", hex.EncodeToString(sum[:6]))
-		var lock *storage.Lock
-		if lock, err = storage.AcquireLock(parent); err == nil {
-			dir = filepath.Join(parent, "run")
-			if err = emptyDir(dir); err == nil {
-				return dir, func() error { return errors.Join(os.RemoveAll(parent), lock.Unlock()) }, nil
-			}
-			err = errors.Join(err, lock.Unlock())
-		}
-	}
-	if temp, e := os.MkdirTemp("", cli.ScratchPrefix); e == nil {
-		lock, e := storage.AcquireLock(temp) // ddiff gc must not delete the directory
-		if e != nil {
-			return "", nil, errors.Join(err, e, os.RemoveAll(temp))
-		}
-		return temp, func() error { return errors.Join(os.RemoveAll(temp), lock.Unlock()) }, nil
-	}
-	return "", nil, err
-}
-
 func emptyDir(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	return os.MkdirAll(dir, 0o755)
+	return os.Mkdir(dir, 0o700)
 }
 
 // Machine has the opened parts that successive campaigns share.
