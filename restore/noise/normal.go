@@ -8,20 +8,30 @@ import (
 // Normal fills dst with independent N(0, std²) numbers of the stream (key, purpose, step). Element i depends on i only.
 // The stream repeats after 2³⁴ elements.
 func Normal(dst []float32, key Key, purpose Purpose, step uint32, std float64) {
-	n := len(dst)
-	i := 0
-	for ; i+4 <= n; i += 4 {
-		a, b, c, d := block(key, purpose, step, uint32(i/4))
-		dst[i] = float32(std * quantile(a))
-		dst[i+1] = float32(std * quantile(b))
-		dst[i+2] = float32(std * quantile(c))
-		dst[i+3] = float32(std * quantile(d))
+	NormalFrom(dst, 0, key, purpose, step, std)
+}
+
+// NormalFrom is Normal for the elements of the stream from first on, a multiple of 4.
+func NormalFrom(dst []float32, first int, key Key, purpose Purpose, step uint32, std float64) {
+	i := uint32(first / 4)
+	n := normalBlocks(dst, key, purpose, step, i, std)
+	normal(dst[4*n:], key, purpose, step, i+uint32(n), std)
+}
+
+// normal fills dst from block i on. It is the reference for the code of processors.
+func normal(dst []float32, key Key, purpose Purpose, step, i uint32, std float64) {
+	for ; len(dst) >= 4; dst, i = dst[4:], i+1 {
+		a, b, c, d := block(key, purpose, step, i)
+		dst[0] = float32(std * quantile(a))
+		dst[1] = float32(std * quantile(b))
+		dst[2] = float32(std * quantile(c))
+		dst[3] = float32(std * quantile(d))
 	}
-	if i < n {
+	if len(dst) > 0 {
 		var w [4]uint32
-		w[0], w[1], w[2], w[3] = block(key, purpose, step, uint32(i/4))
-		for j := range n - i {
-			dst[i+j] = float32(std * quantile(w[j]))
+		w[0], w[1], w[2], w[3] = block(key, purpose, step, i)
+		for j := range dst {
+			dst[j] = float32(std * quantile(w[j]))
 		}
 	}
 }

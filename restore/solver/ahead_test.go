@@ -1,0 +1,61 @@
+package solver
+
+import (
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ddiff/restore/method"
+	"ddiff/restore/noise"
+	"ddiff/restore/onnx/infer"
+	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/operator"
+)
+
+// undivided returns a solver of n images of odd parts, each larger than two parts of drawing, that is not compiled.
+func undivided(t *testing.T, n int) (s *Solver, size int) {
+	t.Helper()
+	m := inner{}
+	op := newOperator(t, operator.Denoise, operator.Shape{Channels: 3, Height: 152, Width: 200})
+	run := planRun(t, m, method.Settings{Method: m.Info().Name, Steps: 3}, bundled(t), op)
+	size = infer.Size(run.SpaceDims(1))
+	if size <= 2*drawPart || size%drawPart == 0 {
+		t.Fatalf("%d deviates of an image are no odd parts", size)
+	}
+	return newStream(onnxtest.Runtime(t), run, n, Build{}), size
+}
+
+// TestDrawInParts: the noise of an image and iteration does not depend on the parts, the batch and the place in it.
+func TestDrawInParts(t *testing.T) {
+	t.Parallel()
+	s, size := undivided(t, 3)
+	probs := []Problem{{Key: noise.Key{1, 2, 3}}, {Key: noise.Key{4, 5, 6}}} // the third place is empty
+	for d, draw := range s.run.Info.Draws {
+		buf := slices.Repeat([]float32{7}, infer.Size(s.run.DrawDims(d, s.n)))
+		s.drawStep(buf, d, probs, 1)
+		st, want := s.run.Steps[1], make([]float32, size)
+		for j := range len(buf) / size {
+			if clear(want); j%3 < len(probs) {
+				noise.Normal(want, probs[j%3].Key, noise.Step.Iteration(j/3), uint32(d<<drawShift|st.Time), st.Std[draw.Name])
+			}
+			if !slices.Equal(buf[j*size:][:size], want) {
+				t.Errorf("draw %s, iteration %d, place %d: wrong noise", draw.Name, j/3+1, j%3+1)
+			}
+		}
+	}
+}
+
+// TestAheadStops: drawing ends with stop, before the first step is taken, in the middle of a later one, and after the last.
+func TestAheadStops(t *testing.T) {
+	s, _ := undivided(t, 2)
+	before := goleak.IgnoreCurrent()
+	for taken := range len(s.run.Steps) + 1 {
+		a := s.drawAhead(t.Context(), []Problem{{}, {Key: noise.Key{1}}}, 0)
+		for range taken {
+			a.next()
+		}
+		a.stop()
+		goleak.VerifyNone(t, before)
+	}
+}
