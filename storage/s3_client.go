@@ -55,7 +55,7 @@ func newClient(ctx context.Context, config S3Config) (*minio.Core, *http.Transpo
 	core, err := minio.NewCore(endpoint.Host, &minio.Options{
 		Creds:        keys,
 		Secure:       endpoint.Scheme == "https",
-		Transport:    transport,
+		Transport:    listings{transport},
 		Region:       config.Region,
 		BucketLookup: config.Addressing,
 		MaxRetries:   1,

@@ -33,6 +33,9 @@ var (
 	ErrNoConditionalWrites = errors.New("server does not honour conditional writes")
 )
 
+// errClock: the server refuses the signature because of its time.
+var errClock = errors.New("the clock of this machine and that of the server differ by more than the server permits; set the clock, for example by NTP")
+
 // Error codes of conditional writes.
 const (
 	codePrecondition = minio.PreconditionFailed
@@ -86,6 +89,9 @@ func connectionBroke(err error) bool {
 
 func answerError(r minio.ErrorResponse, write bool) error {
 	detail := fmt.Errorf("%s (%s)", r.Error(), r.Code)
+	if r.Code == minio.RequestTimeTooSkewed {
+		detail = fmt.Errorf("%w: %w", errClock, detail)
+	}
 	if sentinel := codeSentinel(r.Code, write); sentinel != nil {
 		return fmt.Errorf("%w: %w", sentinel, detail)
 	}

@@ -38,7 +38,7 @@ func (s *S3) openError(ctx context.Context, err error) error {
 			ErrUnavailable, lookup.Name, s.bucket, s.bucket)
 	case errors.Is(err, ErrNoBucket):
 		return fmt.Errorf("%w; create bucket %q or correct the name", err, s.bucket)
-	case errors.Is(err, ErrAccess):
+	case errors.Is(err, ErrAccess) && !errors.Is(err, errClock):
 		return fmt.Errorf("%w; check the keys and their permission to list bucket %q", err, s.bucket)
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return fmt.Errorf("%w; write the endpoint as http://", err)

@@ -47,7 +47,8 @@ type Config struct {
 	// Wait is called in the goroutine of Windows when a source does not answer, or the dataset has changed so that reading
 	// cannot resume. Default: the cause ends the windows.
 	Wait Wait
-	// Delay is the maximum wait before the second attempt at a row whose source answers for other rows. Default: 2 s.
+	// Delay is the maximum wait before the second attempt at a row whose source answers for other rows, and half of the time between
+	// two looks at a file that its server calls missing or that cannot be used. Default: 2 s.
 	Delay time.Duration
 	// Now is the clock of windows and failed results. Default: time.Now.
 	Now func() time.Time

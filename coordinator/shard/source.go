@@ -33,11 +33,12 @@ const (
 	unavailableRounds = 5
 )
 
-// readRows probes the rows of a window. An unreadable file is the error of its row, with one exception: an error of the
+// readRows probes the rows of a window. An unreadable file is the error of its row, with two exceptions. An error of the
 // environment (see IsUnavailable) is the error of a row only if several more attempts fail while the row's source answers
-// for another row, the witness, before and after each. Otherwise readRows calls wait and reads the row again.
+// for another row, the witness, before and after each. Otherwise readRows calls wait and reads the row again. Any other error of a
+// server counts from its second time on: one wrong answer fails no row.
 func (s *Sharder) readRows(ctx context.Context, rows []manifest.Row, wait Wait) ([]manifest.Probe, error) {
-	r := &rowReader{Sharder: s, rows: rows, probes: make([]manifest.Probe, len(rows)), sources: map[string]*sourceState{}}
+	r := &rowReader{Sharder: s, rows: rows, probes: make([]manifest.Probe, len(rows)), sources: map[string]*sourceState{}, doubted: map[int]bool{}}
 	var todo []int
 	for i := range rows {
 		if rows[i].Err == nil && !s.hinted(&rows[i], &r.probes[i]) {
@@ -47,13 +48,16 @@ func (s *Sharder) readRows(ctx context.Context, rows []manifest.Row, wait Wait) 
 	delays := retry.NewBackOff(s.cfg.Delay, 8*s.cfg.Delay)
 	random := rand.New(rand.NewPCG(0, 0))
 	for {
-		unread, err := r.read(ctx, todo)
-		if err != nil || len(unread) == 0 {
+		unread, doubted, err := r.read(ctx, todo)
+		if err == nil && len(doubted) > 0 {
+			err = s.pauseBetweenLooks(ctx)
+		}
+		if err != nil || len(unread)+len(doubted) == 0 {
 			return r.probes, err
 		}
 		maps.DeleteFunc(r.sources, func(source string, _ *sourceState) bool { return unread[source] == nil })
-		todo = nil
-		waited := false
+		todo = doubted
+		waited := len(doubted) > 0
 		for _, source := range slices.Sorted(maps.Keys(unread)) {
 			rest, cause := r.examine(ctx, source, unread[source])
 			todo = append(todo, rest...)
@@ -80,6 +84,7 @@ type rowReader struct {
 	rows    []manifest.Row
 	probes  []manifest.Probe
 	sources map[string]*sourceState // those with unread rows
+	doubted map[int]bool            // rows of which a server has said once that they cannot be restored
 }
 
 // sourceState is the state of a source with unread rows.
@@ -121,12 +126,12 @@ func (r *rowReader) examine(ctx context.Context, source string, unread []unreadR
 	return rest, cause
 }
 
-// read probes the rows in todo. It returns the rows that could not be read because of the environment, by source, and
-// sets the error of every other unreadable row. It leaves the rest of a source that fails for too many rows in succession and
+// read probes the rows in todo. It returns the rows that could not be read because of the environment, by source, and those to look at
+// again. It sets the error of every other unreadable row. It leaves the rest of a source that fails for too many rows in succession and
 // does not answer for its witness, instead of waiting for the timeouts of each.
-func (r *rowReader) read(ctx context.Context, todo []int) (map[string][]unreadRow, error) {
+func (r *rowReader) read(ctx context.Context, todo []int) (unread map[string][]unreadRow, again []int, err error) {
 	var mu sync.Mutex
-	unread := map[string][]unreadRow{}
+	unread = map[string][]unreadRow{}
 	failures := map[string]int{} // in succession
 	down := func(source string) error {
 		mu.Lock()
@@ -153,8 +158,12 @@ func (r *rowReader) read(ctx context.Context, todo []int) (map[string][]unreadRo
 			defer mu.Unlock()
 			source := sourceOf(path)
 			if !IsUnavailable(err) {
-				r.rows[i].Err = err
 				failures[source] = 0
+				if err != nil && source != localFiles && !r.doubted[i] {
+					r.doubted[i], again = true, append(again, i)
+				} else {
+					r.rows[i].Err = err
+				}
 				return nil
 			}
 			unread[source] = append(unread[source], unreadRow{i, err})
@@ -163,9 +172,14 @@ func (r *rowReader) read(ctx context.Context, todo []int) (map[string][]unreadRo
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return unread, ctx.Err()
+	return unread, again, ctx.Err()
+}
+
+// pauseBetweenLooks separates two looks at the same file of a server.
+func (s *Sharder) pauseBetweenLooks(ctx context.Context) error {
+	return retry.Sleep(ctx, 2*s.cfg.Delay)
 }
 
 // witnesses has the last file of each source that could be read.
@@ -202,6 +216,9 @@ func (s *Sharder) checkWitness(ctx context.Context, source string) error {
 	return ctx.Err() // a missing file is an answer too
 }
 
+// localFiles is the source of this machine's files.
+const localFiles = "files"
+
 // sourceOf returns the part of an address that its availability and its keys depend on: the endpoint of a bucket, all web
 // servers, or this machine's files. Buckets of one endpoint share the keys of the process.
 func sourceOf(address string) string {
@@ -210,7 +227,7 @@ func sourceOf(address string) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme == "" || u.Scheme == "file":
-		return "files"
+		return localFiles
 	case u.Scheme == "s3":
 		return "s3 " + u.Query().Get("endpoint")
 	}

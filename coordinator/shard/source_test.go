@@ -133,11 +133,11 @@ func TestSourceThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// TestRowIsRefusedAlone refuses one image of a bucket whose other images can be read: the row fails. A missing image fails
-// its row at once.
+// TestRowIsRefusedAlone refuses one image of a bucket whose other images can be read: the row fails. An image that is
+// missing twice fails its row.
 func TestRowIsRefusedAlone(t *testing.T) {
 	t.Parallel()
-	for cause, reads := range map[error]int{errDown: 6, errDenied: 3, storage.ErrNotFound: 1} {
+	for cause, reads := range map[error]int{errDown: 6, errDenied: 3, storage.ErrNotFound: 2} {
 		d := newFaultyDataset(t, func(path string) error {
 			if path == "s3://bucket/03.png" {
 				return cause
@@ -151,6 +151,29 @@ func TestRowIsRefusedAlone(t *testing.T) {
 		}
 		if n := d.sources.reads["s3://bucket/03.png"]; n != reads {
 			t.Errorf("%v: %d attempts, want %d", cause, n, reads)
+		}
+	}
+}
+
+// TestOneLieAboutARow: a server that calls a file missing once, or sends other bytes once, fails no row. The second look is some time
+// after the first.
+func TestOneLieAboutARow(t *testing.T) {
+	t.Parallel()
+	const path = "s3://bucket/03.png"
+	for name, fault := range map[string]error{"missing": storage.ErrNotFound, "no image": nil} {
+		d := newFaultyDataset(t, func(string) error { return nil })
+		image := d.sources.image
+		d.sources.fault = func(p string) error {
+			d.sources.image = image
+			if p != path || d.sources.reads[path] > 1 {
+				return nil
+			}
+			d.sources.image = []byte("<html>busy</html>")
+			return fault
+		}
+		items, failed, err := d.windows(t)
+		if err != nil || items != 40 || len(failed) > 0 || d.sources.reads[path] != 2 {
+			t.Errorf("%s: %d items, failed %v, %d reads, error %v", name, items, failed, d.sources.reads[path], err)
 		}
 	}
 }
