@@ -19,6 +19,9 @@ const (
 	moreImages   = 3
 )
 
+// checkedByNone is the failed check of a preflight that no worker has answered.
+const checkedByNone = "worker"
+
 // trial is the state of the preflight and of the canary items. It is empty until they begin.
 type trial struct {
 	checked *manifest.Checked // the answer to the preflight
@@ -85,7 +88,7 @@ func (r *runner) settlePreflight(payload []byte) {
 	}
 	c := answer.Checked
 	if answer.Outcome != "" && answer.Outcome != manifest.OutcomeDone {
-		c.Failed = "worker"
+		c.Failed = checkedByNone
 	}
 	if c.Failed == "" {
 		for _, check := range c.Checks {

@@ -20,6 +20,7 @@ type runner struct {
 
 	started bool // a start of this runner is in the record
 	suspect bool // holds Service.suspects
+	doubt   doubt
 	models  models
 	results storage.Store  // the campaign's part of the store
 	reader  reader         // of the dataset
@@ -52,17 +53,12 @@ func newRunner(s *Service, c *manifest.Campaign) *runner {
 // errEnded ends the loop of a campaign that has reached its end.
 var errEnded = errors.New("campaign has ended")
 
-// rejection is an error of the campaign itself, such as a missing dataset. The campaign is rejected with it.
-type rejection struct{ error }
-
-func (e rejection) Unwrap() error { return e.error }
-
 // run takes the campaign from its current phase to its end. It returns nil when the campaign has ended.
 func (r *runner) run(ctx context.Context, c *manifest.Campaign) error {
 	err := r.process(ctx, c)
 	var rejected rejection
 	if errors.As(err, &rejected) {
-		err = r.reject(ctx, rejected.Error())
+		err = r.rejectOrDoubt(ctx, rejected.Error())
 	}
 	if errors.Is(err, errEnded) {
 		return nil
