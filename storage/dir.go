@@ -22,6 +22,9 @@ const staleAfter = time.Hour
 
 // Dir stores one file per key below a directory. NewDir opens it. Several processes may share a directory.
 //
+// Nobody who may write below the directory leads a call elsewhere: no link is followed there. Get and Stat do not find a link, List
+// skips it, Delete leaves it, and a write returns ErrConflict. The directory itself may be a link.
+//
 // A write creates a temporary file below ".tmp" of the directory, syncs it to disk, moves it to its final name and
 // syncs the directory entry. A successful write therefore survives a power failure, and a failed write leaves
 // nothing to read. On a disk that syncs, the rate of writes is bound by these two flushes per object, which
@@ -30,7 +33,7 @@ type Dir struct {
 	// MaxBytes limits the size of an object; 0 means DefaultMaxBytes. Set it before the first call.
 	MaxBytes int64
 
-	root string
+	path string
 	// swept is done before the first write.
 	swept sync.Once
 }
@@ -49,10 +52,14 @@ func NewDir(path string) (*Dir, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, pathError(writeError(err)))
 	}
-	if _, err := os.ReadDir(root); err != nil {
+	d := &Dir{path: root}
+	if err := d.in(".", func(folder *os.Root) error {
+		_, err := fs.ReadDir(folder.FS(), ".")
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
-	return &Dir{root: root}, nil
+	return d, nil
 }
 
 // pathError wraps the error of a system call with ErrAddress if the path itself cannot be a directory: a chain of links
@@ -64,31 +71,44 @@ func pathError(err error) error {
 	return err
 }
 
-func (d *Dir) temp() string { return filepath.Join(d.root, tempElement) }
+// root opens the directory. Each call does, because the directory of a disk that is mounted again is another one.
+func (d *Dir) root() (*os.Root, error) { return os.OpenRoot(d.path) }
 
-func (d *Dir) file(key string) string { return filepath.Join(d.root, filepath.FromSlash(key)) }
+// in calls use with the folder at a path below the directory. The error wraps fs.ErrNotExist or ENOTDIR if there is none.
+func (d *Dir) in(dir string, use func(folder *os.Root) error) error {
+	root, err := d.root()
+	if err != nil {
+		return err
+	}
+	defer root.Close() // opened for reading
+	folder, err := regular.OpenFolder(root, dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close() // opened for reading
+	return use(folder)
+}
 
 // Get implements Store.
 func (d *Dir) Get(ctx context.Context, key string) ([]byte, error) {
 	if err := begin(ctx, "get", key); err != nil {
 		return nil, err
 	}
-	data, err := d.read(d.file(key))
-	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", key, err)
-	}
-	return data, nil
-}
-
-func (d *Dir) read(name string) ([]byte, error) {
-	data, err := regular.Read(name, cmp.Or(d.MaxBytes, DefaultMaxBytes))
+	var data []byte
+	err := d.in(path.Dir(key), func(folder *os.Root) (err error) {
+		data, err = regular.ReadIn(folder, path.Base(key), cmp.Or(d.MaxBytes, DefaultMaxBytes))
+		return err
+	})
 	switch {
 	case errors.Is(err, regular.ErrKind):
-		return nil, ErrNotFound
+		err = ErrNotFound
 	case errors.Is(err, regular.ErrTooLarge):
-		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	return data, readError(err)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", key, readError(err))
+	}
+	return data, nil
 }
 
 // Stat implements Store.
@@ -96,7 +116,7 @@ func (d *Dir) Stat(ctx context.Context, key string) (Info, error) {
 	if err := begin(ctx, "stat", key); err != nil {
 		return Info{}, err
 	}
-	info, err := os.Stat(d.file(key))
+	info, err := d.lstat(key)
 	if err == nil && !info.Mode().IsRegular() {
 		err = ErrNotFound
 	}
@@ -106,29 +126,47 @@ func (d *Dir) Stat(ctx context.Context, key string) (Info, error) {
 	return Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil
 }
 
+// lstat describes the file of a key, of any kind.
+func (d *Dir) lstat(key string) (info fs.FileInfo, err error) {
+	err = d.in(path.Dir(key), func(folder *os.Root) (err error) {
+		info, err = folder.Lstat(path.Base(key))
+		return err
+	})
+	return info, err
+}
+
 // Delete implements Store. It also removes the directories that are empty then.
 func (d *Dir) Delete(ctx context.Context, key string) error {
 	if err := begin(ctx, "delete", key); err != nil {
 		return err
 	}
-	name := d.file(key)
-	if info, err := os.Lstat(name); err == nil && info.IsDir() {
-		return nil // not an object; os.Remove would remove an empty directory
-	}
-	err := os.Remove(name)
-	if err == nil {
-		err = syncDir(filepath.Dir(name))
-	}
+	err := d.remove(key, fs.FileMode.IsRegular)
 	if err != nil && !errors.Is(readError(err), ErrNotFound) {
 		return fmt.Errorf("delete %s: %w", key, writeError(err))
 	}
 	for dir := path.Dir(key); dir != "."; dir = path.Dir(dir) {
-		// Unlike os.Remove, it leaves a link to a directory.
-		if err := syscall.Rmdir(d.file(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.remove(dir, fs.FileMode.IsDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break // in use
 		}
 	}
 	return nil
+}
+
+// remove removes a file or an empty folder, if its mode is wanted.
+func (d *Dir) remove(key string, wanted func(mode fs.FileMode) bool) error {
+	return d.in(path.Dir(key), func(folder *os.Root) error {
+		info, err := folder.Lstat(path.Base(key))
+		if err != nil {
+			return err
+		}
+		if !wanted(info.Mode()) {
+			return fs.ErrNotExist // not an object
+		}
+		if err := folder.Remove(path.Base(key)); err != nil || info.IsDir() {
+			return err
+		}
+		return regular.SyncFolder(folder)
+	})
 }
 
 // readError maps the errors of opening a missing file to ErrNotFound.

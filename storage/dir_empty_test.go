@@ -38,10 +38,10 @@ func TestDeleteRemovesEmptyDirectories(t *testing.T) {
 		t.Error("an empty directory is left, or another object is gone")
 	}
 	step(os.Symlink(elsewhere, filepath.Join(root, "link")))
-	step(d.Put(t.Context(), "link/below/one", nil))
+	step(os.Mkdir(filepath.Join(elsewhere, "below"), 0o755))
 	step(d.Delete(t.Context(), "link/below/one"))
-	if !exists("link") || exists("link", "below") {
-		t.Error("a link is gone, or the empty directory behind it is left")
+	if !exists("link") || !exists("link", "below") {
+		t.Error("a link or the empty directory behind it is gone")
 	}
 	var all sync.WaitGroup
 	for _, name := range []string{"p", "q", "r"} {

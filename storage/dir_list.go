@@ -10,7 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"syscall"
+
+	"ddiff/internal/regular"
 )
 
 // List implements Store. It holds the names of one directory and its parents in memory. It skips files with
@@ -21,55 +22,77 @@ func (d *Dir) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 			yield(Info{}, fmt.Errorf("list: %w", err))
 			return
 		}
+		l := listing{ctx: ctx, prefix: prefix, yield: yield}
 		// The walk starts at the deepest directory that contains all matching keys.
-		d.walk(ctx, prefix[:max(0, strings.LastIndexByte(prefix, '/'))], prefix, yield)
+		dir := path.Dir(prefix + "x")
+		err := d.in(dir, func(folder *os.Root) error { return l.walk(folder, dir) })
+		if err != nil && !errors.Is(err, errStopped) && !errors.Is(readError(err), ErrNotFound) {
+			yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
+		}
 	}
 }
 
-// walk yields the objects with a prefix below a directory, "" for the root, until an error or until yield returns false, and reports whether
-// to go on.
-func (d *Dir) walk(ctx context.Context, dir, prefix string, yield func(Info, error) bool) bool {
-	failed := func(err error) bool {
-		yield(Info{}, fmt.Errorf("list %q: %w", prefix, err))
-		return false
+// errStopped ends a listing whose caller wants no more.
+var errStopped = errors.New("stopped")
+
+type listing struct {
+	ctx    context.Context
+	prefix string
+	yield  func(Info, error) bool
+}
+
+// walk yields the objects below a folder, "." for the root.
+func (l *listing) walk(folder *os.Root, dir string) error {
+	if l.ctx.Err() != nil {
+		return l.ctx.Err()
 	}
-	if ctx.Err() != nil {
-		return failed(ctx.Err())
-	}
-	entries, err := os.ReadDir(d.file(dir))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return true
-	}
+	entries, err := fs.ReadDir(folder.FS(), ".")
 	if err != nil {
-		return failed(err)
+		return err
 	}
 	// Directories sort with a trailing slash, as their keys do: "a-b", "a/b", "a0".
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(sortName(a), sortName(b)) })
 	for _, entry := range entries {
 		key := path.Join(dir, entry.Name())
-		below := key + "/"
-		switch {
-		case ctx.Err() != nil:
-			return failed(ctx.Err())
-		case CheckKey(key) != nil: // a foreign file
-		case entry.IsDir():
-			if (strings.HasPrefix(below, prefix) || strings.HasPrefix(prefix, below)) && !d.walk(ctx, key, prefix, yield) {
-				return false
-			}
-		case strings.HasPrefix(key, prefix) && entry.Type().IsRegular():
-			info, err := entry.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // deleted since the directory was read
-			}
-			if err != nil {
-				return failed(err)
-			}
-			if !yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
-				return false
-			}
+		if l.ctx.Err() != nil {
+			return l.ctx.Err()
+		}
+		if CheckKey(key) != nil { // a foreign file
+			continue
+		}
+		if entry.IsDir() {
+			err = l.below(folder, entry.Name(), key)
+		} else if strings.HasPrefix(key, l.prefix) && entry.Type().IsRegular() {
+			err = l.object(folder, entry.Name(), key)
+		}
+		// It may be deleted, or replaced by a link, since the directory was read.
+		if err != nil && !errors.Is(readError(err), ErrNotFound) {
+			return err
 		}
 	}
-	return true
+	return nil
+}
+
+// below walks a folder in another one.
+func (l *listing) below(parent *os.Root, name, key string) error {
+	if below := key + "/"; !strings.HasPrefix(below, l.prefix) && !strings.HasPrefix(l.prefix, below) {
+		return nil
+	}
+	folder, err := regular.OpenFolder(parent, name)
+	if err != nil {
+		return err
+	}
+	defer folder.Close() // opened for reading
+	return l.walk(folder, key)
+}
+
+// object yields an object.
+func (l *listing) object(folder *os.Root, name, key string) error {
+	info, err := folder.Lstat(name)
+	if err == nil && info.Mode().IsRegular() && !l.yield(Info{Key: key, Size: info.Size(), Modified: info.ModTime()}, nil) {
+		return errStopped
+	}
+	return err
 }
 
 func sortName(e fs.DirEntry) string {

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"net"
+	"os"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -27,8 +28,8 @@ func SetRequests(s *S3, n int64) { s.slots = semaphore.NewWeighted(n) }
 
 // PutAfter is Put that calls swept once the temporary file is written.
 func PutAfter(ctx context.Context, d *Dir, key string, data []byte, swept func()) error {
-	return d.write(ctx, "put", key, data, func(temp, name string) error {
+	return d.write(ctx, "put", key, data, func(root *os.Root, temp, key string) error {
 		swept()
-		return rename(temp, name)
+		return rename(root, temp, key)
 	})
 }

@@ -12,17 +12,25 @@ import (
 // OpenFolder opens the folder at a slash-separated path below another one, "." for that one. Nobody leads it elsewhere: it follows no
 // link, and a folder that is replaced by a link meanwhile leads to another place in its parent at most. A file or a link in the place of
 // a folder is [syscall.ENOTDIR].
-func OpenFolder(in *os.Root, path string) (*os.Root, error) {
-	at, err := in.OpenRoot(".")
-	for name := range strings.SplitSeq(path, "/") {
-		if err != nil || name == "." {
-			return at, err
-		}
-		parent := at
-		at, err = openChild(parent, name)
-		parent.Close() // opened for reading
+func OpenFolder(in *os.Root, path string) (*os.Root, error) { return walk(in, path, openChild) }
+
+// walk calls step with each folder of a path and the name of the next one.
+func walk(in *os.Root, path string, step func(in *os.Root, name string) (*os.Root, error)) (*os.Root, error) {
+	if path == "." {
+		return in.OpenRoot(".")
 	}
-	return at, err
+	at := in
+	for name := range strings.SplitSeq(path, "/") {
+		next, err := step(at, name)
+		if at != in {
+			at.Close() // opened for reading
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
 }
 
 // openChild opens a folder in another one.
@@ -41,19 +49,13 @@ func openChild(in *os.Root, name string) (*os.Root, error) {
 
 // OpenMadeFolder is [OpenFolder] that creates missing folders, with entries that survive a power failure.
 func OpenMadeFolder(in *os.Root, path string) (*os.Root, error) {
-	at, err := in.OpenRoot(".")
-	for name := range strings.SplitSeq(path, "/") {
-		if err != nil || name == "." {
-			return at, err
-		}
-		parent := at
-		at, err = openChild(parent, name)
+	return walk(in, path, func(in *os.Root, name string) (*os.Root, error) {
+		folder, err := openChild(in, name)
 		if errors.Is(err, fs.ErrNotExist) {
-			at, err = makeChild(parent, name)
+			return makeChild(in, name)
 		}
-		parent.Close() // opened for reading
-	}
-	return at, err
+		return folder, err
+	})
 }
 
 func makeChild(in *os.Root, name string) (*os.Root, error) {

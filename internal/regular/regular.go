@@ -31,7 +31,13 @@ var (
 // Open opens a regular file of at most limit bytes for reading and returns its size. It follows symbolic links. Errors are
 // *fs.PathError with ErrKind, ErrTooLarge or the error of the file system.
 func Open(path string, limit int64) (*os.File, int64, error) {
-	info, err := os.Stat(path)
+	return open(path, limit, os.Stat, os.OpenFile)
+}
+
+func open(
+	path string, limit int64, stat func(path string) (fs.FileInfo, error), openFile func(path string, flag int, mode fs.FileMode) (*os.File, error),
+) (*os.File, int64, error) {
+	info, err := stat(path)
 	if err != nil {
 		return nil, 0, asOpen(err)
 	}
@@ -40,7 +46,7 @@ func Open(path string, limit int64) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	// Another process may replace the file by a pipe now. With O_NONBLOCK opening it does not block.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -86,6 +92,8 @@ func kindOf(mode fs.FileMode) string {
 		return "device"
 	case mode&fs.ModeSocket != 0:
 		return "socket"
+	case mode&fs.ModeSymlink != 0:
+		return "link"
 	}
 	return "special file"
 }
@@ -120,6 +128,21 @@ func ReadChecked(path string, limit int64, check func(beginning []byte, size int
 	if err := check(beginning[:n], size); err != nil {
 		return nil, err
 	}
+	return readAll(f, path, size, limit)
+}
+
+// ReadIn returns the contents of a regular file of at most limit bytes in a folder. It follows no link: a link is ErrKind. Errors are
+// those of Open.
+func ReadIn(folder *os.Root, name string, limit int64) ([]byte, error) {
+	f, size, err := open(name, limit, folder.Lstat, folder.OpenFile)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // opened for reading
+	return readAll(f, name, size, limit)
+}
+
+func readAll(f *os.File, path string, size, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.Grow(int(size) + bytes.MinRead)
 	// Files of the kernel state the size 0, and others may grow.
