@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,12 +58,12 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 		return stored{}, fmt.Errorf("look up the result of item %s: %w", it.Name, err)
 	}
 	s := stored{found: true}
-	err = json.Unmarshal(data, &s.result)
+	s.result, err = manifest.DecodeResult(data)
 	if err == nil && (s.result.Item.ID != it.ID || s.result.Outcome != manifest.OutcomeDone) {
 		err = errors.New("it is not the result of this item")
 	}
 	if err != nil {
-		s.damage = fmt.Errorf("read %s: %w; remove the file and run again", key, err)
+		s.damage = fmt.Errorf("read %s: %w; move the item's folder away and run again", key, err)
 	}
 	s.result.Item = it // another campaign may have restored it under another name
 	return s, nil

@@ -2,7 +2,6 @@ package gpuworker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -127,9 +126,9 @@ func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read existing result: %w", err)
 	}
-	var res manifest.Result
-	if err := json.Unmarshal(data, &res); err != nil {
-		return nil, fmt.Errorf("read existing result %s: %w; delete it and run again", key, err)
+	res, err := manifest.DecodeResult(data)
+	if err != nil {
+		return nil, fmt.Errorf("read existing result %s: %w; move the item's folder away and run again", key, err)
 	}
 	return &res, nil
 }

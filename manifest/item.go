@@ -17,9 +17,9 @@ import (
 // so that old results are not reused.
 const SchemaVersion = 1
 
-// ErrNewer: the message comes from a newer version of ddiff, which knows a field or a value that this version does not
-// know. Another worker may be able to process it.
-var ErrNewer = errors.New("newer version of ddiff")
+// ErrNewer: the message or the result comes from a newer version of ddiff, which knows a field or a value that this version does
+// not know. Another worker may be able to process it.
+var ErrNewer = errors.New("written by a newer version of ddiff")
 
 // Fit is the policy that brings an image to the working size.
 type Fit string
@@ -262,7 +262,7 @@ func DecodePreflight(data []byte) (p Preflight, err error) {
 	return p, err
 }
 
-// checkSchema returns ErrNewer for a message of a higher schema, whose other fields may have another form.
+// checkSchema returns ErrNewer for a message or a result of a higher schema, whose other fields may have another form.
 func checkSchema(data []byte) error {
 	var version struct {
 		Schema int `json:"schema"`
@@ -271,7 +271,7 @@ func checkSchema(data []byte) error {
 		return err
 	}
 	if version.Schema > SchemaVersion {
-		return fmt.Errorf("%w: the message has schema %d, this version knows schema %d", ErrNewer, version.Schema, SchemaVersion)
+		return fmt.Errorf("%w: schema is %d, this version knows %d; use that version", ErrNewer, version.Schema, SchemaVersion)
 	}
 	return nil
 }

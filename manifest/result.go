@@ -198,6 +198,14 @@ func WarningCodes(warnings []Warning) string {
 	return strings.Join(codes, ";")
 }
 
+// DecodeResult decodes a result.json, without its digest. Unknown fields are ignored; the error for a higher schema is ErrNewer.
+func DecodeResult(data []byte) (r Result, err error) {
+	if err = checkSchema(data); err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	return r, err
+}
+
 // ErrResultDigest: a result.json differs from its digest, or has none, because it was changed or damaged.
 var ErrResultDigest = errors.New("the file differs from its sha256")
 

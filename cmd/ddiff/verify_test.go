@@ -6,9 +6,11 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
@@ -150,8 +152,8 @@ func TestVerifyTampering(t *testing.T) {
 			[][]string{{`result.json: metric_ids.ssim: is nothing, the passport in restored.png says "ssim@1"`}, {`metric_ids.ssim2: is "ssim@1"`, "says nothing"}},
 		},
 		{
-			"schema of the result", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"schema": 1`, `"schema": 2`) }, 1,
-			[][]string{{"result.json: schema: is 2, this program reads 1"}},
+			"schema of the result", func(t *testing.T, dir string) { edit(t, in(dir, "result.json"), `"schema": 1`, `"schema": 0`) }, 1,
+			[][]string{{"result.json: schema: is 0, this program reads 1"}},
 		},
 		{
 			"outcome of the result", func(t *testing.T, dir string) {
@@ -189,7 +191,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"a passport of a later version", func(t *testing.T, dir string) { setPassport(t, in(dir, restored), `{"schema":9}`) }, 2,
-			[][]string{{restored + ": passport: unreadable passport: schema 9, this program reads 1"}, {restored + ": file: "}},
+			[][]string{{restored + ": note: restored.png is not checked", "written by a newer version of ddiff: schema is 9, this version knows 1"}, {restored + ": file: "}},
 		},
 		{
 			"a bit of the passport", func(t *testing.T, dir string) {
@@ -210,7 +212,7 @@ func TestVerifyTampering(t *testing.T) {
 		},
 		{
 			"the result is no JSON", func(t *testing.T, dir string) { write(t, in(dir, "result.json"), []byte("{")) }, 1,
-			[][]string{{"result.json: file: cannot be read", "remove it and run its campaign again"}},
+			[][]string{{"result.json: file: cannot be read", "move the item's folder away and run its campaign again"}},
 		},
 		{
 			"measurement", func(t *testing.T, dir string) { flip(t, in(dir, "measurement.npy"), 1) }, 1,
@@ -260,9 +262,9 @@ func TestVerifyTampering(t *testing.T) {
 			dir := folderOf(t, copied, "inpaint_random")
 			c.change(t, dir)
 			e := ddiff(t, "verify", copied)
-			last, code := "checked=2 ok=2 wrong=0 unfinished=0", 0
+			last, code := "checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=ok", 0
 			if c.wrong > 0 {
-				last, code = "checked=2 ok=1 wrong=1 unfinished=0", 3
+				last, code = "checked=2 ok=1 wrong=1 unfinished=0 newer=0 report=ok", 3
 				wantMessage(t, e, "ddiff: mismatch: 1 of 2 outputs do not match their passports")
 			}
 			wantCode(t, e, code)
@@ -406,5 +408,103 @@ func TestVerifyJSON(t *testing.T) {
 	must(t, os.Remove(filepath.Join(dir, "restored.png")))
 	e = ddiff(t, "verify", out, "--json")
 	wantCode(t, e, 0)
-	wantLine(t, e, `{"checked":2,"ok":1,"unfinished":1,"wrong":0}`)
+	wantLine(t, e, `{"checked":2,"ok":1,"wrong":0,"unfinished":1,"newer":0,"report":"ok"}`)
+}
+
+// TestVerifyReport changes files of the report: each is found, and the remedy writes the report again.
+func TestVerifyReport(t *testing.T) {
+	t.Parallel()
+	images := photographs(t, "coffee")
+	out := tiny(t, "--images", images, "--task", "hdr,super_resolution")
+	digit := regexp.MustCompile(`[0-9]\.[0-9]+`)
+	for _, key := range []string{"results.csv", "summary.json", "summary.md", "index.html"} {
+		path := filepath.Join(out, key)
+		old := read(t, path)
+		at := digit.FindIndex(old)
+		changed := bytes.Clone(old)
+		changed[at[1]-1] ^= 1
+		write(t, path, changed)
+		e := ddiff(t, "verify", out)
+		wantCode(t, e, 3)
+		wantLine(t, e, path+": file: has the SHA-256", "it was changed; run the campaign again, which writes the report from the results")
+		wantLine(t, e, "checked=2 ok=2 wrong=0 unfinished=0 newer=0 report=wrong")
+		wantMessage(t, e, "ddiff: mismatch: the report does not match its digests")
+		write(t, path, old)
+	}
+	wantCode(t, ddiff(t, "verify", out), 0)
+	edit(t, filepath.Join(out, "SHA256SUMS"), "  summary.md", "  ../summary.md")
+	wantLine(t, ddiff(t, "verify", out), "SHA256SUMS: file: line ", "is no digest of a file of the report")
+	must(t, os.Remove(filepath.Join(out, "SHA256SUMS")))
+	e := ddiff(t, "verify", "--json", out)
+	wantCode(t, e, 3)
+	wantLine(t, e, `"problem":"is missing beside results.csv;`)
+
+	wantCode(t, ddiff(t, "report", out, "--format", "html", "--out", out), 0)
+	e = ddiff(t, "verify", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "report=ok")
+}
+
+// TestVerifyNewer verifies and replays what a version wrote that has more fields, and one with a higher schema. Neither is wrong, and no
+// line advises to remove or replace anything.
+func TestVerifyNewer(t *testing.T) {
+	t.Parallel()
+	out := tiny(t, "--images", photographs(t, "coffee"), "--task", "hdr")
+	picture := filepath.Join(folderOf(t, out, "hdr"), "restored.png")
+	result := filepath.Join(filepath.Dir(picture), "result.json")
+	// again states the digests of the changed files.
+	again := func(change func(r map[string]any)) {
+		var r map[string]any
+		must(t, json.Unmarshal(read(t, result), &r))
+		delete(r, "sha256")
+		r["artifacts"].(map[string]any)["restored.png"] = regular.SHA256(read(t, picture))
+		change(r)
+		data, err := json.Marshal(r)
+		must(t, err)
+		sum := regular.SHA256(data)
+		write(t, result, append(data[:len(data)-1], `,"sha256":"`+sum+`"}`...))
+	}
+	none := func(map[string]any) {}
+	noAdvice := func(e ended) {
+		t.Helper()
+		if strings.Contains(e.stdout+e.stderr, "remove") || strings.Contains(e.stdout+e.stderr, "put the original back") {
+			t.Errorf("advice about a file that was not read\n%v", e)
+		}
+	}
+
+	editPassport(t, picture, `"schema":1`, `"schema":1,"later":{"x":1}`)
+	editPassport(t, picture, `"item":{`, `"item":{"beside_the_identity":2,`)
+	again(func(r map[string]any) { r["later"], r["item"].(map[string]any)["beside_the_identity"] = 1, 2 })
+	e := ddiff(t, "verify", out)
+	wantCode(t, e, 0)
+	wantLine(t, e, "checked=1 ok=1 wrong=0 unfinished=0 newer=0")
+
+	// A field of the identity that this version does not know.
+	editPassport(t, picture, `"sigma":0.05`, `"sigma_of_later":0.05`)
+	again(func(r map[string]any) {
+		item := r["item"].(map[string]any)
+		item["sigma_of_later"] = item["sigma"]
+		delete(item, "sigma")
+	})
+	e = ddiff(t, "verify", out)
+	wantCode(t, e, 2)
+	wantLine(t, e, "note: restored.png is not checked: written by a newer version of ddiff: item coffee has a setting that this version does not know")
+	wantLine(t, e, "checked=1 ok=0 wrong=0 unfinished=0 newer=1")
+	noAdvice(e)
+
+	editPassport(t, picture, `"schema":1`, `"schema":2`)
+	again(none)
+	for _, command := range []string{"verify", "replay"} {
+		e = ddiff(t, command, picture)
+		wantCode(t, e, 2)
+		wantMessage(t, e, "written by a newer version of ddiff; "+command, " with that version")
+		noAdvice(e)
+	}
+	again(func(r map[string]any) { r["schema"], r["item"] = 2, []int{1} })
+	for _, args := range [][]string{{"verify", out}, {"report", out}, {"compare", out, out}, {"score", out, "--metric", "psnr"}} {
+		e = ddiff(t, args...)
+		wantCode(t, e, 2)
+		wantMessage(t, e, "written by a newer version of ddiff")
+		noAdvice(e)
+	}
 }

@@ -283,7 +283,7 @@ func (d *deletion) outputSteps(ctx context.Context) []step {
 			steps = append(steps, step{strings.TrimSuffix(name, "/"), output, folder(name), d.checkSharing(ctx)})
 		}
 	}
-	for _, key := range []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage} {
+	for _, key := range report.Keys() {
 		steps = append(steps, step{"report", output, d.only(ctx, outputKey(output, key)), nil})
 	}
 	return append(steps,

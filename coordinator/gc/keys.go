@@ -12,8 +12,7 @@ import (
 var outputKeys = regexp.MustCompile(`^(checkpoints/[0-9a-f]{64}(\.[^/]*)?|probes/[A-Z2-7]+|failures/[a-z0-9-]+/[0-9]+\.jsonl` +
 	`|logs/[a-z0-9-]+/[0-9a-f]{64}\.[^/]+\.json|scores/[^/]+/[0-9a-f]+\.jsonl|tuning/[0-9a-f]+\.json` +
 	`|sheets/[^/]+\.png|sheets/runs/[0-9a-f]{64}/[^/]+\.png|figures/((` + alternatives(figure.Kinds()...) + `)[^/]*\.(svg|png|csv)|` +
-	regexp.QuoteMeta(report.KeyCaptions) + `)|` + alternatives(report.KeyCSV, report.KeySummaryJSON,
-	report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage) + `)$`)
+	regexp.QuoteMeta(report.KeyCaptions) + `)|` + alternatives(report.Keys()...) + `)$`)
 
 // IsOutputKey reports whether a key in an output has the form of the files that campaigns, ddiff score and ddiff tune write beside the items.
 // Other files of these folders, such as those of another output inside, are not deleted or copied.

@@ -9,6 +9,7 @@
 //	sheets/<task>.png  a contact sheet: truth, measurement, restored image
 //	figures/           statistical figures as SVG and PNG, each with its data as CSV; captions.md has their captions
 //	index.html         one page with tables, pictures and curves; it opens from disk
+//	SHA256SUMS         digests of these files
 //
 // All scores depend on the rule that combines the runs of a measurement, so each output names the rule.
 // [selection.BestPSNR] uses the ground truth: its figures have an asterisk and a footnote and are never ranked.

@@ -36,7 +36,7 @@ const (
 )
 
 // Write stores the report of a campaign: results.csv, summary.json, summary.md, sheets/<task>.png, mosaic.png and
-// index.html, the page last, so that its links work. A second call replaces the first report and removes contact sheets that the
+// index.html, the page last, so that its links work; then the digests of all of them, see [KeyDigests]. A second call replaces the first report and removes contact sheets that the
 // new one does not have. Write reads results once, in any order, and one picture at a time. It returns the stored summary.
 //
 // If a listed artifact cannot be read, Write completes the report without the artifact, returns the summary and an
@@ -46,7 +46,11 @@ func Write(ctx context.Context, store result.Files, campaign Campaign, results i
 	if err != nil {
 		return aggregate.Summary{}, err
 	}
+	store, digests := digest(store)
 	summary, lost, err := write(ctx, store, campaign, set)
+	if err == nil {
+		err = putDigests(ctx, store, digests)
+	}
 	if err != nil {
 		return aggregate.Summary{}, err
 	}

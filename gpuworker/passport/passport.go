@@ -3,10 +3,10 @@
 package passport
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ddiff/internal/regular"
 	"ddiff/manifest"
@@ -17,7 +17,7 @@ import (
 var (
 	// ErrNone: the PNG file has no passport.
 	ErrNone = errors.New("no passport")
-	// ErrUnreadable: the passport is damaged or has another version.
+	// ErrUnreadable: the passport is damaged.
 	ErrUnreadable = errors.New("unreadable passport")
 )
 
@@ -48,6 +48,9 @@ type Passport struct {
 	Worker    string             `json:"worker,omitempty"`
 	Attempt   int                `json:"attempt,omitempty"`
 	TraceID   string             `json:"trace_id,omitempty"`
+
+	// Unknown: the passport that was read has fields that this version does not know, and ignores.
+	Unknown bool `json:"-"`
 }
 
 // Of returns the passport of a result with the restored image img. The result must have the digests of its
@@ -85,30 +88,32 @@ func (p Passport) MarshalJSON() ([]byte, error) {
 	}{subject{Item: p.Item}, plain(p)})
 }
 
-// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot. It does not
-// verify the contents.
-func Read(file []byte) (Passport, error) {
+// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot, and [manifest.ErrNewer] for a higher
+// schema. It does not verify the contents.
+func Read(file []byte) (p Passport, err error) {
 	text, found, err := raster.PNGText(file, keyword)
 	switch {
 	case err != nil:
-		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return p, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	case !found:
-		return Passport{}, ErrNone
+		return p, ErrNone
 	}
-	// A newer version may have unknown fields.
-	var version struct{ Schema int }
+	var version struct{ Schema int } // a newer version may have fields of another form
 	if err := json.Unmarshal([]byte(text), &version); err != nil {
+		return p, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	switch {
+	case version.Schema > schema:
+		return p, fmt.Errorf("passport %w: schema is %d, this version knows %d; use that version", manifest.ErrNewer, version.Schema, schema)
+	case version.Schema != schema:
+		return p, fmt.Errorf("%w: schema %d, this program reads %d", ErrUnreadable, version.Schema, schema)
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	if version.Schema != schema {
-		return Passport{}, fmt.Errorf("%w: schema %d, this program reads %d", ErrUnreadable, version.Schema, schema)
-	}
-	var p Passport
-	in := json.NewDecoder(bytes.NewReader([]byte(text)))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&p); err != nil {
-		return Passport{}, fmt.Errorf("%w: %w", ErrUnreadable, err)
-	}
+	strict := json.NewDecoder(strings.NewReader(text))
+	strict.DisallowUnknownFields()
+	p.Unknown = strict.Decode(new(Passport)) != nil
 	return p, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ddiff/manifest"
 	"ddiff/restore/raster"
 )
 
@@ -33,8 +34,7 @@ func TestReadRejects(t *testing.T) {
 		{"no JSON", with("hello"), ErrUnreadable, "invalid character"},
 		{"something after it", with(`{"schema":1} {}`), ErrUnreadable, "after top-level value"},
 		{"no schema", with(`{}`), ErrUnreadable, "schema 0, this program reads 1"},
-		{"a later schema", with(`{"schema":2,"more":1}`), ErrUnreadable, "schema 2, this program reads 1"},
-		{"unknown field", with(`{"schema":1,"more":1}`), ErrUnreadable, `unknown field "more"`},
+		{"a later schema", with(`{"schema":2,"item":[]}`), manifest.ErrNewer, "schema is 2, this version knows 1; use that version"},
 		{"wrong type", with(`{"schema":1,"item":{"seed":-1}}`), ErrUnreadable, "item.seed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -44,5 +44,25 @@ func TestReadRejects(t *testing.T) {
 				t.Errorf("error %v, want %v with %q", err, c.want, c.message)
 			}
 		})
+	}
+}
+
+// TestReadIgnoresUnknownFields reads a passport of a version that has more fields of the same schema.
+func TestReadIgnoresUnknownFields(t *testing.T) {
+	t.Parallel()
+	img, err := raster.EncodePNG(raster.New(3, 8, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, unknown := range map[string]bool{
+		`{"schema":1,"worker":"w"}`: false, `{"schema":1,"worker":"w","more":1}`: true, `{"schema":1,"worker":"w","item":{"more":{}}}`: true,
+	} {
+		file, err := raster.SetPNGText(img, "ddiff", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := Read(file); err != nil || p.Worker != "w" || p.Unknown != unknown {
+			t.Errorf("%s: worker %q, unknown %v, error %v", text, p.Worker, p.Unknown, err)
+		}
 	}
 }

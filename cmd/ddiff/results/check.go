@@ -18,7 +18,7 @@ import (
 )
 
 // remedy is the remedy for an output that was changed.
-const remedy = "put the original back, or remove the item's folder and run its campaign again"
+const remedy = "put the original back, or move the item's folder away and run its campaign again"
 
 // problem is one difference between an output and its passport.
 type problem struct {
@@ -35,9 +35,11 @@ type output struct {
 	Item string `json:"item,omitempty"`
 	OK   bool   `json:"ok"`
 	// Unfinished: an interruption left the folder of an item without a result.
-	Unfinished bool      `json:"unfinished,omitempty"`
-	Problems   []problem `json:"problems,omitempty"`
-	Notes      []string  `json:"notes,omitempty"`
+	Unfinished bool `json:"unfinished,omitempty"`
+	// Newer: a newer version wrote the passport or the result, so that this one cannot check it.
+	Newer    bool      `json:"newer,omitempty"`
+	Problems []problem `json:"problems,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`
 
 	from     origin             // where File and the files beside it are
 	image    *raster.Image      // nil when it cannot be decoded
@@ -46,6 +48,12 @@ type output struct {
 
 func (o *output) addProblem(file, field, format string, args ...any) {
 	o.Problems = append(o.Problems, problem{file, field, fmt.Sprintf(format, args...)})
+}
+
+// addNewer adds the note that a newer version wrote the output.
+func (o *output) addNewer(file string, err error) {
+	o.Newer = true
+	o.addNote("%s is not checked: %v", filepath.Base(file), err)
 }
 
 func (o *output) addNote(format string, args ...any) {
@@ -92,6 +100,8 @@ func (o *output) read(ctx context.Context) {
 	switch {
 	case errors.Is(err, passport.ErrNone):
 		o.addProblem(file, "passport", "the file has none: another program removed it; %s", remedy)
+	case errors.Is(err, manifest.ErrNewer):
+		o.addNewer(file, err)
 	case err != nil:
 		o.addProblem(file, "passport", "%v; %s", err, remedy)
 	default:
@@ -114,7 +124,9 @@ func (o *output) checkPassport() {
 	item := p.Item
 	if err := item.Identify(); err != nil {
 		o.addProblem(o.File, "item", "%v; %s", err, remedy)
-	} else if item.ID != p.Item.ID {
+	} else if err := p.Item.CheckID(); err != nil && p.Unknown {
+		o.addNewer(o.File, err)
+	} else if err != nil {
 		o.addProblem(o.File, "item.id", "is %.12s, what the passport describes has the identity %.12s: it was changed; %s", p.Item.ID, item.ID, remedy)
 	}
 	if used := p.Runtime.Used(); p.Item.Precision != "" && used != p.Item.Precision {
@@ -154,9 +166,13 @@ func (o *output) checkSidecar(ctx context.Context) {
 		o.addProblem(path, "file", "%s", cannotRead(err))
 		return
 	}
-	var r manifest.Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		o.addProblem(path, "file", "cannot be read: %v; remove it and run its campaign again", err)
+	r, err := manifest.DecodeResult(data)
+	if errors.Is(err, manifest.ErrNewer) {
+		o.addNewer(path, err)
+		return
+	}
+	if err != nil {
+		o.addProblem(path, "file", "cannot be read: %v; %s", err, remedy)
 		return
 	}
 	if o.passport != nil && r.Item.ID != o.passport.Item.ID && filepath.Base(o.File) != manifest.FileRestored {

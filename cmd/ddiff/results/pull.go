@@ -279,7 +279,7 @@ func (p *puller) wrong(key, problem string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show("")
-	fmt.Fprintf(p.stderr, "%s; remove the item and run its campaign again\n", cli.Printable(fmt.Sprintf("%s: %s", key, problem)))
+	fmt.Fprintf(p.stderr, "%s; move the item away and run its campaign again\n", cli.Printable(fmt.Sprintf("%s: %s", key, problem)))
 }
 
 // unlistable reports whether a name has characters that a server has replaced, since its answer cannot represent them.
@@ -298,13 +298,12 @@ func (p *puller) skip(name string) {
 		fmt.Fprintln(p.stderr, "skipped further names that are not of ddiff")
 		return
 	}
-	fmt.Fprintf(p.stderr, "%s\n", cli.Printable(fmt.Sprintf("skipped %q: not a name of ddiff; remove the object", name)))
+	fmt.Fprintf(p.stderr, "%s\n", cli.Printable(fmt.Sprintf("skipped %q: not a name of ddiff", name)))
 }
 
-// copyReport copies the files beside the items: the report, and the scores of ddiff score. They have no digests, and replace those of an earlier report.
+// copyReport copies the files beside the items: the report, and the scores of ddiff score. They replace those of an earlier report.
 func (p *puller) copyReport(ctx context.Context) error {
-	keys := []string{report.KeyCSV, report.KeySummaryJSON, report.KeySummaryMarkdown, report.KeyMosaic, report.KeyPage, cli.KeyTuning}
-	return p.copyFiles(ctx, keys, "sheets/", report.FigureFolder, manifest.ScoresFolder)
+	return p.copyFiles(ctx, append(report.Keys(), cli.KeyTuning), "sheets/", report.FigureFolder, manifest.ScoresFolder)
 }
 
 // copyFiles copies the files that exist of the keys, and those of the folders.

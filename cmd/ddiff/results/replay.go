@@ -83,6 +83,9 @@ func (o replayOptions) replay(ctx context.Context, arg string, stdout, stderr io
 		out = &output{File: t.path, from: t.origin}
 		out.read(ctx)
 	}
+	if out.Newer && out.passport == nil {
+		return fmt.Errorf("%s: %w; replay it with that version", out.File, manifest.ErrNewer)
+	}
 	for _, p := range out.Problems {
 		fmt.Fprintln(stderr, "ddiff:", cli.Printable(fmt.Sprint(p)))
 	}
@@ -141,7 +144,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	was := out.passport.Runtime
 	precision := was.Used()
 	if !rt.Computes(precision) {
-		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", precision, onnxruntime.FP32)
+		fmt.Fprintf(stderr, "ddiff: note: the network was computed in %s, the replay computes it in %s: the difference may exceed rounding in float32\n", cli.Printable(string(precision)), onnxruntime.FP32)
 		precision = onnxruntime.FP32
 	}
 	in.item.Precision = "" // the engine's
@@ -153,7 +156,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	engine.Prefer(was.Provider)
 	now := gpuworker.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, cli.Version())
 	if !was.Equal(now) || out.passport.Batch != 1 {
-		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", describe(was), out.passport.Batch, describe(now))
+		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", cli.Printable(describe(was)), out.passport.Batch, describe(now))
 	}
 	result, err := job.Recompute(ctx, engine, manifest.Files{}, in.item, in.stored, own...)
 	if err != nil {

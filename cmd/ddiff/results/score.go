@@ -77,7 +77,7 @@ func (o scoreOptions) run(ctx context.Context, args []string, stdout, stderr io.
 			Address: arg, Metrics: metrics, Filter: filter, Parallel: runtime.GOMAXPROCS(0),
 			Problem: func(key string, err error) {
 				show("")
-				fmt.Fprintln(stderr, cli.Printable(fmt.Sprintf("%s: %v; remove the item's folder and run its campaign again", storage.Locate(arg, key), err)))
+				fmt.Fprintln(stderr, cli.Printable(fmt.Sprintf("%s: %v; move the item's folder away and run its campaign again", storage.Locate(arg, key), err)))
 			},
 			Progress: func(items int) { show(fmt.Sprintf("%s: %d items", arg, items)) },
 		})

@@ -26,10 +26,12 @@ func newVerifyCommand() *cobra.Command {
 		Use:   "verify OUTPUT...",
 		Short: "Check outputs against their passports",
 		Long: "Check restored images: the passport in the file, the identity that follows from it, the pixels, the\n" +
-			"result.json beside it with the digests of all files, and the source image where it still exists.\n" +
+			"result.json beside it with the digests of all files, and the source image where it still exists; and the\n" +
+			"report of an output: results.csv, summaries, page, figures and sheets against SHA256SUMS.\n" +
 			"OUTPUT is a restored.png (a copy elsewhere is checked by its passport alone), a result.json, the folder of\n" +
 			"an item, or a whole output, on this machine or in a bucket. Each problem is one line with file, field,\n" +
-			"cause and remedy. An item without a result.json is unfinished, which is no problem.",
+			"cause and remedy. An item without a result.json is unfinished, which is no problem; what a\n" +
+			"newer version wrote is counted as newer, and is not checked.",
 		Example: "  ddiff verify out\n" +
 			"  ddiff verify photo.png\n" +
 			"  ddiff verify \"s3://results/demo?endpoint=https://host\"",
@@ -42,35 +44,83 @@ func newVerifyCommand() *cobra.Command {
 	return cmd
 }
 
-// verify checks the images that the arguments name, and prints the outcome.
+// counts are the numbers of outputs that verify checked.
+type counts struct {
+	Checked    int `json:"checked"`
+	OK         int `json:"ok"`
+	Wrong      int `json:"wrong"`
+	Unfinished int `json:"unfinished"`
+	Newer      int `json:"newer"`
+	// Report is ok, wrong, or none without a report.
+	Report string `json:"report"`
+}
+
+// add counts an image.
+func (c *counts) add(o *output) {
+	c.Checked++
+	switch {
+	case o.Unfinished:
+		c.Unfinished++
+	case len(o.Problems) > 0:
+		c.Wrong++
+	case o.Newer:
+		c.Newer++
+	default:
+		c.OK++
+	}
+}
+
+// addReport counts a report.
+func (c *counts) addReport(o *output) {
+	switch {
+	case !o.OK:
+		c.Report = "wrong"
+	case c.Report == "none":
+		c.Report = "ok"
+	}
+}
+
+// verify checks the images and reports that the arguments name, and prints the outcome.
 func verify(ctx context.Context, args []string, asJSON bool, stdout io.Writer) error {
-	v, checked, wrong, unfinished := verifier{digests: map[string]string{}}, 0, 0, 0
+	v, n := verifier{digests: map[string]string{}}, counts{Report: "none"}
 	for _, arg := range args {
 		for t, err := range restoredImages(ctx, arg) {
 			if err := errors.Join(err, ctx.Err()); err != nil {
 				return err
 			}
 			o := v.verify(ctx, t)
-			switch checked++; {
-			case o.Unfinished:
-				unfinished++
-			case !o.OK:
-				wrong++
-			}
+			n.add(o)
 			if err := o.print(stdout, asJSON); err != nil {
+				return err
+			}
+		}
+		r, err := verifyReport(ctx, arg)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		if n.addReport(r); !r.OK {
+			if err := r.print(stdout, asJSON); err != nil {
 				return err
 			}
 		}
 	}
 	if asJSON {
-		if err := json.NewEncoder(stdout).Encode(map[string]int{"checked": checked, "ok": checked - wrong - unfinished, "wrong": wrong, "unfinished": unfinished}); err != nil {
+		if err := json.NewEncoder(stdout).Encode(n); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d unfinished=%d\n", checked, checked-wrong-unfinished, wrong, unfinished)
+		fmt.Fprintf(stdout, "checked=%d ok=%d wrong=%d unfinished=%d newer=%d report=%s\n", n.Checked, n.OK, n.Wrong, n.Unfinished, n.Newer, n.Report)
 	}
-	if wrong > 0 {
-		return fmt.Errorf("%w: %d of %d outputs do not match their passports", cli.ErrMismatch, wrong, checked)
+	switch {
+	case n.Wrong > 0:
+		return fmt.Errorf("%w: %d of %d outputs do not match their passports", cli.ErrMismatch, n.Wrong, n.Checked)
+	case n.Report == "wrong":
+		return fmt.Errorf("%w: the report does not match its digests", cli.ErrMismatch)
+	case n.Newer > 0:
+		return fmt.Errorf("%d of %d outputs: %w; verify them with that version", n.Newer, n.Checked, manifest.ErrNewer)
 	}
 	return nil
 }
@@ -97,7 +147,7 @@ func (v verifier) verify(ctx context.Context, t target) *output {
 	if o.passport != nil {
 		v.checkSources(o)
 	}
-	o.OK = len(o.Problems) == 0
+	o.OK = len(o.Problems) == 0 && !o.Newer
 	return o
 }
 

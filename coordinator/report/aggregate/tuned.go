@@ -47,7 +47,7 @@ func ReadTunings(ctx context.Context, outputs []result.Output, methods method.Se
 			}
 			record, err := tune.DecodeRecord(data)
 			if err != nil {
-				return nil, fmt.Errorf("read %s: %s: %w; remove the file and run ddiff tune again", o.Address, info.Key, err)
+				return nil, fmt.Errorf("read %s: %s: %w; move the file away and run ddiff tune again", o.Address, info.Key, err)
 			}
 			if err := t.add(record); err != nil {
 				return nil, fmt.Errorf("read %s: %s: %w", o.Address, info.Key, err)

@@ -49,7 +49,7 @@ func (f Folder) Artifact(ctx context.Context, id, file, digest string) ([]byte, 
 		}
 		wrong = fmt.Errorf("%s: %w", storage.Locate(o.Address, key), err)
 	}
-	return nil, fmt.Errorf("%w; remove the item's folder and run its campaign again", wrong)
+	return nil, fmt.Errorf("%w; move the item's folder away and run its campaign again", wrong)
 }
 
 // checkDigest compares the SHA-256 of a file with that of its result.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -118,11 +119,15 @@ func (o Output) read(ctx context.Context, key, id string) (manifest.Result, erro
 	if err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal(data, &r); err != nil {
-		return r, fmt.Errorf("%w: decode %s: %w; remove the item's folder and run its campaign again", ErrArtifact, key, err)
+	r, err = manifest.DecodeResult(data)
+	if errors.Is(err, manifest.ErrNewer) {
+		return r, fmt.Errorf("%s: %w", key, err)
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w: decode %s: %w; move the item's folder away and run its campaign again", ErrArtifact, key, err)
 	}
 	if r.Item.ID != id || r.Outcome != manifest.OutcomeDone {
-		return r, fmt.Errorf("%w: %s is not the result of this item; remove the item's folder and run its campaign again", ErrArtifact, key)
+		return r, fmt.Errorf("%w: %s is not the result of this item; move the item's folder away and run its campaign again", ErrArtifact, key)
 	}
 	return r, nil
 }
@@ -166,7 +171,7 @@ func (o Output) failures(ctx context.Context, isNew func(id string) bool, yield 
 		var r manifest.Result
 		if err == nil {
 			if err = json.Unmarshal(l.text, &r); err != nil {
-				err = fmt.Errorf("%w: decode line %d of %s: %w; remove the file and run its campaign again", ErrArtifact, l.number, l.key, err)
+				err = fmt.Errorf("%w: decode line %d of %s: %w; move the file away and run its campaign again", ErrArtifact, l.number, l.key, err)
 			}
 		}
 		if err != nil {

@@ -50,7 +50,7 @@ func (t *scoreTable) read(ctx context.Context, o Output) error {
 			err = t.add(metric, l.text)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: decode line %d: %w; remove the file and run ddiff score again", l.key, l.number, err)
+			return fmt.Errorf("%s: decode line %d: %w; move the file away and run ddiff score again", l.key, l.number, err)
 		}
 	}
 	return nil
