@@ -32,8 +32,7 @@ func main() {
 		stop() // a second signal ends the process immediately
 	}()
 	go endOnQuit()
-	stdout := cli.NewOutput(os.Stdout)
-	os.Exit(execute(ctx, os.Args[1:], stdout, os.Stderr))
+	os.Exit(execute(ctx, os.Args[1:], cli.NewOutput(os.Stdout), cli.NewOutput(os.Stderr)))
 }
 
 // endOnQuit ends the process at SIGQUIT with the stacks of all goroutines. Go's own exit code is that of a wrong flag.

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,8 +30,11 @@ func Printable(text string) string {
 	return string(runes[:maxLine-end-len(gap)]) + gap + string(runes[len(runes)-end:])
 }
 
-// Escape escapes the control characters of a text, except those in keep.
+// Escape escapes the control characters of a text, except those in keep. Escaped JSON is equal JSON.
 func Escape(text, keep string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return (r < ' ' || r > '~') && !strings.ContainsRune(keep, r) }) {
+		return text
+	}
 	var b strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
@@ -43,6 +45,9 @@ func Escape(text, keep string) string {
 			b.WriteString(text[:size])
 		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
 			quoted := fmt.Sprintf("%+q", r)
+			if r == '\x7f' { // no escape of JSON
+				quoted = `'\u007f'`
+			}
 			b.WriteString(quoted[1 : len(quoted)-1])
 		default:
 			b.WriteString(text[:size])
@@ -50,20 +55,6 @@ func Escape(text, keep string) string {
 		text = text[size:]
 	}
 	return b.String()
-}
-
-// Escaped returns a writer that escapes control characters, except line ends and tabs. Results and priors of others
-// contain the names in tables.
-func Escaped(w io.Writer) io.Writer { return &escapingWriter{w: w} }
-
-type escapingWriter struct{ w io.Writer }
-
-// Write implements io.Writer for whole characters.
-func (e *escapingWriter) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(e.w, Escape(string(p), "\n\t")); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // OneLine is the text of an error in one line: semicolons separate joined errors.

@@ -4,8 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"ddiff/manifest"
@@ -17,7 +22,7 @@ func TestPrintable(t *testing.T) {
 		"plain: ü 日本 \"quoted\" \\": "plain: ü 日本 \"quoted\" \\",
 		"a\x1b[2Jb\nc\td\r":         `a\x1b[2Jb\nc\td\r`,
 		"a\u202eb\u2066c\u2028":     `a\u202eb\u2066c\u2028`,
-		"a\u009b\x7f\xff\x00":       `a\u009b\x7f\xff\x00`,
+		"a\u009b\x7f\xff\x00":       `a\u009b\u007f\xff\x00`,
 	} {
 		if got := Printable(text); got != want {
 			t.Errorf("printable(%q) = %q, want %q", text, got, want)
@@ -34,13 +39,58 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestEscaped: a table has no control characters but line ends and tabs.
-func TestEscaped(t *testing.T) {
-	const text = "name\tPSNR\nü日\x1b[2J\r\u202e\u009b\xff\t1.0\n"
-	const want = "name\tPSNR\nü日\\x1b[2J\\r\\u202e\\u009b\\xff\t1.0\n"
-	var b strings.Builder
-	if n, err := Escaped(&b).Write([]byte(text)); n != len(text) || err != nil || b.String() != want {
-		t.Fatalf("%d, %v, %q, want %q", n, err, b.String(), want)
+// TestOutput: text of commands has no control characters but line ends, tabs, and those of the program's own colours and status line.
+func TestOutput(t *testing.T) {
+	const text = "name\tPSNR\nü日\x1b[2J\r\u202e\u009b\x7f\xff\t1.0\n"
+	const want = "name\tPSNR\nü日\\x1b[2J\\r\\u202e\\u009b\\u007f\\xff\t1.0\n"
+	for size := 1; size <= len(text); size++ { // of one write: a buffer may divide a character
+		file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		out := NewOutput(file)
+		for part := range slices.Chunk([]byte(text), size) {
+			if n, err := out.Write(part); n != len(part) || err != nil {
+				t.Fatalf("%d of %d bytes, error %v", n, len(part), err)
+			}
+		}
+		if got, err := os.ReadFile(file.Name()); string(got) != want || err != nil {
+			t.Fatalf("in parts of %d: %q, %v, want %q", size, got, err, want)
+		}
+		red := Style{out.mark}.Red("a\x1b[1mb")
+		if _, err := out.Write([]byte(red)); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(file.Name()); string(got) != want+"\x1b[31ma\\x1b[1mb\x1b[0m" {
+			t.Fatalf("coloured text: %q", got)
+		}
+	}
+}
+
+// TestClean: no string of a record has a control character; the record itself is as it was.
+func TestClean(t *testing.T) {
+	type inner struct {
+		Text  string
+		Names map[string][]string
+		Any   any
+		Raw   []byte
+		At    time.Time
+	}
+	type record struct {
+		inner *inner // not exported
+		Inner *inner
+		More  []inner
+	}
+	const bad, good = "a\nb\x1b\t", `a\nb\x1b\t`
+	in := record{Inner: &inner{Text: bad, Names: map[string][]string{bad: {bad}}, Any: bad, Raw: []byte(bad), At: time.Unix(7, 0)}, More: []inner{{Text: bad}}}
+	got := Clean(in)
+	want := record{Inner: &inner{Text: good, Names: map[string][]string{good: {good}}, Any: good, Raw: []byte(bad), At: time.Unix(7, 0)}, More: []inner{{Text: good}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if in.Inner.Text != bad || in.More[0].Text != bad {
+		t.Errorf("the record has changed: %+v", in)
 	}
 }
 

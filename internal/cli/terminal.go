@@ -1,11 +1,13 @@
 package cli
 
 import (
-	"fmt"
+	"crypto/rand"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -27,18 +29,22 @@ func TerminalWidth(w io.Writer) int {
 }
 
 // Style colours text on a terminal. The zero value leaves text as it is.
-type Style struct{ Colour bool }
+type Style struct{ mark string }
 
-// StyleOf colours text for w where that is a terminal and NO_COLOR is not set.
+// StyleOf colours text for w where that is an [Output] on a terminal and NO_COLOR is not set.
 func StyleOf(w io.Writer) Style {
-	return Style{TerminalWidth(w) > 0 && os.Getenv("NO_COLOR") == ""}
+	out, ok := w.(*Output)
+	if !ok || TerminalWidth(w) == 0 || os.Getenv("NO_COLOR") != "" {
+		return Style{}
+	}
+	return Style{out.mark}
 }
 
 func (s Style) wrap(code, text string) string {
-	if !s.Colour {
+	if s.mark == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return s.mark + code + "m" + text + s.mark + "0m"
 }
 
 // Bold returns bold text.
@@ -50,42 +56,75 @@ func (s Style) Red(text string) string { return s.wrap("31", text) }
 // Green returns green text.
 func (s Style) Green(text string) string { return s.wrap("32", text) }
 
-// StatusLine returns a function that replaces the status line of the terminal behind w; an empty line removes it. Without a terminal it
-// does nothing.
+// StatusLine returns a function that replaces the status line of the terminal behind w; an empty line removes it. Without an [Output] on
+// a terminal it does nothing.
 func StatusLine(w io.Writer) func(line string) {
-	if TerminalWidth(w) == 0 {
+	out, ok := w.(*Output)
+	if !ok || TerminalWidth(w) == 0 {
 		return func(string) {}
 	}
 	return func(line string) {
-		text := []rune(line)
+		text := []rune(Escape(line, ""))
 		if most := TerminalWidth(w) - 1; len(text) > most { // a terminal may wrap after its last column
 			text = append(text[:max(0, most-1)], '…')
 		}
-		fmt.Fprintf(w, "\r\x1b[K%s", string(text))
+		out.put("\r\x1b[K" + string(text))
 	}
 }
 
-// Output is standard output. It keeps its first error, so that the program can end with an error where a command ignores it.
+// Output is standard output or standard error: the one place through which all text of commands passes. It escapes control characters,
+// except line ends, tabs, and the colours of a [Style] and a [StatusLine]: names and reasons come from other machines. It keeps its
+// first error, so that the program can end with an error where a command ignores it.
 type Output struct {
 	file *os.File
+	mark string // stands for "\x1b[" in text of a Style; nobody else knows it
+
 	mu   sync.Mutex
+	tail string // the first bytes of a character
 	err  error
 }
 
 // NewOutput returns the output that is written to a file.
-func NewOutput(file *os.File) *Output { return &Output{file: file} }
+func NewOutput(file *os.File) *Output { return &Output{file: file, mark: "\x1b" + rand.Text() + "["} }
 
-// Write writes to the file.
+// Write implements io.Writer. Bytes of a character that p does not end are written with the next call.
 func (o *Output) Write(p []byte) (int, error) {
-	n, err := o.file.Write(p)
-	if err != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if o.err == nil {
-			o.err = err
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := o.tail + string(p)
+	whole := len(text)
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if at := len(text) - i; utf8.RuneStart(text[at]) {
+			if !utf8.FullRuneInString(text[at:]) {
+				whole = at
+			}
+			break
 		}
 	}
-	return n, err
+	text, o.tail = text[:whole], text[whole:]
+	parts := strings.Split(text, o.mark)
+	for i := range parts {
+		parts[i] = Escape(parts[i], "\n\t")
+	}
+	if err := o.writeLocked(strings.Join(parts, "\x1b[")); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// put writes text of this program as it is.
+func (o *Output) put(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.writeLocked(text) //nolint:errcheck // Err has the error
+}
+
+func (o *Output) writeLocked(text string) error {
+	_, err := o.file.WriteString(text)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return err
 }
 
 // Fd returns the descriptor of the file, which may be a terminal.

@@ -75,12 +75,12 @@ func verb(cmd *cobra.Command, role string, run func(cmd *cobra.Command, b backen
 	return cmd
 }
 
-// show prints a value as JSON, or as text.
-func show(cmd *cobra.Command, asJSON bool, value any, text func(out io.Writer) error) error {
+// show prints a record of the cluster as JSON, or as text.
+func show[T any](cmd *cobra.Command, asJSON bool, record T, text func(out io.Writer, record T) error) error {
 	if asJSON {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(value)
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(record)
 	}
-	return text(cmd.OutOrStdout())
+	return text(cmd.OutOrStdout(), cli.Clean(record))
 }
 
 // with calls use with the cluster that the flags name.
@@ -213,7 +213,7 @@ func (f *backendFlags) completeCampaigns(cmd *cobra.Command, args []string, _ st
 		_ = f.with(ctx, func(b backend) error {
 			all, err := b.Campaigns(ctx, false)
 			for _, s := range all.Campaigns {
-				ids = append(ids, s.Campaign.ID+"\t"+string(s.Campaign.Phase))
+				ids = append(ids, cli.Printable(s.Campaign.ID)+"\t"+cli.Printable(string(s.Campaign.Phase)))
 			}
 			return err
 		})

@@ -30,7 +30,7 @@ func newListCommand() *cobra.Command {
 			return err
 		}
 		printSkipped(cmd, all.Skipped)
-		return show(cmd, asJSON, all.Campaigns, func(out io.Writer) error { return writeList(out, all.Campaigns) })
+		return show(cmd, asJSON, all.Campaigns, writeList)
 	})
 	cmd.Flags().BoolVarP(&archived, "all", "a", false, "also list archived campaigns")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -77,7 +77,7 @@ func newStatusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(cmd, asJSON, s, func(out io.Writer) error { return writeStatus(out, s) })
+		return show(cmd, asJSON, s, writeStatus)
 	})
 	cmd.Flags().BoolVar(&follow, "watch", false, "show the progress until the campaign ends")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON; with --watch, one object for each change")
@@ -150,6 +150,9 @@ func watch(ctx context.Context, b backend, id string, asJSON bool, stdout, stder
 		s, err := b.Campaign(ctx, id)
 		if err != nil {
 			return err
+		}
+		if !asJSON {
+			s = cli.Clean(s)
 		}
 		st := s.Status
 		changed := st.Counts != last.Counts || st.Phase != last.Phase

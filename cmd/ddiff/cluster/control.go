@@ -36,6 +36,7 @@ func newControlCommands() []*cobra.Command {
 			if err != nil {
 				return err
 			}
+			c = cli.Clean(c)
 			if !c.Stored {
 				fmt.Fprintf(cmd.ErrOrStderr(), "note: no coordinator has stored the request within %v; repeat it if NATS loses its data meanwhile\n", cluster.StoreLimit)
 			}

@@ -150,7 +150,7 @@ func writeRemovals(out io.Writer, all []gc.Removal) error {
 	}
 	t := table.NewWriter(out)
 	fmt.Fprintln(t, "KIND\tOF\tOBJECTS\tBYTES")
-	for _, r := range all {
+	for _, r := range cli.Clean(all) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\n", r.Kind, r.Name, r.Objects, r.Bytes)
 	}
 	return t.Flush()

@@ -73,7 +73,7 @@ func newSubmitCommand(c shard.Catalogue) *cobra.Command {
 					return err
 				}
 				if note := outputNote(spec, o.order.Output, c); note != "" && !o.json {
-					fmt.Fprintln(cmd.ErrOrStderr(), note)
+					fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(note))
 				}
 				if err := printSubmitted(cmd.OutOrStdout(), c, o.json); err != nil || !o.watch {
 					return err
@@ -119,6 +119,7 @@ func printSubmitted(out io.Writer, c api.Submitted, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(out).Encode(c)
 	}
+	c = cli.Clean(c)
 	note := ""
 	if !c.Created {
 		note = "  (submitted before, " + submittedState(c) + ")"

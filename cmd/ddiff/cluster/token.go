@@ -49,10 +49,10 @@ func newTokenListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return show(cmd, asJSON, all.Tokens, func(out io.Writer) error {
+		return show(cmd, asJSON, all.Tokens, func(out io.Writer, tokens []api.Token) error {
 			w := table.NewWriter(out)
 			fmt.Fprintln(w, "ID\tOWNER\tROLE\tCREATED")
-			for _, t := range all.Tokens {
+			for _, t := range tokens {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", t.ID, t.Owner, t.Role, t.Created.Format(time.DateTime))
 			}
 			return w.Flush()

@@ -28,7 +28,7 @@ func newWorkersCommand() *cobra.Command {
 			return err
 		}
 		printSkipped(cmd, all.Skipped)
-		return show(cmd, asJSON, all.Workers, func(out io.Writer) error { return writeWorkers(out, all.Workers, time.Now()) })
+		return show(cmd, asJSON, all.Workers, func(out io.Writer, beats []manifest.Beat) error { return writeWorkers(out, beats, time.Now()) })
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the records as JSON")
 	return cmd

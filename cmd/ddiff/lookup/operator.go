@@ -59,6 +59,7 @@ func checkOperator(ctx context.Context, out io.Writer, path string, o checkOptio
 }
 
 func showOperator(out io.Writer, r *check.OperatorReport) {
+	r = cli.Clean(r)
 	name := r.Name
 	if name == "" {
 		name = manifest.OperatorName(r.File)

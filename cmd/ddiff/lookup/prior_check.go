@@ -185,6 +185,7 @@ func photograph(name string, size, multiple int) (*raster.Image, error) {
 }
 
 func showPrior(out io.Writer, r *check.PriorReport) {
+	r = cli.Clean(r)
 	fmt.Fprintf(out, "%s: %s, %d parameters, run at %v\n\n", r.File, r.Name, r.Parameters, r.Shape)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := "t\tabar\tmean\tstd\tmse on noise"
@@ -292,7 +293,7 @@ func inspectPrior(out io.Writer, path string, asJSON bool) error {
 		}...)
 	}
 	for _, row := range rows {
-		fmt.Fprintf(w, "%v\t%v\n", row[0], row[1])
+		fmt.Fprintf(w, "%v\t%s\n", row[0], cli.Printable(fmt.Sprint(row[1])))
 	}
 	return w.Flush()
 }

@@ -63,8 +63,8 @@ func checkMachine(ctx context.Context, library string, asJSON bool, stdout io.Wr
 		}
 		return failure
 	}
-	out := table.NewWriter(cli.Escaped(stdout))
-	for _, f := range findings {
+	out := table.NewWriter(stdout)
+	for _, f := range cli.Clean(findings) {
 		fmt.Fprintf(out, "%s\t%s\t%s\n", f.Status, f.Name, f.Detail)
 		if f.Remedy != "" {
 			fmt.Fprintf(out, "\t\t-> %s\n", f.Remedy)

@@ -116,7 +116,7 @@ func (o compareOptions) run(ctx context.Context, args []string, stdout, stderr i
 	if o.json {
 		return json.NewEncoder(stdout).Encode(v)
 	}
-	return v.WriteText(stdout, largest)
+	return cli.Clean(v).WriteText(stdout, largest)
 }
 
 // store writes the files of the comparison.

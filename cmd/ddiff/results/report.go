@@ -145,7 +145,7 @@ func (o reportOptions) run(ctx context.Context, args []string, stdout, stderr io
 		format := map[string]table.Format{
 			formatText: table.FormatText, formatMarkdown: table.FormatMarkdown, formatLaTeX: table.FormatLaTeX,
 		}[o.format]
-		w = cli.Escaped(w)
+		summary = cli.Clean(summary)
 		if err := table.Write(w, summary, format); err != nil || theirs == nil {
 			return err
 		}

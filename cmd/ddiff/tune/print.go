@@ -38,13 +38,13 @@ func (t *tuning) print(w io.Writer, asJSON bool) error {
 			"folds": t.folds, "contests": contests, "settings": settings, "unreadable": t.unreadable(), "out": t.spec.Output,
 		})
 	}
-	out := table.NewWriter(cli.Escaped(w))
+	out := table.NewWriter(w)
 	for k, f := range t.folds {
 		for _, side := range []struct {
 			name   string
 			images []tune.Image
 		}{{"tune", f.Tune}, {"test", f.Test}} {
-			names := imageNames(side.images)
+			names := cli.Clean(imageNames(side.images))
 			slices.Sort(names)
 			const shown = 20
 			more := ""
@@ -69,7 +69,7 @@ func (o *tuneOutcome) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(o)
 	}
-	out := table.NewWriter(cli.Escaped(w))
+	out := table.NewWriter(w)
 	fmt.Fprintln(out, "TASK\tPROBLEM\tMETHOD\tSETTINGS\tCHOSEN\tN\tPSNR\t±95%\tSSIM\tHAARPSI")
 	for _, one := range o.Tests {
 		chosen := slices.Clone(one.variants)

@@ -287,7 +287,7 @@ func (e Campaign) print(n manifest.Counts, s aggregate.Summary, ran error, stdou
 	}
 	if n.Done > 0 && len(s.Rows) > 0 {
 		fmt.Fprintln(stdout)
-		if err := table.Write(cli.Escaped(stdout), s, table.FormatText); err != nil {
+		if err := table.Write(stdout, cli.Clean(s), table.FormatText); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "\nreport: %s\n", storage.Locate(e.Spec.Output, report.KeyPage))

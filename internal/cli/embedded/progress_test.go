@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/manifest"
 )
@@ -35,12 +34,12 @@ func TestStatusLineWhileReading(t *testing.T) {
 	}
 }
 
-// On a terminal one line is written again and again; a failure gets a line of its own, in red.
+// On a terminal one line is written again and again; a failure gets a line of its own.
 func TestStatusLineOnTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		p := newProgress(campaign.Options{}, &out, &out)
-		p.terminal, p.style = true, cli.Style{Colour: true}
+		p.terminal = true
 		p.status = func(line string) { out.WriteString("\r\x1b[K" + line) }
 		p.Begin()
 		p.Entered(3, 30, true)
@@ -50,7 +49,7 @@ func TestStatusLineOnTerminal(t *testing.T) {
 		p.Stop()
 		p.Stop()
 		text := out.String()
-		for _, want := range []string{"\r\x1b[K", "\x1b[31mdead:\x1b[0m cat (hdr): the reason\n", "1/3 images", "\n"} {
+		for _, want := range []string{"\r\x1b[K", "dead: cat (hdr): the reason\n", "1/3 images", "\n"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is missing in %q", want, text)
 			}
