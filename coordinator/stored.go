@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -58,7 +59,7 @@ func (r *runner) loadOne(ctx context.Context, it manifest.Item) (stored, error) 
 		return stored{}, fmt.Errorf("look up the result of item %s: %w", it.Name, err)
 	}
 	s := stored{found: true}
-	s.result, err = manifest.DecodeResult(data)
+	s.result, err = item.DecodeResult(data)
 	if err == nil && (s.result.Item.ID != it.ID || s.result.Outcome != manifest.OutcomeDone) {
 		err = errors.New("it is not the result of this item")
 	}

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ddiff/gpuworker/job"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/internal/lifecycle"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/solver"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )

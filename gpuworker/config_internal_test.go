@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"ddiff/gpuworker/job"
+	"ddiff/restore/job"
 )
 
 func TestDefaultsOfConfig(t *testing.T) {

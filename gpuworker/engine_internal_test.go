@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/solver"

@@ -7,12 +7,13 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"ddiff/gpuworker/job"
-	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
+	"ddiff/restore/job"
 	"ddiff/restore/metric"
+	"ddiff/restore/passport"
 	"ddiff/storage"
 	"ddiff/telemetry"
 )
@@ -91,7 +92,7 @@ func (t *task) put(ctx context.Context, f job.Artifact) error {
 
 // createResult writes result.json unless it exists (storage.ErrExists).
 func (t *task) createResult(ctx context.Context, res *manifest.Result) error {
-	data, err := manifest.EncodeResult(res)
+	data, err := item.EncodeResult(res)
 	if err == nil {
 		err = t.assigned.Store.Create(ctx, manifest.ItemKey(t.Item.ID, manifest.FileResult), data)
 	}
@@ -126,7 +127,7 @@ func (t *task) readResult(ctx context.Context) (*manifest.Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read existing result: %w", err)
 	}
-	res, err := manifest.DecodeResult(data)
+	res, err := item.DecodeResult(data)
 	if err != nil {
 		return nil, fmt.Errorf("read existing result %s: %w; move the item's folder away and run again", key, err)
 	}

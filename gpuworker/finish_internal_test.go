@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"ddiff/gpuworker/enginecache"
-	"ddiff/gpuworker/job"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 	"ddiff/storage"

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker/job"
-	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 

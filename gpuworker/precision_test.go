@@ -9,11 +9,11 @@ import (
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
 	"ddiff/gpuworker/fleet"
-	"ddiff/gpuworker/passport"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/passport"
 )
 
 // fixed returns the items with a fixed precision.

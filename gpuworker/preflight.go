@@ -11,10 +11,10 @@ import (
 	"sync"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/restore/check"
+	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/raster"
 	"ddiff/storage"

@@ -9,8 +9,8 @@ import (
 	"fmt"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/manifest"
+	"ddiff/restore/job"
 	"ddiff/restore/solver"
 	"ddiff/storage"
 )

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 	"ddiff/telemetry"

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/workertest"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )

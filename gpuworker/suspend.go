@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
+	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/storage"
 )

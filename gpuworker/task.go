@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 )
 

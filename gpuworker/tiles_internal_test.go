@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker/job"
 	"ddiff/manifest"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/solver"

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/restore/raster"
 )
 

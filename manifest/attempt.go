@@ -46,7 +46,7 @@ func (a *AttemptLog) Key(campaign string) string {
 }
 
 // AttemptOf returns the record of the attempt that restored an item.
-func (r *Result) AttemptOf() AttemptLog {
+func AttemptOf(r *Result) AttemptLog {
 	return AttemptLog{
 		ID: r.Item.ID, Name: r.Item.Name, Task: r.Item.Task, Attempt: r.Attempt, Worker: r.Worker, TraceID: r.TraceID,
 		Outcome: string(r.Outcome), Reason: r.Reason, At: r.Finished, Lines: r.Log,

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"ddiff/restore/item"
 )
 
 // Probe holds the caller's findings about the files of a row.
@@ -308,7 +310,7 @@ func (e *Expander) failed(row Row, p place, reason error) Result {
 // placeholderID returns a digest of the known properties of a cell. Encoding cannot fail: specs and
 // lists have finite numbers only.
 func placeholderID(row Row, it Item, cell int) string {
-	key, err := digest(struct {
+	key, err := item.Digest(struct {
 		Schema      int    `json:"schema"`
 		Placeholder bool   `json:"placeholder"`
 		Campaign    string `json:"campaign"`

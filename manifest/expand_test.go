@@ -121,8 +121,8 @@ func TestExpandOverrides(t *testing.T) {
 	it := items[0]
 	if it.Task != "super_resolution" || it.Sigma != 0 || it.Seed != 0 || it.Image != nil ||
 		!reflect.DeepEqual(it.Params, map[string]float64{"default": 1, "factor": 2, "extra": 0}) ||
-		*it.Measurement != (Source{"/m/y.npy", digest("1")}) || *it.Mask != (Source{"/m/mask.png", digest("2")}) ||
-		*it.Kernel != (Source{"/m/k.npy", digest("3")}) || !strings.Contains(string(it.Solver), `"steps":100`) {
+		*it.Measurement != (Source{Path: "/m/y.npy", SHA256: digest("1")}) || *it.Mask != (Source{Path: "/m/mask.png", SHA256: digest("2")}) ||
+		*it.Kernel != (Source{Path: "/m/k.npy", SHA256: digest("3")}) || !strings.Contains(string(it.Solver), `"steps":100`) {
 		t.Errorf("%+v", it)
 	}
 	if spec.Tasks[1].Params["factor"] != 4 {

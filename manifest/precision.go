@@ -27,9 +27,6 @@ const (
 	PrecisionAuto Precision = "auto"
 )
 
-// Used returns the precision in which a result was computed; empty if it is not recorded.
-func (r Runtime) Used() Precision { return parameter.PrecisionOf(r.Precision) }
-
 // KeepFloat32 adds tasks to Float32 if the precision is auto. If the campaign has no other task, the precision becomes float32, which every worker
 // computes. It returns the tasks of the campaign that stay in float32.
 func (s *Spec) KeepFloat32(tasks []string) (kept []string) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 func TestScoredPictures(t *testing.T) {
@@ -30,15 +31,15 @@ func TestResultDigest(t *testing.T) {
 	t.Parallel()
 	psnr := 28.25
 	r := &manifest.Result{
-		Schema: manifest.SchemaVersion, Outcome: manifest.OutcomeDone, Seconds: 1.5, Steps: 100, Batch: 2,
-		Metrics: manifest.Metrics{PSNR: &psnr}, Finished: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Schema: item.SchemaVersion, Outcome: manifest.OutcomeDone, Seconds: 1.5, Steps: 100, Batch: 2,
+		Metrics: item.Metrics{PSNR: &psnr}, Finished: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Item: manifest.Item{ID: "abc", Name: `<a> & "b"`, Campaign: "c", Index: 7},
 	}
-	data, err := manifest.EncodeResult(r)
+	data, err := item.EncodeResult(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.CheckResult(data); err != nil {
+	if err := item.CheckResult(data); err != nil {
 		t.Fatal(err)
 	}
 	var back manifest.Result
@@ -49,7 +50,7 @@ func TestResultDigest(t *testing.T) {
 	if err := json.Compact(&compact, data); err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.CheckResult(compact.Bytes()); err != nil {
+	if err := item.CheckResult(compact.Bytes()); err != nil {
 		t.Errorf("without white space: %v", err)
 	}
 	for _, change := range [][2]string{
@@ -62,7 +63,7 @@ func TestResultDigest(t *testing.T) {
 		if bytes.Equal(edited, data) {
 			t.Fatalf("no %s in %s", change[0], data)
 		}
-		if err := manifest.CheckResult(edited); !errors.Is(err, manifest.ErrResultDigest) {
+		if err := item.CheckResult(edited); !errors.Is(err, item.ErrResultDigest) {
 			t.Errorf("%s: error %v", change[1], err)
 		}
 	}
@@ -70,7 +71,7 @@ func TestResultDigest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.CheckResult(old); !errors.Is(err, manifest.ErrResultDigest) {
+	if err := item.CheckResult(old); !errors.Is(err, item.ErrResultDigest) {
 		t.Errorf("a file without a digest: %v", err)
 	}
 }

@@ -31,18 +31,6 @@ type ScoreHead struct {
 	Version string `json:"version"`
 }
 
-// Score is the score of one item after solving.
-type Score struct {
-	// Metric is the id in the head of the part.
-	Metric string `json:"-"`
-	Item   string `json:"item"`
-	// Pictures is [ScoredPictures] of the two pictures that were compared.
-	Pictures string `json:"pictures"`
-	// Value is nil if the metric does not apply to the pictures; Reason explains it.
-	Value  *float64 `json:"value,omitempty"`
-	Reason string   `json:"reason,omitempty"`
-}
-
 // ScoredPictures identifies the stored pictures of a result that scores compare, truth.png and restored.png, by 128 bits in
 // hexadecimal. A score of other pictures does not belong to the result. It is empty if the result lacks one of them.
 func ScoredPictures(r *Result) string {

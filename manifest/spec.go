@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ddiff/internal/regular"
+	"ddiff/restore/item"
 )
 
 // MaxSpecSize is the largest campaign file that is read, in bytes.
@@ -319,7 +320,7 @@ func resolvePath(base, path string) string {
 func (s *Spec) ID() string {
 	c := *s
 	c.Output, c.Batch, c.Attempts, c.Notify, c.Pool, c.Budget = "", 0, 0, "", "", Budget{}
-	key, err := digest(struct {
+	key, err := item.Digest(struct {
 		Schema int  `json:"schema"`
 		Spec   Spec `json:"spec"`
 	}{SchemaVersion, c})

@@ -36,7 +36,7 @@ func TestTaskFiles(t *testing.T) {
 	probe := Probe{ImageSHA256: strings.Repeat("0", 64), Width: 8, Height: 8, TaskFiles: map[string]string{files[0]: mask, files[1]: kernel}}
 	items, failed := e.Expand(row, probe, 0)
 	if len(items) != 3 || len(failed) != 0 || items[0].Mask != nil || items[0].Kernel != nil || items[0].FromTask || items[1].Kernel != nil || items[2].Mask != nil ||
-		*items[1].Mask != (Source{files[0], mask}) || *items[2].Kernel != (Source{files[1], kernel}) || !items[1].FromTask || !items[2].FromTask {
+		*items[1].Mask != (Source{Path: files[0], SHA256: mask}) || *items[2].Kernel != (Source{Path: files[1], SHA256: kernel}) || !items[1].FromTask || !items[2].FromTask {
 		t.Fatalf("items %+v, failed %+v", items, failed)
 	}
 	// The row's own mask is used, and equal masks make equal items, wherever they are named.

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"ddiff/internal/redact"
+	"ddiff/restore/item"
 	"ddiff/restore/parameter"
 )
 
@@ -213,7 +214,7 @@ func (c *checker) tasks(v Vocabulary) {
 		// ranges has reported it.
 		plain := s.Effective(t)
 		plain.Methods, plain.Runs = nil, 0
-		if key, err := digest(plain); err == nil {
+		if key, err := item.Digest(plain); err == nil {
 			methods := s.methodsOf(t)
 			if slices.ContainsFunc(methods, func(m string) bool { return seen[string(key[:])+m] }) {
 				c.add(field, fmt.Errorf("task %q is repeated with the same settings; remove one", t.Name))
@@ -341,7 +342,7 @@ func (c *checker) ranges() {
 	c.integer("dataset.limit", s.Dataset.Limit, 0, math.MaxInt32)
 	c.columns("dataset.columns", s.Dataset.Columns)
 	if r := s.Dataset.MeasurementRange; r != nil {
-		c.add("dataset.measurement_range", r.check())
+		c.add("dataset.measurement_range", checkRange(*r))
 	}
 	for i, t := range s.Tasks {
 		path := taskField(i) + "."

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/restore/onnx"
 	"ddiff/restore/onnx/onnxtest"
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 

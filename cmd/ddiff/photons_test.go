@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker/passport"
 	"ddiff/manifest"
 	"ddiff/restore/noise"
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 

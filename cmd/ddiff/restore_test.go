@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/gpuworker/passport"
 	"ddiff/manifest"
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 

@@ -167,7 +167,7 @@ func restoredAttempts(ctx context.Context, s storage.Store, item string) ([]mani
 		}
 		var result manifest.Result
 		if json.Unmarshal(data, &result) == nil {
-			out = append(out, result.AttemptOf())
+			out = append(out, manifest.AttemptOf(&result))
 		}
 	}
 	return out, nil

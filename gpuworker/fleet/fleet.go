@@ -19,13 +19,13 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"ddiff/gpuworker/job"
 	"ddiff/gpuworker/tuner"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/storage"

@@ -11,11 +11,11 @@ import (
 
 	"ddiff/gpuworker"
 	"ddiff/gpuworker/enginecache"
-	"ddiff/gpuworker/job"
 	"ddiff/internal/lifecycle"
 	"ddiff/internal/retry"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/job"
 	"ddiff/storage"
 )
 

@@ -20,7 +20,7 @@ var withoutCode = map[string]string{
 	"api.ErrUnexpected":          "the exit code of an unexpected error",
 	"board.ErrDamaged":           "the archiver answers with it, or skips the record",
 	"index.ErrDeleting":          "the coordinator rejects the campaign",
-	"manifest.ErrResultDigest":   "ddiff verify prints it as a problem",
+	"item.ErrResultDigest":       "ddiff verify prints it as a problem",
 	"queue.ErrDuplicate":         "a repeated publication is not an error",
 	"queue.ErrSettled":           "the worker drops the item",
 	"queue.ErrTooLarge":          "ends an item, not a command",

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/dataset"
-	"ddiff/gpuworker/job"
+	"ddiff/restore/job"
 	"ddiff/restore/raster"
 	"ddiff/storage"
 	"ddiff/telemetry"

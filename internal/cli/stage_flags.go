@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ddiff/gpuworker/guard"
-	"ddiff/gpuworker/job"
+	"ddiff/restore/job"
 )
 
 // StageFlags are the limits of a worker's stages.

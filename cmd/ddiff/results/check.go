@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"ddiff/gpuworker/passport"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
+	"ddiff/restore/item"
+	"ddiff/restore/passport"
 	"ddiff/restore/raster"
 )
 
@@ -166,7 +167,7 @@ func (o *output) checkSidecar(ctx context.Context) {
 		o.addProblem(path, "file", "%s", cannotRead(err))
 		return
 	}
-	r, err := manifest.DecodeResult(data)
+	r, err := item.DecodeResult(data)
 	if errors.Is(err, manifest.ErrNewer) {
 		o.addNewer(path, err)
 		return
@@ -200,7 +201,7 @@ func (o *output) checkSidecar(ctx context.Context) {
 // checkDigest checks the digest of the result, unless another problem of the result is known: it covers fields that the
 // passport lacks, such as steps, seconds, campaign and index.
 func (o *output) checkDigest(path string, data []byte) {
-	err := manifest.CheckResult(data)
+	err := item.CheckResult(data)
 	if err != nil && !slices.ContainsFunc(o.Problems, func(p problem) bool { return p.File == path }) {
 		o.addProblem(path, "sha256", "%v; %s", err, remedy)
 	}

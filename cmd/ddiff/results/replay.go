@@ -18,12 +18,12 @@ import (
 
 	"ddiff/coordinator/shard"
 	"ddiff/gpuworker"
-	"ddiff/gpuworker/job"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"

@@ -14,13 +14,13 @@ import (
 
 	"ddiff/coordinator/report/sweep"
 	"ddiff/coordinator/shard"
-	"ddiff/gpuworker/passport"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
 	"ddiff/internal/cli/resultname"
 	"ddiff/internal/regular"
 	"ddiff/manifest"
 	"ddiff/restore/operator"
+	"ddiff/restore/passport"
 	"ddiff/restore/prior"
 	"ddiff/storage"
 )

@@ -18,6 +18,7 @@ import (
 	"ddiff/coordinator/report/statistic"
 	"ddiff/coordinator/report/sweep"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // ResidualRatio is the mean square residual over the variance of the noise, whose expectation under the truth is 1. NaN without noise.
@@ -105,7 +106,7 @@ func newEntry(r *manifest.Result) (*Entry, error) {
 		Problem: c.Problem, Approach: c.Approach,
 		ID: it.ID, Name: it.Name, Preset: it.Preset, Noise: it.Sigma, Run: it.Run, Index: it.Index,
 		Seed: it.Seed, Width: it.Width, Height: it.Height, Fit: string(it.Fit),
-		Outcome: r.Outcome, Reason: r.Reason, Warnings: manifest.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: string(r.Runtime.Used()), Finished: r.Finished,
+		Outcome: r.Outcome, Reason: r.Reason, Warnings: item.WarningCodes(r.Warnings), Scores: selection.ScoresOf(r), Steps: r.Steps, Cost: r.Cost, Evaluations: r.Evaluations(), Provider: r.Runtime.Provider, Used: string(r.Runtime.Used()), Finished: r.Finished,
 		Image: ImageKey(cmp.Or(imageDigest(it), "name "+it.Name)),
 		Truth: pictureDigest(r, manifest.FileTruth), Restored: pictureDigest(r, manifest.FileRestored),
 	}

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/report/result"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // maxCurveSteps bounds the points of a convergence curve: evenly spaced steps of the longest trace, with the first and the
@@ -128,7 +129,7 @@ func (w *figureWriter) readValues(ctx context.Context, m *entry.Measurement) (*t
 	if err != nil {
 		return nil, err
 	}
-	out := &traceValues{image: m.Image, steps: len(t[manifest.CurveTimestep])}
+	out := &traceValues{image: m.Image, steps: len(t[item.CurveTimestep])}
 	at := evenSteps(out.steps, maxCurveSteps)
 	for _, c := range convergenceCurves() {
 		values := t[c.name]

@@ -12,6 +12,7 @@ import (
 	"ddiff/coordinator/report/entry"
 	"ddiff/coordinator/report/result"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // maxCurvePoints bounds the points of one curve on the page. The page shows a longer trace at evenly spaced steps,
@@ -75,7 +76,7 @@ func readTrace(ctx context.Context, store result.Files, id string) (manifest.Tra
 		return nil, fmt.Errorf("decode %s: %w", key, err)
 	}
 	for name, values := range t {
-		if steps := len(t[manifest.CurveTimestep]); len(values) != steps {
+		if steps := len(t[item.CurveTimestep]); len(values) != steps {
 			return nil, fmt.Errorf("decode %s: %s has %d entries, timestep has %d", key, name, len(values), steps)
 		}
 	}
@@ -97,13 +98,13 @@ func evenSteps(steps, limit int) []int {
 
 // thin selects the steps of the page.
 func thin(t manifest.Trace) *Curves {
-	at := evenSteps(len(t[manifest.CurveTimestep]), maxCurvePoints)
+	at := evenSteps(len(t[item.CurveTimestep]), maxCurvePoints)
 	c := &Curves{}
 	for _, k := range at {
-		c.Step, c.Timestep = append(c.Step, k+1), append(c.Timestep, int(t[manifest.CurveTimestep][k]))
+		c.Step, c.Timestep = append(c.Step, k+1), append(c.Timestep, int(t[item.CurveTimestep][k]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(t)) {
-		if name == stepSize || name == manifest.CurveTimestep {
+		if name == stepSize || name == item.CurveTimestep {
 			continue
 		}
 		s := series{Name: name}

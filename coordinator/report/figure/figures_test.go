@@ -14,6 +14,7 @@ import (
 	"ddiff/coordinator/report/selection"
 	"ddiff/coordinator/report/statistic"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // The approaches to one problem show the same measurements, and no more traces are read than the limit.
@@ -104,7 +105,7 @@ func TestThinIncludesFirstAndLastStep(t *testing.T) {
 		if i > 0 && (step <= c.Step[i-1] || step-c.Step[i-1] > 4) {
 			t.Fatalf("steps %d and %d follow each other", c.Step[i-1], step)
 		}
-		if c.Series[0].Values[i] != full["data_norm"][step-1] || float64(c.Timestep[i]) != full[manifest.CurveTimestep][step-1] {
+		if c.Series[0].Values[i] != full["data_norm"][step-1] || float64(c.Timestep[i]) != full[item.CurveTimestep][step-1] {
 			t.Fatalf("point %d is not step %d", i, step)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -54,7 +55,7 @@ func With(sigma float64, settings string) func(*manifest.Result) {
 // Traced stores a trace with a curve of two norms for a result.
 func Traced(t *testing.T, store *Memory, r *manifest.Result, data, primal []float64) {
 	t.Helper()
-	trace := manifest.Trace{manifest.CurveTimestep: make([]float64, len(data)), "data_norm": data}
+	trace := manifest.Trace{item.CurveTimestep: make([]float64, len(data)), "data_norm": data}
 	if primal != nil {
 		trace["primal_norm"] = primal
 	}
@@ -250,7 +251,7 @@ func Scene(t *testing.T, side, seed int, noise float64) []byte {
 func Trace(steps, seed int) manifest.Trace {
 	tr := manifest.Trace{}
 	for k := range steps {
-		tr[manifest.CurveTimestep] = append(tr[manifest.CurveTimestep], float64(1000-1000*(k+1)/steps))
+		tr[item.CurveTimestep] = append(tr[item.CurveTimestep], float64(1000-1000*(k+1)/steps))
 	}
 	for i, name := range []string{"data_norm", "primal_norm", "dual_norm", "delta_x", "delta_z", "delta_u"} {
 		for k := range steps {

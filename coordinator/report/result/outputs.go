@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -119,7 +120,7 @@ func (o Output) read(ctx context.Context, key, id string) (manifest.Result, erro
 	if err != nil {
 		return r, err
 	}
-	r, err = manifest.DecodeResult(data)
+	r, err = item.DecodeResult(data)
 	if errors.Is(err, manifest.ErrNewer) {
 		return r, fmt.Errorf("%s: %w", key, err)
 	}

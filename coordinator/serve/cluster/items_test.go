@@ -18,6 +18,7 @@ import (
 	"ddiff/coordinator/ledger"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/storage"
 )
 
@@ -84,7 +85,7 @@ func TestItems(t *testing.T) {
 		want  int
 	}{
 		{api.ItemQuery{Task: "hdr"}, n / 2}, {api.ItemQuery{Task: "hdr", State: api.StateDone}, 15}, {api.ItemQuery{Name: "image0000003"}, 2},
-		{api.ItemQuery{Name: ids[5][:12]}, 1}, {api.ItemQuery{Warning: manifest.WarnWorse}, 3}, {api.ItemQuery{Warning: "any"}, 3}, {api.ItemQuery{Warning: "flat"}, 0},
+		{api.ItemQuery{Name: ids[5][:12]}, 1}, {api.ItemQuery{Warning: item.WarnWorse}, 3}, {api.ItemQuery{Warning: "any"}, 3}, {api.ItemQuery{Warning: "flat"}, 0},
 		{api.ItemQuery{Worker: "gpu-1"}, 30}, {api.ItemQuery{Method: "dps"}, 0},
 	} {
 		if got := list(q.query); got.Total != q.want {

@@ -25,6 +25,7 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/manifest"
 	"ddiff/queue"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/storage"
@@ -155,9 +156,9 @@ func encoded(t *testing.T, id string, i int) []byte {
 		Schema: 1, Item: manifest.Item{ID: id}, Outcome: manifest.OutcomeDone, Worker: "gpu-1", Seconds: 2, Metrics: manifest.Metrics{PSNR: &psnr},
 	}
 	if i%10 == 0 {
-		r.Warnings = []manifest.Warning{{Code: manifest.WarnWorse, Text: "worse"}}
+		r.Warnings = []manifest.Warning{{Code: item.WarnWorse, Text: "worse"}}
 	}
-	data, err := manifest.EncodeResult(&r)
+	data, err := item.EncodeResult(&r)
 	must(t, err)
 	return data
 }

@@ -15,6 +15,7 @@ import (
 	"ddiff/coordinator/board/boardtest"
 	"ddiff/coordinator/serve/listing"
 	"ddiff/manifest"
+	"ddiff/restore/item"
 )
 
 // result has a PSNR, or none for NaN.
@@ -46,7 +47,7 @@ func filled(n int) *listing.Table {
 		case 1:
 			t.SetResult(result(boardtest.ID(i), math.NaN()))
 		case 2:
-			t.SetResult(result(boardtest.ID(i), float64(random.IntN(20)), manifest.WarnWorse))
+			t.SetResult(result(boardtest.ID(i), float64(random.IntN(20)), item.WarnWorse))
 		}
 	}
 	return t

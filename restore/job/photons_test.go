@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/noise"
 )
 
@@ -17,7 +17,7 @@ func TestResidualWithPhotons(t *testing.T) {
 	e := engineOf(t)
 	in := Loader{Engine: e}
 	for _, photons := range []float64{0, 10, 100, 1e4} {
-		tk := planned(t, in, workertest.Item(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "denoise", nil, photons }))
+		tk := planned(t, in, workertest.Item(t, e, 64, 64, func(it *item.Item) { it.Task, it.Params, it.Photons = "denoise", nil, photons }))
 		a := make([]float32, tk.Op.MeasurementSize())
 		for i := range a {
 			a[i] = 0.8 * float32(1-2*(i/16%2)) // grey of 0.1 and 0.9
@@ -46,7 +46,7 @@ func TestResidualWithPhotons(t *testing.T) {
 		}
 		for cause, ratio := range map[string]float64{"does not explain": 3, "fits the noise": 0.01} {
 			residual := (ratio - 1) * variance
-			w := tk.warnResidual(manifest.Metrics{Residual: &residual}, math.NaN())
+			w := tk.warnResidual(item.Metrics{Residual: &residual}, math.NaN())
 			if w == nil || !strings.Contains(w.Text, cause) || strings.Contains(w.Text, "variance of the noise") != (photons > 0) ||
 				strings.Contains(w.Text, "photons are too few") != (photons > 0 && ratio < 1) || strings.Contains(w.Text, "sigma is too large") != (photons == 0 && ratio < 1) {
 				t.Errorf("%g photons, ratio %g: %+v", photons, ratio, w)
@@ -59,7 +59,7 @@ func TestResidualWithPhotons(t *testing.T) {
 func TestPhotonsOfNoPicture(t *testing.T) {
 	t.Parallel()
 	e := engineOf(t)
-	it := workertest.Item(t, e, 64, 64, func(it *manifest.Item) { it.Task, it.Params, it.Photons = "phase_retrieval", nil, 30 })
+	it := workertest.Item(t, e, 64, 64, func(it *item.Item) { it.Task, it.Params, it.Photons = "phase_retrieval", nil, 30 })
 	tk := &Job{Item: it}
 	err := Loader{Engine: e}.Plan(tk)
 	if err == nil || !strings.Contains(err.Error(), "photons: its measurement is no picture") {

@@ -8,8 +8,8 @@ import (
 
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -26,7 +26,7 @@ func engineOf(t *testing.T) *restore.Engine {
 }
 
 // planned returns a planned job of an item.
-func planned(t *testing.T, in Loader, it manifest.Item) *Job {
+func planned(t *testing.T, in Loader, it item.Item) *Job {
 	t.Helper()
 	j := &Job{Item: it}
 	must(t, in.Plan(j))
@@ -41,20 +41,20 @@ func TestPlanOfItem(t *testing.T) {
 	in := Loader{Engine: e}
 	need := e.Memory(planned(t, in, good).Plan, 1)
 	for name, tt := range map[string]struct {
-		change func(*manifest.Item)
+		change func(*item.Item)
 		memory int64
 		want   error
 		text   string
 	}{
-		"prior":        {func(it *manifest.Item) { it.Prior = strings.Repeat("1", 64) }, 0, nil, "needs the prior"},
-		"settings":     {func(it *manifest.Item) { it.Solver = []byte("{") }, 0, ErrInput, "solver settings"},
-		"operator":     {func(it *manifest.Item) { it.Operator = &manifest.Source{SHA256: "x"} }, 0, ErrInput, "no operator file"},
-		"precision":    {func(it *manifest.Item) { it.Precision = "fp7" }, 0, ErrUnsupported, "a"},
-		"task":         {func(it *manifest.Item) { it.Task = "unknown" }, 0, ErrUnsupported, "item a"},
-		"identity":     {func(it *manifest.Item) { it.Sigma = 0.5 }, 0, ErrUnsupported, ""},
-		"memory":       {func(*manifest.Item) {}, need - 1, ErrMemory, "32×32"},
-		"least memory": {func(*manifest.Item) {}, need, nil, ""},
-		"no limit":     {func(*manifest.Item) {}, 0, nil, ""},
+		"prior":        {func(it *item.Item) { it.Prior = strings.Repeat("1", 64) }, 0, nil, "needs the prior"},
+		"settings":     {func(it *item.Item) { it.Solver = []byte("{") }, 0, ErrInput, "solver settings"},
+		"operator":     {func(it *item.Item) { it.Operator = &item.Source{SHA256: "x"} }, 0, ErrInput, "no operator file"},
+		"precision":    {func(it *item.Item) { it.Precision = "fp7" }, 0, ErrUnsupported, "a"},
+		"task":         {func(it *item.Item) { it.Task = "unknown" }, 0, ErrUnsupported, "item a"},
+		"identity":     {func(it *item.Item) { it.Sigma = 0.5 }, 0, ErrUnsupported, ""},
+		"memory":       {func(*item.Item) {}, need - 1, ErrMemory, "32×32"},
+		"least memory": {func(*item.Item) {}, need, nil, ""},
+		"no limit":     {func(*item.Item) {}, 0, nil, ""},
 	} {
 		it := good
 		tt.change(&it)
@@ -64,10 +64,10 @@ func TestPlanOfItem(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p, err := in.precision(&manifest.Item{Precision: "fp32"}); err != nil || p != onnxruntime.FP32 {
+	if p, err := in.precision(&item.Item{Precision: "fp32"}); err != nil || p != onnxruntime.FP32 {
 		t.Errorf("precision %q, %v", p, err)
 	}
-	if p, err := in.precision(&manifest.Item{}); err != nil || p != "" {
+	if p, err := in.precision(&item.Item{}); err != nil || p != "" {
 		t.Errorf("precision %q, %v", p, err)
 	}
 }
@@ -103,11 +103,11 @@ func TestLoadOfItem(t *testing.T) {
 		return data
 	}
 	from := blobs{"wide": encode(40, 16), "square": encode(16, 16), "text": []byte("text"), "y": array(3, 4, 4), "small": array(3, 4, 2)}
-	src := func(path string) *manifest.Source {
-		return &manifest.Source{Path: path, SHA256: regular.SHA256(from[path])}
+	src := func(path string) *item.Source {
+		return &item.Source{Path: path, SHA256: regular.SHA256(from[path])}
 	}
 	for name, tt := range map[string]struct {
-		image, measurement *manifest.Source
+		image, measurement *item.Source
 		width, height      int
 		want               error
 		text               string
@@ -117,14 +117,14 @@ func TestLoadOfItem(t *testing.T) {
 		"another size":         {src("wide"), nil, 16, 24, ErrInput, "its size is"},
 		"no image":             {src("text"), nil, 16, 16, raster.ErrFormat, "decode text"},
 		"missing":              {src("none"), nil, 16, 16, storage.ErrNotFound, "read none"},
-		"changed":              {&manifest.Source{Path: "square", SHA256: strings.Repeat("0", 64)}, nil, 16, 16, ErrDigest, "submit the campaign again"},
+		"changed":              {&item.Source{Path: "square", SHA256: strings.Repeat("0", 64)}, nil, 16, 16, ErrDigest, "submit the campaign again"},
 		"measurement":          {nil, src("y"), 16, 16, nil, ""},
 		"measurement of other": {nil, src("small"), 16, 16, ErrInput, "the task needs"},
 		"no measurement":       {nil, src("text"), 16, 16, nil, "read measurement"},
 		"nothing":              {nil, nil, 16, 16, ErrInput, "neither an image nor a measurement"},
 	} {
 		in := Loader{Engine: e, Sources: from, Budget: raster.NewBudget(1 << 30)}
-		tk := planned(t, in, workertest.Item(t, e, tt.width, tt.height, func(it *manifest.Item) { it.Image, it.Measurement = tt.image, tt.measurement }))
+		tk := planned(t, in, workertest.Item(t, e, tt.width, tt.height, func(it *item.Item) { it.Image, it.Measurement = tt.image, tt.measurement }))
 		err := in.load(t.Context(), tk, nil)
 		if (err == nil) != (tt.text == "") || tt.want != nil && !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), tt.text) {
 			t.Errorf("%s: %v", name, err)
@@ -133,7 +133,7 @@ func TestLoadOfItem(t *testing.T) {
 			t.Errorf("%s: %d values of y", name, len(tk.Problem.Y))
 		}
 		// Stored arrays replace the files.
-		tk = planned(t, in, workertest.Item(t, e, 16, 16, func(it *manifest.Item) { it.Image = src("none") }))
+		tk = planned(t, in, workertest.Item(t, e, 16, 16, func(it *item.Item) { it.Image = src("none") }))
 		if err := in.load(t.Context(), tk, &Stored{Measurement: from["y"]}); err != nil || tk.truth != nil || len(tk.Problem.Y) != 48 {
 			t.Errorf("stored arrays: %v", err)
 		}
@@ -154,11 +154,11 @@ func TestLoadOfMask(t *testing.T) {
 	from := blobs{"mask": one, "text": []byte("text")}
 	in := Loader{Engine: e, Sources: from, Budget: raster.NewBudget(1 << 30)}
 	for path, good := range map[string]bool{"mask": true, "text": false} {
-		it := workertest.Item(t, e, 16, 16, func(it *manifest.Item) {
+		it := workertest.Item(t, e, 16, 16, func(it *item.Item) {
 			op, err := operator.Builtin().New(operator.InpaintRandom, nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
 			must(t, err)
 			it.Task, it.Params, it.Image = operator.InpaintRandom, op.Params, nil
-			it.Mask, it.Measurement = &manifest.Source{Path: path, SHA256: regular.SHA256(from[path])}, &manifest.Source{Path: "y", SHA256: regular.SHA256(y)}
+			it.Mask, it.Measurement = &item.Source{Path: path, SHA256: regular.SHA256(from[path])}, &item.Source{Path: "y", SHA256: regular.SHA256(y)}
 		})
 		tk := planned(t, in, it)
 		if err := in.fetchDraw(t.Context(), tk); (err == nil) != good || good && (tk.Problem.Draw[255] != 1 || tk.Problem.Draw[0] != 0) {

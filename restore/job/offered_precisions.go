@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"strings"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/parameter"
 )
 
 // Offer returns the precisions in which a runtime computes a network, and whole those of [onnxruntime.Runtime.Whole], for the configuration of a
 // fleet and the heartbeat of a worker.
-func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision) {
-	whole = []manifest.Precision{} // not nil, which is all
+func Offer(rt *onnxruntime.Runtime) (all, whole []parameter.Precision) {
+	whole = []parameter.Precision{} // not nil, which is all
 	all = rt.Precisions()
 	for _, p := range all {
 		if rt.Whole(p) {
@@ -23,7 +24,7 @@ func Offer(rt *onnxruntime.Runtime) (all, whole []manifest.Precision) {
 
 // precision returns the precision that an item fixes, or "" if it leaves it to the engine. The error is ErrUnsupported if
 // the device does not compute in it.
-func (s Loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
+func (s Loader) precision(it *item.Item) (onnxruntime.Precision, error) {
 	if it.Precision == "" {
 		return "", nil
 	}
@@ -38,7 +39,7 @@ func (s Loader) precision(it *manifest.Item) (onnxruntime.Precision, error) {
 }
 
 // MissingPrecision is the ErrUnsupported of a worker that computes in other precisions.
-func MissingPrecision(need manifest.Precision, offered []manifest.Precision) error {
+func MissingPrecision(need parameter.Precision, offered []parameter.Precision) error {
 	names := strings.ReplaceAll(strings.Trim(fmt.Sprint(offered), "[]"), " ", " and ")
 	return fmt.Errorf("%w: it has the precision %s, this worker computes in %s", ErrUnsupported, need, names)
 }

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -20,7 +20,7 @@ func (j *Job) readStored(path string, data []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(stated.Params)) {
 		switch value, used := stated.Params[name], j.Op.Params[name]; {
 		case stated.Inexact != "" && name == "quality":
-			j.warn(manifest.WarnTables, fmt.Sprintf("%s, %g is in use", stated.Inexact, used))
+			j.warn(item.WarnTables, fmt.Sprintf("%s, %g is in use", stated.Inexact, used))
 		case stated.Inexact == "" && value != used:
 			return InputError("read measurement %s: it has the %s %g, the item has %g", path, name, value, used)
 		}
@@ -38,7 +38,7 @@ func (j *Job) readStored(path string, data []byte) error {
 		return err
 	}
 	j.Problem.Y = raster.ExtendWhole(p.Image, dims[2], dims[1]).Pix
-	j.Item.Picture = &manifest.Picture{Width: w, Height: h, Grey: p.Grey, Bits: p.Bits}
+	j.Item.Picture = &item.Picture{Width: w, Height: h, Grey: p.Grey, Bits: p.Bits}
 	j.noteOrientation(orientation)
 	j.warnOf(p)
 	return nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/onnx/onnxtest"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -42,7 +42,7 @@ func storedTask(t *testing.T, w, h int, params map[string]float64) *Job {
 	t.Helper()
 	op, err := operator.Builtin().New(operator.JPEG, params, operator.Shape{Channels: 3, Height: h, Width: w})
 	must(t, err)
-	return &Job{Op: op, Item: manifest.Item{Name: "a", Task: operator.JPEG, Width: w, Height: h}}
+	return &Job{Op: op, Item: item.Item{Name: "a", Task: operator.JPEG, Width: w, Height: h}}
 }
 
 // TestStoredPicture: y of a JPEG file has the blocks of the file, also where sides are no multiples of 16 and the file is turned or
@@ -101,7 +101,7 @@ func TestStoredPictureQuality(t *testing.T) {
 	changed := bytes.Clone(data)
 	changed[at+5] = 200 // the DC step of luma
 	u := storedTask(t, 32, 32, map[string]float64{"quality": 30, "subsampling": 2})
-	if err := u.readStored("a.jpg", changed); err != nil || len(u.Warnings) != 1 || u.Warnings[0].Code != manifest.WarnTables ||
+	if err := u.readStored("a.jpg", changed); err != nil || len(u.Warnings) != 1 || u.Warnings[0].Code != item.WarnTables ||
 		!strings.Contains(u.Warnings[0].Text, "the nearest is 30, 30 is in use") {
 		t.Errorf("%v, warnings %+v", err, u.Warnings)
 	}
@@ -126,7 +126,7 @@ func TestMosaicOrientation(t *testing.T) {
 	file := func(orientation byte) []byte { return orientedJPEG(t, grey, 100, orientation) }
 	var lying []float32
 	for orientation := byte(1); orientation <= 8; orientation++ {
-		u := &Job{Op: op, Item: manifest.Item{Name: "a", Task: operator.Demosaic, Width: 24, Height: 16}}
+		u := &Job{Op: op, Item: item.Item{Name: "a", Task: operator.Demosaic, Width: 24, Height: 16}}
 		must(t, u.readPicture("a.jpg", file(orientation)))
 		if lying == nil {
 			lying = u.Problem.Y

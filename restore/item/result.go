@@ -1,4 +1,4 @@
-package manifest
+package item
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"ddiff/restore/parameter"
 )
 
 // Outcome is the final state of an item.
@@ -66,6 +68,9 @@ type Runtime struct {
 // Equal reports whether two results have equal known environments.
 func (r Runtime) Equal(other Runtime) bool { return reflect.DeepEqual(r, other) }
 
+// Used returns the precision in which a result was computed; empty if it is not recorded.
+func (r Runtime) Used() parameter.Precision { return parameter.PrecisionOf(r.Precision) }
+
 // Result is the content of result.json.
 type Result struct {
 	Schema  int     `json:"schema"`
@@ -79,7 +84,7 @@ type Result struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 	// MetricIDs maps the name of a metric to its versioned id.
 	MetricIDs map[string]string `json:"metric_ids,omitempty"`
-	// Scores were computed after solving, see [ScoresFolder]; one without a value does not apply. They are not in result.json.
+	// Scores were computed after solving, see manifest.ScoresFolder; one without a value does not apply. They are not in result.json.
 	Scores []Score `json:"-"`
 
 	// Seconds is the item's share of the solver time of its batches, those before a checkpoint included; Steps is the number
@@ -118,7 +123,7 @@ func (r *Result) Event(seconds float64) Event {
 	return Event{Outcome: r.Outcome, Reason: r.Reason, Finished: r.Finished.Truncate(time.Millisecond), Seconds: math.Round(seconds*1e6) / 1e6}
 }
 
-// The files of an item. Their keys are ItemKey(id, name).
+// The files of an item. Their keys are Key(id, name).
 const (
 	FileResult      = "result.json"
 	FileTrace       = "trace.json"
@@ -130,16 +135,11 @@ const (
 	FileUnclipped = "restored.npy"
 )
 
-// ItemKey returns the storage key of one file of an item.
-func ItemKey(id, file string) string { return ItemsFolder + id + "/" + file }
+// Key returns the storage key of one file of an item.
+func Key(id, file string) string { return ItemsFolder + id + "/" + file }
 
-const (
-	// ItemsFolder is the prefix of the keys of all items.
-	ItemsFolder = "items/"
-	// FailuresFolder is the prefix of the lists of failed and dead items: failures/CAMPAIGN/NNNN.jsonl, one [Result]
-	// per line. The report of a campaign replaces its lists.
-	FailuresFolder = "failures/"
-)
+// ItemsFolder is the prefix of the keys of all items.
+const ItemsFolder = "items/"
 
 // Cost counts the work for one item. It does not depend on the batch or the worker. The zero Cost is unknown: results of earlier
 // versions have none.
@@ -198,12 +198,38 @@ func WarningCodes(warnings []Warning) string {
 	return strings.Join(codes, ";")
 }
 
+// Score is the score of one item after solving.
+type Score struct {
+	// Metric is the id in the head of the part.
+	Metric string `json:"-"`
+	Item   string `json:"item"`
+	// Pictures is manifest.ScoredPictures of the two pictures that were compared.
+	Pictures string `json:"pictures"`
+	// Value is nil if the metric does not apply to the pictures; Reason explains it.
+	Value  *float64 `json:"value,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+}
+
 // DecodeResult decodes a result.json, without its digest. Unknown fields are ignored; the error for a higher schema is ErrNewer.
 func DecodeResult(data []byte) (r Result, err error) {
-	if err = checkSchema(data); err == nil {
+	if err = CheckSchema(data); err == nil {
 		err = json.Unmarshal(data, &r)
 	}
 	return r, err
+}
+
+// CheckSchema returns ErrNewer for a message or a result of a higher schema, whose other fields may have another form.
+func CheckSchema(data []byte) error {
+	var version struct {
+		Schema int `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return err
+	}
+	if version.Schema > SchemaVersion {
+		return fmt.Errorf("%w: schema is %d, this version knows %d; use that version", ErrNewer, version.Schema, SchemaVersion)
+	}
+	return nil
 }
 
 // ErrResultDigest: a result.json differs from its digest, or has none, because it was changed or damaged.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/noiselevel"
 	"ddiff/restore/operator"
@@ -53,9 +53,9 @@ const (
 )
 
 // Warn appends the warnings of a scored item, for which e was used.
-func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
+func (j *Job) Warn(e *restore.Engine, m item.Metrics) {
 	found := j.estimate()
-	for _, w := range []*manifest.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask(), j.warnGuess()} {
+	for _, w := range []*item.Warning{j.warnResidual(m, found), warnWorse(m), j.warnSigma(found), j.warnOperator(), j.warnFlat(), j.warnClipped(), j.warnMask(), j.warnGuess()} {
 		if w != nil {
 			j.Warnings = append(j.Warnings, *w)
 		}
@@ -69,20 +69,20 @@ func (j *Job) Warn(e *restore.Engine, m manifest.Metrics) {
 		if !p.Row {
 			text = fmt.Sprintf("%d steps, the default of %s is %d; the preset %s has no settings of it for this task", steps, j.Plan.Solver.Method, p.Steps, j.Item.Preset)
 		}
-		j.warn(manifest.WarnSteps, text)
+		j.warn(item.WarnSteps, text)
 	}
 	if p.Foreign {
-		j.warn(manifest.WarnPreset, fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", j.Item.Preset))
+		j.warn(item.WarnPreset, fmt.Sprintf("the preset %s was chosen for another prior; ddiff tune finds settings for this one", j.Item.Preset))
 	}
 }
 
 func (j *Job) warn(code, text string) {
-	j.Warnings = append(j.Warnings, manifest.Warning{Code: code, Text: text})
+	j.Warnings = append(j.Warnings, item.Warning{Code: code, Text: text})
 }
 
 // warnResidual compares the mean square residual with its expectation for the true image, the variance of the noise. Where the noise is not white, as
 // the rounding in a JPEG file, A includes it: the variance bounds the residual, which may be 0. A small residual is sound where little noise is stated.
-func (j *Job) warnResidual(m manifest.Metrics, found float64) *manifest.Warning {
+func (j *Job) warnResidual(m item.Metrics, found float64) *item.Warning {
 	seen := j.Op.Observed(j.Problem.Y, j.Problem.Draw)
 	variance, name := j.noise().Variance(seen), "sigma²"
 	if m.Residual == nil || variance == 0 {
@@ -107,8 +107,8 @@ func (j *Job) warnResidual(m manifest.Metrics, found float64) *manifest.Warning 
 	default:
 		return nil
 	}
-	return &manifest.Warning{
-		Code: manifest.WarnResidual,
+	return &item.Warning{
+		Code: item.WarnResidual,
 		Text: fmt.Sprintf("the mean square residual is %.3g times %s, 1 ± %.2g is expected for the true image over %.0f entries: %s", ratio, name, spread, entries, cause),
 	}
 }
@@ -138,7 +138,7 @@ func (j *Job) estimate() float64 {
 }
 
 // warnSigma compares the stated noise level with that of the picture. The estimate in a file with lossy compression is too low.
-func (j *Job) warnSigma(found float64) *manifest.Warning {
+func (j *Job) warnSigma(found float64) *item.Warning {
 	var text string
 	switch sigma := j.Item.Sigma; {
 	case j.lossy && j.Item.SigmaEstimated:
@@ -152,15 +152,15 @@ func (j *Job) warnSigma(found float64) *manifest.Warning {
 	default:
 		return nil
 	}
-	return &manifest.Warning{Code: manifest.WarnSigma, Text: text}
+	return &item.Warning{Code: item.WarnSigma, Text: text}
 }
 
 // level is the difference of neighbouring values of a picture.
-func level(p *manifest.Picture) float64 { return 2 / (math.Exp2(float64(p.Bits)) - 1) }
+func level(p *item.Picture) float64 { return 2 / (math.Exp2(float64(p.Bits)) - 1) }
 
 // warnOperator looks for more than noise in a stored measurement where its Gaussian blur leaves nothing: the blur is stated too wide. A restoration
 // raises that to rings, which fit the measurement, so that the residual does not show them.
-func (j *Job) warnOperator() *manifest.Warning {
+func (j *Job) warnOperator() *item.Warning {
 	if j.Op.Task != operator.GaussianDeblur || j.Item.Measurement == nil || j.Item.Photons > 0 {
 		return nil
 	}
@@ -181,8 +181,8 @@ func (j *Job) warnOperator() *manifest.Warning {
 	if ratio <= largestSignal+spreads*spread {
 		return nil
 	}
-	return &manifest.Warning{
-		Code: manifest.WarnOperator,
+	return &item.Warning{
+		Code: item.WarnOperator,
 		Text: fmt.Sprintf("where the stated blur leaves nothing the measurement has %.3g times sigma², 1 ± %.2g is expected of noise: rings are likely; state a narrower blur, or a larger sigma", ratio, spread),
 	}
 }
@@ -203,16 +203,16 @@ func (j *Job) independentEntries() float64 {
 	return entries * mirrored(dims[1], p.Height*dims[1]/j.Op.Image.Height) * mirrored(dims[2], p.Width*dims[2]/j.Op.Image.Width)
 }
 
-func warnWorse(m manifest.Metrics) *manifest.Warning {
+func warnWorse(m item.Metrics) *item.Warning {
 	if m.PSNR == nil || m.BaselinePSNR == nil || *m.PSNR >= *m.BaselinePSNR {
 		return nil
 	}
-	return &manifest.Warning{Code: manifest.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
+	return &item.Warning{Code: item.WarnWorse, Text: fmt.Sprintf("PSNR %.2f dB, the measurement has %.2f dB", *m.PSNR, *m.BaselinePSNR)}
 }
 
 // warnFlat compares the contrast of the restored image with that of its measurement. Of a measurement with as much noise as
 // contrast it says nothing.
-func (j *Job) warnFlat() *manifest.Warning {
+func (j *Job) warnFlat() *item.Warning {
 	img := j.Restored()
 	found := metric.Contrast(img.Pix, img.Channels)
 	base := j.Op.Baseline(j.Problem.Y)
@@ -220,7 +220,7 @@ func (j *Job) warnFlat() *manifest.Warning {
 		if found >= flatContrast {
 			return nil
 		}
-		return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g", found)}
+		return &item.Warning{Code: item.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g", found)}
 	}
 	seen := base.Pix
 	if len(seen) == len(j.Problem.Y) {
@@ -232,11 +232,11 @@ func (j *Job) warnFlat() *manifest.Warning {
 	if clean*clean < variance || found >= flatShare*clean {
 		return nil
 	}
-	return &manifest.Warning{Code: manifest.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
+	return &item.Warning{Code: item.WarnFlat, Text: fmt.Sprintf("the restored image is nearly flat: its contrast is %.2g, that of the measurement %.2g", found, clean)}
 }
 
 // warnMask doubts a mask of a stored picture that loses more pixels than it leaves.
-func (j *Job) warnMask() *manifest.Warning {
+func (j *Job) warnMask() *item.Warning {
 	if j.Item.Measurement == nil || j.Item.Mask == nil {
 		return nil
 	}
@@ -250,11 +250,11 @@ func (j *Job) warnMask() *manifest.Warning {
 	if share <= largestLost {
 		return nil
 	}
-	return &manifest.Warning{Code: manifest.WarnMask, Text: fmt.Sprintf("the mask drops %.0f %% of the pixels: white is observed and black is lost; is it inverted?", 100*share)}
+	return &item.Warning{Code: item.WarnMask, Text: fmt.Sprintf("the mask drops %.0f %% of the pixels: white is observed and black is lost; is it inverted?", 100*share)}
 }
 
 // warnGuess names what the measurement of a stored picture says nothing about, where no prior that was measured knows it: colours, and the content of wide holes.
-func (j *Job) warnGuess() *manifest.Warning {
+func (j *Job) warnGuess() *item.Warning {
 	text := ""
 	switch {
 	case j.Item.Measurement == nil:
@@ -269,7 +269,7 @@ func (j *Job) warnGuess() *manifest.Warning {
 	if text == "" {
 		return nil
 	}
-	return &manifest.Warning{Code: manifest.WarnGuess, Text: text}
+	return &item.Warning{Code: item.WarnGuess, Text: text}
 }
 
 // widestHole returns the side of the largest square that a mask drops. Each element of sides is that of the largest square whose lower right corner is there.
@@ -291,7 +291,7 @@ func widestHole(mask []float32, width int) int {
 
 // warnClipped counts the black and white samples of a stored picture with noise, which is cut off there: y is closer to the truth than sigma says. Pictures that are
 // black or white alone, as at night, are restored well.
-func (j *Job) warnClipped() *manifest.Warning {
+func (j *Job) warnClipped() *item.Warning {
 	if j.Item.Picture == nil || j.Item.Sigma < smallSigma || j.Op.Task != operator.Denoise {
 		return nil
 	}
@@ -308,8 +308,8 @@ func (j *Job) warnClipped() *manifest.Warning {
 	if share <= largestClipped || float64(min(black, white)) < rarerClipped*all {
 		return nil
 	}
-	return &manifest.Warning{
-		Code: manifest.WarnClipped,
+	return &item.Warning{
+		Code: item.WarnClipped,
 		Text: fmt.Sprintf("%.0f %% of the samples are black or white, where noise is cut off: the file itself may be closer to the truth, as with pages of text; see docs/restore.md", 100*share),
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
 )
@@ -36,27 +36,27 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 	}
 	var errs []error
 	if j.truth != nil {
-		errs = append(errs, png(manifest.FileTruth, j.truth))
+		errs = append(errs, png(item.FileTruth, j.truth))
 	}
 	errs = append(errs,
-		npy(manifest.FileData, j.Op.Measurement, j.Problem.Y),
-		png(manifest.FileMeasurement, j.shown()))
+		npy(item.FileData, j.Op.Measurement, j.Problem.Y),
+		png(item.FileMeasurement, j.shown()))
 	if j.draw != nil {
 		errs = append(errs, npy(j.draw.Name+".npy", j.draw.Dims, j.draw.Data))
 	}
 	if j.Item.Unclipped {
 		img := j.Restored()
-		errs = append(errs, npy(manifest.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
+		errs = append(errs, npy(item.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
 	}
 	curves, err := json.Marshal(traceOf(j.solution.Curves))
-	errs = append(errs, add(manifest.FileTrace, curves, err))
+	errs = append(errs, add(item.FileTrace, curves, err))
 	return out, errors.Join(errs...)
 }
 
-func traceOf(c solver.Curves) manifest.Trace {
-	t := manifest.Trace{manifest.CurveTimestep: {}}
+func traceOf(c solver.Curves) item.Trace {
+	t := item.Trace{item.CurveTimestep: {}}
 	for _, at := range c.Time {
-		t[manifest.CurveTimestep] = append(t[manifest.CurveTimestep], float64(at))
+		t[item.CurveTimestep] = append(t[item.CurveTimestep], float64(at))
 	}
 	for _, curve := range c.Curves {
 		t[curve.Name] = curve.Values

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"ddiff/gpuworker/workertest"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
@@ -72,8 +72,8 @@ func TestWarnings(t *testing.T) {
 		}
 		tk.Problem.Y, tk.solution.X = stripes(tk.Op.MeasurementSize(), c.y), stripes(tk.Op.Image.Size(), c.x)
 		residual := (c.ratio - 1) * sigma * sigma
-		tk.Warn(e, manifest.Metrics{Residual: &residual, PSNR: c.psnr, BaselinePSNR: c.baseline})
-		if got := manifest.WarningCodes(tk.Warnings); got != c.want {
+		tk.Warn(e, item.Metrics{Residual: &residual, PSNR: c.psnr, BaselinePSNR: c.baseline})
+		if got := item.WarningCodes(tk.Warnings); got != c.want {
 			t.Errorf("%s: warnings %q, want %q", name, got, c.want)
 		}
 		for _, w := range tk.Warnings {
@@ -94,7 +94,7 @@ func TestFlatWithoutPicture(t *testing.T) {
 		for i := range tk.solution.X {
 			tk.solution.X[i] = 0.5 + contrast*float32(1-2*(i%2))
 		}
-		if w := tk.warnFlat(); (w != nil) != flat || flat && (w.Code != manifest.WarnFlat || !strings.Contains(w.Text, "nearly flat: its contrast is 0.019")) {
+		if w := tk.warnFlat(); (w != nil) != flat || flat && (w.Code != item.WarnFlat || !strings.Contains(w.Text, "nearly flat: its contrast is 0.019")) {
 			t.Errorf("contrast %g: warning %+v", contrast, w)
 		}
 	}
@@ -118,12 +118,12 @@ func TestFlatOfOwnOperator(t *testing.T) {
 // TestResidualOfJPEG: an image that fits a JPEG file without any residual is sound, one beyond the noise is not.
 func TestResidualOfJPEG(t *testing.T) {
 	t.Parallel()
-	for ratio, want := range map[float64]string{0: "", 0.01: "", 1: "", 1.6: manifest.WarnResidual} {
+	for ratio, want := range map[float64]string{0: "", 0.01: "", 1: "", 1.6: item.WarnResidual} {
 		tk := storedTask(t, 256, 256, nil)
 		tk.Item.Sigma, tk.Problem.Y = 0.05, make([]float32, tk.Op.MeasurementSize())
 		residual := (ratio - 1) * tk.Item.Sigma * tk.Item.Sigma
 		got := ""
-		if w := tk.warnResidual(manifest.Metrics{Residual: &residual}, math.NaN()); w != nil {
+		if w := tk.warnResidual(item.Metrics{Residual: &residual}, math.NaN()); w != nil {
 			got = w.Code
 		}
 		if got != want {
@@ -168,9 +168,9 @@ func TestFewStepsWithoutRow(t *testing.T) {
 	tk.Item.Preset, tk.Plan.Task = "ffhq", operator.Denoise
 	tk.Problem.Y = make([]float32, tk.Op.MeasurementSize())
 	tk.solution.X = make([]float32, tk.Op.Image.Size())
-	tk.Warn(e, manifest.Metrics{})
+	tk.Warn(e, item.Metrics{})
 	const want = "5 steps, the default of ddiff is 100; the preset ffhq has no settings of it for this task"
-	if !slices.ContainsFunc(tk.Warnings, func(w manifest.Warning) bool { return w.Code == manifest.WarnSteps && w.Text == want }) {
+	if !slices.ContainsFunc(tk.Warnings, func(w item.Warning) bool { return w.Code == item.WarnSteps && w.Text == want }) {
 		t.Errorf("warnings %+v, want %q", tk.Warnings, want)
 	}
 }
@@ -182,15 +182,15 @@ func TestIndependentEntries(t *testing.T) {
 	op, err := operator.Builtin().New("hdr", nil, operator.Shape{Channels: 3, Height: 16, Width: 16})
 	must(t, err)
 	for name, c := range map[string]struct {
-		picture *manifest.Picture
+		picture *item.Picture
 		// width and height of y's own part, and its channels that differ
 		width, height, channels int
 	}{
 		"array":    {nil, 16, 16, 3},
-		"colour":   {&manifest.Picture{Width: 16, Height: 16}, 16, 16, 3},
-		"grey":     {&manifest.Picture{Width: 16, Height: 16, Grey: true}, 16, 16, 1},
-		"mirrored": {&manifest.Picture{Width: 9, Height: 12}, 9, 12, 3},
-		"both":     {&manifest.Picture{Width: 10, Height: 16, Grey: true}, 10, 16, 1},
+		"colour":   {&item.Picture{Width: 16, Height: 16}, 16, 16, 3},
+		"grey":     {&item.Picture{Width: 16, Height: 16, Grey: true}, 16, 16, 1},
+		"mirrored": {&item.Picture{Width: 9, Height: 12}, 9, 12, 3},
+		"both":     {&item.Picture{Width: 10, Height: 16, Grey: true}, 10, 16, 1},
 	} {
 		tk := &Job{Op: op}
 		tk.Item.Picture, tk.Problem.Y = c.picture, make([]float32, tk.Op.MeasurementSize())
@@ -236,7 +236,7 @@ func TestSigmaAboveNoise(t *testing.T) {
 		"simulated":                     {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Measurement = nil }, false},
 		"with counts":                   {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Photons = 100 }, false},
 		"no picture":                    {operator.PhaseRetrieval, 2.5 * level, nil, false},
-		"rounded":                       {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Picture = &manifest.Picture{Width: side, Height: side, Bits: 4} }, false},
+		"rounded":                       {operator.Denoise, 2.5 * level, func(j *Job) { j.Item.Picture = &item.Picture{Width: side, Height: side, Bits: 4} }, false},
 		"lost pixels": {"inpaint", 2.5 * level, func(j *Job) {
 			j.draw = &operator.Draw{Name: "mask", Dims: []int{side, side}, Data: make([]float32, side*side)}
 			for i := range j.draw.Data {
@@ -254,7 +254,7 @@ func TestSigmaAboveNoise(t *testing.T) {
 			c.change(tk)
 		}
 		w := tk.warnSigma(tk.estimate())
-		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, "sigma is 0.05, the noise of the picture is about 0.0") &&
+		if (w != nil) != c.want || w != nil && (w.Code != item.WarnSigma || !strings.Contains(w.Text, "sigma is 0.05, the noise of the picture is about 0.0") &&
 			!strings.Contains(w.Text, "sigma is 0.02, the noise of the picture is about 0:")) {
 			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
 		}
@@ -296,7 +296,7 @@ func TestSmallResidual(t *testing.T) {
 		tk := shaped(t, operator.Denoise, 64, 64)
 		tk.Item.Sigma, tk.Problem.Y = c.sigma, make([]float32, tk.Op.MeasurementSize())
 		residual := -0.95 * c.sigma * c.sigma
-		w := tk.warnResidual(manifest.Metrics{Residual: &residual}, c.found)
+		w := tk.warnResidual(item.Metrics{Residual: &residual}, c.found)
 		if (w != nil) != (c.want != "") || w != nil && !strings.HasSuffix(w.Text, c.want) {
 			t.Errorf("stated %g, found %g: %+v, want %q", c.sigma, c.found, w, c.want)
 		}
@@ -316,7 +316,7 @@ func TestOperatorTooWide(t *testing.T) {
 		"details": {operator.GaussianDeblur, checker, true},
 		"more":    {operator.GaussianDeblur, func(j *Job) { j.Item.Sigma = level / 1.2 }, true},
 		"rounded": {operator.GaussianDeblur, func(j *Job) {
-			j.Item.Sigma, j.Item.Picture = level/1.2, &manifest.Picture{Width: side, Height: side, Bits: 5}
+			j.Item.Sigma, j.Item.Picture = level/1.2, &item.Picture{Width: side, Height: side, Bits: 5}
 		}, false},
 		"simulated": {operator.GaussianDeblur, func(j *Job) { checker(j); j.Item.Measurement = nil }, false},
 		"no blur":   {operator.Denoise, checker, false},
@@ -332,7 +332,7 @@ func TestOperatorTooWide(t *testing.T) {
 			c.change(tk)
 		}
 		w := tk.warnOperator()
-		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnOperator || !strings.Contains(w.Text, "state a narrower blur, or a larger sigma")) {
+		if (w != nil) != c.want || w != nil && (w.Code != item.WarnOperator || !strings.Contains(w.Text, "state a narrower blur, or a larger sigma")) {
 			t.Errorf("%s: warning %+v, want %v", name, w, c.want)
 		}
 	}
@@ -374,7 +374,7 @@ func TestSigmaOfJPEG(t *testing.T) {
 		u := shaped(t, operator.Denoise, 64, 64)
 		u.Item.Sigma, u.Item.SigmaEstimated = 0.1, c.estimated
 		must(t, u.readPicture("a", c.data))
-		if w := u.warnSigma(u.estimate()); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnSigma || !strings.Contains(w.Text, c.want)) {
+		if w := u.warnSigma(u.estimate()); (w != nil) != (c.want != "") || w != nil && (w.Code != item.WarnSigma || !strings.Contains(w.Text, c.want)) {
 			t.Errorf("%s: warning %+v, want %q", c.name, w, c.want)
 		}
 	}
@@ -385,11 +385,11 @@ func TestWarnMask(t *testing.T) {
 	t.Parallel()
 	for lost, want := range map[int]string{128: "", 129: "the mask drops 50 % of the pixels: white is observed and black is lost; is it inverted?", 256: "100 %"} {
 		tk := shaped(t, operator.Inpaint, 16, 16)
-		tk.Item.Mask, tk.draw = &manifest.Source{}, &operator.Draw{Name: "mask", Dims: []int{16, 16}, Data: make([]float32, 256)}
+		tk.Item.Mask, tk.draw = &item.Source{}, &operator.Draw{Name: "mask", Dims: []int{16, 16}, Data: make([]float32, 256)}
 		for i := range 256 - lost {
 			tk.draw.Data[i] = 1
 		}
-		if w := tk.warnMask(); (w != nil) != (want != "") || w != nil && (w.Code != manifest.WarnMask || !strings.Contains(w.Text, want)) {
+		if w := tk.warnMask(); (w != nil) != (want != "") || w != nil && (w.Code != item.WarnMask || !strings.Contains(w.Text, want)) {
 			t.Errorf("%d lost: %+v, want %q", lost, w, want)
 		}
 		tk.Item.Measurement = nil
@@ -402,7 +402,7 @@ func TestWarnMask(t *testing.T) {
 // TestWarnGuess: colours of a stored picture, and a hole wider than a third of its shorter side, are a guess; many small holes are not.
 func TestWarnGuess(t *testing.T) {
 	t.Parallel()
-	if w := shaped(t, operator.Colorize, 16, 16).warnGuess(); w == nil || w.Code != manifest.WarnGuess {
+	if w := shaped(t, operator.Colorize, 16, 16).warnGuess(); w == nil || w.Code != item.WarnGuess {
 		t.Errorf("colours: %+v", w)
 	}
 	for name, c := range map[string]struct {
@@ -416,13 +416,13 @@ func TestWarnGuess(t *testing.T) {
 		"everything":  {func(_, _ int) bool { return true }, "a hole 16 pixels wide"},
 	} {
 		tk := shaped(t, operator.Inpaint, 24, 16)
-		tk.Item.Mask, tk.draw = &manifest.Source{}, &operator.Draw{Name: "mask", Dims: []int{24, 16}, Data: make([]float32, 24*16)}
+		tk.Item.Mask, tk.draw = &item.Source{}, &operator.Draw{Name: "mask", Dims: []int{24, 16}, Data: make([]float32, 24*16)}
 		for i := range tk.draw.Data {
 			if !c.lost(i%16, i/16) {
 				tk.draw.Data[i] = 1
 			}
 		}
-		if w := tk.warnGuess(); (w != nil) != (c.want != "") || w != nil && (w.Code != manifest.WarnGuess || !strings.Contains(w.Text, c.want)) {
+		if w := tk.warnGuess(); (w != nil) != (c.want != "") || w != nil && (w.Code != item.WarnGuess || !strings.Contains(w.Text, c.want)) {
 			t.Errorf("%s: %+v, want %q", name, w, c.want)
 		}
 		tk.Item.Measurement = nil
@@ -463,7 +463,7 @@ func TestWarnClipped(t *testing.T) {
 		j.Item.Sigma = c.sigma
 		must(t, j.readPicture("a", picture(c.clipped, 255)))
 		w := j.warnClipped()
-		if (w != nil) != c.want || w != nil && (w.Code != manifest.WarnClipped || !strings.Contains(w.Text, "52 % of the samples are black or white")) {
+		if (w != nil) != c.want || w != nil && (w.Code != item.WarnClipped || !strings.Contains(w.Text, "52 % of the samples are black or white")) {
 			t.Errorf("%+v: %+v", c, w)
 		}
 		if j.Item.Picture = nil; j.warnClipped() != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -21,7 +21,7 @@ func TestResidualCountsObservedPixels(t *testing.T) {
 	must(t, err)
 	const sigma, off = 0.05, 0.1
 	for name, hole := range map[string]float32{"zeros": 0, "ones": 1, "infinite": float32(math.Inf(1))} {
-		tk := &Job{Item: manifest.Item{Sigma: sigma}, Op: op}
+		tk := &Job{Item: item.Item{Sigma: sigma}, Op: op}
 		tk.Problem.Draw = make([]float32, 64)
 		tk.Problem.Y, tk.applied = make([]float32, 192), make([]float32, 192)
 		for i := range tk.Problem.Y {
@@ -55,7 +55,7 @@ func solved(t *testing.T, name string, side int) *Job {
 	tk := &Job{
 		Op: op, truth: raster.New(3, side, side), applied: make([]float32, size),
 		Problem: solver.Problem{Y: make([]float32, size)}, solution: solver.Solution{X: make([]float32, 3*side*side)},
-		Item: manifest.Item{ID: "item", Name: "a", Sigma: 0.1, Width: side, Height: side},
+		Item: item.Item{ID: "item", Name: "a", Sigma: 0.1, Width: side, Height: side},
 	}
 	for i := range tk.truth.Pix {
 		tk.truth.Pix[i] = float32(i%17)/17 - 0.5
@@ -132,12 +132,12 @@ func TestArtifacts(t *testing.T) {
 		}
 		return out
 	}
-	all := fmt.Sprintln(manifest.FileTruth, manifest.FileData, manifest.FileMeasurement, manifest.FileTrace)
+	all := fmt.Sprintln(item.FileTruth, item.FileData, item.FileMeasurement, item.FileTrace)
 	if got := names(); strings.TrimSpace(got) != strings.TrimSpace(all) {
 		t.Errorf("files %s", got)
 	}
 	tk.truth, tk.draw = nil, &operator.Draw{Name: drawMask, Dims: []int{1, 2}, Data: []float32{0, 1}}
-	if got := names(); strings.Contains(got, manifest.FileTruth) || !strings.Contains(got, "mask.npy") {
+	if got := names(); strings.Contains(got, item.FileTruth) || !strings.Contains(got, "mask.npy") {
 		t.Errorf("files %s", got)
 	}
 	tk.draw.Dims = []int{3}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 	"ddiff/restore/solver"
@@ -25,7 +25,7 @@ type Recomputed struct {
 	// Image is the restored image.
 	Image *raster.Image
 	// Metrics are its scores. Without a ground truth only the residual is set.
-	Metrics manifest.Metrics
+	Metrics item.Metrics
 	// Artifacts maps the names of the files that a worker would write, except for image and result, to their SHA-256.
 	Artifacts map[string]string
 }
@@ -35,7 +35,7 @@ type Recomputed struct {
 // The engine's prior must be the item's; own has the item's operator file, if it names one. Recompute computes the identity
 // again: it does not compare it with the item's.
 func Recompute(
-	ctx context.Context, engine *restore.Engine, from Sources, item manifest.Item, stored *Stored, own ...*operator.File,
+	ctx context.Context, engine *restore.Engine, from Sources, item item.Item, stored *Stored, own ...*operator.File,
 ) (*Recomputed, error) {
 	if err := item.Identify(); err != nil {
 		return nil, err
@@ -97,5 +97,5 @@ func (s Loader) load(ctx context.Context, j *Job, stored *Stored) error {
 		return err
 	}
 	s.countGrey(j)
-	return j.readArray(manifest.FileData, stored.Measurement)
+	return j.readArray(item.FileData, stored.Measurement)
 }

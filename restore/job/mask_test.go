@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -32,8 +32,8 @@ func TestScaleMask(t *testing.T) {
 				mask.Data[i] = 1
 			}
 		}
-		tk := &Job{Op: op, draw: mask, Item: manifest.Item{
-			Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png"}, Mask: &manifest.Source{Path: "mask.png"},
+		tk := &Job{Op: op, draw: mask, Item: item.Item{
+			Task: operator.Inpaint, Measurement: &item.Source{Path: "y.png"}, Mask: &item.Source{Path: "mask.png"},
 		}}
 		err = tk.readPicture("y.png", data)
 		if c.want != "" {
@@ -59,18 +59,18 @@ func TestScaleTaskMask(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
-		item manifest.Item
+		item item.Item
 		want string
 	}{
-		{"of the task", manifest.Item{FromTask: true}, ""},
-		{"of the row", manifest.Item{}, "its shape is [4 8], the image is 16×8"},
-		{"of a stored measurement", manifest.Item{FromTask: true, Measurement: &manifest.Source{Path: "y.npy"}}, "its shape is [4 8], the image is 16×8"},
+		{"of the task", item.Item{FromTask: true}, ""},
+		{"of the row", item.Item{}, "its shape is [4 8], the image is 16×8"},
+		{"of a stored measurement", item.Item{FromTask: true, Measurement: &item.Source{Path: "y.npy"}}, "its shape is [4 8], the image is 16×8"},
 	} {
 		op, err := operator.Builtin().New(operator.InpaintBox, map[string]float64{"size": 64, "margin": 16}, operator.Shape{Channels: 3, Height: 8, Width: 16})
 		must(t, err)
 		mask := &operator.Draw{Name: drawMask, Dims: []int{4, 8}, Data: slices.Repeat([]float32{1, 1, 1, 1, 0, 0, 0, 0}, 4)}
 		tk := &Job{Op: op, draw: mask, Item: c.item}
-		tk.Item.Image, tk.Item.Mask = &manifest.Source{Path: "x.png"}, &manifest.Source{Path: "mask.png"}
+		tk.Item.Image, tk.Item.Mask = &item.Source{Path: "x.png"}, &item.Source{Path: "mask.png"}
 		err = tk.fitMask(16, 8)
 		if err == nil {
 			err = tk.encodeDraw()
@@ -90,7 +90,7 @@ func TestMissingMask(t *testing.T) {
 	t.Parallel()
 	op, err := operator.Builtin().New(operator.Inpaint, nil, operator.Shape{Channels: 3, Height: 8, Width: 16})
 	must(t, err)
-	tk := &Job{Op: op, Item: manifest.Item{Name: "a", Task: operator.Inpaint, Measurement: &manifest.Source{Path: "y.png", SHA256: strings.Repeat("ab", 32)}}}
+	tk := &Job{Op: op, Item: item.Item{Name: "a", Task: operator.Inpaint, Measurement: &item.Source{Path: "y.png", SHA256: strings.Repeat("ab", 32)}}}
 	if err := tk.encodeDraw(); err == nil || !strings.Contains(err.Error(), "item a: task inpaint needs a file with its mask") {
 		t.Errorf("error %v", err)
 	}
@@ -101,10 +101,10 @@ func TestDrawOfPicture(t *testing.T) {
 	t.Parallel()
 	data, err := raster.EncodePNG(raster.New(3, 16, 24))
 	must(t, err)
-	file := &manifest.Source{Path: "file"}
+	file := &item.Source{Path: "file"}
 	for name, c := range map[string]struct {
 		task         string
-		mask, kernel *manifest.Source
+		mask, kernel *item.Source
 		want         string
 	}{
 		"no mask":   {operator.InpaintRandom, nil, nil, "needs the mask with which the picture was taken; give --mask"},
@@ -147,7 +147,7 @@ func TestMeasureFromFile(t *testing.T) {
 	} {
 		u := shaped(t, operator.Inpaint, 16, 8)
 		data := values(c.high)
-		u.draw, u.Item.Mask, u.Item.Measurement = c.mask, &manifest.Source{Path: "mask.png"}, &manifest.Source{Path: "y.npy", SHA256: regular.SHA256(data)}
+		u.draw, u.Item.Mask, u.Item.Measurement = c.mask, &item.Source{Path: "mask.png"}, &item.Source{Path: "y.npy", SHA256: regular.SHA256(data)}
 		err := Loader{Sources: pictureSource(data)}.Measure(t.Context(), u)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -1,4 +1,4 @@
-package manifest
+package item
 
 // Trace holds the solver's curves of one item by their names: those that the method declares, see ddiff methods, and [CurveTimestep]. Each has
 // one value per step, in the order of the steps.

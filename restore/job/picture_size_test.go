@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
 )
@@ -19,7 +19,7 @@ func shaped(t *testing.T, name string, w, h int) *Job {
 	t.Helper()
 	op, err := operator.Builtin().New(name, nil, operator.Shape{Channels: 3, Height: h, Width: w})
 	must(t, err)
-	return &Job{Op: op, Item: manifest.Item{Name: "a", Task: name, Width: w, Height: h, Measurement: &manifest.Source{Path: "y.png"}}}
+	return &Job{Op: op, Item: item.Item{Name: "a", Task: name, Width: w, Height: h, Measurement: &item.Source{Path: "y.png"}}}
 }
 
 // TestPictureSizes: a picture may be smaller than the measurement of its task, but by less than half a side, since one reflection fills the
@@ -93,14 +93,14 @@ func TestMirrorMask(t *testing.T) {
 		{"wider", 25, 16, false, nil},
 		{"higher", 24, 17, false, nil},
 		{"of the image's size", 24, 16, false, nil},
-		{"beside an image", 13, 9, false, func(u *Job) { u.Item.Image = &manifest.Source{} }},
+		{"beside an image", 13, 9, false, func(u *Job) { u.Item.Image = &item.Source{} }},
 		{"without a measurement", 13, 9, false, func(u *Job) { u.Item.Measurement = nil }},
 		{"a kernel", 13, 9, false, func(u *Job) { u.draw.Name = drawKernel }},
 		{"fewer values than its shape", 13, 9, false, func(u *Job) { u.draw.Data = u.draw.Data[1:] }},
 		{"of three dimensions", 13, 9, false, func(u *Job) { u.draw.Dims = []int{1, 9, 13} }},
 	} {
 		u := shaped(t, operator.InpaintRandom, 24, 16)
-		u.Item.Mask, u.draw = &manifest.Source{Path: "mask.png"}, mask(c.w, c.h)
+		u.Item.Mask, u.draw = &item.Source{Path: "mask.png"}, mask(c.w, c.h)
 		if c.change != nil {
 			c.change(u)
 		}
@@ -132,12 +132,12 @@ func TestMirrorMask(t *testing.T) {
 func TestMatchGrey(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		picture *manifest.Picture
+		picture *item.Picture
 		want    []float32
 	}{
 		"an array":         {nil, []float32{1, 2, 4, 8, 0.5, 0.25}},
-		"a colour picture": {&manifest.Picture{}, []float32{1, 2, 4, 8, 0.5, 0.25}},
-		"a grey picture":   {&manifest.Picture{Grey: true}, []float32{5.5 / 3, 10.25 / 3}},
+		"a colour picture": {&item.Picture{}, []float32{1, 2, 4, 8, 0.5, 0.25}},
+		"a grey picture":   {&item.Picture{Grey: true}, []float32{5.5 / 3, 10.25 / 3}},
 	} {
 		u := shaped(t, operator.Denoise, 24, 16)
 		u.Item.Picture = c.picture
@@ -165,15 +165,15 @@ func TestRangeRemedies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		low, high float32
-		stated    *manifest.ValueRange
+		stated    *item.ValueRange
 		want      string // empty: accepted
 	}{
 		"from -1 to 1":                 {-1, 1, nil, ""},
 		"from 0 to 1":                  {0, 1, nil, "zero may be black or mid-grey: give the values of black and white with --measurement-range 0,1 or --measurement-range -1,1"},
-		"from 0 to 1, stated":          {0, 1, &manifest.ValueRange{0, 1}, ""},
+		"from 0 to 1, stated":          {0, 1, &item.ValueRange{0, 1}, ""},
 		"from 0 to 255":                {0, 255, nil, "needs -1 to 1: give the values of black and white with --measurement-range LOW,HIGH"},
-		"from 0 to 255, stated":        {0, 255, &manifest.ValueRange{0, 255}, ""},
-		"from 0 to 255, stated as 0,1": {0, 255, &manifest.ValueRange{0, 1}, "needs -1 to 1: after black and white at 0 and 1; correct --measurement-range"},
+		"from 0 to 255, stated":        {0, 255, &item.ValueRange{0, 255}, ""},
+		"from 0 to 255, stated as 0,1": {0, 255, &item.ValueRange{0, 1}, "needs -1 to 1: after black and white at 0 and 1; correct --measurement-range"},
 	} {
 		u := shaped(t, operator.Denoise, 24, 16)
 		u.Problem.Y = make([]float32, u.Op.MeasurementSize())

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
 	"ddiff/restore/raster"
@@ -143,7 +143,7 @@ func (j *Job) readPicture(path string, data []byte) error {
 		return err
 	}
 	j.Problem.Y = raster.Extend(seen, dims[2], dims[1]).Pix
-	j.Item.Picture = &manifest.Picture{
+	j.Item.Picture = &item.Picture{
 		Width: j.Op.Image.Width * w / dims[2], Height: j.Op.Image.Height * h / dims[1], Grey: p.Grey, Bits: p.Bits,
 	}
 	j.noteOrientation(orientation)
@@ -155,11 +155,11 @@ func (j *Job) readPicture(path string, data []byte) error {
 // warnOf notes the profile of a picture, and warns of what is lost of it.
 func (j *Job) warnOf(p *raster.Picture) {
 	if p.Alpha {
-		j.warn(manifest.WarnAlpha, "the measurement's alpha channel was composited over white; the restored picture is opaque")
+		j.warn(item.WarnAlpha, "the measurement's alpha channel was composited over white; the restored picture is opaque")
 	}
 	j.profile = p.Profile
 	if !p.ProfileFits() && len(p.Profile) > 0 {
-		j.warn(manifest.WarnProfile,
+		j.warn(item.WarnProfile,
 			"the measurement's ICC profile does not describe the channels of the restored picture; the restored picture has no profile")
 	}
 }

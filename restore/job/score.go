@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/metric"
 	"ddiff/restore/raster"
 )
 
 // Score computes the item's metrics.
-func (j *Job) Score() (manifest.Metrics, error) {
-	var m manifest.Metrics
+func (j *Job) Score() (item.Metrics, error) {
+	var m item.Metrics
 	observed := func(v []float32) []float32 { return j.Op.Observed(v, j.Problem.Draw) }
 	seen := observed(j.Problem.Y)
 	variance := j.noise().Variance(seen)

@@ -10,8 +10,8 @@ import (
 	"fmt"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
 	"ddiff/restore"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/noise"
 	"ddiff/restore/operator"
@@ -28,12 +28,12 @@ const (
 
 // Job is one item: it is planned, measured, solved by the caller, and scored. The zero value with an Item is ready for [Loader.Plan].
 type Job struct {
-	Item    manifest.Item
+	Item    item.Item
 	Plan    restore.Plan
 	Op      *operator.Operator // A
 	Problem solver.Problem
 	// Warnings are those so far.
-	Warnings []manifest.Warning
+	Warnings []item.Warning
 
 	truth    *raster.Image // nil when only a measurement exists
 	draw     *operator.Draw
@@ -147,7 +147,7 @@ func (s Loader) decodeTruth(j *Job, data []byte) error {
 func (s Loader) fetchDraw(ctx context.Context, j *Job) error {
 	for _, given := range []struct {
 		name   string
-		source *manifest.Source
+		source *item.Source
 	}{{drawMask, j.Item.Mask}, {drawKernel, j.Item.Kernel}} {
 		if given.source == nil {
 			continue
@@ -170,7 +170,7 @@ func (s Loader) fetchDraw(ctx context.Context, j *Job) error {
 	if err == nil {
 		err = j.encodeDraw()
 	}
-	for _, from := range []*manifest.Source{j.Item.Mask, j.Item.Kernel} {
+	for _, from := range []*item.Source{j.Item.Mask, j.Item.Kernel} {
 		if err != nil && from != nil {
 			return fmt.Errorf("read %s: %w", from.Public(), err)
 		}
@@ -196,7 +196,7 @@ func (j *Job) encodeDraw() error {
 }
 
 // Read reads a source and verifies its digest.
-func (s Loader) Read(ctx context.Context, from manifest.Source) ([]byte, error) {
+func (s Loader) Read(ctx context.Context, from item.Source) ([]byte, error) {
 	data, err := s.Sources.Get(ctx, from.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", from.Public(), SourceError{err})
@@ -209,7 +209,7 @@ func (s Loader) Read(ctx context.Context, from manifest.Source) ([]byte, error) 
 }
 
 // Decode reads a source and calls use, which decodes it, while its memory is reserved.
-func (s Loader) Decode(ctx context.Context, from manifest.Source, use func(data []byte) error) error {
+func (s Loader) Decode(ctx context.Context, from item.Source, use func(data []byte) error) error {
 	data, err := s.Read(ctx, from)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/raster"
 )
 
@@ -31,23 +31,22 @@ const (
 type Passport struct {
 	Schema int `json:"schema"`
 	// Item determines the image. Campaign, Index and Unclipped are not part of a passport.
-	Item manifest.Item `json:"item"`
+	Item item.Item `json:"item"`
 	// Pixels is the SHA-256 of the image's samples, see [raster.RGB8]. Unlike a digest of the file, it remains valid when
 	// another program encodes the image again.
 	Pixels string `json:"pixels"`
 	// Data maps measurement.npy, and mask.npy or kernel.npy, to their SHA-256.
 	Data map[string]string `json:"data"`
 
-	// The other fields are those of [manifest.Result].
-	// Passports from before 2026-11-25 have no warnings.
-	Metrics   manifest.Metrics   `json:"metrics"`
-	MetricIDs map[string]string  `json:"metric_ids,omitempty"`
-	Warnings  []manifest.Warning `json:"warnings,omitempty"`
-	Batch     int                `json:"batch,omitempty"`
-	Runtime   manifest.Runtime   `json:"runtime"`
-	Worker    string             `json:"worker,omitempty"`
-	Attempt   int                `json:"attempt,omitempty"`
-	TraceID   string             `json:"trace_id,omitempty"`
+	// The other fields are those of [item.Result].
+	Metrics   item.Metrics      `json:"metrics"`
+	MetricIDs map[string]string `json:"metric_ids,omitempty"`
+	Warnings  []item.Warning    `json:"warnings,omitempty"`
+	Batch     int               `json:"batch,omitempty"`
+	Runtime   item.Runtime      `json:"runtime"`
+	Worker    string            `json:"worker,omitempty"`
+	Attempt   int               `json:"attempt,omitempty"`
+	TraceID   string            `json:"trace_id,omitempty"`
 
 	// Unknown: the passport that was read has fields that this version does not know, and ignores.
 	Unknown bool `json:"-"`
@@ -55,7 +54,7 @@ type Passport struct {
 
 // Of returns the passport of a result with the restored image img. The result must have the digests of its
 // arrays.
-func Of(res manifest.Result, img *raster.Image) (Passport, error) {
+func Of(res item.Result, img *raster.Image) (Passport, error) {
 	samples, err := raster.RGB8(img)
 	if err != nil {
 		return Passport{}, fmt.Errorf("create passport: %w", err)
@@ -66,7 +65,7 @@ func Of(res manifest.Result, img *raster.Image) (Passport, error) {
 		Worker: res.Worker, Attempt: res.Attempt, TraceID: res.TraceID,
 	}
 	p.Item.Campaign, p.Item.Index, p.Item.Unclipped = "", 0, false
-	for _, name := range []string{manifest.FileData, "mask.npy", "kernel.npy"} {
+	for _, name := range []string{item.FileData, "mask.npy", "kernel.npy"} {
 		if sum, ok := res.Artifacts[name]; ok {
 			p.Data[name] = sum
 		}
@@ -78,7 +77,7 @@ func Of(res manifest.Result, img *raster.Image) (Passport, error) {
 func (p Passport) MarshalJSON() ([]byte, error) {
 	type plain Passport
 	type subject struct {
-		manifest.Item
+		item.Item
 		Campaign *string `json:"campaign,omitempty"`
 		Index    *int    `json:"index,omitempty"`
 	}
@@ -88,7 +87,7 @@ func (p Passport) MarshalJSON() ([]byte, error) {
 	}{subject{Item: p.Item}, plain(p)})
 }
 
-// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot, and [manifest.ErrNewer] for a higher
+// Read reads the passport of a PNG file. It returns [ErrNone] or [ErrUnreadable] if it cannot, and [item.ErrNewer] for a higher
 // schema. It does not verify the contents.
 func Read(file []byte) (p Passport, err error) {
 	text, found, err := raster.PNGText(file, keyword)
@@ -104,7 +103,7 @@ func Read(file []byte) (p Passport, err error) {
 	}
 	switch {
 	case version.Schema > schema:
-		return p, fmt.Errorf("passport %w: schema is %d, this version knows %d; use that version", manifest.ErrNewer, version.Schema, schema)
+		return p, fmt.Errorf("passport %w: schema is %d, this version knows %d; use that version", item.ErrNewer, version.Schema, schema)
 	case version.Schema != schema:
 		return p, fmt.Errorf("%w: schema %d, this program reads %d", ErrUnreadable, version.Schema, schema)
 	}
@@ -118,7 +117,7 @@ func Read(file []byte) (p Passport, err error) {
 }
 
 // Encode returns restored.png: the image with the passport of the result.
-func Encode(img *raster.Image, form raster.Picture, res manifest.Result) ([]byte, error) {
+func Encode(img *raster.Image, form raster.Picture, res item.Result) ([]byte, error) {
 	p, err := Of(res, img)
 	if err != nil {
 		return nil, err

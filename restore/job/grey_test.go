@@ -9,7 +9,7 @@ import (
 
 	"ddiff/gpuworker/workertest"
 	"ddiff/internal/regular"
-	"ddiff/manifest"
+	"ddiff/restore/item"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -31,9 +31,9 @@ func TestReadGreyPicture(t *testing.T) {
 		}
 		data, err := raster.EncodePicture(picture, raster.Picture{Grey: true, Bits: 8})
 		must(t, err)
-		tk := &Job{Op: op, Item: manifest.Item{Task: name, Measurement: &manifest.Source{}}}
+		tk := &Job{Op: op, Item: item.Item{Task: name, Measurement: &item.Source{}}}
 		must(t, tk.readPicture("y.png", data))
-		if got, want := *tk.Item.Picture, (manifest.Picture{Width: 18, Height: 11, Bits: 8}); got != want {
+		if got, want := *tk.Item.Picture, (item.Picture{Width: 18, Height: 11, Bits: 8}); got != want {
 			t.Errorf("%s: the restored picture is %+v, want %+v", name, got, want)
 		}
 		for i, v := range tk.Problem.Y {
@@ -66,12 +66,12 @@ func TestRangeOfPicture(t *testing.T) {
 	must(t, err)
 	data, err := raster.EncodePNG(raster.New(3, 16, 16))
 	must(t, err)
-	tk := &Job{Op: op, Item: manifest.Item{Task: operator.HDR, Measurement: &manifest.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
+	tk := &Job{Op: op, Item: item.Item{Task: operator.HDR, Measurement: &item.Source{Path: "https://h/y", SHA256: regular.SHA256(data)}}}
 	s := Loader{Engine: engineOf(t), Sources: pictureSource(data)}
 	if err := s.Measure(t.Context(), tk); err != nil {
 		t.Errorf("without a range: %v", err)
 	}
-	tk.Item.MeasurementRange = &manifest.ValueRange{0, 255}
+	tk.Item.MeasurementRange = &item.ValueRange{0, 255}
 	if err := s.Measure(t.Context(), tk); err == nil || !strings.Contains(err.Error(), "read measurement https://h/y: it is a picture") || !strings.Contains(err.Error(), "remove --measurement-range") {
 		t.Errorf("error %v", err)
 	}
@@ -101,9 +101,9 @@ func TestNoiseOfGrey(t *testing.T) {
 		must(t, err)
 		solver, err := json.Marshal(settings)
 		must(t, err)
-		it := workertest.Item(t, e, 16, 16, func(it *manifest.Item) {
+		it := workertest.Item(t, e, 16, 16, func(it *item.Item) {
 			it.Task, it.Params, it.Method, it.Solver = operator.Denoise, nil, c.method, solver
-			it.Image, it.Measurement = nil, &manifest.Source{Path: "y.png", SHA256: regular.SHA256(data)}
+			it.Image, it.Measurement = nil, &item.Source{Path: "y.png", SHA256: regular.SHA256(data)}
 		})
 		in := Loader{Engine: e, Sources: pictureSource(data)}
 		j := planned(t, in, it)
