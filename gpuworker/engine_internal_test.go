@@ -112,7 +112,7 @@ func TestProgressOfBatch(t *testing.T) {
 			t.Errorf("step %d: %v per step and image, limit %v, %d steps made", tt.step, p.stepPerImage(), limit, made)
 		}
 	}
-	if rt := RuntimeOf(e, tk.Plan, "v"); rt.Version != "v" || rt.Provider == "" {
+	if rt := job.RuntimeOf(e, tk.Plan, "v"); rt.Version != "v" || rt.Provider == "" {
 		t.Errorf("%+v", rt)
 	}
 }

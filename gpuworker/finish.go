@@ -9,10 +9,8 @@ import (
 
 	"ddiff/internal/regular"
 	"ddiff/manifest"
-	"ddiff/restore"
 	"ddiff/restore/item"
 	"ddiff/restore/job"
-	"ddiff/restore/metric"
 	"ddiff/restore/passport"
 	"ddiff/storage"
 	"ddiff/telemetry"
@@ -50,9 +48,7 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 		return res, err
 	}
 	res := e.result(t, manifest.OutcomeDone, "")
-	res.Metrics, res.Warnings = m, t.Warnings
-	res.MetricIDs = map[string]string{"psnr": metric.PSNRID, "ssim": metric.SSIMID, "residual": metric.ResidualID, "psnr_y": metric.LumaID, "haarpsi": metric.HaarPSIID}
-	res.Seconds, res.Steps, res.Batch, res.Cost = t.seconds, t.Plan.Solver.Steps, t.batch, manifest.Cost(t.cost)
+	res.Seconds, res.Batch, res.Cost = t.seconds, t.batch, manifest.Cost(t.cost)
 	if e.cfg.Log != nil {
 		res.Log = e.cfg.Log.Lines(t.Item.ID, false)
 	}
@@ -60,16 +56,10 @@ func (e engineRestorer) write(ctx context.Context, t *task, m manifest.Metrics) 
 	if err != nil {
 		return nil, err
 	}
-	res.Artifacts = map[string]string{}
-	for _, f := range files {
-		res.Artifacts[f.Name] = regular.SHA256(f.Data)
-	}
-	// The passport in the picture contains the digests of the other artifacts.
-	picture, err := passport.Encode(t.Restored(), t.Picture(), *res)
+	picture, err := t.Record(res, m, files)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", manifest.FileRestored, err)
+		return nil, err
 	}
-	res.Artifacts[manifest.FileRestored] = regular.SHA256(picture)
 	for _, f := range append(files, job.Artifact{Name: manifest.FileRestored, Data: picture}) {
 		if err := t.put(ctx, f); err != nil {
 			return nil, err
@@ -157,22 +147,12 @@ func (t *task) findResult(ctx context.Context) (*manifest.Result, error) {
 func (c *core) result(t *task, o manifest.Outcome, reason string) *manifest.Result {
 	runtime := manifest.Runtime{Version: c.cfg.Version}
 	if t.assigned.Engine != nil {
-		runtime = RuntimeOf(t.assigned.Engine, t.Plan, c.cfg.Version)
+		runtime = job.RuntimeOf(t.assigned.Engine, t.Plan, c.cfg.Version)
 	}
 	return &manifest.Result{
 		Schema: manifest.SchemaVersion, Item: t.Item.Public(), Outcome: o, Reason: reason, Runtime: runtime,
 		Worker: c.cfg.Name, Attempt: t.lease.Attempt(),
 		TraceID:  trace.SpanContextFromContext(t.ctx).TraceID().String(),
 		Finished: c.cfg.Now().UTC(),
-	}
-}
-
-// RuntimeOf describes how an engine computes a plan.
-func RuntimeOf(e *restore.Engine, p restore.Plan, version string) manifest.Runtime {
-	rt, build := e.RuntimeFor(p), e.Build(p)
-	return manifest.Runtime{
-		Library: rt.Version(), Provider: rt.Provider(), Device: rt.Device(), Threads: rt.Threads(),
-		Options: e.Settings(p), Precision: build.Precision.Short(), Version: version,
-		Streams: build.Streams,
 	}
 }

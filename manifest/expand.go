@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"ddiff/restore/item"
@@ -26,37 +25,9 @@ type Probe struct {
 	Stated map[string]Stated
 }
 
-// Stated has the operator parameters that the file of a measurement states.
-type Stated struct {
-	// Params are the parameters. Other values of the campaign or the row are errors.
-	Params map[string]float64
-	// Guessed: Params are approximate, and other values replace them.
-	Guessed bool
-	// Missing are the parameters that the campaign or the row must state, because the file does not.
-	Missing []string
-}
-
-// complete adds the stated parameters to those of a task.
-func (s Stated) complete(params map[string]float64) (map[string]float64, error) {
-	for _, name := range s.Missing {
-		if _, ok := params[name]; !ok {
-			return nil, fmt.Errorf("the measurement's file does not state the %s; give --param %s=VALUE, params of the campaign file or a column param.%s", name, name, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
-		value := s.Params[name]
-		given, ok := params[name]
-		if ok && given != value && !s.Guessed {
-			return nil, fmt.Errorf("the measurement's file has the %s %g, and %g is given; remove %s", name, value, given, name)
-		}
-		if !ok {
-			if params == nil {
-				params = map[string]float64{}
-			}
-			params[name] = value
-		}
-	}
-	return params, nil
+// Stated completes the parameters of a task with those that the file of a measurement states.
+type Stated interface {
+	Complete(params map[string]float64) (map[string]float64, error)
 }
 
 // Resolver returns the complete settings of the solver and the complete parameters of the operator,
@@ -137,8 +108,10 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 		return Item{}, err
 	}
 	var err error
-	if p.task.Params, err = probe.Stated[p.task.Name].complete(p.task.Params); err != nil {
-		return Item{}, err
+	if stated := probe.Stated[p.task.Name]; stated != nil {
+		if p.task.Params, err = stated.Complete(p.task.Params); err != nil {
+			return Item{}, err
+		}
 	}
 	if p.task.Choose != nil {
 		p.task.Choose(&p.task)
@@ -152,7 +125,7 @@ func (e *Expander) item(row Row, probe Probe, p place) (Item, error) {
 	it.SigmaEstimated = estimated
 	it.Params = maps.Clone(params)
 	for name, x := range it.Params {
-		it.Params[name] = positiveZero(x)
+		it.Params[name] = item.PositiveZero(x)
 	}
 	it.Width, it.Height = probe.Width, probe.Height
 	it.Image = source(row.Image, probe.ImageSHA256)
@@ -229,11 +202,27 @@ func places(row Row, spec *Spec, first int) []place {
 	return out
 }
 
+// Cell is a restoration of each row that has no settings of its own: an effective task, a method and a run.
+type Cell struct {
+	Task   TaskSpec
+	Method string
+	Run    int
+}
+
+// Cells returns the cells of a campaign, with tasks outermost and runs innermost.
+func (s *Spec) Cells() []Cell {
+	var out []Cell
+	for _, p := range places(Row{}, s, 0) {
+		out = append(out, Cell{p.task, p.method, p.run})
+	}
+	return out
+}
+
 // item returns the item without the data of the row's files.
 func (p place) item(row Row, spec *Spec, campaign string) Item {
 	it := Item{
 		Campaign: campaign, Index: p.index, Name: row.Name, Fit: spec.Dataset.Fit,
-		Task: p.task.Name, Params: p.task.Params, Sigma: positiveZero(float64(*p.task.Sigma)),
+		Task: p.task.Name, Params: p.task.Params, Sigma: item.PositiveZero(float64(*p.task.Sigma)),
 		Seed: spec.Seed, Run: p.run, Method: p.method, Preset: spec.Preset, Unclipped: spec.Unclipped, Choice: p.task.Choice,
 	}
 	if p.task.Photons != nil {
@@ -282,14 +271,6 @@ func rowTasks(row Row, spec *Spec) []TaskSpec {
 		tasks[i] = t
 	}
 	return tasks
-}
-
-// positiveZero removes the sign of a zero, which would change the digest.
-func positiveZero(x float64) float64 {
-	if x == 0 {
-		return math.Abs(x)
-	}
-	return x
 }
 
 // failed returns the failed result of an entry that cannot be expanded. The caller adds Runtime and Finished.

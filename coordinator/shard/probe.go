@@ -10,7 +10,7 @@ import (
 
 	"ddiff/internal/redact"
 	"ddiff/manifest"
-	"ddiff/restore/operator"
+	"ddiff/restore/job"
 	"ddiff/restore/raster"
 )
 
@@ -144,12 +144,10 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 			params = map[string]float64{}
 		}
 		maps.Copy(params, row.Overrides.Params)
-		shape, err := s.measuredShape(name, params, data)
+		shape, err := s.look().Shape(name, params, data)
 		switch {
 		case err != nil:
 			return err
-		case shape.Channels != s.cfg.Prior.Card.Channels:
-			return fmt.Errorf("it has %d channels, the prior has %d", shape.Channels, s.cfg.Prior.Card.Channels)
 		case i > 0 && (p.Width != shape.Width || p.Height != shape.Height):
 			return fmt.Errorf("the settings of task %s lead to images of %d×%d and of %d×%d pixels; ask for one of them", name, p.Width, p.Height, shape.Width, shape.Height)
 		}
@@ -158,53 +156,20 @@ func (s *Sharder) measuredSize(row manifest.Row, data []byte, p *manifest.Probe)
 	return nil
 }
 
+// look finds what the bytes of measurements tell.
+func (s *Sharder) look() job.Look {
+	return job.Look{Operators: s.cfg.Catalogue.Operators, Card: &s.cfg.Prior.Card}
+}
+
 // statedParams reads the operator parameters that a measurement's file states, for each task of the row.
 func (s *Sharder) statedParams(row manifest.Row, data []byte, p *manifest.Probe) error {
-	operators := s.cfg.Catalogue.Operators
+	p.Stated = map[string]manifest.Stated{}
 	for _, name := range manifest.RowTasks(row, s.cfg.Spec) {
-		read := operators.Known(name).Stated
-		if read == nil {
-			continue
-		}
-		file, err := read(data)
+		stated, err := s.look().Stated(name, data)
 		if err != nil {
 			return err
-		}
-		stated := manifest.Stated{Params: file.Params, Guessed: file.Inexact != ""}
-		if file.Params == nil {
-			stated.Missing = []string{"quality"}
-		}
-		if p.Stated == nil {
-			p.Stated = map[string]manifest.Stated{}
 		}
 		p.Stated[name] = stated
 	}
 	return nil
-}
-
-// measuredShape returns the shape of the image that belongs to a measurement: an array, or a picture of any size.
-func (s *Sharder) measuredShape(task string, params map[string]float64, data []byte) (operator.Shape, error) {
-	operators := s.cfg.Catalogue.Operators
-	if raster.IsNPY(data) {
-		y, err := raster.DecodeMeasurement(data)
-		if err != nil {
-			return operator.Shape{}, err
-		}
-		image, err := operators.ImageShape(task, params, y.Shape)
-		if m := s.cfg.Prior.Card.MultipleOf; err == nil && (image.Width%m != 0 || image.Height%m != 0) {
-			err = fmt.Errorf("its image has %d×%d pixels, the prior needs multiples of %d; extend the measurement", image.Width, image.Height, m)
-		}
-		return image, err
-	}
-	probe := raster.ProbePicture
-	if operators.Known(task).Grid {
-		probe = raster.ProbeStored
-	}
-	w, h, err := probe(data)
-	if err != nil {
-		return operator.Shape{}, err
-	}
-	const channels = 3 // of every picture
-	image, _, err := operators.PictureShape(task, params, operator.Shape{Channels: channels, Height: h, Width: w}, s.cfg.Prior.Card.MultipleOf)
-	return image, err
 }

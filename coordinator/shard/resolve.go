@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ddiff/manifest"
+	"ddiff/restore/job"
 	"ddiff/restore/method"
 	"ddiff/restore/operator"
 	"ddiff/restore/parameter"
@@ -130,7 +131,7 @@ func (c Catalogue) vocabulary(total int) manifest.Vocabulary {
 			v.Tasks[t.Name] = t.Parameters.Of(total)
 		}
 		v.Inputs[t.Name], v.Optional[t.Name], v.Required[t.Name], v.Photons[t.Name] = t.Input, t.Given != nil, t.Required, t.Photons()
-		v.Unestimated[t.Name], v.Unranged[t.Name] = unestimated(t), unranged(t)
+		v.Unestimated[t.Name], v.Unranged[t.Name] = job.Unestimated(t), unranged(t)
 	}
 	for path, f := range c.Files {
 		v.Operators[path] = f.Parameters.Of(total)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 
 	"ddiff/internal/redact"
 	"ddiff/restore/parameter"
@@ -250,4 +251,12 @@ func (it *Item) CheckID() error {
 			ErrNewer, it.Name, it.ID, known.ID)
 	}
 	return nil
+}
+
+// PositiveZero removes the sign of a zero, which would change the digest.
+func PositiveZero(x float64) float64 {
+	if x == 0 {
+		return math.Abs(x)
+	}
+	return x
 }

@@ -38,19 +38,33 @@ func (j *Job) Artifacts() ([]Artifact, error) {
 	if j.truth != nil {
 		errs = append(errs, png(item.FileTruth, j.truth))
 	}
-	errs = append(errs,
-		npy(item.FileData, j.Op.Measurement, j.Problem.Y),
-		png(item.FileMeasurement, j.shown()))
-	if j.draw != nil {
-		errs = append(errs, npy(j.draw.Name+".npy", j.draw.Dims, j.draw.Data))
-	}
+	errs = append(errs, png(item.FileMeasurement, j.shown()))
 	if j.Item.Unclipped {
 		img := j.Restored()
 		errs = append(errs, npy(item.FileUnclipped, []int{img.Channels, img.Height, img.Width}, img.Pix))
 	}
 	curves, err := json.Marshal(traceOf(j.solution.Curves))
 	errs = append(errs, add(item.FileTrace, curves, err))
-	return out, errors.Join(errs...)
+	arrays, err := j.Arrays()
+	return append(out, arrays...), errors.Join(append(errs, err)...)
+}
+
+// Arrays encodes the measurement, and the mask or kernel: the files beside a result that a passport names.
+func (j *Job) Arrays() ([]Artifact, error) {
+	y, err := raster.EncodeNPY(j.Op.Measurement, j.Problem.Y)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", item.FileData, err)
+	}
+	out := []Artifact{{item.FileData, y}}
+	if j.draw != nil {
+		name := j.draw.Name + ".npy"
+		data, err := raster.EncodeNPY(j.draw.Dims, j.draw.Data)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s: %w", name, err)
+		}
+		out = append(out, Artifact{name, data})
+	}
+	return out, nil
 }
 
 func traceOf(c solver.Curves) item.Trace {

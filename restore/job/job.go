@@ -63,6 +63,8 @@ type Loader struct {
 	// Operators are the campaign's operator files by their SHA-256.
 	Operators map[string]*operator.File
 	Sources   Sources
+	// Verified: Sources has compared the files with the digests of the items.
+	Verified bool
 	// Budget limits the memory of decoding; nil: no limit.
 	Budget *raster.Budget
 	// Memory limits the estimated memory for solving, in bytes; 0: no limit.
@@ -200,6 +202,9 @@ func (s Loader) Read(ctx context.Context, from item.Source) ([]byte, error) {
 	data, err := s.Sources.Get(ctx, from.Path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", from.Public(), SourceError{err})
+	}
+	if s.Verified {
+		return data, nil
 	}
 	if got := regular.SHA256(data); got != from.SHA256 {
 		return nil, fmt.Errorf("%w: read %s: its SHA-256 is %.12s, the campaign expects %.12s; submit the campaign again",

@@ -17,7 +17,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ddiff/coordinator/shard"
-	"ddiff/gpuworker"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
 	"ddiff/internal/regular"
@@ -154,7 +153,7 @@ func (o replayOptions) recompute(ctx context.Context, out *output, stderr io.Wri
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	engine.Prefer(was.Provider)
-	now := gpuworker.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, cli.Version())
+	now := job.RuntimeOf(engine, restore.Plan{Solver: solverOf(item)}, cli.Version())
 	if !was.Equal(now) || out.passport.Batch != 1 {
 		fmt.Fprintf(stderr, "ddiff: note: made by %s in a batch of %d, replayed by %s alone\n", cli.Printable(describe(was)), out.passport.Batch, describe(now))
 	}

@@ -2,17 +2,11 @@ package run
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"iter"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,11 +16,9 @@ import (
 	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/campaign"
-	"ddiff/internal/cli/embedded"
 	"ddiff/manifest"
 	"ddiff/restore/onnx/onnxruntime"
 	"ddiff/restore/operator"
-	"ddiff/storage"
 )
 
 // restoreOptions are the flags of restore.
@@ -64,7 +56,7 @@ func newRestoreCommand(c shard.Catalogue) *cobra.Command {
 	o.Measurements.Add(f)
 	f.StringVarP(&o.into, "out", "o", "", "`directory` for the restored pictures (default: beside each input)")
 	f.BoolVar(&o.force, "force", false, "replace existing files")
-	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: they are removed)")
+	f.StringVar(&o.results, "results", "", "`directory` in which to keep results with report and curves (default: none are kept)")
 	f.StringSliceVar(&o.Methods, "method", nil, "`methods`, separated by commas; or auto, the best known for the task; see: ddiff methods (default auto)")
 	f.StringVar(&o.Spec.Preset, "preset", "", "solver settings: "+cli.Words(c.Methods.Presets())+" (default \"natural\")")
 	f.StringVar(&o.Spec.Prior, "prior", "", "bundled, bundled:base, an ONNX file or the `folder` of a bundle (default \"bundled\")")
@@ -96,19 +88,23 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if err != nil {
 		return err
 	}
-	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]manifest.Result{}}
+	w := &pictureWriter{restoreOptions: o, spec: spec, stdout: stdout, stderr: stderr, inputs: map[string]*picture{}, waiting: map[string][]restored{}}
 	if choice := spec.Tasks[0].Choice; choice != "" && !o.JSON && !o.Quiet {
 		fmt.Fprintln(stderr, "method:", cli.Printable(choice))
 	}
-	remove := func() error { return nil }
-	if o.results == "" {
-		if spec.Output, err = hiddenOutput(spec, inputs); err != nil {
-			return cli.Usage(fmt.Errorf("restore: there is no cache for the results: %w; give --results DIR", err))
-		}
-		remove = func() error { return os.RemoveAll(spec.Output) }
+	tel, stop, err := o.Process.Telemetry(ctx, cli.Service, stderr)
+	if err != nil {
+		return err
 	}
-	_, existed := os.Stat(spec.Output)
-	todo, err := w.choose(ctx, inputs)
+	defer stop()
+	rt, err := w.configure(tel.Logger)
+	if err != nil {
+		return err
+	}
+	if rt != nil {
+		defer func() { rt.Close() }()
+	}
+	todo, err := w.choose(inputs)
 	if err != nil {
 		return err
 	}
@@ -121,40 +117,17 @@ func (o restoreOptions) run(ctx context.Context, flags *pflag.FlagSet, args []st
 	if len(todo) == 0 {
 		return w.summarize(manifest.Counts{}, nil)
 	}
-	shown := o.Options
-	if o.JSON {
-		shown.JSON, stdout = true, io.Discard // pictureWriter prints the objects
+	if o.results != "" {
+		return w.runCampaign(ctx, todo)
 	}
-	var counts manifest.Counts
-	var ran error
-	err = embedded.WithCampaign(ctx, spec, shown, stdout, stderr, func(e embedded.Campaign) error {
-		e.Rows, e.Settled, w.store, w.show = pictureRows(todo), func(res manifest.Result) { w.settled(ctx, res) }, e.Store, e.Show
-		e.Show.LeaveWarnings = true
-		run, worker, err := e.Parts(e.Show.Entered)
-		if err != nil {
+	if rt == nil {
+		if rt, err = o.Open(tel.Logger); err != nil {
 			return err
 		}
-		e.Show.Begin()
-		ran = e.Process(ctx, run, worker)
-		e.Show.Stop()
-		counts = run.Counts()
-		if ran != nil && counts.Items == 0 {
-			return ran
-		}
-		_, closed := run.Close(context.WithoutCancel(ctx))
-		return closed
-	})
-	if counts.Items == 0 && err != nil {
-		if errors.Is(existed, fs.ErrNotExist) && !errors.Is(err, storage.ErrLocked) {
-			discardOutput(spec.Output)
-		}
-		return err
+		w.session.Runtime = rt
 	}
-	err = errors.Join(err, ran, w.summarize(counts, ran))
-	if ran == nil && w.unwritten == 0 {
-		err = errors.Join(err, remove())
-	}
-	return err
+	counts, ran := w.restore(ctx, todo)
+	return errors.Join(ran, w.summarize(counts, ran))
 }
 
 // plan returns the campaign of a restoration. The catalogue of o gets its operator file.
@@ -217,38 +190,6 @@ func (o *restoreOptions) hasParam(name string) bool {
 		key, _, _ := strings.Cut(text, "=")
 		return key == name || strings.HasSuffix(key, "."+name)
 	})
-}
-
-// hiddenOutput returns the folder of the results that are not kept: in the user's cache, the same for the same campaign and inputs,
-// so that an interrupted restoration resumes.
-func hiddenOutput(spec *manifest.Spec, inputs []*picture) (string, error) {
-	parent, err := cli.RestorationsFolder()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	fmt.Fprintln(sum, spec.ID())
-	for _, in := range inputs {
-		fmt.Fprintln(sum, in.path)
-	}
-	return filepath.Join(parent, hex.EncodeToString(sum.Sum(nil)[:8])), nil
-}
-
-// pictureRows is a dataset of measurements.
-func pictureRows(inputs []*picture) shard.Rows {
-	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
-		return func(yield func(manifest.Row, error) bool) {
-			for i, in := range inputs {
-				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path}
-				if err := manifest.CheckFile(in.path); err != nil {
-					row.Err = &manifest.FieldError{File: in.name, Err: err}
-				}
-				if !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // restoration is the JSON object of a restoration.

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"sync"
 
 	"ddiff/coordinator/report/sweep"
-	"ddiff/coordinator/shard"
 	"ddiff/internal/cli"
 	"ddiff/internal/cli/embedded"
 	"ddiff/internal/cli/resultname"
@@ -21,8 +19,7 @@ import (
 	"ddiff/manifest"
 	"ddiff/restore/operator"
 	"ddiff/restore/passport"
-	"ddiff/restore/prior"
-	"ddiff/storage"
+	restorer "ddiff/restore/picture"
 )
 
 // chosenRun tells the second file of the best of several runs.
@@ -122,23 +119,23 @@ func (p *picture) target(folder, tail string) string {
 type pictureWriter struct {
 	restoreOptions
 	spec           *manifest.Spec
-	store          storage.Store
+	session        restorer.Config // its Item needs no runtime
+	tile, overlap  int
 	show           *embedded.Progress
 	stdout, stderr io.Writer
 	inputs         map[string]*picture // by name
 
-	mu        sync.Mutex
-	waiting   map[string][]manifest.Result // by input with several restorations, which have names when all of them are known
-	written   int
-	warned    int // also of those that are restored already
-	skipped   int // inputs that are restored already
-	unwritten int // restorations without a file
-	errs      []error
+	mu      sync.Mutex
+	waiting map[string][]restored // by input with several restorations, which have names when all of them are known
+	written int
+	warned  int // also of those that are restored already
+	skipped int // inputs that are restored already
+	errs    []error
 }
 
 // choose returns the inputs to restore: those without a restored picture, or all with --force. An existing file that is not the
 // restoration of its input with the settings is an error of the input.
-func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*picture, err error) {
+func (w *pictureWriter) choose(inputs []*picture) (todo []*picture, err error) {
 	inputs = w.dropRestored(inputs)
 	for _, in := range inputs {
 		w.inputs[in.name] = in
@@ -170,9 +167,7 @@ func (w *pictureWriter) choose(ctx context.Context, inputs []*picture) (todo []*
 		}
 		todo = append(todo, in)
 	}
-	if err := w.skipEqual(ctx, existing); err != nil {
-		return nil, err
-	}
+	w.skipEqual(existing)
 	if w.into != "" && len(todo) > 0 {
 		if err := checkWritable(w.into); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
@@ -235,16 +230,9 @@ func passportOf(path string) (*passport.Passport, error) {
 }
 
 // skipEqual skips the inputs whose existing files are their restorations with these settings. Other files are errors of their inputs.
-func (w *pictureWriter) skipEqual(ctx context.Context, existing []*picture) error {
-	if len(existing) == 0 {
-		return nil
-	}
-	items, err := w.plannedItems(ctx, existing)
-	if err != nil {
-		return err
-	}
+func (w *pictureWriter) skipEqual(existing []*picture) {
 	for _, in := range existing {
-		if it, ok := items[in.name]; !ok || in.restored == nil || it.ID != in.restored.Item.ID {
+		if it, err := w.session.Item(w.pictures(in)[0]); err != nil || in.restored == nil || it.ID != in.restored.Item.ID {
 			w.fail(in.name, fmt.Errorf("%s exists and is not its restoration with these settings; give --force to replace it, or --out", in.target(w.into, "")))
 			continue
 		}
@@ -253,35 +241,19 @@ func (w *pictureWriter) skipEqual(ctx context.Context, existing []*picture) erro
 			w.warned++
 		}
 	}
-	return nil
-}
-
-// plannedItems returns the items that the campaign makes of inputs, by the name of the input. An unreadable one has none.
-func (w *pictureWriter) plannedItems(ctx context.Context, inputs []*picture) (map[string]manifest.Item, error) {
-	spec, items := *w.spec, map[string]manifest.Item{}
-	err := w.WithPlan(&spec, io.Discard, func(p *prior.Prior, sources cli.Datasets) error {
-		sharder, err := shard.New(shard.Config{Spec: &spec, Prior: &p.Description, Sources: sources, Rows: pictureRows(inputs), Catalogue: w.Catalogue})
-		if err != nil {
-			return err
-		}
-		for window, err := range sharder.Windows(ctx, shard.Position{}) {
-			if err != nil {
-				return err
-			}
-			for _, it := range window.Items {
-				items[it.Name] = it
-			}
-		}
-		return nil
-	})
-	return items, err
 }
 
 // single reports whether each input has one restoration.
 func (w *pictureWriter) single() bool { return manifest.ItemsPerRow(manifest.Row{}, w.spec) == 1 }
 
+// restored is a settled item; picture is that of one that is done.
+type restored struct {
+	manifest.Result
+	picture []byte
+}
+
 // settled writes the picture of an item. It keeps the items of an input with several restorations until the last of them is settled.
-func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
+func (w *pictureWriter) settled(res restored) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if res.Outcome != manifest.OutcomeDone && w.JSON {
@@ -289,14 +261,14 @@ func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
 	}
 	if w.single() {
 		if res.Outcome == manifest.OutcomeDone {
-			w.write(ctx, res, "")
+			w.write(res, "")
 		}
 		return
 	}
 	name := res.Item.Name
 	w.waiting[name] = append(w.waiting[name], res)
 	if len(w.waiting[name]) == manifest.ItemsPerRow(manifest.Row{}, w.spec) {
-		if err := w.writeInput(ctx, name); err != nil {
+		if err := w.writeInput(name); err != nil {
 			w.fail(name, err)
 		}
 	}
@@ -304,7 +276,7 @@ func (w *pictureWriter) settled(ctx context.Context, res manifest.Result) {
 
 // writeInput writes the pictures of an input with several restorations; w.mu is locked. Their names have the properties in which these
 // restorations differ, so that they do not depend on other inputs.
-func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
+func (w *pictureWriter) writeInput(name string) error {
 	results := w.waiting[name]
 	delete(w.waiting, name)
 	cells := make([]sweep.Cell, len(results))
@@ -322,7 +294,7 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 		cells[i] = c
 	}
 	names := resultname.Tails(cells)
-	runs, tails := map[string][]manifest.Result{}, []string(nil)
+	runs, tails := map[string][]restored{}, []string(nil)
 	for i, res := range results {
 		if res.Outcome != manifest.OutcomeDone {
 			continue
@@ -334,14 +306,14 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 			}
 			tail = strings.TrimPrefix(fmt.Sprintf("%s.run%d", tail, res.Item.Run), ".")
 		}
-		w.write(ctx, res, tail)
+		w.write(res, tail)
 	}
 	for _, tail := range tails {
 		if results[0].Item.Task == operator.PhaseRetrieval { // whose runs are turned at random, so that their mean says nothing
-			w.write(ctx, smallestResidual(runs[tail]), strings.TrimPrefix(tail+"."+chosenRun, "."))
+			w.write(smallestResidual(runs[tail]), strings.TrimPrefix(tail+"."+chosenRun, "."))
 			continue
 		}
-		if err := w.writeSpread(ctx, w.inputs[name], tail, runs[tail]); err != nil {
+		if err := w.writeSpread(w.inputs[name], tail, runs[tail]); err != nil {
 			return err
 		}
 	}
@@ -349,15 +321,12 @@ func (w *pictureWriter) writeInput(ctx context.Context, name string) error {
 }
 
 // write copies the restored picture of an item to its place; w.mu is locked.
-func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail string) {
+func (w *pictureWriter) write(res restored, tail string) {
 	in := w.inputs[res.Item.Name]
 	target := in.target(w.into, tail)
-	data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
+	err := w.checkNoInput(in, target) // the names of several restorations are known only now
 	if err == nil {
-		err = w.checkNoInput(in, target) // the names of several restorations are known only now
-	}
-	if err == nil {
-		err = writeNew(target, data, w.force)
+		err = writeNew(target, res.picture, w.force)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		if old, _ := passportOf(target); old != nil && old.Item.ID == res.Item.ID {
@@ -366,7 +335,6 @@ func (w *pictureWriter) write(ctx context.Context, res manifest.Result, tail str
 	}
 	if err != nil {
 		w.fail(in.name, err)
-		w.unwritten++
 		return
 	}
 	again := strings.HasSuffix(tail, chosenRun) // one of the others
@@ -498,11 +466,4 @@ func checkWritable(dir string) error {
 		return fmt.Errorf("%w: %w", cli.ErrRestoredFile, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// discardOutput removes the folder of results that a refused restoration has created. It leaves a folder with other files than the lock.
-func discardOutput(dir string) {
-	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 1 && storage.HasLock(dir) {
-		os.RemoveAll(dir) //nolint:errcheck // an empty folder, which ddiff gc also removes
-	}
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -20,17 +19,13 @@ const deviationScale = 4
 var spreadNames = []string{"mean", "deviation"}
 
 // writeSpread writes the mean picture of several runs, and the picture of the standard deviation of their pixels; w.mu is locked.
-func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail string, runs []manifest.Result) error {
+func (w *pictureWriter) writeSpread(in *picture, tail string, runs []restored) error {
 	var images []*raster.Image
 	var form *raster.Picture
 	for _, res := range runs {
-		data, err := w.store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored))
-		if err != nil {
-			return fmt.Errorf("read run %d: %w", res.Item.Run, err)
-		}
-		img, err := raster.Decode(data)
+		img, err := raster.Decode(res.picture)
 		if err == nil && form == nil {
-			form, err = raster.DecodePicture(data)
+			form, err = raster.DecodePicture(res.picture)
 		}
 		if err != nil {
 			return fmt.Errorf("read run %d: %w", res.Item.Run, err)
@@ -67,14 +62,14 @@ func (w *pictureWriter) writeSpread(ctx context.Context, in *picture, tail strin
 }
 
 // smallestResidual returns the run with the smallest mean square residual: the rule min_misfit of a report.
-func smallestResidual(runs []manifest.Result) manifest.Result {
-	residual := func(r manifest.Result) float64 {
+func smallestResidual(runs []restored) restored {
+	residual := func(r restored) float64 {
 		if r.Metrics.Residual == nil {
 			return math.Inf(1)
 		}
 		return *r.Metrics.Residual
 	}
-	return slices.MinFunc(runs, func(a, b manifest.Result) int { return cmp.Compare(residual(a), residual(b)) })
+	return slices.MinFunc(runs, func(a, b restored) int { return cmp.Compare(residual(a), residual(b)) })
 }
 
 // spread returns the mean of images, and deviationScale times the standard deviation of their values in parts of the range from black to white: black

@@ -128,7 +128,7 @@ func WithMachine(ctx context.Context, spec *manifest.Spec, o campaign.Options, s
 	sources.Transfer = transfer
 	store := cli.TracedStore(results.Store, spec.Output, tel, transfer)
 	m := Machine{dir: dir, catalogue: o.Catalogue, Sources: sources, Prior: p, Engine: engine, operators: operators, Store: store, limits: limits, memoryShare: o.Stages.MemoryShare, tel: tel}
-	m.progress = func() *Progress { return newProgress(o, stdout, stderr) }
+	m.progress = func() *Progress { return NewProgress(o, stdout, stderr) }
 	return use(m)
 }
 
@@ -207,7 +207,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 		Spec: e.Spec, Prior: e.Prior, Board: e.queue.board, Open: e.queue.open, Scratch: e.scratch, Store: e.Store,
 		Sources: e.Sources, Rows: e.Rows, Keep: e.Keep, Read: read, Skipped: e.Show.skipped, Catalogue: e.catalogue,
 		Finished: func(res manifest.Result, found bool) {
-			e.Show.finished(res, found)
+			e.Show.Finished(res, found)
 			if e.Settled != nil {
 				e.Settled(res)
 			}
@@ -226,7 +226,7 @@ func (e Campaign) Parts(read func(items, steps int, complete bool)) (*coordinato
 		Work: gpuworker.Single{Queue: e.queue.work, Items: gpuworker.Assignment{
 			Campaign: e.Spec.ID(), Store: e.Store, Sources: e.Sources, Engine: e.Engine, Operators: e.operators, Batch: items, Pixels: pixels,
 		}},
-		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.stepped,
+		Name: "embedded", Version: cli.Version(), AckWait: embeddedLease, Limits: e.limits, Steps: e.Show.Stepped,
 		WholeResults: true, Patience: embeddedPatience, SolveMemory: job.SolveMemory(e.memoryShare),
 		Logger: e.tel.Logger, Tracer: e.tel.Tracer("gpuworker"), Instruments: in,
 	})

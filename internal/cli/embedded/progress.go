@@ -46,7 +46,8 @@ const statusEvery = 200 * time.Millisecond
 // warningLines is the largest number of lines about warnings. results.csv has all.
 const warningLines = 20
 
-func newProgress(o campaign.Options, stdout, stderr io.Writer) *Progress {
+// NewProgress returns the progress of one run of a command.
+func NewProgress(o campaign.Options, stdout, stderr io.Writer) *Progress {
 	return &Progress{
 		json: o.JSON, quiet: o.Quiet, out: stdout, err: stderr, style: cli.StyleOf(stderr),
 		terminal: cli.TerminalWidth(stderr) > 0, status: cli.StatusLine(stderr),
@@ -141,8 +142,8 @@ func (p *Progress) line() string {
 	return fmt.Sprintf("%s%.1f steps/s  ETA %v", line, rate, time.Duration(float64(left)/rate)*time.Second)
 }
 
-// finished reports an item that reached its final state. Found reports whether an earlier run restored it.
-func (p *Progress) finished(r manifest.Result, found bool) {
+// Finished reports an item that reached its final state. Found reports whether an earlier run restored it.
+func (p *Progress) Finished(r manifest.Result, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -195,8 +196,8 @@ func (p *Progress) warn(label string, warnings []manifest.Warning) {
 	}
 }
 
-// stepped adds solver steps that were made.
-func (p *Progress) stepped(n int) {
+// Stepped adds solver steps that were made.
+func (p *Progress) Stepped(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.made == 0 {

@@ -18,15 +18,15 @@ func ending(outcome manifest.Outcome, attempt int) manifest.Result {
 // While the dataset is being read, the status line shows the number of rows.
 func TestStatusLineWhileReading(t *testing.T) {
 	var out strings.Builder
-	p := newProgress(campaign.Options{}, &out, &out)
+	p := NewProgress(campaign.Options{}, &out, &out)
 	p.Entered(20, 400, false)
-	p.finished(ending(manifest.OutcomeDone, 1), true)
-	p.finished(ending(manifest.OutcomeDone, 1), false)
+	p.Finished(ending(manifest.OutcomeDone, 1), true)
+	p.Finished(ending(manifest.OutcomeDone, 1), false)
 	if got, want := p.line(), "reading the dataset: 20 items  1 of 20 found  1 restored"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.skipped("notes.md")
-	p.finished(ending(manifest.OutcomeFailed, 0), false)
+	p.Finished(ending(manifest.OutcomeFailed, 0), false)
 	p.Entered(30, 600, true)
 	want := "failed: cat (hdr): the reason\nskipped 1 non-image files of the dataset\n30 items, 1 of them are done, 28 to do\n"
 	if out.String() != want {
@@ -38,14 +38,14 @@ func TestStatusLineWhileReading(t *testing.T) {
 func TestStatusLineOnTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		p := newProgress(campaign.Options{}, &out, &out)
+		p := NewProgress(campaign.Options{}, &out, &out)
 		p.terminal = true
 		p.status = func(line string) { out.WriteString("\r\x1b[K" + line) }
 		p.Begin()
 		p.Entered(3, 30, true)
-		p.stepped(10)
+		p.Stepped(10)
 		time.Sleep(statusEvery + time.Millisecond)
-		p.finished(ending(manifest.OutcomeDead, 3), false)
+		p.Finished(ending(manifest.OutcomeDead, 3), false)
 		p.Stop()
 		p.Stop()
 		text := out.String()
@@ -63,10 +63,10 @@ func TestStatusLineOnTerminal(t *testing.T) {
 // Quiet and JSON runs show failures alone.
 func TestQuietProgress(t *testing.T) {
 	var out, errs strings.Builder
-	p := newProgress(campaign.Options{Quiet: true}, &out, &errs)
+	p := NewProgress(campaign.Options{Quiet: true}, &out, &errs)
 	p.Begin()
 	p.Entered(1, 10, true)
-	p.finished(ending(manifest.OutcomeFailed, 1), false)
+	p.Finished(ending(manifest.OutcomeFailed, 1), false)
 	p.Stop()
 	if out.String() != "" || errs.String() != "failed: cat (hdr): the reason\n" {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())

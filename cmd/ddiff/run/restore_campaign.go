@@ -1,0 +1,85 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"ddiff/coordinator/shard"
+	"ddiff/internal/cli/embedded"
+	"ddiff/manifest"
+	"ddiff/storage"
+)
+
+// runCampaign restores pictures as a campaign of measurements, whose results are kept in --results.
+func (w *pictureWriter) runCampaign(ctx context.Context, todo []*picture) error {
+	_, existed := os.Stat(w.spec.Output)
+	shown, stdout := w.Options, w.stdout
+	if w.JSON {
+		stdout = io.Discard // pictureWriter prints the objects
+	}
+	var counts manifest.Counts
+	var ran error
+	err := embedded.WithCampaign(ctx, w.spec, shown, stdout, w.stderr, func(e embedded.Campaign) error {
+		e.Rows, w.show = pictureRows(todo), e.Show
+		e.Settled = func(res manifest.Result) {
+			out := restored{Result: res}
+			if res.Outcome == manifest.OutcomeDone {
+				var err error
+				if out.picture, err = e.Store.Get(ctx, manifest.ItemKey(res.Item.ID, manifest.FileRestored)); err != nil {
+					w.fail(res.Item.Name, err)
+					return
+				}
+			}
+			w.settled(out)
+		}
+		e.Show.LeaveWarnings = true
+		run, worker, err := e.Parts(e.Show.Entered)
+		if err != nil {
+			return err
+		}
+		e.Show.Begin()
+		ran = e.Process(ctx, run, worker)
+		e.Show.Stop()
+		counts = run.Counts()
+		if ran != nil && counts.Items == 0 {
+			return ran
+		}
+		_, closed := run.Close(context.WithoutCancel(ctx))
+		return closed
+	})
+	if counts.Items == 0 && err != nil {
+		if errors.Is(existed, fs.ErrNotExist) && !errors.Is(err, storage.ErrLocked) {
+			discardOutput(w.spec.Output)
+		}
+		return err
+	}
+	return errors.Join(err, ran, w.summarize(counts, ran))
+}
+
+// pictureRows is a dataset of measurements.
+func pictureRows(inputs []*picture) shard.Rows {
+	return func(context.Context, manifest.Dataset, func(string)) iter.Seq2[manifest.Row, error] {
+		return func(yield func(manifest.Row, error) bool) {
+			for i, in := range inputs {
+				row := manifest.Row{Index: i, Name: in.name, Measurement: in.path}
+				if err := manifest.CheckFile(in.path); err != nil {
+					row.Err = &manifest.FieldError{File: in.name, Err: err}
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// discardOutput removes the folder of results that a refused restoration has created. It leaves a folder with other files than the lock.
+func discardOutput(dir string) {
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) == 1 && storage.HasLock(dir) {
+		os.RemoveAll(dir) //nolint:errcheck // an empty folder, which ddiff gc also removes
+	}
+}

@@ -1,0 +1,274 @@
+// Package picture restores degraded pictures in this process: without a campaign, a queue or a store of results.
+//
+// [Open] makes a [Session] of a prior and a runtime. [Session.Restore] decodes each picture, estimates its noise if asked to, solves, scores, warns and encodes;
+// compiled models stay loaded between calls, and neighbours of equal settings and shape share a batch. Identities and bits are those of a campaign
+// with the same settings: what a campaign's worker does with an item, it does with the same packages.
+package picture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/bits"
+	"slices"
+	"time"
+
+	"ddiff/restore"
+	"ddiff/restore/item"
+	"ddiff/restore/job"
+	"ddiff/restore/method"
+	"ddiff/restore/onnx/onnxruntime"
+	"ddiff/restore/operator"
+	"ddiff/restore/prior"
+	"ddiff/restore/raster"
+	"ddiff/restore/solver"
+)
+
+// DefaultBatch is the default number of pictures that are solved together.
+const DefaultBatch = 4
+
+// Config describes a session.
+type Config struct {
+	// Prior is the score model, Runtime the open runtime, which outlives the session. Required.
+	Prior   *prior.Prior
+	Runtime *onnxruntime.Runtime
+	// Build has the settings of the compilation. Default: by provider.
+	Build solver.Build
+	// Methods and Operators are those that pictures may name. Default: the built-in ones.
+	Methods   method.Set
+	Operators operator.Set
+	// Memory limits the estimated memory for solving, in bytes. 0: no limit; see [job.SolveMemory].
+	Memory int64
+	// Batch is the largest number of pictures that are solved together. Default: DefaultBatch, in powers of two.
+	Batch int
+	// Version of the program for passports.
+	Version string
+	// Logger receives what OpenVINO does not compute as it should. Default: discard.
+	Logger *slog.Logger
+	// Progress is called after each step of a batch. Optional.
+	Progress func(p Progress)
+}
+
+// Progress tells how far a batch is.
+type Progress struct {
+	// Pictures are the indices of the pictures in the arguments of Restore.
+	Pictures []int
+	// Step of Steps was made, which is Evaluation of Evaluations of the network for each picture.
+	Step, Steps, Evaluation, Evaluations int
+}
+
+// Result is a restored picture. Its embedded result is what result.json of a campaign has.
+type Result struct {
+	item.Result
+	// PNG is the restored picture with its passport.
+	PNG []byte
+	// Err is the reason why the picture was not restored; Item then has what is known.
+	Err error
+}
+
+// Session restores pictures. Create it with Open, and close it. One goroutine at a time uses it.
+type Session struct {
+	cfg    Config
+	engine *restore.Engine
+	loader job.Loader
+	files  files
+}
+
+// Open verifies the prior and the operator files of the configuration. Errors are those of [restore.OpenEngine] and of [operator.File.Verify].
+func Open(ctx context.Context, cfg Config) (*Session, error) {
+	if cfg.Prior == nil || cfg.Runtime == nil {
+		return nil, errors.New("open a session of pictures: Prior or Runtime is missing")
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	engine, err := restore.OpenEngine(ctx, cfg.Runtime, cfg.Prior, restore.Config{Build: cfg.Build, Methods: cfg.Methods, Operators: cfg.Operators}, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string]*operator.File{}
+	for _, d := range cfg.Operators.Tasks() {
+		if f := d.Own; f != nil && own[f.SHA256] == nil {
+			own[f.SHA256] = f
+			if err = f.Fits(cfg.Prior.Opset(), cfg.Prior.Card.Channels); err == nil {
+				err = f.Verify(ctx, cfg.Runtime)
+			}
+			if err != nil {
+				return nil, errors.Join(err, engine.Close())
+			}
+		}
+	}
+	s := &Session{cfg: cfg, engine: engine, files: files{}}
+	s.loader = job.Loader{Engine: engine, Operators: own, Sources: s.files, Verified: true, Budget: raster.NewBudget(job.DecodeMemory()), Memory: cfg.Memory}
+	return s, nil
+}
+
+// Close releases the compiled models.
+func (s *Session) Close() error { return s.engine.Close() }
+
+// prepared is a picture before the solver.
+type prepared struct {
+	job.Job
+	at int // in the arguments of Restore
+}
+
+// Restore restores pictures and yields each, with its index, as soon as its batch is finished; what fails is the Err of its own result. The end of the
+// context ends the sequence at once, without results for the pictures in work. Pictures with one file, or one mask, should be neighbours.
+func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[int, Result] {
+	return func(yield func(int, Result) bool) {
+		var batch []*prepared
+		key := ""
+		for i, p := range pictures {
+			next := &prepared{at: i}
+			if err := s.prepare(ctx, &next.Job, p); err != nil {
+				if ctx.Err() != nil || !yield(i, failed(next, err)) {
+					return
+				}
+				continue
+			}
+			k, err := next.Plan.Key()
+			if err != nil || k != key && !s.solve(ctx, batch, yield) {
+				return
+			}
+			if k != key {
+				batch, key = nil, k
+			}
+			if batch = append(batch, next); len(batch) == s.batch() {
+				if !s.solve(ctx, batch, yield) {
+					return
+				}
+				batch = nil
+			}
+		}
+		s.solve(ctx, batch, yield)
+	}
+}
+
+func (s *Session) batch() int {
+	if s.cfg.Batch > 0 {
+		return s.cfg.Batch
+	}
+	return DefaultBatch
+}
+
+func failed(p *prepared, err error) Result {
+	return Result{Result: item.Result{Schema: item.SchemaVersion, Item: p.Item.Public(), Outcome: item.OutcomeFailed, Reason: err.Error()}, Err: err}
+}
+
+// prepare plans a picture and reads its measurement.
+func (s *Session) prepare(ctx context.Context, j *job.Job, p Picture) (err error) {
+	if j.Item, err = s.cfg.item(p, s.files); err != nil {
+		j.Item.Name, j.Item.Task, j.Item.Method, j.Item.Choice, j.Item.Run = p.Name, p.Task, p.Method, p.Choice, p.Run
+		return err
+	}
+	if err := s.loader.Plan(j); err != nil {
+		return err
+	}
+	if err := s.loader.Fetch(ctx, j); err != nil {
+		return err
+	}
+	return s.loader.Measure(ctx, j)
+}
+
+// solve restores pictures of one plan, and reports whether to go on. A batch that fails is restored picture by picture, one that exceeds the memory in halves.
+func (s *Session) solve(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
+	for len(batch) > 0 {
+		n := s.loader.Fitting(batch[0].Plan, len(batch))
+		if s.cfg.Batch == 0 {
+			n = 1 << (bits.Len(uint(n)) - 1) // so that the last pictures compile no further models
+		}
+		if !s.together(ctx, batch[:n], yield) {
+			return false
+		}
+		batch = batch[n:]
+	}
+	return ctx.Err() == nil
+}
+
+// together restores pictures in one batch.
+func (s *Session) together(ctx context.Context, batch []*prepared, yield func(int, Result) bool) bool {
+	begin := time.Now()
+	cost, err := s.run(ctx, batch)
+	if ctx.Err() != nil {
+		return false
+	}
+	if n := len(batch); err != nil && n > 1 && !errors.Is(err, onnxruntime.ErrDeviceLost) && !errors.Is(err, onnxruntime.ErrFallback) {
+		size := 1
+		if errors.Is(err, onnxruntime.ErrMemory) {
+			size = n / 2
+		}
+		for part := range slices.Chunk(batch, size) {
+			if !s.together(ctx, part, yield) {
+				return false
+			}
+		}
+		return true
+	}
+	seconds := time.Since(begin).Seconds() / float64(len(batch))
+	for _, p := range batch {
+		var res Result
+		if err != nil {
+			res = failed(p, err)
+		} else {
+			res = s.finish(p, item.Result{Seconds: seconds, Batch: len(batch), Cost: item.Cost(cost)})
+		}
+		if !yield(p.at, res) {
+			return false
+		}
+	}
+	return true
+}
+
+// run solves a batch.
+func (s *Session) run(ctx context.Context, batch []*prepared) (cost method.Cost, err error) {
+	sv, err := s.engine.Solver(batch[0].Plan, len(batch))
+	if err != nil {
+		return cost, err
+	}
+	if cost, err = sv.Cost(); err != nil {
+		return cost, err
+	}
+	progress := Progress{Steps: sv.Steps(), Evaluations: cost.Network}
+	problems := make([]solver.Problem, len(batch))
+	for i, p := range batch {
+		problems[i] = p.Problem
+		progress.Pictures = append(progress.Pictures, p.at)
+	}
+	solutions, err := sv.Solve(ctx, problems, func(step int) error {
+		if progress.Step, progress.Evaluation = step, cost.Network*step/sv.Steps(); s.cfg.Progress != nil {
+			s.cfg.Progress(progress)
+		}
+		return nil
+	})
+	if err != nil {
+		return cost, err
+	}
+	for i, p := range batch {
+		if err := p.Solved(ctx, s.engine, solutions[i]); err != nil {
+			return cost, err
+		}
+	}
+	return cost, nil
+}
+
+// finish scores a solved picture and encodes it.
+func (s *Session) finish(p *prepared, res item.Result) Result {
+	m, err := p.Score()
+	if err != nil {
+		return failed(p, err)
+	}
+	p.Warn(s.engine, m)
+	arrays, err := p.Arrays()
+	if err != nil {
+		return failed(p, fmt.Errorf("encode the arrays of the passport: %w", err))
+	}
+	res.Schema, res.Item, res.Outcome = item.SchemaVersion, p.Item.Public(), item.OutcomeDone
+	res.Runtime = job.RuntimeOf(s.engine, p.Plan, s.cfg.Version)
+	png, err := p.Record(&res, m, arrays)
+	if err != nil {
+		return failed(p, err)
+	}
+	return Result{Result: res, PNG: png}
+}
