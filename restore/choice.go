@@ -7,18 +7,24 @@ import (
 	"ddiff/restore/solver"
 )
 
-// alternative returns the alternative of a runtime and its build, or nil if it does not have one.
-func alternative(rt *onnxruntime.Runtime, b solver.Build) (*onnxruntime.Runtime, solver.Build) {
+// alternative is another runtime with its build.
+type alternative struct {
+	rt    *onnxruntime.Runtime
+	build solver.Build
+}
+
+// alternativeOf returns the alternative of a runtime, the zero one if there is none.
+func alternativeOf(rt *onnxruntime.Runtime, b solver.Build) alternative {
 	other := rt.Alternative()
 	if other == nil {
-		return nil, b
+		return alternative{}
 	}
 	b.Precision = ""
 	b, err := b.Complete(other)
 	if err != nil {
-		return nil, b
+		return alternative{}
 	}
-	return other, b
+	return alternative{other, b}
 }
 
 // precision returns the precision of a plan's network.
@@ -26,14 +32,34 @@ func (e *Engine) precision(p Plan) onnxruntime.Precision {
 	return cmp.Or(p.Precision, e.cfg.Build.Precision, onnxruntime.FP32)
 }
 
-// RuntimeFor returns the runtime of a plan's solver: the alternative of the engine's runtime, where it computes in the plan's precision and
-// can make its steps; else, and after Prefer where both compute in the precision, the engine's.
+// shortWork is the number of pixels times evaluations below which the CPU provider ends first: the first use of OpenVINO takes 1.2 to 2.2 s longer, and
+// an evaluation of the bundled prior in float32 at most 0.3 µs a pixel less (docs/devices.md).
+const shortWork = 8 << 20
+
+// Expect states the number of images that are restored with equal settings. It is unknown, and many, before.
+func (e *Engine) Expect(images int) { e.expected.Store(int64(images)) }
+
+// RuntimeFor returns the runtime of a plan's solver: the alternative of the engine's runtime, where it computes in the plan's precision,
+// can make its steps, and the work is not short; else, and after Prefer where both compute in the precision, the engine's.
 func (e *Engine) RuntimeFor(p Plan) *onnxruntime.Runtime {
 	precision := e.precision(p)
-	if e.other == nil || !e.other.Alone(precision) || e.own.Load() && e.rt.Alone(precision) || !e.divisible(p) {
+	if e.rt.Alone(precision) && (e.own.Load() || e.short(p)) {
 		return e.rt
 	}
-	return e.other
+	if other := e.other().rt; other != nil && other.Alone(precision) && e.divisible(p) {
+		return other
+	}
+	return e.rt
+}
+
+// short reports whether the expected images of a plan take less than shortWork.
+func (e *Engine) short(p Plan) bool {
+	m, err := e.cfg.Methods.Find(p.Solver.Method)
+	if err != nil {
+		return false
+	}
+	images := int(e.expected.Load())
+	return images > 0 && images*m.Info().Evaluations(p.Solver)*p.Image.Height*p.Image.Width < shortWork
 }
 
 // divisible reports whether the alternative can make the steps of a plan. One without a task stands for any.

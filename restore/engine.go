@@ -67,14 +67,13 @@ type Config struct {
 // Engine compiles operators and solvers for one prior and keeps the most recently used ones. One goroutine at a time uses
 // Solver and the solver that it returns; the other methods are safe beside it.
 type Engine struct {
-	rt    *onnxruntime.Runtime
-	prior *prior.Prior
-	cfg   Config
-	// other is the alternative runtime with its build, or nil.
-	other      *onnxruntime.Runtime
-	otherBuild solver.Build
-	own        atomic.Bool // rt computes what both can
-	steps      sync.Map    // whether other can make the steps of a plan, by its key
+	rt       *onnxruntime.Runtime
+	prior    *prior.Prior
+	cfg      Config
+	other    func() alternative // opened when a plan asks for it
+	own      atomic.Bool        // rt computes what both can
+	expected atomic.Int64       // images of Expect
+	steps    sync.Map           // whether other can make the steps of a plan, by its key
 
 	mu       sync.Mutex
 	forwards recent[*operator.Forward]
@@ -94,12 +93,12 @@ const largeImage = 1 << 20
 
 // NewEngine returns an engine. Close it after use. Solver reports invalid build settings.
 func NewEngine(rt *onnxruntime.Runtime, p *prior.Prior, cfg Config) *Engine {
-	other, otherBuild := alternative(rt, cfg.Build)
+	stated := cfg.Build
 	if b, err := cfg.Build.Complete(rt); err == nil {
 		cfg.Build = b
 	}
 	return &Engine{
-		rt: rt, prior: p, cfg: cfg, other: other, otherBuild: otherBuild,
+		rt: rt, prior: p, cfg: cfg, other: sync.OnceValue(func() alternative { return alternativeOf(rt, stated) }),
 		forwards: recent[*operator.Forward]{limit: keptForwards},
 		solvers:  recent[*solver.Solver]{limit: keptSolvers},
 	}
@@ -115,7 +114,7 @@ func OpenEngine(ctx context.Context, rt *onnxruntime.Runtime, p *prior.Prior, cf
 	switch {
 	case v.CPU != "":
 		logger.Warn("the CPU provider computes the network, because OpenVINO cannot", "prior", p.File, "reason", v.CPU)
-		e.other = nil
+		e.other = func() alternative { return alternative{} }
 	case v.Unfused != "":
 		logger.Warn("OpenVINO computes the network as it is in the file, more slowly", "prior", p.File, "reason", v.Unfused)
 	}
@@ -132,7 +131,7 @@ func (e *Engine) Runtime() *onnxruntime.Runtime { return e.rt }
 func (e *Engine) Build(p Plan) solver.Build {
 	b := e.cfg.Build
 	if e.RuntimeFor(p) != e.rt {
-		b = e.otherBuild
+		b = e.other().build
 	}
 	b.Precision = e.precision(p)
 	if p.Divided() {

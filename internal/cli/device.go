@@ -124,11 +124,8 @@ func (o ComputeOptions) Open(log *slog.Logger) (*onnxruntime.Runtime, error) {
 	if cfg.OpenVINO, err = openVINO(cfg.Provider); err != nil {
 		return nil, err
 	}
-	rt, err := onnxruntime.Open(cfg)
-	if err == nil && rt.Unusable() != nil {
-		noteUnusable(rt.Unusable())
-	}
-	return rt, err
+	cfg.Unusable = noteUnusable
+	return onnxruntime.Open(cfg)
 }
 
 // openVINO returns the path of OpenVINO's library for a provider, or "". With auto, a damaged one is noted.

@@ -118,6 +118,7 @@ type prepared struct {
 // context ends the sequence at once, without results for the pictures in work. Pictures with one file, or one mask, should be neighbours.
 func (s *Session) Restore(ctx context.Context, pictures ...Picture) iter.Seq2[int, Result] {
 	return func(yield func(int, Result) bool) {
+		s.engine.Expect(len(pictures))
 		var batch []*prepared
 		key := ""
 		for i, p := range pictures {

@@ -97,24 +97,38 @@ func (r *Runtime) probeOpenVINO() error {
 }
 
 // openAlternative opens OpenVINO beside the CPU provider, if it is usable.
-func (r *Runtime) openAlternative() {
+func (r *Runtime) openAlternative() (*Runtime, error) {
 	cfg := r.cfg
 	cfg.Provider = ProviderOpenVINO
 	other, err := start(cfg)
 	if err != nil {
-		r.unusable = err
-		return
+		if r.cfg.Unusable != nil {
+			r.cfg.Unusable(err)
+		}
+		return nil, err
 	}
 	other.shared = true
-	r.alternative = other
+	return other, nil
 }
 
 // Alternative returns the runtime of another provider on the same device, which may be faster for a network, or nil: with
-// ProviderAuto on the CPU and a usable OpenVINO, it computes with that. Close of r closes it.
-func (r *Runtime) Alternative() *Runtime { return r.alternative }
+// ProviderAuto on the CPU and a usable OpenVINO, it computes with that. The first call opens it, and Close of r closes it.
+func (r *Runtime) Alternative() *Runtime {
+	if r.alternative == nil {
+		return nil
+	}
+	other, _ := r.alternative() // Unusable has the error
+	return other
+}
 
 // Unusable returns the reason why there is no Alternative although Config names OpenVINO, or nil.
-func (r *Runtime) Unusable() error { return r.unusable }
+func (r *Runtime) Unusable() error {
+	if r.alternative == nil {
+		return nil
+	}
+	_, err := r.alternative()
+	return err
+}
 
 // openVINOHints are the names of the precisions in OpenVINO.
 var openVINOHints = map[Precision]string{FP32: "f32", BF16: "bf16"}

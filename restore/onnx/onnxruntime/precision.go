@@ -38,10 +38,11 @@ func ParsePrecision(s string) (Precision, error) {
 // Alternative. The first call on WebGPU compiles a small model.
 func (r *Runtime) Precisions() []Precision {
 	out := r.precisions()
-	if r.alternative == nil {
+	other := r.Alternative()
+	if other == nil {
 		return out
 	}
-	all := slices.Concat(out, r.alternative.Precisions())
+	all := slices.Concat(out, other.Precisions())
 	return slices.DeleteFunc(parameter.Precisions(), func(p Precision) bool { return !slices.Contains(all, p) })
 }
 
@@ -49,7 +50,7 @@ func (r *Runtime) Precisions() []Precision {
 func (r *Runtime) Alone(p Precision) bool { return slices.Contains(r.precisions(), p) }
 
 // Computes reports whether the device computes a network in p.
-func (r *Runtime) Computes(p Precision) bool { return slices.Contains(r.Precisions(), p) }
+func (r *Runtime) Computes(p Precision) bool { return r.Alone(p) || slices.Contains(r.Precisions(), p) }
 
 // Whole reports whether the device computes a network in p in one session with the rest of a step: methods need it that
 // differentiate the network, or evaluate it in a loop.

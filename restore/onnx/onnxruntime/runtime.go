@@ -39,6 +39,8 @@ type Config struct {
 	// OpenVINO is the path of OpenVINO's library libopenvino_c. Default: none. Needed for openvino; auto uses it beside the CPU
 	// provider, see Runtime.Alternative.
 	OpenVINO string
+	// Unusable is called with the reason why auto cannot use OpenVINO, as soon as it is known. Optional.
+	Unusable func(reason error)
 	// Device is the index of the GPU. Default: 0, the only one of WebGPU.
 	Device int
 	// Threads is the number of threads of one operation on the CPU. Default: GOMAXPROCS, which is the number of cores or
@@ -80,8 +82,8 @@ type Runtime struct {
 	thread   *thread  // one of threads
 	shared   bool     // made by With, on the library of another Runtime
 
-	alternative *Runtime
-	unusable    error
+	// alternative opens OpenVINO at the first call: it takes longer than many a restoration. Nil: there is none.
+	alternative func() (*Runtime, error)
 
 	precisions func() []Precision
 }
@@ -168,7 +170,7 @@ func start(cfg Config) (*Runtime, error) {
 		}
 	}
 	if cfg.Provider == ProviderAuto && r.Provider() == ProviderCPU && cfg.OpenVINO != "" {
-		r.openAlternative()
+		r.alternative = sync.OnceValues(r.openAlternative)
 	}
 	cfg.Logger.Info("opened ONNX Runtime", "library", cfg.Library, "version", r.version, "provider", r.Provider())
 	return r, nil
