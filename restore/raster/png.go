@@ -2,13 +2,13 @@ package raster
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
-	"image/png"
 	"math"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // EncodePicture encodes an image of three channels as a PNG file with the properties of a picture: 16 bits per sample, its
@@ -71,46 +71,29 @@ func encodeSamples(img *Image, bits int) ([]byte, error) {
 	if err := checkEncodable(img); err != nil {
 		return nil, err
 	}
-	var out image.Image
-	var pix []byte
-	area := image.Rect(0, 0, img.Width, img.Height)
-	switch {
-	case img.Channels == 1 && bits == 16:
-		m := image.NewGray16(area)
-		out, pix = m, m.Pix
-	case img.Channels == 1:
-		m := image.NewGray(area)
-		out, pix = m, m.Pix
-	case bits == 16:
-		m := image.NewNRGBA64(area)
-		out, pix = m, m.Pix
-	default:
-		m := image.NewNRGBA(area)
-		out, pix = m, m.Pix
-	}
-	if img.Channels == 3 { // opaque, so that the file has no alpha channel
-		for i := range pix {
-			pix[i] = 255
-		}
-	}
-	pixel, sample := len(pix)/(img.Width*img.Height), bits/8
-	for c := range img.Channels {
-		for i, v := range img.Plane(c) {
-			at := pix[i*pixel+c*sample:]
-			if bits == 16 {
-				binary.BigEndian.PutUint16(at, to16(v))
-			} else {
-				at[0] = To8(v)
+	f := pngForm{width: img.Width, height: img.Height, channels: img.Channels, bits: bits}
+	return f.encode(func(y int, row []byte) {
+		for c := range img.Channels {
+			for x, v := range img.Plane(c)[y*img.Width:][:img.Width] {
+				if at := x*img.Channels + c; bits == 16 {
+					binary.BigEndian.PutUint16(row[2*at:], to16(v))
+				} else {
+					row[at] = To8(v)
+				}
 			}
 		}
-	}
-	var buf bytes.Buffer
-	// Better compression takes four times as long.
-	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
-	if err := encoder.Encode(&buf, out); err != nil {
-		return nil, fmt.Errorf("encode PNG: %w", err)
-	}
-	return buf.Bytes(), nil
+	})
+}
+
+// EncodeOpaque encodes an opaque picture as [EncodePNG] does.
+func EncodeOpaque(img *image.RGBA) ([]byte, error) {
+	f := pngForm{width: img.Rect.Dx(), height: img.Rect.Dy(), channels: 3, bits: 8}
+	return f.encode(func(y int, row []byte) {
+		src := img.Pix[y*img.Stride:][:4*f.width]
+		for x := range f.width {
+			copy(row[3*x:3*x+3], src[4*x:])
+		}
+	})
 }
 
 // to16 maps v in [-1, 1] to 0..65535 as [To8] does to 0..255. To8 of the 16-bit sample is To8 of v.

@@ -107,11 +107,11 @@ func (s *Sheet) Write(ctx context.Context, to result.Files, key string) (size im
 		}
 		lost = append(lost, missing...)
 	}
-	var out bytes.Buffer
-	if err := png.Encode(&out, d.canvas); err != nil {
+	out, err := raster.EncodeOpaque(d.canvas)
+	if err != nil {
 		return size, nil, fmt.Errorf("encode %s: %w", key, err)
 	}
-	return size, lost, result.Put(ctx, to, key, out.Bytes())
+	return size, lost, result.Put(ctx, to, key, out)
 }
 
 // row draws a row from y on. The only error besides lost is cancellation.

@@ -1,0 +1,98 @@
+package raster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/klauspost/compress/zlib"
+)
+
+// pngForm is the form of a PNG file without alpha. Its encoder is several times as fast as that of the standard library, which tries five filters for
+// each row, and its files of photographs are smaller.
+type pngForm struct {
+	width, height int
+	channels      int // 1 (grey) or 3 (RGB)
+	bits          int // of a sample, 8 or 16
+}
+
+const (
+	// paeth is the number of the filter in the format.
+	paeth = 4
+	// repetitive is the share of differences equal to the one before, from which strings of them repeat: those of grey pictures, text and drawings. In
+	// others a search for strings takes longer, and finds less than a code for single bytes.
+	repetitive = 0.25
+	// searching is the level of compression that searches for strings: level 1 is up to 18 % larger.
+	searching = 3
+)
+
+// encode returns the file. row writes the samples of row y.
+func (f pngForm) encode(row func(y int, row []byte)) ([]byte, error) {
+	pixel := f.channels * f.bits / 8
+	stride := pixel * f.width
+	filtered := make([]byte, f.height*(stride+1))
+	// The pixels to the left of a row and above the first are zeros.
+	above, samples := make([]byte, pixel+stride), make([]byte, pixel+stride)
+	repeats := 0
+	for y := range f.height {
+		row(y, samples[pixel:])
+		out := filtered[y*(stride+1):][:stride+1]
+		out[0] = paeth
+		repeats += filterPaeth(out[1:], samples, above, pixel)
+		above, samples = samples, above
+	}
+	level := zlib.HuffmanOnly
+	if float64(repeats) > repetitive*float64(len(filtered)) {
+		level = searching
+	}
+	var body bytes.Buffer
+	w, err := zlib.NewWriterLevel(&body, level)
+	if err == nil {
+		_, err = w.Write(filtered)
+		err = errors.Join(err, w.Close())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode PNG: %w", err)
+	}
+	colour := byte(0)
+	if f.channels == 3 {
+		colour = 2
+	}
+	header := binary.BigEndian.AppendUint32(nil, uint32(f.width))
+	header = binary.BigEndian.AppendUint32(header, uint32(f.height))
+	header = append(header, byte(f.bits), colour, 0, 0, 0)
+	out := make([]byte, 0, body.Len()+64)
+	out = append(out, pngMagic...)
+	out = appendChunk(out, "IHDR", string(header))
+	out = appendChunk(out, "IDAT", body.String())
+	return appendChunk(out, "IEND", ""), nil
+}
+
+// filterPaeth writes the differences of a row and its predictions by the filter of Paeth, and returns how many are equal to the one before. The
+// rows begin with a pixel of zeros.
+func filterPaeth(out, row, above []byte, pixel int) (repeats int) {
+	n := len(out)
+	left, corner, up, here := row[:n], above[:n], above[pixel:][:n], row[pixel:][:n]
+	last := byte(0)
+	for i := range out {
+		a, b, c := int(left[i]), int(up[i]), int(corner[i])
+		// Of a, b and c the one that is closest to a + b − c, without branches: those of noise are not predictable.
+		low, high, limit := min(a, b), max(a, b), 3*c-a-b
+		nearest := c
+		if high <= limit {
+			nearest = low
+		}
+		if low >= limit {
+			nearest = high
+		}
+		d := here[i] - byte(nearest)
+		same := 0
+		if d == last {
+			same = 1
+		}
+		repeats += same
+		out[i], last = d, d
+	}
+	return repeats
+}
