@@ -64,6 +64,10 @@ bench: test-packages build runtime ## Time a light and a heavy task against the 
 bench-full: test-packages build runtime ## Time all tasks (an hour)
 	@PYTHONPATH=tools $(TORCH) -m ddiff_torch.compare $(BENCH)
 
+.PHONY: bench-host
+bench-host: runtime ## Measure the CPU time of the host at 256×256 pixels: a normal deviate, the rest of a step, a picture beside its steps (2 minutes)
+	@go test -vet=off -run '^$$' -bench '^BenchmarkHost' -timeout 20m ./restore/noise ./restore/solver ./cmd/ddiff | awk -f scripts/bench-host.awk
+
 .PHONY: cluster-demo
 cluster-demo: test-packages build runtime ## Run a cluster on this machine, kill one of each process, count (a minute)
 	@go -C internal/testbed test -c -o $(CURDIR)/bin/testbed && bin/testbed demo

@@ -120,6 +120,7 @@ else
 		wait "$lane" || echo " [a lane]" >>"$reports/failed"
 	done
 	cat "$reports/processes.log"
+	stage "figures of the host" make bench-host
 fi
 
 enforce=0

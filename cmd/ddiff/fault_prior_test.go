@@ -27,7 +27,7 @@ func card(channels int) map[string]string {
 }
 
 // writePrior writes a score model that takes a tenth of the image for noise.
-func writePrior(t *testing.T, path string, channels int, metadata map[string]string) {
+func writePrior(t testing.TB, path string, channels int, metadata map[string]string) {
 	t.Helper()
 	g := onnx.NewGraph(onnx.DefaultOpset)
 	x := g.Input("x", onnx.Float, -1, channels, -1, -1)

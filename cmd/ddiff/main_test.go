@@ -88,7 +88,7 @@ func small(args ...string) []string {
 }
 
 // command returns the program with arguments, and an environment that locates ONNX Runtime.
-func command(t *testing.T, args ...string) *exec.Cmd {
+func command(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	lib, err := library()
 	must(t, err)
@@ -261,12 +261,12 @@ func read(t *testing.T, path string) []byte {
 	return data
 }
 
-func write(t *testing.T, path string, data []byte) {
+func write(t testing.TB, path string, data []byte) {
 	t.Helper()
 	must(t, os.WriteFile(path, data, 0o644))
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
