@@ -28,6 +28,27 @@ func (s *Service) inspect(ctx context.Context, id string) (*queue.Queue, error) 
 	return s.cfg.Open(ctx, id, 1)
 }
 
+// adoptStored replaces the record of a board that is older than the store. It ends the runner of a campaign that needs no coordinator
+// then.
+func (r *runner) adoptStored(ctx context.Context) error {
+	if r.s.cfg.run != nil {
+		return nil
+	}
+	c, revision, err := r.s.archive.Reconcile(ctx, r.rec)
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		r.rec = nil
+		return errEnded
+	}
+	r.adopt(c, revision)
+	if !board.Active(c) {
+		return errEnded
+	}
+	return nil
+}
+
 // admit examines a campaign that was just submitted. If it is in the archive, the submission has no effect: the record
 // becomes the archived record. Otherwise the campaign is entered into the index before anything of it is stored.
 func (r *runner) admit(ctx context.Context) error {
@@ -59,16 +80,10 @@ func (r *runner) checkOutput(ctx context.Context) error {
 	if r.s.cfg.run != nil || r.rec.Prior.SHA256 != "" {
 		return nil
 	}
-	entries, err := index.New(r.s.cfg.Store).All(ctx)
-	if err != nil {
+	id, err := index.New(r.s.cfg.Store).DeletingResults(ctx, r.rec.Output)
+	if err != nil || id == "" {
 		return err
 	}
-	for id, e := range entries {
-		if e.State != index.Deleting || !e.Results || e.Output != index.OutputDigest(r.rec.Output) {
-			continue
-		}
-		return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
-			"ddiff delete %s --results has finished", id, id)}
-	}
-	return nil
+	return rejection{fmt.Errorf("the results of campaign %s in the same output are being deleted; resume this campaign after "+
+		"ddiff delete %s --results has finished", id, id)}
 }

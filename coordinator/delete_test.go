@@ -13,6 +13,7 @@ import (
 	"ddiff/coordinator/archive"
 	"ddiff/coordinator/board"
 	"ddiff/coordinator/gc"
+	"ddiff/coordinator/index"
 	"ddiff/coordinator/report"
 	"ddiff/manifest"
 	"ddiff/queue"
@@ -73,13 +74,13 @@ func archivePair(t *testing.T, dir string) (all, part string) {
 	return all, part
 }
 
-// keysOf lists the keys of a store that contain a text.
+// keysOf lists the keys of a store that contain a text, without those that remember deletions.
 func keysOf(t *testing.T, s storage.Store, text string) []string {
 	t.Helper()
 	var keys []string
 	for info, err := range s.List(t.Context(), "") {
 		must(t, err)
-		if strings.Contains(info.Key, text) {
+		if strings.Contains(info.Key, text) && !index.IsTombstone(info.Key) {
 			keys = append(keys, info.Key)
 		}
 	}

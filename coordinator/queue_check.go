@@ -9,6 +9,20 @@ import (
 	"ddiff/manifest"
 )
 
+// quietTicks is the number of ticks between two checks of the queue of a campaign that waits for workers or for a person: a thousand
+// waiting campaigns would otherwise cost a thousand requests a second.
+const quietTicks = 5
+
+// quiet reports whether the campaign waits, and nothing has changed since the last check, which was a few ticks ago.
+func (r *runner) quiet() bool {
+	if r.rec.Phase == manifest.PhaseRunning || !r.stalled.IsZero() || r.status.Phase != r.rec.Phase || r.status.Counts.Running > 0 {
+		r.unchecked = 0
+		return false
+	}
+	r.unchecked = (r.unchecked + 1) % quietTicks
+	return r.unchecked != 0
+}
+
 // checkQueue publishes the campaign's status and compares the queue with the ledger. When the queue has seemed to hold
 // too few items for Config.Stall, or is gone, and the loss is confirmed, checkQueue publishes the items again.
 func (r *runner) checkQueue(ctx context.Context) error {

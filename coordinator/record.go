@@ -78,6 +78,16 @@ func (r *record) stop() {
 	}
 }
 
+// restart ends the runner, which continues with a record of a board that was restored, whatever its revision.
+func (r *record) restart(c *manifest.Campaign, revision uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.offered, r.revision, r.deleted = c, revision, false
+	if r.cancel != nil {
+		r.cancel()
+	}
+}
+
 // applyOffered copies the fields that people write from the offered record.
 func (r *record) applyOffered() {
 	r.mu.Lock()
@@ -97,6 +107,19 @@ func (r *record) storeWanted(ctx context.Context) error {
 	return r.save(ctx, func(*manifest.Campaign) {})
 }
 
+// adopt notes the record that the board has at a revision.
+func (r *record) adopt(c *manifest.Campaign, revision uint64) {
+	r.rec = c
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if revision > r.revision {
+		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
+	}
+}
+
+// errOlderBoard: the board was restored from a backup. The runner opens the campaign again, with the record of the store.
+var errOlderBoard = errors.New("the board has an older record of the campaign")
+
 // errPhaseChanged: a second leader has moved the campaign to another phase.
 var errPhaseChanged = errors.New("another coordinator has changed the phase of the campaign")
 
@@ -111,9 +134,21 @@ func (r *record) save(ctx context.Context, change func(c *manifest.Campaign)) er
 
 // saveIf is save that adopts the record and writes nothing unless the condition holds.
 func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign) bool, change func(c *manifest.Campaign)) error {
-	phase, stored := r.rec.Phase, false
+	phase, copied := r.rec.Phase, 0
+	store := func(c *manifest.Campaign) error {
+		copied = max(copied, c.Stored) + 1
+		c.Recorded, c.Stored = c.Wanted, copied
+		return board.Store(ctx, r.cfg.Store, c)
+	}
 	c, revision, err := board.UpdateRevision(ctx, r.cfg.Board, r.id, func(c *manifest.Campaign) error {
+		if c.Stored < r.rec.Stored {
+			r.rec = c // which the runner compares with the store when it opens the campaign again
+			return errOlderBoard
+		}
 		if c.Phase != phase || !condition(c) {
+			if copied > 0 { // of a record that is none
+				return store(c)
+			}
 			return board.ErrUnchanged
 		}
 		c.Output = r.rec.Output // users may write the record
@@ -124,24 +159,18 @@ func (r *record) saveIf(ctx context.Context, condition func(c *manifest.Campaign
 			c.Operators = r.rec.Operators
 		}
 		change(c)
-		if c.Phase == phase && board.Recorded(c) && !stored {
+		if c.Phase == phase && board.Recorded(c) && copied == 0 {
 			return nil
 		}
 		if c.Phase != phase {
 			c.Changes++
 		}
-		c.Recorded, stored = c.Wanted, true // the copy is replaced if the board has a newer record
-		return board.Store(ctx, r.cfg.Store, c)
+		return store(c) // again if the board has a newer record
 	})
 	if err != nil {
 		return err
 	}
-	r.rec = c
-	r.mu.Lock()
-	if revision > r.revision {
-		r.offered, r.revision = nil, revision // c includes earlier changes of other writers
-	}
-	r.mu.Unlock()
+	r.adopt(c, revision)
 	if c.Phase != phase {
 		r.log.Info("campaign", "phase", c.Phase, "reason", c.Reason)
 	}

@@ -29,16 +29,17 @@ type runner struct {
 	parts   *ledger.Parts  // of the ledger in the store; nil for a Run
 	opening bool           // the ledger does not have all stored windows and outcomes yet
 
-	queue    *queue.Queue
-	paused   bool             // the queue delivers nothing
-	stalled  time.Time        // since when the queue holds too few items
-	tick     <-chan time.Time // due time of the next check of the queue
-	ticked   bool             // since the last window
-	outcomes follower
-	faults   faults
-	trial    trial
-	retries  map[string]ledger.Round // rounds of pending commands, by command
-	missing  missingResultsError     // of the last report
+	queue     *queue.Queue
+	paused    bool             // the queue delivers nothing
+	stalled   time.Time        // since when the queue holds too few items
+	unchecked int              // ticks since the last check of the queue of a campaign that waits
+	tick      <-chan time.Time // due time of the next check of the queue
+	ticked    bool             // since the last window
+	outcomes  follower
+	faults    faults
+	trial     trial
+	retries   map[string]ledger.Round // rounds of pending commands, by command
+	missing   missingResultsError     // of the last report
 
 	pace     pace
 	progress time.Time       // of the last outcome, or of the start
@@ -93,7 +94,7 @@ func (r *runner) open(ctx context.Context) error {
 	r.progress, r.faults = r.s.cfg.Now(), faults{}
 	r.opening = true
 	for _, step := range []func(ctx context.Context) error{
-		r.readStatus, r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
+		r.adoptStored, r.readStatus, r.openResults, r.admit, r.storeWanted, r.countStart, r.checkOutput, r.openPrior, r.openOperators, r.checkSpec, r.restoreLedger, r.openSharder,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -215,7 +216,9 @@ func (r *runner) step(ctx context.Context) error {
 		}
 		return r.storeWindow(ctx, w)
 	case <-r.tick:
-		r.ticked = true
+		if r.ticked = true; r.quiet() {
+			return nil
+		}
 		return r.checkQueue(ctx)
 	}
 }

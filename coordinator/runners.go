@@ -30,6 +30,15 @@ func (s *runners) deliver(c *manifest.Campaign, revision uint64, create func() *
 	return r, !ok
 }
 
+// restart makes the runner of a campaign, if it has one, continue with a record of a board that was restored from a backup.
+func (s *runners) restart(c *manifest.Campaign, revision uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.byID[c.ID]; r != nil {
+		r.restart(c, revision)
+	}
+}
+
 // next returns the record with which the runner continues. It returns nil and removes the runner when the campaign needs
 // no coordinator; a later record then creates a new runner.
 func (s *runners) next(r *runner) *manifest.Campaign {

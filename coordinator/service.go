@@ -149,6 +149,9 @@ func (s *Service) watch(ctx context.Context, group *errgroup.Group, all *runners
 			})
 			continue
 		}
+		if change.Back {
+			all.restart(c, change.Revision)
+		}
 		r, created := all.deliver(c, change.Revision, func() *runner { return newRunner(s, c) })
 		if created {
 			group.Go(func() error {

@@ -140,6 +140,9 @@ type Campaign struct {
 	Last *Status `json:"last,omitempty"`
 	// Changes counts the changes of the phase. It names a notification.
 	Changes int `json:"changes,omitempty"`
+	// Stored counts the copies of the record in the store. A record of the board with a smaller number than the copy is older: NATS was
+	// restored from a backup.
+	Stored int `json:"stored,omitempty"`
 	// Recalled is the time at which the campaign last came from the archive back to the board.
 	Recalled time.Time `json:"recalled,omitzero"`
 	// Start counts the starts of the campaign until a coordinator has read its dataset.

@@ -190,6 +190,9 @@ type Change struct {
 	Deleted bool
 	// Ready marks the end of the records that existed when the watch began. It comes once, in a Change of its own.
 	Ready bool
+	// Back: the record was read because the board had lost writes, as after the restoration of a backup. It may be older than one that
+	// was yielded before.
+	Back bool
 }
 
 // Keys lists the keys with a prefix in byte order. The prefix is "" for all keys, ends with "." for the keys below it,
@@ -457,6 +460,7 @@ func (w *watcher) listAgain(ctx context.Context, yield func(Change) bool) (goOn 
 		}
 	}
 	for _, c := range records {
+		c.Back = true
 		if before[c.Key] != w.known[c.Key] && !yield(c) {
 			return false, nil
 		}

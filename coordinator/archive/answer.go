@@ -46,8 +46,6 @@ func (a *Archiver) Answer(ctx context.Context, key string) {
 }
 
 func (a *Archiver) answer(ctx context.Context, key string) error {
-	a.turn.Lock()
-	defer a.turn.Unlock()
 	data, revision, err := a.cfg.Board.Get(ctx, key)
 	if errors.Is(err, queue.ErrNoRecord) {
 		return nil // the sender has given up
@@ -81,9 +79,9 @@ func (a *Archiver) answer(ctx context.Context, key string) error {
 func (a *Archiver) execute(ctx context.Context, r *manifest.Request) error {
 	switch r.Verb {
 	case manifest.RequestRecall:
-		return a.recall(ctx, r.Campaign)
+		return a.inTurn(func() error { return a.recall(ctx, r.Campaign) })
 	case manifest.RequestArchive:
-		return a.archiveNow(ctx, r.Campaign)
+		return a.inTurn(func() error { return a.archiveNow(ctx, r.Campaign) })
 	case manifest.RequestList:
 		return a.list(ctx, r)
 	case manifest.RequestLogs:

@@ -25,12 +25,13 @@ type Archiver struct {
 	cfg Config
 	x   index.Index
 
-	// turn lets one scan or answer at a time use the fields below.
-	turn sync.Mutex
-	// loaded: campaigns that the board has lost were restored.
+	// loaded: the index was read; seen has, by key, when this leader first saw the current revision of a record. Only scan uses them.
 	loaded bool
-	// seen has, by key, when this leader first saw the current revision of a record.
-	seen map[string]sighting
+	seen   map[string]sighting
+
+	// turn lets one campaign at a time change between board and archive. Requests that change none do not wait for it.
+	turn sync.Mutex
+	mu   sync.Mutex
 	// open has the campaigns of the board that the index has as open.
 	open map[string]bool
 }
@@ -39,6 +40,7 @@ type Archiver struct {
 type sighting struct {
 	revision uint64
 	at       time.Time
+	compared bool // with the store
 }
 
 // Config describes an [Archiver]. All fields are required.
@@ -61,6 +63,38 @@ type Config struct {
 // New returns the archiver of a new term.
 func New(cfg Config) *Archiver {
 	return &Archiver{cfg: cfg, x: index.New(cfg.Store), seen: map[string]sighting{}, open: map[string]bool{}}
+}
+
+// inTurn calls change, which moves a campaign between board and archive, alone.
+func (a *Archiver) inTurn(change func() error) error {
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	return change()
+}
+
+// isOpen reports whether the index is known to have a campaign as open.
+func (a *Archiver) isOpen(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open[id]
+}
+
+// setOpen notes whether the index has a campaign as open.
+func (a *Archiver) setOpen(id string, open bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open[id] = open; !open {
+		delete(a.open, id)
+	}
+}
+
+// enterOpen enters a campaign of the board into the index as open.
+func (a *Archiver) enterOpen(ctx context.Context, c *manifest.Campaign) error {
+	if err := a.x.Open(ctx, c); err != nil {
+		return err
+	}
+	a.setOpen(c.ID, true)
+	return nil
 }
 
 // Run restores lost campaigns and archives ended campaigns until ctx ends. It retries after errors.
@@ -95,23 +129,31 @@ func (a *Archiver) load(ctx context.Context, onBoard map[string]queue.Change) er
 			continue
 		}
 		if _, found := onBoard[manifest.KeyCampaignPrefix+id]; found {
-			a.open[id] = true
+			a.setOpen(id, true)
 			continue
 		}
-		if err := a.restore(ctx, id); err != nil && !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, index.ErrDeleting) {
-			if !errors.Is(err, board.ErrDamaged) {
-				return err
-			}
-			a.cfg.Logger.Warn("cannot restore a campaign", "campaign", id, "reason", err)
+		if err := a.restoreOpen(ctx, id); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// restoreOpen restores an open campaign that the board lacks, unless the store has no record of it that can be read.
+func (a *Archiver) restoreOpen(ctx context.Context, id string) error {
+	err := a.inTurn(func() error { return a.restore(ctx, id) })
+	switch {
+	case errors.Is(err, storage.ErrNotFound), errors.Is(err, index.ErrDeleting):
+		return nil
+	case errors.Is(err, board.ErrDamaged):
+		a.cfg.Logger.Warn("cannot restore a campaign", "campaign", id, "reason", err)
+		return nil
+	}
+	return err
+}
+
 // scan archives the campaigns that ended long enough ago, and enters new ones into the index.
 func (a *Archiver) scan(ctx context.Context) error {
-	a.turn.Lock()
-	defer a.turn.Unlock()
 	campaigns, err := board.Records(ctx, a.cfg.Board, manifest.KeyCampaignPrefix)
 	if err != nil {
 		return err
@@ -121,6 +163,9 @@ func (a *Archiver) scan(ctx context.Context) error {
 			return err
 		}
 		a.loaded = true
+	}
+	if err := a.restoreLost(ctx, campaigns); err != nil {
+		return err
 	}
 	maps.DeleteFunc(a.seen, func(key string, _ sighting) bool { return campaigns[key].Key == "" })
 	var errs error
@@ -137,7 +182,7 @@ const requestAge = 10 * time.Minute
 func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 	now := a.cfg.Now()
 	if a.seen[record.Key].revision != record.Revision {
-		a.seen[record.Key] = sighting{record.Revision, now}
+		a.seen[record.Key] = sighting{revision: record.Revision, at: now}
 	}
 	c, err := board.Parse(strings.TrimPrefix(record.Key, manifest.KeyCampaignPrefix), record.Data)
 	if err != nil {
@@ -149,17 +194,26 @@ func (a *Archiver) scanRecord(ctx context.Context, record queue.Change) error {
 		}
 		return board.IgnoreConflict(a.cfg.Board.DeleteAt(ctx, record.Key, record.Revision))
 	}
-	if a.due(c, a.seen[record.Key], now) {
-		return a.archive(ctx, c, record.Revision)
+	if seen := a.seen[record.Key]; !seen.compared && !board.Active(c) && !a.cfg.Running(c.ID) {
+		var now *manifest.Campaign
+		var revision uint64
+		err := a.inTurn(func() (err error) {
+			now, revision, err = a.Reconcile(ctx, c)
+			return err
+		})
+		if err != nil || now == nil || revision != 0 {
+			return err // the next scan has the record of now
+		}
+		seen.compared = true
+		a.seen[record.Key] = seen
 	}
-	if a.open[c.ID] || board.IsNew(c) {
+	if a.due(c, a.seen[record.Key], now) {
+		return a.inTurn(func() error { return a.archive(ctx, c, record.Revision) })
+	}
+	if a.isOpen(c.ID) || board.IsNew(c) {
 		return nil // admit enters new campaigns
 	}
-	if err := a.x.Open(ctx, c); err != nil {
-		return err
-	}
-	a.open[c.ID] = true
-	return nil
+	return a.enterOpen(ctx, c)
 }
 
 // due reports whether a campaign is to be archived. The clock of the leader that ended the campaign may differ from this
@@ -214,7 +268,7 @@ func (a *Archiver) archive(ctx context.Context, c *manifest.Campaign, revision u
 	if last == nil {
 		last = &manifest.Status{}
 	}
-	delete(a.open, c.ID) // whatever follows: the next scan enters a campaign that stays as open again
+	a.setOpen(c.ID, false) // whatever follows: the next scan enters a campaign that stays as open again
 	err = a.x.Add(ctx, index.Entry{
 		ID: c.ID, Number: max(newest.Number+1, 1), State: index.Archived, Output: index.OutputDigest(c.Output), Row: index.Row{
 			Phase: c.Phase, Priority: c.Priority, Weight: c.Weight, Counts: last.Counts,

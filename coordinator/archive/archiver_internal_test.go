@@ -204,7 +204,7 @@ func TestAbandonedRequest(t *testing.T) {
 			t.Errorf("after %v: %v", tt.after, err)
 		}
 	}
-	if newest, err := a.x.Newest(ctx, r.id); err != nil || newest.State != "" || a.open[r.id] {
+	if newest, err := a.x.Newest(ctx, r.id); err != nil || newest.State != "" || a.isOpen(r.id) {
 		t.Errorf("a new campaign is in the index: %+v, %v", newest, err)
 	}
 }

@@ -37,7 +37,7 @@ func (a *Archiver) restore(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.x.Open(ctx, c); err != nil {
+	if err := a.enterOpen(ctx, c); err != nil {
 		return err
 	}
 	level := slog.LevelWarn // the board has lost the record
@@ -77,7 +77,7 @@ func (a *Archiver) Admit(ctx context.Context, c *manifest.Campaign, adopt func(a
 		return err
 	}
 	if newest.State != index.Archived {
-		if err := a.x.Open(ctx, c); err != nil {
+		if err := a.enterOpen(ctx, c); err != nil {
 			return err
 		}
 		q, err := a.cfg.Inspect(ctx, c.ID)
@@ -97,5 +97,5 @@ func (a *Archiver) Admit(ctx context.Context, c *manifest.Campaign, adopt func(a
 	if err := a.restoreStatus(ctx, archived); err != nil {
 		return err
 	}
-	return a.x.Open(ctx, archived)
+	return a.enterOpen(ctx, archived)
 }

@@ -191,6 +191,11 @@ func (d *deletion) claim(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if d.record != nil {
+		if err := d.x.Bury(ctx, d.record); err != nil {
+			return err
+		}
+	}
 	resumed, err := d.onBoard(ctx, d.id)
 	if err != nil {
 		return err
@@ -202,10 +207,18 @@ func (d *deletion) claim(ctx context.Context) (err error) {
 		resumed = resumed || e.State == index.Open && e.Number >= d.newest.Number
 	}
 	if resumed {
-		err = fmt.Errorf("%w: the campaign was resumed", board.ErrRefused)
-		return errors.Join(err, d.Store.Delete(context.WithoutCancel(ctx), d.newest.Key()))
+		return errors.Join(fmt.Errorf("%w: the campaign was resumed", board.ErrRefused), d.unclaim(context.WithoutCancel(ctx)))
 	}
 	return nil
+}
+
+// unclaim takes the claim back.
+func (d *deletion) unclaim(ctx context.Context) error {
+	var err error
+	if d.record != nil {
+		err = d.Store.Delete(ctx, index.Tombstone(d.record))
+	}
+	return errors.Join(err, d.Store.Delete(ctx, d.newest.MarkKey()), d.Store.Delete(ctx, d.newest.Key()))
 }
 
 // leaveBoard archives the campaign unless it is in the archive.
@@ -231,11 +244,12 @@ func (d *deletion) run(ctx context.Context) ([]Removal, error) {
 		steps = d.outputSteps(ctx)
 	}
 	folder := "campaigns/" + d.id + "/"
-	older := func(i storage.Info) bool { return i.Key != d.newest.Key() }
+	older := func(i storage.Info) bool { return i.Key != d.newest.Key() && !index.IsTombstone(i.Key) }
 	steps = append(steps,
 		step{"windows", d.id, d.list(ctx, folder, func(i storage.Info) bool { return i.Key != board.StoredKey(d.id) }), nil},
 		step{"record", d.id, d.only(ctx, board.StoredKey(d.id)), nil},
 		step{"index", d.id, d.list(ctx, index.Prefix+d.id+".", older), nil},
+		step{"index", d.id, d.only(ctx, d.newest.MarkKey()), nil},
 		step{"index", d.id, d.only(ctx, d.newest.Key()), nil},
 	)
 	var all []Removal

@@ -21,6 +21,9 @@ import (
 //	campaigns/.index/ID.NUMBER.STATE.OUTPUT[.ROW]
 //	campaigns/.index/ID.NUMBER.deleting.OUTPUT[.results]
 //
+// A key campaigns/.index/.output.OUTPUT.ID marks a deletion with results, and
+// campaigns/.index/ID.deleted.TIME remembers a deleted submission, see [Index.Bury].
+//
 // One listing therefore returns a thousand campaigns per request without reading any object. Entries are only added; the
 // entry with the highest number counts. Archiving needs no permission to delete.
 const Prefix = "campaigns/.index/"
@@ -136,6 +139,36 @@ func (e Entry) supersedes(other Entry) bool {
 // ErrDeleting: the data of the campaign are being deleted.
 var ErrDeleting = errors.New("the campaign is being deleted; complete it with: ddiff delete")
 
+// Bury remembers that a submission was deleted, before its data are: a board that is restored from a backup may have its record.
+func (x Index) Bury(ctx context.Context, c *manifest.Campaign) error {
+	if err := x.store.Put(ctx, Tombstone(c), nil); err != nil {
+		return fmt.Errorf("remember the deletion of campaign %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// Buried reports whether a submission was deleted. Another submission with the same id is another one.
+func (x Index) Buried(ctx context.Context, c *manifest.Campaign) (bool, error) {
+	_, err := x.store.Stat(ctx, Tombstone(c))
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// tombstones is in the keys of deleted submissions, which are no entries.
+const tombstones = ".deleted."
+
+// Tombstone returns the key that remembers the deletion of a submission.
+func Tombstone(c *manifest.Campaign) string {
+	return fmt.Sprintf("%s%s%s%d", Prefix, c.ID, tombstones, c.Submitted.UnixNano())
+}
+
+// IsTombstone reports whether a key is a Tombstone.
+func IsTombstone(key string) bool {
+	return strings.HasPrefix(key, Prefix) && strings.Contains(key, tombstones)
+}
+
 // KeyComplete marks the store of a cluster: its campaigns are all in the index.
 const KeyComplete = Prefix + "complete"
 
@@ -190,8 +223,35 @@ func (x Index) Entries(ctx context.Context, id string) func(yield func(Entry, er
 	}
 }
 
-// Add stores an entry. It is idempotent.
+// MarkKey is the key of a mark that the results of a campaign in an output are being deleted: with it, DeletingResults looks at the
+// deletions of one output only.
+func (e Entry) MarkKey() string { return markPrefix(e.Output) + e.ID }
+
+// markPrefix begins the keys of the marks of an output, given its digest.
+func markPrefix(output string) string { return Prefix + ".output." + output + "." }
+
+// DeletingResults returns a campaign whose results in an output are being deleted, or "".
+func (x Index) DeletingResults(ctx context.Context, output string) (id string, err error) {
+	prefix := markPrefix(OutputDigest(output))
+	for info, err := range x.store.List(ctx, prefix) {
+		if err != nil {
+			return "", fmt.Errorf("list the deletions in output %s: %w", output, err)
+		}
+		e, err := x.Newest(ctx, strings.TrimPrefix(info.Key, prefix))
+		if err != nil || e.State == Deleting && e.Results {
+			return e.ID, err
+		}
+	}
+	return "", nil
+}
+
+// Add stores an entry. It is idempotent. A deletion of results gets its mark first.
 func (x Index) Add(ctx context.Context, e Entry) error {
+	if e.State == Deleting && e.Results {
+		if err := x.store.Put(ctx, e.MarkKey(), nil); err != nil {
+			return fmt.Errorf("mark the deletion of campaign %s: %w", e.ID, err)
+		}
+	}
 	if err := x.store.Put(ctx, e.Key(), nil); err != nil {
 		return fmt.Errorf("enter campaign %s into the index: %w", e.ID, err)
 	}

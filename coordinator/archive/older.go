@@ -1,0 +1,123 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ddiff/coordinator/board"
+	"ddiff/coordinator/index"
+	"ddiff/manifest"
+	"ddiff/queue"
+	"ddiff/storage"
+)
+
+// Reconcile compares a record of the board with the store. A board that was restored from a backup has older records: then the copy in
+// the store replaces the record, and the record of a deleted campaign is removed. It returns the record that the board has now with its
+// revision, c and 0 if that is c, and nil if the campaign was deleted.
+func (a *Archiver) Reconcile(ctx context.Context, c *manifest.Campaign) (now *manifest.Campaign, revision uint64, err error) {
+	now, revision, err = a.reconcile(ctx, c)
+	if err != nil {
+		return nil, 0, fmt.Errorf("compare the record of campaign %s with the store: %w", c.ID, err)
+	}
+	return now, revision, nil
+}
+
+func (a *Archiver) reconcile(ctx context.Context, c *manifest.Campaign) (*manifest.Campaign, uint64, error) {
+	stored, err := board.Load(ctx, a.cfg.Store, c.ID)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, board.ErrDamaged) {
+		stored, err = nil, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	older := func(c *manifest.Campaign) bool {
+		return stored != nil && stored.Submitted.Equal(c.Submitted) && c.Stored < stored.Stored
+	}
+	if stored == nil || !stored.Submitted.Equal(c.Submitted) {
+		buried, err := a.x.Buried(ctx, c)
+		if err != nil || !buried {
+			return c, 0, err
+		}
+		submitted := c.Submitted
+		older = func(c *manifest.Campaign) bool { return c.Submitted.Equal(submitted) }
+	}
+	if !older(c) {
+		return c, 0, nil
+	}
+	if stored == nil {
+		return nil, 0, a.removeDeleted(ctx, c)
+	}
+	now, revision, err := board.UpdateRevision(ctx, a.cfg.Board, c.ID, func(c *manifest.Campaign) error {
+		if !older(c) {
+			return board.ErrUnchanged
+		}
+		*c = *stored
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	a.cfg.Logger.Warn("the board had an older record of a campaign than the store, which counts", "campaign", c.ID, "phase", now.Phase)
+	if board.Active(now) {
+		return now, revision, nil
+	}
+	return now, revision, errors.Join(a.restoreStatus(ctx, now), a.clearQueue(ctx, c.ID, (*queue.Queue).Drop))
+}
+
+// removeDeleted removes the record of a deleted campaign, and its messages, from a board that was restored.
+func (a *Archiver) removeDeleted(ctx context.Context, c *manifest.Campaign) error {
+	a.cfg.Logger.Warn("the board had the record of a deleted campaign", "campaign", c.ID)
+	now, revision, err := board.ReadRevision(ctx, a.cfg.Board, c.ID)
+	if errors.Is(err, queue.ErrNoRecord) || err == nil && !now.Submitted.Equal(c.Submitted) {
+		return nil
+	}
+	if err == nil {
+		err = a.clearQueue(ctx, c.ID, (*queue.Queue).Remove)
+	}
+	if err == nil {
+		err = a.cfg.Board.Delete(ctx, manifest.KeyStatusPrefix+c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return a.cfg.Board.DeleteAt(ctx, manifest.KeyCampaignPrefix+c.ID, revision)
+}
+
+// clearQueue applies a method to the queue of a campaign.
+func (a *Archiver) clearQueue(ctx context.Context, id string, clear func(*queue.Queue, context.Context) error) error {
+	q, err := a.cfg.Inspect(ctx, id)
+	if err != nil {
+		return err
+	}
+	return clear(q, ctx)
+}
+
+// restoreLost restores the open campaigns of the index that are not among those of the board.
+func (a *Archiver) restoreLost(ctx context.Context, onBoard map[string]queue.Change) error {
+	a.mu.Lock()
+	open := slices.Collect(maps.Keys(a.open))
+	a.mu.Unlock()
+	var errs error
+	for _, id := range open {
+		if _, found := onBoard[manifest.KeyCampaignPrefix+id]; found {
+			continue
+		}
+		a.setOpen(id, false) // a campaign that is back enters again
+		_, err := board.Read(ctx, a.cfg.Board, id)
+		if !errors.Is(err, queue.ErrNoRecord) {
+			continue // a listing may miss a record that is replaced meanwhile
+		}
+		newest, err := a.x.Newest(ctx, id)
+		if err == nil && newest.State == index.Open {
+			err = a.restoreOpen(ctx, id)
+		}
+		if err != nil {
+			a.setOpen(id, true)
+			errs = errors.Join(errs, err)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,81 @@
+package testbed
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ddiff/coordinator/board"
+	"ddiff/manifest"
+	"ddiff/queue"
+)
+
+// TestAttackAdmission submits 1,600 campaigns of one item without a worker, and measures the processor time of the leader for each
+// new campaign, the time of the list of all campaigns, and the memory of the leader. The time for a campaign does not grow with their
+// number.
+func TestAttackAdmission(t *testing.T) {
+	onlyBy(t, "make attacks", "DDIFF_ATTACKS")
+	c := startCluster(t, Options{})
+	p := coordinator(t, c)
+	nc, err := c.NATS.connect(t.Context(), RoleCommand)
+	must(t, err)
+	defer nc.Close()
+	kv, err := queue.OpenBoard(t.Context(), nc, nil)
+	must(t, err)
+	dir := t.TempDir()
+	_, err = writeCampaign(dir, "small", 1)
+	must(t, err)
+	var first, last time.Duration
+	n := 0
+	for _, until := range []int{200, 400, 800, 1600} {
+		before, err := processorTime(p.PID())
+		must(t, err)
+		from, begin := n, time.Now()
+		var id string
+		for ; n < until; n++ {
+			spec := manifest.Default()
+			spec.Name, spec.Dataset.Path = fmt.Sprintf("small-%04d", n), filepath.Join(dir, "small.csv")
+			spec.Tasks = []manifest.TaskSpec{{Name: tasks[0]}}
+			rec, _, err := board.Submit(t.Context(), kv, spec, board.Order{}, time.Now())
+			must(t, err)
+			id = rec.ID
+			if n%20 == 19 { // about as fast as they are admitted
+				awaitPreflight(t, kv, id)
+			}
+		}
+		awaitPreflight(t, kv, id)
+		after, err := processorTime(p.PID())
+		must(t, err)
+		each := (after - before) / time.Duration(until-from)
+		memory, err := residentMemory(p.PID())
+		must(t, err)
+		begun := time.Now()
+		e := ask(t, c, "list", "--all")
+		wantCode(t, e, 0)
+		t.Logf("campaigns=%d leader_ms_each=%.1f seconds=%.0f leader_mib=%d list_all_s=%.2f", until,
+			each.Seconds()*1000, time.Since(begin).Seconds(), memory>>20, time.Since(begun).Seconds())
+		if from == 0 {
+			first = each
+		}
+		last = each
+	}
+	if last > first*3/2+5*time.Millisecond {
+		t.Errorf("a campaign cost the leader %v with 200 campaigns and %v with 1,600", first, last)
+	}
+}
+
+// awaitPreflight waits until a campaign waits for a worker.
+func awaitPreflight(t *testing.T, b *queue.Board, id string) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		c, err := board.Read(t.Context(), b, id)
+		must(t, err)
+		if c.Phase == manifest.PhasePreflight {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("campaign %s is %s: %s", id, c.Phase, c.Reason)
+		}
+	}
+}
