@@ -22,6 +22,7 @@ import (
 // Service runs the campaigns of a cluster. Create it with New.
 type Service struct {
 	cfg     Config
+	owner   board.Owner
 	workers health.Workers
 	priors  *priors
 	health  *health.Checker
@@ -40,7 +41,8 @@ func New(cfg Config) (*Service, error) {
 	}
 	cfg = cfg.withDefaults()
 	return &Service{
-		cfg: cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1), process: rand.Text(),
+		owner: board.Owner{Board: cfg.Board, Store: cfg.Store, Coordinator: cfg.Name, Interval: 2 * cfg.Probe, Logger: cfg.Logger},
+		cfg:   cfg, priors: newPriors(), health: health.New(cfg.health()), suspects: make(chan struct{}, 1), process: rand.Text(),
 	}, nil
 }
 
@@ -62,9 +64,13 @@ func (s *Service) Fit() bool { return s.health.Fit() }
 // that waits for another one to lead is ready.
 func (s *Service) Ready() error { return s.health.Ready() }
 
-// publishCluster writes the record of the cluster. It warns if the last leader had another address of the store.
+// publishCluster claims the store for the cluster and writes the record of the cluster. It warns if the last leader had another address of the store.
 func (s *Service) publishCluster(ctx context.Context) error {
-	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
+	id, err := s.owner.Claim(ctx)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(manifest.Cluster{Schema: manifest.RecordSchema, ID: id, Store: s.cfg.StoreAddress, AckWait: s.cfg.AckWait})
 	if err != nil {
 		return err
 	}
@@ -84,7 +90,7 @@ func (s *Service) publishCluster(ctx context.Context) error {
 // windows.
 func (s *Service) Lead(ctx context.Context) (err error) {
 	if err := s.publishCluster(ctx); err != nil {
-		return ignoreCancelled(ctx, fmt.Errorf("publish the address of the store: %w", err))
+		return ignoreCancelled(ctx, fmt.Errorf("publish the record of the cluster: %w", err))
 	}
 	stop, err := s.cfg.Metrics.Observe(s.clusterState)
 	if err != nil {
@@ -99,6 +105,7 @@ func (s *Service) Lead(ctx context.Context) (err error) {
 	if s.cfg.Sweep != nil {
 		group.Go(func() error { return s.cfg.Sweep(inner) })
 	}
+	group.Go(func() error { return s.owner.Keep(inner) })
 	group.Go(func() error { return s.workers.Watch(inner, s.cfg.health()) })
 	group.Go(func() error { return s.health.Guard(inner) })
 	if s.cfg.Usage != nil {

@@ -175,7 +175,7 @@ func (tc *testCluster) leadWith(change func(c *coordinator.Config)) (stop func()
 func (tc *testCluster) config(change func(c *coordinator.Config)) coordinator.Config {
 	cfg := coordinator.Config{
 		Board: tc.board, Open: tc.open, Sweep: tc.sweep, Store: tc.store, StoreAddress: "memory", Sources: manifest.Files{},
-		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond, Restart: 200 * time.Millisecond, Window: tc.window,
+		AckWait: 2 * time.Second, Tick: 50 * time.Millisecond, Stall: 500 * time.Millisecond, Restart: 200 * time.Millisecond, Probe: 100 * time.Millisecond, Window: tc.window,
 		Logger: tc.log, Tracer: noop.NewTracerProvider().Tracer(""),
 	}
 	change(&cfg)

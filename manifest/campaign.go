@@ -370,6 +370,8 @@ type CoordinatorBeat struct {
 // Cluster is the coordinator's record for all workers.
 type Cluster struct {
 	Schema int `json:"schema"`
+	// ID names the cluster, also in its store.
+	ID string `json:"id,omitempty"`
 	// Store is the address of the store, as in s3://results?endpoint=URL.
 	Store string `json:"store"`
 	// AckWait is the duration of a lease.

@@ -80,7 +80,7 @@ func exitClasses() []exitClass {
 		{ExitInterrupted, "interrupted; the same command resumes", []error{context.Canceled}},
 		{exitUsage, "a wrong flag, campaign file or dataset", []error{
 			errUsage, queue.ErrConfig, manifest.ErrNoDataset, manifest.ErrEmptyDataset, manifest.ErrBadList, dataset.ErrRefused, storage.ErrAddress,
-			result.ErrVersions,
+			result.ErrVersions, board.ErrOtherCluster,
 		}},
 		{ExitPrior, "the prior, an operator or a bundle cannot be used", []error{
 			ErrPrior, ErrOperator, prior.ErrCard, prior.ErrGraph, modelfile.ErrModel, modelfile.ErrExternal, metric.ErrNetwork, enginecache.ErrPriorFile,

@@ -236,6 +236,71 @@ func TestDisasterOlderNATS(t *testing.T) {
 	d.wantBoth()
 }
 
+// TestDisasterOlderNATSVerbs restores the NATS server from a backup that is older than what people have decided: a cancelled, a paused
+// and a deleted campaign do not run, and a finished one is in the list; with programs that run on, and with new ones.
+func TestDisasterOlderNATSVerbs(t *testing.T) {
+	t.Parallel()
+	for _, runOn := range []bool{true, false} {
+		t.Run(fmt.Sprint("run on=", runOn), func(t *testing.T) {
+			t.Parallel()
+			c := startCluster(t, Options{Directory: true})
+			d := &disaster{Cluster: c, t: t}
+			coordinator(t, c)
+			simulated(t, c, 50*time.Millisecond)
+			simulated(t, c, 50*time.Millisecond)
+			ids := map[string]string{}
+			for _, verb := range []string{"cancel", "pause", "delete"} {
+				ids[verb] = submit(t, c, listFile(t, verb, 3000), "--canary", "0")
+				settled(t, c, ids[verb], 1)
+			}
+			c.NATS.Servers[0].Kill()
+			backup := filepath.Join(t.TempDir(), "backup")
+			must(t, os.CopyFS(backup, os.DirFS(d.streams())))
+			must(t, c.NATS.Servers[0].Start())
+			must(t, c.NATS.Ready(t.Context(), 0))
+			finished := submit(t, c, listFile(t, "finish", 3), "--canary", "0", "--priority", "high")
+			wantFinished(t, c, finished, 3)
+			wantCode(t, ask(t, c, "cancel", ids["cancel"]), 0)
+			wantCode(t, ask(t, c, "pause", ids["pause"]), 0)
+			wantCode(t, ask(t, c, "cancel", ids["delete"]), 0)
+			ask(t, c, "status", "--watch", ids["delete"])
+			ask(t, c, "status", "--watch", ids["cancel"])
+			wantCode(t, ask(t, c, "delete", ids["delete"], "--yes"), 0)
+			if !runOn {
+				d.endAll()
+			}
+			d.emptyNATS(backup)
+			if !runOn {
+				coordinator(t, c)
+				simulated(t, c, 20*time.Millisecond)
+			}
+			var e ended
+			for range 60 { // until the leader has compared
+				e = ask(t, c, "list", "--all")
+				if strings.Contains(e.stdout, finished) && !strings.Contains(e.stdout, ids["delete"]) &&
+					strings.Contains(line(e.stdout, ids["cancel"]), "cancelled") && strings.Contains(line(e.stdout, ids["pause"]), "paused") {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+			t.Errorf("want cancelled %s, paused %s, finished %s, without %s: %v", ids["cancel"], ids["pause"], finished, ids["delete"], e)
+			for _, p := range c.Coordinators {
+				t.Logf("%s:\n%s", p.Name, tail(p.Log()))
+			}
+		})
+	}
+}
+
+// line returns the line of a text that has a word.
+func line(text, word string) string {
+	for l := range strings.Lines(text) {
+		if strings.Contains(l, word) {
+			return l
+		}
+	}
+	return ""
+}
+
 // TestDisasterOlderBucket restores the bucket from a backup that is older than the streams. Nothing stops.
 func TestDisasterOlderBucket(t *testing.T) {
 	t.Parallel()

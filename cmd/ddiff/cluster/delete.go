@@ -198,6 +198,11 @@ func (o cleanOptions) withStore(ctx context.Context, address string, b *queue.Bo
 		return fmt.Errorf("open store %s: %w", redact.Address(address), err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	if b != nil {
+		if err := board.CheckStore(ctx, b, store.Store); err != nil {
+			return err
+		}
+	}
 	return use(&gc.Cleaner{Store: store.Store, Board: b})
 }
 
